@@ -1,0 +1,1 @@
+//! Join events with names and objects into tables.

@@ -1,0 +1,2 @@
+//! The `memlode` command.
+fn main() {}

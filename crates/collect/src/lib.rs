@@ -1,0 +1,1 @@
+//! The collector: shared-memory rings of traced programs to a trace directory.

@@ -1,0 +1,1 @@
+//! Descriptions of machines: caches, sharing, latencies; files and host detection.

@@ -1,0 +1,1 @@
+//! Cache models: exact, fast, no I/O.

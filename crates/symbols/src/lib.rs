@@ -1,0 +1,1 @@
+//! What an ELF image tells: sections, build id, global objects.

@@ -1,0 +1,70 @@
+//! What a decoded chunk holds: plain columns, no references into the trace.
+
+use crate::sites::{FunctionId, SiteId};
+
+/// Index of a traced process in its trace, in the order in which the processes said hello.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessId(pub u32);
+
+/// Index of a thread over the whole trace (not the kernel's id), dense from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadId(pub u32);
+
+/// One access. Whether it reads or writes is the site's to say.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Run-time virtual address of the first byte.
+    pub address: u64,
+    /// Bytes touched, 1 to `u32::MAX`; a longer range is several accesses. Zero-length ranges yield none.
+    pub bytes: u32,
+    /// The access in the source program.
+    pub site: SiteId,
+}
+
+/// Something that happened between two accesses of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A function was entered; `frame` is the address of its return-address slot.
+    Enter { function: FunctionId, frame: u64 },
+    /// The function on top of the shadow stack returned.
+    Exit { function: FunctionId },
+    /// Control came back to the frame by unwinding or `longjmp`.
+    Resume { function: FunctionId, frame: u64 },
+    /// A block came to life. `count` × `element_bytes` when the allocator took both, else `count` is 1.
+    Alloc { site: SiteId, base: u64, count: u64, element_bytes: u64 },
+    /// A block was resized: `old` ended (unless 0), `base` came to life.
+    Realloc { site: SiteId, base: u64, bytes: u64, old: u64 },
+    /// A block ended.
+    Free { site: SiteId, base: u64 },
+    /// Pages were unmapped.
+    Unmap { site: SiteId, base: u64, bytes: u64 },
+}
+
+/// One frame of the shadow stack at the start of a chunk, outermost first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The function.
+    pub function: FunctionId,
+    /// Address of its return-address slot.
+    pub address: u64,
+}
+
+/// A decoded chunk.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// The process, `None` only in a fresh value.
+    pub process: Option<ProcessId>,
+    /// The thread.
+    pub thread: Option<ThreadId>,
+    /// Position of the chunk in its thread's stream.
+    pub sequence: u32,
+    /// Time stamp counter when the chunk was taken and when it was handed over.
+    pub stamps: (u64, u64),
+    /// The accesses, in program order.
+    pub accesses: Vec<Access>,
+    /// The marks, in program order: `(i, m)` stands before `accesses[i]` (`i` may be `accesses.len()`).
+    pub marks: Vec<(u32, Mark)>,
+    /// The shadow stack before the first event.
+    pub stack: Vec<Frame>,
+}

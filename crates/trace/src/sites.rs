@@ -1,0 +1,110 @@
+//! The names behind the events: one flat table over all modules of a trace.
+
+/// Index of a site over the whole trace, dense from 0.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SiteId(pub u32);
+
+/// Index of a function over the whole trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionId(pub u32);
+
+/// Index of a source location over the whole trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LocationId(pub u32);
+
+/// Index of a type over the whole trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TypeId(pub u32);
+
+/// Index of an interned string: equal strings have equal ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StringId(pub u32);
+
+/// What a site does to memory (`kind.*` of the format).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads and writes in one atomic step.
+    Update,
+    /// Allocates.
+    Alloc,
+    /// Frees.
+    Free,
+}
+
+/// How the names of a site were found (`evidence.*` of the format), best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Evidence {
+    /// Remembered from the module before optimisation.
+    Source,
+    /// Debug records of the optimised module.
+    Debug,
+    /// Alias tag alone.
+    Tbaa,
+    /// A type, a variable or a line only.
+    Partial,
+    /// Nothing.
+    None,
+}
+
+/// One access in the source program.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// Load, store, …
+    pub kind: Kind,
+    /// How its names were found.
+    pub evidence: Evidence,
+    /// `flag.*` of the format.
+    pub flags: u32,
+    /// Bytes of one access; 0 for ranges and allocations, whose events carry their own length.
+    pub bytes: u32,
+    /// The function whose machine code holds the site (the outermost of an inlined chain).
+    pub function: FunctionId,
+    /// Innermost source location.
+    pub location: Option<LocationId>,
+    /// Variable through which the memory is reached.
+    pub variable: Option<StringId>,
+    /// Type holding the member, or of the object.
+    pub ty: Option<TypeId>,
+    /// Member path without the leading variable, e.g. `grid[].z`.
+    pub member: Option<StringId>,
+}
+
+/// A source position; `inlined_at` leads outwards.
+#[derive(Clone, Copy, Debug)]
+pub struct Location {
+    /// Function whose text holds the line.
+    pub function: FunctionId,
+    /// Line, 0 when unknown.
+    pub line: u32,
+    /// Column, 0 when unknown.
+    pub column: u32,
+    /// Where that function was inlined.
+    pub inlined_at: Option<LocationId>,
+}
+
+/// A function.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    /// Name as in the source.
+    pub name: StringId,
+    /// Mangled name.
+    pub linkage_name: StringId,
+    /// Directory and file name.
+    pub file: Option<(StringId, StringId)>,
+    /// Line of the definition.
+    pub line: u32,
+}
+
+/// A type by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Type {
+    /// Name without typedefs.
+    pub name: StringId,
+    /// Size in bytes.
+    pub bytes: u64,
+}

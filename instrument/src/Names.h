@@ -1,0 +1,59 @@
+//===- Names.h - which variable, type and member an access touches --------===//
+//
+// Names are cheap to find before optimisation and often gone after it, so the
+// pass looks twice: NameBook::remember runs on the module as the front end made
+// it and files what it finds under (scope, line, column, direction); NameBook::
+// nameOf runs on the optimised module, takes the filed name when it is unique
+// and falls back to debug records and alias tags (evidence.* in trace.toml).
+//
+// This half knows IR and debug info. It knows nothing of tables or buffers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_NAMES_H
+#define MEMLODE_INSTRUMENT_NAMES_H
+
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Module.h"
+
+#include <memory>
+#include <string>
+
+namespace memlode {
+
+/// What is known of one access. Empty strings mean "not found".
+struct Name {
+  std::string Variable;
+  std::string Type;          ///< without typedefs and cv-qualifiers
+  uint64_t TypeBytes = 0;
+  std::string Member;        ///< `pos.x`, `grid[].z`; candidates of a union joined by `|`
+  const llvm::DILocation *Location = nullptr; ///< innermost; null when the function has no debug info
+  bool Approximate = false;  ///< Location is a neighbour's
+  unsigned Evidence = 0;     ///< MEMLODE_EVIDENCE_*
+};
+
+/// Direction of an access: the load and the store of `a[i] += x` share a line and column.
+enum class Direction { Read, Write, Both };
+
+class NameBook {
+public:
+  NameBook();
+  ~NameBook();
+
+  /// Analysis only: files the names of every access of the unoptimised module.
+  void remember(llvm::Module &M);
+
+  /// Names the memory that \p I reaches through \p Pointer (a load's or store's pointer operand, either
+  /// side of a memcpy, one lane of a gather). \p Bytes is 0 when the length is not constant.
+  Name nameOf(llvm::Instruction &I, llvm::Value *Pointer, Direction D, uint64_t Bytes);
+
+  /// The type of the elements that the allocation \p Call makes, from the use of its result
+  /// (`heapallocsite`, the variable or member it is assigned to); Variable and Member say where it went.
+  Name nameOfAllocation(llvm::CallBase &Call);
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> P;
+};
+
+} // namespace memlode
+#endif

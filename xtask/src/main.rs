@@ -1,0 +1,2 @@
+//! `cargo xtask`: code generation and checks of the tree.
+fn main() {}
