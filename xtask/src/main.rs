@@ -1,2 +1,61 @@
 //! `cargo xtask`: code generation and checks of the tree.
-fn main() {}
+//!
+//! `gen` expands `format/trace.toml` into the C, Rust and Python views of the trace format; `check` proves that
+//! they are fresh and that the dependency law of ARCHITECTURE.md holds.
+
+mod emit_c;
+mod emit_python;
+mod emit_rust;
+mod generate;
+mod law;
+mod schema;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Code generation and checks of the tree")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Expand format/trace.toml into format/generated/
+    Gen {
+        /// Write nothing; fail if a generated file is stale
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check generated files and the dependency law
+    Check,
+}
+
+fn main() -> ExitCode {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let problems = match Arguments::parse().command {
+        Command::Gen { check: false } => generate::write(&root).map(|()| Vec::new()),
+        Command::Gen { check: true } => generate::stale(&root),
+        Command::Check => law::check(&root).and_then(|mut problems| {
+            problems.extend(generate::stale(&root)?);
+            Ok(problems)
+        }),
+    };
+    match problems {
+        Ok(problems) if problems.is_empty() => ExitCode::SUCCESS,
+        Ok(problems) => {
+            for problem in &problems {
+                eprintln!("{problem}");
+            }
+            eprintln!("{} problem(s)", problems.len());
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -7,4 +7,7 @@
 //! The format is described in `format/SPEC.md`. This crate prints nothing and never exits.
 
 pub mod event;
+#[path = "../../../format/generated/format.rs"]
+#[rustfmt::skip]
+pub mod format;
 pub mod sites;

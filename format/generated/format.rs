@@ -1,0 +1,701 @@
+// Generated from format/trace.toml by `cargo xtask gen`. Do not edit.
+
+//! The numbers and structures of the trace format; see `format/SPEC.md`.
+
+/// Versions. A change that an older reader would misread raises one of them and adds a golden file.
+pub mod version {
+    /// trace directory: manifest, chunk header, payload layout
+    pub const TRACE: u16 = 1;
+    /// site table (one per translation unit) inside an ELF image
+    pub const TABLE: u16 = 1;
+    /// shared memory between a traced program and the collector
+    pub const RING: u16 = 1;
+}
+
+/// First four bytes, little endian, of each binary object (read as ASCII in the file).
+pub mod magic {
+    /// "MLCK": one chunk of a thread's stream
+    pub const CHUNK: u32 = 0x4b434c4d;
+    /// "MLMD": one module file
+    pub const MODULE: u32 = 0x444d4c4d;
+    /// "MLTB": one translation unit's site table
+    pub const TABLE: u32 = 0x42544c4d;
+    /// "MLRG": a process's shared memory
+    pub const RING: u32 = 0x47524c4d;
+    /// "MLMS": one message on the collector's socket
+    pub const MESSAGE: u32 = 0x534d4c4d;
+}
+
+/// ELF sections of an instrumented image, both read-only and never touched at run time.
+pub mod section {
+    /// one 8-byte anchor per segment; a header word is the address of one
+    pub const ANCHORS: &str = "memlode_seg";
+    /// the site tables, one per translation unit
+    pub const TABLES: &str = "memlode_tab";
+}
+
+/// A thread's stream: 8-byte words.
+pub mod stream {
+    /// `stream.word_bytes`
+    pub const WORD_BYTES: u32 = 8;
+    /// a header word has its upper 16 bits clear; other values are reserved
+    pub const ADDRESS_BITS: u32 = 48;
+    /// `stream.anchor_bytes`
+    pub const ANCHOR_BYTES: u32 = 8;
+    /// a longer segment is split by the pass
+    pub const MAX_SEGMENT_WORDS: u32 = 4096;
+}
+
+/// What one step of a segment records. Word operands follow the header in the order of the ops.
+pub mod op {
+    /// site, address
+    pub const ACCESS: u8 = 0;
+    /// site, address, length: memset, and each side of memcpy or memmove
+    pub const RANGE: u8 = 1;
+    /// site, lanes, address; one mask word: lane i is at address + i \* bytes
+    pub const MASKED: u8 = 2;
+    /// site, lanes; one address word a lane, then one mask word
+    pub const GATHER: u8 = 3;
+    /// one word: address of the return-address slot (the frame's identity)
+    pub const ENTER: u8 = 16;
+    /// no word
+    pub const EXIT: u8 = 17;
+    /// one word, as enter: control came back by unwinding or longjmp
+    pub const RESUME: u8 = 18;
+    /// site; words base, bytes
+    pub const ALLOC: u8 = 32;
+    /// site; words base, count, element bytes
+    pub const ALLOC_ARRAY: u8 = 33;
+    /// site; words new base, bytes, old base
+    pub const REALLOC: u8 = 34;
+    /// site; word base
+    pub const FREE: u8 = 35;
+    /// site; words base, bytes
+    pub const UNMAP: u8 = 36;
+}
+
+/// What a site does to memory.
+pub mod kind {
+    /// `kind.load`
+    pub const LOAD: u8 = 0;
+    /// `kind.store`
+    pub const STORE: u8 = 1;
+    /// atomic read-modify-write
+    pub const UPDATE: u8 = 2;
+    /// `kind.alloc`
+    pub const ALLOC: u8 = 3;
+    /// `kind.free`
+    pub const FREE: u8 = 4;
+}
+
+/// How a site's variable, type and member were found, best first.
+pub mod evidence {
+    /// `evidence.none`
+    pub const NONE: u8 = 0;
+    /// remembered from the unoptimised module, same scope, line, column and direction
+    pub const SOURCE: u8 = 1;
+    /// walk over debug records on the optimised module
+    pub const DEBUG: u8 = 2;
+    /// type-based alias tag alone
+    pub const TBAA: u8 = 3;
+    /// a type, a variable or a line only
+    pub const PARTIAL: u8 = 4;
+}
+
+/// Properties of a site (bit set).
+pub mod flag {
+    /// the line is that of the nearest instruction that had one
+    pub const APPROXIMATE: u32 = 1;
+    /// `flag.atomic`
+    pub const ATOMIC: u32 = 2;
+    /// `flag.volatile`
+    pub const VOLATILE: u32 = 4;
+    /// the address is based on a stack slot of the function
+    pub const STACK: u32 = 8;
+    /// the address is based on a global variable
+    pub const GLOBAL: u32 = 16;
+    /// one access of a vector register
+    pub const VECTOR: u32 = 32;
+}
+
+/// Shared memory: one memfd per process, a process header and then ring regions.
+pub mod ring {
+    /// capacity before the room test fails
+    pub const CHUNK_BYTES: u32 = 0x10000;
+    /// set in a cursor that lies inside a chunk; clear in the slack behind it
+    pub const ROOM_BIT: u32 = 0x10000;
+    /// chunks per ring; region = (2 \* chunks + 2) \* chunk_bytes
+    pub const CHUNKS: u32 = 16;
+    /// ring slots per process
+    pub const RINGS: u32 = 4096;
+    /// file offset of ring 0; ring i is one region further each
+    pub const FIRST_RING_OFFSET: u32 = 0x10000;
+    /// `ring.slot_free`
+    pub const SLOT_FREE: u32 = 0;
+    /// the program is filling in the ring's header
+    pub const SLOT_CLAIMED: u32 = 1;
+    /// `ring.slot_active`
+    pub const SLOT_ACTIVE: u32 = 2;
+    /// the thread is gone; the collector has chunks to read
+    pub const SLOT_DRAINING: u32 = 3;
+}
+
+/// Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it.
+pub mod message {
+    /// reply carries the memfd
+    pub const HELLO: u16 = 1;
+    /// reply after the module's table is known
+    pub const MODULE_LOAD: u16 = 2;
+    /// reply after everything recorded so far has been read
+    pub const MODULE_UNLOAD: u16 = 3;
+    /// `message.status_ok`
+    pub const STATUS_OK: u16 = 0;
+    /// `message.status_refused`
+    pub const STATUS_REFUSED: u16 = 1;
+    /// `message.status_version`
+    pub const STATUS_VERSION: u16 = 2;
+    /// `message.path_bytes`
+    pub const PATH_BYTES: u16 = 4096;
+    /// `message.build_id_bytes`
+    pub const BUILD_ID_BYTES: u16 = 32;
+}
+
+/// How a chunk's payload is packed.
+pub mod codec {
+    /// not packed
+    pub const STORED: u8 = 0;
+    /// one zstd frame
+    pub const ZSTD: u8 = 1;
+}
+
+/// One segment of one function. The header word in a stream is this structure's load address.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// start of the translation unit's table, relative to this field's own address
+    pub table_rel: i32,
+    /// index into that table's segments
+    pub segment: u32,
+}
+
+impl Anchor {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 8;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            table_rel: i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            segment: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..4].copy_from_slice(&self.table_rel.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.segment.to_le_bytes());
+        bytes
+    }
+}
+
+impl Default for Anchor {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<Anchor>() == Anchor::BYTES);
+const _: () = assert!(std::mem::offset_of!(Anchor, table_rel) == 0);
+const _: () = assert!(std::mem::offset_of!(Anchor, segment) == 4);
+
+/// Start of a translation unit's site table; LEB128 payload follows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableHeader {
+    /// `magic`
+    pub magic: u32,
+    /// `version`
+    pub version: u16,
+    /// zero
+    pub reserved: u16,
+    /// length of the payload, without this header and without tail padding
+    pub payload_bytes: u32,
+    /// CRC-32 (IEEE) of the payload
+    pub crc32: u32,
+}
+
+impl TableHeader {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 16;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            version: u16::from_le_bytes([bytes[4], bytes[5]]),
+            reserved: u16::from_le_bytes([bytes[6], bytes[7]]),
+            payload_bytes: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
+            crc32: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.reserved.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.payload_bytes.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.crc32.to_le_bytes());
+        bytes
+    }
+}
+
+impl Default for TableHeader {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<TableHeader>() == TableHeader::BYTES);
+const _: () = assert!(std::mem::offset_of!(TableHeader, magic) == 0);
+const _: () = assert!(std::mem::offset_of!(TableHeader, version) == 4);
+const _: () = assert!(std::mem::offset_of!(TableHeader, reserved) == 6);
+const _: () = assert!(std::mem::offset_of!(TableHeader, payload_bytes) == 8);
+const _: () = assert!(std::mem::offset_of!(TableHeader, crc32) == 12);
+
+/// Start of one chunk in threads/\*.mlt; payload_bytes of payload follow.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// `magic`
+    pub magic: u32,
+    /// version.trace
+    pub version: u16,
+    /// `codec`
+    pub codec: u8,
+    /// zero
+    pub flags: u8,
+    /// index of the process in the trace
+    pub process: u32,
+    /// index of the thread in its process
+    pub thread: u32,
+    /// 0, 1, 2, … in each thread's file
+    pub sequence: u32,
+    /// words of the stream in this chunk
+    pub raw_words: u32,
+    /// segment executions in this chunk
+    pub segments: u32,
+    /// packed length
+    pub payload_bytes: u32,
+    /// length after unpacking
+    pub unpacked_bytes: u32,
+    /// CRC-32 (IEEE) of the header with this field zero, then of the packed payload
+    pub crc32: u32,
+    /// access, range, masked and gather ops executed
+    pub accesses: u64,
+    /// time stamp counter when the chunk's first word could be written
+    pub first_stamp: u64,
+    /// time stamp counter when the chunk was handed over
+    pub last_stamp: u64,
+}
+
+impl ChunkHeader {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 64;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            version: u16::from_le_bytes([bytes[4], bytes[5]]),
+            codec: u8::from_le_bytes([bytes[6]]),
+            flags: u8::from_le_bytes([bytes[7]]),
+            process: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
+            thread: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
+            sequence: u32::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19]]),
+            raw_words: u32::from_le_bytes([bytes[20], bytes[21], bytes[22], bytes[23]]),
+            segments: u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
+            payload_bytes: u32::from_le_bytes([bytes[28], bytes[29], bytes[30], bytes[31]]),
+            unpacked_bytes: u32::from_le_bytes([bytes[32], bytes[33], bytes[34], bytes[35]]),
+            crc32: u32::from_le_bytes([bytes[36], bytes[37], bytes[38], bytes[39]]),
+            accesses: u64::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43], bytes[44], bytes[45], bytes[46], bytes[47]]),
+            first_stamp: u64::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51], bytes[52], bytes[53], bytes[54], bytes[55]]),
+            last_stamp: u64::from_le_bytes([bytes[56], bytes[57], bytes[58], bytes[59], bytes[60], bytes[61], bytes[62], bytes[63]]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
+        bytes[6..7].copy_from_slice(&self.codec.to_le_bytes());
+        bytes[7..8].copy_from_slice(&self.flags.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.process.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.thread.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.raw_words.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.segments.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.payload_bytes.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.unpacked_bytes.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.crc32.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.accesses.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.first_stamp.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.last_stamp.to_le_bytes());
+        bytes
+    }
+}
+
+impl Default for ChunkHeader {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<ChunkHeader>() == ChunkHeader::BYTES);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, magic) == 0);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, version) == 4);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, codec) == 6);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, flags) == 7);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, process) == 8);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, thread) == 12);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, sequence) == 16);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, raw_words) == 20);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, segments) == 24);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, payload_bytes) == 28);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, unpacked_bytes) == 32);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, crc32) == 36);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, accesses) == 40);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, first_stamp) == 48);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, last_stamp) == 56);
+
+/// Offset 0 of a process's shared memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessHeader {
+    /// `magic`
+    pub magic: u32,
+    /// version.ring
+    pub version: u16,
+    /// zero
+    pub reserved: u16,
+    /// `pid`
+    pub pid: u32,
+    /// index of the process in the trace
+    pub process: u32,
+    /// ring slots in this memory
+    pub ring_count: u32,
+    /// chunks per ring
+    pub chunks: u32,
+    /// futex: bumped by a producer that handed over a chunk while the collector slept
+    pub doorbell: u32,
+    /// 1 while the collector waits on the doorbell
+    pub collector_asleep: u32,
+    /// bumped by the collector at least every second
+    pub heartbeat: u32,
+    /// threads that found no free ring: their events are not recorded
+    pub unregistered_threads: u32,
+    /// 1 once the program ran its exit handlers
+    pub clean_exit: u32,
+    /// zero
+    pub reserved2: u32,
+    /// source of ring generations
+    pub generation: u64,
+}
+
+impl ProcessHeader {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 56;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            version: u16::from_le_bytes([bytes[4], bytes[5]]),
+            reserved: u16::from_le_bytes([bytes[6], bytes[7]]),
+            pid: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
+            process: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
+            ring_count: u32::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19]]),
+            chunks: u32::from_le_bytes([bytes[20], bytes[21], bytes[22], bytes[23]]),
+            doorbell: u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
+            collector_asleep: u32::from_le_bytes([bytes[28], bytes[29], bytes[30], bytes[31]]),
+            heartbeat: u32::from_le_bytes([bytes[32], bytes[33], bytes[34], bytes[35]]),
+            unregistered_threads: u32::from_le_bytes([bytes[36], bytes[37], bytes[38], bytes[39]]),
+            clean_exit: u32::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43]]),
+            reserved2: u32::from_le_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]),
+            generation: u64::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51], bytes[52], bytes[53], bytes[54], bytes[55]]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.reserved.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.pid.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.process.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.ring_count.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.chunks.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.doorbell.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.collector_asleep.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.heartbeat.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.unregistered_threads.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.clean_exit.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.reserved2.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.generation.to_le_bytes());
+        bytes
+    }
+}
+
+impl Default for ProcessHeader {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<ProcessHeader>() == ProcessHeader::BYTES);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, magic) == 0);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, version) == 4);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved) == 6);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, pid) == 8);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, process) == 12);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, ring_count) == 16);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, chunks) == 20);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, doorbell) == 24);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, collector_asleep) == 28);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, heartbeat) == 32);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, unregistered_threads) == 36);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, clean_exit) == 40);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved2) == 44);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, generation) == 48);
+
+/// Offset 0 of a ring region. Chunk k starts at (2 \* k + 1) \* chunk_bytes; slack of the same size follows each.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingHeader {
+    /// ring.slot_\*
+    pub state: u32,
+    /// kernel thread id
+    pub tid: u32,
+    /// larger is younger; tells apart two threads that had the same id
+    pub generation: u64,
+    /// `pad0`
+    pub pad0: [u8; 48],
+    /// chunks handed over so far (free running); written by the program
+    pub head: u32,
+    /// `pad1`
+    pub pad1: [u8; 60],
+    /// chunks consumed so far (free running) and futex; written by the collector
+    pub tail: u32,
+    /// 1 while the program waits for tail to move
+    pub producer_waits: u32,
+    /// `pad2`
+    pub pad2: [u8; 56],
+    /// bytes used in each chunk, slack included; valid once handed over
+    pub end: [u32; 64],
+    /// time stamp counter when the chunk was taken
+    pub first_stamp: [u64; 64],
+    /// time stamp counter when it was handed over
+    pub last_stamp: [u64; 64],
+}
+
+impl RingHeader {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 1472;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            state: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            tid: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
+            generation: u64::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]]),
+            pad0: std::array::from_fn::<_, 48, _>(|i| bytes[16 + i]),
+            head: u32::from_le_bytes([bytes[64], bytes[65], bytes[66], bytes[67]]),
+            pad1: std::array::from_fn::<_, 60, _>(|i| bytes[68 + i]),
+            tail: u32::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131]]),
+            producer_waits: u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]),
+            pad2: std::array::from_fn::<_, 56, _>(|i| bytes[136 + i]),
+            end: std::array::from_fn::<_, 64, _>(|i| u32::from_le_bytes(std::array::from_fn(|k| bytes[192 + 4 * i + k]))),
+            first_stamp: std::array::from_fn::<_, 64, _>(|i| u64::from_le_bytes(std::array::from_fn(|k| bytes[448 + 8 * i + k]))),
+            last_stamp: std::array::from_fn::<_, 64, _>(|i| u64::from_le_bytes(std::array::from_fn(|k| bytes[960 + 8 * i + k]))),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..4].copy_from_slice(&self.state.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.tid.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.generation.to_le_bytes());
+        bytes[16..64].copy_from_slice(&self.pad0);
+        bytes[64..68].copy_from_slice(&self.head.to_le_bytes());
+        bytes[68..128].copy_from_slice(&self.pad1);
+        bytes[128..132].copy_from_slice(&self.tail.to_le_bytes());
+        bytes[132..136].copy_from_slice(&self.producer_waits.to_le_bytes());
+        bytes[136..192].copy_from_slice(&self.pad2);
+        for (i, bytes) in bytes[192..448].chunks_exact_mut(4).enumerate() { bytes.copy_from_slice(&self.end[i].to_le_bytes()); }
+        for (i, bytes) in bytes[448..960].chunks_exact_mut(8).enumerate() { bytes.copy_from_slice(&self.first_stamp[i].to_le_bytes()); }
+        for (i, bytes) in bytes[960..1472].chunks_exact_mut(8).enumerate() { bytes.copy_from_slice(&self.last_stamp[i].to_le_bytes()); }
+        bytes
+    }
+}
+
+impl Default for RingHeader {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<RingHeader>() == RingHeader::BYTES);
+const _: () = assert!(std::mem::offset_of!(RingHeader, state) == 0);
+const _: () = assert!(std::mem::offset_of!(RingHeader, tid) == 4);
+const _: () = assert!(std::mem::offset_of!(RingHeader, generation) == 8);
+const _: () = assert!(std::mem::offset_of!(RingHeader, pad0) == 16);
+const _: () = assert!(std::mem::offset_of!(RingHeader, head) == 64);
+const _: () = assert!(std::mem::offset_of!(RingHeader, pad1) == 68);
+const _: () = assert!(std::mem::offset_of!(RingHeader, tail) == 128);
+const _: () = assert!(std::mem::offset_of!(RingHeader, producer_waits) == 132);
+const _: () = assert!(std::mem::offset_of!(RingHeader, pad2) == 136);
+const _: () = assert!(std::mem::offset_of!(RingHeader, end) == 192);
+const _: () = assert!(std::mem::offset_of!(RingHeader, first_stamp) == 448);
+const _: () = assert!(std::mem::offset_of!(RingHeader, last_stamp) == 960);
+
+/// One message from a traced program.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// `magic`
+    pub magic: u32,
+    /// version.ring
+    pub version: u16,
+    /// message.\*
+    pub kind: u16,
+    /// `pid`
+    pub pid: u32,
+    /// index given by hello's reply; 0 in hello itself
+    pub process: u32,
+    /// run-time address minus link-time address of the module
+    pub load_bias: u64,
+    /// 0 when the module has none
+    pub build_id_length: u32,
+    /// `path_length`
+    pub path_length: u32,
+    /// `build_id`
+    pub build_id: [u8; 32],
+    /// path of the module's file, not terminated
+    pub path: [u8; 4096],
+}
+
+impl Request {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 4160;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            version: u16::from_le_bytes([bytes[4], bytes[5]]),
+            kind: u16::from_le_bytes([bytes[6], bytes[7]]),
+            pid: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
+            process: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
+            load_bias: u64::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19], bytes[20], bytes[21], bytes[22], bytes[23]]),
+            build_id_length: u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
+            path_length: u32::from_le_bytes([bytes[28], bytes[29], bytes[30], bytes[31]]),
+            build_id: std::array::from_fn::<_, 32, _>(|i| bytes[32 + i]),
+            path: std::array::from_fn::<_, 4096, _>(|i| bytes[64 + i]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.kind.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.pid.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.process.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.load_bias.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.build_id_length.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.path_length.to_le_bytes());
+        bytes[32..64].copy_from_slice(&self.build_id);
+        bytes[64..4160].copy_from_slice(&self.path);
+        bytes
+    }
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<Request>() == Request::BYTES);
+const _: () = assert!(std::mem::offset_of!(Request, magic) == 0);
+const _: () = assert!(std::mem::offset_of!(Request, version) == 4);
+const _: () = assert!(std::mem::offset_of!(Request, kind) == 6);
+const _: () = assert!(std::mem::offset_of!(Request, pid) == 8);
+const _: () = assert!(std::mem::offset_of!(Request, process) == 12);
+const _: () = assert!(std::mem::offset_of!(Request, load_bias) == 16);
+const _: () = assert!(std::mem::offset_of!(Request, build_id_length) == 24);
+const _: () = assert!(std::mem::offset_of!(Request, path_length) == 28);
+const _: () = assert!(std::mem::offset_of!(Request, build_id) == 32);
+const _: () = assert!(std::mem::offset_of!(Request, path) == 64);
+
+/// The collector's answer.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// `magic`
+    pub magic: u32,
+    /// version.ring
+    pub version: u16,
+    /// message.status_\*
+    pub status: u16,
+    /// index of the process in the trace (hello)
+    pub process: u32,
+    /// zero
+    pub reserved: u32,
+}
+
+impl Reply {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 16;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            version: u16::from_le_bytes([bytes[4], bytes[5]]),
+            status: u16::from_le_bytes([bytes[6], bytes[7]]),
+            process: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
+            reserved: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.status.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.process.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.reserved.to_le_bytes());
+        bytes
+    }
+}
+
+impl Default for Reply {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<Reply>() == Reply::BYTES);
+const _: () = assert!(std::mem::offset_of!(Reply, magic) == 0);
+const _: () = assert!(std::mem::offset_of!(Reply, version) == 4);
+const _: () = assert!(std::mem::offset_of!(Reply, status) == 6);
+const _: () = assert!(std::mem::offset_of!(Reply, process) == 8);
+const _: () = assert!(std::mem::offset_of!(Reply, reserved) == 12);

@@ -1,0 +1,220 @@
+# Generated from format/trace.toml by `cargo xtask gen`. Do not edit.
+"""The numbers and structures of the memlode trace format; see format/SPEC.md."""
+
+import struct
+from collections import namedtuple
+
+# Versions. A change that an older reader would misread raises one of them and adds a golden file.
+VERSION_TRACE = 1  # trace directory: manifest, chunk header, payload layout
+VERSION_TABLE = 1  # site table (one per translation unit) inside an ELF image
+VERSION_RING = 1  # shared memory between a traced program and the collector
+
+# First four bytes, little endian, of each binary object (read as ASCII in the file).
+MAGIC_CHUNK = 0x4b434c4d  # "MLCK": one chunk of a thread's stream
+MAGIC_MODULE = 0x444d4c4d  # "MLMD": one module file
+MAGIC_TABLE = 0x42544c4d  # "MLTB": one translation unit's site table
+MAGIC_RING = 0x47524c4d  # "MLRG": a process's shared memory
+MAGIC_MESSAGE = 0x534d4c4d  # "MLMS": one message on the collector's socket
+
+# ELF sections of an instrumented image, both read-only and never touched at run time.
+SECTION_ANCHORS = "memlode_seg"  # one 8-byte anchor per segment; a header word is the address of one
+SECTION_TABLES = "memlode_tab"  # the site tables, one per translation unit
+
+# A thread's stream: 8-byte words.
+STREAM_WORD_BYTES = 8
+STREAM_ADDRESS_BITS = 48  # a header word has its upper 16 bits clear; other values are reserved
+STREAM_ANCHOR_BYTES = 8
+STREAM_MAX_SEGMENT_WORDS = 4096  # a longer segment is split by the pass
+
+# What one step of a segment records. Word operands follow the header in the order of the ops.
+OP_ACCESS = 0  # site, address
+OP_RANGE = 1  # site, address, length: memset, and each side of memcpy or memmove
+OP_MASKED = 2  # site, lanes, address; one mask word: lane i is at address + i * bytes
+OP_GATHER = 3  # site, lanes; one address word a lane, then one mask word
+OP_ENTER = 16  # one word: address of the return-address slot (the frame's identity)
+OP_EXIT = 17  # no word
+OP_RESUME = 18  # one word, as enter: control came back by unwinding or longjmp
+OP_ALLOC = 32  # site; words base, bytes
+OP_ALLOC_ARRAY = 33  # site; words base, count, element bytes
+OP_REALLOC = 34  # site; words new base, bytes, old base
+OP_FREE = 35  # site; word base
+OP_UNMAP = 36  # site; words base, bytes
+
+# What a site does to memory.
+KIND_LOAD = 0
+KIND_STORE = 1
+KIND_UPDATE = 2  # atomic read-modify-write
+KIND_ALLOC = 3
+KIND_FREE = 4
+
+# How a site's variable, type and member were found, best first.
+EVIDENCE_NONE = 0
+EVIDENCE_SOURCE = 1  # remembered from the unoptimised module, same scope, line, column and direction
+EVIDENCE_DEBUG = 2  # walk over debug records on the optimised module
+EVIDENCE_TBAA = 3  # type-based alias tag alone
+EVIDENCE_PARTIAL = 4  # a type, a variable or a line only
+
+# Properties of a site (bit set).
+FLAG_APPROXIMATE = 1  # the line is that of the nearest instruction that had one
+FLAG_ATOMIC = 2
+FLAG_VOLATILE = 4
+FLAG_STACK = 8  # the address is based on a stack slot of the function
+FLAG_GLOBAL = 16  # the address is based on a global variable
+FLAG_VECTOR = 32  # one access of a vector register
+
+# Shared memory: one memfd per process, a process header and then ring regions.
+RING_CHUNK_BYTES = 0x10000  # capacity before the room test fails
+RING_ROOM_BIT = 0x10000  # set in a cursor that lies inside a chunk; clear in the slack behind it
+RING_CHUNKS = 16  # chunks per ring; region = (2 * chunks + 2) * chunk_bytes
+RING_RINGS = 4096  # ring slots per process
+RING_FIRST_RING_OFFSET = 0x10000  # file offset of ring 0; ring i is one region further each
+RING_SLOT_FREE = 0
+RING_SLOT_CLAIMED = 1  # the program is filling in the ring's header
+RING_SLOT_ACTIVE = 2
+RING_SLOT_DRAINING = 3  # the thread is gone; the collector has chunks to read
+
+# Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it.
+MESSAGE_HELLO = 1  # reply carries the memfd
+MESSAGE_MODULE_LOAD = 2  # reply after the module's table is known
+MESSAGE_MODULE_UNLOAD = 3  # reply after everything recorded so far has been read
+MESSAGE_STATUS_OK = 0
+MESSAGE_STATUS_REFUSED = 1
+MESSAGE_STATUS_VERSION = 2
+MESSAGE_PATH_BYTES = 4096
+MESSAGE_BUILD_ID_BYTES = 32
+
+# How a chunk's payload is packed.
+CODEC_STORED = 0  # not packed
+CODEC_ZSTD = 1  # one zstd frame
+
+
+class Layout:
+    """A fixed structure: unpack() gives a named tuple, pack() takes the same values by name."""
+
+    def __init__(self, name, *fields):
+        self.fields = fields  # (name, struct code, count or None for a scalar)
+        self.tuple = namedtuple(name, [field[0] for field in fields])
+        self.struct = struct.Struct("<" + "".join(f"{count or ''}{code}" for _, code, count in fields))
+        self.size = self.struct.size
+
+    def unpack(self, buffer, offset=0):
+        values = iter(self.struct.unpack_from(buffer, offset))
+        return self.tuple(*(
+            next(values) if count is None or code == "s" else tuple(next(values) for _ in range(count))
+            for _, code, count in self.fields
+        ))
+
+    def pack(self, **values):
+        flat = []
+        for name, code, count in self.fields:
+            if count is None or code == "s":
+                flat.append(values.get(name, b"" if code == "s" else 0))
+            else:
+                flat.extend(values.get(name, [0] * count))
+        return self.struct.pack(*flat)
+
+
+# One segment of one function. The header word in a stream is this structure's load address.
+ANCHOR = Layout(
+    "anchor",
+    ("table_rel", "i", None),  # start of the translation unit's table, relative to this field's own address
+    ("segment", "I", None),  # index into that table's segments
+)
+assert ANCHOR.size == 8
+
+# Start of a translation unit's site table; LEB128 payload follows.
+TABLE_HEADER = Layout(
+    "table_header",
+    ("magic", "I", None),
+    ("version", "H", None),
+    ("reserved", "H", None),  # zero
+    ("payload_bytes", "I", None),  # length of the payload, without this header and without tail padding
+    ("crc32", "I", None),  # CRC-32 (IEEE) of the payload
+)
+assert TABLE_HEADER.size == 16
+
+# Start of one chunk in threads/*.mlt; payload_bytes of payload follow.
+CHUNK_HEADER = Layout(
+    "chunk_header",
+    ("magic", "I", None),
+    ("version", "H", None),  # version.trace
+    ("codec", "B", None),
+    ("flags", "B", None),  # zero
+    ("process", "I", None),  # index of the process in the trace
+    ("thread", "I", None),  # index of the thread in its process
+    ("sequence", "I", None),  # 0, 1, 2, … in each thread's file
+    ("raw_words", "I", None),  # words of the stream in this chunk
+    ("segments", "I", None),  # segment executions in this chunk
+    ("payload_bytes", "I", None),  # packed length
+    ("unpacked_bytes", "I", None),  # length after unpacking
+    ("crc32", "I", None),  # CRC-32 (IEEE) of the header with this field zero, then of the packed payload
+    ("accesses", "Q", None),  # access, range, masked and gather ops executed
+    ("first_stamp", "Q", None),  # time stamp counter when the chunk's first word could be written
+    ("last_stamp", "Q", None),  # time stamp counter when the chunk was handed over
+)
+assert CHUNK_HEADER.size == 64
+
+# Offset 0 of a process's shared memory.
+PROCESS_HEADER = Layout(
+    "process_header",
+    ("magic", "I", None),
+    ("version", "H", None),  # version.ring
+    ("reserved", "H", None),  # zero
+    ("pid", "I", None),
+    ("process", "I", None),  # index of the process in the trace
+    ("ring_count", "I", None),  # ring slots in this memory
+    ("chunks", "I", None),  # chunks per ring
+    ("doorbell", "I", None),  # futex: bumped by a producer that handed over a chunk while the collector slept
+    ("collector_asleep", "I", None),  # 1 while the collector waits on the doorbell
+    ("heartbeat", "I", None),  # bumped by the collector at least every second
+    ("unregistered_threads", "I", None),  # threads that found no free ring: their events are not recorded
+    ("clean_exit", "I", None),  # 1 once the program ran its exit handlers
+    ("reserved2", "I", None),  # zero
+    ("generation", "Q", None),  # source of ring generations
+)
+assert PROCESS_HEADER.size == 56
+
+# Offset 0 of a ring region. Chunk k starts at (2 * k + 1) * chunk_bytes; slack of the same size follows each.
+RING_HEADER = Layout(
+    "ring_header",
+    ("state", "I", None),  # ring.slot_*
+    ("tid", "I", None),  # kernel thread id
+    ("generation", "Q", None),  # larger is younger; tells apart two threads that had the same id
+    ("pad0", "s", 48),
+    ("head", "I", None),  # chunks handed over so far (free running); written by the program
+    ("pad1", "s", 60),
+    ("tail", "I", None),  # chunks consumed so far (free running) and futex; written by the collector
+    ("producer_waits", "I", None),  # 1 while the program waits for tail to move
+    ("pad2", "s", 56),
+    ("end", "I", 64),  # bytes used in each chunk, slack included; valid once handed over
+    ("first_stamp", "Q", 64),  # time stamp counter when the chunk was taken
+    ("last_stamp", "Q", 64),  # time stamp counter when it was handed over
+)
+assert RING_HEADER.size == 1472
+
+# One message from a traced program.
+REQUEST = Layout(
+    "request",
+    ("magic", "I", None),
+    ("version", "H", None),  # version.ring
+    ("kind", "H", None),  # message.*
+    ("pid", "I", None),
+    ("process", "I", None),  # index given by hello's reply; 0 in hello itself
+    ("load_bias", "Q", None),  # run-time address minus link-time address of the module
+    ("build_id_length", "I", None),  # 0 when the module has none
+    ("path_length", "I", None),
+    ("build_id", "s", 32),
+    ("path", "s", 4096),  # path of the module's file, not terminated
+)
+assert REQUEST.size == 4160
+
+# The collector's answer.
+REPLY = Layout(
+    "reply",
+    ("magic", "I", None),
+    ("version", "H", None),  # version.ring
+    ("status", "H", None),  # message.status_*
+    ("process", "I", None),  # index of the process in the trace (hello)
+    ("reserved", "I", None),  # zero
+)
+assert REPLY.size == 16

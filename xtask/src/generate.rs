@@ -1,0 +1,43 @@
+//! `cargo xtask gen`: `format/trace.toml` to `format/generated/`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::schema::Schema;
+use crate::{emit_c, emit_python, emit_rust};
+
+/// Said at the top of every generated file.
+pub const NOTICE: &str = "Generated from format/trace.toml by `cargo xtask gen`. Do not edit.";
+
+/// Writes the generated files that are missing or stale.
+pub fn write(root: &Path) -> Result<()> {
+    for (path, text) in expand(root)? {
+        let path = root.join(path);
+        if fs::read_to_string(&path).ok().as_deref() != Some(&text) {
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// One sentence for each generated file that does not agree with `trace.toml`.
+pub fn stale(root: &Path) -> Result<Vec<String>> {
+    Ok(expand(root)?
+        .into_iter()
+        .filter(|(path, text)| fs::read_to_string(root.join(path)).ok().as_deref() != Some(text))
+        .map(|(path, _)| format!("{path}: not what format/trace.toml gives; run `cargo xtask gen`"))
+        .collect())
+}
+
+fn expand(root: &Path) -> Result<[(&'static str, String); 3]> {
+    let path = root.join("format/trace.toml");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let schema = Schema::parse(&text).context("format/trace.toml")?;
+    Ok([
+        ("format/generated/memlode_format.h", emit_c::emit(&schema)),
+        ("format/generated/format.rs", emit_rust::emit(&schema)),
+        ("format/generated/memlode_format.py", emit_python::emit(&schema)),
+    ])
+}
