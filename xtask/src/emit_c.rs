@@ -16,7 +16,7 @@ pub fn emit(schema: &Schema) -> String {
     for group in &schema.groups {
         out.push('\n');
         if !group.doc.is_empty() {
-            let _ = writeln!(out, "/* {} */", group.doc);
+            let _ = writeln!(out, "// {}", group.doc);
         }
         for constant in &group.constants {
             let name = format!("MEMLODE_{}_{}", group.name.to_uppercase(), constant.name.to_uppercase());
@@ -38,7 +38,7 @@ pub fn emit(schema: &Schema) -> String {
 
 fn emit_struct(out: &mut String, structure: &Struct) {
     let name = format!("memlode_{}", structure.name);
-    let _ = writeln!(out, "\n/* {} */\nstruct {name} {{", structure.doc);
+    let _ = writeln!(out, "\n// {}\nstruct {name} {{", structure.doc);
     for field in &structure.fields {
         let array = field.array.map_or(String::new(), |count| format!("[{count}]"));
         let _ = writeln!(out, "  {} {}{array};{}", field.int.c(), field.name, comment(&field.doc));
@@ -58,5 +58,5 @@ fn emit_struct(out: &mut String, structure: &Struct) {
 }
 
 fn comment(doc: &str) -> String {
-    if doc.is_empty() { String::new() } else { format!(" /* {doc} */") }
+    if doc.is_empty() { String::new() } else { format!(" // {doc}") }
 }

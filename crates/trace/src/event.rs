@@ -25,20 +25,64 @@ pub struct Access {
 /// Something that happened between two accesses of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// A function was entered; `frame` is the address of its return-address slot.
-    Enter { function: FunctionId, frame: u64 },
+    /// A function was entered.
+    Enter {
+        /// The function.
+        function: FunctionId,
+        /// Address of its return-address slot.
+        frame: u64,
+    },
     /// The function on top of the shadow stack returned.
-    Exit { function: FunctionId },
-    /// Control came back to the frame by unwinding or `longjmp`.
-    Resume { function: FunctionId, frame: u64 },
-    /// A block came to life. `count` × `element_bytes` when the allocator took both, else `count` is 1.
-    Alloc { site: SiteId, base: u64, count: u64, element_bytes: u64 },
-    /// A block was resized: `old` ended (unless 0), `base` came to life.
-    Realloc { site: SiteId, base: u64, bytes: u64, old: u64 },
-    /// A block ended.
-    Free { site: SiteId, base: u64 },
+    Exit {
+        /// The function.
+        function: FunctionId,
+    },
+    /// Control came back to a frame by unwinding or `longjmp`.
+    Resume {
+        /// The function.
+        function: FunctionId,
+        /// Address of its return-address slot.
+        frame: u64,
+    },
+    /// A block came to life; if `base` is 0, the allocation failed.
+    Alloc {
+        /// The call.
+        site: SiteId,
+        /// First byte.
+        base: u64,
+        /// Elements, 1 if the allocator took a size only.
+        count: u64,
+        /// Bytes of one element.
+        element_bytes: u64,
+    },
+    /// A block was resized: `old` ended (unless 0), `base` came to life. If `base` is 0 and `bytes` is not, it failed
+    /// and `old` lives on.
+    Realloc {
+        /// The call.
+        site: SiteId,
+        /// First byte now.
+        base: u64,
+        /// Bytes now.
+        bytes: u64,
+        /// First byte before.
+        old: u64,
+    },
+    /// A block ended (nothing if `base` is 0).
+    Free {
+        /// The call.
+        site: SiteId,
+        /// First byte.
+        base: u64,
+    },
     /// Pages were unmapped.
-    Unmap { site: SiteId, base: u64, bytes: u64 },
+    Unmap {
+        /// The call.
+        site: SiteId,
+        /// First byte.
+        base: u64,
+        /// Length.
+        bytes: u64,
+    },
 }
 
 /// One frame of the shadow stack at the start of a chunk, outermost first.
