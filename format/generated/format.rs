@@ -42,7 +42,7 @@ pub mod stream {
     pub const ADDRESS_BITS: u32 = 48;
     /// `stream.anchor_bytes`
     pub const ANCHOR_BYTES: u32 = 8;
-    /// a longer segment is split by the pass
+    /// words behind a header; a longer segment is split by the pass
     pub const MAX_SEGMENT_WORDS: u32 = 4096;
 }
 
@@ -168,6 +168,22 @@ pub mod codec {
     pub const ZSTD: u8 = 1;
 }
 
+/// What a reader may rely on; a file beyond it is damaged.
+pub mod limit {
+    /// words of the stream in one chunk
+    pub const CHUNK_WORDS: u64 = 0x100000;
+    /// accesses one chunk expands to
+    pub const CHUNK_ACCESSES: u64 = 0x4000000;
+    /// `limit.chunk_unpacked_bytes`
+    pub const CHUNK_UNPACKED_BYTES: u64 = 0x4000000;
+    /// frames of a stack snapshot: the innermost are kept
+    pub const FRAMES: u64 = 0x100000;
+    /// length of one range
+    pub const RANGE_BYTES: u64 = 0x1000000000000;
+    /// `limit.lanes`
+    pub const LANES: u64 = 64;
+}
+
 /// One segment of one function. The header word in a stream is this structure's load address.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,8 +307,12 @@ pub struct ChunkHeader {
     pub payload_bytes: u32,
     /// length after unpacking
     pub unpacked_bytes: u32,
-    /// CRC-32 (IEEE) of the header with this field zero, then of the packed payload
-    pub crc32: u32,
+    /// CRC-32 (IEEE) of the packed payload
+    pub payload_crc32: u32,
+    /// CRC-32 (IEEE) of this header with this field zero
+    pub header_crc32: u32,
+    /// zero
+    pub reserved: u32,
     /// access, range, masked and gather ops executed
     pub accesses: u64,
     /// time stamp counter when the chunk's first word could be written
@@ -303,7 +323,7 @@ pub struct ChunkHeader {
 
 impl ChunkHeader {
     /// Size in memory and in a file.
-    pub const BYTES: usize = 64;
+    pub const BYTES: usize = 72;
 
     /// From its little-endian form.
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
@@ -319,10 +339,12 @@ impl ChunkHeader {
             segments: u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
             payload_bytes: u32::from_le_bytes([bytes[28], bytes[29], bytes[30], bytes[31]]),
             unpacked_bytes: u32::from_le_bytes([bytes[32], bytes[33], bytes[34], bytes[35]]),
-            crc32: u32::from_le_bytes([bytes[36], bytes[37], bytes[38], bytes[39]]),
-            accesses: u64::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43], bytes[44], bytes[45], bytes[46], bytes[47]]),
-            first_stamp: u64::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51], bytes[52], bytes[53], bytes[54], bytes[55]]),
-            last_stamp: u64::from_le_bytes([bytes[56], bytes[57], bytes[58], bytes[59], bytes[60], bytes[61], bytes[62], bytes[63]]),
+            payload_crc32: u32::from_le_bytes([bytes[36], bytes[37], bytes[38], bytes[39]]),
+            header_crc32: u32::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43]]),
+            reserved: u32::from_le_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]),
+            accesses: u64::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51], bytes[52], bytes[53], bytes[54], bytes[55]]),
+            first_stamp: u64::from_le_bytes([bytes[56], bytes[57], bytes[58], bytes[59], bytes[60], bytes[61], bytes[62], bytes[63]]),
+            last_stamp: u64::from_le_bytes([bytes[64], bytes[65], bytes[66], bytes[67], bytes[68], bytes[69], bytes[70], bytes[71]]),
         }
     }
 
@@ -340,10 +362,12 @@ impl ChunkHeader {
         bytes[24..28].copy_from_slice(&self.segments.to_le_bytes());
         bytes[28..32].copy_from_slice(&self.payload_bytes.to_le_bytes());
         bytes[32..36].copy_from_slice(&self.unpacked_bytes.to_le_bytes());
-        bytes[36..40].copy_from_slice(&self.crc32.to_le_bytes());
-        bytes[40..48].copy_from_slice(&self.accesses.to_le_bytes());
-        bytes[48..56].copy_from_slice(&self.first_stamp.to_le_bytes());
-        bytes[56..64].copy_from_slice(&self.last_stamp.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.payload_crc32.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.header_crc32.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.reserved.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.accesses.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.first_stamp.to_le_bytes());
+        bytes[64..72].copy_from_slice(&self.last_stamp.to_le_bytes());
         bytes
     }
 }
@@ -366,10 +390,83 @@ const _: () = assert!(std::mem::offset_of!(ChunkHeader, raw_words) == 20);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, segments) == 24);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, payload_bytes) == 28);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, unpacked_bytes) == 32);
-const _: () = assert!(std::mem::offset_of!(ChunkHeader, crc32) == 36);
-const _: () = assert!(std::mem::offset_of!(ChunkHeader, accesses) == 40);
-const _: () = assert!(std::mem::offset_of!(ChunkHeader, first_stamp) == 48);
-const _: () = assert!(std::mem::offset_of!(ChunkHeader, last_stamp) == 56);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, payload_crc32) == 36);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, header_crc32) == 40);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, reserved) == 44);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, accesses) == 48);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, first_stamp) == 56);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, last_stamp) == 64);
+
+/// Start of a modules/\*.mlm; payload_bytes of payload follow.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModuleHeader {
+    /// `magic`
+    pub magic: u32,
+    /// version.trace
+    pub version: u16,
+    /// `codec`
+    pub codec: u8,
+    /// zero
+    pub flags: u8,
+    /// packed length
+    pub payload_bytes: u64,
+    /// length after unpacking
+    pub unpacked_bytes: u64,
+    /// CRC-32 (IEEE) of the packed payload
+    pub payload_crc32: u32,
+    /// CRC-32 (IEEE) of this header with this field zero
+    pub header_crc32: u32,
+}
+
+impl ModuleHeader {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 32;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            version: u16::from_le_bytes([bytes[4], bytes[5]]),
+            codec: u8::from_le_bytes([bytes[6]]),
+            flags: u8::from_le_bytes([bytes[7]]),
+            payload_bytes: u64::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]]),
+            unpacked_bytes: u64::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19], bytes[20], bytes[21], bytes[22], bytes[23]]),
+            payload_crc32: u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
+            header_crc32: u32::from_le_bytes([bytes[28], bytes[29], bytes[30], bytes[31]]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
+        bytes[6..7].copy_from_slice(&self.codec.to_le_bytes());
+        bytes[7..8].copy_from_slice(&self.flags.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.payload_bytes.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.unpacked_bytes.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.payload_crc32.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.header_crc32.to_le_bytes());
+        bytes
+    }
+}
+
+impl Default for ModuleHeader {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<ModuleHeader>() == ModuleHeader::BYTES);
+const _: () = assert!(std::mem::offset_of!(ModuleHeader, magic) == 0);
+const _: () = assert!(std::mem::offset_of!(ModuleHeader, version) == 4);
+const _: () = assert!(std::mem::offset_of!(ModuleHeader, codec) == 6);
+const _: () = assert!(std::mem::offset_of!(ModuleHeader, flags) == 7);
+const _: () = assert!(std::mem::offset_of!(ModuleHeader, payload_bytes) == 8);
+const _: () = assert!(std::mem::offset_of!(ModuleHeader, unpacked_bytes) == 16);
+const _: () = assert!(std::mem::offset_of!(ModuleHeader, payload_crc32) == 24);
+const _: () = assert!(std::mem::offset_of!(ModuleHeader, header_crc32) == 28);
 
 /// Offset 0 of a process's shared memory.
 #[repr(C)]

@@ -11,105 +11,113 @@
 #define MEMLODE_STATIC_ASSERT _Static_assert
 #endif
 
-/* Versions. A change that an older reader would misread raises one of them and adds a golden file. */
-#define MEMLODE_VERSION_TRACE 1 /* trace directory: manifest, chunk header, payload layout */
-#define MEMLODE_VERSION_TABLE 1 /* site table (one per translation unit) inside an ELF image */
-#define MEMLODE_VERSION_RING 1 /* shared memory between a traced program and the collector */
+// Versions. A change that an older reader would misread raises one of them and adds a golden file.
+#define MEMLODE_VERSION_TRACE 1 // trace directory: manifest, chunk header, payload layout
+#define MEMLODE_VERSION_TABLE 1 // site table (one per translation unit) inside an ELF image
+#define MEMLODE_VERSION_RING 1 // shared memory between a traced program and the collector
 
-/* First four bytes, little endian, of each binary object (read as ASCII in the file). */
-#define MEMLODE_MAGIC_CHUNK 0x4b434c4d /* "MLCK": one chunk of a thread's stream */
-#define MEMLODE_MAGIC_MODULE 0x444d4c4d /* "MLMD": one module file */
-#define MEMLODE_MAGIC_TABLE 0x42544c4d /* "MLTB": one translation unit's site table */
-#define MEMLODE_MAGIC_RING 0x47524c4d /* "MLRG": a process's shared memory */
-#define MEMLODE_MAGIC_MESSAGE 0x534d4c4d /* "MLMS": one message on the collector's socket */
+// First four bytes, little endian, of each binary object (read as ASCII in the file).
+#define MEMLODE_MAGIC_CHUNK 0x4b434c4d // "MLCK": one chunk of a thread's stream
+#define MEMLODE_MAGIC_MODULE 0x444d4c4d // "MLMD": one module file
+#define MEMLODE_MAGIC_TABLE 0x42544c4d // "MLTB": one translation unit's site table
+#define MEMLODE_MAGIC_RING 0x47524c4d // "MLRG": a process's shared memory
+#define MEMLODE_MAGIC_MESSAGE 0x534d4c4d // "MLMS": one message on the collector's socket
 
-/* ELF sections of an instrumented image, both read-only and never touched at run time. */
-#define MEMLODE_SECTION_ANCHORS "memlode_seg" /* one 8-byte anchor per segment; a header word is the address of one */
-#define MEMLODE_SECTION_TABLES "memlode_tab" /* the site tables, one per translation unit */
+// ELF sections of an instrumented image, both read-only and never touched at run time.
+#define MEMLODE_SECTION_ANCHORS "memlode_seg" // one 8-byte anchor per segment; a header word is the address of one
+#define MEMLODE_SECTION_TABLES "memlode_tab" // the site tables, one per translation unit
 
-/* A thread's stream: 8-byte words. */
+// A thread's stream: 8-byte words.
 #define MEMLODE_STREAM_WORD_BYTES 8
-#define MEMLODE_STREAM_ADDRESS_BITS 48 /* a header word has its upper 16 bits clear; other values are reserved */
+#define MEMLODE_STREAM_ADDRESS_BITS 48 // a header word has its upper 16 bits clear; other values are reserved
 #define MEMLODE_STREAM_ANCHOR_BYTES 8
-#define MEMLODE_STREAM_MAX_SEGMENT_WORDS 4096 /* a longer segment is split by the pass */
+#define MEMLODE_STREAM_MAX_SEGMENT_WORDS 4096 // words behind a header; a longer segment is split by the pass
 
-/* What one step of a segment records. Word operands follow the header in the order of the ops. */
-#define MEMLODE_OP_ACCESS 0 /* site, address */
-#define MEMLODE_OP_RANGE 1 /* site, address, length: memset, and each side of memcpy or memmove */
-#define MEMLODE_OP_MASKED 2 /* site, lanes, address; one mask word: lane i is at address + i * bytes */
-#define MEMLODE_OP_GATHER 3 /* site, lanes; one address word a lane, then one mask word */
-#define MEMLODE_OP_ENTER 16 /* one word: address of the return-address slot (the frame's identity) */
-#define MEMLODE_OP_EXIT 17 /* no word */
-#define MEMLODE_OP_RESUME 18 /* one word, as enter: control came back by unwinding or longjmp */
-#define MEMLODE_OP_ALLOC 32 /* site; words base, bytes */
-#define MEMLODE_OP_ALLOC_ARRAY 33 /* site; words base, count, element bytes */
-#define MEMLODE_OP_REALLOC 34 /* site; words new base, bytes, old base */
-#define MEMLODE_OP_FREE 35 /* site; word base */
-#define MEMLODE_OP_UNMAP 36 /* site; words base, bytes */
+// What one step of a segment records. Word operands follow the header in the order of the ops.
+#define MEMLODE_OP_ACCESS 0 // site, address
+#define MEMLODE_OP_RANGE 1 // site, address, length: memset, and each side of memcpy or memmove
+#define MEMLODE_OP_MASKED 2 // site, lanes, address; one mask word: lane i is at address + i * bytes
+#define MEMLODE_OP_GATHER 3 // site, lanes; one address word a lane, then one mask word
+#define MEMLODE_OP_ENTER 16 // one word: address of the return-address slot (the frame's identity)
+#define MEMLODE_OP_EXIT 17 // no word
+#define MEMLODE_OP_RESUME 18 // one word, as enter: control came back by unwinding or longjmp
+#define MEMLODE_OP_ALLOC 32 // site; words base, bytes
+#define MEMLODE_OP_ALLOC_ARRAY 33 // site; words base, count, element bytes
+#define MEMLODE_OP_REALLOC 34 // site; words new base, bytes, old base
+#define MEMLODE_OP_FREE 35 // site; word base
+#define MEMLODE_OP_UNMAP 36 // site; words base, bytes
 
-/* What a site does to memory. */
+// What a site does to memory.
 #define MEMLODE_KIND_LOAD 0
 #define MEMLODE_KIND_STORE 1
-#define MEMLODE_KIND_UPDATE 2 /* atomic read-modify-write */
+#define MEMLODE_KIND_UPDATE 2 // atomic read-modify-write
 #define MEMLODE_KIND_ALLOC 3
 #define MEMLODE_KIND_FREE 4
 
-/* How a site's variable, type and member were found, best first. */
+// How a site's variable, type and member were found, best first.
 #define MEMLODE_EVIDENCE_NONE 0
-#define MEMLODE_EVIDENCE_SOURCE 1 /* remembered from the unoptimised module, same scope, line, column and direction */
-#define MEMLODE_EVIDENCE_DEBUG 2 /* walk over debug records on the optimised module */
-#define MEMLODE_EVIDENCE_TBAA 3 /* type-based alias tag alone */
-#define MEMLODE_EVIDENCE_PARTIAL 4 /* a type, a variable or a line only */
+#define MEMLODE_EVIDENCE_SOURCE 1 // remembered from the unoptimised module, same scope, line, column and direction
+#define MEMLODE_EVIDENCE_DEBUG 2 // walk over debug records on the optimised module
+#define MEMLODE_EVIDENCE_TBAA 3 // type-based alias tag alone
+#define MEMLODE_EVIDENCE_PARTIAL 4 // a type, a variable or a line only
 
-/* Properties of a site (bit set). */
-#define MEMLODE_FLAG_APPROXIMATE 1 /* the line is that of the nearest instruction that had one */
+// Properties of a site (bit set).
+#define MEMLODE_FLAG_APPROXIMATE 1 // the line is that of the nearest instruction that had one
 #define MEMLODE_FLAG_ATOMIC 2
 #define MEMLODE_FLAG_VOLATILE 4
-#define MEMLODE_FLAG_STACK 8 /* the address is based on a stack slot of the function */
-#define MEMLODE_FLAG_GLOBAL 16 /* the address is based on a global variable */
-#define MEMLODE_FLAG_VECTOR 32 /* one access of a vector register */
+#define MEMLODE_FLAG_STACK 8 // the address is based on a stack slot of the function
+#define MEMLODE_FLAG_GLOBAL 16 // the address is based on a global variable
+#define MEMLODE_FLAG_VECTOR 32 // one access of a vector register
 
-/* Shared memory: one memfd per process, a process header and then ring regions. */
-#define MEMLODE_RING_CHUNK_BYTES 0x10000 /* capacity before the room test fails */
-#define MEMLODE_RING_ROOM_BIT 0x10000 /* set in a cursor that lies inside a chunk; clear in the slack behind it */
-#define MEMLODE_RING_CHUNKS 16 /* chunks per ring; region = (2 * chunks + 2) * chunk_bytes */
-#define MEMLODE_RING_RINGS 4096 /* ring slots per process */
-#define MEMLODE_RING_FIRST_RING_OFFSET 0x10000 /* file offset of ring 0; ring i is one region further each */
+// Shared memory: one memfd per process, a process header and then ring regions.
+#define MEMLODE_RING_CHUNK_BYTES 0x10000 // capacity before the room test fails
+#define MEMLODE_RING_ROOM_BIT 0x10000 // set in a cursor that lies inside a chunk; clear in the slack behind it
+#define MEMLODE_RING_CHUNKS 16 // chunks per ring; region = (2 * chunks + 2) * chunk_bytes
+#define MEMLODE_RING_RINGS 4096 // ring slots per process
+#define MEMLODE_RING_FIRST_RING_OFFSET 0x10000 // file offset of ring 0; ring i is one region further each
 #define MEMLODE_RING_SLOT_FREE 0
-#define MEMLODE_RING_SLOT_CLAIMED 1 /* the program is filling in the ring's header */
+#define MEMLODE_RING_SLOT_CLAIMED 1 // the program is filling in the ring's header
 #define MEMLODE_RING_SLOT_ACTIVE 2
-#define MEMLODE_RING_SLOT_DRAINING 3 /* the thread is gone; the collector has chunks to read */
+#define MEMLODE_RING_SLOT_DRAINING 3 // the thread is gone; the collector has chunks to read
 
-/* Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it. */
-#define MEMLODE_MESSAGE_HELLO 1 /* reply carries the memfd */
-#define MEMLODE_MESSAGE_MODULE_LOAD 2 /* reply after the module's table is known */
-#define MEMLODE_MESSAGE_MODULE_UNLOAD 3 /* reply after everything recorded so far has been read */
+// Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it.
+#define MEMLODE_MESSAGE_HELLO 1 // reply carries the memfd
+#define MEMLODE_MESSAGE_MODULE_LOAD 2 // reply after the module's table is known
+#define MEMLODE_MESSAGE_MODULE_UNLOAD 3 // reply after everything recorded so far has been read
 #define MEMLODE_MESSAGE_STATUS_OK 0
 #define MEMLODE_MESSAGE_STATUS_REFUSED 1
 #define MEMLODE_MESSAGE_STATUS_VERSION 2
 #define MEMLODE_MESSAGE_PATH_BYTES 4096
 #define MEMLODE_MESSAGE_BUILD_ID_BYTES 32
 
-/* How a chunk's payload is packed. */
-#define MEMLODE_CODEC_STORED 0 /* not packed */
-#define MEMLODE_CODEC_ZSTD 1 /* one zstd frame */
+// How a chunk's payload is packed.
+#define MEMLODE_CODEC_STORED 0 // not packed
+#define MEMLODE_CODEC_ZSTD 1 // one zstd frame
 
-/* One segment of one function. The header word in a stream is this structure's load address. */
+// What a reader may rely on; a file beyond it is damaged.
+#define MEMLODE_LIMIT_CHUNK_WORDS 0x100000 // words of the stream in one chunk
+#define MEMLODE_LIMIT_CHUNK_ACCESSES 0x4000000 // accesses one chunk expands to
+#define MEMLODE_LIMIT_CHUNK_UNPACKED_BYTES 0x4000000
+#define MEMLODE_LIMIT_FRAMES 0x100000 // frames of a stack snapshot: the innermost are kept
+#define MEMLODE_LIMIT_RANGE_BYTES 0x1000000000000ULL // length of one range
+#define MEMLODE_LIMIT_LANES 64
+
+// One segment of one function. The header word in a stream is this structure's load address.
 struct memlode_anchor {
-  int32_t table_rel; /* start of the translation unit's table, relative to this field's own address */
-  uint32_t segment; /* index into that table's segments */
+  int32_t table_rel; // start of the translation unit's table, relative to this field's own address
+  uint32_t segment; // index into that table's segments
 };
 MEMLODE_STATIC_ASSERT(sizeof(struct memlode_anchor) == 8, "memlode_anchor");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_anchor, table_rel) == 0, "memlode_anchor.table_rel");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_anchor, segment) == 4, "memlode_anchor.segment");
 
-/* Start of a translation unit's site table; LEB128 payload follows. */
+// Start of a translation unit's site table; LEB128 payload follows.
 struct memlode_table_header {
   uint32_t magic;
   uint16_t version;
-  uint16_t reserved; /* zero */
-  uint32_t payload_bytes; /* length of the payload, without this header and without tail padding */
-  uint32_t crc32; /* CRC-32 (IEEE) of the payload */
+  uint16_t reserved; // zero
+  uint32_t payload_bytes; // length of the payload, without this header and without tail padding
+  uint32_t crc32; // CRC-32 (IEEE) of the payload
 };
 MEMLODE_STATIC_ASSERT(sizeof(struct memlode_table_header) == 16, "memlode_table_header");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_table_header, magic) == 0, "memlode_table_header.magic");
@@ -118,25 +126,27 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_table_header, reserved) == 6, "mem
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_table_header, payload_bytes) == 8, "memlode_table_header.payload_bytes");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_table_header, crc32) == 12, "memlode_table_header.crc32");
 
-/* Start of one chunk in threads/*.mlt; payload_bytes of payload follow. */
+// Start of one chunk in threads/*.mlt; payload_bytes of payload follow.
 struct memlode_chunk_header {
   uint32_t magic;
-  uint16_t version; /* version.trace */
+  uint16_t version; // version.trace
   uint8_t codec;
-  uint8_t flags; /* zero */
-  uint32_t process; /* index of the process in the trace */
-  uint32_t thread; /* index of the thread in its process */
-  uint32_t sequence; /* 0, 1, 2, … in each thread's file */
-  uint32_t raw_words; /* words of the stream in this chunk */
-  uint32_t segments; /* segment executions in this chunk */
-  uint32_t payload_bytes; /* packed length */
-  uint32_t unpacked_bytes; /* length after unpacking */
-  uint32_t crc32; /* CRC-32 (IEEE) of the header with this field zero, then of the packed payload */
-  uint64_t accesses; /* access, range, masked and gather ops executed */
-  uint64_t first_stamp; /* time stamp counter when the chunk's first word could be written */
-  uint64_t last_stamp; /* time stamp counter when the chunk was handed over */
+  uint8_t flags; // zero
+  uint32_t process; // index of the process in the trace
+  uint32_t thread; // index of the thread in its process
+  uint32_t sequence; // 0, 1, 2, … in each thread's file
+  uint32_t raw_words; // words of the stream in this chunk
+  uint32_t segments; // segment executions in this chunk
+  uint32_t payload_bytes; // packed length
+  uint32_t unpacked_bytes; // length after unpacking
+  uint32_t payload_crc32; // CRC-32 (IEEE) of the packed payload
+  uint32_t header_crc32; // CRC-32 (IEEE) of this header with this field zero
+  uint32_t reserved; // zero
+  uint64_t accesses; // access, range, masked and gather ops executed
+  uint64_t first_stamp; // time stamp counter when the chunk's first word could be written
+  uint64_t last_stamp; // time stamp counter when the chunk was handed over
 };
-MEMLODE_STATIC_ASSERT(sizeof(struct memlode_chunk_header) == 64, "memlode_chunk_header");
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_chunk_header) == 72, "memlode_chunk_header");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, magic) == 0, "memlode_chunk_header.magic");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, version) == 4, "memlode_chunk_header.version");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, codec) == 6, "memlode_chunk_header.codec");
@@ -148,27 +158,50 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, raw_words) == 20, "m
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, segments) == 24, "memlode_chunk_header.segments");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, payload_bytes) == 28, "memlode_chunk_header.payload_bytes");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, unpacked_bytes) == 32, "memlode_chunk_header.unpacked_bytes");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, crc32) == 36, "memlode_chunk_header.crc32");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, accesses) == 40, "memlode_chunk_header.accesses");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, first_stamp) == 48, "memlode_chunk_header.first_stamp");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, last_stamp) == 56, "memlode_chunk_header.last_stamp");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, payload_crc32) == 36, "memlode_chunk_header.payload_crc32");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, header_crc32) == 40, "memlode_chunk_header.header_crc32");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, reserved) == 44, "memlode_chunk_header.reserved");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, accesses) == 48, "memlode_chunk_header.accesses");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, first_stamp) == 56, "memlode_chunk_header.first_stamp");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, last_stamp) == 64, "memlode_chunk_header.last_stamp");
 
-/* Offset 0 of a process's shared memory. */
+// Start of a modules/*.mlm; payload_bytes of payload follow.
+struct memlode_module_header {
+  uint32_t magic;
+  uint16_t version; // version.trace
+  uint8_t codec;
+  uint8_t flags; // zero
+  uint64_t payload_bytes; // packed length
+  uint64_t unpacked_bytes; // length after unpacking
+  uint32_t payload_crc32; // CRC-32 (IEEE) of the packed payload
+  uint32_t header_crc32; // CRC-32 (IEEE) of this header with this field zero
+};
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_module_header) == 32, "memlode_module_header");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, magic) == 0, "memlode_module_header.magic");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, version) == 4, "memlode_module_header.version");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, codec) == 6, "memlode_module_header.codec");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, flags) == 7, "memlode_module_header.flags");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, payload_bytes) == 8, "memlode_module_header.payload_bytes");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, unpacked_bytes) == 16, "memlode_module_header.unpacked_bytes");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, payload_crc32) == 24, "memlode_module_header.payload_crc32");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, header_crc32) == 28, "memlode_module_header.header_crc32");
+
+// Offset 0 of a process's shared memory.
 struct memlode_process_header {
   uint32_t magic;
-  uint16_t version; /* version.ring */
-  uint16_t reserved; /* zero */
+  uint16_t version; // version.ring
+  uint16_t reserved; // zero
   uint32_t pid;
-  uint32_t process; /* index of the process in the trace */
-  uint32_t ring_count; /* ring slots in this memory */
-  uint32_t chunks; /* chunks per ring */
-  uint32_t doorbell; /* futex: bumped by a producer that handed over a chunk while the collector slept */
-  uint32_t collector_asleep; /* 1 while the collector waits on the doorbell */
-  uint32_t heartbeat; /* bumped by the collector at least every second */
-  uint32_t unregistered_threads; /* threads that found no free ring: their events are not recorded */
-  uint32_t clean_exit; /* 1 once the program ran its exit handlers */
-  uint32_t reserved2; /* zero */
-  uint64_t generation; /* source of ring generations */
+  uint32_t process; // index of the process in the trace
+  uint32_t ring_count; // ring slots in this memory
+  uint32_t chunks; // chunks per ring
+  uint32_t doorbell; // futex: bumped by a producer that handed over a chunk while the collector slept
+  uint32_t collector_asleep; // 1 while the collector waits on the doorbell
+  uint32_t heartbeat; // bumped by the collector at least every second
+  uint32_t unregistered_threads; // threads that found no free ring: their events are not recorded
+  uint32_t clean_exit; // 1 once the program ran its exit handlers
+  uint32_t reserved2; // zero
+  uint64_t generation; // source of ring generations
 };
 MEMLODE_STATIC_ASSERT(sizeof(struct memlode_process_header) == 56, "memlode_process_header");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, magic) == 0, "memlode_process_header.magic");
@@ -186,20 +219,20 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, clean_exit) == 40,
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved2) == 44, "memlode_process_header.reserved2");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, generation) == 48, "memlode_process_header.generation");
 
-/* Offset 0 of a ring region. Chunk k starts at (2 * k + 1) * chunk_bytes; slack of the same size follows each. */
+// Offset 0 of a ring region. Chunk k starts at (2 * k + 1) * chunk_bytes; slack of the same size follows each.
 struct memlode_ring_header {
-  uint32_t state; /* ring.slot_* */
-  uint32_t tid; /* kernel thread id */
-  uint64_t generation; /* larger is younger; tells apart two threads that had the same id */
+  uint32_t state; // ring.slot_*
+  uint32_t tid; // kernel thread id
+  uint64_t generation; // larger is younger; tells apart two threads that had the same id
   uint8_t pad0[48];
-  uint32_t head; /* chunks handed over so far (free running); written by the program */
+  uint32_t head; // chunks handed over so far (free running); written by the program
   uint8_t pad1[60];
-  uint32_t tail; /* chunks consumed so far (free running) and futex; written by the collector */
-  uint32_t producer_waits; /* 1 while the program waits for tail to move */
+  uint32_t tail; // chunks consumed so far (free running) and futex; written by the collector
+  uint32_t producer_waits; // 1 while the program waits for tail to move
   uint8_t pad2[56];
-  uint32_t end[64]; /* bytes used in each chunk, slack included; valid once handed over */
-  uint64_t first_stamp[64]; /* time stamp counter when the chunk was taken */
-  uint64_t last_stamp[64]; /* time stamp counter when it was handed over */
+  uint32_t end[64]; // bytes used in each chunk, slack included; valid once handed over
+  uint64_t first_stamp[64]; // time stamp counter when the chunk was taken
+  uint64_t last_stamp[64]; // time stamp counter when it was handed over
 };
 MEMLODE_STATIC_ASSERT(sizeof(struct memlode_ring_header) == 1472, "memlode_ring_header");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, state) == 0, "memlode_ring_header.state");
@@ -215,18 +248,18 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, end) == 192, "memlode
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, first_stamp) == 448, "memlode_ring_header.first_stamp");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, last_stamp) == 960, "memlode_ring_header.last_stamp");
 
-/* One message from a traced program. */
+// One message from a traced program.
 struct memlode_request {
   uint32_t magic;
-  uint16_t version; /* version.ring */
-  uint16_t kind; /* message.* */
+  uint16_t version; // version.ring
+  uint16_t kind; // message.*
   uint32_t pid;
-  uint32_t process; /* index given by hello's reply; 0 in hello itself */
-  uint64_t load_bias; /* run-time address minus link-time address of the module */
-  uint32_t build_id_length; /* 0 when the module has none */
+  uint32_t process; // index given by hello's reply; 0 in hello itself
+  uint64_t load_bias; // run-time address minus link-time address of the module
+  uint32_t build_id_length; // 0 when the module has none
   uint32_t path_length;
   uint8_t build_id[32];
-  uint8_t path[4096]; /* path of the module's file, not terminated */
+  uint8_t path[4096]; // path of the module's file, not terminated
 };
 MEMLODE_STATIC_ASSERT(sizeof(struct memlode_request) == 4160, "memlode_request");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_request, magic) == 0, "memlode_request.magic");
@@ -240,13 +273,13 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_request, path_length) == 28, "meml
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_request, build_id) == 32, "memlode_request.build_id");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_request, path) == 64, "memlode_request.path");
 
-/* The collector's answer. */
+// The collector's answer.
 struct memlode_reply {
   uint32_t magic;
-  uint16_t version; /* version.ring */
-  uint16_t status; /* message.status_* */
-  uint32_t process; /* index of the process in the trace (hello) */
-  uint32_t reserved; /* zero */
+  uint16_t version; // version.ring
+  uint16_t status; // message.status_*
+  uint32_t process; // index of the process in the trace (hello)
+  uint32_t reserved; // zero
 };
 MEMLODE_STATIC_ASSERT(sizeof(struct memlode_reply) == 16, "memlode_reply");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_reply, magic) == 0, "memlode_reply.magic");

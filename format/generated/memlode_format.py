@@ -24,7 +24,7 @@ SECTION_TABLES = "memlode_tab"  # the site tables, one per translation unit
 STREAM_WORD_BYTES = 8
 STREAM_ADDRESS_BITS = 48  # a header word has its upper 16 bits clear; other values are reserved
 STREAM_ANCHOR_BYTES = 8
-STREAM_MAX_SEGMENT_WORDS = 4096  # a longer segment is split by the pass
+STREAM_MAX_SEGMENT_WORDS = 4096  # words behind a header; a longer segment is split by the pass
 
 # What one step of a segment records. Word operands follow the header in the order of the ops.
 OP_ACCESS = 0  # site, address
@@ -87,6 +87,14 @@ MESSAGE_BUILD_ID_BYTES = 32
 CODEC_STORED = 0  # not packed
 CODEC_ZSTD = 1  # one zstd frame
 
+# What a reader may rely on; a file beyond it is damaged.
+LIMIT_CHUNK_WORDS = 0x100000  # words of the stream in one chunk
+LIMIT_CHUNK_ACCESSES = 0x4000000  # accesses one chunk expands to
+LIMIT_CHUNK_UNPACKED_BYTES = 0x4000000
+LIMIT_FRAMES = 0x100000  # frames of a stack snapshot: the innermost are kept
+LIMIT_RANGE_BYTES = 0x1000000000000  # length of one range
+LIMIT_LANES = 64
+
 
 class Layout:
     """A fixed structure: unpack() gives a named tuple, pack() takes the same values by name."""
@@ -147,12 +155,28 @@ CHUNK_HEADER = Layout(
     ("segments", "I", None),  # segment executions in this chunk
     ("payload_bytes", "I", None),  # packed length
     ("unpacked_bytes", "I", None),  # length after unpacking
-    ("crc32", "I", None),  # CRC-32 (IEEE) of the header with this field zero, then of the packed payload
+    ("payload_crc32", "I", None),  # CRC-32 (IEEE) of the packed payload
+    ("header_crc32", "I", None),  # CRC-32 (IEEE) of this header with this field zero
+    ("reserved", "I", None),  # zero
     ("accesses", "Q", None),  # access, range, masked and gather ops executed
     ("first_stamp", "Q", None),  # time stamp counter when the chunk's first word could be written
     ("last_stamp", "Q", None),  # time stamp counter when the chunk was handed over
 )
-assert CHUNK_HEADER.size == 64
+assert CHUNK_HEADER.size == 72
+
+# Start of a modules/*.mlm; payload_bytes of payload follow.
+MODULE_HEADER = Layout(
+    "module_header",
+    ("magic", "I", None),
+    ("version", "H", None),  # version.trace
+    ("codec", "B", None),
+    ("flags", "B", None),  # zero
+    ("payload_bytes", "Q", None),  # packed length
+    ("unpacked_bytes", "Q", None),  # length after unpacking
+    ("payload_crc32", "I", None),  # CRC-32 (IEEE) of the packed payload
+    ("header_crc32", "I", None),  # CRC-32 (IEEE) of this header with this field zero
+)
+assert MODULE_HEADER.size == 32
 
 # Offset 0 of a process's shared memory.
 PROCESS_HEADER = Layout(
