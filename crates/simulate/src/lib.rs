@@ -1,1 +1,54 @@
 //! Cache models: exact, fast, no I/O.
+//!
+//! A model takes `(core, address, bytes, is_write)` and says how far the access had to go. It knows nothing
+//! of traces, names, files or threads of its own; whoever feeds it decides what the accesses mean.
+//!
+//! ```
+//! use memlode_simulate::{Hierarchy, LevelSpec};
+//!
+//! let l1 = LevelSpec { bytes: 32 << 10, ways: 8, line_bytes: 64, shared_by: 1 };
+//! let l2 = LevelSpec { bytes: 1 << 20, ways: 16, line_bytes: 64, shared_by: 1 };
+//! let mut caches = Hierarchy::new(&[l1, l2], 1)?;
+//! assert_eq!(caches.access(0, 0x1000, 8, false), 2); // memory answered
+//! assert_eq!(caches.access(0, 0x1008, 8, true), 0); // same line: the first level answered
+//! assert_eq!(caches.counters()[0].read_misses, 1);
+//! # Ok::<(), memlode_simulate::ImpossibleHierarchy>(())
+//! ```
+//!
+//! # The model
+//!
+//! - Every level is set-associative with exact least-recently-used replacement. A line's set is its line
+//!   number modulo the number of sets, which need not be a power of two (a last-level cache built of slices).
+//! - A level is asked only when the level inside it missed, and every level that was asked keeps the line
+//!   afterwards, for reads and writes alike (write-allocate). Nothing removes a line from an inner level
+//!   because an outer one dropped it: non-inclusive, non-exclusive.
+//! - Writes stay in the first level as dirty lines. A dirty line that is evicted is handed outwards; the
+//!   next level that holds the line turns dirty, and neither its order nor its contents change otherwise.
+//!   Write-backs therefore never change which accesses miss.
+//! - An access that touches several lines counts once at each level it reaches ([`Straddle`]).
+//!
+//! # What it does not model
+//!
+//! Time, bandwidth, prefetching, coherence between private caches, address translation (sets are chosen by
+//! virtual addresses), hashed slice selection, and replacement other than LRU. A cache shared by several
+//! cores sees their accesses in the order in which the caller makes them.
+//!
+//! # Sharding
+//!
+//! LRU order is kept per set, so sets never influence each other. Two lines whose addresses differ in
+//! [`Hierarchy::shard_bits`] use different sets at every level; a trace split by the value of those bits
+//! can be simulated in independent pieces, and the pieces' counters add up to those of one sequential run.
+//! The one thing that crosses pieces is an access that straddles lines of two of them: its depth is the
+//! greater of the two depths. [`Straddle::Together`] breaks the law and must be simulated in one piece.
+
+mod cache;
+mod hierarchy;
+mod lines;
+mod row;
+mod sets;
+mod spec;
+
+pub use cache::{Cache, Evicted, Touch};
+pub use hierarchy::{Hierarchy, LevelCounters, Straddle};
+pub use lines::{Lines, touch_lines};
+pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};

@@ -1,0 +1,92 @@
+//! Million accesses per second of a three-level hierarchy on synthetic streams.
+//!
+//! `cargo run --release -p memlode-simulate --example throughput [-- ACCESSES]`
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use memlode_simulate::{Hierarchy, LevelSpec};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+fn level(bytes: u64, ways: u32) -> LevelSpec {
+    LevelSpec { bytes, ways, line_bytes: 64, shared_by: 1 }
+}
+
+/// xorshift64*: fast enough not to be what is measured.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}
+
+/// Addresses of a walk over a random cycle of `nodes` nodes of `bytes` each.
+fn chase(nodes: usize, bytes: u64, count: usize, random: &mut Random) -> Vec<u64> {
+    let mut next: Vec<u32> = (0..nodes as u32).collect();
+    for i in (1..nodes).rev() {
+        next.swap(i, (random.next() % i as u64) as usize);
+    }
+    let mut at = 0;
+    let step = |_| {
+        at = next[at] as usize;
+        at as u64 * bytes
+    };
+    (0..count).map(step).collect()
+}
+
+fn main() {
+    let count = std::env::args().nth(1).map_or(8 << 20, |n| n.parse().expect("a number of accesses"));
+    let machines = [
+        ("32K/8 1M/16 32M/16", [level(32 * KIB, 8), level(MIB, 16), level(32 * MIB, 16)]),
+        ("48K/12 2M/16 105M/15", [level(48 * KIB, 12), level(2 * MIB, 16), level(105 * MIB, 15)]),
+    ];
+    let mut random = Random(88172645463325252);
+    let base = 0x7f12_3456_0000u64;
+    let mut within = |bytes: u64| (0..count).map(|_| random.next() % bytes & !7).collect::<Vec<_>>();
+    let streams: Vec<(&str, Vec<u64>)> = vec![
+        ("sequential, 8 bytes", (0..count as u64).map(|i| 8 * i % (64 * MIB)).collect()),
+        ("five streams, 8 bytes", (0..count as u64).map(|i| i % 5 * (4 * MIB + 64) + i / 5 * 8).collect()),
+        ("stencil, rows of 8 KiB", (0..count as u64).map(|i| i % 3 * 8 * KIB + i / 3 * 8).collect()),
+        ("stride 256 in 64M", (0..count as u64).map(|i| 256 * i % (64 * MIB)).collect()),
+        ("random in 8K", within(8 * KIB)),
+        ("random in 32K", within(32 * KIB)),
+        ("random in 512K", within(512 * KIB)),
+        ("random in 2M", within(2 * MIB)),
+        ("random in 64M", within(64 * MIB)),
+        ("chase 24 bytes in 24K", chase(1 << 10, 24, count, &mut random)),
+        ("chase 64 bytes in 16M", chase(1 << 18, 64, count, &mut random)),
+    ];
+    for (name, levels) in machines {
+        println!("{name}: million accesses/s, miss ratio of each level over all accesses");
+        for (stream, addresses) in &streams {
+            let mut caches = Hierarchy::new(&levels, 1).expect("a possible hierarchy");
+            let mut best = Duration::MAX;
+            for _ in 0..3 {
+                let start = Instant::now();
+                let mut depths = [0u64; 4];
+                for (i, address) in addresses.iter().enumerate() {
+                    // One access in four writes.
+                    depths[caches.access(0, base + address, 8, i & 3 == 3) as usize] += 1;
+                }
+                black_box(depths);
+                best = best.min(start.elapsed());
+            }
+            let counters = caches.counters();
+            let all = (counters[0].reads + counters[0].writes) as f64;
+            let ratio = |l: usize| (counters[l].read_misses + counters[l].write_misses) as f64 / all;
+            println!(
+                "  {stream:24} {:7.1}   {:.4} {:.4} {:.4}",
+                addresses.len() as f64 / best.as_secs_f64() / 1e6,
+                ratio(0),
+                ratio(1),
+                ratio(2)
+            );
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Levels of caches, private or shared, over several cores.
+
+use std::ops::Range;
+
+use crate::cache::Cache;
+use crate::row::{self, DIRTY, Portable, Rows};
+use crate::spec::{self, ImpossibleHierarchy, LevelSpec, MAX_LEVELS};
+
+/// How an access that touches more than one line asks the outer levels. Either way it counts as one access
+/// and at most one miss at each level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Straddle {
+    /// Each line asks outwards on its own, and only where it missed: what hardware does.
+    #[default]
+    Apart,
+    /// If any line missed, all of them are looked up in the next level: Cachegrind's rule.
+    Together,
+}
+
+/// What happened at one level, all its caches together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelCounters {
+    /// Reads that asked this level.
+    pub reads: u64,
+    /// Writes that asked this level.
+    pub writes: u64,
+    /// Reads it could not answer.
+    pub read_misses: u64,
+    /// Writes it could not answer.
+    pub write_misses: u64,
+    /// Dirty lines that went outwards past this level: its own evictions, and those of inner levels for
+    /// lines it does not hold. For the outermost level, lines written to memory.
+    pub write_backs: u64,
+}
+
+/// The levels of a machine. See the crate's page for what is modelled.
+#[derive(Clone)]
+pub struct Hierarchy {
+    specs: Vec<LevelSpec>,
+    caches: Vec<Cache>,
+    paths: Vec<Path>,
+    shifts: [u32; MAX_LEVELS],
+    straddle: Straddle,
+    vectors: bool,
+    /// Accesses by [is write][level that answered].
+    answered: [[u64; MAX_LEVELS + 1]; 2],
+    write_backs: [u64; MAX_LEVELS],
+}
+
+/// Index of a core's cache at each level.
+type Path = [u32; MAX_LEVELS];
+
+impl Hierarchy {
+    /// Empty caches: `levels` from the innermost outwards, for cores `0..cores`. Core `c` uses cache number
+    /// `c / shared_by` of each level.
+    pub fn new(levels: &[LevelSpec], cores: u32) -> Result<Hierarchy, ImpossibleHierarchy> {
+        spec::check_all(levels, cores)?;
+        let mut caches = Vec::new();
+        let mut paths = vec![[0; MAX_LEVELS]; cores as usize];
+        let mut shifts = [0; MAX_LEVELS];
+        for (i, level) in levels.iter().enumerate() {
+            let first = caches.len() as u32;
+            let empty = Cache::new(level)
+                .map_err(|problem| ImpossibleHierarchy::Level { level: i + 1, problem })?;
+            caches.resize(caches.len() + cores.div_ceil(level.shared_by) as usize, empty);
+            for (core, path) in paths.iter_mut().enumerate() {
+                path[i] = first + core as u32 / level.shared_by;
+            }
+            shifts[i] = level.line_shift();
+        }
+        Ok(Hierarchy {
+            specs: levels.to_vec(),
+            caches,
+            paths,
+            shifts,
+            straddle: Straddle::default(),
+            vectors: row::have_avx2(),
+            answered: [[0; MAX_LEVELS + 1]; 2],
+            write_backs: [0; MAX_LEVELS],
+        })
+    }
+
+    /// The same hierarchy with another rule for accesses that straddle lines.
+    pub fn with_straddle(mut self, straddle: Straddle) -> Hierarchy {
+        self.straddle = straddle;
+        self
+    }
+
+    /// One access. Returns the deepest level that had to be asked: 0 when the first level held every line,
+    /// 1 when the second level was needed, …, the number of levels when memory was.
+    ///
+    /// An access of several lines touches them in ascending order and counts once. A long range is better
+    /// cut by [`touch_lines`](crate::touch_lines) into one access per line. Nothing is touched or counted
+    /// for zero bytes, and a range that would run past the last address is cut there.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    #[inline]
+    pub fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool) -> u8 {
+        let shift = self.shifts[0];
+        let line = address >> shift;
+        let path = &self.paths[core];
+        if bytes == 0 {
+            return 0;
+        }
+        let last = address.saturating_add(u64::from(bytes) - 1);
+        let depth = if last >> shift != line {
+            self.access_lines(core, address, last, is_write)
+        } else if self.caches[path[0] as usize].touch_front(line, is_write) {
+            0
+        } else {
+            self.walk(core, address, is_write)
+        };
+        self.answered[usize::from(is_write)][usize::from(depth)] += 1;
+        depth
+    }
+
+    /// Counters of each level, innermost first.
+    pub fn counters(&self) -> Vec<LevelCounters> {
+        let levels = self.specs.len();
+        let beyond = |write: usize, level: usize| self.answered[write][level..=levels].iter().sum();
+        (0..levels)
+            .map(|level| LevelCounters {
+                reads: beyond(0, level),
+                writes: beyond(1, level),
+                read_misses: beyond(0, level + 1),
+                write_misses: beyond(1, level + 1),
+                write_backs: self.write_backs[level],
+            })
+            .collect()
+    }
+
+    /// The levels' shapes, innermost first.
+    pub fn levels(&self) -> &[LevelSpec] {
+        &self.specs
+    }
+
+    /// Number of cores.
+    pub fn cores(&self) -> u32 {
+        self.paths.len() as u32
+    }
+
+    /// Bytes of a line of the first level.
+    pub fn line_bytes(&self) -> u32 {
+        self.specs[0].line_bytes
+    }
+
+    /// The address bits that take part in choosing the set at every level: lines that differ in them never
+    /// meet in any set. Empty when the levels have no such bit in common.
+    ///
+    /// A number of sets s · 2^k keeps the low k bits of the line number in its remainder, so the law also
+    /// serves caches whose number of sets is no power of two.
+    pub fn shard_bits(&self) -> Range<u32> {
+        let start = self.specs.iter().map(LevelSpec::line_shift).max().unwrap_or(0);
+        let end = self.specs.iter().map(|s| s.line_shift() + s.sets().trailing_zeros()).min().unwrap_or(0);
+        start..end.max(start)
+    }
+
+    /// One line, from the first level outwards until a level has it.
+    #[inline]
+    fn walk(&mut self, core: usize, address: u64, is_write: bool) -> u8 {
+        #[cfg(target_arch = "x86_64")]
+        if self.vectors {
+            // SAFETY: `vectors` says that the processor has AVX2.
+            return unsafe { self.walk_avx2(core, address, is_write) };
+        }
+        self.walk_portable(core, address, is_write)
+    }
+
+    /// # Safety
+    /// The processor must have AVX2.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn walk_avx2(&mut self, core: usize, address: u64, is_write: bool) -> u8 {
+        // SAFETY: the caller's promise.
+        unsafe { self.walk_with::<row::Avx2>(core, address, is_write) }
+    }
+
+    #[inline(never)]
+    fn walk_portable(&mut self, core: usize, address: u64, is_write: bool) -> u8 {
+        // SAFETY: `Portable` runs anywhere.
+        unsafe { self.walk_with::<Portable>(core, address, is_write) }
+    }
+
+    /// # Safety
+    /// The processor must have what `R` needs.
+    #[inline(always)]
+    unsafe fn walk_with<R: Rows>(&mut self, core: usize, address: u64, is_write: bool) -> u8 {
+        // Only the first level keeps the write; what it hands outwards later makes outer copies dirty.
+        let mut dirty = u64::from(is_write);
+        for level in 0..self.specs.len() {
+            let cache = &mut self.caches[self.paths[core][level] as usize];
+            // SAFETY: the caller's promise.
+            let moved = unsafe { cache.move_to_front::<R>(address >> self.shifts[level], dirty) };
+            if moved.hit {
+                return level as u8;
+            }
+            // EMPTY is never dirty.
+            if moved.last & DIRTY != 0 {
+                self.write_back(core, level, (moved.last >> 1) << self.shifts[level]);
+            }
+            dirty = 0;
+        }
+        self.specs.len() as u8
+    }
+
+    /// Hands a dirty line that left `level` to the nearest outer level that holds it, else to memory.
+    fn write_back(&mut self, core: usize, level: usize, address: u64) {
+        self.write_backs[level] += 1;
+        for outer in level + 1..self.specs.len() {
+            let cache = &mut self.caches[self.paths[core][outer] as usize];
+            if cache.mark_dirty(address >> self.shifts[outer]) {
+                return;
+            }
+            self.write_backs[outer] += 1;
+        }
+    }
+
+    /// An access that touches the bytes `first..=last` in several lines of the first level.
+    #[cold]
+    fn access_lines(&mut self, core: usize, first: u64, last: u64, is_write: bool) -> u8 {
+        match self.straddle {
+            Straddle::Apart => {
+                let shift = self.shifts[0];
+                let lines = first >> shift..=last >> shift;
+                lines.map(|line| self.walk(core, line << shift, is_write)).max().unwrap_or(0)
+            }
+            Straddle::Together => self.walk_together(core, first, last, is_write),
+        }
+    }
+
+    fn walk_together(&mut self, core: usize, first: u64, last: u64, is_write: bool) -> u8 {
+        for level in 0..self.specs.len() {
+            let shift = self.shifts[level];
+            let mut hit = true;
+            for line in first >> shift..=last >> shift {
+                let cache = &mut self.caches[self.paths[core][level] as usize];
+                let touch = cache.touch(line, is_write && level == 0);
+                hit &= touch.hit;
+                if let Some(evicted) = touch.evicted.filter(|evicted| evicted.dirty) {
+                    self.write_back(core, level, evicted.line << shift);
+                }
+            }
+            if hit {
+                return level as u8;
+            }
+        }
+        self.specs.len() as u8
+    }
+}
