@@ -1,0 +1,42 @@
+/* What instrumented code and the runtime ask of each other.
+ *
+ * A thread's cursor points at the next word of its stream. Emitted code tests for room with one
+ * bit of the cursor, asks for a refill when there is none, and stores words behind it:
+ *
+ *     if (!((uintptr_t)cursor & MEMLODE_RING_ROOM_BIT))
+ *       cursor = __memlode_refill(cursor);
+ *     cursor[0] = header; cursor[1] = address; ...; cursor += 1 + words;
+ */
+#ifndef MEMLODE_RECORD_H
+#define MEMLODE_RECORD_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The calling thread's cursor. NULL until its first refill. Instrumented code holds it in a
+ * register and stores it here before every call, so whatever a call does finds it up to date. */
+extern __thread uint64_t *__memlode_cursor __attribute__((tls_model("initial-exec")));
+
+/* Returns a cursor with room and stores it in __memlode_cursor. Written in assembly: preserves
+ * every register but the result's and, on x86-64, r11 and the flags (LLVM's preserve_allcc). */
+uint64_t *__memlode_refill(uint64_t *cursor);
+
+/* Called once by each instrumented image when it comes and goes; `handle` is any address in it. */
+void __memlode_module_load(const void *handle);
+void __memlode_module_unload(const void *handle);
+
+/* The other way to instrument: a call for each access. Empty; it exists to be measured against. */
+void __memlode_call_access(uint64_t anchor, uint64_t address);
+
+/* Each instrumented image refers to this symbol, so that linking with a runtime that speaks an
+ * older protocol fails at link time. */
+extern const char __memlode_abi_1;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,14 @@
+/* The symbols instrumented code refers to, besides the functions that have a file of their own. */
+#include "runtime.h"
+
+MEMLODE_EXPORT __thread uint64_t *__memlode_cursor;
+MEMLODE_HIDDEN __thread struct memlode_ring_header *memlode_ring;
+
+MEMLODE_HIDDEN struct memlode_process memlode_process;
+
+MEMLODE_EXPORT const char __memlode_abi_1 = MEMLODE_VERSION_RING;
+
+MEMLODE_EXPORT void __memlode_call_access(uint64_t anchor, uint64_t address) {
+  (void)anchor;
+  (void)address;
+}

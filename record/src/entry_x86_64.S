@@ -1,0 +1,54 @@
+/* uint64_t *__memlode_refill(uint64_t *cursor)
+ *
+ * Called from the middle of instrumented code, which counts on every register but rax, r11 and
+ * the flags. The callee-saved ones are memlode_refill's to keep, and it is compiled without
+ * vector registers, so the seven that are left are all there is to save. */
+#ifdef __CET__
+#include <cet.h>
+#else
+#define _CET_ENDBR
+#endif
+
+	.text
+	.globl	__memlode_refill
+	.type	__memlode_refill, @function
+	.p2align 4
+__memlode_refill:
+	.cfi_startproc
+	_CET_ENDBR
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	pushq	%rcx
+	.cfi_adjust_cfa_offset 8
+	pushq	%r8
+	.cfi_adjust_cfa_offset 8
+	pushq	%r9
+	.cfi_adjust_cfa_offset 8
+	pushq	%r10
+	.cfi_adjust_cfa_offset 8
+	/* 7 registers and the return address: the stack is 16-byte aligned here. */
+	cld
+	callq	memlode_refill
+	popq	%r10
+	.cfi_adjust_cfa_offset -8
+	popq	%r9
+	.cfi_adjust_cfa_offset -8
+	popq	%r8
+	.cfi_adjust_cfa_offset -8
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	retq
+	.cfi_endproc
+	.size	__memlode_refill, .-__memlode_refill
+
+	.section .note.GNU-stack,"",@progbits

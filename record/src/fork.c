@@ -1,0 +1,35 @@
+/* The process's beginning and end: a forked child starts streams of its own, and the shared memory
+ * says whether the program ran to its end. */
+#include "runtime.h"
+#include "syscalls.h"
+
+#include <pthread.h>
+
+/* Streams, ring and shared memory are the parent's: leave them as they are. The collector hears
+ * of the child with its first event. */
+MEMLODE_HIDDEN void memlode_forget_parent(void) {
+  __memlode_cursor = NULL;
+  memlode_ring = NULL;
+  if (atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED) {
+    uintptr_t base = (uintptr_t)memlode_process.shared;
+    uintptr_t end =
+        (uintptr_t)memlode_process.first_ring + (size_t)memlode_process.rings * MEMLODE_REGION_BYTES;
+    atomic_store_explicit(&memlode_process.mode, MEMLODE_UNCONNECTED, memory_order_relaxed);
+    memlode_call(SYS_munmap, base, end - base);
+  }
+  memlode_process.shared = NULL;
+  memlode_process.pid = (uint32_t)memlode_call(SYS_getpid);
+  atomic_store_explicit(&memlode_process.lock, 0, memory_order_relaxed); /* its holder is not here */
+}
+
+__attribute__((constructor(101))) static void begin_process(void) {
+  memlode_process.pid = (uint32_t)memlode_call(SYS_getpid);
+  pthread_atfork(NULL, NULL, memlode_forget_parent);
+}
+
+/* The last destructor of the last image: the program was not cut short. */
+__attribute__((destructor(101))) static void end_process(void) {
+  if (atomic_load_explicit(&memlode_process.mode, memory_order_acquire) == MEMLODE_CONNECTED &&
+      !memlode_is_vfork_child())
+    atomic_store_explicit((_Atomic uint32_t *)&memlode_process.shared->clean_exit, 1, memory_order_relaxed);
+}

@@ -1,0 +1,183 @@
+/* A thread's ring: claim one, hand over full chunks, wait for room.
+ *
+ *   region:  | header | chunk 0 | slack | chunk 1 | slack | ... | chunk 15 | slack | pad |
+ *
+ * `head` counts the chunks handed over, `tail` those the collector has read and cleared. The
+ * thread writes into chunk head % chunks; it may take that chunk while head - tail < chunks.
+ * The collector gives a chunk back zeroed, its end[] included, before it moves `tail`.
+ *
+ * Signals. A handler may interrupt a refill anywhere and need a refill itself, and it may leave by
+ * longjmp. So no step of a hand-over is private to the call that began it; whoever comes next
+ * finishes it from what it finds:
+ *
+ *   __memlode_cursor   end[head % chunks]   the thread is
+ *   not NULL           0                    writing
+ *   not NULL           set                  about to hand over (the caller's cursor has no room)
+ *   NULL               set                  handing over: head is to move
+ *   NULL               0                    to take the next chunk, once there is room
+ *
+ * Each transition is one compare-and-swap, so it happens once. Only one thread ever changes these
+ * words; the atomic instructions are there because a signal cannot split one. */
+#include "runtime.h"
+#include "syscalls.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <time.h>
+
+static uint64_t *chunk_start(struct memlode_ring_header *ring, uint32_t chunk) {
+  return (uint64_t *)((char *)ring + (2 * (size_t)chunk + 1) * MEMLODE_RING_CHUNK_BYTES);
+}
+
+/* Waits until the collector has given back a chunk. False if there is no collector any more. */
+static bool wait_for_room(struct memlode_ring_header *ring, uint32_t head) {
+  _Atomic uint32_t *tail_word = (_Atomic uint32_t *)&ring->tail;
+  _Atomic uint32_t *waits = (_Atomic uint32_t *)&ring->producer_waits;
+  bool room = true;
+  for (;;) {
+    uint32_t tail = atomic_load_explicit(tail_word, memory_order_acquire);
+    if (head - tail < MEMLODE_RING_CHUNKS)
+      break;
+    if (atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_DISCARDING) {
+      room = false;
+      break;
+    }
+    /* Say that we wait, then look again: the collector moves tail, then looks whether we wait. */
+    atomic_store_explicit(waits, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(tail_word, memory_order_relaxed) != tail)
+      continue;
+    memlode_doorbell(false);
+    struct timespec patience = {.tv_sec = 0, .tv_nsec = 200000000};
+    long result = memlode_call(SYS_futex, tail_word, FUTEX_WAIT, tail, &patience);
+    if (result == -ETIMEDOUT && !memlode_collector_lives())
+      atomic_store_explicit(&memlode_process.mode, MEMLODE_DISCARDING, memory_order_relaxed);
+  }
+  atomic_store_explicit(waits, 0, memory_order_relaxed);
+  return room;
+}
+
+/* Moves head past chunk `head`, whose end[] is set. */
+static void hand_over(struct memlode_ring_header *ring, uint32_t head) {
+  _Atomic uint32_t *head_word = (_Atomic uint32_t *)&ring->head;
+  if (atomic_compare_exchange_strong_explicit(head_word, &head, head + 1, memory_order_release,
+                                              memory_order_relaxed))
+    memlode_doorbell(false);
+}
+
+/* The next cursor of a thread that has a ring, NULL if there is no collector any more. */
+static uint64_t *advance(struct memlode_ring_header *ring, uint64_t *cursor) {
+  _Atomic(uint64_t *) *published = (_Atomic(uint64_t *) *)&__memlode_cursor;
+  _Atomic uint32_t *head_word = (_Atomic uint32_t *)&ring->head;
+  for (;;) {
+    uint64_t *seen = atomic_load_explicit(published, memory_order_relaxed);
+    uint32_t head = atomic_load_explicit(head_word, memory_order_relaxed);
+    uint32_t chunk = head % MEMLODE_RING_CHUNKS;
+    uint64_t *start = chunk_start(ring, chunk);
+    size_t used = (size_t)((char *)cursor - (char *)start);
+    if (used >= MEMLODE_RING_CHUNK_BYTES && used <= MEMLODE_PAIR_BYTES) {
+      ring->last_stamp[chunk] = memlode_time_stamp();
+      ring->end[chunk] = (uint32_t)used;
+      if (!atomic_compare_exchange_strong_explicit(published, &seen, NULL, memory_order_relaxed,
+                                                   memory_order_relaxed))
+        continue; /* a handler has moved the cursor since */
+      hand_over(ring, head);
+      cursor = NULL;
+      continue;
+    }
+    if (!seen) {
+      if (!wait_for_room(ring, head))
+        return NULL;
+      if (((volatile struct memlode_ring_header *)ring)->end[chunk]) {
+        hand_over(ring, head); /* a call that was left by longjmp had begun to */
+        continue;
+      }
+      ring->first_stamp[chunk] = memlode_time_stamp();
+      atomic_compare_exchange_strong_explicit(published, &seen, start, memory_order_relaxed,
+                                              memory_order_relaxed);
+      seen = atomic_load_explicit(published, memory_order_relaxed);
+    }
+    if ((uintptr_t)seen & MEMLODE_RING_ROOM_BIT)
+      return seen;
+    cursor = seen; /* a handler used the chunk up */
+  }
+}
+
+/* A free ring for the calling thread, NULL if all are taken. */
+static struct memlode_ring_header *claim(void) {
+  for (uint32_t i = 0; i < memlode_process.rings; i++) {
+    struct memlode_ring_header *ring =
+        (struct memlode_ring_header *)(memlode_process.first_ring + (size_t)i * MEMLODE_REGION_BYTES);
+    _Atomic uint32_t *state = (_Atomic uint32_t *)&ring->state;
+    uint32_t expected = MEMLODE_RING_SLOT_FREE;
+    if (atomic_load_explicit(state, memory_order_relaxed) != expected ||
+        !atomic_compare_exchange_strong_explicit(state, &expected, MEMLODE_RING_SLOT_CLAIMED,
+                                                 memory_order_acquire, memory_order_relaxed))
+      continue;
+    _Atomic uint64_t *generation = (_Atomic uint64_t *)&memlode_process.shared->generation;
+    ring->tid = (uint32_t)memlode_call(SYS_gettid);
+    ring->first_stamp[0] = memlode_time_stamp();
+    ring->generation = atomic_fetch_add_explicit(generation, 1, memory_order_relaxed) + 1;
+    atomic_store_explicit(state, MEMLODE_RING_SLOT_ACTIVE, memory_order_release);
+    memlode_doorbell(false);
+    return ring;
+  }
+  return NULL;
+}
+
+/* As claim(), but gives the collector time to notice which threads have ended. */
+static struct memlode_ring_header *claim_patiently(void) {
+  enum { TRIES = 2000 };
+  for (int i = 0; i < TRIES; i++) {
+    struct memlode_ring_header *ring = claim();
+    if (ring)
+      return ring;
+    memlode_doorbell(true);
+    struct timespec millisecond = {.tv_sec = 0, .tv_nsec = 1000000};
+    memlode_call(SYS_nanosleep, &millisecond, 0);
+    if (i % 256 == 255 && !memlode_collector_lives())
+      return NULL;
+  }
+  return NULL;
+}
+
+/* The first cursor of a thread, or the next one of a thread that has had no ring so far. */
+static uint64_t *begin(uint64_t *cursor) {
+  if (atomic_load_explicit(&memlode_process.mode, memory_order_acquire) == MEMLODE_DISCARDING)
+    return memlode_scratch(cursor);
+  /* Signals stay blocked: a handler that claims a ring of its own would leave us with two. */
+  uint64_t signals;
+  struct memlode_ring_header *ring = NULL;
+  memlode_lock(&signals);
+  bool connected = !memlode_is_vfork_child() && memlode_connect_locked() == MEMLODE_CONNECTED;
+  if (connected) {
+    ring = cursor ? claim() : claim_patiently();
+    if (!ring && !cursor)
+      atomic_fetch_add_explicit((_Atomic uint32_t *)&memlode_process.shared->unregistered_threads, 1,
+                                memory_order_relaxed);
+  }
+  if (ring) {
+    memlode_ring = ring;
+    cursor = __memlode_cursor = chunk_start(ring, 0);
+  } else {
+    cursor = memlode_scratch(cursor);
+  }
+  memlode_unlock(&signals);
+  return cursor;
+}
+
+MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor) {
+  struct memlode_ring_header *ring = memlode_ring;
+  if (ring && !atomic_load_explicit(memlode_process.canary, memory_order_relaxed)) {
+    memlode_forget_parent(); /* a child of a fork that ran no fork handlers */
+    ring = NULL;
+    cursor = NULL;
+  }
+  if (ring) {
+    uint64_t *next = advance(ring, cursor);
+    if (next)
+      return next;
+    memlode_ring = NULL;
+  }
+  return begin(cursor);
+}

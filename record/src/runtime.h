@@ -1,0 +1,81 @@
+/* What the runtime's files share. Nothing here is visible outside the library.
+ *
+ *   entry_*.S   the refill stub: saves registers, calls memlode_refill
+ *   ring.c      a thread's ring: claim, hand over, wait for room
+ *   scratch.c   where threads write when nobody reads
+ *   connect.c   the collector's socket; the process's shared memory
+ *   modules.c   which instrumented images are loaded
+ *   fork.c      a child starts its own stream; how the process ended
+ *   abi.c       the symbols instrumented code refers to
+ *
+ * Rules of this library: no malloc, no stdio, no locks while a stream flows, no descriptor kept
+ * open, nothing printed. ring.c, scratch.c and connect.c call no function of libc at all. */
+#ifndef MEMLODE_RUNTIME_H
+#define MEMLODE_RUNTIME_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "memlode_format.h"
+#include "memlode_record.h"
+
+#define MEMLODE_HIDDEN __attribute__((visibility("hidden")))
+#define MEMLODE_EXPORT __attribute__((visibility("default")))
+
+enum {
+  MEMLODE_REGION_BYTES = (2 * MEMLODE_RING_CHUNKS + 2) * MEMLODE_RING_CHUNK_BYTES,
+  MEMLODE_PAIR_BYTES = 2 * MEMLODE_RING_CHUNK_BYTES, /* a chunk and its slack */
+};
+
+/* The calling thread's ring; NULL before the first refill and while the thread writes to scratch. */
+extern MEMLODE_HIDDEN __thread struct memlode_ring_header *memlode_ring
+    __attribute__((tls_model("initial-exec")));
+
+enum memlode_mode {
+  MEMLODE_UNCONNECTED, /* no hello yet in this process */
+  MEMLODE_CONNECTED,
+  MEMLODE_DISCARDING, /* nobody listens, or no longer: everything goes to scratch, for ever */
+};
+
+/* The whole state of the process. Fields below `lock` change under it only. */
+struct memlode_process {
+  _Atomic uint32_t mode; /* enum memlode_mode; written last, with release */
+  uint32_t rings;        /* slots mapped here */
+  struct memlode_process_header *shared;
+  char *first_ring;
+  _Atomic uint32_t *canary; /* 1; the kernel clears it in a child that fork created */
+  _Atomic uint32_t lock;    /* 0 free, 1 held, 2 held and awaited */
+  uint32_t pid;
+  uint32_t index;       /* of this process in the trace */
+  uint32_t socket_size; /* of `socket`; 0 until the environment was read */
+  struct {
+    uint16_t family;
+    char path[108];
+  } socket;
+};
+extern MEMLODE_HIDDEN struct memlode_process memlode_process;
+
+/* ring.c */
+MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor);
+
+/* scratch.c */
+MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor);
+
+/* connect.c. The lock is held with all signals blocked: a handler may need a refill, too. */
+MEMLODE_HIDDEN void memlode_lock(uint64_t *saved_signals);
+MEMLODE_HIDDEN void memlode_unlock(const uint64_t *saved_signals);
+MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void);
+MEMLODE_HIDDEN bool memlode_collector_lives(void);
+MEMLODE_HIDDEN void memlode_send_locked(struct memlode_request *request);
+MEMLODE_HIDDEN void memlode_doorbell(bool even_if_awake);
+MEMLODE_HIDDEN bool memlode_is_vfork_child(void);
+
+/* modules.c: tells a fresh connection about the images it has not heard of. */
+MEMLODE_HIDDEN void memlode_announce_modules_locked(void);
+
+/* fork.c: drops what belongs to the parent. */
+MEMLODE_HIDDEN void memlode_forget_parent(void);
+
+#endif
