@@ -14,7 +14,8 @@ static void diffuse(double *restrict to, const double *restrict from) {
 
 static void smooth(float *restrict to, const float *restrict from) {
   for (int i = 2; i < ROW - 2; i++)
-    to[i] = 0.1f * from[i - 2] + 0.2f * from[i - 1] + 0.4f * from[i] + 0.2f * from[i + 1] + 0.1f * from[i + 2];
+    to[i] =
+        0.1f * from[i - 2] + 0.2f * from[i - 1] + 0.4f * from[i] + 0.2f * from[i + 1] + 0.1f * from[i + 2];
 }
 
 int main(int argc, char **argv) {

@@ -1,0 +1,96 @@
+# The one door. Everything needed is installed (Debian packages), built into target/, and run from there.
+# A recipe that takes more than a few lines is a script: see setup/, gallery/, tests/ and bench/.
+
+SHELL := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+JOBS ?= 2
+OUT := target/memlode
+MEMLODE := $(OUT)/bin/memlode
+LLVM_VERSIONS := 22 19
+PYTHON ?= python3
+
+export CARGO_TERM_QUIET ?= true
+export CARGO_BUILD_JOBS ?= $(JOBS)
+
+# Files of ours by language, for the linters.
+C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' | grep -v '^format/generated/')
+RUST_FILES = $(shell git ls-files '*.rs')
+PYTHON_FILES = $(shell git ls-files -co --exclude-standard '*.py')
+SHELL_FILES = $(shell git ls-files -co --exclude-standard '*.sh' .ci/run)
+
+##@ Start here
+
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z][a-z-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## Install, build, and find the field that misses in a gallery program
+	@bash gallery/demo.sh
+
+setup: ## Install the Debian packages that are missing
+	@setup/setup.sh
+
+build: setup pass runtime cli ## Build the compiler plug-ins, the run-time library and the command line
+
+##@ Check
+
+test: build ## Every test: Rust, C, LLVM plug-ins, Python, gallery, programs of others (SUITES="rust c …" for some)
+	@tests/run.sh $(SUITES)
+
+lint: build ## Formatting, warnings, static analysis, the rules between folders
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo xtask check
+	clang-format-22 --dry-run -Werror $(C_FILES)
+	setup/tidy.sh
+	shellcheck -x $(SHELL_FILES)
+	$(PYTHON) -B setup/check_python.py $(PYTHON_FILES)
+
+real: build ## Lua, SQLite, zstd and a C++ program: built by their own build systems, run, checked
+	$(PYTHON) -B tests/real/real.py
+
+##@ Measure
+
+bench: bench-record ## Every benchmark
+	cargo bench --workspace
+
+bench-record: build ## What recording costs, beside native, a call per access and cachegrind (OPTIONS=--quick)
+	$(PYTHON) -B bench/record.py $(OPTIONS)
+
+##@ Housekeeping
+
+format: setup ## Put every file in the project's format
+	cargo fmt --all
+	clang-format-22 -i $(C_FILES)
+
+gen: setup ## Write format/generated/ anew from format/trace.toml
+	cargo xtask gen
+
+clean: ## Remove everything that was built
+	rm -rf target
+
+# ---- parts of `build` ----
+
+pass: $(LLVM_VERSIONS:%=pass-%)
+
+pass-%: | setup
+	@[ -e target/instrument-$*/build.ninja ] || cmake -S instrument -B target/instrument-$* -G Ninja \
+		-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=clang++-22 \
+		-DLLVM_DIR=/usr/lib/llvm-$*/lib/cmake/llvm \
+		-DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(abspath $(OUT))/lib >target/cmake-$*.log || { cat target/cmake-$*.log; exit 1; }
+	@ninja --quiet -j $(JOBS) -C target/instrument-$*
+
+runtime: | setup
+	@$(MAKE) --no-print-directory -s -C record OUT=$(abspath $(OUT))/lib BUILD=$(abspath target/record) CC=clang-22
+
+# CMake wants a compiler to be one path, hence the two links.
+cli: | setup
+	@cargo build --release --package memlode-cli
+	@mkdir -p $(OUT)/bin
+	@install -C target/release/memlode $(MEMLODE)
+	@ln -sf memlode $(OUT)/bin/memlode-cc
+	@ln -sf memlode $(OUT)/bin/memlode-c++
+
+.PHONY: help demo setup build test lint real bench bench-record format gen clean pass runtime cli

@@ -1,0 +1,203 @@
+"""What recording costs: CPU time over native -O2 of the same round, for every way there is to record.
+
+    python3 bench/record.py [--quick] [--rounds N] [NAME…]
+
+  discard     instrumented, no collector: the trace is written and thrown away
+  call        instrumented with a call per access to an empty function, for comparison
+  cachegrind  valgrind --tool=cachegrind on the native program (once, on a smaller input)
+  file        under `memlode run`: the program's CPU and wall time while a trace is written
+
+In each round every variant runs once, in random order, with native before and after; a ratio is to the
+faster of the two. Figures are medians over the rounds. Writes target/bench/record.json.
+"""
+
+import argparse
+import datetime
+import json
+import math
+import os
+import pathlib
+import platform
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+WORK = ROOT / "target" / "bench"
+MEMLODE = ROOT / "target" / "memlode" / "bin" / "memlode"
+sys.path[:0] = [str(ROOT / "tests" / "real")]
+import real  # noqa: E402  the Lua builds are those of `make real`
+
+MEASURE = [sys.executable, str(HERE / "measure.py")]
+
+# Rounds of each program for: the usual measurement (1 to 2 s native), tracing to a file, cachegrind, --quick.
+PROGRAMS = {
+    "pricing": {"full": 120, "file": 40, "cachegrind": 12, "quick": 10},
+    "stencil": {"full": 300, "file": 300, "cachegrind": 30, "quick": 30},
+    "matmul": {"full": 14, "file": 14, "cachegrind": 1, "quick": 1},
+    "hash": {"full": 18, "file": 18, "cachegrind": 3, "quick": 2},
+    "tree": {"full": 30, "file": 30, "cachegrind": 4, "quick": 3},
+    "counters": {"full": 160, "file": 24, "cachegrind": 4, "quick": 8},
+    "lua": {"full": 60, "file": 20, "cachegrind": 3, "quick": 4},
+}
+RATIOS = ["discard_ratio", "call_ratio", "cachegrind_ratio", "file_cpu_ratio", "file_wall_ratio"]
+
+
+class Failure(Exception):
+    """A measurement that could not be made."""
+
+
+def build(name, kind):
+    """The program `name` as `kind`: native, memlode or call."""
+    if name == "lua":
+        real.fetch()
+        return [str(real.build("lua", kind)), str(ROOT / "tests" / "real" / "lua" / "mix.lua")]
+    program = WORK / kind / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    compiler = real.COMPILERS[kind]
+    command = [*compiler["CC"].split(), "-O2", "-g", "-pthread", HERE / "kernels" / f"{name}.c", "-o", program]
+    subprocess.run(command, check=True, env={**os.environ, **compiler})
+    return [str(program)]
+
+
+def run(command, prefix=(), environment=None):
+    """Cost of one run of `command`, seen from inside `prefix`."""
+    out = WORK / "measured.json"
+    out.unlink(missing_ok=True)
+    done = subprocess.run(
+        [*prefix, *MEASURE, out, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
+    )
+    cost = json.loads(out.read_text()) if out.exists() else {"status": done.returncode}
+    if cost["status"] != 0:
+        raise Failure(f"{' '.join(map(str, command))} ended with {cost['status']}: {done.stderr.decode()[-500:]}")
+    return cost
+
+
+def without_collector():
+    return {key: value for key, value in os.environ.items() if key != "MEMLODE_COLLECTOR"}
+
+
+def trace_to_file(command):
+    """Cost of the program under `memlode run`, with the size of the trace and its accesses."""
+    trace = WORK / "trace"
+    shutil.rmtree(trace, ignore_errors=True)
+    cost = run(command, prefix=[MEMLODE, "run", "-o", trace, "--"])
+    cost["bytes"] = sum(path.stat().st_size for path in trace.rglob("*") if path.is_file())
+    report = subprocess.run([MEMLODE, "report", trace, "--json"], check=True, capture_output=True).stdout
+    cost["accesses"] = json.loads(report)["coverage"]["accesses"]
+    shutil.rmtree(trace)
+    return cost
+
+
+def one_round(commands, sizes, shuffler):
+    """Ratios of one round, and the native CPU time they are to."""
+    environment = without_collector()
+    native = {size: [run([*commands["native"], size])] for size in {sizes["full"], sizes["file"]}}
+    figures = {}
+
+    def measure_discard():
+        figures["discard"] = run([*commands["memlode"], sizes["full"]], environment=environment)
+
+    def measure_call():
+        figures["call"] = run([*commands["call"], sizes["full"]], environment=environment)
+
+    def measure_file():
+        figures["file"] = trace_to_file([*commands["memlode"], sizes["file"]])
+
+    for step in shuffler.sample([measure_discard, measure_call, measure_file], 3):
+        step()
+    for size, costs in native.items():
+        costs.append(run([*commands["native"], size]))
+    best = {size: {key: min(c[key] for c in costs) for key in ("cpu_s", "wall_s")} for size, costs in native.items()}
+    full, file = best[sizes["full"]], best[sizes["file"]]
+    return {
+        "native_cpu_s": full["cpu_s"],
+        "discard_ratio": figures["discard"]["cpu_s"] / full["cpu_s"],
+        "call_ratio": figures["call"]["cpu_s"] / full["cpu_s"],
+        "file_cpu_ratio": figures["file"]["cpu_s"] / file["cpu_s"],
+        "file_wall_ratio": figures["file"]["wall_s"] / file["wall_s"],
+        "bytes_per_access": figures["file"]["bytes"] / max(1, figures["file"]["accesses"]),
+        "accesses": figures["file"]["accesses"],
+    }
+
+
+def cachegrind_ratio(native, size):
+    command = [*native, size]
+    base = min(run(command)["cpu_s"] for _ in range(3))
+    valgrind = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null", "-q"]
+    return run([*valgrind, *command])["cpu_s"] / base
+
+
+def examine(name, options):
+    commands = {kind: build(name, kind) for kind in ("native", "memlode", "call")}
+    sizes = {key: str(value) for key, value in PROGRAMS[name].items()}
+    if options.quick:
+        sizes = dict.fromkeys(sizes, sizes["quick"])
+    shuffler = random.Random(name)
+    rounds = [one_round(commands, sizes, shuffler) for _ in range(options.rounds)]
+    row = {"name": name, **{key: statistics.median(r[key] for r in rounds) for key in rounds[0]}}
+    row["cachegrind_ratio"] = cachegrind_ratio(commands["native"], sizes["cachegrind"])
+    return row
+
+
+def machine():
+    cpu = next(
+        (line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown"
+    )
+    compiler = subprocess.run(["clang-22", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    return {
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "kernel": platform.release(),
+        "compiler": compiler,
+        "load_before": os.getloadavg()[0],
+    }
+
+
+def print_row(row):
+    print(
+        f"{row['name']:10}{row.get('native_cpu_s', math.nan):9.3f}"
+        + "".join(f"{row[key]:12.2f}" for key in RATIOS)
+        + f"{row.get('bytes_per_access', math.nan):10.3f}{row.get('accesses', 0):15,.0f}",
+        flush=True,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small inputs: shows that it works, measures little")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=pathlib.Path, default=WORK / "record.json")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROGRAMS))
+    options = parser.parse_args()
+    unknown = set(options.names) - set(PROGRAMS)
+    if unknown or options.rounds < 1:
+        parser.error(f"no program called {', '.join(sorted(unknown))}" if unknown else "--rounds must be at least 1")
+    WORK.mkdir(parents=True, exist_ok=True)
+    result = {
+        "machine": machine(),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "command": "python3 bench/record.py " + " ".join(sys.argv[1:]),
+        "rounds": options.rounds,
+        "programs": [],
+    }
+    heads = "".join(f"{key.removesuffix('_ratio'):>12}" for key in RATIOS)
+    print(f"{'program':10}{'native s':>9}{heads}{'B/access':>10}{'accesses':>15}")
+    try:
+        for name in options.names or PROGRAMS:
+            row = examine(name, options)
+            result["programs"].append(row)
+            print_row(row)
+    except (Failure, real.Failure, subprocess.CalledProcessError) as failure:
+        sys.exit(f"record.py: {failure}")
+    result["geomean"] = {key: statistics.geometric_mean(row[key] for row in result["programs"]) for key in RATIOS}
+    print_row({"name": "geomean", **result["geomean"]})
+    options.out.write_text(json.dumps(result, indent=2) + "\n")
+    print(f"figures in {options.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Programs written by others, built by their own build systems with memlode's compilers, and run.
+
+    python3 tests/real/real.py [NAME…]
+
+Each program is built twice, by clang and by `memlode cc`, and runs the same workload twice. It passes
+when both outputs are the same, the report has findings with named members, and the executed accesses
+have lines, variables and types as often as FLOORS asks. Writes target/bench/coverage.json.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+TARGET = ROOT / "target"
+WORK = TARGET / "real"
+MEMLODE = TARGET / "memlode" / "bin" / "memlode"
+
+# name → Debian source package, or None for the program in our own folder
+PROGRAMS = {"lua": "lua5.4", "sqlite": "sqlite3", "zstd": "libzstd", "cxx": None}
+
+FLOORS = {"line": 0.95, "variable_or_type": 0.85}
+
+COMPILERS = {
+    "native": {"CC": "clang-22", "CXX": "clang++-22"},
+    "memlode": {"CC": f"{MEMLODE} cc", "CXX": f"{MEMLODE} c++"},
+    "call": {"CC": f"{MEMLODE} cc", "CXX": f"{MEMLODE} c++", "MEMLODE_MODE": "call"},
+}
+
+
+class Failure(Exception):
+    """A check that did not hold; the message is the whole story."""
+
+
+def fetch():
+    packages = [package for package in PROGRAMS.values() if package]
+    if any(not (WORK / "source" / package / ".unpacked").exists() for package in packages):
+        subprocess.run([HERE / "fetch.sh", WORK / "source", *packages], check=True)
+
+
+def source_of(name):
+    package = PROGRAMS[name]
+    return WORK / "source" / package if package else HERE / name
+
+
+def fingerprint(name, kind):
+    """Changes when a build of `name` would come out differently."""
+    inputs = [*sorted(p for p in (HERE / name).iterdir() if p.suffix in (".sh", ".cpp") and p.stem != "workload")]
+    if kind != "native":
+        inputs += sorted((TARGET / "memlode" / "lib").glob("lib*")) + sorted((TARGET / "memlode" / "lib").glob("*.so"))
+        inputs += sorted((ROOT / "crates" / "cli" / "src" / "driver").glob("*.rs"))
+    digest = hashlib.sha256(str(source_of(name)).encode())
+    for path in inputs:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def build(name, kind):
+    """Returns the program, built if what it is made of has changed."""
+    folder = WORK / kind / name
+    stamp = folder / ".built"
+    wanted = fingerprint(name, kind)
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print(f"real: building {name} ({kind})", flush=True)
+        subprocess.run(["rm", "-rf", folder], check=True)
+        folder.mkdir(parents=True)
+        log = WORK / f"{name}-{kind}.log"
+        environment = {**os.environ, **COMPILERS[kind], "SOURCE": str(source_of(name)), "MAKEFLAGS": "-j2"}
+        with open(log, "w") as out:
+            done = subprocess.run(
+                ["bash", "-eu", HERE / name / "build.sh"], cwd=folder, env=environment, stdout=out, stderr=out
+            )
+        if done.returncode != 0:
+            tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+            raise Failure(f"the {kind} build failed; {log} ends with:\n{tail}")
+        stamp.write_text(wanted)
+    return folder / "program"
+
+
+def workload(name, program, scratch):
+    """The command that runs `program` on its workload."""
+    subprocess.run(["rm", "-rf", scratch], check=True)
+    scratch.mkdir(parents=True)
+    return ["bash", "-eu", HERE / name / "workload.sh", program, scratch, HERE / name]
+
+
+def run_native(name, program):
+    command = workload(name, program, WORK / "scratch" / f"{name}-native")
+    return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+def run_traced(name, program):
+    """Output of the traced run, and its report."""
+    trace = WORK / "trace" / name
+    subprocess.run(["rm", "-rf", trace], check=True)
+    trace.parent.mkdir(parents=True, exist_ok=True)
+    command = workload(name, program, WORK / "scratch" / f"{name}-memlode")
+    done = subprocess.run(
+        [MEMLODE, "record", "-o", trace, "--", *command], capture_output=True, stdin=subprocess.DEVNULL
+    )
+    if done.returncode != 0:
+        raise Failure(f"memlode exited with {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}")
+    report = subprocess.run([MEMLODE, "report", trace, "--json"], check=True, capture_output=True).stdout
+    return done.stdout, json.loads(report)
+
+
+def examine(name):
+    """Builds, runs and judges one program; returns its row of coverage.json."""
+    native = run_native(name, build(name, "native"))
+    traced, report = run_traced(name, build(name, "memlode"))
+    row = {"name": name, "output_identical": native == traced, **report["coverage"]}
+    problems = []
+    if native != traced:
+        for kind, text in (("native", native), ("memlode", traced)):
+            (WORK / f"{name}-{kind}.out").write_bytes(text)
+        problems.append(f"the output differs from the native build's: compare {WORK}/{name}-{{native,memlode}}.out")
+    for what, floor in FLOORS.items():
+        if row[what] < floor:
+            problems.append(f"{row[what]:.1%} of the accesses have a {what.replace('_', ' ')}, below {floor:.0%}")
+    if not any(finding.get("member") for finding in report["findings"]):
+        problems.append("no finding names a member")
+    return row, problems
+
+
+def main(names):
+    unknown = set(names) - set(PROGRAMS)
+    if unknown:
+        sys.exit(f"real.py: no program called {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
+    fetch()
+    rows, failed = [], 0
+    for name in names or PROGRAMS:
+        try:
+            row, problems = examine(name)
+            rows.append(row)
+        except (Failure, subprocess.CalledProcessError) as failure:
+            problems = [str(failure)]
+        failed += bool(problems)
+        for problem in problems:
+            print(f"real: {name}: FAILED: {problem}")
+    print_table(rows)
+    out = TARGET / "bench" / "coverage.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps({"floors": FLOORS, "programs": rows}, indent=2) + "\n")
+    print(f"real: {len(names or PROGRAMS) - failed} passed, {failed} failed; figures in {out.relative_to(ROOT)}")
+    return 1 if failed else 0
+
+
+def print_table(rows):
+    print(f"{'program':10}{'accesses':>14}{'line':>9}{'var/type':>10}{'member':>9}  {'output':10}evidence")
+    for row in rows:
+        evidence = ", ".join(f"{kind} {share:.1%}" for kind, share in row["by_evidence"].items() if share)
+        same = "same" if row["output_identical"] else "DIFFERS"
+        print(
+            f"{row['name']:10}{row['accesses']:14,}{row['line']:9.2%}{row['variable_or_type']:10.2%}"
+            f"{row['member']:9.2%}  {same:10}{evidence}"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

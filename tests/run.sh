@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Runs the test suites named, or all of them, and ends with one line that counts them. `make test`
+# builds first; a suite that fails does not stop the others.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+export PATH="$PWD/target/memlode/bin:$PATH" PYTHONDONTWRITEBYTECODE=1
+
+suite_rust() { cargo test --workspace; }
+
+suite_c() { make -s -C record check test CC=clang-22 OUT="$PWD/target/memlode/lib" BUILD="$PWD/target/record"; }
+
+suite_lit22() { ninja -C target/instrument-22 check; }
+
+suite_lit19() { ninja -C target/instrument-19 check; }
+
+suite_format() { cargo xtask gen --check && python3 -m unittest discover -s format -p 'test_*.py'; }
+
+suite_gallery() { python3 tests/gallery.py; }
+
+suite_real() { python3 tests/real/real.py; }
+
+suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/quick.json; }
+
+all=(rust c lit22 lit19 format gallery real bench)
+[ $# -gt 0 ] || set -- "${all[@]}"
+passed=0
+failed=
+for suite; do
+  if ! declare -F "suite_$suite" >/dev/null; then
+    echo "tests/run.sh: no suite called '$suite'; there are: ${all[*]}" >&2
+    exit 2
+  fi
+  echo "== $suite"
+  started=$SECONDS
+  if "suite_$suite"; then
+    passed=$((passed + 1))
+    echo "== $suite passed in $((SECONDS - started)) s"
+  else
+    failed="$failed $suite"
+    echo "== $suite FAILED after $((SECONDS - started)) s"
+  fi
+done
+[ -z "$failed" ] || echo "failed suites:$failed"
+echo "$passed passed, $(wc -w <<<"$failed") failed"
+[ -z "$failed" ]
