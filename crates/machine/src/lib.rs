@@ -1,1 +1,26 @@
 //! Descriptions of machines: caches, sharing, latencies; files and host detection.
+//!
+//! A machine is data: one file in `machines/` with its sources, or what the kernel says of the host.
+//!
+//! ```
+//! use memlode_machine::Machine;
+//!
+//! let machine = Machine::find("zen3")?;
+//! assert_eq!(machine.levels[2].sets(), 32768);
+//! let host = Machine::find("host")?;
+//! assert!(!host.levels.is_empty());
+//! # Ok::<(), memlode_machine::MachineError>(())
+//! ```
+
+mod built_in;
+mod cpuid;
+mod document;
+mod file;
+mod host;
+mod machine;
+mod sysfs;
+
+pub use built_in::names;
+pub use cpuid::CpuidCache;
+pub use host::HostSources;
+pub use machine::{Identity, Level, Machine, MachineError};

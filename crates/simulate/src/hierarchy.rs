@@ -60,8 +60,8 @@ impl Hierarchy {
         let mut shifts = [0; MAX_LEVELS];
         for (i, level) in levels.iter().enumerate() {
             let first = caches.len() as u32;
-            let empty = Cache::new(level)
-                .map_err(|problem| ImpossibleHierarchy::Level { level: i + 1, problem })?;
+            let empty =
+                Cache::new(level).map_err(|problem| ImpossibleHierarchy::Level { level: i + 1, problem })?;
             caches.resize(caches.len() + cores.div_ceil(level.shared_by) as usize, empty);
             for (core, path) in paths.iter_mut().enumerate() {
                 path[i] = first + core as u32 / level.shared_by;

@@ -48,9 +48,9 @@ mod tests {
         assert_eq!(pieces(0x103f, 2), [(0x103f, 1), (0x1040, 1)]);
         assert_eq!(pieces(0x1020, 128), [(0x1020, 32), (0x1040, 64), (0x1080, 32)]);
         assert_eq!(touch_lines(u64::MAX, u64::MAX, 64).collect::<Vec<_>>(), [(u64::MAX, 1)]);
-        assert_eq!(touch_lines(u64::MAX - 64, u64::MAX, 64).collect::<Vec<_>>(), [
-            (u64::MAX - 64, 1),
-            (u64::MAX - 63, 64)
-        ]);
+        assert_eq!(
+            touch_lines(u64::MAX - 64, u64::MAX, 64).collect::<Vec<_>>(),
+            [(u64::MAX - 64, 1), (u64::MAX - 63, 64)]
+        );
     }
 }

@@ -1,0 +1,280 @@
+//! The machine we run on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use crate::cpuid::{self, CpuidCache};
+use crate::machine::{Level, Machine};
+use crate::sysfs::{self, CacheInfo};
+use crate::{built_in, file};
+
+/// Where to look. Tests put other directories here.
+#[derive(Clone, Debug)]
+pub struct HostSources {
+    /// Root of sysfs.
+    pub sys: PathBuf,
+    /// Root of procfs.
+    pub proc: PathBuf,
+    /// What `cpuid` says.
+    pub cpuid: Vec<CpuidCache>,
+}
+
+impl Default for HostSources {
+    fn default() -> HostSources {
+        HostSources { sys: "/sys".into(), proc: "/proc".into(), cpuid: cpuid::read() }
+    }
+}
+
+/// Caches found, before latencies are added.
+struct Found {
+    cores: u32,
+    levels: Vec<Level>,
+    notes: Vec<String>,
+}
+
+impl HostSources {
+    /// Sysfs if it shows caches, else `cpuid`, else the built-in machine of the same processor, else
+    /// `generic`. Latencies are nowhere to be read: they are those of the built-in machine.
+    pub fn detect(&self) -> Machine {
+        let processor = self.processor();
+        let kin = processor.kin();
+        let mut notes = vec![processor.note(&kin)];
+        let found = self.from_sysfs(&mut notes).or_else(|| self.from_cpuid(&processor, &mut notes));
+        let mut host = kin.clone();
+        host.name = "host".to_string();
+        host.description = processor.name.clone().unwrap_or_else(|| "this machine".to_string());
+        host.identities.clear();
+        if let Some(page_bytes) = self.page_bytes() {
+            host.page_bytes = page_bytes;
+        }
+        match found {
+            Some(found) => {
+                notes.extend(found.notes);
+                host.cores = found.cores;
+                host.levels = found.levels;
+                host.line_bytes = host.levels.last().map_or(kin.line_bytes, |level| level.line_bytes);
+                add_latencies(&mut host, &kin);
+            }
+            None => notes.push(format!("caches and sharing as in machines/{}.toml", kin.name)),
+        }
+        host.sources = notes;
+        host
+    }
+
+    /// Caches from sysfs, if it shows a usable set.
+    fn from_sysfs(&self, notes: &mut Vec<String>) -> Option<Found> {
+        let processors = match sysfs::read(&self.sys) {
+            Ok(processors) if processors.is_empty() => {
+                let place = self.sys.join("devices/system/cpu");
+                notes.push(format!("{} shows no caches", place.display()));
+                return None;
+            }
+            Ok(processors) => processors,
+            Err(problem) => {
+                notes.push(format!("sysfs is incomplete: {problem}"));
+                return None;
+            }
+        };
+        let found = from_processors(&processors);
+        usable(found, "sysfs", notes)
+    }
+
+    fn from_cpuid(&self, processor: &Processor, notes: &mut Vec<String>) -> Option<Found> {
+        let first = self.cpuid.first()?;
+        // cpuid counts ids that may exist, rounded up to a power of two; no more can share than there are.
+        let core_threads = first.threads.clamp(1, processor.threads);
+        let cores = processor.threads.div_ceil(core_threads);
+        let level = |cache: &CpuidCache| Level {
+            name: name(cache.level),
+            bytes: cache.bytes,
+            ways: cache.ways,
+            line_bytes: cache.line_bytes,
+            shared_by: (cache.threads / core_threads).clamp(1, cores),
+            latency_cycles: 0,
+            provenance: "cpuid".to_string(),
+        };
+        let found = Found {
+            cores,
+            levels: self.cpuid.iter().map(level).collect(),
+            notes: vec!["caches: cpuid".into()],
+        };
+        usable(found, "cpuid", notes)
+    }
+
+    fn processor(&self) -> Processor {
+        let text = std::fs::read_to_string(self.proc.join("cpuinfo")).unwrap_or_default();
+        Processor::parse(&text)
+    }
+
+    fn page_bytes(&self) -> Option<u64> {
+        let maps = std::fs::read_to_string(self.proc.join("self/smaps")).ok()?;
+        let kib = maps.lines().find_map(|line| line.strip_prefix("KernelPageSize:"))?;
+        Some(kib.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+    }
+}
+
+/// What `/proc/cpuinfo` says of the first processor.
+#[derive(Default)]
+struct Processor {
+    name: Option<String>,
+    vendor: Option<String>,
+    family: Option<u32>,
+    model: Option<u32>,
+    /// Hardware threads online; at least 1.
+    threads: u32,
+}
+
+impl Processor {
+    fn parse(text: &str) -> Processor {
+        let number = |value: &str| match value.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => value.parse().ok(),
+        };
+        let mut processor = Processor::default();
+        for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
+            let (key, value) = (key.trim(), value.trim());
+            match key {
+                "processor" => processor.threads += 1,
+                "model name" => _ = processor.name.get_or_insert_with(|| value.to_string()),
+                "vendor_id" | "CPU implementer" => {
+                    _ = processor.vendor.get_or_insert_with(|| value.to_string());
+                }
+                "cpu family" => processor.family = processor.family.or(number(value)),
+                "model" | "CPU part" => processor.model = processor.model.or(number(value)),
+                _ => {}
+            }
+        }
+        processor.threads = processor.threads.max(1);
+        processor
+    }
+
+    /// The built-in machine of the same processor, else `generic`.
+    fn kin(&self) -> Machine {
+        let machines = built_in::names().map(|name| {
+            let text = built_in::text(name).expect("named by itself");
+            file::read(text, &format!("machines/{name}.toml")).expect("built-in files are tested")
+        });
+        let mut generic = None;
+        for machine in machines {
+            let fits = machine.identities.iter().any(|identity| {
+                Some(&identity.vendor) == self.vendor.as_ref()
+                    && (identity.family.is_none() || identity.family == self.family)
+                    && self.model.is_some_and(|model| identity.models.contains(&model))
+            });
+            if fits {
+                return machine;
+            }
+            if machine.name == "generic" {
+                generic = Some(machine);
+            }
+        }
+        generic.expect("generic is built in")
+    }
+
+    fn note(&self, kin: &Machine) -> String {
+        let unknown = || "unknown".to_string();
+        let show = |number: Option<u32>| number.map_or_else(unknown, |number| format!("{number:#x}"));
+        let vendor = self.vendor.clone().unwrap_or_else(unknown);
+        let (family, model) = (show(self.family), show(self.model));
+        let which = if kin.name == "generic" { "is in no machine file; nearest" } else { "is that of" };
+        format!(
+            "/proc/cpuinfo: vendor {vendor}, family {family}, model {model} {which}: machines/{}.toml",
+            kin.name
+        )
+    }
+}
+
+/// Machine with the caches of the largest class of cores, for hosts that have several.
+fn from_processors(processors: &BTreeMap<u32, Vec<CacheInfo>>) -> Found {
+    let shape = |caches: &Vec<CacheInfo>| -> Vec<(u32, u64, u32, u32)> {
+        caches.iter().map(|cache| (cache.level, cache.bytes, cache.ways, cache.line_bytes)).collect()
+    };
+    let mut classes: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+    for (cpu, caches) in processors {
+        classes.entry(shape(caches)).or_default().push(*cpu);
+    }
+    // The performance cores of a hybrid have the larger first level; among equals the more numerous win.
+    let class = classes.iter().max_by_key(|(shape, cpus)| (shape[0].1, cpus.len()));
+    let (_, cpus) = class.expect("there is a processor");
+    let mut notes = Vec::new();
+    if classes.len() > 1 {
+        let others: Vec<u32> = processors.keys().filter(|cpu| !cpus.contains(cpu)).copied().collect();
+        notes.push(format!(
+            "cores differ: the caches of processors {} are used, those of processors {} are left out",
+            ranges(cpus),
+            ranges(&others)
+        ));
+    }
+    // A core is what shares a first level.
+    let core_of = |cpu: &u32| processors[cpu][0].shared[0];
+    let cores: BTreeSet<u32> = cpus.iter().map(core_of).collect();
+    let caches = &processors[&cpus[0]];
+    let levels = caches.iter().map(|cache| {
+        let sharers: BTreeSet<u32> =
+            cache.shared.iter().filter(|cpu| cpus.contains(cpu)).map(core_of).collect();
+        Level {
+            name: name(cache.level),
+            bytes: cache.bytes,
+            ways: cache.ways,
+            line_bytes: cache.line_bytes,
+            shared_by: sharers.len().max(1) as u32,
+            latency_cycles: 0,
+            provenance: cache.place.clone(),
+        }
+    });
+    Found { cores: cores.len() as u32, levels: levels.collect(), notes }
+}
+
+/// The found levels if a machine can be made of them; otherwise a note says what is wrong.
+fn usable(mut found: Found, origin: &str, notes: &mut Vec<String>) -> Option<Found> {
+    let mut inner: Option<&Level> = None;
+    for level in &mut found.levels {
+        let set_bytes = u64::from(level.ways) * u64::from(level.line_bytes);
+        let line_fits = level.line_bytes.is_power_of_two()
+            && level.line_bytes >= inner.map_or(8, |inner| inner.line_bytes)
+            && level.line_bytes <= 4096;
+        if !line_fits || set_bytes == 0 || level.bytes == 0 || !level.bytes.is_multiple_of(set_bytes) {
+            notes.push(format!(
+                "{origin} shows an impossible {}: {} bytes, {} ways, lines of {} bytes",
+                level.name, level.bytes, level.ways, level.line_bytes
+            ));
+            return None;
+        }
+        // Groups of cores need not nest where some processors are offline.
+        if let Some(inner) = inner {
+            level.shared_by = level.shared_by.next_multiple_of(inner.shared_by);
+        }
+        inner = Some(level);
+    }
+    (1..=8).contains(&found.levels.len()).then_some(found)
+}
+
+/// Latencies of the kindred machine's levels of the same rank; the outermost goes with the outermost.
+fn add_latencies(host: &mut Machine, kin: &Machine) {
+    let outermost = host.levels.len() - 1;
+    for (i, level) in host.levels.iter_mut().enumerate() {
+        let same = if i == outermost && i > 0 { kin.levels.last() } else { kin.levels.get(i) };
+        let same = same.or(kin.levels.last()).expect("a machine has a level");
+        level.latency_cycles = same.latency_cycles;
+        level.provenance = format!("{}; latency: machines/{}.toml", level.provenance, kin.name);
+    }
+}
+
+fn name(level: u32) -> String {
+    if level == 1 { "L1d".to_string() } else { format!("L{level}") }
+}
+
+/// `0-3,8`, of ascending numbers.
+fn ranges(numbers: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let show = |(first, last): &(u32, u32)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    runs.iter().map(show).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,129 @@
+//! What a machine is.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::host::HostSources;
+use crate::{built_in, file};
+
+/// A machine, as far as data accesses go. Levels hold data: instruction caches are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Short name, as in `--machine`.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// Where the numbers come from. For the host, which kernel or processor interface answered.
+    pub sources: Vec<String>,
+    /// Physical cores (not hardware threads).
+    pub cores: u32,
+    /// Bytes that memory is fetched in: the line of the outermost level.
+    pub line_bytes: u32,
+    /// Bytes of an ordinary page.
+    pub page_bytes: u64,
+    /// Cycles from a load to its value when memory answers.
+    pub memory_latency_cycles: u32,
+    /// Caches, innermost first; at least one.
+    pub levels: Vec<Level>,
+    /// Processors that this description fits.
+    pub identities: Vec<Identity>,
+}
+
+/// One level of cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// `L1d`, `L2`, …
+    pub name: String,
+    /// Bytes of one cache of this level. Need not grow outwards: a system-level cache can be smaller than
+    /// the caches it backs.
+    pub bytes: u64,
+    /// Lines in a set.
+    pub ways: u32,
+    /// Bytes of a line, a power of two.
+    pub line_bytes: u32,
+    /// How many cores share one cache of this level; 1 is private.
+    pub shared_by: u32,
+    /// Cycles from a load to its value when this level answers.
+    pub latency_cycles: u32,
+    /// Where size, ways and sharing come from, and the latency if from elsewhere.
+    pub provenance: String,
+}
+
+impl Level {
+    /// Number of sets; not always a power of two (last-level caches made of one slice per core).
+    pub fn sets(&self) -> u64 {
+        self.bytes / (u64::from(self.ways) * u64::from(self.line_bytes))
+    }
+}
+
+/// How a processor names itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// x86: the vendor string of `cpuid`, such as `AuthenticAMD`. Arm: the implementer, such as `0x41`.
+    pub vendor: String,
+    /// x86: the family; Arm: none.
+    pub family: Option<u32>,
+    /// x86: models; Arm: part numbers.
+    pub models: Vec<u32>,
+}
+
+impl Machine {
+    /// What a user means by `--machine`: `host`, the name of a built-in machine, or the path of a file
+    /// (anything with a `/` or ending in `.toml`).
+    pub fn find(wanted: &str) -> Result<Machine, MachineError> {
+        if wanted == "host" {
+            Ok(Machine::host())
+        } else if wanted.contains('/') || wanted.ends_with(".toml") {
+            let unreadable = |error| MachineError::Unreadable { file: wanted.into(), error };
+            let text = std::fs::read_to_string(wanted).map_err(unreadable)?;
+            Machine::from_toml(&text, wanted)
+        } else {
+            Machine::named(wanted)
+        }
+    }
+
+    /// A built-in machine ([`names`](crate::names) lists them).
+    pub fn named(name: &str) -> Result<Machine, MachineError> {
+        let text = built_in::text(name).ok_or_else(|| MachineError::Unknown(name.to_string()))?;
+        Machine::from_toml(text, &format!("machines/{name}.toml"))
+    }
+
+    /// Reads a machine file. `file` is only used in messages and provenance.
+    pub fn from_toml(text: &str, file: &str) -> Result<Machine, MachineError> {
+        file::read(text, file)
+    }
+
+    /// The machine we run on. Never fails: what cannot be found out is taken from the built-in machine of
+    /// the same processor, else from `generic`; `sources` and each level's `provenance` say what was done.
+    pub fn host() -> Machine {
+        HostSources::default().detect()
+    }
+}
+
+/// Why there is no machine.
+#[derive(Debug, Error)]
+pub enum MachineError {
+    /// No such built-in.
+    #[error("there is no machine named `{0}`; give `host`, a path to a .toml file, or one of: {known}",
+            known = built_in::names().collect::<Vec<_>>().join(", "))]
+    Unknown(String),
+    /// The file could not be read.
+    #[error("cannot read the machine file {file}: {error}", file = file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The file says something impossible.
+    #[error("{file}:{line}: {message}")]
+    Invalid {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// Key, what was expected and what was found.
+        message: String,
+    },
+}
