@@ -1,13 +1,29 @@
 //! Read and write memlode trace directories.
 //!
 //! ```text
-//! threads/*.mlt ──► chunk ──decode──► Batch ──► simulate, attribute, dump
-//! modules/*.mlm ──► SiteTable, globals ────────────┘
+//!                 write::ChunkEncoder        write::TraceWriter
+//! words of a thread ───────────────► chunks ───────────────────► threads/*.mlt
+//! sections of an ELF image ────────────────────────────────────► modules/*.mlm
+//! what happened ───────────────────────────────────────────────► events.ndjson, manifest.json
+//!
+//!                 Trace::chunks              Trace::decode, Trace::replay
+//! threads/*.mlt ───────────────► replay order ───────────────────► Batch ──► simulate, attribute, text
+//! modules/*.mlm ──► SiteTable, globals ─────────────────────────────────────────┘
 //! ```
 //! The format is described in `format/SPEC.md`. This crate prints nothing and never exits.
 
+mod bytes;
+pub mod error;
 pub mod event;
 #[path = "../../../format/generated/format.rs"]
 #[rustfmt::skip]
 pub mod format;
+pub mod log;
+pub mod manifest;
+pub mod module;
+mod names;
+mod pack;
 pub mod sites;
+pub mod stack;
+mod table;
+pub mod write;

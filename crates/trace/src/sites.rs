@@ -1,5 +1,7 @@
 //! The names behind the events: one flat table over all modules of a trace.
 
+use crate::format::{evidence, kind};
+
 /// Index of a site over the whole trace, dense from 0.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,6 +38,20 @@ pub enum Kind {
     Free,
 }
 
+impl Kind {
+    /// From `kind.*` of the format.
+    pub fn from_format(value: u8) -> Option<Kind> {
+        Some(match value {
+            kind::LOAD => Kind::Load,
+            kind::STORE => Kind::Store,
+            kind::UPDATE => Kind::Update,
+            kind::ALLOC => Kind::Alloc,
+            kind::FREE => Kind::Free,
+            _ => return None,
+        })
+    }
+}
+
 /// How the names of a site were found (`evidence.*` of the format), best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Evidence {
@@ -49,6 +65,20 @@ pub enum Evidence {
     Partial,
     /// Nothing.
     None,
+}
+
+impl Evidence {
+    /// From `evidence.*` of the format.
+    pub fn from_format(value: u8) -> Option<Evidence> {
+        Some(match value {
+            evidence::NONE => Evidence::None,
+            evidence::SOURCE => Evidence::Source,
+            evidence::DEBUG => Evidence::Debug,
+            evidence::TBAA => Evidence::Tbaa,
+            evidence::PARTIAL => Evidence::Partial,
+            _ => return None,
+        })
+    }
 }
 
 /// One access in the source program.

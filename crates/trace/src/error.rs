@@ -1,0 +1,64 @@
+//! What can be wrong with a trace.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a trace, or a part of it, could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// File or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The path is not a trace directory.
+    #[error("{path} is not a memlode trace: {why}", path = .path.display())]
+    NotATrace {
+        /// What was given.
+        path: PathBuf,
+        /// What was missing.
+        why: String,
+    },
+    /// Written by a later memlode.
+    #[error(
+        "{path} has format version {found}, this memlode reads up to version {supported}; read it with a newer memlode",
+        path = .path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Version in the file.
+        found: u64,
+        /// Newest version known here.
+        supported: u64,
+    },
+    /// The bytes contradict the format.
+    #[error("{path}: {what}", path = .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// A sentence.
+        what: String,
+    },
+    /// The directory to write to already holds something else.
+    #[error("{path} exists and {what}; choose another directory", path = .path.display())]
+    Occupied {
+        /// What was given.
+        path: PathBuf,
+        /// What it holds.
+        what: &'static str,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
+        move |source| Error::Io { path: path.to_owned(), source }
+    }
+
+    pub(crate) fn damaged(path: &Path, what: impl ToString) -> Error {
+        Error::Damaged { path: path.to_owned(), what: what.to_string() }
+    }
+}

@@ -1,0 +1,169 @@
+//! `manifest.json`: what was recorded, and whether it is complete.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::format::version;
+use crate::log::{is_sealed, seal};
+
+/// Name of the file.
+pub(crate) const FILE: &str = "manifest.json";
+
+/// The value of `format` that tells a trace directory from others.
+const FORMAT: &str = "memlode trace";
+
+/// `manifest.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// `"memlode trace"`
+    pub format: String,
+    /// Version of the format.
+    pub version: u64,
+    /// The program that wrote it, with its version.
+    pub writer: String,
+    /// What was recorded and where.
+    #[serde(flatten)]
+    pub info: ManifestInfo,
+    /// Whether the collector finished: if not, it was killed, and what it had not yet written is missing.
+    pub complete: bool,
+    /// Present when complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
+    /// What each file must hold when complete, in order of process and thread.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadTotals>,
+    /// Files in `modules/`, when complete.
+    #[serde(default)]
+    pub modules: u32,
+    /// Lines in `events.ndjson`, when complete.
+    #[serde(default)]
+    pub events: u64,
+}
+
+/// What is known when recording starts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ManifestInfo {
+    /// The command as typed.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Where it was started.
+    #[serde(default)]
+    pub working_directory: String,
+    /// Milliseconds since 1970.
+    #[serde(default)]
+    pub started_unix_ms: u64,
+    /// Name of the machine.
+    #[serde(default)]
+    pub host: String,
+    /// Processor as the kernel names it.
+    #[serde(default)]
+    pub cpu: String,
+    /// Bytes of a page.
+    #[serde(default)]
+    pub page_bytes: u64,
+}
+
+/// What is known when recording ends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Milliseconds since 1970.
+    pub finished_unix_ms: u64,
+    /// Exit code of the command, if it exited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Signal that ended the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Last segments that lacked words and were dropped: at most one per thread that was killed.
+    pub torn_segments: u64,
+    /// Words dropped because no known module explains them.
+    pub unknown_words: u64,
+    /// Threads that found no room in the shared memory and were not recorded.
+    pub unregistered_threads: u64,
+    /// Sentences about anything else that is missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What one thread's file holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadTotals {
+    /// Index of the process.
+    pub process: u32,
+    /// Index in the process.
+    pub thread: u32,
+    /// Chunks.
+    pub chunks: u32,
+    /// Bytes.
+    pub bytes: u64,
+    /// Words of the stream.
+    pub raw_words: u64,
+    /// Access, range, masked and gather ops.
+    pub accesses: u64,
+}
+
+impl Manifest {
+    pub(crate) fn new(info: ManifestInfo) -> Self {
+        Manifest {
+            format: FORMAT.to_owned(),
+            version: version::TRACE.into(),
+            writer: concat!("memlode ", env!("CARGO_PKG_VERSION")).to_owned(),
+            info,
+            complete: false,
+            summary: None,
+            threads: Vec::new(),
+            modules: 0,
+            events: 0,
+        }
+    }
+
+    /// Replaces the file as a whole: a reader finds the old or the new one.
+    pub(crate) fn write(&self, directory: &Path) -> Result<(), Error> {
+        let json = serde_json::to_string_pretty(self).map_err(|error| Error::damaged(directory, error))?;
+        let (path, temporary) = (directory.join(FILE), directory.join("manifest.json.new"));
+        fs::write(&temporary, seal(&json) + "\n").map_err(Error::io(&temporary))?;
+        fs::rename(&temporary, &path).map_err(Error::io(&path))
+    }
+
+    /// Reads the manifest of a trace directory.
+    pub fn read(directory: &Path) -> Result<Manifest, Error> {
+        let path = directory.join(FILE);
+        let not_a_trace = |why: String| Error::NotATrace { path: directory.to_owned(), why };
+        if !directory.is_dir() {
+            let why = if directory.exists() { "it is not a directory" } else { "there is no such directory" };
+            return Err(not_a_trace(why.to_owned()));
+        }
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(not_a_trace("it has no manifest.json".to_owned()));
+            }
+            read => read.map_err(Error::io(&path))?,
+        };
+        let text = String::from_utf8(bytes).map_err(|_| Error::damaged(&path, "is not text"))?;
+        // A newer version may have members of other types: look at the version alone first.
+        let value: serde_json::Value = serde_json::from_str(&text)
+            .map_err(|error| Error::damaged(&path, format!("is damaged: {error}")))?;
+        if value["format"] != FORMAT {
+            return Err(not_a_trace("its manifest.json is not one of memlode's".to_owned()));
+        }
+        if !is_sealed(&text) {
+            return Err(Error::damaged(&path, "fails its checksum"));
+        }
+        match value["version"].as_u64() {
+            Some(found) if found > u64::from(version::TRACE) => {
+                return Err(Error::Newer { path, found, supported: version::TRACE.into() });
+            }
+            Some(1..) => {}
+            _ => return Err(Error::damaged(&path, "has no version")),
+        }
+        serde_json::from_value(value).map_err(|error| Error::damaged(&path, format!("is damaged: {error}")))
+    }
+}
+
+/// Whether a directory was written by memlode, be its manifest damaged or newer.
+pub(crate) fn is_ours(directory: &Path) -> bool {
+    fs::read_to_string(directory.join(FILE)).is_ok_and(|text| text.contains(FORMAT))
+}

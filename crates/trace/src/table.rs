@@ -1,0 +1,304 @@
+//! One translation unit's site table (SPEC §2): parsed, every reference checked.
+
+use std::ops::Range;
+
+use crate::bytes::{Malformed, Reader};
+use crate::format::{TableHeader, limit, magic, op, stream, version};
+use crate::sites::{Evidence, Kind};
+
+/// A site table. Indices are into its own lists.
+pub(crate) struct Table {
+    pub strings: Vec<String>,
+    /// Directory, name.
+    pub files: Vec<(u32, u32)>,
+    pub functions: Vec<TableFunction>,
+    pub locations: Vec<TableLocation>,
+    /// Name, bytes.
+    pub types: Vec<(u32, u64)>,
+    pub sites: Vec<TableSite>,
+    pub segments: Vec<Segment>,
+    /// The ops of all segments.
+    pub ops: Vec<Op>,
+}
+
+pub(crate) struct TableFunction {
+    pub name: u32,
+    pub linkage_name: u32,
+    pub file: Option<u32>,
+    pub line: u32,
+}
+
+pub(crate) struct TableLocation {
+    pub function: u32,
+    pub line: u32,
+    pub column: u32,
+    pub inlined_at: Option<u32>,
+}
+
+pub(crate) struct TableSite {
+    pub kind: Kind,
+    pub evidence: Evidence,
+    pub flags: u32,
+    pub bytes: u32,
+    pub location: Option<u32>,
+    pub variable: Option<u32>,
+    pub ty: Option<u32>,
+    pub member: Option<u32>,
+}
+
+/// What one header word stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    /// Function whose code holds it.
+    pub function: u32,
+    /// Words behind the header.
+    pub words: u16,
+    /// Access, range, masked and gather ops.
+    pub accesses: u32,
+    /// Into the list of ops.
+    pub ops: Range<u32>,
+}
+
+/// An address that is a word of the segment plus a constant: chains of derived operands are resolved while parsing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub word: u16,
+    pub offset: u64,
+}
+
+/// A step of a segment; words are positions behind the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Access { site: u32, at: Place },
+    Range { site: u32, at: Place, length: u16 },
+    Masked { site: u32, at: Place, lanes: u8, mask: u16 },
+    Gather { site: u32, lanes: u8, first: u16, mask: u16 },
+    Enter { frame: u16 },
+    Exit,
+    Resume { frame: u16 },
+    Alloc { site: u32, first: u16 },
+    AllocArray { site: u32, first: u16 },
+    Realloc { site: u32, first: u16 },
+    Free { site: u32, first: u16 },
+    Unmap { site: u32, first: u16 },
+}
+
+/// Why a table was refused.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TableError {
+    #[error("the site table at offset {0:#x} does not begin with its magic number")]
+    Magic(usize),
+    #[error("the site table at offset {at:#x} has version {found}, this memlode reads version {supported}")]
+    Version { at: usize, found: u16, supported: u16 },
+    #[error("the site table at offset {0:#x} reaches beyond its section")]
+    Beyond(usize),
+    #[error("the site table at offset {0:#x} fails its checksum")]
+    Checksum(usize),
+    #[error("in the site table at offset {at:#x}, {list}: {why}")]
+    Malformed { at: usize, list: &'static str, why: Malformed },
+    #[error("in the site table at offset {at:#x}, {list}, entry {entry}: {what}")]
+    Invalid { at: usize, list: &'static str, entry: usize, what: &'static str },
+    #[error("the site table at offset {at:#x} has {left} bytes left over")]
+    LeftOver { at: usize, left: usize },
+}
+
+impl Table {
+    /// Parses the table at an offset of the `memlode_tab` section.
+    pub fn parse(section: &[u8], at: usize) -> Result<Table, TableError> {
+        let rest = section.get(at..).ok_or(TableError::Beyond(at))?;
+        let (header, rest) =
+            rest.split_first_chunk::<{ TableHeader::BYTES }>().ok_or(TableError::Beyond(at))?;
+        let header = TableHeader::from_bytes(header);
+        if header.magic != magic::TABLE {
+            return Err(TableError::Magic(at));
+        }
+        if header.version != version::TABLE {
+            return Err(TableError::Version { at, found: header.version, supported: version::TABLE });
+        }
+        let payload = rest.get(..header.payload_bytes as usize).ok_or(TableError::Beyond(at))?;
+        if crc32fast::hash(payload) != header.crc32 {
+            return Err(TableError::Checksum(at));
+        }
+        Parser { at, list: "strings", entry: 0, reader: Reader::new(payload) }.table()
+    }
+}
+
+/// Knows where it is, so that an error can say so.
+struct Parser<'a> {
+    at: usize,
+    list: &'static str,
+    entry: usize,
+    reader: Reader<'a>,
+}
+
+impl<'a> Parser<'a> {
+    fn table(mut self) -> Result<Table, TableError> {
+        let strings =
+            self.list("strings", |p| Ok(String::from_utf8_lossy(p.get(Reader::blob)?).into_owned()))?;
+        let string = |p: &mut Self| p.get(|reader| reader.index(strings.len()));
+        let maybe_string = |p: &mut Self| p.get(|reader| reader.optional_index(strings.len()));
+        let files = self.list("files", |p| Ok((string(p)?, string(p)?)))?;
+        let functions = self.list("functions", |p| {
+            Ok(TableFunction {
+                name: string(p)?,
+                linkage_name: string(p)?,
+                file: p.get(|reader| reader.optional_index(files.len()))?,
+                line: p.get(Reader::u32)?,
+            })
+        })?;
+        let locations = self.list("locations", |p| {
+            Ok(TableLocation {
+                function: p.get(|reader| reader.index(functions.len()))?,
+                line: p.get(Reader::u32)?,
+                column: p.get(Reader::u32)?,
+                inlined_at: {
+                    let earlier = p.entry;
+                    p.get(|reader| reader.optional_index(earlier))?
+                },
+            })
+        })?;
+        let types = self.list("types", |p| Ok((string(p)?, p.get(Reader::varint)?)))?;
+        let sites = self.list("sites", |p| {
+            Ok(TableSite {
+                kind: Kind::from_format(p.get(Reader::u8)?).ok_or_else(|| p.invalid("unknown kind"))?,
+                evidence: Evidence::from_format(p.get(Reader::u8)?)
+                    .ok_or_else(|| p.invalid("unknown evidence"))?,
+                flags: p.get(Reader::u32)?,
+                bytes: p.get(Reader::u32)?,
+                location: p.get(|reader| reader.optional_index(locations.len()))?,
+                variable: maybe_string(p)?,
+                ty: p.get(|reader| reader.optional_index(types.len()))?,
+                member: maybe_string(p)?,
+            })
+        })?;
+        let mut ops = Vec::new();
+        let segments = self.list("segments", |p| p.segment(functions.len(), sites.len(), &mut ops))?;
+        match self.reader.left() {
+            0 => Ok(Table { strings, files, functions, locations, types, sites, segments, ops }),
+            left => Err(TableError::LeftOver { at: self.at, left }),
+        }
+    }
+
+    fn list<T>(
+        &mut self,
+        name: &'static str,
+        mut entry: impl FnMut(&mut Self) -> Result<T, TableError>,
+    ) -> Result<Vec<T>, TableError> {
+        self.list = name;
+        self.entry = 0;
+        let count = self.get(Reader::count)?;
+        let mut entries = Vec::with_capacity(count);
+        for index in 0..count {
+            self.entry = index;
+            entries.push(entry(self)?);
+        }
+        Ok(entries)
+    }
+
+    fn get<T>(
+        &mut self,
+        value: impl FnOnce(&mut Reader<'a>) -> Result<T, Malformed>,
+    ) -> Result<T, TableError> {
+        value(&mut self.reader).map_err(|why| TableError::Malformed { at: self.at, list: self.list, why })
+    }
+
+    fn invalid(&self, what: &'static str) -> TableError {
+        TableError::Invalid { at: self.at, list: self.list, entry: self.entry, what }
+    }
+
+    fn segment(&mut self, functions: usize, sites: usize, ops: &mut Vec<Op>) -> Result<Segment, TableError> {
+        let function = self.get(|reader| reader.index(functions))?;
+        let count = self.get(Reader::count)?;
+        let first = ops.len();
+        let mut words = 0;
+        let mut accesses = 0;
+        for _ in 0..count {
+            let op = self.op(sites, &ops[first..], &mut words)?;
+            accesses += u32::from(op.is_access());
+            ops.push(op);
+        }
+        Ok(Segment { function, words, accesses, ops: first as u32..ops.len() as u32 })
+    }
+
+    fn op(&mut self, sites: usize, before: &[Op], words: &mut u16) -> Result<Op, TableError> {
+        let code = self.get(Reader::u8)?;
+        let site = match code {
+            op::ENTER | op::EXIT | op::RESUME => 0,
+            _ => self.get(|reader| reader.index(sites))?,
+        };
+        Ok(match code {
+            op::ACCESS => Op::Access { site, at: self.address(before, words)? },
+            op::RANGE => {
+                Op::Range { site, at: self.address(before, words)?, length: self.length(before, words)? }
+            }
+            op::MASKED => {
+                let lanes = self.lanes()?;
+                Op::Masked { site, lanes, at: self.address(before, words)?, mask: self.words(words, 1)? }
+            }
+            op::GATHER => {
+                let lanes = self.lanes()?;
+                let first = self.words(words, lanes.into())?;
+                Op::Gather { site, lanes, first, mask: self.words(words, 1)? }
+            }
+            op::ENTER => Op::Enter { frame: self.words(words, 1)? },
+            op::EXIT => Op::Exit,
+            op::RESUME => Op::Resume { frame: self.words(words, 1)? },
+            op::ALLOC => Op::Alloc { site, first: self.words(words, 2)? },
+            op::ALLOC_ARRAY => Op::AllocArray { site, first: self.words(words, 3)? },
+            op::REALLOC => Op::Realloc { site, first: self.words(words, 3)? },
+            op::FREE => Op::Free { site, first: self.words(words, 1)? },
+            op::UNMAP => Op::Unmap { site, first: self.words(words, 2)? },
+            _ => return Err(self.invalid("unknown op")),
+        })
+    }
+
+    /// Claims the next words of the segment.
+    fn words(&self, words: &mut u16, count: u16) -> Result<u16, TableError> {
+        let first = *words;
+        if first + count > stream::MAX_SEGMENT_WORDS as u16 {
+            return Err(self.invalid("more words than a segment may have"));
+        }
+        *words += count;
+        Ok(first)
+    }
+
+    fn lanes(&mut self) -> Result<u8, TableError> {
+        match self.get(|reader| reader.up_to(limit::LANES))? {
+            0 => Err(self.invalid("no lanes")),
+            lanes => Ok(lanes as u8),
+        }
+    }
+
+    fn address(&mut self, before: &[Op], words: &mut u16) -> Result<Place, TableError> {
+        let Some(back) = self.back(before)? else {
+            return Ok(Place { word: self.words(words, 1)?, offset: 0 });
+        };
+        let distance = self.get(Reader::svarint)?;
+        match back {
+            Op::Access { at, .. } | Op::Range { at, .. } | Op::Masked { at, .. } => {
+                Ok(Place { word: at.word, offset: at.offset.wrapping_add(distance as u64) })
+            }
+            _ => Err(self.invalid("an address is derived from an op that has none")),
+        }
+    }
+
+    fn length(&mut self, before: &[Op], words: &mut u16) -> Result<u16, TableError> {
+        match self.back(before)? {
+            None => self.words(words, 1),
+            Some(Op::Range { length, .. }) => Ok(length),
+            Some(_) => Err(self.invalid("a length is derived from an op that has none")),
+        }
+    }
+
+    /// The op an operand is derived from; `None` if it is the next word.
+    fn back(&mut self, before: &[Op]) -> Result<Option<Op>, TableError> {
+        let back = self.get(|reader| reader.up_to(before.len() as u64))? as usize;
+        Ok(if back == 0 { None } else { Some(before[before.len() - back]) })
+    }
+}
+
+impl Op {
+    pub fn is_access(self) -> bool {
+        matches!(self, Op::Access { .. } | Op::Range { .. } | Op::Masked { .. } | Op::Gather { .. })
+    }
+}

@@ -1,0 +1,449 @@
+//! Words of a thread's stream to chunks (SPEC §4.2).
+
+use rustc_hash::FxHashMap;
+
+use super::AddressSpace;
+use crate::bytes::{put_svarint, put_varint, zigzag};
+use crate::format::{ChunkHeader, magic, stream, version};
+use crate::module::{Module, ModuleId};
+use crate::pack::Packer;
+use crate::stack::ShadowStack;
+use crate::table::Op;
+
+/// A chunk is full from here on: small enough to decode into cache-friendly batches and to interleave threads finely,
+/// large enough that its dictionary does not count.
+const FULL_WORDS: u32 = 128 << 10;
+const FULL_ACCESSES: u64 = 1 << 20;
+
+/// Longest varint.
+const VARINT_BYTES: usize = 10;
+
+/// Whether the words came to their end by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// The program handed the words over; every one of them counts.
+    HandedOver,
+    /// The program may still be writing, or died: the first zero where a header is expected is the end, and a last
+    /// segment with a zero word in it may lack words.
+    Open,
+}
+
+/// How far [`ChunkEncoder::append`] came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Words that are in the chunk now.
+    pub consumed: usize,
+    /// Why it stopped there.
+    pub stop: Stop,
+}
+
+/// Why [`ChunkEncoder::append`] stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// All words are consumed.
+    End,
+    /// The chunk is full: [`ChunkEncoder::finish`] it, then append the rest.
+    Full,
+    /// The first unwritten word of an open tail.
+    Unwritten,
+    /// The last segment lacks words. In an open tail it may still be completed.
+    Torn,
+    /// The word is no header of a known module, so that what follows cannot be told apart.
+    Unknown {
+        /// The word.
+        header: u64,
+    },
+}
+
+/// A chunk ready to be written.
+#[derive(Clone, Debug)]
+pub struct EncodedChunk {
+    pub(crate) header: ChunkHeader,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl EncodedChunk {
+    /// Words of the stream in it.
+    pub fn raw_words(&self) -> u32 {
+        self.header.raw_words
+    }
+
+    /// Access, range, masked and gather ops executed in it.
+    pub fn accesses(&self) -> u64 {
+        self.header.accesses
+    }
+}
+
+/// Encodes the stream of one thread.
+///
+/// Each word is stored as its difference from the word at the same place in the previous execution of its segment, and
+/// a header only if the segment did not follow its predecessor the last time. All of that starts afresh in each chunk,
+/// so that a chunk decodes alone.
+pub struct ChunkEncoder {
+    /// Segments this thread has ever executed. Entry 0 is none: it precedes a chunk's first segment.
+    segments: Vec<Known>,
+    by_header: FxHashMap<u64, u32>,
+    by_anchor: FxHashMap<(ModuleId, u32), u32>,
+    /// Generation of the address space `by_header` is valid for.
+    generation: u64,
+    stack_ops: Vec<StackOp>,
+    /// Previous value of each word of each segment.
+    last: Vec<u64>,
+    stack: ShadowStack<Caller>,
+    chunk: Chunk,
+}
+
+/// What is kept of a segment between its executions.
+struct Known {
+    /// The header word that followed last time in this chunk, and the segment it stands for.
+    next_header: u64,
+    next: u32,
+    /// Number of the chunk in which the fields above, `local` and the last words are valid.
+    chunk: u32,
+    /// Index in the chunk's dictionary.
+    local: u32,
+    /// First of its last words.
+    base: u32,
+    words: u16,
+    accesses: u32,
+    /// Into `stack_ops`.
+    stack_ops: (u32, u32),
+    /// Names the function over all modules.
+    function: (ModuleId, u32),
+    module: ModuleId,
+    anchor: u32,
+}
+
+#[derive(Clone, Copy)]
+enum StackOp {
+    Enter(u16),
+    Exit,
+    Resume(u16),
+}
+
+/// A frame's function, and the segment that entered it: the dictionary names that one.
+#[derive(Clone, Copy)]
+struct Caller {
+    function: (ModuleId, u32),
+    segment: u32,
+}
+
+impl PartialEq for Caller {
+    fn eq(&self, other: &Self) -> bool {
+        self.function == other.function
+    }
+}
+
+/// The chunk being built.
+#[derive(Default)]
+struct Chunk {
+    number: u32,
+    open: bool,
+    dictionary: Vec<u32>,
+    stack: Vec<u8>,
+    control: Vec<u8>,
+    /// Packed words; `words_end` of them are valid, the rest is room.
+    words: Vec<u8>,
+    words_end: usize,
+    previous: u32,
+    /// Segments since the last explicit one that followed as predicted.
+    run: u64,
+    raw_words: u32,
+    segments: u32,
+    accesses: u64,
+    stamps: (u64, u64),
+}
+
+/// No header word has its upper bits set.
+const NO_HEADER: u64 = u64::MAX;
+
+impl Default for ChunkEncoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ChunkEncoder {
+    /// An encoder for a thread that has done nothing yet.
+    pub fn new() -> Self {
+        let none = Known {
+            next_header: NO_HEADER,
+            next: 0,
+            chunk: 0,
+            local: 0,
+            base: 0,
+            words: 0,
+            accesses: 0,
+            stack_ops: (0, 0),
+            function: (ModuleId(u32::MAX), 0),
+            module: ModuleId(u32::MAX),
+            anchor: 0,
+        };
+        ChunkEncoder {
+            segments: vec![none],
+            by_header: FxHashMap::default(),
+            by_anchor: FxHashMap::default(),
+            generation: 0,
+            stack_ops: Vec::new(),
+            last: Vec::new(),
+            stack: ShadowStack::default(),
+            chunk: Chunk::default(),
+        }
+    }
+
+    /// Whether there is nothing to finish.
+    pub fn is_empty(&self) -> bool {
+        self.chunk.raw_words == 0
+    }
+
+    /// Adds words to the chunk. They begin with a header; `stamps` say when their memory was taken and handed over.
+    pub fn append(
+        &mut self,
+        words: &[u64],
+        tail: Tail,
+        stamps: (u64, u64),
+        space: &AddressSpace,
+    ) -> Appended {
+        if space.generation() != self.generation {
+            self.by_header.clear();
+            self.generation = space.generation();
+        }
+        if !self.chunk.open {
+            self.begin(stamps.0);
+        }
+        self.chunk.stamps.1 = self.chunk.stamps.1.max(stamps.1);
+        let room = self.chunk.words_end + words.len() * VARINT_BYTES;
+        if self.chunk.words.len() < room {
+            self.chunk.words.resize(room, 0);
+        }
+        let (consumed, stop) = self.segments(words, tail, space);
+        self.chunk.raw_words += consumed as u32;
+        Appended { consumed, stop }
+    }
+
+    /// The hot loop.
+    fn segments(&mut self, words: &[u64], tail: Tail, space: &AddressSpace) -> (usize, Stop) {
+        let mut at = 0;
+        loop {
+            let Some(&header) = words.get(at) else { return (at, Stop::End) };
+            if self.chunk.raw_words + at as u32 >= FULL_WORDS || self.chunk.accesses >= FULL_ACCESSES {
+                return (at, Stop::Full);
+            }
+            let previous = &self.segments[self.chunk.previous as usize];
+            let predicted = header == previous.next_header;
+            let id = if predicted {
+                previous.next
+            } else {
+                match self.look_up(header, tail, space) {
+                    Ok(id) => id,
+                    Err(stop) => return (at, stop),
+                }
+            };
+            let segment = &self.segments[id as usize];
+            let (start, end) = (at + 1, at + 1 + segment.words as usize);
+            let Some(operands) = words.get(start..end) else { return (at, Stop::Torn) };
+            if tail == Tail::Open && words.get(end).is_none_or(|&next| next == 0) && operands.contains(&0) {
+                return (at, Stop::Torn);
+            }
+            if predicted {
+                self.chunk.run += 1;
+            } else {
+                self.explicit(header, id);
+            }
+            let segment = &self.segments[id as usize];
+            let base = segment.base as usize;
+            let last = &mut self.last[base..base + operands.len()];
+            self.chunk.words_end = put_words(&mut self.chunk.words, self.chunk.words_end, operands, last);
+            self.chunk.segments += 1;
+            self.chunk.accesses += u64::from(segment.accesses);
+            self.chunk.previous = id;
+            if segment.stack_ops.0 != segment.stack_ops.1 {
+                self.follow_stack(id, operands);
+            }
+            at = end;
+        }
+    }
+
+    /// The segment a header word stands for.
+    fn look_up(&mut self, header: u64, tail: Tail, space: &AddressSpace) -> Result<u32, Stop> {
+        if let Some(&id) = self.by_header.get(&header) {
+            return Ok(id);
+        }
+        if header == 0 && tail == Tail::Open {
+            return Err(Stop::Unwritten);
+        }
+        let unknown = Stop::Unknown { header };
+        let (module_id, module, anchor) = space.resolve(header).ok_or(unknown)?;
+        let id = match self.by_anchor.get(&(module_id, anchor)) {
+            Some(&id) => id,
+            None => self.learn(module_id, module, anchor).ok_or(unknown)?,
+        };
+        self.by_header.insert(header, id);
+        Ok(id)
+    }
+
+    /// A segment this thread executes for the first time.
+    fn learn(&mut self, module_id: ModuleId, module: &Module, anchor: u32) -> Option<u32> {
+        let at = module.segment(anchor)?;
+        let segment = module.segment_of(at);
+        let first = self.stack_ops.len() as u32;
+        let ops = &module.tables[at.0].ops[segment.ops.start as usize..segment.ops.end as usize];
+        self.stack_ops.extend(ops.iter().filter_map(|op| match *op {
+            Op::Enter { frame } => Some(StackOp::Enter(frame)),
+            Op::Exit => Some(StackOp::Exit),
+            Op::Resume { frame } => Some(StackOp::Resume(frame)),
+            _ => None,
+        }));
+        let id = self.segments.len() as u32;
+        self.segments.push(Known {
+            next_header: NO_HEADER,
+            next: 0,
+            chunk: 0,
+            local: 0,
+            base: self.last.len() as u32,
+            words: segment.words,
+            accesses: segment.accesses,
+            stack_ops: (first, self.stack_ops.len() as u32),
+            function: (module_id, module.function_number(at)),
+            module: module_id,
+            anchor,
+        });
+        self.last.resize(self.last.len() + segment.words as usize, 0);
+        self.by_anchor.insert((module_id, anchor), id);
+        Some(id)
+    }
+
+    /// Names a segment in the control stream, and predicts it from now on.
+    fn explicit(&mut self, header: u64, id: u32) {
+        let local = self.local(id);
+        let previous = &mut self.segments[self.chunk.previous as usize];
+        previous.next_header = header;
+        previous.next = id;
+        if self.chunk.segments > 0 {
+            put_varint(&mut self.chunk.control, self.chunk.run);
+        }
+        self.chunk.run = 0;
+        put_varint(&mut self.chunk.control, local.into());
+    }
+
+    /// Index in the chunk's dictionary; entering it clears what the segment remembers of earlier chunks.
+    fn local(&mut self, id: u32) -> u32 {
+        let segment = &mut self.segments[id as usize];
+        if segment.chunk != self.chunk.number {
+            segment.chunk = self.chunk.number;
+            segment.next_header = NO_HEADER;
+            segment.local = self.chunk.dictionary.len() as u32;
+            let base = segment.base as usize;
+            self.last[base..base + segment.words as usize].fill(0);
+            self.chunk.dictionary.push(id);
+        }
+        self.segments[id as usize].local
+    }
+
+    fn follow_stack(&mut self, id: u32, operands: &[u64]) {
+        let segment = &self.segments[id as usize];
+        let caller = Caller { function: segment.function, segment: id };
+        for op in &self.stack_ops[segment.stack_ops.0 as usize..segment.stack_ops.1 as usize] {
+            match *op {
+                StackOp::Enter(word) => self.stack.enter(caller, operands[word as usize]),
+                StackOp::Exit => self.stack.exit(caller),
+                StackOp::Resume(word) => self.stack.resume(operands[word as usize]),
+            }
+        }
+    }
+
+    fn begin(&mut self, stamp: u64) {
+        let chunk = &mut self.chunk;
+        chunk.open = true;
+        chunk.number = match chunk.number.checked_add(1) {
+            Some(number) => number,
+            None => {
+                self.segments.iter_mut().for_each(|segment| segment.chunk = 0);
+                1
+            }
+        };
+        chunk.dictionary.clear();
+        chunk.stack.clear();
+        chunk.control.clear();
+        chunk.words_end = 0;
+        (chunk.previous, chunk.run, chunk.raw_words, chunk.segments, chunk.accesses) = (0, 0, 0, 0, 0);
+        chunk.stamps = (stamp, stamp);
+        self.segments[0].next_header = NO_HEADER;
+
+        let frames = self.stack.snapshot().to_vec();
+        put_varint(&mut self.chunk.stack, frames.len() as u64);
+        let mut below = 0u64;
+        for (caller, address) in frames {
+            let local = self.local(caller.segment);
+            put_varint(&mut self.chunk.stack, local.into());
+            put_svarint(&mut self.chunk.stack, address.wrapping_sub(below) as i64);
+            below = address;
+        }
+    }
+
+    /// Closes the chunk and packs it; `None` if nothing was appended.
+    pub fn finish(&mut self, packer: &mut Packer) -> Option<EncodedChunk> {
+        self.chunk.open = false;
+        if self.is_empty() {
+            return None;
+        }
+        put_varint(&mut self.chunk.control, self.chunk.run);
+        let chunk = &self.chunk;
+        let mut unpacked = Vec::with_capacity(
+            chunk.dictionary.len() * 8
+                + chunk.stack.len()
+                + chunk.control.len()
+                + chunk.words_end
+                + VARINT_BYTES,
+        );
+        put_varint(&mut unpacked, chunk.dictionary.len() as u64);
+        for &id in &chunk.dictionary {
+            let segment = &self.segments[id as usize];
+            put_varint(&mut unpacked, segment.module.0.into());
+            put_varint(&mut unpacked, segment.anchor.into());
+        }
+        unpacked.extend_from_slice(&chunk.stack);
+        put_varint(&mut unpacked, chunk.control.len() as u64);
+        unpacked.extend_from_slice(&chunk.control);
+        unpacked.extend_from_slice(&chunk.words[..chunk.words_end]);
+        let (codec, payload) = packer.pack(&unpacked);
+        let header = ChunkHeader {
+            magic: magic::CHUNK,
+            version: version::TRACE,
+            codec,
+            raw_words: chunk.raw_words,
+            segments: chunk.segments,
+            payload_bytes: payload.len() as u32,
+            unpacked_bytes: unpacked.len() as u32,
+            payload_crc32: crc32fast::hash(&payload),
+            accesses: chunk.accesses,
+            first_stamp: chunk.stamps.0,
+            last_stamp: chunk.stamps.1,
+            ..Default::default()
+        };
+        self.chunk.raw_words = 0;
+        Some(EncodedChunk { header, payload })
+    }
+}
+
+/// Appends the differences to the previous values, which become these. The caller has made room.
+#[inline]
+fn put_words(out: &mut [u8], mut end: usize, operands: &[u64], last: &mut [u64]) -> usize {
+    for (&word, last) in operands.iter().zip(last) {
+        let mut rest = zigzag(word.wrapping_sub(*last) as i64);
+        *last = word;
+        let room = &mut out[end..end + VARINT_BYTES];
+        let mut length = 0;
+        while rest >= 0x80 {
+            room[length] = rest as u8 | 0x80;
+            length += 1;
+            rest >>= 7;
+        }
+        room[length] = rest as u8;
+        end += length + 1;
+    }
+    end
+}
+
+/// A segment must fit the position type of its words.
+const _: () = assert!(stream::MAX_SEGMENT_WORDS <= u16::MAX as u32);
