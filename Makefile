@@ -27,7 +27,7 @@ help: ## Show this list
 		/^[a-z][a-z-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Install, build, and find the field that misses in a gallery program
-	@bash gallery/demo.sh
+	@gallery/demo.sh
 
 setup: ## Install the Debian packages that are missing
 	@setup/setup.sh
