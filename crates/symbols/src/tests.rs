@@ -1,0 +1,83 @@
+use std::process::Command;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const PROGRAM: &str = r#"
+__attribute__((section("memlode_seg"), used)) static const int anchors[] = {1, 2, 3, 4};
+__attribute__((section("memlode_tab"), used)) static const char tables[] = "tables";
+int counter[25] = {1};
+static double hidden = 1.5;
+int main(void) { return counter[0] + (int)hidden; }
+"#;
+
+/// Links a small program and hands over its bytes.
+fn build(source: &str, options: &[&str]) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, output) = (directory.path().join("p.c"), directory.path().join("p"));
+    fs::write(&input, source).unwrap();
+    let status = Command::new("cc").arg(&input).arg("-o").arg(&output).args(options).status().unwrap();
+    assert!(status.success());
+    fs::read(output).unwrap()
+}
+
+fn parse(bytes: &[u8]) -> Result<Image, Error> {
+    Image::parse(bytes, Path::new("p"))
+}
+
+#[test]
+fn an_instrumented_program_is_read() {
+    let image = parse(&build(PROGRAM, &["-Wl,--build-id=sha1", "-pie", "-fPIE"])).unwrap();
+    assert!(image.relocatable);
+    let module = &image.module;
+    assert_eq!((module.build_id.len(), module.anchors.bytes.len()), (20, 16));
+    assert_eq!(module.tables.bytes, b"tables\0");
+    assert_ne!(module.anchors.address, 0);
+    let sizes = ["counter", "hidden"]
+        .map(|name| module.globals.iter().find(|global| global.name == name).unwrap().bytes);
+    assert_eq!(sizes, [100, 8]);
+    assert!(module.globals.is_sorted_by_key(|global| global.address));
+}
+
+#[test]
+fn fixed_and_stripped_programs_are_read() {
+    let fixed = parse(&build(PROGRAM, &["-no-pie", "-fno-pie", "-Wl,--build-id=none"])).unwrap();
+    assert!(!fixed.relocatable && fixed.module.build_id.is_empty());
+    let stripped = parse(&build(PROGRAM, &["-shared", "-fPIC", "-s"])).unwrap();
+    assert!(stripped.module.globals.iter().any(|global| global.name == "counter"), "from .dynsym");
+}
+
+#[test]
+fn other_files_are_refused_with_a_reason() {
+    let plain = parse(&build("int main(void) { return 0; }", &[])).unwrap_err();
+    assert!(matches!(plain, Error::NotInstrumented { .. }), "{plain}");
+    assert!(plain.to_string().contains("memlode cc"), "{plain}");
+    assert!(matches!(parse(b"#!/bin/sh\n").unwrap_err(), Error::NotElf { .. }));
+    assert!(matches!(parse(b"").unwrap_err(), Error::NotElf { .. }));
+    assert!(matches!(parse(b"\x7fELF\x01\x01").unwrap_err(), Error::OtherMachine { .. }));
+    assert!(matches!(parse(b"\x7fELF\x02\x01").unwrap_err(), Error::Damaged { .. }));
+    let object = parse(&build(PROGRAM, &["-c"])).unwrap_err();
+    assert!(matches!(object, Error::NotElf { .. }), "{object}");
+    assert!(matches!(Image::read(Path::new("/nowhere/at/all")).unwrap_err(), Error::Io { .. }));
+}
+
+#[test]
+fn damaged_files_never_panic() {
+    let program = build(PROGRAM, &[]);
+    let mut runner = proptest::test_runner::TestRunner::default();
+    let damage = (0..program.len(), prop::collection::vec((0..program.len(), any::<u8>()), 0..20));
+    runner
+        .run(&damage, |(length, flips)| {
+            let mut bytes = program.clone();
+            // The header and the section table are where offsets are.
+            for (at, value) in flips {
+                let at = if at % 2 == 0 { at % 64 } else { bytes.len() - 1 - at % 2048 };
+                bytes[at] = value;
+            }
+            let _ = parse(&bytes);
+            let _ = parse(&bytes[..length]);
+            Ok(())
+        })
+        .unwrap();
+}
