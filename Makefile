@@ -3,7 +3,6 @@
 
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
-MAKEFLAGS += --no-builtin-rules
 
 JOBS ?= 2
 OUT := target/memlode
@@ -11,7 +10,6 @@ MEMLODE := $(OUT)/bin/memlode
 LLVM_VERSIONS := 22 19
 PYTHON ?= python3
 
-export CARGO_TERM_QUIET ?= true
 export CARGO_BUILD_JOBS ?= $(JOBS)
 
 # Files of ours by language, for the linters.
@@ -76,14 +74,10 @@ clean: ## Remove everything that was built
 pass: $(LLVM_VERSIONS:%=pass-%)
 
 pass-%: | setup
-	@[ -e target/instrument-$*/build.ninja ] || cmake -S instrument -B target/instrument-$* -G Ninja \
-		-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=clang++-22 \
-		-DLLVM_DIR=/usr/lib/llvm-$*/lib/cmake/llvm \
-		-DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(abspath $(OUT))/lib >target/cmake-$*.log || { cat target/cmake-$*.log; exit 1; }
-	@ninja --quiet -j $(JOBS) -C target/instrument-$*
+	@$(MAKE) --no-print-directory -s -C instrument LLVM=$*
 
 runtime: | setup
-	@$(MAKE) --no-print-directory -s -C record OUT=$(abspath $(OUT))/lib BUILD=$(abspath target/record) CC=clang-22
+	@$(MAKE) --no-print-directory -s -C record CC=clang-22
 
 # CMake wants a compiler to be one path, hence the two links.
 cli: | setup

@@ -11,7 +11,7 @@ fi
 
 file=$2
 case $file in
-instrument/src/*) flags=(-p target/instrument-22) ;; # CMake wrote down how
+instrument/src/*) flags=(-p target/memlode/build/pass-22) ;; # CMake wrote down how
 instrument/test/*) exit 0 ;;                          # inputs of the compiler tests, odd on purpose
 record/*.c) flags=(-- -std=c11 -D_GNU_SOURCE -Irecord/include -Iformat/generated) ;;
 *.c) flags=(-- -std=c11 -D_GNU_SOURCE -O2 -Iformat/generated) ;;

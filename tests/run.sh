@@ -8,11 +8,11 @@ export PATH="$PWD/target/memlode/bin:$PATH" PYTHONDONTWRITEBYTECODE=1
 
 suite_rust() { cargo test --workspace; }
 
-suite_c() { make -s -C record check test CC=clang-22 OUT="$PWD/target/memlode/lib" BUILD="$PWD/target/record"; }
+suite_c() { make -s -C record check CC=clang-22; }
 
-suite_lit22() { ninja -C target/instrument-22 check; }
+suite_lit22() { make -s -C instrument check LLVM=22; }
 
-suite_lit19() { ninja -C target/instrument-19 check; }
+suite_lit19() { make -s -C instrument check LLVM=19; }
 
 suite_format() { cargo xtask gen --check && python3 -m unittest discover -s format -p 'test_*.py'; }
 
