@@ -1,3 +1,25 @@
-//! NOTE TO OWNER F (cli, report): the coordinator is writing crates/attribute and crates/analyses right now.
-//! Do not write here; do crates/cli and crates/report, and code against the types that appear in this crate
-//! within minutes (committed as soon as they compile).
+//! Join events with names and objects.
+//!
+//! ```text
+//! Batch ──► Profiler ──► Profile: cells (thread × site × object class → level that answered)
+//!             │ caches: simulate::Hierarchy                    │
+//!             │ address → object: objects                      ▼
+//!             │ allocation call paths: paths                tables: lines, fields, types, objects, functions, threads
+//! ```
+//! A [`Profile`] is plain numbers keyed by ids of the trace's site table; it merges by addition. Nothing here
+//! prints, and nothing here knows what a finding is.
+
+pub mod classes;
+pub mod counts;
+pub mod coverage;
+pub mod objects;
+pub mod paths;
+pub mod profile;
+mod stacks;
+pub mod tables;
+
+pub use classes::{Class, ClassId, Home};
+pub use counts::Counts;
+pub use coverage::Coverage;
+pub use paths::{PathId, Paths};
+pub use profile::{Cell, Profile, Profiler};

@@ -1,0 +1,58 @@
+//! What was counted of some accesses.
+
+use std::ops::AddAssign;
+
+use memlode_simulate::MAX_LEVELS;
+
+/// How many accesses each level answered, reads and writes apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// `reads[d]`: reads that missed `d` levels, so that level `d` (0 is the first) answered; the one behind
+    /// the last level is memory.
+    pub reads: [u64; MAX_LEVELS + 1],
+    /// The same for writes; an atomic update counts as a write.
+    pub writes: [u64; MAX_LEVELS + 1],
+}
+
+impl Counts {
+    /// Adds one access that missed `depth` levels.
+    #[inline]
+    pub fn add(&mut self, depth: u8, is_write: bool) {
+        let side = if is_write { &mut self.writes } else { &mut self.reads };
+        side[usize::from(depth)] += 1;
+    }
+
+    /// All accesses.
+    pub fn accesses(&self) -> u64 {
+        self.misses_from(0)
+    }
+
+    /// Accesses that missed level `level` (0 is the first).
+    pub fn misses(&self, level: usize) -> u64 {
+        self.misses_from(level + 1)
+    }
+
+    /// Cycles spent beyond the first level: each access pays the latency of the level that answered, less the first
+    /// level's. `latencies` holds one value a level, in cycles, and memory's last. An upper bound, since
+    /// misses overlap on real machines.
+    pub fn stall_cycles(&self, latencies: &[u32]) -> u64 {
+        let first = latencies.first().copied().unwrap_or(0);
+        let answered = self.reads.iter().zip(&self.writes).map(|(r, w)| r + w);
+        answered.zip(latencies).map(|(n, &cycles)| n * u64::from(cycles.saturating_sub(first))).sum()
+    }
+
+    fn misses_from(&self, depth: usize) -> u64 {
+        self.reads[depth..].iter().sum::<u64>() + self.writes[depth..].iter().sum::<u64>()
+    }
+}
+
+impl AddAssign<&Counts> for Counts {
+    fn add_assign(&mut self, other: &Counts) {
+        for (a, b) in self.reads.iter_mut().zip(other.reads) {
+            *a += b;
+        }
+        for (a, b) in self.writes.iter_mut().zip(other.writes) {
+            *a += b;
+        }
+    }
+}

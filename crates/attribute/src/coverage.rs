@@ -1,0 +1,68 @@
+//! How much of what ran has a name.
+
+use memlode_trace::sites::{Evidence, Site};
+use serde::Serialize;
+
+use crate::profile::Profile;
+
+/// Executed accesses by what is known of them. All fields are numbers of accesses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Coverage {
+    /// All of them.
+    pub accesses: u64,
+    /// Those with a source line.
+    pub line: u64,
+    /// Those whose line is that of a neighbouring instruction (contained in `line`).
+    pub approximate_line: u64,
+    /// Those with a variable or a type.
+    pub variable_or_type: u64,
+    /// Those with a member path. Scalars and plain arrays rightly have none.
+    pub member: u64,
+    /// Those that hit an object whose allocation, symbol or stack frame is known.
+    pub object: u64,
+    /// By how the names were found.
+    pub evidence: ByEvidence,
+}
+
+/// Accesses by evidence, best first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ByEvidence {
+    /// Remembered from the unoptimised module.
+    pub source: u64,
+    /// Debug records of the optimised module.
+    pub debug: u64,
+    /// Alias tag alone.
+    pub tbaa: u64,
+    /// A type, a variable or a line only.
+    pub partial: u64,
+    /// Nothing.
+    pub none: u64,
+}
+
+impl Coverage {
+    /// The coverage of a profile; `has_line` tells whether a site's location has a line.
+    pub fn of(profile: &Profile, sites: &[Site], has_line: impl Fn(&Site) -> bool) -> Coverage {
+        let mut sum = Coverage::default();
+        for cell in &profile.cells {
+            let site = &sites[cell.site.0 as usize];
+            let n = cell.counts.accesses();
+            let when = |yes: bool| if yes { n } else { 0 };
+            let line = has_line(site);
+            sum.accesses += n;
+            sum.line += when(line);
+            sum.approximate_line +=
+                when(line && site.flags & memlode_trace::format::flag::APPROXIMATE != 0);
+            sum.variable_or_type += when(site.variable.is_some() || site.ty.is_some());
+            sum.member += when(site.member.is_some());
+            sum.object += when(cell.class != crate::ClassId::UNKNOWN);
+            *match site.evidence {
+                Evidence::Source => &mut sum.evidence.source,
+                Evidence::Debug => &mut sum.evidence.debug,
+                Evidence::Tbaa => &mut sum.evidence.tbaa,
+                Evidence::Partial => &mut sum.evidence.partial,
+                Evidence::None => &mut sum.evidence.none,
+            } += n;
+        }
+        sum
+    }
+}

@@ -1,0 +1,265 @@
+//! Address to object: which block of memory holds this byte?
+//!
+//! Blocks under [`LARGE`] live in *pages*, one per 4 KiB of address space in use: a bit for each eight bytes at
+//! which a block starts, and the blocks' slots in the order of their starts.
+//!
+//! ```text
+//!           page 0x7f…4000                         page 0x7f…5000
+//! starts    1 0 0 0 1 0 0 1 0 0 …  0 1 0 0         0 0 1 0 …
+//! slots     [ A,      B,    C, …     Z ]           [ D, … ]
+//! carry     none                                   Z: it runs on from the page before
+//! ```
+//! The block of an address is the last start at or below it (a popcount gives its place in `slots`), or the
+//! carry. Larger blocks and globals are few and live in an ordered map.
+//!
+//! A freed block stays findable until another takes its place: threads are interleaved by chunk, so an access may
+//! be seen after a `free` that it preceded. An access to memory that is really dead is an error of the program.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::classes::ClassId;
+
+/// Blocks of at least this many bytes are kept in an ordered map.
+pub const LARGE: u64 = 64 << 10;
+
+const PAGE: u64 = 4096;
+const GRANULE: u64 = 8;
+
+/// Index of a block in [`Objects`]. A slot is used again once its block has been overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot(pub u32);
+
+impl Slot {
+    /// Holds no address.
+    pub const NOWHERE: Slot = Slot(0);
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    base: u64,
+    /// 0 when the slot is not in use.
+    bytes: u64,
+    class: ClassId,
+    live: bool,
+}
+
+#[derive(Default)]
+struct Page {
+    starts: [u64; 8],
+    slots: Vec<Slot>,
+    carry: Option<Slot>,
+}
+
+/// The blocks of one process's address space.
+pub struct Objects {
+    blocks: Vec<Block>,
+    unused: Vec<Slot>,
+    pages: FxHashMap<u64, Page>,
+    large: BTreeMap<u64, Slot>,
+}
+
+impl Default for Objects {
+    fn default() -> Objects {
+        let nowhere = Block { base: 0, bytes: 0, class: ClassId(0), live: false };
+        Objects {
+            blocks: vec![nowhere],
+            unused: Vec::new(),
+            pages: FxHashMap::default(),
+            large: BTreeMap::new(),
+        }
+    }
+}
+
+impl Objects {
+    /// A block came to life. It ends every block that it overlaps; but a small one leaves a live large one around
+    /// it alone, since a program's own pool carves its blocks out of one that `malloc` gave.
+    ///
+    /// Blocks of zero bytes, and what would run past the last address, are not recorded.
+    pub fn insert(&mut self, base: u64, bytes: u64, class: ClassId) -> Option<Slot> {
+        let end = base.checked_add(bytes).filter(|&end| end > base)?;
+        self.remove_large(base, end);
+        self.remove_small(base, end);
+        let slot = self.new_slot(Block { base, bytes, class, live: true });
+        if bytes >= LARGE {
+            self.large.insert(base, slot);
+        } else {
+            let first = base / PAGE;
+            self.pages.entry(first).or_default().insert(granule(base), slot);
+            for page in first + 1..=(end - 1) / PAGE {
+                self.pages.entry(page).or_default().carry = Some(slot);
+            }
+        }
+        Some(slot)
+    }
+
+    /// A global variable. Globals may be small and adjacent, so they are kept in the ordered map.
+    pub fn insert_global(&mut self, base: u64, bytes: u64, class: ClassId) {
+        if bytes != 0 && base.checked_add(bytes).is_some() {
+            let slot = self.new_slot(Block { base, bytes, class, live: true });
+            if let Some(alias) = self.large.insert(base, slot) {
+                self.retire(alias);
+            }
+        }
+    }
+
+    /// The block at `base` was freed. Returns whether there was one.
+    pub fn free(&mut self, base: u64) -> bool {
+        let found = self.find(base).filter(|&slot| self.blocks[slot.0 as usize].base == base);
+        if let Some(slot) = found {
+            self.blocks[slot.0 as usize].live = false;
+        }
+        found.is_some()
+    }
+
+    /// Pages were unmapped: the blocks inside them are dead.
+    pub fn unmap(&mut self, base: u64, bytes: u64) {
+        let end = base.saturating_add(bytes);
+        for (_, slot) in self.large.range(base..end) {
+            self.blocks[slot.0 as usize].live = false;
+        }
+    }
+
+    /// Whether the block holds the address, as long as its slot has not gone to another one; and if it has,
+    /// whether that one does.
+    #[inline]
+    pub fn holds(&self, slot: Slot, address: u64) -> bool {
+        let block = &self.blocks[slot.0 as usize];
+        address.wrapping_sub(block.base) < block.bytes
+    }
+
+    /// The class of a slot's block.
+    #[inline]
+    pub fn class(&self, slot: Slot) -> ClassId {
+        self.blocks[slot.0 as usize].class
+    }
+
+    /// The block that holds an address.
+    pub fn find(&self, address: u64) -> Option<Slot> {
+        let small = self.pages.get(&(address / PAGE)).and_then(|page| page.find(granule(address)));
+        if let Some(slot) = small.filter(|&slot| self.holds(slot, address)) {
+            return Some(slot);
+        }
+        let (_, &slot) = self.large.range(..=address).next_back()?;
+        self.holds(slot, address).then_some(slot)
+    }
+
+    fn new_slot(&mut self, block: Block) -> Slot {
+        if let Some(slot) = self.unused.pop() {
+            self.blocks[slot.0 as usize] = block;
+            return slot;
+        }
+        self.blocks.push(block);
+        Slot((self.blocks.len() - 1) as u32)
+    }
+
+    fn retire(&mut self, slot: Slot) {
+        self.blocks[slot.0 as usize].bytes = 0;
+        self.unused.push(slot);
+    }
+
+    /// Ends the large blocks that `base..end` overlaps, except a live one around a small one. Large blocks never
+    /// overlap each other, so that one is the only one.
+    fn remove_large(&mut self, base: u64, end: u64) {
+        while let Some((&start, &slot)) = self.large.range(..end).next_back() {
+            let block = self.blocks[slot.0 as usize];
+            let block_end = block.base + block.bytes;
+            let around = start <= base && end <= block_end && end - base < LARGE;
+            if block_end <= base || (around && block.live) {
+                return;
+            }
+            self.large.remove(&start);
+            self.retire(slot);
+        }
+    }
+
+    /// Ends the small blocks that `base..end` overlaps.
+    fn remove_small(&mut self, base: u64, end: u64) {
+        for number in self.pages_between(base / PAGE, (end - 1) / PAGE) {
+            let page = &self.pages[&number];
+            let page_base = number * PAGE;
+            let from = base.max(page_base);
+            // What starts inside, and what starts before and reaches in.
+            let mut ended: Vec<Slot> = page.find(granule(from)).into_iter().collect();
+            let last = granule((end - 1).min(page_base + (PAGE - 1)));
+            ended.extend((granule(from) + 1..=last).filter_map(|g| page.starting_at(g)));
+            for slot in ended {
+                let block = self.blocks[slot.0 as usize];
+                if block.base < end && base < block.base + block.bytes {
+                    self.remove_block(slot, block);
+                } else if block.base / GRANULE == base / GRANULE {
+                    // Two blocks that start within the same eight bytes cannot both be kept.
+                    self.remove_block(slot, block);
+                }
+            }
+        }
+    }
+
+    /// The pages in use among `first..=last`, by whichever way is shorter.
+    fn pages_between(&self, first: u64, last: u64) -> Vec<u64> {
+        if last - first < self.pages.len() as u64 {
+            (first..=last).filter(|number| self.pages.contains_key(number)).collect()
+        } else {
+            self.pages.keys().copied().filter(|number| (first..=last).contains(number)).collect()
+        }
+    }
+
+    fn remove_block(&mut self, slot: Slot, block: Block) {
+        let first = block.base / PAGE;
+        if let Some(page) = self.pages.get_mut(&first) {
+            page.remove(granule(block.base));
+        }
+        for number in first + 1..=(block.base + block.bytes - 1) / PAGE {
+            if let Some(page) = self.pages.get_mut(&number) {
+                page.carry = None;
+            }
+        }
+        self.retire(slot);
+    }
+}
+
+fn granule(address: u64) -> usize {
+    (address % PAGE / GRANULE) as usize
+}
+
+impl Page {
+    /// Number of starts below a granule.
+    fn rank(&self, granule: usize) -> usize {
+        let (word, bit) = (granule / 64, granule % 64);
+        let before: u32 = self.starts[..word].iter().map(|w| w.count_ones()).sum();
+        (before + (self.starts[word] & ((1 << bit) - 1)).count_ones()) as usize
+    }
+
+    fn starts_at(&self, granule: usize) -> bool {
+        self.starts[granule / 64] >> (granule % 64) & 1 != 0
+    }
+
+    fn starting_at(&self, granule: usize) -> Option<Slot> {
+        self.starts_at(granule).then(|| self.slots[self.rank(granule)])
+    }
+
+    /// The block with the last start at or below a granule, else the carry.
+    fn find(&self, granule: usize) -> Option<Slot> {
+        let starts = self.rank(granule) + usize::from(self.starts_at(granule));
+        if starts == 0 { self.carry } else { Some(self.slots[starts - 1]) }
+    }
+
+    fn insert(&mut self, granule: usize, slot: Slot) {
+        let rank = self.rank(granule);
+        if self.starts_at(granule) {
+            self.slots[rank] = slot;
+        } else {
+            self.starts[granule / 64] |= 1 << (granule % 64);
+            self.slots.insert(rank, slot);
+        }
+    }
+
+    fn remove(&mut self, granule: usize) {
+        if self.starts_at(granule) {
+            let rank = self.rank(granule);
+            self.slots.remove(rank);
+            self.starts[granule / 64] &= !(1 << (granule % 64));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Call paths as nodes of a tree, with recursion folded.
+//!
+//! A path is a chain of functions, outermost first. When a function is entered that is on the path already, the path
+//! goes back to where it stood: `main → walk → walk → walk` is `main → walk`, so a recursive program has as
+//! many paths as a flat one.
+
+use memlode_trace::sites::FunctionId;
+use rustc_hash::FxHashMap;
+
+/// A call path; [`PathId::ROOT`] is the empty one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PathId(pub u32);
+
+impl PathId {
+    /// No function.
+    pub const ROOT: PathId = PathId(0);
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    parent: PathId,
+    function: FunctionId,
+}
+
+/// All call paths met so far.
+pub struct Paths {
+    nodes: Vec<Node>,
+    children: FxHashMap<(PathId, FunctionId), PathId>,
+}
+
+impl Default for Paths {
+    fn default() -> Paths {
+        // The root's function is never read.
+        let root = Node { parent: PathId::ROOT, function: FunctionId(u32::MAX) };
+        Paths { nodes: vec![root], children: FxHashMap::default() }
+    }
+}
+
+impl Paths {
+    /// The path after entering `function` on `path`.
+    pub fn enter(&mut self, path: PathId, function: FunctionId) -> PathId {
+        if let Some(&child) = self.children.get(&(path, function)) {
+            return child;
+        }
+        let child = self.earlier(path, function).unwrap_or_else(|| {
+            self.nodes.push(Node { parent: path, function });
+            PathId((self.nodes.len() - 1) as u32)
+        });
+        self.children.insert((path, function), child);
+        child
+    }
+
+    /// The functions of a path, innermost first.
+    pub fn functions(&self, path: PathId) -> impl Iterator<Item = FunctionId> {
+        std::iter::successors(Some(path), |&p| Some(self.nodes[p.0 as usize].parent))
+            .take_while(|&p| p != PathId::ROOT)
+            .map(|p| self.nodes[p.0 as usize].function)
+    }
+
+    /// The node on `path` that already stands for `function`.
+    fn earlier(&self, path: PathId, function: FunctionId) -> Option<PathId> {
+        std::iter::successors(Some(path), |&p| Some(self.nodes[p.0 as usize].parent))
+            .take_while(|&p| p != PathId::ROOT)
+            .find(|&p| self.nodes[p.0 as usize].function == function)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recursion_folds_to_where_the_function_stood() {
+        let mut paths = Paths::default();
+        let mut enter = |path, f| paths.enter(path, FunctionId(f));
+        let main = enter(PathId::ROOT, 1);
+        let walk = enter(main, 2);
+        let visit = enter(walk, 3);
+        assert_eq!(enter(walk, 2), walk);
+        assert_eq!(enter(visit, 2), walk);
+        assert_ne!(enter(main, 3), visit);
+        assert_eq!(paths.functions(visit).collect::<Vec<_>>(), [FunctionId(3), FunctionId(2), FunctionId(1)]);
+    }
+}
