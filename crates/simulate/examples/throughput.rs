@@ -48,7 +48,7 @@ fn main() {
     ];
     let mut random = Random(88172645463325252);
     let base = 0x7f12_3456_0000u64;
-    let mut within = |bytes: u64| (0..count).map(|_| random.next() % bytes & !7).collect::<Vec<_>>();
+    let mut within = |bytes: u64| (0..count).map(|_| (random.next() % bytes) & !7).collect::<Vec<_>>();
     let streams: Vec<(&str, Vec<u64>)> = vec![
         ("sequential, 8 bytes", (0..count as u64).map(|i| 8 * i % (64 * MIB)).collect()),
         ("five streams, 8 bytes", (0..count as u64).map(|i| i % 5 * (4 * MIB + 64) + i / 5 * 8).collect()),

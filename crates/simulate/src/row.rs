@@ -135,3 +135,38 @@ mod avx2 {
         Moved { hit, last: displaced }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The vector form does exactly what the plain form does, for every width it handles.
+        #[cfg(target_arch = "x86_64")]
+        #[test]
+        fn vectors_move_like_plain_code(
+            ways in 1usize..=32,
+            trace in prop::collection::vec((0u64..50, any::<bool>(), any::<bool>()), 1..300),
+        ) {
+            prop_assume!(have_avx2());
+            let stride = ways.next_multiple_of(4);
+            let mut plain = [EMPTY; 32];
+            let mut vector = [EMPTY; 32];
+            for (line, high, dirty) in trace {
+                let line = if high { (1 << 62) - 1 - line } else { line };
+                let dirty = u64::from(dirty);
+                // SAFETY: both rows have room for `stride` entries; AVX2 was asked for.
+                let (a, b) = unsafe {
+                    (
+                        Portable::to_front(plain.as_mut_ptr(), stride, ways, line, dirty),
+                        Avx2::to_front(vector.as_mut_ptr(), stride, ways, line, dirty),
+                    )
+                };
+                prop_assert_eq!((a.hit, plain), (b.hit, vector));
+                prop_assert!(a.hit || a.last == b.last);
+                prop_assert!(plain[ways..].iter().all(|entry| *entry == EMPTY));
+            }
+        }
+    }
+}
