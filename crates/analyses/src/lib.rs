@@ -1,3 +1,92 @@
-//! NOTE TO OWNER F (cli, report): the coordinator is writing crates/attribute and crates/analyses right now.
-//! Do not write here; do crates/cli and crates/report, and code against the types that appear in this crate
-//! within minutes (committed as soon as they compile).
+//! One file per analysis: tables to findings.
+//!
+//! An analysis says what is wrong as data, never as text: numbers, ids of names, and the change it suggests. The
+//! doc comment of its file is the user's page on it.
+
+pub mod offenders;
+
+use memlode_attribute::tables::{Place, Tables, What};
+use memlode_attribute::{ClassId, Counts};
+use memlode_trace::sites::{SiteTable, StringId};
+
+/// What an analysis says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// Short name, stable: `offenders`.
+    pub id: &'static str,
+    /// What it finds, in a few words.
+    pub title: &'static str,
+}
+
+/// What an analysis may look at.
+pub struct Context<'a> {
+    /// The roll-ups of the profile.
+    pub tables: &'a Tables<'a>,
+    /// Names of the trace.
+    pub names: &'a SiteTable,
+}
+
+/// Finds one kind of trouble.
+pub trait Analysis {
+    /// Its name.
+    const META: Meta;
+
+    /// What it finds, the costliest first.
+    fn findings(&self, cx: &Context) -> Vec<Finding>;
+}
+
+/// One thing found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// By which analysis.
+    pub analysis: Meta,
+    /// The data.
+    pub what: What,
+    /// The line that touches it.
+    pub place: Place,
+    /// The accesses there.
+    pub counts: Counts,
+    /// Modelled cycles beyond the first level; an upper bound, since misses overlap.
+    pub stall_cycles: u64,
+    /// Its part of the whole program's modelled stall cycles, 0 to 1.
+    pub stall_share: f64,
+    /// The object classes touched, the costliest first.
+    pub objects: Vec<(ClassId, Counts)>,
+    /// How densely the type is used around the line.
+    pub density: Option<Density>,
+    /// The change to make, where the evidence is plain.
+    pub suggestion: Option<Suggestion>,
+}
+
+/// Which part of each object of a type the code around a line uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Density {
+    /// The type.
+    pub ty: StringId,
+    /// Its size in bytes.
+    pub type_bytes: u64,
+    /// Bytes of the members that are used, at most `type_bytes`.
+    pub used_bytes: u64,
+    /// Those members, the most used first.
+    pub members: Vec<StringId>,
+}
+
+/// A change of layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Suggestion {
+    /// Store these members apart from the rest of the type: in arrays of their own (structure of arrays), or by moving the
+    /// rest out behind a pointer (splitting).
+    Separate {
+        /// The type.
+        ty: StringId,
+        /// The members that belong together.
+        members: Vec<StringId>,
+    },
+}
+
+/// All analyses, over one profile: findings in the order of their cost.
+pub fn all(cx: &Context) -> Vec<Finding> {
+    let mut findings = offenders::Offenders::default().findings(cx);
+    findings.sort_by(|a, b| b.stall_cycles.cmp(&a.stall_cycles));
+    findings
+}

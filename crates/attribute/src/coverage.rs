@@ -50,8 +50,7 @@ impl Coverage {
             let line = has_line(site);
             sum.accesses += n;
             sum.line += when(line);
-            sum.approximate_line +=
-                when(line && site.flags & memlode_trace::format::flag::APPROXIMATE != 0);
+            sum.approximate_line += when(line && site.flags & memlode_trace::format::flag::APPROXIMATE != 0);
             sum.variable_or_type += when(site.variable.is_some() || site.ty.is_some());
             sum.member += when(site.member.is_some());
             sum.object += when(cell.class != crate::ClassId::UNKNOWN);

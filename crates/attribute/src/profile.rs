@@ -93,8 +93,7 @@ impl<'t> Profiler<'t> {
             is_write: matches!(site.kind, Kind::Store | Kind::Update),
             on_stack: site.flags & flag::STACK != 0,
         };
-        let never =
-            Shortcut { process: u32::MAX, thread: ThreadId(u32::MAX), slot: Slot::NOWHERE, cell: 0 };
+        let never = Shortcut { process: u32::MAX, thread: ThreadId(u32::MAX), slot: Slot::NOWHERE, cell: 0 };
         Profiler {
             sites,
             facts: sites.iter().map(facts).collect(),
@@ -168,11 +167,7 @@ impl<'t> Profiler<'t> {
             let known = shortcut.thread == thread
                 && shortcut.process == process.0
                 && (self.facts[site].on_stack || objects.holds(shortcut.slot, access.address));
-            let cell = if known {
-                shortcut.cell
-            } else {
-                self.cell(process, thread, objects, stack, access)
-            };
+            let cell = if known { shortcut.cell } else { self.cell(process, thread, objects, stack, access) };
             let counts = &mut self.cells[cell as usize].counts;
             let address = access.address ^ space;
             if u64::from(access.bytes) <= line_bytes {
@@ -237,14 +232,7 @@ impl<'t> Profiler<'t> {
         }
     }
 
-    fn alloc(
-        &mut self,
-        site: SiteId,
-        base: u64,
-        bytes: u64,
-        objects: &mut Objects,
-        stack: &ThreadStack,
-    ) {
+    fn alloc(&mut self, site: SiteId, base: u64, bytes: u64, objects: &mut Objects, stack: &ThreadStack) {
         if base == 0 {
             return; // The allocator had nothing to give.
         }

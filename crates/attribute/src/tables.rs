@@ -3,7 +3,7 @@
 use std::hash::Hash;
 
 use memlode_trace::event::ThreadId;
-use memlode_trace::sites::{FunctionId, Site, StringId, TypeId};
+use memlode_trace::sites::{Site, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
 use crate::classes::ClassId;
@@ -28,7 +28,7 @@ pub struct Place {
     pub file: Option<(StringId, StringId)>,
     /// Line, 0 when unknown.
     pub line: u32,
-    /// The function whose text holds the line.
+    /// The function whose text holds the line: its mangled name where it has one.
     pub function: StringId,
 }
 
@@ -41,8 +41,19 @@ pub struct Row<K> {
     pub counts: Counts,
 }
 
-/// How a table's rows are ordered: by cycles beyond the first level, then by misses of each level from the last
-/// to the first, then by accesses.
+/// Where a site stands: the innermost line, or the function as a whole.
+pub fn place(names: &SiteTable, site: &Site) -> Place {
+    let location = site.location.map(|id| names.location(id));
+    let function = names.function(location.map_or(site.function, |location| location.function));
+    let mangled = !names.string(function.linkage_name).is_empty();
+    Place {
+        file: function.file,
+        line: location.map_or(0, |location| location.line),
+        function: if mangled { function.linkage_name } else { function.name },
+    }
+}
+
+/// How a table's rows are ordered: by cycles beyond the first level, then by accesses.
 fn order<K: Ord>(rows: &mut [Row<K>], latencies: &[u32]) {
     rows.sort_by(|a, b| {
         let weight = |row: &Row<K>| (row.counts.stall_cycles(latencies), row.counts.accesses());
@@ -50,37 +61,32 @@ fn order<K: Ord>(rows: &mut [Row<K>], latencies: &[u32]) {
     });
 }
 
-/// The names that tables need of a trace.
-pub trait Names {
-    /// The sites, by id.
-    fn sites(&self) -> &[Site];
-    /// Where a site stands.
-    fn place(&self, site: &Site) -> Place;
-    /// Name of a function, and so an id that is equal for copies of it in several modules.
-    fn function_name(&self, function: FunctionId) -> StringId;
-    /// Name of a type, likewise.
-    fn type_name(&self, ty: TypeId) -> StringId;
-}
-
 /// The tables of a profile.
-pub struct Tables<'p, N> {
-    profile: &'p Profile,
-    names: &'p N,
-    latencies: &'p [u32],
+pub struct Tables<'a> {
+    profile: &'a Profile,
+    names: &'a SiteTable,
+    latencies: &'a [u32],
 }
 
-impl<'p, N: Names> Tables<'p, N> {
-    /// `latencies` orders the rows: cycles of each level, memory last.
-    pub fn new(profile: &'p Profile, names: &'p N, latencies: &'p [u32]) -> Tables<'p, N> {
+impl<'a> Tables<'a> {
+    /// `latencies` orders the rows: cycles of each level, innermost first, memory last.
+    pub fn new(profile: &'a Profile, names: &'a SiteTable, latencies: &'a [u32]) -> Tables<'a> {
         Tables { profile, names, latencies }
+    }
+
+    /// The finest counts.
+    pub fn cells(&self) -> &'a [Cell] {
+        &self.profile.cells
+    }
+
+    /// Modelled cycles beyond the first level ([`Counts::stall_cycles`]).
+    pub fn stall_cycles(&self, counts: &Counts) -> u64 {
+        counts.stall_cycles(self.latencies)
     }
 
     /// What is touched, at which line.
     pub fn lines(&self) -> Vec<Row<(What, Place)>> {
-        self.roll(|cell| {
-            let site = self.site(cell);
-            Some((self.what(site, true), self.names.place(site)))
-        })
+        self.roll(|cell| Some(self.key_of(cell)))
     }
 
     /// Members of types, wherever they are touched.
@@ -93,7 +99,7 @@ impl<'p, N: Names> Tables<'p, N> {
 
     /// Types.
     pub fn types(&self) -> Vec<Row<StringId>> {
-        self.roll(|cell| self.site(cell).ty.map(|ty| self.names.type_name(ty)))
+        self.roll(|cell| self.site(cell).ty.map(|ty| self.names.ty(ty).name))
     }
 
     /// Object classes.
@@ -103,7 +109,7 @@ impl<'p, N: Names> Tables<'p, N> {
 
     /// Functions whose text holds the access: an inlined callee counts for itself.
     pub fn functions(&self) -> Vec<Row<StringId>> {
-        self.roll(|cell| Some(self.names.place(self.site(cell)).function))
+        self.roll(|cell| Some(place(self.names, self.site(cell)).function))
     }
 
     /// Threads.
@@ -135,12 +141,18 @@ impl<'p, N: Names> Tables<'p, N> {
 
     /// What a site touches. Where it is a member, the variable is left out unless asked for.
     pub fn what(&self, site: &Site, with_variable: bool) -> What {
-        let ty = site.ty.map(|ty| self.names.type_name(ty));
+        let ty = site.ty.map(|ty| self.names.ty(ty).name);
         let variable = site.variable.filter(|_| with_variable || site.member.is_none());
         What { ty, member: site.member, variable }
     }
 
-    fn site(&self, cell: &Cell) -> &Site {
-        &self.names.sites()[cell.site.0 as usize]
+    /// What a cell's accesses touch, and where: its row in [`Tables::lines`].
+    pub fn key_of(&self, cell: &Cell) -> (What, Place) {
+        let site = self.site(cell);
+        (self.what(site, true), place(self.names, site))
+    }
+
+    fn site(&self, cell: &Cell) -> &'a Site {
+        self.names.site(cell.site)
     }
 }
