@@ -161,19 +161,22 @@ fn whole_number(range: &RangeInclusive<u64>) -> String {
 fn unexpected(expected: &str, found: &DeValue) -> String {
     let found = match found {
         DeValue::String(text) => format!("\"{}\"", text.escape_debug()),
-        DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_string(),
+        DeValue::Integer(number) => {
+            let prefix = match number.radix() {
+                16 => "0x",
+                8 => "0o",
+                2 => "0b",
+                _ => "",
+            };
+            format!("{prefix}{}", number.as_str())
+        }
         DeValue::Float(number) => number.as_str().to_string(),
         DeValue::Boolean(value) => value.to_string(),
-        DeValue::Array(_) | DeValue::Table(_) | DeValue::Datetime(_) | DeValue::Integer(_) => {
-            format!("{} that is not", article(found.type_str()))
-        }
+        DeValue::Array(_) => "an array".to_string(),
+        DeValue::Table(_) => "a table".to_string(),
+        DeValue::Datetime(_) => "a date".to_string(),
     };
     format!("expected {expected}, found {found}")
-}
-
-fn article(noun: &str) -> String {
-    let vowel = noun.starts_with(['a', 'e', 'i', 'o', 'u']);
-    format!("{} {noun}", if vowel { "an" } else { "a" })
 }
 
 /// `"38.5 MiB"` in bytes, if it is a whole number of them.

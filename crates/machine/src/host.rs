@@ -39,7 +39,7 @@ impl HostSources {
         let processor = self.processor();
         let kin = processor.kin();
         let mut notes = vec![processor.note(&kin)];
-        let found = self.from_sysfs(&mut notes).or_else(|| self.from_cpuid(&processor, &mut notes));
+        let found = self.sysfs_caches(&mut notes).or_else(|| self.cpuid_caches(&processor, &mut notes));
         let mut host = kin.clone();
         host.name = "host".to_string();
         host.description = processor.name.clone().unwrap_or_else(|| "this machine".to_string());
@@ -62,7 +62,7 @@ impl HostSources {
     }
 
     /// Caches from sysfs, if it shows a usable set.
-    fn from_sysfs(&self, notes: &mut Vec<String>) -> Option<Found> {
+    fn sysfs_caches(&self, notes: &mut Vec<String>) -> Option<Found> {
         let processors = match sysfs::read(&self.sys) {
             Ok(processors) if processors.is_empty() => {
                 let place = self.sys.join("devices/system/cpu");
@@ -79,7 +79,7 @@ impl HostSources {
         usable(found, "sysfs", notes)
     }
 
-    fn from_cpuid(&self, processor: &Processor, notes: &mut Vec<String>) -> Option<Found> {
+    fn cpuid_caches(&self, processor: &Processor, notes: &mut Vec<String>) -> Option<Found> {
         let first = self.cpuid.first()?;
         // cpuid counts ids that may exist, rounded up to a power of two; no more can share than there are.
         let core_threads = first.threads.clamp(1, processor.threads);

@@ -1,0 +1,222 @@
+//! Machine files: what is read, and what is said of files that make no sense.
+
+use memlode_machine::Machine;
+use proptest::prelude::*;
+
+const GOOD: &str = r#"name = "test"
+description = "A machine for tests"
+sources = ["made up"]
+cores = 8
+line_bytes = 64
+memory_latency_cycles = 200
+
+[[level]]
+name = "L1d"
+size = "48 KiB"
+ways = 12
+latency_cycles = 5
+
+[[level]]
+name = "L2"
+size = 1310720
+ways = 20
+shared_by = 2
+latency_cycles = 14
+
+[[level]]
+name = "L3"
+size = "1.375 MiB" # smaller than twice the L2: allowed
+ways = 11
+line_bytes = 128
+shared_by = 8
+latency_cycles = 60
+"#;
+
+#[test]
+fn a_file_is_read() {
+    let machine = Machine::from_toml(GOOD, "test.toml").unwrap();
+    assert_eq!((machine.name.as_str(), machine.cores, machine.page_bytes), ("test", 8, 4096));
+    let shapes: Vec<_> = machine
+        .levels
+        .iter()
+        .map(|level| (level.bytes, level.ways, level.line_bytes, level.shared_by, level.sets()))
+        .collect();
+    assert_eq!(shapes, [(49152, 12, 64, 1, 64), (1310720, 20, 64, 2, 1024), (1441792, 11, 128, 8, 1024)]);
+    assert!(machine.levels.iter().all(|level| level.provenance == "test.toml"));
+}
+
+/// Replaces a line of [`GOOD`] and gives the message.
+fn message(line: &str, by: &str) -> String {
+    assert!(GOOD.contains(line), "{line}");
+    let error = Machine::from_toml(&GOOD.replacen(line, by, 1), "test.toml").expect_err(by);
+    error.to_string()
+}
+
+#[test]
+fn nonsense_is_refused_with_file_line_key_expectation_and_finding() {
+    for (line, by, expected) in [
+        (
+            "ways = 12",
+            "ways = 0",
+            "test.toml:11: level 1: `ways`: expected a whole number from 1 to 65536, found 0",
+        ),
+        (
+            "ways = 12",
+            "ways = -3",
+            "test.toml:11: level 1: `ways`: expected a whole number from 1 to 65536, found -3",
+        ),
+        (
+            "ways = 12",
+            "ways = 7.5",
+            "test.toml:11: level 1: `ways`: expected a whole number from 1 to 65536, found 7.5",
+        ),
+        (
+            "ways = 12",
+            "ways = \"many\"",
+            "test.toml:11: level 1: `ways`: expected a whole number from 1 to 65536, found \"many\"",
+        ),
+        (
+            "ways = 12",
+            "ways = 99999999999999999999999999",
+            "test.toml:11: level 1: `ways`: expected a whole number from 1 to 65536, \
+             found 99999999999999999999999999",
+        ),
+        ("ways = 12\n", "", "test.toml:8: level 1: `ways`: missing; expected a whole number from 1 to 65536"),
+        (
+            "size = \"48 KiB\"",
+            "size = \"50 KiB\"",
+            "test.toml:10: level 1: `size`: expected a multiple of 12 ways × 64 bytes = 768, found 51200",
+        ),
+        (
+            "size = \"48 KiB\"",
+            "size = \"48 KB\"",
+            "test.toml:10: level 1: `size`: expected a size such as \"32 KiB\", \"1.25 MiB\" or a number of bytes, \
+             found \"48 KB\"",
+        ),
+        (
+            "size = \"48 KiB\"",
+            "size = \"96000 GiB\"",
+            "test.toml:10: level 1: `size`: expected 1 to 17179869184 bytes, found \"96000 GiB\"",
+        ),
+        (
+            "size = \"48 KiB\"",
+            "size = true",
+            "test.toml:10: level 1: `size`: expected a whole number from 1 to 17179869184, found true",
+        ),
+        (
+            "line_bytes = 64",
+            "line_bytes = 48",
+            "test.toml:5: `line_bytes`: expected a power of two, found 48",
+        ),
+        (
+            "line_bytes = 128",
+            "line_bytes = 32",
+            "test.toml:25: level 3: `line_bytes`: expected at least the 64 bytes of L2, found 32",
+        ),
+        (
+            "shared_by = 8",
+            "shared_by = 9",
+            "test.toml:26: level 3: `shared_by`: expected at most the 8 cores, found 9",
+        ),
+        (
+            "shared_by = 8",
+            "shared_by = 7",
+            "test.toml:26: level 3: `shared_by`: expected a multiple of the 2 cores that share L2, found 7",
+        ),
+        (
+            "shared_by = 8\n",
+            "",
+            "test.toml:21: level 3: `shared_by`: expected a multiple of the 2 cores that share L2, found 1",
+        ),
+        (
+            "latency_cycles = 14",
+            "latency_cycles = 4",
+            "test.toml:19: level 2: `latency_cycles`: expected at least the 5 cycles of L1d, found 4",
+        ),
+        ("cores = 8", "cores = 0", "test.toml:4: `cores`: expected a whole number from 1 to 4096, found 0"),
+        (
+            "cores = 8",
+            "cores = [8]",
+            "test.toml:4: `cores`: expected a whole number from 1 to 4096, found an array",
+        ),
+        ("name = \"test\"", "name = \"  \"", "test.toml:1: `name`: expected a string, found an empty one"),
+        (
+            "sources = [\"made up\"]",
+            "sources = \"made up\"",
+            "test.toml:3: `sources`: expected a list of strings, found \"made up\"",
+        ),
+        (
+            "cores = 8",
+            "cores = 8\ncolour = \"red\"",
+            "test.toml:5: unknown key `colour`; known keys: name, description, sources, cores, line_bytes, \
+             page_bytes, memory_latency_cycles, level, identified_by",
+        ),
+        (
+            "ways = 12",
+            "way = 12\nways = 12",
+            "test.toml:11: level 1: unknown key `way`; known keys: name, size, ways, line_bytes, shared_by, \
+             latency_cycles",
+        ),
+    ] {
+        assert_eq!(message(line, by), expected);
+    }
+}
+
+#[test]
+fn the_number_of_levels_is_bounded() {
+    let (head, _) = GOOD.split_once("[[level]]").unwrap();
+    let level = "[[level]]\nname = \"L\"\nsize = 4096\nways = 4\nlatency_cycles = 1\n";
+    let with = |n| Machine::from_toml(&format!("{head}{}", level.repeat(n)), "test.toml");
+    assert_eq!(with(8).unwrap().levels.len(), 8);
+    for n in [0, 9] {
+        let error = with(n).unwrap_err().to_string();
+        assert!(error.contains("`level`: expected 1 to 8 tables headed [[level]]"), "{error}");
+    }
+    let error = Machine::from_toml(&format!("{head}level = 3"), "test.toml").unwrap_err().to_string();
+    assert_eq!(error, "test.toml:8: `level`: expected tables headed [[level]], found 3");
+}
+
+#[test]
+fn what_is_no_toml_is_refused_with_its_line() {
+    let error = message("ways = 12", "ways = = 12");
+    assert!(error.starts_with("test.toml:11: "), "{error}");
+    let error = message("ways = 12", "ways = 12\nways = 13");
+    assert!(error.starts_with("test.toml:12: "), "{error}");
+    assert!(
+        Machine::from_toml("", "empty.toml").unwrap_err().to_string().starts_with("empty.toml:1: `name`")
+    );
+}
+
+#[test]
+fn names_and_paths() {
+    assert_eq!(Machine::find("generic").unwrap().name, "generic");
+    let error = Machine::find("zen33").unwrap_err().to_string();
+    assert!(error.starts_with("there is no machine named `zen33`; give `host`, a path"), "{error}");
+    assert!(error.contains("zen3, zen4"), "{error}");
+    let error = Machine::find("/nowhere/at/all.toml").unwrap_err().to_string();
+    assert!(error.starts_with("cannot read the machine file /nowhere/at/all.toml: "), "{error}");
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    std::fs::write(file.path(), GOOD).unwrap();
+    assert_eq!(Machine::find(file.path().to_str().unwrap()).unwrap().levels.len(), 3);
+}
+
+proptest! {
+    /// Whatever is done to the text: an answer, and if it is a machine, a possible one.
+    #[test]
+    fn damaged_files_never_panic(
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..8, "[ -~\n]{0,6}"), 1..6),
+    ) {
+        let mut text = GOOD.to_string();
+        for (at, length, by) in cuts {
+            let at = at.index(text.len());
+            let (from, to) = (text.floor_char_boundary(at), text.ceil_char_boundary((at + length).min(text.len())));
+            text.replace_range(from..to, &by);
+        }
+        if let Ok(machine) = Machine::from_toml(&text, "test.toml") {
+            for level in &machine.levels {
+                prop_assert!(level.sets() > 0 && level.line_bytes.is_power_of_two());
+                prop_assert!((1..=machine.cores).contains(&level.shared_by));
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Host detection on the trees that other machines' kernels show.
+
+use std::fs;
+use std::path::Path;
+
+use memlode_machine::{CpuidCache, HostSources, Machine};
+use tempfile::TempDir;
+
+/// A tree under construction.
+struct Tree(TempDir);
+
+impl Tree {
+    fn new() -> Tree {
+        Tree(tempfile::tempdir().unwrap())
+    }
+
+    fn put(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+
+    fn take(&self, path: &str) {
+        fs::remove_file(self.0.path().join(path)).unwrap();
+    }
+
+    /// Caches of one processor: (index, level, type, size, ways, line, shared).
+    fn processor(&self, cpu: u32, caches: &[(u32, &str, &str, u32, u32, String)]) {
+        for (index, (level, kind, size, ways, line, shared)) in caches.iter().enumerate() {
+            let directory = format!("sys/devices/system/cpu/cpu{cpu}/cache/index{index}");
+            self.put(&format!("{directory}/level"), &level.to_string());
+            self.put(&format!("{directory}/type"), kind);
+            self.put(&format!("{directory}/size"), size);
+            self.put(&format!("{directory}/ways_of_associativity"), &ways.to_string());
+            self.put(&format!("{directory}/coherency_line_size"), &line.to_string());
+            self.put(&format!("{directory}/shared_cpu_list"), shared);
+        }
+        // Entries beside the processors and indices that are none.
+        self.put(&format!("sys/devices/system/cpu/cpu{cpu}/cache/uevent"), "");
+        self.put("sys/devices/system/cpu/cpufreq/boost", "1");
+    }
+
+    fn x86(&self, vendor: &str, name: &str, family: u32, model: u32, threads: u32) {
+        let one = |cpu| {
+            format!(
+                "processor\t: {cpu}\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: {name}\n\n"
+            )
+        };
+        self.put("proc/cpuinfo", &(0..threads).map(one).collect::<String>());
+    }
+
+    fn detect_with(&self, cpuid: Vec<CpuidCache>) -> Machine {
+        let root = |name: &str| self.0.path().join(name);
+        HostSources { sys: root("sys"), proc: root("proc"), cpuid }.detect()
+    }
+
+    fn detect(&self) -> Machine {
+        self.detect_with(Vec::new())
+    }
+}
+
+/// (bytes, ways, line, shared by) of each level.
+fn shapes(machine: &Machine) -> Vec<(u64, u32, u32, u32)> {
+    machine.levels.iter().map(|l| (l.bytes, l.ways, l.line_bytes, l.shared_by)).collect()
+}
+
+fn latencies(machine: &Machine) -> Vec<u32> {
+    machine.levels.iter().map(|level| level.latency_cycles).collect()
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// A guest with two processors of an EPYC 7763.
+#[test]
+fn a_guest_on_milan() {
+    let tree = Tree::new();
+    tree.x86("AuthenticAMD", "AMD EPYC 7763 64-Core Processor", 25, 1, 2);
+    for cpu in 0..2 {
+        let own = cpu.to_string();
+        tree.processor(
+            cpu,
+            &[
+                (1, "Data", "32K", 8, 64, own.clone()),
+                (1, "Instruction", "32K", 8, 64, own.clone()),
+                (2, "Unified", "512K", 8, 64, own),
+                (3, "Unified", "32768K", 16, 64, "0-1".into()),
+            ],
+        );
+    }
+    let machine = tree.detect();
+    assert_eq!(machine.description, "AMD EPYC 7763 64-Core Processor");
+    assert_eq!(machine.cores, 2);
+    assert_eq!(shapes(&machine), [(32 * KIB, 8, 64, 1), (512 * KIB, 8, 64, 1), (32 * MIB, 16, 64, 2)]);
+    assert_eq!(latencies(&machine), [4, 12, 46]);
+    assert_eq!(machine.memory_latency_cycles, Machine::named("zen3").unwrap().memory_latency_cycles);
+    assert!(machine.sources[0].ends_with("is that of: machines/zen3.toml"), "{:?}", machine.sources);
+    assert!(machine.levels[0].provenance.ends_with("cpu0/cache/index0; latency: machines/zen3.toml"));
+    let names: Vec<&str> = machine.levels.iter().map(|level| level.name.as_str()).collect();
+    assert_eq!(names, ["L1d", "L2", "L3"]);
+}
+
+/// Two sockets of 28 cores with two threads each, numbered as Linux does: siblings are 56 apart.
+#[test]
+fn two_sockets_with_two_threads_a_core() {
+    let tree = Tree::new();
+    tree.x86("GenuineIntel", "Intel(R) Xeon(R) Platinum 8180", 6, 0x55, 112);
+    for cpu in 0..112 {
+        let core = cpu % 56;
+        let threads = format!("{core},{}", core + 56);
+        let socket = if core < 28 { "0-27,56-83" } else { "28-55,84-111" };
+        tree.processor(
+            cpu,
+            &[
+                (1, "Data", "32K", 8, 64, threads.clone()),
+                (1, "Instruction", "32K", 8, 64, threads.clone()),
+                (2, "Unified", "1024K", 16, 64, threads),
+                (3, "Unified", "39424K", 11, 64, socket.into()),
+            ],
+        );
+    }
+    let machine = tree.detect();
+    assert_eq!(machine.cores, 56);
+    assert_eq!(shapes(&machine), [(32 * KIB, 8, 64, 1), (MIB, 16, 64, 1), (77 * MIB / 2, 11, 64, 28)]);
+    assert_eq!(machine.levels[2].sets(), 57344);
+}
+
+/// 8 performance cores with two threads, 8 efficiency cores in modules of four, one L3 for all.
+#[test]
+fn a_hybrid_takes_the_performance_cores_and_says_so() {
+    let tree = Tree::new();
+    tree.x86("GenuineIntel", "12th Gen Intel(R) Core(TM) i9-12900K", 6, 0x97, 24);
+    for cpu in 0..24u32 {
+        let (threads, module, l1, l2) = if cpu < 16 {
+            let pair = format!("{}-{}", cpu & !1, cpu | 1);
+            (pair.clone(), pair, ("48K", 12), ("1280K", 10))
+        } else {
+            (cpu.to_string(), format!("{}-{}", cpu & !3, cpu | 3), ("32K", 8), ("2048K", 16))
+        };
+        tree.processor(
+            cpu,
+            &[
+                (1, "Data", l1.0, l1.1, 64, threads),
+                (2, "Unified", l2.0, l2.1, 64, module),
+                (3, "Unified", "30720K", 12, 64, "0-23".into()),
+            ],
+        );
+    }
+    let machine = tree.detect();
+    assert_eq!(machine.cores, 8);
+    assert_eq!(shapes(&machine), [(48 * KIB, 12, 64, 1), (1280 * KIB, 10, 64, 1), (30 * MIB, 12, 64, 8)]);
+    let note = "cores differ: the caches of processors 0-15 are used, those of processors 16-23 are left out";
+    assert!(machine.sources.iter().any(|source| source == note), "{:?}", machine.sources);
+    assert!(machine.sources[0].ends_with("is in no machine file; nearest: machines/generic.toml"));
+}
+
+/// A kernel without cache directories: the processor is asked. Leaf 4 counts identifiers, which may be
+/// more than there are threads.
+#[test]
+fn without_cache_directories_cpuid_answers() {
+    let tree = Tree::new();
+    tree.x86("GenuineIntel", "Intel(R) Xeon(R) Platinum 8481C", 6, 0x8f, 4);
+    tree.put("sys/devices/system/cpu/cpu0/online", "1");
+    let cache = |level, bytes, ways, threads| CpuidCache { level, bytes, ways, line_bytes: 64, threads };
+    let machine = tree.detect_with(vec![
+        cache(1, 48 * KIB, 12, 2),
+        cache(2, 2 * MIB, 16, 2),
+        cache(3, 105 * MIB, 15, 128),
+    ]);
+    assert_eq!(machine.cores, 2);
+    assert_eq!(shapes(&machine), [(48 * KIB, 12, 64, 1), (2 * MIB, 16, 64, 1), (105 * MIB, 15, 64, 2)]);
+    assert_eq!(latencies(&machine), [5, 15, 125]);
+    assert!(machine.levels[0].provenance.starts_with("cpuid; "));
+    assert!(
+        machine.sources.iter().any(|source| source.ends_with("shows no caches")),
+        "{:?}",
+        machine.sources
+    );
+}
+
+/// An Arm guest whose firmware describes no caches: the description of the same processor serves.
+#[test]
+fn an_arm_guest_without_anything_takes_its_machine_file() {
+    let tree = Tree::new();
+    let one = "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\n\n";
+    tree.put("proc/cpuinfo", &(0..4).map(|cpu| format!("processor\t: {cpu}\n{one}")).collect::<String>());
+    let machine = tree.detect();
+    let n1 = Machine::named("neoverse-n1").unwrap();
+    assert_eq!((machine.name.as_str(), &machine.levels, machine.cores), ("host", &n1.levels, n1.cores));
+    assert!(machine.sources.iter().any(|s| s == "caches and sharing as in machines/neoverse-n1.toml"));
+}
+
+/// Device trees often give sizes for some levels only.
+#[test]
+fn incomplete_directories_are_named_and_not_used() {
+    let tree = Tree::new();
+    tree.x86("AuthenticAMD", "", 25, 0x11, 1);
+    tree.processor(0, &[(1, "Data", "32K", 8, 64, "0".into()), (2, "Unified", "1024K", 8, 64, "0".into())]);
+    tree.take("sys/devices/system/cpu/cpu0/cache/index1/size");
+    let machine = tree.detect();
+    assert_eq!(machine.levels, Machine::named("zen4").unwrap().levels);
+    let said =
+        machine.sources.iter().any(|s| s.starts_with("sysfs is incomplete: ") && s.contains("index1/size"));
+    assert!(said, "{:?}", machine.sources);
+}
+
+/// Zero ways is how a fully associative cache is shown; the number of sets tells.
+#[test]
+fn fully_associative_caches_are_understood() {
+    let tree = Tree::new();
+    tree.processor(0, &[(1, "Data", "4K", 0, 64, "0".into())]);
+    tree.put("sys/devices/system/cpu/cpu0/cache/index0/number_of_sets", "1");
+    assert_eq!(shapes(&tree.detect()), [(4 * KIB, 64, 64, 1)]);
+}
+
+/// Half of a pair offline, and a list that does not name the processor it belongs to.
+#[test]
+fn odd_sharing_is_survived() {
+    let tree = Tree::new();
+    for cpu in [0, 2, 3] {
+        let pair = if cpu < 2 { "0" } else { "2-3" };
+        let liar = if cpu == 3 { "7" } else { "0,2-3" };
+        tree.processor(
+            cpu,
+            &[(1, "Data", "32K", 8, 64, pair.into()), (2, "Unified", "1M", 16, 64, liar.into())],
+        );
+    }
+    let machine = tree.detect();
+    assert_eq!((machine.cores, machine.levels[0].shared_by, machine.levels[1].shared_by), (2, 1, 2));
+}
+
+#[test]
+fn nonsense_in_the_tree_falls_back_on_what_is_known() {
+    let whole = |path: &str, text: &str| {
+        let tree = Tree::new();
+        tree.processor(0, &[(1, "Data", "32K", 8, 64, "0".into()), (2, "Unified", "1M", 16, 64, "0".into())]);
+        tree.put(&format!("sys/devices/system/cpu/cpu0/cache/{path}"), text);
+        let machine = tree.detect();
+        assert_eq!(machine.levels, Machine::named("generic").unwrap().levels, "{path} {text}");
+        assert!(machine.sources.len() >= 3, "{:?}", machine.sources);
+    };
+    whole("index0/size", "huge");
+    whole("index0/size", "99999999999999999G");
+    whole("index0/coherency_line_size", "0");
+    whole("index0/coherency_line_size", "48");
+    whole("index0/ways_of_associativity", "7");
+    whole("index0/ways_of_associativity", "99999999999");
+    whole("index1/level", "outer");
+    whole("index1/coherency_line_size", "32");
+}
+
+/// This machine, whatever it is, has a first level, and each level says where it comes from.
+#[test]
+fn the_real_host() {
+    let machine = Machine::host();
+    assert_eq!(machine.name, "host");
+    assert!(machine.cores >= 1 && machine.page_bytes >= 4096);
+    assert!(machine.levels[0].bytes >= 4 * KIB);
+    assert!(machine.levels.iter().all(|level| !level.provenance.is_empty() && level.latency_cycles > 0));
+    let kernel_shows = Path::new("/sys/devices/system/cpu/cpu0/cache/index0/size");
+    if kernel_shows.exists() {
+        assert!(machine.levels[0].provenance.starts_with("/sys/"), "{}", machine.levels[0].provenance);
+    }
+}
