@@ -13,17 +13,27 @@
 //! The format is described in `format/SPEC.md`. This crate prints nothing and never exits.
 
 mod bytes;
+mod decode;
 pub mod error;
 pub mod event;
+mod flatten;
 #[path = "../../../format/generated/format.rs"]
 #[rustfmt::skip]
 pub mod format;
+mod index;
 pub mod log;
 pub mod manifest;
 pub mod module;
 mod names;
 mod pack;
+mod read;
+mod replay;
 pub mod sites;
 pub mod stack;
 mod table;
 pub mod write;
+
+pub use error::Error;
+pub use index::{ChunkRef, Damage};
+pub use read::{Image, Process, Thread, Trace};
+pub use replay::Replayed;

@@ -1,4 +1,8 @@
 //! The names behind the events: one flat table over all modules of a trace.
+//!
+//! What several translation units say of the same thing, an inline function of a header say, is one entry here.
+
+use std::sync::Arc;
 
 use crate::format::{evidence, kind};
 
@@ -82,7 +86,7 @@ impl Evidence {
 }
 
 /// One access in the source program.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
     /// Load, store, …
     pub kind: Kind,
@@ -105,7 +109,7 @@ pub struct Site {
 }
 
 /// A source position; `inlined_at` leads outwards.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     /// Function whose text holds the line.
     pub function: FunctionId,
@@ -118,7 +122,7 @@ pub struct Location {
 }
 
 /// A function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Function {
     /// Name as in the source.
     pub name: StringId,
@@ -131,10 +135,84 @@ pub struct Function {
 }
 
 /// A type by name.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Type {
     /// Name without typedefs.
     pub name: StringId,
     /// Size in bytes.
     pub bytes: u64,
+}
+
+/// Everything a trace's modules tell about their sites. Ids are dense: each `0..count`.
+#[derive(Default)]
+pub struct SiteTable {
+    pub(crate) strings: Vec<Arc<str>>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) locations: Vec<Location>,
+    pub(crate) types: Vec<Type>,
+    pub(crate) sites: Vec<Site>,
+}
+
+impl SiteTable {
+    /// The text of a string.
+    pub fn string(&self, id: StringId) -> &str {
+        &self.strings[id.0 as usize]
+    }
+
+    /// A site.
+    pub fn site(&self, id: SiteId) -> &Site {
+        &self.sites[id.0 as usize]
+    }
+
+    /// A function.
+    pub fn function(&self, id: FunctionId) -> &Function {
+        &self.functions[id.0 as usize]
+    }
+
+    /// A location.
+    pub fn location(&self, id: LocationId) -> &Location {
+        &self.locations[id.0 as usize]
+    }
+
+    /// A type.
+    pub fn ty(&self, id: TypeId) -> &Type {
+        &self.types[id.0 as usize]
+    }
+
+    /// All sites, in the order of their ids.
+    pub fn sites(&self) -> &[Site] {
+        &self.sites
+    }
+
+    /// All functions, in the order of their ids.
+    pub fn functions(&self) -> &[Function] {
+        &self.functions
+    }
+
+    /// All types, in the order of their ids.
+    pub fn types(&self) -> &[Type] {
+        &self.types
+    }
+
+    /// All locations, in the order of their ids.
+    pub fn locations(&self) -> &[Location] {
+        &self.locations
+    }
+
+    /// Number of strings.
+    pub fn string_count(&self) -> usize {
+        self.strings.len()
+    }
+
+    /// A location and the calls it was inlined through, innermost first.
+    pub fn inline_chain(&self, id: LocationId) -> impl Iterator<Item = &Location> {
+        std::iter::successors(Some(self.location(id)), |location| {
+            location.inlined_at.map(|id| self.location(id))
+        })
+    }
+
+    /// Name of the file that holds a location's line, without its directory.
+    pub fn file_name(&self, location: &Location) -> Option<&str> {
+        self.function(location.function).file.map(|(_, name)| self.string(name))
+    }
 }

@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
             })
         })?;
         let mut ops = Vec::new();
-        let segments = self.list("segments", |p| p.segment(functions.len(), sites.len(), &mut ops))?;
+        let segments = self.list("segments", |p| p.segment(functions.len(), &sites, &mut ops))?;
         match self.reader.left() {
             0 => Ok(Table { strings, files, functions, locations, types, sites, segments, ops }),
             left => Err(TableError::LeftOver { at: self.at, left }),
@@ -206,7 +206,12 @@ impl<'a> Parser<'a> {
         TableError::Invalid { at: self.at, list: self.list, entry: self.entry, what }
     }
 
-    fn segment(&mut self, functions: usize, sites: usize, ops: &mut Vec<Op>) -> Result<Segment, TableError> {
+    fn segment(
+        &mut self,
+        functions: usize,
+        sites: &[TableSite],
+        ops: &mut Vec<Op>,
+    ) -> Result<Segment, TableError> {
         let function = self.get(|reader| reader.index(functions))?;
         let count = self.get(Reader::count)?;
         let first = ops.len();
@@ -220,12 +225,15 @@ impl<'a> Parser<'a> {
         Ok(Segment { function, words, accesses, ops: first as u32..ops.len() as u32 })
     }
 
-    fn op(&mut self, sites: usize, before: &[Op], words: &mut u16) -> Result<Op, TableError> {
+    fn op(&mut self, sites: &[TableSite], before: &[Op], words: &mut u16) -> Result<Op, TableError> {
         let code = self.get(Reader::u8)?;
         let site = match code {
             op::ENTER | op::EXIT | op::RESUME => 0,
-            _ => self.get(|reader| reader.index(sites))?,
+            _ => self.get(|reader| reader.index(sites.len()))?,
         };
+        if matches!(code, op::ACCESS | op::MASKED | op::GATHER) && sites[site as usize].bytes == 0 {
+            return Err(self.invalid("an access of no bytes"));
+        }
         Ok(match code {
             op::ACCESS => Op::Access { site, at: self.address(before, words)? },
             op::RANGE => {
@@ -298,6 +306,23 @@ impl<'a> Parser<'a> {
 }
 
 impl Op {
+    /// The same op at another site.
+    pub fn with_site(mut self, new: impl FnOnce(u32) -> u32) -> Op {
+        match &mut self {
+            Op::Access { site, .. }
+            | Op::Range { site, .. }
+            | Op::Masked { site, .. }
+            | Op::Gather { site, .. }
+            | Op::Alloc { site, .. }
+            | Op::AllocArray { site, .. }
+            | Op::Realloc { site, .. }
+            | Op::Free { site, .. }
+            | Op::Unmap { site, .. } => *site = new(*site),
+            Op::Enter { .. } | Op::Exit | Op::Resume { .. } => {}
+        }
+        self
+    }
+
     pub fn is_access(self) -> bool {
         matches!(self, Op::Access { .. } | Op::Range { .. } | Op::Masked { .. } | Op::Gather { .. })
     }

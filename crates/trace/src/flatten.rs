@@ -1,0 +1,202 @@
+//! Site tables of all modules to one [`SiteTable`], and segments to code a decoder runs.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::module::Module;
+use crate::sites::{
+    Function, FunctionId, Location, LocationId, Site, SiteId, SiteTable, StringId, Type, TypeId,
+};
+use crate::table::{Op, Table, TableSite};
+
+/// The segments of a module, in terms of the whole trace.
+#[derive(Default)]
+pub(crate) struct Code {
+    /// For each anchor an index into `segments`.
+    anchors: Vec<Option<u32>>,
+    segments: Vec<CodeSegment>,
+    templates: Vec<Template>,
+    ops: Vec<Op>,
+}
+
+/// What one execution of a segment does.
+pub(crate) struct CodeSegment {
+    pub function: FunctionId,
+    /// Words behind the header.
+    pub words: u16,
+    /// Access, range, masked and gather ops.
+    pub accesses: u32,
+    templates: (u32, u32),
+    ops: (u32, u32),
+}
+
+/// An access op, ready to be filled in.
+#[derive(Clone, Copy)]
+pub(crate) struct Template {
+    /// Added to the word.
+    pub offset: u64,
+    pub bytes: u32,
+    pub site: SiteId,
+    pub word: u16,
+}
+
+impl Code {
+    /// The segment an anchor stands for.
+    pub fn segment(&self, anchor: u32) -> Option<&CodeSegment> {
+        let index = (*self.anchors.get(anchor as usize)?)?;
+        Some(&self.segments[index as usize])
+    }
+
+    /// All of a segment's ops as templates, if it has plain accesses only.
+    pub fn templates(&self, segment: &CodeSegment) -> &[Template] {
+        &self.templates[segment.templates.0 as usize..segment.templates.1 as usize]
+    }
+
+    /// The ops of a segment that has others, too; sites are those of the whole trace.
+    pub fn ops(&self, segment: &CodeSegment) -> &[Op] {
+        &self.ops[segment.ops.0 as usize..segment.ops.1 as usize]
+    }
+}
+
+/// Gives equal values one number.
+struct Interner<T> {
+    numbers: FxHashMap<T, u32>,
+    values: Vec<T>,
+}
+
+impl<T> Default for Interner<T> {
+    fn default() -> Self {
+        Interner { numbers: FxHashMap::default(), values: Vec::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Interner<T> {
+    fn number(&mut self, value: T) -> u32 {
+        if let Some(&number) = self.numbers.get(&value) {
+            return number;
+        }
+        let number = self.values.len() as u32;
+        self.values.push(value.clone());
+        self.numbers.insert(value, number);
+        number
+    }
+}
+
+/// Collects modules.
+#[derive(Default)]
+pub(crate) struct Flattener {
+    strings: Interner<Arc<str>>,
+    functions: Interner<Function>,
+    locations: Interner<Location>,
+    types: Interner<Type>,
+    sites: Interner<Site>,
+}
+
+/// Where the entries of one translation unit went.
+struct Numbers {
+    strings: Vec<StringId>,
+    functions: Vec<FunctionId>,
+    locations: Vec<LocationId>,
+    types: Vec<TypeId>,
+}
+
+impl Flattener {
+    /// Adds a module. Segments whose anchors the linker dropped leave no sites.
+    pub fn add(&mut self, module: &Module) -> Code {
+        let numbers: Vec<Numbers> = module.tables.iter().map(|table| self.numbers(table)).collect();
+        let mut code = Code::default();
+        for anchor in 0..module.anchor_count() as u32 {
+            let segment = module.segment(anchor).map(|(table, segment)| {
+                self.segment(&module.tables[table], &numbers[table], segment, &mut code);
+                code.segments.len() as u32 - 1
+            });
+            code.anchors.push(segment);
+        }
+        code
+    }
+
+    /// The table of everything added.
+    pub fn finish(self) -> SiteTable {
+        SiteTable {
+            strings: self.strings.values,
+            functions: self.functions.values,
+            locations: self.locations.values,
+            types: self.types.values,
+            sites: self.sites.values,
+        }
+    }
+
+    fn numbers(&mut self, table: &Table) -> Numbers {
+        let strings: Vec<_> =
+            table.strings.iter().map(|text| StringId(self.strings.number(text.as_str().into()))).collect();
+        let string = |index: u32| strings[index as usize];
+        let file = |index: u32| {
+            let (directory, name) = table.files[index as usize];
+            (string(directory), string(name))
+        };
+        let function = |function: &crate::table::TableFunction| Function {
+            name: string(function.name),
+            linkage_name: string(function.linkage_name),
+            file: function.file.map(file),
+            line: function.line,
+        };
+        let functions: Vec<_> =
+            table.functions.iter().map(|f| FunctionId(self.functions.number(function(f)))).collect();
+        let mut locations: Vec<LocationId> = Vec::with_capacity(table.locations.len());
+        for location in &table.locations {
+            let number = self.locations.number(Location {
+                function: functions[location.function as usize],
+                line: location.line,
+                column: location.column,
+                inlined_at: location.inlined_at.map(|outer| locations[outer as usize]),
+            });
+            locations.push(LocationId(number));
+        }
+        let types = table.types.iter().map(|&(name, bytes)| Type { name: string(name), bytes });
+        let types = types.map(|ty| TypeId(self.types.number(ty))).collect();
+        Numbers { strings, functions, locations, types }
+    }
+
+    fn segment(&mut self, table: &Table, numbers: &Numbers, segment: usize, code: &mut Code) {
+        let segment = &table.segments[segment];
+        let function = numbers.functions[segment.function as usize];
+        let ops = &table.ops[segment.ops.start as usize..segment.ops.end as usize];
+        let plain = ops.iter().all(|op| matches!(op, Op::Access { .. }));
+        let (first_template, first_op) = (code.templates.len() as u32, code.ops.len() as u32);
+        for &op in ops {
+            let op = op.with_site(|site| self.site(&table.sites[site as usize], numbers, function));
+            match op {
+                Op::Access { site, at } if plain => {
+                    let bytes = self.sites.values[site as usize].bytes;
+                    let template = Template { offset: at.offset, bytes, site: SiteId(site), word: at.word };
+                    code.templates.push(template);
+                }
+                op => code.ops.push(op),
+            }
+        }
+        code.segments.push(CodeSegment {
+            function,
+            words: segment.words,
+            accesses: segment.accesses,
+            templates: (first_template, code.templates.len() as u32),
+            ops: (first_op, code.ops.len() as u32),
+        });
+    }
+
+    fn site(&mut self, site: &TableSite, numbers: &Numbers, function: FunctionId) -> u32 {
+        let string = |index: u32| numbers.strings[index as usize];
+        self.sites.number(Site {
+            kind: site.kind,
+            evidence: site.evidence,
+            flags: site.flags,
+            bytes: site.bytes,
+            function,
+            location: site.location.map(|location| numbers.locations[location as usize]),
+            variable: site.variable.map(string),
+            ty: site.ty.map(|ty| numbers.types[ty as usize]),
+            member: site.member.map(string),
+        })
+    }
+}

@@ -1,0 +1,205 @@
+//! Where the chunks of a thread's file are, and what is missing between and behind them.
+
+use std::fmt;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::event::{ProcessId, ThreadId};
+use crate::format::{ChunkHeader, limit, magic, version};
+
+/// One chunk of a trace. Its header has passed its checksum; its payload is checked when it is decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkRef {
+    /// The process.
+    pub process: ProcessId,
+    /// The thread.
+    pub thread: ThreadId,
+    /// Offset of the payload in the thread's file.
+    pub(crate) payload_at: u64,
+    pub(crate) header: ChunkHeader,
+}
+
+impl ChunkRef {
+    /// Position in its thread's stream.
+    pub fn sequence(&self) -> u32 {
+        self.header.sequence
+    }
+
+    /// Words of the stream.
+    pub fn raw_words(&self) -> u32 {
+        self.header.raw_words
+    }
+
+    /// Access, range, masked and gather ops: the accesses, but for ranges that are split and lanes.
+    pub fn accesses(&self) -> u64 {
+        self.header.accesses
+    }
+
+    /// Bytes in the file, header included.
+    pub fn file_bytes(&self) -> u64 {
+        (ChunkHeader::BYTES as u64) + u64::from(self.header.payload_bytes)
+    }
+
+    /// Time stamp counter when the chunk's first word could be written and when it was handed over.
+    pub fn stamps(&self) -> (u64, u64) {
+        (self.header.first_stamp, self.header.last_stamp)
+    }
+}
+
+/// Something missing or damaged. What is not named is intact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub what: String,
+    /// Bytes that could not be read.
+    pub bytes: u64,
+    /// Chunks known to be missing.
+    pub chunks: u32,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.what)?;
+        match (self.bytes, self.chunks) {
+            (0, 0) => Ok(()),
+            (bytes, 0) => write!(f, " ({bytes} bytes unreadable)"),
+            (0, chunks) => write!(f, " ({chunks} chunks missing)"),
+            (bytes, chunks) => write!(f, " ({bytes} bytes unreadable, {chunks} chunks missing)"),
+        }
+    }
+}
+
+/// The chunks of one thread's file.
+pub(crate) struct Index {
+    pub chunks: Vec<ChunkRef>,
+    pub damage: Vec<Damage>,
+    /// Length of the file.
+    pub bytes: u64,
+}
+
+/// Bytes looked through at a time for the next header behind damage.
+const SEARCH_BYTES: usize = 1 << 20;
+
+impl Index {
+    /// Reads the headers. What follows damage is found again by its header, so only the damaged chunk is lost.
+    pub fn scan(path: &Path, process: (ProcessId, u32), thread: (ThreadId, u32)) -> Result<Index, Error> {
+        let file = File::open(path).map_err(Error::io(path))?;
+        let bytes = file.metadata().map_err(Error::io(path))?.len();
+        let mut scan = Scan {
+            path,
+            file,
+            identity: (process.1, thread.1),
+            bytes,
+            expected: 0,
+            index: Index { chunks: Vec::new(), damage: Vec::new(), bytes },
+        };
+        let mut at = 0;
+        while at < bytes {
+            at = match scan.header(at)? {
+                Ok(header) => scan.chunk(at, header, process.0, thread.0),
+                Err(what) => {
+                    let next = scan.search(at + 1)?;
+                    scan.damaged(format!("at byte {at}, {what}"), next - at, 0);
+                    next
+                }
+            };
+        }
+        Ok(scan.index)
+    }
+
+    /// The number the next chunk would have.
+    pub fn next_sequence(&self) -> u32 {
+        self.chunks.last().map_or(0, |chunk| chunk.header.sequence.saturating_add(1))
+    }
+}
+
+struct Scan<'a> {
+    path: &'a Path,
+    file: File,
+    identity: (u32, u32),
+    bytes: u64,
+    expected: u32,
+    index: Index,
+}
+
+impl Scan<'_> {
+    /// The header at an offset, or what is wrong with it.
+    fn header(&self, at: u64) -> Result<Result<ChunkHeader, &'static str>, Error> {
+        let mut bytes = [0; ChunkHeader::BYTES];
+        if self.bytes - at < bytes.len() as u64 {
+            return Ok(Err("the file ends in a chunk's header"));
+        }
+        self.file.read_exact_at(&mut bytes, at).map_err(Error::io(self.path))?;
+        let header = ChunkHeader::from_bytes(&bytes);
+        if header.magic != magic::CHUNK {
+            return Ok(Err("there is no chunk"));
+        }
+        if crc32fast::hash(&ChunkHeader { header_crc32: 0, ..header }.to_bytes()) != header.header_crc32 {
+            return Ok(Err("a chunk's header fails its checksum"));
+        }
+        if header.version > version::TRACE {
+            let (found, supported) = (header.version.into(), version::TRACE.into());
+            return Err(Error::Newer { path: self.path.to_owned(), found, supported });
+        }
+        if (header.process, header.thread) != self.identity {
+            return Ok(Err("a chunk belongs to another thread"));
+        }
+        if header.version == 0
+            || u64::from(header.raw_words) > limit::CHUNK_WORDS
+            || u64::from(header.unpacked_bytes) > limit::CHUNK_UNPACKED_BYTES
+            || header.accesses > limit::CHUNK_ACCESSES
+            || header.segments > header.raw_words
+        {
+            return Ok(Err("a chunk's header exceeds the limits of the format"));
+        }
+        if u64::from(header.payload_bytes) > self.bytes - at - ChunkHeader::BYTES as u64 {
+            return Ok(Err("the file ends in a chunk"));
+        }
+        Ok(Ok(header))
+    }
+
+    /// Takes a chunk; returns the offset behind it.
+    fn chunk(&mut self, at: u64, header: ChunkHeader, process: ProcessId, thread: ThreadId) -> u64 {
+        let payload_at = at + ChunkHeader::BYTES as u64;
+        let next = payload_at + u64::from(header.payload_bytes);
+        if header.sequence < self.expected {
+            self.damaged(format!("at byte {at}, chunk {} comes again", header.sequence), next - at, 0);
+            return next;
+        }
+        if header.sequence > self.expected {
+            let (found, expected) = (header.sequence, self.expected);
+            let what = format!("at byte {at}, chunk {found} follows where {expected} was expected");
+            self.damaged(what, 0, found - expected);
+        }
+        self.expected = header.sequence.saturating_add(1);
+        self.index.chunks.push(ChunkRef { process, thread, payload_at, header });
+        next
+    }
+
+    /// The next offset with a good header, or the end of the file.
+    fn search(&self, mut at: u64) -> Result<u64, Error> {
+        let mut block = vec![0; SEARCH_BYTES];
+        let needle = magic::CHUNK.to_le_bytes();
+        while self.bytes - at >= ChunkHeader::BYTES as u64 {
+            let length = block.len().min((self.bytes - at) as usize);
+            self.file.read_exact_at(&mut block[..length], at).map_err(Error::io(self.path))?;
+            for found in block[..length].windows(4).enumerate().filter(|(_, four)| *four == needle) {
+                let candidate = at + found.0 as u64;
+                if self.header(candidate)?.is_ok() {
+                    return Ok(candidate);
+                }
+            }
+            // A magic number may straddle two blocks.
+            at += length as u64 - 3;
+        }
+        Ok(self.bytes)
+    }
+
+    fn damaged(&mut self, what: String, bytes: u64, chunks: u32) {
+        self.index.damage.push(Damage { path: self.path.to_owned(), what, bytes, chunks });
+    }
+}

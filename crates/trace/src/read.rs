@@ -1,0 +1,387 @@
+//! A trace directory, opened.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::decode::Decoder;
+use crate::error::Error;
+use crate::event::{Batch, ProcessId, ThreadId};
+use crate::flatten::{Code, Flattener};
+use crate::index::{ChunkRef, Damage, Index};
+use crate::log::{Event, is_sealed};
+use crate::manifest::Manifest;
+use crate::module::{Global, Module, ModuleId, ModuleImage};
+use crate::names;
+use crate::sites::SiteTable;
+
+/// A trace directory, opened for reading. Damage does not prevent opening: what is whole is read, and
+/// [`Trace::damage`] says what is not.
+pub struct Trace {
+    directory: PathBuf,
+    manifest: Manifest,
+    sites: SiteTable,
+    pub(crate) codes: Vec<Option<Code>>,
+    modules: Vec<ModuleImage>,
+    processes: Vec<Process>,
+    threads: Vec<Thread>,
+    images: Vec<Image>,
+    chunks: Vec<ChunkRef>,
+    damage: Vec<Damage>,
+}
+
+/// A traced process. After exec, the same process is another one here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// The kernel's id, 0 if unknown.
+    pub pid: u32,
+    /// The traced process that forked it.
+    pub parent: Option<ProcessId>,
+    /// Its arguments, if known.
+    pub command: Vec<String>,
+    /// Time stamp counter at its start.
+    pub started: Option<u64>,
+    /// Time stamp counter at its end; `None` if the trace does not say.
+    pub ended: Option<u64>,
+    /// Whether it ran its exit handlers.
+    pub clean: bool,
+}
+
+/// A traced thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// Its process.
+    pub process: ProcessId,
+    /// Index in its process, as in the name of its file.
+    pub index: u32,
+    /// The kernel's id, 0 if unknown.
+    pub tid: u32,
+    /// Time stamp counter at its start.
+    pub started: Option<u64>,
+    /// Time stamp counter at its end; `None` if the trace does not say.
+    pub ended: Option<u64>,
+    /// Chunks of its stream.
+    pub chunks: u32,
+    /// Bytes of its file.
+    pub bytes: u64,
+}
+
+/// A module at an address of a process, for some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The process.
+    pub process: ProcessId,
+    /// The module.
+    pub module: ModuleId,
+    /// Run-time minus link-time address, modulo 2^64.
+    pub load_bias: u64,
+    /// Time stamp counter when it was loaded.
+    pub loaded: u64,
+    /// Time stamp counter when it was unloaded; `None` if it stayed.
+    pub unloaded: Option<u64>,
+}
+
+impl Trace {
+    /// Opens a trace directory.
+    pub fn open(directory: &Path) -> Result<Trace, Error> {
+        let manifest = Manifest::read(directory)?;
+        let mut trace = Trace {
+            directory: directory.to_owned(),
+            manifest,
+            sites: SiteTable::default(),
+            codes: Vec::new(),
+            modules: Vec::new(),
+            processes: Vec::new(),
+            threads: Vec::new(),
+            images: Vec::new(),
+            chunks: Vec::new(),
+            damage: Vec::new(),
+        };
+        let mut threads = trace.read_events()?;
+        trace.read_modules()?;
+        trace.read_threads(&mut threads)?;
+        Ok(trace)
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// What was recorded, and whether it is complete.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// What is missing or damaged, as far as it shows without decoding.
+    pub fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    /// The names behind the events.
+    pub fn sites(&self) -> &SiteTable {
+        &self.sites
+    }
+
+    /// Processes, by [`ProcessId`].
+    pub fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    /// Threads, by [`ThreadId`].
+    pub fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// Modules, by [`ModuleId`]; an empty one stands for a file that could not be read.
+    pub fn modules(&self) -> &[ModuleImage] {
+        &self.modules
+    }
+
+    /// Where modules were loaded, in the order in which it happened.
+    pub fn images(&self) -> &[Image] {
+        &self.images
+    }
+
+    /// The global object that lies at an address of a process at a time, and the module that defines it.
+    pub fn global_at(&self, process: ProcessId, address: u64, stamp: u64) -> Option<(ModuleId, &Global)> {
+        let at_the_time = |image: &&Image| {
+            image.process == process
+                && image.loaded <= stamp
+                && image.unloaded.is_none_or(|unloaded| stamp <= unloaded)
+        };
+        self.images.iter().filter(at_the_time).find_map(|image| {
+            let link_address = address.wrapping_sub(image.load_bias);
+            let globals = &self.modules.get(image.module.0 as usize)?.globals;
+            let before = globals.partition_point(|global| global.address <= link_address);
+            let global = &globals[before.checked_sub(1)?];
+            (link_address - global.address < global.bytes).then_some((image.module, global))
+        })
+    }
+
+    /// The chunks in replay order: each thread's in its own order, threads interleaved by the time at which their
+    /// chunks began.
+    pub fn chunks(&self) -> &[ChunkRef] {
+        &self.chunks
+    }
+
+    /// Decodes one chunk; any chunk decodes without the others.
+    pub fn decode(&self, chunk: &ChunkRef, batch: &mut Batch) -> Result<(), Error> {
+        self.decode_with(&mut Decoder::new(), &mut Vec::new(), chunk, batch)
+    }
+
+    pub(crate) fn decode_with(
+        &self,
+        decoder: &mut Decoder,
+        packed: &mut Vec<u8>,
+        chunk: &ChunkRef,
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
+        let path = self.thread_path(chunk.thread);
+        packed.resize(chunk.header.payload_bytes as usize, 0);
+        let file = File::open(&path).map_err(Error::io(&path))?;
+        file.read_exact_at(packed, chunk.payload_at).map_err(Error::io(&path))?;
+        decoder
+            .decode(&chunk.header, packed, &self.codes, &self.sites, batch)
+            .map_err(|why| Error::damaged(&path, format!("chunk {}: {why}", chunk.header.sequence)))?;
+        batch.process = Some(chunk.process);
+        batch.thread = Some(chunk.thread);
+        batch.sequence = chunk.header.sequence;
+        batch.stamps = chunk.stamps();
+        Ok(())
+    }
+
+    fn thread_path(&self, thread: ThreadId) -> PathBuf {
+        let thread = &self.threads[thread.0 as usize];
+        self.directory.join(names::thread(thread.process.0, thread.index))
+    }
+
+    fn damaged(&mut self, path: &Path, what: impl Into<String>, bytes: u64, chunks: u32) {
+        self.damage.push(Damage { path: path.to_owned(), what: what.into(), bytes, chunks });
+    }
+
+    /// Processes and images; returns the threads by process and index.
+    fn read_events(&mut self) -> Result<BTreeMap<(u32, u32), Thread>, Error> {
+        let mut threads = BTreeMap::new();
+        let path = self.directory.join(names::EVENTS);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                self.damaged(&path, "is missing: processes, threads and load addresses are unknown", 0, 0);
+                return Ok(threads);
+            }
+            bytes => bytes.map_err(Error::io(&path))?,
+        };
+        let lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
+        for (number, line) in lines.iter().enumerate() {
+            let event = std::str::from_utf8(line).ok().filter(|line| is_sealed(line));
+            match event.and_then(|line| serde_json::from_str::<Event>(line).ok()) {
+                Some(event) => self.follow(event, &mut threads),
+                // A line that its writer could not finish is the last one of an unfinished trace.
+                None if number + 1 == lines.len() && !self.manifest.complete => {}
+                None => self.damaged(&path, format!("line {} is damaged", number + 1), line.len() as u64, 0),
+            }
+        }
+        if self.manifest.complete && self.manifest.events != lines.len() as u64 {
+            let (found, expected) = (lines.len(), self.manifest.events);
+            self.damaged(&path, format!("has {found} lines, the manifest promises {expected}"), 0, 0);
+        }
+        Ok(threads)
+    }
+
+    fn follow(&mut self, event: Event, threads: &mut BTreeMap<(u32, u32), Thread>) {
+        match event {
+            Event::ProcessStart { process, pid, parent, command, stamp } => {
+                let parent = parent.map(ProcessId);
+                let started = Process { pid, parent, command, started: Some(stamp), ..Default::default() };
+                if let Some(process) = self.process(process) {
+                    *process = started;
+                }
+            }
+            Event::ProcessEnd { process, clean, stamp } => {
+                if let Some(process) = self.process(process) {
+                    (process.ended, process.clean) = (Some(stamp), clean);
+                }
+            }
+            Event::ThreadStart { process, thread, tid, stamp } => {
+                let started = Thread { tid, started: Some(stamp), ..Thread::unknown(process, thread) };
+                threads.insert((process, thread), started);
+            }
+            Event::ThreadEnd { process, thread, stamp } => {
+                threads.entry((process, thread)).or_insert_with(|| Thread::unknown(process, thread)).ended =
+                    Some(stamp);
+            }
+            Event::ModuleLoad { process, module, load_bias, stamp } => self.images.push(Image {
+                process: ProcessId(process),
+                module: ModuleId(module),
+                load_bias,
+                loaded: stamp,
+                unloaded: None,
+            }),
+            Event::ModuleUnload { process, module, load_bias, stamp } => {
+                let key = (ProcessId(process), ModuleId(module), load_bias, None);
+                let mut latest_first = self.images.iter_mut().rev();
+                if let Some(image) =
+                    latest_first.find(|i| (i.process, i.module, i.load_bias, i.unloaded) == key)
+                {
+                    image.unloaded = Some(stamp);
+                }
+            }
+        }
+    }
+
+    /// A process, known from now on. A number out of all proportion is not one of a trace.
+    fn process(&mut self, process: u32) -> Option<&mut Process> {
+        const MOST: usize = 1 << 20;
+        let index = process as usize;
+        if index >= MOST {
+            return None;
+        }
+        if index >= self.processes.len() {
+            self.processes.resize(index + 1, Process::default());
+        }
+        Some(&mut self.processes[index])
+    }
+
+    fn read_modules(&mut self) -> Result<(), Error> {
+        let directory = self.directory.join(names::MODULES);
+        let found = numbered(&directory, |name| name.strip_suffix(".mlm")?.parse::<u32>().ok())?;
+        // A number is a file's name and could be anything; the count is what was loaded, promised or found.
+        let loaded = self.images.iter().map(|image| image.module.0.saturating_add(1)).max();
+        let count = (found.len() as u32).max(self.manifest.modules).max(loaded.unwrap_or(0)).min(1 << 16);
+        let mut flattener = Flattener::default();
+        for module in 0..count {
+            let path = self.directory.join(names::module(module));
+            let (code, image) = match Module::read(&path) {
+                Ok(module) => (Some(flattener.add(&module)), module.image),
+                Err(newer @ Error::Newer { .. }) => return Err(newer),
+                Err(error) => {
+                    self.damaged(&path, format!("unreadable: {error}"), 0, 0);
+                    (None, ModuleImage::default())
+                }
+            };
+            self.codes.push(code);
+            self.modules.push(image);
+        }
+        self.sites = flattener.finish();
+        Ok(())
+    }
+
+    fn read_threads(&mut self, threads: &mut BTreeMap<(u32, u32), Thread>) -> Result<(), Error> {
+        let directory = self.directory.join(names::THREADS);
+        let files = numbered(&directory, |name| {
+            let (process, thread) = name.strip_prefix('p')?.strip_suffix(".mlt")?.split_once("-t")?;
+            Some((process.parse().ok()?, thread.parse().ok()?))
+        })?;
+        let promised: BTreeMap<_, _> =
+            self.manifest.threads.iter().map(|totals| ((totals.process, totals.thread), *totals)).collect();
+        for (process, thread) in files.iter().copied().chain(promised.keys().copied()) {
+            threads.entry((process, thread)).or_insert_with(|| Thread::unknown(process, thread));
+        }
+        for (&(process, thread), known) in threads.iter_mut() {
+            self.process(process);
+            let id = ThreadId(self.threads.len() as u32);
+            let path = self.directory.join(names::thread(process, thread));
+            let chunks = promised.get(&(process, thread)).map_or(0, |totals| totals.chunks);
+            if files.contains(&(process, thread)) {
+                let index = Index::scan(&path, (ProcessId(process), process), (id, thread))?;
+                let found = index.next_sequence();
+                known.chunks = index.chunks.len() as u32;
+                known.bytes = index.bytes;
+                self.chunks.extend(index.chunks);
+                self.damage.extend(index.damage);
+                if found < chunks {
+                    self.damaged(
+                        &path,
+                        format!("ends before its last chunks, {found} of {chunks}"),
+                        0,
+                        chunks - found,
+                    );
+                }
+            } else if chunks > 0 {
+                self.damaged(&path, "is missing", 0, chunks);
+            }
+            self.threads.push(known.clone());
+        }
+        self.sort_chunks();
+        Ok(())
+    }
+
+    /// Replay order. A stamp that runs backwards within a thread cannot change that thread's order.
+    fn sort_chunks(&mut self) {
+        let mut latest = 0;
+        let mut previous = None;
+        let keys = self.chunks.iter().map(|chunk| {
+            latest = if previous == Some(chunk.thread) {
+                latest.max(chunk.header.first_stamp)
+            } else {
+                chunk.header.first_stamp
+            };
+            previous = Some(chunk.thread);
+            latest
+        });
+        let mut keyed: Vec<_> = keys.collect::<Vec<_>>().into_iter().zip(self.chunks.drain(..)).collect();
+        keyed.sort_by_key(|(stamp, chunk)| (*stamp, chunk.thread, chunk.header.sequence));
+        self.chunks = keyed.into_iter().map(|(_, chunk)| chunk).collect();
+    }
+}
+
+impl Thread {
+    fn unknown(process: u32, index: u32) -> Self {
+        Thread { process: ProcessId(process), index, tid: 0, started: None, ended: None, chunks: 0, bytes: 0 }
+    }
+}
+
+/// What the names in a directory say; none if there is no such directory.
+fn numbered<T: Ord>(directory: &Path, parse: impl Fn(&str) -> Option<T>) -> Result<BTreeSet<T>, Error> {
+    let mut found = BTreeSet::new();
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        entries => entries.map_err(Error::io(directory))?,
+    };
+    for entry in entries {
+        let name = entry.map_err(Error::io(directory))?.file_name();
+        found.extend(name.to_str().and_then(&parse));
+    }
+    Ok(found)
+}
