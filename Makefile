@@ -51,8 +51,8 @@ real: build ## Lua, SQLite, zstd and a C++ program: built by their own build sys
 
 ##@ Measure
 
-bench: bench-record ## Every benchmark
-	cargo bench --workspace
+bench: bench-record ## Every benchmark: recording, and the simulator alone
+	cargo run --release --package memlode-simulate --example throughput
 
 bench-record: build ## What recording costs, beside native, a call per access and cachegrind (OPTIONS=--quick)
 	$(PYTHON) -B bench/record.py $(OPTIONS)

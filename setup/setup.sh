@@ -38,10 +38,11 @@ apt_get() {
   local try
   for try in 1 2 3 4 5; do
     if $sudo env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 \
-      -o APT::Install-Recommends=false -y -q "$@"; then
+      -o APT::Install-Recommends=false -y -q "$@" >>"$log" 2>&1; then
       return 0
     fi
-    say "apt-get $1 failed (try $try of 5)"
+    say "apt-get $1 failed (try $try of 5); $log ends with:"
+    tail -n 5 "$log"
     sleep $((try * 5))
   done
   return 1
@@ -60,7 +61,9 @@ if [ "$(id -u)" -ne 0 ]; then
   sudo=sudo
 fi
 
-say "installing $wanted"
+mkdir -p ../target
+log=$(realpath ../target/setup.log)
+say "installing $wanted (a minute or two; details in target/setup.log)"
 apt_get update || fail "apt-get update failed: is there a network, and is Debian's mirror reachable?"
 # shellcheck disable=SC2086 # a list of words
 apt_get install $wanted ||
