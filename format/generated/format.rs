@@ -488,14 +488,14 @@ pub struct ProcessHeader {
     pub chunks: u32,
     /// futex: bumped by a producer that handed over a chunk while the collector slept
     pub doorbell: u32,
-    /// 1 while the collector waits on the doorbell
+    /// not 0 while the collector waits on the doorbell
     pub collector_asleep: u32,
     /// bumped by the collector at least every second
     pub heartbeat: u32,
     /// threads that found no free ring: their events are not recorded
     pub unregistered_threads: u32,
-    /// 1 once the program ran its exit handlers
-    pub clean_exit: u32,
+    /// kernel id of the thread that ran the exit handlers, 0 before
+    pub exiting_thread: u32,
     /// zero
     pub reserved2: u32,
     /// source of ring generations
@@ -520,7 +520,7 @@ impl ProcessHeader {
             collector_asleep: u32::from_le_bytes([bytes[28], bytes[29], bytes[30], bytes[31]]),
             heartbeat: u32::from_le_bytes([bytes[32], bytes[33], bytes[34], bytes[35]]),
             unregistered_threads: u32::from_le_bytes([bytes[36], bytes[37], bytes[38], bytes[39]]),
-            clean_exit: u32::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43]]),
+            exiting_thread: u32::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43]]),
             reserved2: u32::from_le_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]),
             generation: u64::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51], bytes[52], bytes[53], bytes[54], bytes[55]]),
         }
@@ -540,7 +540,7 @@ impl ProcessHeader {
         bytes[28..32].copy_from_slice(&self.collector_asleep.to_le_bytes());
         bytes[32..36].copy_from_slice(&self.heartbeat.to_le_bytes());
         bytes[36..40].copy_from_slice(&self.unregistered_threads.to_le_bytes());
-        bytes[40..44].copy_from_slice(&self.clean_exit.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.exiting_thread.to_le_bytes());
         bytes[44..48].copy_from_slice(&self.reserved2.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.generation.to_le_bytes());
         bytes
@@ -565,7 +565,7 @@ const _: () = assert!(std::mem::offset_of!(ProcessHeader, doorbell) == 24);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, collector_asleep) == 28);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, heartbeat) == 32);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, unregistered_threads) == 36);
-const _: () = assert!(std::mem::offset_of!(ProcessHeader, clean_exit) == 40);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, exiting_thread) == 40);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved2) == 44);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, generation) == 48);
 

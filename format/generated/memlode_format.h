@@ -196,10 +196,10 @@ struct memlode_process_header {
   uint32_t ring_count; // ring slots in this memory
   uint32_t chunks; // chunks per ring
   uint32_t doorbell; // futex: bumped by a producer that handed over a chunk while the collector slept
-  uint32_t collector_asleep; // 1 while the collector waits on the doorbell
+  uint32_t collector_asleep; // not 0 while the collector waits on the doorbell
   uint32_t heartbeat; // bumped by the collector at least every second
   uint32_t unregistered_threads; // threads that found no free ring: their events are not recorded
-  uint32_t clean_exit; // 1 once the program ran its exit handlers
+  uint32_t exiting_thread; // kernel id of the thread that ran the exit handlers, 0 before
   uint32_t reserved2; // zero
   uint64_t generation; // source of ring generations
 };
@@ -215,7 +215,7 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, doorbell) == 24, "
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, collector_asleep) == 28, "memlode_process_header.collector_asleep");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, heartbeat) == 32, "memlode_process_header.heartbeat");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, unregistered_threads) == 36, "memlode_process_header.unregistered_threads");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, clean_exit) == 40, "memlode_process_header.clean_exit");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, exiting_thread) == 40, "memlode_process_header.exiting_thread");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved2) == 44, "memlode_process_header.reserved2");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, generation) == 48, "memlode_process_header.generation");
 

@@ -189,10 +189,10 @@ PROCESS_HEADER = Layout(
     ("ring_count", "I", None),  # ring slots in this memory
     ("chunks", "I", None),  # chunks per ring
     ("doorbell", "I", None),  # futex: bumped by a producer that handed over a chunk while the collector slept
-    ("collector_asleep", "I", None),  # 1 while the collector waits on the doorbell
+    ("collector_asleep", "I", None),  # not 0 while the collector waits on the doorbell
     ("heartbeat", "I", None),  # bumped by the collector at least every second
     ("unregistered_threads", "I", None),  # threads that found no free ring: their events are not recorded
-    ("clean_exit", "I", None),  # 1 once the program ran its exit handlers
+    ("exiting_thread", "I", None),  # kernel id of the thread that ran the exit handlers, 0 before
     ("reserved2", "I", None),  # zero
     ("generation", "Q", None),  # source of ring generations
 )

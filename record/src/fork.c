@@ -31,5 +31,6 @@ __attribute__((constructor(101))) static void begin_process(void) {
 __attribute__((destructor(101))) static void end_process(void) {
   if (atomic_load_explicit(&memlode_process.mode, memory_order_acquire) == MEMLODE_CONNECTED &&
       !memlode_is_vfork_child())
-    atomic_store_explicit((_Atomic uint32_t *)&memlode_process.shared->clean_exit, 1, memory_order_relaxed);
+    atomic_store_explicit((_Atomic uint32_t *)&memlode_process.shared->exiting_thread,
+                          (uint32_t)memlode_call(SYS_gettid), memory_order_relaxed);
 }

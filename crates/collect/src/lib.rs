@@ -1,1 +1,266 @@
 //! The collector: shared-memory rings of traced programs to a trace directory.
+//!
+//! ```text
+//!  program ── hello, images ──► socket ──► control ──► Process: memory, images, threads
+//!     │                                                   │
+//!     └── words ──► ring ──► worker: copy, clear, give back, encode ──► Output ──► trace directory
+//! ```
+//! * `socket`: where programs connect, and what they say
+//! * `control`: one thread that answers them and notices when they end
+//! * `shared`: the shared memory, of which nothing is believed
+//! * `process`: the images and threads of one process
+//! * `images`: ELF files behind what a program says it has loaded
+//! * `reader`: one ring, read in order
+//! * `worker`: the threads that do so, and when they sleep
+//! * `output`: where it all goes, and what happens when the disk is full
+//!
+//! Nothing is printed here, and nothing a traced program does to its shared memory can make the collector panic, hang
+//! or read out of bounds.
+
+mod clock;
+mod control;
+pub mod error;
+mod images;
+mod output;
+mod process;
+mod reader;
+mod shared;
+mod socket;
+mod worker;
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use memlode_trace::manifest::Summary as ManifestSummary;
+
+pub use crate::error::Error;
+pub use crate::output::Destination;
+use crate::output::Output;
+use crate::socket::Socket;
+use crate::worker::Shared;
+
+/// The environment variable that tells a program where its collector is.
+pub const ENVIRONMENT: &str = "MEMLODE_COLLECTOR";
+
+/// How to record.
+pub struct Options {
+    /// Where to.
+    pub destination: Destination,
+    /// Threads that read rings; `None` for one per four processors, at most four.
+    pub workers: Option<usize>,
+    /// When the command has ended: wait for descendants as long as they live, or only as long as it takes for those
+    /// that are ending as well.
+    pub wait_for_all: bool,
+}
+
+impl Options {
+    /// The usual way.
+    pub fn new(destination: Destination) -> Options {
+        Options { destination, workers: None, wait_for_all: false }
+    }
+}
+
+/// What has been recorded so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Words of all streams.
+    pub words: u64,
+    /// Accesses in the chunks written so far; 0 while discarding.
+    pub accesses: u64,
+    /// Packed bytes written so far.
+    pub bytes: u64,
+    /// Processes that said hello.
+    pub processes: u64,
+    /// Threads that recorded something.
+    pub threads: u64,
+}
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its exit code, if it exited.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+/// What was recorded, and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Totals.
+    pub stats: Stats,
+    /// Last segments that lacked words and were dropped: at most one per thread that was cut short.
+    pub torn_segments: u64,
+    /// Words dropped because no known image explains them.
+    pub unknown_words: u64,
+    /// Words dropped because they could not be written.
+    pub unwritten_words: u64,
+    /// Threads that found no room in the shared memory.
+    pub unregistered_threads: u64,
+    /// Why writing stopped, if it did.
+    pub failure: Option<String>,
+    /// Sentences about anything else that is missing.
+    pub notes: Vec<String>,
+}
+
+impl Summary {
+    /// Whether every event of every process is in the trace.
+    pub fn is_whole(&self) -> bool {
+        self.unknown_words == 0
+            && self.unwritten_words == 0
+            && self.unregistered_threads == 0
+            && self.failure.is_none()
+            && self.notes.is_empty()
+    }
+}
+
+/// A running collector.
+pub struct Collector {
+    shared: Arc<Shared>,
+    socket: Arc<Socket>,
+    stop: Arc<OwnedFd>,
+    control: Option<JoinHandle<()>>,
+    workers: Vec<JoinHandle<()>>,
+    wait_for_all: bool,
+}
+
+/// Descendants that are still alive this long after the command are not ending.
+const LINGER: Duration = Duration::from_millis(500);
+
+impl Collector {
+    /// Opens the destination and the socket, and starts to listen.
+    pub fn start(options: Options) -> Result<Collector, Error> {
+        let system = |what| move |source: std::io::Error| Error::System { what, source };
+        let socket = Arc::new(Socket::open()?);
+        let shared = Arc::new(Shared::new(Output::open(options.destination)?));
+        let stop = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)
+            .map_err(|error| system("create an eventfd")(error.into()))?;
+        let mut collector = Collector {
+            shared,
+            socket,
+            stop: Arc::new(stop),
+            control: None,
+            workers: Vec::new(),
+            wait_for_all: options.wait_for_all,
+        };
+        let usual = std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(4).min(4));
+        let start = |name: &str, body: Box<dyn FnOnce() + Send>| {
+            std::thread::Builder::new().name(name.into()).spawn(body).map_err(system("start a thread"))
+        };
+        for index in 0..options.workers.unwrap_or(usual).max(1) {
+            let shared = collector.shared.clone();
+            let body: Box<dyn FnOnce() + Send> =
+                if index == 0 { Box::new(move || shared.lead()) } else { Box::new(move || shared.help()) };
+            collector.workers.push(start("memlode-read", body)?);
+        }
+        let (shared, socket, stop) =
+            (collector.shared.clone(), collector.socket.clone(), collector.stop.clone());
+        collector.control =
+            Some(start("memlode-listen", Box::new(move || control::listen(&shared, &socket, &stop)))?);
+        Ok(collector)
+    }
+
+    /// What programs need to find in [`ENVIRONMENT`].
+    pub fn socket_path(&self) -> &Path {
+        self.socket.path()
+    }
+
+    /// Totals so far, for a progress line.
+    pub fn stats(&self) -> Stats {
+        let counters = &self.shared.output.counters;
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Stats {
+            words: get(&counters.words),
+            accesses: get(&counters.accesses),
+            bytes: get(&counters.bytes),
+            processes: get(&counters.processes),
+            threads: get(&counters.threads),
+        }
+    }
+
+    /// Processes that are still recorded.
+    pub fn live_processes(&self) -> usize {
+        self.shared.processes().len()
+    }
+
+    /// Ends the recording: reads all that was written and completes the trace. To be called when the command has
+    /// ended, or earlier to stop recording it.
+    pub fn finish(mut self, outcome: Outcome) -> Result<Summary, Error> {
+        let start = Instant::now();
+        while self.live_processes() > 0 && (self.wait_for_all || start.elapsed() < LINGER) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.stop_listening();
+        for process in self.shared.processes() {
+            if !process.is_over() {
+                self.shared.output.note(format!(
+                    "process {} was still running when recording ended",
+                    process.pid.as_raw_pid()
+                ));
+            }
+            process.mark_over();
+        }
+        self.shared.wake();
+        while self.live_processes() > 0 && self.workers.iter().all(|worker| !worker.is_finished()) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.stop_workers();
+        let output = &self.shared.output;
+        let mut summary = self.summary();
+        let finished = output.finish(ManifestSummary {
+            finished_unix_ms: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |t| t.as_millis() as u64),
+            exit_code: outcome.exit_code,
+            signal: outcome.signal,
+            torn_segments: summary.torn_segments,
+            unknown_words: summary.unknown_words,
+            unregistered_threads: summary.unregistered_threads,
+            notes: summary.notes.iter().cloned().chain(summary.failure.clone()).collect(),
+        });
+        if let Err(error) = finished {
+            summary.failure.get_or_insert(error.to_string());
+        }
+        Ok(summary)
+    }
+
+    fn summary(&self) -> Summary {
+        let output = &self.shared.output;
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &output.counters;
+        Summary {
+            stats: self.stats(),
+            torn_segments: get(&counters.torn_segments),
+            unknown_words: get(&counters.unknown_words),
+            unwritten_words: get(&counters.unwritten_words),
+            unregistered_threads: get(&counters.unregistered_threads),
+            failure: output.failure(),
+            notes: output.notes(),
+        }
+    }
+
+    fn stop_listening(&mut self) {
+        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
+        if let Some(control) = self.control.take() {
+            let _ = control.join();
+        }
+    }
+
+    fn stop_workers(&mut self) {
+        self.shared.stop();
+        for worker in self.workers.drain(..) {
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.stop_listening();
+        self.stop_workers();
+    }
+}

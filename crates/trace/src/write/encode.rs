@@ -72,6 +72,11 @@ impl EncodedChunk {
     pub fn accesses(&self) -> u64 {
         self.header.accesses
     }
+
+    /// Bytes it takes in a file.
+    pub fn bytes(&self) -> u64 {
+        (ChunkHeader::BYTES + self.payload.len()) as u64
+    }
 }
 
 /// Encodes the stream of one thread.

@@ -1,0 +1,140 @@
+//! The thread that listens: messages from programs, processes that end.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use memlode_trace::format::message;
+use memlode_trace::log::Event;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::Pid;
+
+use crate::clock;
+use crate::output::count;
+use crate::process::Process;
+use crate::reader::Tools;
+use crate::socket::{Connection, Message, Received, Socket};
+use crate::worker::Shared;
+
+/// How often threads are looked after.
+const PAUSE: Duration = Duration::from_millis(50);
+/// A program that connects says something at once.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Listens until `stop` becomes readable. The socket goes away with it.
+pub fn listen(shared: &Shared, socket: &Socket, stop: &OwnedFd) {
+    let mut tools = Tools::default();
+    let mut connections: Vec<(Connection, Instant)> = Vec::new();
+    loop {
+        let processes = shared.processes();
+        let ready: Vec<bool> = {
+            let fds = [stop.as_fd(), socket.fd()];
+            let fds = fds.into_iter().chain(connections.iter().map(|(connection, _)| connection.fd()));
+            // A pidfd stays readable: whoever is known to be over would keep us awake.
+            let living = processes.iter().filter(|process| !process.is_over()).map(|process| process.pidfd());
+            let mut polled: Vec<PollFd<'_>> =
+                fds.chain(living).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+            let pause = Timespec { tv_sec: 0, tv_nsec: PAUSE.as_nanos() as _ };
+            if rustix::event::poll(&mut polled, Some(&pause)).is_err() {
+                continue; // interrupted
+            }
+            polled.iter().map(|fd| !fd.revents().is_empty()).collect()
+        };
+        if ready[0] {
+            return;
+        }
+        for (process, _) in processes
+            .iter()
+            .filter(|process| !process.is_over())
+            .zip(&ready[2 + connections.len()..])
+            .filter(|(_, ready)| **ready)
+        {
+            process.mark_over();
+            shared.wake();
+        }
+        let waiting = std::mem::take(&mut connections);
+        for ((connection, since), ready) in waiting.into_iter().zip(&ready[2..]) {
+            match if *ready { connection.receive() } else { Received::Pending } {
+                Received::Pending if since.elapsed() < PATIENCE => connections.push((connection, since)),
+                Received::Pending | Received::Closed => {}
+                Received::OtherVersion => {
+                    shared.output.note(format!(
+                        "process {} was built with another version of memlode and is not recorded; rebuild it",
+                        connection.pid.as_raw_pid()
+                    ));
+                    connection.reply(message::STATUS_VERSION, 0, None);
+                }
+                Received::Message(message) => answer(shared, connection, &message, &mut tools),
+            }
+        }
+        if ready[1] {
+            connections.extend(std::iter::from_fn(|| socket.accept()).map(|new| (new, Instant::now())));
+        }
+        shared.notice_dead_threads(PAUSE);
+    }
+}
+
+fn answer(shared: &Shared, connection: Connection, message: &Message, tools: &mut Tools) {
+    if message.kind == message::HELLO {
+        return hello(shared, connection, message);
+    }
+    let processes = shared.processes();
+    let sender = processes.iter().find(|process| process.index == message.process);
+    let status = match (sender, message.kind) {
+        // Programs speak for themselves only.
+        (Some(process), message::MODULE_LOAD) if process.pid == connection.pid => {
+            process.load_image(message, &shared.output, tools);
+            message::STATUS_OK
+        }
+        (Some(process), message::MODULE_UNLOAD) if process.pid == connection.pid => {
+            process.unload_image(message, &shared.output, tools);
+            message::STATUS_OK
+        }
+        _ => message::STATUS_REFUSED,
+    };
+    connection.reply(status, message.process, None);
+}
+
+fn hello(shared: &Shared, connection: Connection, message: &Message) {
+    let pid = connection.pid;
+    let known = shared.processes();
+    // The same process once more: it has become another program.
+    known.iter().filter(|process| process.pid == pid).for_each(|process| process.mark_over());
+    let index = shared.next_process();
+    let process = match Process::new(index, pid, message) {
+        Ok(process) => Arc::new(process),
+        Err(error) => {
+            shared.output.note(format!("process {} is not recorded: {error}", pid.as_raw_pid()));
+            return connection.reply(message::STATUS_REFUSED, 0, None);
+        }
+    };
+    count(&shared.output.counters.processes, 1);
+    let parent = parent_of(pid);
+    shared.output.event(&Event::ProcessStart {
+        process: index,
+        pid: pid.as_raw_pid() as u32,
+        parent: known.iter().find(|process| Some(process.pid) == parent).map(|process| process.index),
+        command: command_of(pid),
+        stamp: clock::stamp(),
+    });
+    shared.add(process.clone());
+    connection.reply(message::STATUS_OK, index, Some(process.memory.fd()));
+}
+
+fn proc_file(pid: Pid, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{}/{name}", pid.as_raw_pid()))
+}
+
+fn command_of(pid: Pid) -> Vec<String> {
+    let bytes = std::fs::read(proc_file(pid, "cmdline")).unwrap_or_default();
+    let text = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    text.split(|&byte| byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
+}
+
+fn parent_of(pid: Pid) -> Option<Pid> {
+    let stat = std::fs::read_to_string(proc_file(pid, "stat")).ok()?;
+    // The name is in parentheses and may hold anything: "pid (name) state ppid ...".
+    let after = &stat[stat.rfind(')')? + 1..];
+    Pid::from_raw(after.split_whitespace().nth(1)?.parse().ok()?)
+}

@@ -1,0 +1,31 @@
+//! Why a collector could not start or finish.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a collector could not start or finish.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No socket for programs to connect to.
+    #[error(
+        "cannot open a socket at {path}: {source}; set TMPDIR to a directory with a short path that you may write to",
+        path = .path.display()
+    )]
+    Socket {
+        /// Where it was tried.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The trace directory.
+    #[error(transparent)]
+    Trace(#[from] memlode_trace::error::Error),
+    /// Something the system could not spare.
+    #[error("the collector cannot {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}

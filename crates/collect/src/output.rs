@@ -1,0 +1,160 @@
+//! Where the streams go.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use memlode_trace::error::Error;
+use memlode_trace::log::Event;
+use memlode_trace::manifest::{ManifestInfo, Summary};
+use memlode_trace::module::{Module, ModuleId, ModuleImage};
+use memlode_trace::write::{EncodedChunk, TraceWriter};
+
+/// What becomes of the words.
+pub enum Destination {
+    /// A trace directory.
+    Directory {
+        /// Where.
+        path: PathBuf,
+        /// Whether a trace that is already there may be replaced.
+        replace: bool,
+        /// What was run, and where.
+        info: ManifestInfo,
+    },
+    /// Words are counted and dropped, unread: what recording alone costs.
+    Discard,
+}
+
+/// The destination while recording. Once writing fails it takes no more, but the program goes on: words are dropped
+/// and counted, and what was written stays readable.
+pub struct Output {
+    writer: Mutex<Option<TraceWriter>>,
+    discards: bool,
+    failure: Mutex<Option<String>>,
+    notes: Mutex<BTreeSet<String>>,
+    /// What has happened so far.
+    pub counters: Counters,
+}
+
+/// Counted while recording.
+#[derive(Default)]
+pub struct Counters {
+    pub words: AtomicU64,
+    pub accesses: AtomicU64,
+    pub bytes: AtomicU64,
+    pub processes: AtomicU64,
+    pub threads: AtomicU64,
+    pub torn_segments: AtomicU64,
+    pub unknown_words: AtomicU64,
+    pub unwritten_words: AtomicU64,
+    pub unregistered_threads: AtomicU64,
+}
+
+/// Adds to a counter.
+pub fn count(counter: &AtomicU64, amount: u64) {
+    counter.fetch_add(amount, Ordering::Relaxed);
+}
+
+/// Data behind a lock stay usable when another thread panicked.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Output {
+    /// Opens the destination.
+    pub fn open(destination: Destination) -> Result<Output, Error> {
+        let (writer, discards) = match destination {
+            Destination::Directory { path, replace, info } => {
+                (Some(TraceWriter::create(&path, info, replace)?), false)
+            }
+            Destination::Discard => (None, true),
+        };
+        Ok(Output {
+            writer: Mutex::new(writer),
+            discards,
+            failure: Mutex::default(),
+            notes: Mutex::default(),
+            counters: Counters::default(),
+        })
+    }
+
+    /// Whether nobody wants to know what the words say.
+    pub fn discards(&self) -> bool {
+        self.discards
+    }
+
+    /// Does something with the writer, `None` if there is none or it failed, now or before.
+    fn write<T>(&self, action: impl FnOnce(&mut TraceWriter) -> Result<T, Error>) -> Option<T> {
+        if lock(&self.failure).is_some() {
+            return None;
+        }
+        match action(lock(&self.writer).as_mut()?) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                lock(&self.failure).get_or_insert(error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Appends to `events.ndjson`.
+    pub fn event(&self, event: &Event) {
+        self.write(|writer| writer.event(event));
+    }
+
+    /// Adds an image. An image with damaged tables is no failure of the destination: its words will be unknown.
+    pub fn add_module(&self, image: ModuleImage) -> Option<(ModuleId, Arc<Module>)> {
+        let mut damaged = None;
+        let added = self.write(|writer| match writer.add_module(image) {
+            Err(Error::Damaged { path, what }) => {
+                damaged = Some(format!("{}: {what}; it is not recorded", path.display()));
+                Ok(None)
+            }
+            other => other.map(Some),
+        });
+        if let Some(note) = damaged {
+            self.note(note);
+        }
+        added.flatten()
+    }
+
+    /// Appends a chunk to a thread's file.
+    pub fn append(&self, process: u32, thread: u32, chunk: EncodedChunk) {
+        let (words, accesses, bytes) = (u64::from(chunk.raw_words()), chunk.accesses(), chunk.bytes());
+        let written = self.write(|writer| {
+            writer.append(process, thread, chunk)?;
+            Ok(())
+        });
+        match written {
+            Some(()) => {
+                count(&self.counters.accesses, accesses);
+                count(&self.counters.bytes, bytes);
+            }
+            None => count(&self.counters.unwritten_words, words),
+        }
+    }
+
+    /// A sentence for the user about something that is missing.
+    pub fn note(&self, note: String) {
+        lock(&self.notes).insert(note);
+    }
+
+    /// Why writing stopped, if it did.
+    pub fn failure(&self) -> Option<String> {
+        lock(&self.failure).clone()
+    }
+
+    /// The notes so far.
+    pub fn notes(&self) -> Vec<String> {
+        lock(&self.notes).iter().cloned().collect()
+    }
+
+    /// Completes the trace; after a failure that leaves it incomplete.
+    pub fn finish(&self, summary: Summary) -> Result<(), Error> {
+        match lock(&self.writer).take() {
+            Some(writer) => writer.finish(summary),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! One traced process: its shared memory, its images, its threads.
+
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Instant;
+
+use memlode_trace::format::ring;
+use memlode_trace::log::Event;
+use memlode_trace::module::{ModuleId, ModuleImage};
+use memlode_trace::write::AddressSpace;
+use rustc_hash::FxHashSet;
+use rustix::process::Pid;
+
+use crate::clock;
+use crate::images;
+use crate::output::{Output, count, lock};
+use crate::reader::{Ending, Reader, Tools};
+use crate::shared::SharedMemory;
+use crate::socket::Message;
+
+/// A process that said hello.
+pub struct Process {
+    /// Index in the trace.
+    pub index: u32,
+    /// The kernel's id.
+    pub pid: Pid,
+    /// What it shares with us.
+    pub memory: SharedMemory,
+    /// Readable once every thread of it is gone.
+    pidfd: OwnedFd,
+    /// The program counts its threads as we do; not so in another pid namespace.
+    same_namespace: bool,
+    space: RwLock<AddressSpace>,
+    images: Mutex<Vec<LoadedImage>>,
+    threads: Mutex<Arc<Vec<Arc<Thread>>>>,
+    discovery: Mutex<Discovery>,
+    /// Rings claimed when they were last looked for.
+    claims_seen: AtomicU64,
+    /// No thread of it will ever write again.
+    over: AtomicBool,
+    closed: AtomicBool,
+}
+
+struct LoadedImage {
+    id: ModuleId,
+    load_bias: u64,
+    /// Run-time addresses of the anchors.
+    anchors: Range<u64>,
+}
+
+/// A thread with a ring.
+pub struct Thread {
+    tid: u32,
+    /// It will never write again, though its process may.
+    over: AtomicBool,
+    reader: Mutex<Option<Reader>>,
+}
+
+/// Which rings are known.
+#[derive(Default)]
+struct Discovery {
+    /// Rings found so far, and with that the index of the next thread.
+    found: u32,
+    /// Slots that have a reader.
+    slots: FxHashSet<u32>,
+    /// Every slot in use is below this.
+    bound: u32,
+}
+
+impl Process {
+    /// A process that is waiting for the reply to its hello.
+    pub fn new(index: u32, pid: Pid, message: &Message) -> rustix::io::Result<Process> {
+        let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
+        let kernel_pid = pid.as_raw_pid() as u32;
+        Ok(Process {
+            index,
+            pid,
+            memory: SharedMemory::create(kernel_pid, index)?,
+            pidfd,
+            same_namespace: message.pid == kernel_pid,
+            space: RwLock::default(),
+            images: Mutex::default(),
+            threads: Mutex::default(),
+            discovery: Mutex::default(),
+            claims_seen: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    /// For polling: readable once the process is gone.
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// What header words mean.
+    pub fn space(&self) -> RwLockReadGuard<'_, AddressSpace> {
+        self.space.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody will write any more: the process ended, or became another program, or is no longer of interest.
+    pub fn mark_over(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    /// Whether [`Self::mark_over`] was called.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Whether everything was read and written.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    fn threads(&self) -> Arc<Vec<Arc<Thread>>> {
+        lock(&self.threads).clone()
+    }
+
+    /// Whether there is anything to do for a worker.
+    pub fn has_work(&self) -> bool {
+        if self.is_closed() {
+            return false;
+        }
+        self.is_over()
+            || self.memory.generation() != self.claims_seen.load(Ordering::Relaxed)
+            || self.threads().iter().any(|thread| match thread.reader.try_lock() {
+                Ok(reader) => {
+                    reader.as_ref().is_some_and(|reader| thread.is_over() || reader.has_pending(self))
+                }
+                Err(_) => false, // another worker is at it
+            })
+    }
+
+    /// Looks for rings that were claimed since the last time.
+    fn discover(&self, output: &Output) {
+        let mut discovery = lock(&self.discovery);
+        let claims = self.memory.generation();
+        self.claims_seen.store(claims, Ordering::Relaxed);
+        let missing = claims.saturating_sub(discovery.found.into());
+        if missing == 0 {
+            return;
+        }
+        // The program takes the lowest free slot.
+        let bound = missing.saturating_add(discovery.bound.into()).min(ring::RINGS.into()) as u32;
+        let mut fresh: Vec<(u64, u32)> = (0..bound)
+            .filter(|slot| !discovery.slots.contains(slot))
+            .map(|slot| (slot, self.memory.ring(slot)))
+            .filter(|(_, ring)| ring.state() == ring::SLOT_ACTIVE)
+            .map(|(slot, ring)| (ring.generation(), slot))
+            .collect();
+        fresh.sort_unstable();
+        let mut threads = Vec::clone(&self.threads());
+        for (_, slot) in fresh {
+            let tid = self.memory.ring(slot).tid();
+            let index = discovery.found;
+            // A kernel thread id is used again only after its thread is gone.
+            threads.iter().filter(|old| old.tid == tid).for_each(|old| old.mark_over());
+            threads.push(Arc::new(Thread {
+                tid,
+                over: AtomicBool::new(false),
+                reader: Mutex::new(Some(Reader::new(slot, index))),
+            }));
+            discovery.found += 1;
+            discovery.slots.insert(slot);
+            discovery.bound = discovery.bound.max(slot + 1);
+            count(&output.counters.threads, 1);
+            let stamp = clock::stamp();
+            output.event(&Event::ThreadStart { process: self.index, thread: index, tid, stamp });
+        }
+        *lock(&self.threads) = Arc::new(threads);
+    }
+
+    /// Finds out which threads are gone. Their memory becomes free once it is read.
+    pub fn notice_dead_threads(&self) {
+        if !self.same_namespace || self.is_over() {
+            return;
+        }
+        // Rings before tasks: a thread that claims one in between is in neither list.
+        let threads = self.threads();
+        let tasks = PathBuf::from(format!("/proc/{}/task", self.pid.as_raw_pid()));
+        let Ok(entries) = std::fs::read_dir(&tasks) else { return };
+        let listed: FxHashSet<u32> =
+            entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+        // The listing may skip some while others end, so it only narrows down whom to ask for.
+        threads
+            .iter()
+            .filter(|thread| !listed.contains(&thread.tid))
+            .filter(|thread| std::fs::symlink_metadata(tasks.join(thread.tid.to_string())).is_err())
+            .for_each(|thread| thread.mark_over());
+    }
+
+    /// Whether so many rings are in use that new threads may soon find none.
+    pub fn is_crowded(&self) -> bool {
+        self.threads().len() >= ring::RINGS as usize / 2
+    }
+
+    /// One round over all threads. Returns how many of them had something to read.
+    pub fn serve(&self, output: &Output, tools: &mut Tools, now: Instant) -> usize {
+        self.memory.beat();
+        let over = self.is_over();
+        self.discover(output);
+        let mut busy = 0;
+        let threads = self.threads();
+        let mut gone = 0;
+        for thread in threads.iter() {
+            let Ok(mut guard) = thread.reader.try_lock() else { continue };
+            let Some(reader) = guard.as_mut() else {
+                gone += 1;
+                continue;
+            };
+            if over || thread.is_over() {
+                busy += 1;
+                self.close_thread(thread, reader, output, tools);
+                *guard = None;
+                gone += 1;
+            } else if reader.read(self, output, tools) {
+                busy += 1;
+            } else {
+                reader.read_if_due(self, output, tools, now);
+            }
+        }
+        if gone > 0 {
+            let mut threads = lock(&self.threads);
+            let left = threads.iter().filter(|thread| !thread.is_closed()).cloned().collect();
+            *threads = Arc::new(left);
+        }
+        if over && self.threads().is_empty() && !self.closed.swap(true, Ordering::AcqRel) {
+            count(&output.counters.unregistered_threads, self.memory.unregistered_threads().into());
+            let (clean, stamp) = (self.memory.exiting_thread() != 0, clock::stamp());
+            output.event(&Event::ProcessEnd { process: self.index, clean, stamp });
+        }
+        busy
+    }
+
+    fn close_thread(&self, thread: &Thread, reader: &mut Reader, output: &Output, tools: &mut Tools) {
+        let whole = thread.is_over() || thread.tid == self.memory.exiting_thread();
+        let ending = if whole { Ending::Whole } else { Ending::CutShort };
+        reader.close(self, output, tools, &ending);
+        let (process, thread, stamp) = (self.index, reader.thread(), clock::stamp());
+        output.event(&Event::ThreadEnd { process, thread, stamp });
+        if !self.is_over() {
+            // Forgotten before it is free: it may be claimed again at once.
+            let ring = self.memory.ring(reader.slot());
+            ring.drain();
+            lock(&self.discovery).slots.remove(&reader.slot());
+            ring.free();
+        }
+    }
+
+    /// Reads what every thread has written so far.
+    fn read_everything(&self, output: &Output, tools: &mut Tools, ending: &Ending) {
+        self.discover(output);
+        for thread in self.threads().iter() {
+            if let Some(reader) = lock(&thread.reader).as_mut() {
+                reader.read_all(self, output, tools, ending);
+            }
+        }
+    }
+
+    /// The program loaded an image.
+    pub fn load_image(&self, message: &Message, output: &Output, tools: &mut Tools) {
+        if output.discards() {
+            return;
+        }
+        match images::find(self.pid, &message.path, &message.build_id) {
+            Ok(image) => {
+                // Words that are older than the image mean what was there before.
+                self.read_everything(output, tools, &Ending::CutShort);
+                self.add_image(image.module, message.load_bias, output);
+            }
+            Err(error) => output.note(format!("{error}; what it does is not recorded")),
+        }
+    }
+
+    fn add_image(&self, image: ModuleImage, load_bias: u64, output: &Output) -> bool {
+        let start = image.anchors.address.wrapping_add(load_bias);
+        let anchors = start..start.saturating_add(image.anchors.bytes.len() as u64);
+        let Some((id, module)) = output.add_module(image) else { return false };
+        let event = Event::ModuleLoad { process: self.index, module: id.0, load_bias, stamp: clock::stamp() };
+        output.event(&event);
+        lock(&self.images).push(LoadedImage { id, load_bias, anchors });
+        self.space.write().unwrap_or_else(PoisonError::into_inner).load(id, module, load_bias);
+        true
+    }
+
+    /// The program is about to unload an image, and waits for our reply.
+    pub fn unload_image(&self, message: &Message, output: &Output, tools: &mut Tools) {
+        let mut images = lock(&self.images);
+        let Some(at) = images.iter().position(|image| image.load_bias == message.load_bias) else { return };
+        let image = images.swap_remove(at);
+        drop(images);
+        self.read_everything(output, tools, &Ending::Unloading(image.anchors));
+        // Its anchors keep their meaning until another image takes their place: at exit, destructors of
+        // others may still call into it.
+        output.event(&Event::ModuleUnload {
+            process: self.index,
+            module: image.id.0,
+            load_bias: image.load_bias,
+            stamp: clock::stamp(),
+        });
+    }
+
+    /// Looks for the image of a header word among all that is mapped: code may run before its image's constructor.
+    pub fn find_image_of(&self, header: u64, output: &Output) -> bool {
+        let Some((path, start)) = images::mapped_at(self.pid, header) else { return false };
+        let Ok(image) = images::find(self.pid, &path, &[]) else { return false };
+        let load_bias = if image.relocatable { start } else { 0 };
+        let anchors = image.module.anchors.address.wrapping_add(load_bias);
+        let known = lock(&self.images).iter().any(|image| image.load_bias == load_bias);
+        !known
+            && header.wrapping_sub(anchors) < image.module.anchors.bytes.len() as u64
+            && self.add_image(image.module, load_bias, output)
+    }
+}
+
+impl Thread {
+    fn mark_over(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.reader.try_lock().is_ok_and(|reader| reader.is_none())
+    }
+}

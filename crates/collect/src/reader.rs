@@ -1,0 +1,232 @@
+//! One thread's ring, read in order by one worker at a time.
+//!
+//! Chunks that were handed over are copied, cleared and given back before their words are looked at, so that the program
+//! never waits for an encoder. The chunk in use is read where it is: when its thread is gone, before an image goes, and
+//! now and then so that little is lost should the collector be killed.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use memlode_trace::format::ring;
+use memlode_trace::write::{ChunkEncoder, Packer, Stop, Tail};
+
+use crate::clock;
+use crate::output::{Output, count};
+use crate::process::Process;
+use crate::shared::{CHUNK_AND_SLACK_BYTES, Ring, Stamps};
+
+/// Words wait in an encoder no longer than this.
+const FLUSH_AFTER: Duration = Duration::from_secs(1);
+/// Chunks read from one ring before the next one gets its turn.
+const TURN: u32 = 4;
+
+/// What a worker brings along.
+#[derive(Default)]
+pub struct Tools {
+    words: Vec<u64>,
+    packer: Packer,
+}
+
+/// How the unfinished chunk of a ring is to be read.
+#[derive(Clone, Debug)]
+pub enum Ending {
+    /// The thread ran to its end: all it wrote is there.
+    Whole,
+    /// The thread was cut short, or still runs: its last segment may lack words.
+    CutShort,
+    /// The anchors in this range are about to lose their meaning. No thread is inside their code.
+    Unloading(Range<u64>),
+}
+
+/// The reading end of a ring.
+pub struct Reader {
+    slot: u32,
+    thread: u32,
+    /// Chunks given back; our own count, whatever the shared memory says.
+    tail: u32,
+    /// Words of chunk `tail` that were read while it was in use.
+    read_ahead: usize,
+    encoder: ChunkEncoder,
+    /// The oldest word in the encoder is no older than this.
+    flushed: Instant,
+    /// The stream can no longer be told apart: words are dropped and counted.
+    lost: bool,
+}
+
+impl Reader {
+    /// A reader for a ring that was just claimed.
+    pub fn new(slot: u32, thread: u32) -> Reader {
+        Reader {
+            slot,
+            thread,
+            tail: 0,
+            read_ahead: 0,
+            encoder: ChunkEncoder::new(),
+            flushed: Instant::now(),
+            lost: false,
+        }
+    }
+
+    /// Chunks handed over and not read yet; `None` if the shared memory says what cannot be.
+    fn pending(&self, ring: Ring<'_>) -> Option<u32> {
+        let pending = ring.head().wrapping_sub(self.tail);
+        (pending <= ring::CHUNKS).then_some(pending)
+    }
+
+    /// Whether there is something to read.
+    pub fn has_pending(&self, process: &Process) -> bool {
+        !self.lost && self.pending(process.memory.ring(self.slot)) != Some(0)
+    }
+
+    /// Reads a turn's worth of chunks. True if there were any.
+    pub fn read(&mut self, process: &Process, output: &Output, tools: &mut Tools) -> bool {
+        self.read_chunks(process, output, tools, TURN)
+    }
+
+    /// Reads everything up to now, the chunk in use included.
+    pub fn read_all(&mut self, process: &Process, output: &Output, tools: &mut Tools, ending: &Ending) {
+        // A thread that is still running may hand over more while we read: what counts was there before.
+        self.read_chunks(process, output, tools, 2 * ring::CHUNKS);
+        self.read_unfinished(process, output, tools, ending);
+    }
+
+    /// As [`Self::read_all`], if it has been a while.
+    pub fn read_if_due(&mut self, process: &Process, output: &Output, tools: &mut Tools, now: Instant) {
+        if !output.discards() && now.duration_since(self.flushed) >= FLUSH_AFTER {
+            self.read_unfinished(process, output, tools, &Ending::CutShort);
+            self.flush(process, output, tools);
+        }
+    }
+
+    fn read_chunks(&mut self, process: &Process, output: &Output, tools: &mut Tools, most: u32) -> bool {
+        let ring = process.memory.ring(self.slot);
+        let mut some = false;
+        for _ in 0..most {
+            let pending = match self.pending(ring) {
+                Some(0) => break,
+                Some(pending) => pending,
+                None => {
+                    self.give_up(output, 0, "its ring's counters contradict each other");
+                    return false;
+                }
+            };
+            some = true;
+            let chunk = self.tail;
+            let stamps = ring.stamps(chunk);
+            let end = ring.end(chunk).filter(|&end| end / 8 >= self.read_ahead);
+            ring.take(chunk, end.unwrap_or(CHUNK_AND_SLACK_BYTES), &mut tools.words);
+            ring.release(chunk, pending - 1);
+            self.tail = self.tail.wrapping_add(1);
+            let ahead = std::mem::take(&mut self.read_ahead);
+            count(&output.counters.words, (tools.words.len() - ahead.min(tools.words.len())) as u64);
+            if end.is_none() {
+                self.give_up(output, tools.words.len() as u64, "a chunk's length is impossible");
+            } else if self.lost {
+                count(&output.counters.unknown_words, (tools.words.len() - ahead) as u64);
+            } else if !output.discards() {
+                let words = std::mem::take(&mut tools.words);
+                let rest = &words[ahead..];
+                let consumed = self.encode(rest, Tail::HandedOver, stamps, process, output, tools);
+                if consumed < rest.len() && !self.lost {
+                    let what = "a chunk ends in the middle of a segment";
+                    self.give_up(output, (rest.len() - consumed) as u64, what);
+                }
+                tools.words = words;
+            }
+        }
+        some
+    }
+
+    /// Reads on in the chunk that was not handed over, as far as it is written.
+    fn read_unfinished(&mut self, process: &Process, output: &Output, tools: &mut Tools, ending: &Ending) {
+        let ring = process.memory.ring(self.slot);
+        if self.lost || output.discards() || self.pending(ring) == Some(ring::CHUNKS) {
+            return;
+        }
+        let stamps = Stamps { first: ring.stamps(self.tail).first, last: clock::stamp() };
+        let mut words = std::mem::take(&mut tools.words);
+        ring.peek(self.tail, self.read_ahead, &mut words);
+        let tail = if matches!(ending, Ending::Whole) { Tail::HandedOver } else { Tail::Open };
+        let mut consumed = self.encode(&words, tail, stamps, process, output, tools);
+        let torn = words.get(consumed).copied().unwrap_or(0);
+        if let Ending::Unloading(range) = ending
+            && range.contains(&torn)
+        {
+            consumed += self.encode(&words[consumed..], Tail::HandedOver, stamps, process, output, tools);
+        }
+        count(&output.counters.words, consumed as u64);
+        self.read_ahead += consumed;
+        tools.words = words;
+    }
+
+    /// Hands words to the encoder; returns how many it took.
+    fn encode(
+        &mut self,
+        words: &[u64],
+        tail: Tail,
+        stamps: Stamps,
+        process: &Process,
+        output: &Output,
+        tools: &mut Tools,
+    ) -> usize {
+        let mut at = 0;
+        loop {
+            let appended = {
+                let space = process.space();
+                self.encoder.append(&words[at..], tail, (stamps.first, stamps.last), &space)
+            };
+            at += appended.consumed;
+            match appended.stop {
+                Stop::End | Stop::Unwritten | Stop::Torn => return at,
+                Stop::Full => self.flush(process, output, tools),
+                // The end of a chunk that is known to be whole, but not how long it is.
+                Stop::Unknown { header: 0 } => return at,
+                Stop::Unknown { header } => {
+                    if !process.find_image_of(header, output) {
+                        let what = format!("{header:#x} is in no instrumented image that is known");
+                        self.give_up(output, (words.len() - at) as u64, &what);
+                        return at;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes out what the encoder holds.
+    pub fn flush(&mut self, process: &Process, output: &Output, tools: &mut Tools) {
+        if let Some(chunk) = self.encoder.finish(&mut tools.packer) {
+            output.append(process.index, self.thread, chunk);
+        }
+        self.flushed = Instant::now();
+    }
+
+    /// From here on the thread's words are dropped. What was read before stays.
+    fn give_up(&mut self, output: &Output, words: u64, why: &str) {
+        count(&output.counters.unknown_words, words);
+        if !self.lost {
+            self.lost = true;
+            let (thread, slot) = (self.thread, self.slot);
+            output.note(format!("thread {thread} (ring {slot}) is recorded only up to a point where {why}"));
+        }
+    }
+
+    /// The thread is gone: reads the rest, and says whether its last segment lacked words.
+    pub fn close(&mut self, process: &Process, output: &Output, tools: &mut Tools, ending: &Ending) {
+        self.read_all(process, output, tools, ending);
+        if !self.lost && !output.discards() {
+            process.memory.ring(self.slot).peek(self.tail, self.read_ahead, &mut tools.words);
+            count(&output.counters.torn_segments, u64::from(!tools.words.is_empty()));
+        }
+        self.flush(process, output, tools);
+    }
+
+    /// The thread's index in its process.
+    pub fn thread(&self) -> u32 {
+        self.thread
+    }
+
+    /// The ring's slot.
+    pub fn slot(&self) -> u32 {
+        self.slot
+    }
+}

@@ -1,0 +1,279 @@
+//! A process's shared memory, seen from the collector's side.
+//!
+//! The traced program may scribble over all of it at any moment, so nothing in here is trusted:
+//! every word is read once, through an atomic, and every index is checked by who uses it.
+
+use std::ffi::c_void;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use memlode_trace::format::{ProcessHeader, RingHeader, magic, ring, version};
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, SeekFrom};
+use rustix::io;
+use rustix::mm::{MapFlags, ProtFlags};
+use rustix::thread::futex;
+
+use crate::clock;
+
+/// Bytes from one ring to the next.
+pub const REGION_BYTES: usize = (2 * ring::CHUNKS as usize + 2) * ring::CHUNK_BYTES as usize;
+/// What a chunk can hold at most, its slack included.
+pub const CHUNK_AND_SLACK_BYTES: usize = 2 * ring::CHUNK_BYTES as usize;
+
+const LENGTH: usize = ring::FIRST_RING_OFFSET as usize + ring::RINGS as usize * REGION_BYTES;
+
+/// The memfd and its mapping.
+pub struct SharedMemory {
+    base: NonNull<c_void>,
+    fd: OwnedFd,
+}
+
+// SAFETY: the mapping lives as long as the value, and is accessed through atomics only.
+unsafe impl Send for SharedMemory {}
+// SAFETY: as above.
+unsafe impl Sync for SharedMemory {}
+
+macro_rules! field {
+    ($structure:ty, $field:ident) => {
+        std::mem::offset_of!($structure, $field)
+    };
+}
+
+impl SharedMemory {
+    /// Creates the memory of one process. Pages take room only once they are written to.
+    pub fn create(pid: u32, process: u32) -> io::Result<SharedMemory> {
+        let fd = rustix::fs::memfd_create("memlode", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        rustix::fs::ftruncate(&fd, LENGTH as u64)?;
+        // Shrinking it would make our next read a fatal fault.
+        rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        // SAFETY: a fresh mapping of our own descriptor at an address of the kernel's choice.
+        let base = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                LENGTH,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+                &fd,
+                0,
+            )?
+        };
+        let memory = SharedMemory { base: NonNull::new(base).expect("mmap returned an address"), fd };
+        let header = ProcessHeader {
+            magic: magic::RING,
+            version: version::RING,
+            pid,
+            process,
+            ring_count: ring::RINGS,
+            chunks: ring::CHUNKS,
+            ..Default::default()
+        };
+        for (index, bytes) in header.to_bytes().as_chunks::<4>().0.iter().enumerate() {
+            memory.u32_at(index * 4).store(u32::from_le_bytes(*bytes), Ordering::Relaxed);
+        }
+        Ok(memory)
+    }
+
+    /// What the program maps.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    fn u32_at(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset + 4 <= LENGTH && offset.is_multiple_of(4));
+        // SAFETY: inside the mapping, aligned, and only ever accessed through atomics.
+        unsafe { AtomicU32::from_ptr(self.base.as_ptr().byte_add(offset).cast()) }
+    }
+
+    fn u64_at(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset + 8 <= LENGTH && offset.is_multiple_of(8));
+        // SAFETY: inside the mapping, aligned, and only ever accessed through atomics.
+        unsafe { AtomicU64::from_ptr(self.base.as_ptr().byte_add(offset).cast()) }
+    }
+
+    fn words_at(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        assert!(offset.is_multiple_of(8) && offset + count * 8 <= LENGTH);
+        // SAFETY: inside the mapping, aligned, and only ever accessed through atomics.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().byte_add(offset).cast(), count) }
+    }
+
+    /// The futex on which the collector sleeps.
+    pub fn doorbell(&self) -> &AtomicU32 {
+        self.u32_at(field!(ProcessHeader, doorbell))
+    }
+
+    /// How many of the collector's workers sleep.
+    pub fn sleepers(&self) -> &AtomicU32 {
+        self.u32_at(field!(ProcessHeader, collector_asleep))
+    }
+
+    /// Tells the program that we are alive.
+    pub fn beat(&self) {
+        self.u32_at(field!(ProcessHeader, heartbeat)).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Rings claimed so far; moves when there may be a new one.
+    pub fn generation(&self) -> u64 {
+        self.u64_at(field!(ProcessHeader, generation)).load(Ordering::Relaxed)
+    }
+
+    /// The thread that ran the program's exit handlers, 0 if none did.
+    pub fn exiting_thread(&self) -> u32 {
+        self.u32_at(field!(ProcessHeader, exiting_thread)).load(Ordering::Relaxed)
+    }
+
+    /// Threads that found no free ring.
+    pub fn unregistered_threads(&self) -> u32 {
+        self.u32_at(field!(ProcessHeader, unregistered_threads)).load(Ordering::Relaxed)
+    }
+
+    /// The ring in a slot.
+    pub fn ring(&self, slot: u32) -> Ring<'_> {
+        assert!(slot < ring::RINGS);
+        Ring { memory: self, offset: ring::FIRST_RING_OFFSET as usize + slot as usize * REGION_BYTES }
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `create`, and every reference into it borrows from `self`.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr(), LENGTH) };
+    }
+}
+
+/// One ring slot.
+#[derive(Clone, Copy)]
+pub struct Ring<'a> {
+    memory: &'a SharedMemory,
+    offset: usize,
+}
+
+/// The words of a chunk and when they were written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stamps {
+    /// The chunk was taken.
+    pub first: u64,
+    /// It was handed over, or read while in use.
+    pub last: u64,
+}
+
+impl<'a> Ring<'a> {
+    fn u32(&self, field: usize) -> &'a AtomicU32 {
+        self.memory.u32_at(self.offset + field)
+    }
+
+    /// `ring.slot_*`
+    pub fn state(&self) -> u32 {
+        self.u32(field!(RingHeader, state)).load(Ordering::Acquire)
+    }
+
+    /// The owner, as the program's kernel thread id.
+    pub fn tid(&self) -> u32 {
+        self.u32(field!(RingHeader, tid)).load(Ordering::Relaxed)
+    }
+
+    /// Larger is younger.
+    pub fn generation(&self) -> u64 {
+        self.memory.u64_at(self.offset + field!(RingHeader, generation)).load(Ordering::Relaxed)
+    }
+
+    /// Chunks handed over so far.
+    pub fn head(&self) -> u32 {
+        self.u32(field!(RingHeader, head)).load(Ordering::Acquire)
+    }
+
+    fn chunk_offset(&self, chunk: u32) -> usize {
+        self.offset + (2 * (chunk % ring::CHUNKS) as usize + 1) * ring::CHUNK_BYTES as usize
+    }
+
+    /// When a chunk was written.
+    pub fn stamps(&self, chunk: u32) -> Stamps {
+        let index = (chunk % ring::CHUNKS) as usize * 8;
+        let at = |field: usize| self.memory.u64_at(self.offset + field + index).load(Ordering::Relaxed);
+        Stamps { first: at(field!(RingHeader, first_stamp)), last: at(field!(RingHeader, last_stamp)) }
+    }
+
+    /// Bytes used in a chunk, 0 while it is being written; `None` if the value is nonsense.
+    pub fn end(&self, chunk: u32) -> Option<usize> {
+        let index = (chunk % ring::CHUNKS) as usize * 4;
+        let end = self.u32(field!(RingHeader, end) + index).load(Ordering::Relaxed) as usize;
+        (end.is_multiple_of(8) && end <= CHUNK_AND_SLACK_BYTES).then_some(end)
+    }
+
+    /// Copies what is written of a chunk that is still in use, from a word on: up to its last word that is not 0.
+    ///
+    /// The program may be writing it meanwhile. The last word is looked for first and the rest is read afterwards, so
+    /// all words before the last one are what the program stored there.
+    pub fn peek(&self, chunk: u32, from: usize, into: &mut Vec<u64>) {
+        into.clear();
+        let offset = self.chunk_offset(chunk);
+        // Pages that were never written to would be allocated by reading them.
+        let hole = rustix::fs::seek(&self.memory.fd, SeekFrom::Hole(offset as u64));
+        let bytes =
+            hole.map_or(CHUNK_AND_SLACK_BYTES, |hole| hole as usize - offset).min(CHUNK_AND_SLACK_BYTES);
+        let words = self.memory.words_at(offset, bytes / 8);
+        let Some(words) = words.get(from..) else { return };
+        let Some(last) = words.iter().rposition(|word| word.load(Ordering::Relaxed) != 0) else { return };
+        fence(Ordering::Acquire);
+        if !cfg!(target_arch = "x86_64") {
+            // Elsewhere a later store may be seen before an earlier one.
+            clock::everyone_passes_a_barrier();
+        }
+        into.extend(words[..=last].iter().map(|word| word.load(Ordering::Relaxed)));
+    }
+
+    /// Copies the first `bytes` of a chunk, leaving zeros behind.
+    pub fn take(&self, chunk: u32, bytes: usize, into: &mut Vec<u64>) {
+        let words = self.memory.words_at(self.chunk_offset(chunk), bytes / 8);
+        into.clear();
+        into.extend(words.iter().map(|word| {
+            let value = word.load(Ordering::Relaxed);
+            word.store(0, Ordering::Relaxed);
+            value
+        }));
+    }
+
+    /// Gives a chunk that was taken back to the program, which then has `pending` left to be read.
+    pub fn release(&self, chunk: u32, pending: u32) {
+        let index = (chunk % ring::CHUNKS) as usize * 4;
+        self.u32(field!(RingHeader, end) + index).store(0, Ordering::Relaxed);
+        let tail = self.u32(field!(RingHeader, tail));
+        tail.store(chunk.wrapping_add(1), Ordering::Release);
+        // Pairs with the program's: it says that it waits, then looks at tail again. A waiting thread
+        // is woken when it has room for a while, not chunk by chunk.
+        fence(Ordering::SeqCst);
+        if pending <= ring::CHUNKS / 2
+            && self.u32(field!(RingHeader, producer_waits)).load(Ordering::Relaxed) != 0
+        {
+            let _ = futex::wake(tail, futex::Flags::empty(), u32::MAX >> 1);
+        }
+    }
+
+    /// Says that the thread is gone.
+    pub fn drain(&self) {
+        self.u32(field!(RingHeader, state)).store(ring::SLOT_DRAINING, Ordering::Release);
+    }
+
+    /// Makes the slot free: its memory goes back to the system and reads as zero.
+    pub fn free(&self) {
+        let chunks = self.offset + ring::CHUNK_BYTES as usize;
+        let length = REGION_BYTES - ring::CHUNK_BYTES as usize;
+        let punched = rustix::fs::fallocate(
+            &self.memory.fd,
+            FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+            chunks as u64,
+            length as u64,
+        );
+        if punched.is_err() {
+            for word in self.memory.words_at(chunks, length / 8) {
+                word.store(0, Ordering::Relaxed);
+            }
+        }
+        // The header last, its state at the very end: from then on the slot may be claimed.
+        for word in &self.memory.words_at(self.offset, RingHeader::BYTES / 8)[1..] {
+            word.store(0, Ordering::Relaxed);
+        }
+        self.u32(field!(RingHeader, tid)).store(0, Ordering::Relaxed);
+        self.u32(field!(RingHeader, state)).store(ring::SLOT_FREE, Ordering::Release);
+    }
+}

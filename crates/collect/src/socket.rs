@@ -1,0 +1,239 @@
+//! The collector's Unix socket: where it lives, who may speak, what a message looks like.
+
+use std::ffi::OsString;
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use memlode_trace::format::{Reply, Request, magic, version};
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    SocketAddrUnix, SocketFlags, SocketType,
+};
+use rustix::process::{Pid, Uid};
+
+use crate::error::Error;
+
+/// A listening socket in a directory of its own that only this user can enter. Both go with the value.
+pub struct Socket {
+    fd: OwnedFd,
+    directory: PathBuf,
+    path: PathBuf,
+}
+
+impl Socket {
+    /// Opens a socket under `$XDG_RUNTIME_DIR`, or else under the directory for temporary files.
+    pub fn open() -> Result<Socket, Error> {
+        let parents = [std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from), Some(std::env::temp_dir())];
+        let mut refused = None;
+        for parent in parents.into_iter().flatten().filter(|parent| parent.is_absolute()) {
+            match Socket::open_under(&parent) {
+                Ok(socket) => return Ok(socket),
+                Err(error) => refused = Some(error),
+            }
+        }
+        Err(refused
+            .unwrap_or_else(|| Error::Socket { path: std::env::temp_dir(), source: Errno::NOENT.into() }))
+    }
+
+    fn open_under(parent: &Path) -> Result<Socket, Error> {
+        let directory = create_private_directory(parent)?;
+        let path = directory.join("collector");
+        let listen = || -> Result<OwnedFd, Errno> {
+            let address = SocketAddrUnix::new(&path)?;
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+            rustix::net::bind(&fd, &address)?;
+            rustix::net::listen(&fd, 1024)?;
+            Ok(fd)
+        };
+        match listen() {
+            Ok(fd) => Ok(Socket { fd, directory, path }),
+            Err(error) => {
+                let _ = std::fs::remove_file(&path);
+                let _ = std::fs::remove_dir(&directory);
+                Err(Error::Socket { path, source: error.into() })
+            }
+        }
+    }
+
+    /// What goes into `MEMLODE_COLLECTOR`.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// For polling.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// The next program that wants to speak; `None` when none waits.
+    pub fn accept(&self) -> Option<Connection> {
+        loop {
+            match rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(fd) => {
+                    let Ok(peer) = rustix::net::sockopt::socket_peercred(&fd) else { continue };
+                    // The directory keeps other users out already; root may still come by.
+                    if peer.uid == rustix::process::geteuid() || peer.uid == Uid::ROOT {
+                        return Some(Connection { fd, pid: peer.pid });
+                    }
+                }
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_dir(&self.directory);
+    }
+}
+
+/// A directory that did not exist before: `mkdir` follows no link and adopts nobody else's directory.
+fn create_private_directory(parent: &Path) -> Result<PathBuf, Error> {
+    let pid = std::process::id();
+    for attempt in 0..1000 {
+        let directory = parent.join(format!("memlode-{pid}-{attempt}"));
+        match rustix::fs::mkdir(&directory, Mode::RWXU) {
+            Ok(()) => return Ok(directory),
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(Error::Socket { path: directory, source: error.into() }),
+        }
+    }
+    Err(Error::Socket { path: parent.to_owned(), source: Errno::EXIST.into() })
+}
+
+/// One program with one request.
+pub struct Connection {
+    fd: OwnedFd,
+    /// Who it is, by the kernel's word.
+    pub pid: Pid,
+}
+
+/// A request, taken apart and checked.
+pub struct Message {
+    /// `message.*`
+    pub kind: u16,
+    /// The sender's pid as it sees itself; differs from the kernel's word in another pid namespace.
+    pub pid: u32,
+    /// Index of the process, from the reply to its hello.
+    pub process: u32,
+    /// Run-time address minus link-time address.
+    pub load_bias: u64,
+    /// Empty when the image has none.
+    pub build_id: Vec<u8>,
+    /// Empty for the main program.
+    pub path: PathBuf,
+}
+
+/// What came of reading a connection.
+pub enum Received {
+    /// Nothing yet.
+    Pending,
+    /// A well-formed request.
+    Message(Box<Message>),
+    /// A request of another protocol version.
+    OtherVersion,
+    /// The sender went away or spoke nonsense.
+    Closed,
+}
+
+impl Connection {
+    /// For polling.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Reads the request without waiting.
+    pub fn receive(&self) -> Received {
+        let mut bytes = [0u8; Request::BYTES];
+        let mut control = RecvAncillaryBuffer::new(&mut []);
+        let length = loop {
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            match rustix::net::recvmsg(&self.fd, &mut parts, &mut control, RecvFlags::DONTWAIT) {
+                Ok(message) => break message.bytes,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Received::Pending,
+                Err(_) => return Received::Closed,
+            }
+        };
+        let request = Request::from_bytes(&bytes);
+        if length < 8 || request.magic != magic::MESSAGE {
+            return Received::Closed;
+        }
+        if request.version != version::RING {
+            return Received::OtherVersion;
+        }
+        let build_id = request.build_id.get(..request.build_id_length as usize);
+        let path = request.path.get(..request.path_length as usize);
+        match (length == Request::BYTES, build_id, path) {
+            (true, Some(build_id), Some(path)) => Received::Message(Box::new(Message {
+                kind: request.kind,
+                pid: request.pid,
+                process: request.process,
+                load_bias: request.load_bias,
+                build_id: build_id.to_vec(),
+                path: OsString::from_vec(path.to_vec()).into(),
+            })),
+            _ => Received::Closed,
+        }
+    }
+
+    /// Answers, which ends the connection.
+    pub fn reply(self, status: u16, process: u32, memory: Option<BorrowedFd<'_>>) {
+        let reply =
+            Reply { magic: magic::MESSAGE, version: version::RING, status, process, ..Default::default() };
+        let bytes = reply.to_bytes();
+        let fds: Vec<BorrowedFd<'_>> = memory.into_iter().collect();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() {
+            control.push(SendAncillaryMessage::ScmRights(&fds));
+        }
+        // A program that no longer listens needs no answer.
+        let _ = rustix::net::sendmsg(&self.fd, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn lives_in_a_private_directory_and_leaves_nothing() {
+        let parent = tempfile::tempdir().unwrap();
+        let socket = Socket::open_under(parent.path()).unwrap();
+        let directory = socket.path().parent().unwrap().to_owned();
+        assert_eq!(std::fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
+        assert!(socket.path().as_os_str().as_bytes().len() < 108);
+        drop(socket);
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn does_not_adopt_what_lies_there() {
+        let parent = tempfile::tempdir().unwrap();
+        let taken = parent.path().join(format!("memlode-{}-0", std::process::id()));
+        std::os::unix::fs::symlink("/", &taken).unwrap();
+        let socket = Socket::open_under(parent.path()).unwrap();
+        assert_ne!(socket.path().parent().unwrap(), taken);
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_is_an_error() {
+        let parent = tempfile::tempdir().unwrap();
+        let long = parent.path().join("x".repeat(200));
+        std::fs::create_dir(&long).unwrap();
+        assert!(Socket::open_under(&long).is_err());
+        assert_eq!(std::fs::read_dir(&long).unwrap().count(), 0);
+    }
+}
