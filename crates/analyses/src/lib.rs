@@ -87,6 +87,6 @@ pub enum Suggestion {
 /// All analyses, over one profile: findings in the order of their cost.
 pub fn all(cx: &Context) -> Vec<Finding> {
     let mut findings = offenders::Offenders::default().findings(cx);
-    findings.sort_by(|a, b| b.stall_cycles.cmp(&a.stall_cycles));
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.stall_cycles));
     findings
 }

@@ -15,6 +15,7 @@ pub mod coverage;
 pub mod objects;
 pub mod paths;
 pub mod profile;
+pub mod run;
 mod stacks;
 pub mod tables;
 
@@ -23,3 +24,4 @@ pub use counts::Counts;
 pub use coverage::Coverage;
 pub use paths::{PathId, Paths};
 pub use profile::{Cell, Profile, Profiler};
+pub use run::{Progress, profile_trace};

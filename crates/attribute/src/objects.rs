@@ -121,12 +121,11 @@ impl Objects {
         }
     }
 
-    /// Whether the block holds the address, as long as its slot has not gone to another one; and if it has,
-    /// whether that one does.
+    /// Whether the slot's block, whichever it is by now, is of a class and holds an address.
     #[inline]
-    pub fn holds(&self, slot: Slot, address: u64) -> bool {
+    pub fn holds(&self, slot: Slot, class: ClassId, address: u64) -> bool {
         let block = &self.blocks[slot.0 as usize];
-        address.wrapping_sub(block.base) < block.bytes
+        address.wrapping_sub(block.base) < block.bytes && block.class == class
     }
 
     /// The class of a slot's block.
@@ -138,11 +137,15 @@ impl Objects {
     /// The block that holds an address.
     pub fn find(&self, address: u64) -> Option<Slot> {
         let small = self.pages.get(&(address / PAGE)).and_then(|page| page.find(granule(address)));
-        if let Some(slot) = small.filter(|&slot| self.holds(slot, address)) {
+        if let Some(slot) = small.filter(|&slot| self.contains(slot, address)) {
             return Some(slot);
         }
         let (_, &slot) = self.large.range(..=address).next_back()?;
-        self.holds(slot, address).then_some(slot)
+        self.contains(slot, address).then_some(slot)
+    }
+
+    fn contains(&self, slot: Slot, address: u64) -> bool {
+        self.holds(slot, self.class(slot), address)
     }
 
     fn new_slot(&mut self, block: Block) -> Slot {

@@ -64,6 +64,8 @@ struct Shortcut {
     process: u32,
     thread: ThreadId,
     slot: Slot,
+    /// The class that the cell is for: the slot may have gone to a block of another one.
+    class: ClassId,
     cell: u32,
 }
 
@@ -93,7 +95,13 @@ impl<'t> Profiler<'t> {
             is_write: matches!(site.kind, Kind::Store | Kind::Update),
             on_stack: site.flags & flag::STACK != 0,
         };
-        let never = Shortcut { process: u32::MAX, thread: ThreadId(u32::MAX), slot: Slot::NOWHERE, cell: 0 };
+        let never = Shortcut {
+            process: u32::MAX,
+            thread: ThreadId(u32::MAX),
+            slot: Slot::NOWHERE,
+            class: ClassId::UNKNOWN,
+            cell: 0,
+        };
         Profiler {
             sites,
             facts: sites.iter().map(facts).collect(),
@@ -166,7 +174,8 @@ impl<'t> Profiler<'t> {
             let shortcut = self.shortcuts[site];
             let known = shortcut.thread == thread
                 && shortcut.process == process.0
-                && (self.facts[site].on_stack || objects.holds(shortcut.slot, access.address));
+                && (self.facts[site].on_stack
+                    || objects.holds(shortcut.slot, shortcut.class, access.address));
             let cell = if known { shortcut.cell } else { self.cell(process, thread, objects, stack, access) };
             let counts = &mut self.cells[cell as usize].counts;
             let address = access.address ^ space;
@@ -207,7 +216,7 @@ impl<'t> Profiler<'t> {
             self.cells.push(Cell { thread, site: access.site, class, counts: Counts::default() });
             (self.cells.len() - 1) as u32
         });
-        self.shortcuts[access.site.0 as usize] = Shortcut { process: process.0, thread, slot, cell };
+        self.shortcuts[access.site.0 as usize] = Shortcut { process: process.0, thread, slot, class, cell };
         cell
     }
 

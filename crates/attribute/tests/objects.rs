@@ -84,7 +84,7 @@ proptest! {
                     let found = objects.find(address);
                     let class = found.map(|slot| objects.class(slot));
                     prop_assert_eq!(class, naive.find(address), "at {:#x}", address);
-                    prop_assert!(found.is_none_or(|slot| objects.holds(slot, address)));
+                    prop_assert!(found.is_none_or(|slot| objects.holds(slot, objects.class(slot), address)));
                 }
             }
         }
