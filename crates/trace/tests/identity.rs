@@ -1,0 +1,196 @@
+//! What is written is what is read, whatever a program does.
+
+mod support;
+
+use std::ops::ControlFlow;
+
+use memlode_trace::Trace;
+use memlode_trace::event::{Batch, Frame};
+use memlode_trace::stack::ShadowStack;
+use proptest::prelude::*;
+use support::*;
+
+const FUNCTIONS: usize = 3;
+const SITES: usize = 5;
+
+/// Ops that may stand behind others: derived operands lead to an op that has what they need.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let choice = (0..14u8, 0..SITES, 1..5usize, -64..64i64, 1..=64u64, any::<bool>());
+    prop::collection::vec(choice, 1..8).prop_map(|choices| {
+        let mut steps: Vec<Step> = Vec::new();
+        for (kind, site, back, distance, lanes, far) in choices {
+            let from = |fits: fn(&Step) -> bool| match steps.len().checked_sub(back).map(|at| &steps[at]) {
+                Some(step) if fits(step) => Operand::Back(back, if far { distance << 50 } else { distance }),
+                _ => Operand::Word,
+            };
+            let address = from(|s| matches!(s, Step::Access(..) | Step::Range(..) | Step::Masked(..)));
+            let length = match from(|s| matches!(s, Step::Range(..))) {
+                Operand::Back(back, _) => Operand::Back(back, 0),
+                word => word,
+            };
+            steps.push(match kind {
+                0..3 => Step::Access(site, address),
+                3 => Step::Range(site, address, length),
+                4 => Step::Masked(site, lanes, address),
+                5 => Step::Gather(site, lanes),
+                6 => Step::Enter,
+                7 => Step::Exit,
+                8 => Step::Resume,
+                9 => Step::Alloc(site),
+                10 => Step::AllocArray(site),
+                11 => Step::Realloc(site),
+                12 => Step::Free(site),
+                _ => Step::Unmap(site),
+            });
+        }
+        steps
+    })
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let segment = (0..FUNCTIONS, steps()).prop_map(|(function, steps)| Seg { function, steps });
+    (prop::collection::vec(segment, 1..6), prop::collection::vec(1..100u32, SITES))
+        .prop_map(|(segments, site_bytes)| Plan { functions: FUNCTIONS, site_bytes, segments })
+}
+
+/// Values a program may write: near, far, and extreme ones.
+fn word() -> impl Strategy<Value = u64> {
+    prop_oneof![0x1000..0x1100u64, any::<u64>(), Just(0), Just(u64::MAX), 0..0x7fff_ffff_ffffu64]
+}
+
+/// Executions for a plan: loops (the same segments over and over) and jumps.
+fn executions(plan: Plan) -> impl Strategy<Value = (Plan, Vec<Vec<Vec<Execution>>>)> {
+    let count = plan.segments.len();
+    let one = (0..count, prop::collection::vec(word(), 70));
+    let chunk = prop::collection::vec((prop::collection::vec(one, 1..4), 1..5usize), 1..5);
+    let threads = prop::collection::vec(prop::collection::vec(chunk, 0..4), 1..3);
+    threads.prop_map(move |threads| {
+        let fit = |(segment, words): &(usize, Vec<u64>)| {
+            let segment_plan = &plan.segments[*segment];
+            let mut words: Vec<u64> = words.iter().copied().cycle().take(word_count(segment_plan)).collect();
+            tame(segment_plan, &mut words);
+            (*segment, words)
+        };
+        let unroll = |chunk: &Vec<(Vec<(usize, Vec<u64>)>, usize)>| -> Vec<Execution> {
+            chunk
+                .iter()
+                .flat_map(|(body, times)| vec![body.iter().map(fit).collect::<Vec<_>>(); *times].concat())
+                .collect()
+        };
+        let threads = threads.iter().map(|chunks| chunks.iter().map(unroll).collect()).collect();
+        (plan.clone(), threads)
+    })
+}
+
+/// Lengths of ranges that a machine can have.
+fn tame(segment: &Seg, words: &mut [u64]) {
+    let mut at = 0;
+    for step in &segment.steps {
+        let here = word_count(&Seg { function: 0, steps: vec![*step] });
+        if let Step::Range(_, _, Operand::Word) = step {
+            words[at + here - 1] %= 0x3_0000_0000;
+        }
+        at += here;
+    }
+}
+
+/// The naive model's answer for each chunk of a thread, and its stack before each.
+fn expected(plan: &Plan, chunks: &[Vec<Execution>]) -> Vec<(Vec<Happened>, Vec<(String, u64)>)> {
+    let mut stack: Vec<(String, u64)> = Vec::new();
+    let mut out = Vec::new();
+    for chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
+        let before = stack.clone();
+        let mut events = Vec::new();
+        for (segment, words) in chunk {
+            expand(plan, &plan.segments[*segment], words, &mut events);
+        }
+        for event in &events {
+            match event {
+                Happened::Enter(function, frame) => {
+                    stack.retain(|(_, address)| address > frame);
+                    stack.push((function.clone(), *frame));
+                }
+                Happened::Exit(function) => {
+                    stack.pop_if(|(top, _)| top == function);
+                }
+                Happened::Resume(_, frame) => stack.retain(|(_, address)| address >= frame),
+                _ => {}
+            }
+        }
+        out.push((events, before));
+    }
+    out
+}
+
+fn named(trace: &Trace, stack: &[Frame]) -> Vec<(String, u64)> {
+    let sites = trace.sites();
+    stack.iter().map(|f| (sites.string(sites.function(f.function).name).to_owned(), f.address)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn decode_undoes_encode((plan, threads) in plan().prop_flat_map(executions)) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("trace");
+        write_trace(&path, &plan, &threads);
+        let trace = Trace::open(&path).unwrap();
+        prop_assert_eq!(trace.damage(), &[]);
+
+        let mut batch = Batch::default();
+        for (number, chunks) in threads.iter().enumerate() {
+            let expected = expected(&plan, chunks);
+            let of_thread: Vec<_> = trace.chunks().iter().filter(|c| c.thread.0 as usize == number).collect();
+            prop_assert_eq!(of_thread.len(), expected.len());
+            // Last chunk first: each decodes alone.
+            for (chunk, (events, stack)) in of_thread.iter().zip(&expected).rev() {
+                trace.decode(chunk, &mut batch).unwrap();
+                prop_assert_eq!(&happened(&trace, &batch), events);
+                prop_assert_eq!(&named(&trace, &batch.stack), stack);
+            }
+            // Following the marks from one snapshot leads to the next.
+            let mut shadow = ShadowStack::default();
+            for chunk in &of_thread {
+                trace.decode(chunk, &mut batch).unwrap();
+                let snapshot: Vec<_> = batch.stack.iter().map(|f| (f.function, f.address)).collect();
+                prop_assert_eq!(shadow.frames(), &snapshot);
+                batch.marks.iter().for_each(|(_, mark)| shadow.apply(mark));
+            }
+        }
+
+        let replay = |workers| {
+            let mut all = Vec::new();
+            let replayed = trace.replay(workers, |batch| {
+                all.push((batch.thread, batch.sequence, batch.stamps, happened(&trace, batch)));
+                ControlFlow::Continue(())
+            });
+            assert!(replayed.damaged.is_empty() && !replayed.stopped && replayed.chunks == all.len());
+            all
+        };
+        let sequential = replay(0);
+        prop_assert!(sequential.is_sorted_by_key(|(thread, _, stamps, _)| (stamps.0, *thread)));
+        prop_assert_eq!(&replay(3), &sequential);
+    }
+}
+
+#[test]
+fn a_consumer_may_stop() {
+    let plan = Plan {
+        functions: 1,
+        site_bytes: vec![8],
+        segments: vec![Seg { function: 0, steps: vec![Step::Access(0, Operand::Word)] }],
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let chunk: Vec<Execution> = (0..10).map(|i| (0, vec![i])).collect();
+    write_trace(directory.path(), &plan, &[vec![chunk; 50]]);
+    let trace = Trace::open(directory.path()).unwrap();
+    for workers in [0, 1, 4] {
+        let mut seen = 0;
+        let replayed = trace.replay(workers, |_| {
+            seen += 1;
+            if seen == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert!(replayed.stopped && replayed.chunks == 5 && seen == 5);
+    }
+}

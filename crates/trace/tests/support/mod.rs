@@ -1,0 +1,355 @@
+//! A small instrumented image made by hand, a program's words for it, and a naive expansion of them: written from
+//! SPEC.md alone, so that the crate is not checked against itself.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use memlode_trace::module::{Global, ModuleImage, Section};
+use memlode_trace::write::{AddressSpace, ChunkEncoder, Packer, Stop, Tail, TraceWriter};
+use std::path::Path;
+
+/// An operand that is the next word, or derived from the op so many places before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    Word,
+    Back(usize, i64),
+}
+
+/// An op as in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Access(usize, Operand),
+    Range(usize, Operand, Operand),
+    Masked(usize, u64, Operand),
+    Gather(usize, u64),
+    Enter,
+    Exit,
+    Resume,
+    Alloc(usize),
+    AllocArray(usize),
+    Realloc(usize),
+    Free(usize),
+    Unmap(usize),
+}
+
+/// A segment: function and ops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seg {
+    pub function: usize,
+    pub steps: Vec<Step>,
+}
+
+/// An image: site i has `site_bytes[i]` bytes, line 100 + i and variable `v<i>`; function i is `f<i>` in `a.c`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub functions: usize,
+    pub site_bytes: Vec<u32>,
+    pub segments: Vec<Seg>,
+}
+
+/// What happened, in the words of the tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happened {
+    Access { line: u32, address: u64, bytes: u32 },
+    Enter(String, u64),
+    Exit(String),
+    Resume(String, u64),
+    Alloc(u32, u64, u64, u64),
+    Realloc(u32, u64, u64, u64),
+    Free(u32, u64),
+    Unmap(u32, u64, u64),
+}
+
+pub const ANCHORS_AT: u64 = 0x4000;
+pub const TABLES_AT: u64 = 0x9000;
+pub const LOAD_BIAS: u64 = 0x5555_0000_0000;
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    loop {
+        let byte = (value & 0x7f) as u8;
+        value >>= 7;
+        out.push(if value == 0 { byte } else { byte | 0x80 });
+        if value == 0 {
+            return;
+        }
+    }
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    varint(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn operand(out: &mut Vec<u8>, operand: Operand, with_distance: bool) {
+    match operand {
+        Operand::Word => varint(out, 0),
+        Operand::Back(back, distance) => {
+            varint(out, back as u64);
+            if with_distance {
+                varint(out, ((distance << 1) ^ (distance >> 63)) as u64);
+            }
+        }
+    }
+}
+
+/// A site table, header and all.
+pub fn table(plan: &Plan) -> Vec<u8> {
+    let mut p = Vec::new();
+    let mut strings = vec!["/src".to_owned(), "a.c".to_owned(), "struct s".to_owned(), "m".to_owned()];
+    let functions_at = strings.len() as u64;
+    strings.extend((0..plan.functions).map(|i| format!("f{i}")));
+    let variables_at = strings.len() as u64;
+    strings.extend((0..plan.site_bytes.len()).map(|i| format!("v{i}")));
+    varint(&mut p, strings.len() as u64);
+    strings.iter().for_each(|string| text(&mut p, string));
+    p.extend([1, 0, 1]); // files: /src/a.c
+    varint(&mut p, plan.functions as u64);
+    for function in 0..plan.functions as u64 {
+        varint(&mut p, functions_at + function);
+        varint(&mut p, functions_at + function);
+        p.extend([1, 10]); // file 0, line 10
+    }
+    varint(&mut p, plan.site_bytes.len() as u64);
+    for site in 0..plan.site_bytes.len() as u64 {
+        varint(&mut p, 0); // function
+        varint(&mut p, 100 + site);
+        p.extend([7, 0]); // column 7, not inlined
+    }
+    p.extend([1, 2, 48]); // types: struct s of 48 bytes
+    varint(&mut p, plan.site_bytes.len() as u64);
+    for (site, &bytes) in plan.site_bytes.iter().enumerate() {
+        p.extend([(site % 3) as u8, 1, 0]); // kind, evidence source, no flags
+        varint(&mut p, bytes.into());
+        varint(&mut p, site as u64 + 1); // location
+        varint(&mut p, variables_at + site as u64 + 1);
+        p.extend([1, 4]); // type 0, member "m"
+    }
+    varint(&mut p, plan.segments.len() as u64);
+    for segment in &plan.segments {
+        varint(&mut p, segment.function as u64);
+        varint(&mut p, segment.steps.len() as u64);
+        segment.steps.iter().for_each(|step| put_step(&mut p, step));
+    }
+    let mut out = b"MLTB\x01\x00\x00\x00".to_vec();
+    out.extend((p.len() as u32).to_le_bytes());
+    out.extend(crc32fast::hash(&p).to_le_bytes());
+    out.extend(p);
+    out
+}
+
+fn put_step(p: &mut Vec<u8>, step: &Step) {
+    let mut code = |code: u8, site: usize| {
+        p.push(code);
+        varint(p, site as u64);
+    };
+    match *step {
+        Step::Access(site, address) => {
+            code(0, site);
+            operand(p, address, true);
+        }
+        Step::Range(site, address, length) => {
+            code(1, site);
+            operand(p, address, true);
+            operand(p, length, false);
+        }
+        Step::Masked(site, lanes, address) => {
+            code(2, site);
+            varint(p, lanes);
+            operand(p, address, true);
+        }
+        Step::Gather(site, lanes) => {
+            code(3, site);
+            varint(p, lanes);
+        }
+        Step::Enter => p.push(16),
+        Step::Exit => p.push(17),
+        Step::Resume => p.push(18),
+        Step::Alloc(site) => code(32, site),
+        Step::AllocArray(site) => code(33, site),
+        Step::Realloc(site) => code(34, site),
+        Step::Free(site) => code(35, site),
+        Step::Unmap(site) => code(36, site),
+    }
+}
+
+/// The image: one table, one anchor a segment, one global.
+pub fn image(plan: &Plan) -> ModuleImage {
+    let mut anchors = Vec::new();
+    for segment in 0..plan.segments.len() as u64 {
+        let rel = TABLES_AT.wrapping_sub(ANCHORS_AT + 8 * segment) as u32;
+        anchors.extend(rel.to_le_bytes());
+        anchors.extend((segment as u32).to_le_bytes());
+    }
+    ModuleImage {
+        path: "/usr/bin/program".to_owned(),
+        build_id: vec![1, 2, 3],
+        anchors: Section { address: ANCHORS_AT, bytes: anchors },
+        tables: Section { address: TABLES_AT, bytes: table(plan) },
+        globals: vec![Global { name: "counter".to_owned(), address: 0x2000, bytes: 64 }],
+    }
+}
+
+/// Words behind the header.
+pub fn word_count(segment: &Seg) -> usize {
+    let operand = |operand: Operand| usize::from(operand == Operand::Word);
+    let words = |step: &Step| match *step {
+        Step::Access(_, a) => operand(a),
+        Step::Range(_, a, l) => operand(a) + operand(l),
+        Step::Masked(_, _, a) => operand(a) + 1,
+        Step::Gather(_, lanes) => lanes as usize + 1,
+        Step::Enter | Step::Resume | Step::Free(_) => 1,
+        Step::Exit => 0,
+        Step::Alloc(_) | Step::Unmap(_) => 2,
+        Step::AllocArray(_) | Step::Realloc(_) => 3,
+    };
+    segment.steps.iter().map(words).sum()
+}
+
+/// What one execution of a segment means, word by word.
+pub fn expand(plan: &Plan, segment: &Seg, words: &[u64], out: &mut Vec<Happened>) {
+    let mut words = words.iter().copied();
+    let mut next = || words.next().expect("as many words as word_count says");
+    // Address and length of each op so far.
+    let mut addresses: Vec<u64> = Vec::new();
+    let mut lengths: Vec<u64> = Vec::new();
+    let name = || format!("f{}", segment.function);
+    for step in &segment.steps {
+        let (mut address, mut length) = (0, 0);
+        let mut derive = |operand: Operand, earlier: &[u64]| match operand {
+            Operand::Word => next(),
+            Operand::Back(back, distance) => earlier[earlier.len() - back].wrapping_add(distance as u64),
+        };
+        let mut access = |site: usize, address: u64, bytes: u32| {
+            out.push(Happened::Access { line: 100 + site as u32, address, bytes });
+        };
+        match *step {
+            Step::Access(site, a) => {
+                address = derive(a, &addresses);
+                access(site, address, plan.site_bytes[site]);
+            }
+            Step::Range(site, a, l) => {
+                address = derive(a, &addresses);
+                length = derive(l, &lengths);
+                let (mut at, mut left) = (address, length);
+                while left > 0 {
+                    let bytes = left.min(0xffff_ffff);
+                    access(site, at, bytes as u32);
+                    at = at.wrapping_add(bytes);
+                    left -= bytes;
+                }
+            }
+            Step::Masked(site, lanes, a) => {
+                address = derive(a, &addresses);
+                let mask = next();
+                for lane in 0..lanes {
+                    if mask & (1 << lane) != 0 {
+                        let bytes = plan.site_bytes[site];
+                        access(site, address.wrapping_add(lane * u64::from(bytes)), bytes);
+                    }
+                }
+            }
+            Step::Gather(site, lanes) => {
+                let at: Vec<u64> = (0..lanes).map(|_| next()).collect();
+                let mask = next();
+                for lane in 0..lanes as usize {
+                    if mask & (1 << lane) != 0 {
+                        access(site, at[lane], plan.site_bytes[site]);
+                    }
+                }
+            }
+            Step::Enter => out.push(Happened::Enter(name(), next())),
+            Step::Exit => out.push(Happened::Exit(name())),
+            Step::Resume => out.push(Happened::Resume(name(), next())),
+            Step::Alloc(site) => {
+                let base = next();
+                out.push(Happened::Alloc(100 + site as u32, base, 1, next()));
+            }
+            Step::AllocArray(site) => {
+                let (base, count) = (next(), next());
+                out.push(Happened::Alloc(100 + site as u32, base, count, next()));
+            }
+            Step::Realloc(site) => {
+                let (base, bytes) = (next(), next());
+                out.push(Happened::Realloc(100 + site as u32, base, bytes, next()));
+            }
+            Step::Free(site) => out.push(Happened::Free(100 + site as u32, next())),
+            Step::Unmap(site) => {
+                let base = next();
+                out.push(Happened::Unmap(100 + site as u32, base, next()));
+            }
+        }
+        addresses.push(address);
+        lengths.push(length);
+    }
+}
+
+/// A batch in the words of the tests.
+pub fn happened(trace: &memlode_trace::Trace, batch: &memlode_trace::event::Batch) -> Vec<Happened> {
+    use memlode_trace::event::Mark;
+    let sites = trace.sites();
+    let line = |site| sites.location(sites.site(site).location.unwrap()).line;
+    let name = |function| sites.string(sites.function(function).name).to_owned();
+    let mut out = Vec::new();
+    let mut marks = batch.marks.iter().peekable();
+    for at in 0..=batch.accesses.len() {
+        while let Some((_, mark)) = marks.next_if(|(before, _)| *before as usize == at) {
+            out.push(match *mark {
+                Mark::Enter { function, frame } => Happened::Enter(name(function), frame),
+                Mark::Exit { function } => Happened::Exit(name(function)),
+                Mark::Resume { function, frame } => Happened::Resume(name(function), frame),
+                Mark::Alloc { site, base, count, element_bytes } => {
+                    Happened::Alloc(line(site), base, count, element_bytes)
+                }
+                Mark::Realloc { site, base, bytes, old } => Happened::Realloc(line(site), base, bytes, old),
+                Mark::Free { site, base } => Happened::Free(line(site), base),
+                Mark::Unmap { site, base, bytes } => Happened::Unmap(line(site), base, bytes),
+            });
+        }
+        if let Some(access) = batch.accesses.get(at) {
+            let memlode_trace::event::Access { address, bytes, site } = *access;
+            out.push(Happened::Access { line: line(site), address, bytes });
+        }
+    }
+    assert!(marks.next().is_none(), "every mark has its place");
+    out
+}
+
+/// One execution: index of the segment, its words.
+pub type Execution = (usize, Vec<u64>);
+
+/// The raw words of some executions.
+pub fn raw(executions: &[Execution]) -> Vec<u64> {
+    let word = |&(segment, ref words): &Execution| {
+        let header = LOAD_BIAS + ANCHORS_AT + 8 * segment as u64;
+        std::iter::once(header).chain(words.iter().copied()).collect::<Vec<_>>()
+    };
+    executions.iter().flat_map(word).collect()
+}
+
+/// Writes a finished trace: each inner list is a chunk, each outer one a thread of process 0.
+pub fn write_trace(directory: &Path, plan: &Plan, threads: &[Vec<Vec<Execution>>]) {
+    use memlode_trace::log::Event;
+    use memlode_trace::manifest::Summary;
+    let mut writer = TraceWriter::create(directory, Default::default(), true).unwrap();
+    let (id, module) = writer.add_module(image(plan)).unwrap();
+    let mut space = AddressSpace::default();
+    space.load(id, module, LOAD_BIAS);
+    let start = |stamp| Event::ProcessStart { process: 0, pid: 7, parent: None, command: vec![], stamp };
+    writer.event(&start(1)).unwrap();
+    writer.event(&Event::ModuleLoad { process: 0, module: id.0, load_bias: LOAD_BIAS, stamp: 1 }).unwrap();
+    let mut packer = Packer::new();
+    for (number, chunks) in threads.iter().enumerate() {
+        let thread = number as u32;
+        writer.event(&Event::ThreadStart { process: 0, thread, tid: 7 + thread, stamp: 2 }).unwrap();
+        let mut encoder = ChunkEncoder::new();
+        for (sequence, chunk) in chunks.iter().enumerate() {
+            let stamp = 10 * sequence as u64 + number as u64;
+            let words = raw(chunk);
+            let appended = encoder.append(&words, Tail::HandedOver, (stamp, stamp + 5), &space);
+            assert_eq!((appended.consumed, appended.stop), (words.len(), Stop::End));
+            if let Some(chunk) = encoder.finish(&mut packer) {
+                writer.append(0, thread, chunk).unwrap();
+            }
+        }
+    }
+    writer.event(&Event::ProcessEnd { process: 0, clean: true, stamp: 1000 }).unwrap();
+    writer.finish(Summary { exit_code: Some(0), ..Default::default() }).unwrap();
+}
