@@ -1,4 +1,4 @@
-//! Chunks to batches (SPEC §4.2).
+//! Chunks to batches (SPEC §4.3).
 
 use crate::bytes::{Malformed, Reader, unzigzag};
 use crate::event::{Access, Batch, Frame, Mark};

@@ -1,4 +1,4 @@
-//! Words of a thread's stream to chunks (SPEC §4.2).
+//! Words of a thread's stream to chunks (SPEC §4.3).
 
 use rustc_hash::FxHashMap;
 
