@@ -23,17 +23,19 @@ namespace memlode {
 /// What is known of one access. Empty strings mean "not found".
 struct Name {
   std::string Variable;
-  std::string Type;          ///< without typedefs and cv-qualifiers
+  std::string Type; ///< without typedefs and cv-qualifiers
   uint64_t TypeBytes = 0;
-  std::string Member;        ///< `pos.x`, `grid[].z`; candidates of a union joined by `|`
+  std::string Member;                         ///< `pos.x`, `grid[].z`; candidates of a union joined by `|`
   const llvm::DILocation *Location = nullptr; ///< innermost; null when the function has no debug info
-  bool Approximate = false;  ///< Location is a neighbour's
-  unsigned Evidence = 0;     ///< MEMLODE_EVIDENCE_*
+  bool Approximate = false;                   ///< Location is a neighbour's
+  unsigned Evidence = 0;                      ///< MEMLODE_EVIDENCE_*
 };
 
 /// Direction of an access: the load and the store of `a[i] += x` share a line and column.
 enum class Direction { Read, Write, Both };
 
+/// Names are worked out for one function at a time and remembered while it is asked about: take all names of
+/// a function before changing it, or drop what is known with forget() once it has been changed.
 class NameBook {
 public:
   NameBook();
@@ -43,12 +45,16 @@ public:
   void remember(llvm::Module &M);
 
   /// Names the memory that \p I reaches through \p Pointer (a load's or store's pointer operand, either
-  /// side of a memcpy, one lane of a gather). \p Bytes is 0 when the length is not constant.
+  /// side of a memcpy, one lane of a gather or its whole vector of pointers). \p Bytes is 0 when the length
+  /// is not constant.
   Name nameOf(llvm::Instruction &I, llvm::Value *Pointer, Direction D, uint64_t Bytes);
 
   /// The type of the elements that the allocation \p Call makes, from the use of its result
   /// (`heapallocsite`, the variable or member it is assigned to); Variable and Member say where it went.
   Name nameOfAllocation(llvm::CallBase &Call);
+
+  /// Drops what was worked out about the function asked about last. What remember() filed stays.
+  void forget();
 
 private:
   struct Impl;

@@ -1,0 +1,395 @@
+//===- MemberPath.cpp -----------------------------------------------------===//
+#include "MemberPath.h"
+#include "TypeNames.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/Dwarf.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+namespace {
+
+constexpr unsigned MaxDepth = 24;
+constexpr unsigned MaxVisits = 2000; ///< per question; deep unions of unions would explode otherwise
+constexpr unsigned MaxNames = 8;     ///< more members than this in one access are named by their owner
+
+int64_t floorMod(int64_t A, int64_t B) { return ((A % B) + B) % B; }
+
+const DICompositeType *asRecord(const DIType *T) {
+  auto *C = dyn_cast_or_null<DICompositeType>(T);
+  if (!C)
+    return nullptr;
+  switch (C->getTag()) {
+  case dwarf::DW_TAG_structure_type:
+  case dwarf::DW_TAG_class_type:
+  case dwarf::DW_TAG_union_type:
+  case dwarf::DW_TAG_variant_part: // Rust's and Pascal's tagged unions
+    return C;
+  default:
+    return nullptr;
+  }
+}
+
+const DICompositeType *asArray(const DIType *T) {
+  auto *C = dyn_cast_or_null<DICompositeType>(T);
+  return C && C->getTag() == dwarf::DW_TAG_array_type ? C : nullptr;
+}
+
+bool isUnion(const DICompositeType *T) {
+  return T->getTag() == dwarf::DW_TAG_union_type || T->getTag() == dwarf::DW_TAG_variant_part;
+}
+
+bool sameRecord(const DICompositeType *A, const DICompositeType *B) {
+  if (A == B)
+    return true;
+  if (!A || !B || A->getTag() != B->getTag() || A->getSizeInBits() != B->getSizeInBits())
+    return false;
+  if (!A->getIdentifier().empty() || !B->getIdentifier().empty())
+    return A->getIdentifier() == B->getIdentifier();
+  return !A->getName().empty() && A->getName() == B->getName();
+}
+
+/// A class without data still has a byte, and shares its address with what stands there.
+bool isEmpty(const DIType *T, unsigned Depth = 0) {
+  auto *R = asRecord(TypeNames::strip(T));
+  if (!R || TypeNames::bytes(R) > 1 || Depth > MaxDepth)
+    return false;
+  for (const DINode *N : R->getElements()) {
+    auto *D = dyn_cast_or_null<DIDerivedType>(N);
+    if (D && D->getTag() == dwarf::DW_TAG_member && !D->isStaticMember() &&
+        !isEmpty(D->getBaseType(), Depth + 1))
+      return false;
+    if (D && D->getTag() == dwarf::DW_TAG_inheritance && !isEmpty(D->getBaseType(), Depth + 1))
+      return false;
+  }
+  return true;
+}
+
+/// One data member or base class of a record.
+struct Part {
+  const DIType *Type;
+  StringRef Name;
+  int64_t FirstBit, EndBit; ///< EndBit is unbounded for a flexible array
+  bool IsBase, IsBitField;
+};
+
+void partsOf(const DICompositeType *R, SmallVectorImpl<Part> &Parts) {
+  for (const DINode *N : R->getElements()) {
+    if (auto *Variants = dyn_cast_or_null<DICompositeType>(N)) {
+      if (Variants->getTag() == dwarf::DW_TAG_variant_part)
+        Parts.push_back({Variants, "", 0, static_cast<int64_t>(R->getSizeInBits()), false, false});
+      continue;
+    }
+    auto *D = dyn_cast_or_null<DIDerivedType>(N);
+    if (!D || D->isStaticMember())
+      continue;
+    bool IsBase = D->getTag() == dwarf::DW_TAG_inheritance;
+    if (!IsBase && D->getTag() != dwarf::DW_TAG_member)
+      continue;
+    // A virtual base's offset is in the virtual table.
+    if (IsBase && (D->getFlags() & DINode::FlagVirtual))
+      continue;
+    const DIType *T = D->getBaseType();
+    if (isEmpty(T))
+      continue;
+    int64_t First = D->getOffsetInBits();
+    int64_t Bits = D->isBitField() ? D->getSizeInBits() : TypeNames::bytes(T) * 8;
+    Parts.push_back({T, D->getName(), First, First + Bits, IsBase, D->isBitField()});
+  }
+  // `T tail[]`, `T tail[0]` and the older `T tail[1]` at the end of a structure go on for as long as the
+  // object does.
+  if (!isUnion(R) && !Parts.empty()) {
+    Part &Last = Parts.back();
+    auto *A = asArray(TypeNames::strip(Last.Type));
+    if (A && TypeNames::bytes(A) <= TypeNames::bytes(A->getBaseType()))
+      Last.EndBit = INT64_MAX / 2;
+  }
+}
+
+struct Hit {
+  const DIType *Owner = nullptr;
+  std::string Path;
+  const DIType *Leaf = nullptr;
+  bool Indexed = false, Tagged = false, Doubtful = false, Fits = false;
+};
+
+class Descent {
+public:
+  explicit Descent(const Probe &Q) : Q(Q) {}
+
+  void visit(const DIType *T, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here, unsigned Depth = 0);
+  void prefer(size_t From, const Hit &Whole);
+
+  SmallVector<Hit, 4> Hits;
+
+private:
+  void array(const DICompositeType *A, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here, unsigned Depth);
+  void record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here, unsigned Depth);
+  bool byStride(const DICompositeType *R, int64_t Base, int64_t Offset, ArrayRef<uint64_t> Strides,
+                const Hit &Here, unsigned Depth);
+  void finish(const DIType *Leaf, bool Doubtful, Hit Here);
+  bool fits(const DIType *Leaf) const;
+
+  bool isBlock() const { return Q.ElementBytes == 0; }
+  int64_t width() const { return std::max<int64_t>(1, static_cast<int64_t>(Q.Bytes)); }
+
+  static Hit into(const Part &P, const Hit &Here) {
+    Hit Inner = Here;
+    if (P.IsBase) {
+      if (Inner.Path.empty())
+        Inner.Owner = TypeNames::strip(P.Type);
+    } else if (!P.Name.empty()) {
+      Inner.Path += (Inner.Path.empty() ? "" : ".") + P.Name.str();
+    }
+    return Inner;
+  }
+
+  const Probe &Q;
+  unsigned Visits = 0;
+};
+
+bool Descent::fits(const DIType *Leaf) const {
+  if (!Leaf || isBlock() || TypeNames::bytes(Leaf) != Q.ElementBytes)
+    return false;
+  ValueKind Kind = ValueKind::Integer;
+  if (TypeNames::pointee(Leaf))
+    Kind = ValueKind::Pointer;
+  else if (auto *B = dyn_cast<DIBasicType>(Leaf))
+    Kind = B->getEncoding() == dwarf::DW_ATE_float ? ValueKind::Float : ValueKind::Integer;
+  return Q.Kind == ValueKind::Unknown || Kind == Q.Kind;
+}
+
+void Descent::finish(const DIType *Leaf, bool Doubtful, Hit Here) {
+  Here.Leaf = Leaf;
+  Here.Doubtful |= Doubtful;
+  Here.Fits = fits(Leaf);
+  Hits.push_back(std::move(Here));
+}
+
+void Descent::visit(const DIType *T, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here, unsigned Depth) {
+  T = TypeNames::strip(T);
+  if (++Visits > MaxVisits || Depth > MaxDepth)
+    return finish(nullptr, true, std::move(Here));
+  if (auto *A = asArray(T))
+    return array(A, Offset, Strides, std::move(Here), Depth + 1);
+  if (auto *R = asRecord(T))
+    return record(R, Offset, Strides, std::move(Here), Depth + 1);
+  // A scalar explains any stride that is a multiple of it only as an array, which it is not.
+  finish(T, !Strides.empty(), std::move(Here));
+}
+
+void Descent::array(const DICompositeType *A, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here,
+                    unsigned Depth) {
+  const DIType *Element = A->getBaseType();
+  int64_t Bytes = TypeNames::bytes(Element);
+  if (Here.Path.empty())
+    Here.Owner = TypeNames::strip(Element);
+  else if (!A->isVector())
+    for (unsigned I = 0, E = std::max(1u, A->getElements().size()); I != E; ++I)
+      Here.Path += "[]";
+  Here.Indexed = true;
+  if (Bytes == 0 || (isBlock() && (Q.Bytes == 0 || static_cast<int64_t>(Q.Bytes) > Bytes)))
+    return finish(TypeNames::strip(Element), false, std::move(Here));
+  SmallVector<uint64_t, 2> Rest;
+  for (uint64_t S : Strides)
+    if (S % Bytes)
+      Rest.push_back(S);
+  visit(Element, floorMod(Offset, Bytes), Rest, std::move(Here), Depth);
+}
+
+/// A folded index (`a[i - 1]`) moves the constant offset out of the array that the stride belongs to. Looks
+/// for the arrays in \p R that the strides could walk; true when they give an answer.
+bool Descent::byStride(const DICompositeType *R, int64_t Base, int64_t Offset, ArrayRef<uint64_t> Strides,
+                       const Hit &Here, unsigned Depth) {
+  if (Depth > MaxDepth || ++Visits > MaxVisits)
+    return false;
+  SmallVector<Part, 16> Parts;
+  partsOf(R, Parts);
+  bool Found = false;
+  for (const Part &P : Parts) {
+    int64_t Start = Base + P.FirstBit / 8;
+    const DIType *T = TypeNames::strip(P.Type);
+    if (auto *A = asArray(T)) {
+      int64_t Bytes = TypeNames::bytes(A->getBaseType());
+      if (Bytes && all_of(Strides, [&](uint64_t S) { return S % Bytes == 0; })) {
+        array(A, Offset - Start, Strides, into(P, Here), Depth + 1);
+        Found = true;
+      }
+    } else if (auto *Inner = asRecord(T)) {
+      Found |= byStride(Inner, Start, Offset, Strides, into(P, Here), Depth + 1);
+    }
+  }
+  return Found;
+}
+
+void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here,
+                     unsigned Depth) {
+  if (Q.TagRecord && static_cast<int64_t>(Q.TagOffset) == Offset && sameRecord(R, Q.TagRecord))
+    Here.Tagged = true;
+  int64_t Size = TypeNames::bytes(R);
+  if (isBlock() && Offset == 0 && (Q.Bytes == 0 || static_cast<int64_t>(Q.Bytes) >= Size))
+    return finish(R, false, std::move(Here));
+
+  SmallVector<Part, 16> Parts, Touched;
+  partsOf(R, Parts);
+  int64_t First = Offset * 8, End = First + (isBlock() && Q.Bytes == 0 ? 1 : width()) * 8;
+  if (Q.Bits) {
+    First += Q.FirstBit;
+    End = First + Q.Bits;
+  }
+  for (const Part &P : Parts)
+    if (P.FirstBit < End && First < P.EndBit)
+      Touched.push_back(P);
+
+  size_t Before = Hits.size();
+  bool Walkable = any_of(Touched, [](const Part &P) {
+    const DIType *T = TypeNames::strip(P.Type);
+    return asArray(T) || asRecord(T);
+  });
+  if (!Strides.empty() && !Walkable) {
+    if (byStride(R, 0, Offset, Strides, Here, Depth + 1)) {
+      prefer(Before, Here);
+      return;
+    }
+    return finish(R, true, std::move(Here));
+  }
+  if (Touched.empty())
+    return finish(R, true, std::move(Here));
+  if (isUnion(R)) {
+    for (const Part &P : Touched)
+      visit(P.Type, Offset - P.FirstBit / 8, Strides, into(P, Here), Depth + 1);
+    return prefer(Before, Here);
+  }
+  if (Touched.size() == 1 && !Touched.front().IsBitField) {
+    const Part &P = Touched.front();
+    return visit(P.Type, Offset - P.FirstBit / 8, Strides, into(P, Here), Depth + 1);
+  }
+  // Several members at once: a bit-field's storage unit, a merged or vector access, part of a copy.
+  if (Touched.size() > MaxNames || (isBlock() && Touched.size() == Parts.size()))
+    return finish(R, false, std::move(Here));
+  for (const Part &P : Touched)
+    if (P.IsBase)
+      visit(P.Type, Offset - P.FirstBit / 8, Strides, into(P, Here), Depth + 1);
+    else
+      finish(TypeNames::strip(P.Type), false, into(P, Here));
+}
+
+/// Of alternatives that share a place, keeps those that the alias tag names, then those with the access's
+/// shape.
+void Descent::prefer(size_t From, const Hit &Whole) {
+  auto keep = [&](auto Good) {
+    if (std::any_of(Hits.begin() + From, Hits.end(), Good))
+      Hits.erase(std::remove_if(Hits.begin() + From, Hits.end(), [&](const Hit &H) { return !Good(H); }),
+                 Hits.end());
+  };
+  if (!Whole.Tagged)
+    keep([](const Hit &H) { return H.Tagged; });
+  keep([](const Hit &H) { return !H.Doubtful; });
+  keep([](const Hit &H) { return H.Fits; });
+  if (Hits.size() - From <= MaxNames)
+    return;
+  bool Fits = Hits[From].Fits;
+  const DIType *Leaf = Hits[From].Leaf;
+  Hits.truncate(From);
+  Hits.push_back(Whole);
+  Hits.back().Leaf = Leaf;
+  Hits.back().Fits = Fits;
+}
+
+} // namespace
+
+Landing land(const DIType *Object, const Probe &Q) {
+  Landing L;
+  const DIType *T = TypeNames::strip(Object);
+  L.Owner = L.Leaf = T;
+  if (!T) {
+    L.Doubtful = true;
+    return L;
+  }
+  SmallVector<uint64_t, 2> Strides;
+  int64_t Offset = Q.Offset, Bytes = TypeNames::bytes(T);
+  Hit Root;
+  Root.Owner = T;
+  if (Q.Repeats && Bytes > 0) {
+    for (uint64_t S : Q.Strides)
+      if (S % Bytes)
+        Strides.push_back(S);
+    Root.Indexed = Strides.size() != Q.Strides.size();
+    bool Outside = Offset < 0 || Offset >= Bytes;
+    bool InTail = false;
+    if (auto *R = asRecord(T); R && Offset >= 0 && Outside && !Root.Indexed) {
+      SmallVector<Part, 16> Parts;
+      partsOf(R, Parts);
+      InTail = !Parts.empty() && Parts.back().EndBit > Bytes * 8 && !isUnion(R);
+    }
+    if (Outside && !InTail && Strides.empty()) {
+      // Without a variable index this is `p[1].x`, or a header whose payload follows it.
+      Root.Doubtful = !Root.Indexed && asRecord(T);
+      Root.Indexed = true;
+      Offset = floorMod(Offset, Bytes);
+    }
+  } else {
+    Strides.assign(Q.Strides.begin(), Q.Strides.end());
+    Root.Doubtful = !asArray(T) && (Offset < 0 || Offset >= Bytes) && Strides.empty();
+  }
+
+  L.Repeated = Root.Indexed;
+
+  Descent D(Q);
+  D.visit(T, Offset, Strides, Root);
+  if (D.Hits.empty())
+    return L;
+  const Hit &First = D.Hits.front();
+  L.Owner = First.Owner;
+  L.Leaf = First.Leaf;
+  L.Indexed = First.Indexed;
+  L.Doubtful = First.Doubtful;
+  SmallVector<StringRef, 8> Paths;
+  for (const Hit &H : D.Hits) {
+    L.Tagged |= H.Tagged;
+    L.Fits |= H.Fits;
+    if (!H.Path.empty() && !is_contained(Paths, H.Path))
+      Paths.push_back(H.Path);
+  }
+  L.Member = join(Paths, "|");
+  // A pointer that can be any of several things is worth more as one that points to something.
+  for (const Hit &H : D.Hits)
+    if (auto To = TypeNames::pointee(H.Leaf); To && TypeNames::strip(*To)) {
+      L.Leaf = H.Leaf;
+      break;
+    }
+  return L;
+}
+
+bool holdsAt(const DIType *Object, const Probe &Q, const DICompositeType *Inner) {
+  Probe P = Q;
+  P.Bytes = P.ElementBytes = 1;
+  P.Bits = 0;
+  P.Kind = ValueKind::Unknown;
+  P.TagRecord = Inner;
+  P.TagOffset = 0;
+  return land(Object, P).Tagged;
+}
+
+const DIType *pointerIn(const DIType *Object, uint64_t Offset, std::string &Member) {
+  Member.clear();
+  const DIType *T = TypeNames::strip(Object);
+  if (TypeNames::pointee(T))
+    return Offset == 0 ? T : nullptr;
+  if (!asRecord(T) && !asArray(T))
+    return nullptr;
+  Probe Q;
+  Q.Offset = static_cast<int64_t>(Offset);
+  Q.Kind = ValueKind::Pointer;
+  Q.Bytes = Q.ElementBytes = 8;
+  Landing L = land(T, Q);
+  if (L.Doubtful || !TypeNames::pointee(L.Leaf))
+    return nullptr;
+  if (TypeNames::bytes(T) != Q.Bytes)
+    Member = L.Member;
+  return TypeNames::strip(L.Leaf);
+}
+
+} // namespace memlode

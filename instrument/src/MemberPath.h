@@ -1,0 +1,59 @@
+//===- MemberPath.h - which member of an object lies at an offset ---------===//
+//
+// Pure geometry over debug-info types: given an object's type, the offset and
+// length of an access in it, and the strides of the variable indices that are
+// part of the address, find the members it touches.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_MEMBERPATH_H
+#define MEMLODE_INSTRUMENT_MEMBERPATH_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+
+#include <string>
+
+namespace memlode {
+
+/// What the machine moves; tells union members of one size apart.
+enum class ValueKind { Unknown, Integer, Float, Pointer };
+
+/// A question about an object.
+struct Probe {
+  int64_t Offset = 0;                     ///< constant part of the address, from the object's start
+  llvm::SmallVector<uint64_t, 2> Strides; ///< bytes by which each variable index moves the address
+  bool Repeats = false;                   ///< the object may be one of an array (it was reached by a pointer)
+  uint64_t Bytes = 0;                     ///< of the whole access; 0 unknown
+  uint64_t ElementBytes = 0;              ///< of one lane; 0 for block copies
+  ValueKind Kind = ValueKind::Unknown;
+  /// The bits that matter of the storage unit of a bit-field, counted from Offset; 0 bits: all.
+  unsigned FirstBit = 0, Bits = 0;
+  /// Member that an alias tag names, or null: (record, offset in it).
+  const llvm::DICompositeType *TagRecord = nullptr;
+  uint64_t TagOffset = 0;
+};
+
+/// The answer.
+struct Landing {
+  const llvm::DIType *Owner =
+      nullptr;        ///< the type that Member starts in: the object's, its element's, or a base class's
+  std::string Member; ///< empty: the object itself
+  const llvm::DIType *Leaf = nullptr; ///< the innermost type reached; null: unknown
+  bool Indexed = false;               ///< Member or Leaf is an element of an array
+  bool Repeated = false;              ///< the object itself is one of an array
+  bool Tagged = false;                ///< the alias tag's member is the one at this place
+  bool Doubtful = false;              ///< strides that no array explains, or an offset outside the object
+  bool Fits = false;                  ///< Leaf has the size and kind of the access
+};
+
+Landing land(const llvm::DIType *Object, const Probe &Q);
+
+/// True when an object of type \p Inner starts where \p Q points in \p Object.
+bool holdsAt(const llvm::DIType *Object, const Probe &Q, const llvm::DICompositeType *Inner);
+
+/// The pointer or reference type found \p Offset bytes into \p Object, which may be that type itself; \p
+/// Member gets the path, which is left empty when nothing else is in the object (iterators, smart pointers).
+const llvm::DIType *pointerIn(const llvm::DIType *Object, uint64_t Offset, std::string &Member);
+
+} // namespace memlode
+#endif

@@ -1,0 +1,352 @@
+//===- Names.cpp ----------------------------------------------------------===//
+#include "Names.h"
+#include "AllocationUse.h"
+#include "Lines.h"
+#include "PointerWalk.h"
+#include "TypeNames.h"
+
+#include "memlode_format.h"
+
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+namespace {
+
+/// What was seen at one place of the source before optimisation. The strings live as long as the book.
+struct Entry {
+  StringRef Variable, Type, Member;
+  uint64_t TypeBytes;
+  uint64_t Bytes;
+  const MDNode *Tag;
+  bool IsMemberTag;
+
+  bool sameName(const Entry &O) const {
+    return Variable == O.Variable && Type == O.Type && Member == O.Member;
+  }
+};
+
+/// (scope, line and column and direction). Inlining keeps the scope node, so copies of a function share its
+/// entries.
+using Key = std::pair<const void *, uint64_t>;
+
+constexpr unsigned AllocationKey = 3; ///< beside the three directions
+
+Key keyOf(const DILocation &L, unsigned What) {
+  const DILocalScope *Scope = L.getScope()->getNonLexicalBlockFileScope();
+  return {Scope, uint64_t(L.getLine()) << 32 | uint64_t(L.getColumn() & 0xffffff) << 2 | What};
+}
+
+/// Member text for the pointer to the virtual table, which compilers spell in several ways.
+std::string plainMember(std::string Member) {
+  size_t At = Member.rfind("_vptr");
+  return At == std::string::npos || (At && Member[At - 1] != '.') ? Member : Member.substr(0, At + 5);
+}
+
+} // namespace
+
+struct NameBook::Impl {
+  Module *M = nullptr;
+  std::unique_ptr<TypeNames> Types;
+  DenseMap<Key, SmallVector<Entry, 1>> Filed;
+  BumpPtrAllocator Memory;
+  UniqueStringSaver Saver{Memory};
+
+  Function *Current = nullptr;
+  std::unique_ptr<PointerWalk> Walk;
+  std::unique_ptr<Lines> Where;
+
+  void open(Module &Asked);
+  void enter(Function &F);
+  void rememberFunction(Function &F);
+  void file(Instruction &I, Value *Pointer, Direction D, uint64_t Bytes);
+  void fileAllocation(CallBase &Call);
+  void insert(const Key &K, Entry E);
+
+  Name walk(Value *Pointer, const AccessShape &A);
+  const Entry *choose(ArrayRef<Entry> Filed, const AccessShape &A, Value *Pointer,
+                      std::optional<Name> &Walked);
+  Name allocation(CallBase &Call);
+  void scalar(Name &N, const AccessShape &A);
+};
+
+NameBook::NameBook() : P(std::make_unique<Impl>()) {}
+NameBook::~NameBook() = default;
+
+void NameBook::Impl::open(Module &Asked) {
+  if (M == &Asked)
+    return;
+  M = &Asked;
+  Types = std::make_unique<TypeNames>(Asked);
+  Filed.clear();
+  Current = nullptr;
+  Walk.reset();
+  Where.reset();
+}
+
+void NameBook::Impl::enter(Function &F) {
+  open(*F.getParent());
+  if (Current == &F)
+    return;
+  Current = &F;
+  Walk = std::make_unique<PointerWalk>(F, *Types);
+  Where = std::make_unique<Lines>(F);
+}
+
+void NameBook::forget() {
+  P->Current = nullptr;
+  P->Walk.reset();
+  P->Where.reset();
+}
+
+//===- Before optimisation ------------------------------------------------===//
+
+void NameBook::remember(Module &M) {
+  P->M = nullptr; // a module remembered twice was changed in between
+  P->open(M);
+  for (Function &F : M)
+    if (!F.isDeclaration() && F.getSubprogram())
+      P->rememberFunction(F);
+  forget(); // optimisation is about to change every function
+}
+
+void NameBook::Impl::rememberFunction(Function &F) {
+  enter(F);
+  // Loads and stores of variables that will live in registers are gone soon, and share lines and columns with
+  // accesses that stay: `a[i]` reads both `a` and its element at one column.
+  SmallPtrSet<const Value *, 32> Registers;
+  if (!F.hasOptNone())
+    for (Instruction &I : instructions(F))
+      if (auto *A = dyn_cast<AllocaInst>(&I); A && isAllocaPromotable(A))
+        Registers.insert(A);
+  const DataLayout &Layout = M->getDataLayout();
+  for (Instruction &I : instructions(F)) {
+    if (auto *L = dyn_cast<LoadInst>(&I)) {
+      if (!Registers.contains(L->getPointerOperand()))
+        file(I, L->getPointerOperand(), Direction::Read,
+             Layout.getTypeStoreSize(L->getType()).getKnownMinValue());
+    } else if (auto *S = dyn_cast<StoreInst>(&I)) {
+      if (!Registers.contains(S->getPointerOperand()))
+        file(I, S->getPointerOperand(), Direction::Write,
+             Layout.getTypeStoreSize(S->getValueOperand()->getType()).getKnownMinValue());
+    } else if (auto *R = dyn_cast<AtomicRMWInst>(&I)) {
+      file(I, R->getPointerOperand(), Direction::Both, Layout.getTypeStoreSize(R->getType()));
+    } else if (auto *X = dyn_cast<AtomicCmpXchgInst>(&I)) {
+      file(I, X->getPointerOperand(), Direction::Both,
+           Layout.getTypeStoreSize(X->getCompareOperand()->getType()));
+    } else if (auto *MI = dyn_cast<MemIntrinsic>(&I)) {
+      auto *Length = dyn_cast<ConstantInt>(MI->getLength());
+      uint64_t Bytes = Length ? Length->getZExtValue() : 0;
+      file(I, MI->getRawDest(), Direction::Write, Bytes);
+      if (auto *T = dyn_cast<MemTransferInst>(MI))
+        file(I, T->getRawSource(), Direction::Read, Bytes);
+    } else if (auto *C = dyn_cast<CallBase>(&I); C && C->getType()->isPointerTy() && !isa<IntrinsicInst>(C)) {
+      fileAllocation(*C);
+    }
+  }
+}
+
+void NameBook::Impl::insert(const Key &K, Entry E) {
+  SmallVector<Entry, 1> &At = Filed[K];
+  for (const Entry &Known : At)
+    if (Known.sameName(E) && Known.Bytes == E.Bytes && Known.Tag == E.Tag)
+      return;
+  if (At.size() < 64) // a macro's worth of accesses; the walk tells them apart, or nothing does
+    At.push_back(E);
+}
+
+void NameBook::Impl::file(Instruction &I, Value *Pointer, Direction D, uint64_t Bytes) {
+  const DILocation *L = I.getDebugLoc().get();
+  if (!L || !L->getLine())
+    return;
+  AccessShape A = shapeOf(I, Bytes, *Types);
+  Name N = walk(Pointer, A);
+  if (N.Variable.empty() && N.Type.empty())
+    return;
+  insert(keyOf(*L, static_cast<unsigned>(D)),
+         {Saver.save(N.Variable), Saver.save(N.Type), Saver.save(N.Member), N.TypeBytes, Bytes,
+          I.getMetadata(LLVMContext::MD_tbaa), A.Tag.isMember()});
+}
+
+void NameBook::Impl::fileAllocation(CallBase &Call) {
+  const DILocation *L = Call.getDebugLoc().get();
+  // Only what returns untyped memory; anything else has a type of its own.
+  const Function *Callee = Call.getCalledFunction();
+  if (!L || !L->getLine() || !Callee)
+    return;
+  if (!Call.hasRetAttr(Attribute::NoAlias))
+    if (const DISubprogram *SP = Callee->getSubprogram()) {
+      DITypeRefArray Declared = SP->getType() ? SP->getType()->getTypeArray() : DITypeRefArray();
+      auto To = Declared && Declared.size() ? TypeNames::pointee(Declared[0]) : std::nullopt;
+      if (To && TypeNames::strip(*To))
+        return;
+    }
+  Name N = allocation(Call);
+  if (!N.Variable.empty() || !N.Type.empty())
+    insert(keyOf(*L, AllocationKey), {Saver.save(N.Variable), Saver.save(N.Type), Saver.save(N.Member),
+                                      N.TypeBytes, 0, nullptr, false});
+}
+
+//===- After optimisation -------------------------------------------------===//
+
+/// The type of a value that nothing else is known of.
+void NameBook::Impl::scalar(Name &N, const AccessShape &A) {
+  if (A.Tag.isVTable()) {
+    N.Type = "void *";
+    N.Member = "_vptr";
+    N.TypeBytes = A.ElementBytes;
+    return;
+  }
+  N.Type = A.Tag.scalarType();
+  N.TypeBytes = N.Type.empty() ? 0 : A.ElementBytes;
+}
+
+Name NameBook::Impl::walk(Value *Pointer, const AccessShape &A) {
+  Name N;
+  std::optional<Reading> R = Walk->read(Pointer, A);
+  if (!R) {
+    scalar(N, A);
+    N.Evidence = N.Type.empty() ? MEMLODE_EVIDENCE_PARTIAL : MEMLODE_EVIDENCE_TBAA;
+    return N;
+  }
+  N.Variable = R->At.Text;
+  N.Evidence = R->At.FromTag ? MEMLODE_EVIDENCE_TBAA : MEMLODE_EVIDENCE_DEBUG;
+  const DIType *Owner = R->Found.Owner;
+  if (R->At.Indirect) {
+    N.Type = (Types->name(R->At.Type) + " *").str();
+    N.TypeBytes = A.ElementBytes;
+    return N;
+  }
+  N.Member = plainMember(R->Found.Member);
+  // Bytes that are read as something wider are an object of that type in a buffer.
+  bool Buffer = !Owner || (N.Member.empty() && isa<DIBasicType>(Owner) && TypeNames::bytes(Owner) == 1);
+  if (Buffer && (!Owner || A.ElementBytes > 1))
+    scalar(N, A);
+  if (N.Type.empty() && Owner) {
+    N.Type = Types->name(Owner).str();
+    N.TypeBytes = TypeNames::bytes(Owner);
+  }
+  if (N.Type.empty())
+    N.Evidence = MEMLODE_EVIDENCE_PARTIAL;
+  return N;
+}
+
+/// The entry that the access was made from, or null when they leave it open. \p Walked is filled in when it
+/// was needed.
+const Entry *NameBook::Impl::choose(ArrayRef<Entry> Filed, const AccessShape &A, Value *Pointer,
+                                    std::optional<Name> &Walked) {
+  SmallVector<const Entry *, 8> Left;
+  for (const Entry &E : Filed)
+    Left.push_back(&E);
+  auto keepIfAny = [&](auto Good) {
+    if (any_of(Left, Good))
+      erase_if(Left, [&](const Entry *E) { return !Good(E); });
+  };
+  const MDNode *Tag = A.I->getMetadata(LLVMContext::MD_tbaa);
+  if (Tag && A.Tag.isMember()) {
+    // Another member's tag is another access, whatever its line says.
+    erase_if(Left, [&](const Entry *E) { return E->IsMemberTag && E->Tag != Tag; });
+    if (Left.empty())
+      return nullptr;
+  }
+  if (Tag)
+    keepIfAny([&](const Entry *E) { return E->Tag == Tag; });
+  keepIfAny([&](const Entry *E) { return E->Bytes == A.Bytes; });
+  auto agreed = [&] { return all_of(Left, [&](const Entry *E) { return E->sameName(*Left.front()); }); };
+  bool SameSize = Left.front()->Bytes == A.Bytes || (A.ElementBytes && Left.front()->Bytes == A.ElementBytes);
+  if (agreed() && SameSize)
+    return Left.front();
+
+  Walked = walk(Pointer, A);
+  if (agreed()) {
+    // A copy split into its members, or neighbours merged into one access: the walk knows which part this is.
+    bool Refines =
+        !Walked->Type.empty() && (Walked->Type == Left.front()->Type || Left.front()->Bytes > A.Bytes);
+    return Refines ? nullptr : Left.front();
+  }
+  keepIfAny([&](const Entry *E) { return E->Type == Walked->Type && E->Member == Walked->Member; });
+  keepIfAny([&](const Entry *E) { return E->Variable == Walked->Variable; });
+  const Entry *First = Left.front();
+  bool SamePlace =
+      all_of(Left, [&](const Entry *E) { return E->Type == First->Type && E->Member == First->Member; });
+  return SamePlace ? First : nullptr;
+}
+
+Name NameBook::nameOf(Instruction &I, Value *Pointer, Direction D, uint64_t Bytes) {
+  P->enter(*I.getFunction());
+  Lines::Line L = P->Where->of(I);
+  AccessShape A = shapeOf(I, Bytes, *P->Types);
+  Name N;
+  std::optional<Name> Walked;
+  const Entry *Chosen = nullptr;
+  if (L.At && !L.Approximate) {
+    auto It = P->Filed.find(keyOf(*L.At, static_cast<unsigned>(D)));
+    if (It != P->Filed.end())
+      Chosen = P->choose(It->second, A, Pointer, Walked);
+  }
+  if (Chosen) {
+    N.Variable = Chosen->Variable.str();
+    N.Type = Chosen->Type.str();
+    N.TypeBytes = Chosen->TypeBytes;
+    N.Member = Chosen->Member.str();
+    N.Evidence = MEMLODE_EVIDENCE_SOURCE;
+  } else {
+    N = Walked ? std::move(*Walked) : P->walk(Pointer, A);
+  }
+  N.Location = L.At;
+  N.Approximate = L.Approximate;
+  if (N.Variable.empty() && N.Type.empty() && !L.At)
+    N.Evidence = MEMLODE_EVIDENCE_NONE;
+  return N;
+}
+
+//===- Allocations --------------------------------------------------------===//
+
+Name NameBook::Impl::allocation(CallBase &Call) {
+  AllocationUse U = useOf(Call, *Walk, *Types);
+  Name N;
+  N.Variable = std::move(U.Variable);
+  N.Member = std::move(U.Member);
+  if (U.Element) {
+    N.Type = Types->name(U.Element).str();
+    N.TypeBytes = TypeNames::bytes(U.Element);
+    N.Evidence = U.FromTag ? MEMLODE_EVIDENCE_TBAA : MEMLODE_EVIDENCE_DEBUG;
+  } else {
+    N.Evidence = MEMLODE_EVIDENCE_PARTIAL;
+  }
+  return N;
+}
+
+Name NameBook::nameOfAllocation(CallBase &Call) {
+  P->enter(*Call.getFunction());
+  Lines::Line L = P->Where->of(Call);
+  Name N;
+  if (L.At && !L.Approximate) {
+    auto It = P->Filed.find(keyOf(*L.At, AllocationKey));
+    if (It != P->Filed.end() && It->second.size() == 1) {
+      const Entry &E = It->second.front();
+      N.Variable = E.Variable.str();
+      N.Type = E.Type.str();
+      N.TypeBytes = E.TypeBytes;
+      N.Member = E.Member.str();
+      N.Evidence = MEMLODE_EVIDENCE_SOURCE;
+    }
+  }
+  // An allocator's wrapper has no type until it is inlined into its callers.
+  if (N.Type.empty()) {
+    Name Here = P->allocation(Call);
+    if (!Here.Type.empty() || N.Variable.empty())
+      N = std::move(Here);
+  }
+  N.Location = L.At;
+  N.Approximate = L.Approximate;
+  if (N.Variable.empty() && N.Type.empty() && !L.At)
+    N.Evidence = MEMLODE_EVIDENCE_NONE;
+  return N;
+}
+
+} // namespace memlode

@@ -1,0 +1,635 @@
+//===- PointerWalk.cpp ----------------------------------------------------===//
+#include "PointerWalk.h"
+#include "AddressParts.h"
+
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/Demangle/Demangle.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+namespace {
+
+constexpr unsigned MaxDepth = 128; ///< of the walk; longer chains were met from their other end before
+constexpr unsigned MaxPlaces = 8;  ///< beliefs kept for one pointer
+constexpr size_t MaxText = 72;     ///< bytes of a source expression before its middle is left out
+
+/// The function a variable is declared in.
+const DISubprogram *functionOf(const DILocalVariable *V) {
+  return V && V->getScope() ? V->getScope()->getSubprogram() : nullptr;
+}
+
+/// `find<int>` → `find`, and the operators keep their angle brackets.
+StringRef plainName(StringRef Name) {
+  if (Name.starts_with("operator<") || Name.starts_with("operator>") || Name.starts_with("operator->"))
+    return Name;
+  return Name.take_until([](char C) { return C == '<'; });
+}
+
+/// Adds a stride that the address gets from a loop's pointer phi, `p = phi [start], [p + 24]`.
+void addLoopStride(const PHINode &N, SmallVectorImpl<uint64_t> &Strides, const DataLayout &Layout) {
+  for (const Value *In : N.incoming_values()) {
+    auto *G = dyn_cast<GEPOperator>(In);
+    if (!G || G->getPointerOperand() != &N)
+      continue;
+    AddressParts Parts = addressParts(*G, Layout);
+    if (Parts.Strides.empty() && Parts.Offset &&
+        !is_contained(Strides, static_cast<uint64_t>(std::abs(Parts.Offset))))
+      Strides.push_back(std::abs(Parts.Offset));
+  }
+}
+
+} // namespace
+
+PointerWalk::PointerWalk(Function &F, TypeNames &Types)
+    : Types(Types), Layout(F.getParent()->getDataLayout()) {
+  auto file = [&](const Value *V, DbgVariableRecord &R) {
+    if (V && !isa<ConstantData>(V))
+      Records[V].push_back(&R);
+  };
+  for (Instruction &I : instructions(F))
+    for (DbgVariableRecord &R : filterDbgVars(I.getDbgRecordRange())) {
+      // An assignment speaks of two values: the variable's new one, and the address it lives at.
+      for (const Value *V : R.location_ops())
+        file(V, R);
+      if (R.isDbgAssign())
+        file(R.getAddress(), R);
+    }
+}
+
+ArrayRef<Place> PointerWalk::places(const Value *V) {
+  auto [It, New] = Memo.try_emplace(V, nullptr);
+  if (!New)
+    return It->second ? ArrayRef<Place>(*It->second) : ArrayRef<Place>();
+  if (Depth >= MaxDepth) {
+    Memo.erase(V);
+    return {};
+  }
+  ++Depth;
+  auto Found = std::make_unique<Places>(find(V));
+  --Depth;
+  return *(Memo[V] = std::move(Found));
+}
+
+PointerWalk::Places PointerWalk::find(const Value *V) {
+  Places Out;
+  fromRecords(V, Out);
+  if (auto *A = dyn_cast<AllocaInst>(V))
+    fromAlloca(*A, Out);
+  else if (auto *A = dyn_cast<Argument>(V))
+    fromArgument(*A, Out);
+  else if (auto *G = dyn_cast<GlobalVariable>(V))
+    fromGlobal(*G, Out);
+  else if (auto *A = dyn_cast<GlobalAlias>(V))
+    borrow(A->getAliasee(), Out);
+  else if (auto *G = dyn_cast<GEPOperator>(V))
+    fromOffset(*G, Out);
+  else if (auto *L = dyn_cast<LoadInst>(V))
+    fromLoad(*L, Out);
+  else if (auto *P = dyn_cast<PHINode>(V))
+    fromPhi(*P, Out);
+  else if (auto *S = dyn_cast<SelectInst>(V))
+    first({S->getTrueValue(), S->getFalseValue()}, Out);
+  else if (auto *C = dyn_cast<CallBase>(V))
+    fromCall(*C, Out);
+  else if (auto *E = dyn_cast<ExtractValueInst>(V))
+    fromAggregate(*E, Out);
+  else if (isa<FreezeInst>(V) || isa<BitCastOperator>(V) || isa<AddrSpaceCastOperator>(V))
+    borrow(cast<User>(V)->getOperand(0), Out);
+  else if (auto *O = dyn_cast<Operator>(V); O && O->getOpcode() == Instruction::IntToPtr)
+    fromInteger(O->getOperand(0), Out);
+  else if (auto *E = dyn_cast<ExtractElementInst>(V))
+    borrow(E->getVectorOperand(), Out);
+  else if (auto *E = dyn_cast<InsertElementInst>(V))
+    first({E->getOperand(1), E->getOperand(0)}, Out);
+  else if (auto *S = dyn_cast<ShuffleVectorInst>(V))
+    first({S->getOperand(0), S->getOperand(1)}, Out);
+  if (Out.size() > MaxPlaces)
+    Out.truncate(MaxPlaces);
+  return Out;
+}
+
+//===- Debug records ------------------------------------------------------===//
+
+void PointerWalk::fromRecords(const Value *V, Places &Out) {
+  auto It = Records.find(V);
+  if (It == Records.end())
+    return;
+  SmallVector<std::tuple<const void *, const void *, const void *>, 8> Seen;
+  for (DbgVariableRecord *R : It->second) {
+    if (Out.size() >= MaxPlaces)
+      break;
+    // Unrolled loops repeat a record once for each copy of the body.
+    std::tuple<const void *, const void *, const void *> Id{
+        R->getVariable(), R->getDebugLoc()->getInlinedAt(), R->getExpression()};
+    if (is_contained(Seen, Id))
+      continue;
+    Seen.push_back(Id);
+    if (R->isDbgDeclare())
+      fromAddressRecord(*R, R->getExpression(), Out);
+    else if (R->isDbgAssign() && R->getAddress() == V)
+      fromAddressRecord(*R, R->getAddressExpression(), Out);
+    else
+      fromValueRecord(*R, Out);
+  }
+}
+
+namespace {
+
+/// The shapes of expression that memory accesses meet: `+ offset`, `+ offset, deref`, each maybe a fragment.
+struct Recipe {
+  bool Understood = true;
+  int64_t Offset = 0;
+  bool Deref = false;
+};
+
+Recipe readExpression(const DIExpression *E) {
+  Recipe R;
+  if (!E)
+    return R;
+  int64_t Constant = 0;
+  bool HaveConstant = false;
+  for (const DIExpression::ExprOperand &Op : E->expr_ops()) {
+    if (R.Deref && Op.getOp() != dwarf::DW_OP_LLVM_fragment && Op.getOp() != dwarf::DW_OP_stack_value) {
+      R.Understood = false;
+      return R;
+    }
+    switch (Op.getOp()) {
+    case dwarf::DW_OP_LLVM_fragment:
+    case dwarf::DW_OP_LLVM_tag_offset:
+    case dwarf::DW_OP_stack_value:
+      break;
+    case dwarf::DW_OP_LLVM_arg:
+      R.Understood &= Op.getArg(0) == 0 && R.Offset == 0;
+      break;
+    case dwarf::DW_OP_plus_uconst:
+      R.Offset += static_cast<int64_t>(Op.getArg(0));
+      break;
+    case dwarf::DW_OP_constu:
+    case dwarf::DW_OP_consts:
+      Constant = static_cast<int64_t>(Op.getArg(0));
+      HaveConstant = true;
+      break;
+    case dwarf::DW_OP_plus:
+      R.Offset += Constant;
+      R.Understood &= std::exchange(HaveConstant, false);
+      break;
+    case dwarf::DW_OP_minus:
+      R.Offset -= Constant;
+      R.Understood &= std::exchange(HaveConstant, false);
+      break;
+    case dwarf::DW_OP_deref:
+      R.Deref = true;
+      break;
+    default:
+      R.Understood = false;
+    }
+  }
+  return R;
+}
+
+int64_t fragmentBytes(const DIExpression *E) {
+  auto F = E ? E->getFragmentInfo() : std::nullopt;
+  return F ? static_cast<int64_t>(F->OffsetInBits / 8) : 0;
+}
+
+} // namespace
+
+void PointerWalk::fromAddressRecord(const DbgVariableRecord &R, const DIExpression *E, Places &Out) {
+  Recipe How = readExpression(E);
+  const DILocalVariable *Var = R.getVariable();
+  if (!How.Understood)
+    return;
+  Place P;
+  P.Type = Var->getType();
+  P.Text = Var->getName().str();
+  P.Indirect = How.Deref;
+  P.Offset = How.Deref ? -How.Offset : fragmentBytes(R.getExpression()) - How.Offset;
+  P.Variable = Var;
+  P.Frame = R.getDebugLoc()->getInlinedAt();
+  Out.push_back(std::move(P));
+}
+
+void PointerWalk::fromValueRecord(const DbgVariableRecord &R, Places &Out) {
+  const DIExpression *E = R.getExpression();
+  Recipe How = readExpression(E);
+  const DILocalVariable *Var = R.getVariable();
+  if (!How.Understood || R.getNumVariableLocationOps() != 1)
+    return;
+  Place P;
+  P.Variable = Var;
+  P.Frame = R.getDebugLoc()->getInlinedAt();
+  P.Text = Var->getName().str();
+  if (How.Deref) {
+    // The variable's value is in memory here.
+    P.Type = Var->getType();
+    P.Offset = fragmentBytes(E) - How.Offset;
+    Out.push_back(std::move(P));
+    return;
+  }
+  std::string Member;
+  const DIType *Pointer = pointerIn(Var->getType(), fragmentBytes(E), Member);
+  if (!Pointer)
+    return;
+  if (!Member.empty())
+    P.Text += "." + Member;
+  P.Type = *TypeNames::pointee(Pointer);
+  P.Offset = -How.Offset;
+  P.Arrow = !TypeNames::isReference(Pointer);
+  P.Repeats = true;
+  Out.push_back(std::move(P));
+}
+
+//===- Roots --------------------------------------------------------------===//
+
+void PointerWalk::fromGlobal(const GlobalVariable &G, Places &Out) {
+  SmallVector<DIGlobalVariableExpression *, 1> Infos;
+  G.getDebugInfo(Infos);
+  for (const DIGlobalVariableExpression *Info : Infos) {
+    const DIGlobalVariable *Var = Info->getVariable();
+    Recipe How = readExpression(Info->getExpression());
+    if (!Var || !How.Understood || How.Deref)
+      continue;
+    Place P;
+    P.Type = Var->getType();
+    P.Text = Types.qualified(Var->getScope(), Var->getName());
+    P.Offset = fragmentBytes(Info->getExpression()) - How.Offset;
+    Out.push_back(std::move(P));
+  }
+  if (!Infos.empty())
+    return;
+  // Tables that the compiler made, globals of units without debug info. String literals have no name to speak
+  // of.
+  Place P;
+  const Type *T = G.getValueType();
+  while (auto *A = dyn_cast<ArrayType>(T))
+    T = A->getElementType();
+  P.Type = Types.byStruct(dyn_cast<StructType>(T));
+  P.Repeats = true;
+  if (!G.hasPrivateLinkage() || !G.getName().starts_with(".str"))
+    P.Text = demangle(G.getName());
+  Out.push_back(std::move(P));
+}
+
+void PointerWalk::fromAlloca(const AllocaInst &A, Places &Out) {
+  if (!Out.empty())
+    return;
+  const Type *T = A.getAllocatedType();
+  while (auto *Array = dyn_cast<ArrayType>(T))
+    T = Array->getElementType();
+  if (const DIType *Record = Types.byStruct(dyn_cast<StructType>(T))) {
+    Place P; // a temporary: it has a type and no name
+    P.Type = Record;
+    P.Repeats = true;
+    Out.push_back(std::move(P));
+  }
+}
+
+void PointerWalk::fromArgument(const Argument &A, Places &Out) {
+  if (!Out.empty())
+    return;
+  const DISubprogram *SP = A.getParent()->getSubprogram();
+  const Type *Passed = A.hasStructRetAttr() ? A.getParamStructRetType()
+                       : A.hasByValAttr()   ? A.getParamByValType()
+                                            : nullptr;
+  if (const DIType *Record = Types.byStruct(dyn_cast_or_null<StructType>(Passed))) {
+    Place P;
+    P.Type = Record;
+    Out.push_back(std::move(P));
+    return;
+  }
+  if (!SP || !SP->getType())
+    return;
+  DITypeRefArray Declared = SP->getType()->getTypeArray();
+  unsigned Hidden = A.getParent()->hasStructRetAttr() ? 1 : 0;
+  // The lists agree unless the ABI split or dropped a parameter; then positions mean nothing.
+  if (!Declared || Declared.size() + Hidden != A.getParent()->arg_size() + 1 || A.getArgNo() < Hidden)
+    return;
+  unsigned Position = A.getArgNo() - Hidden + 1;
+  auto To = TypeNames::pointee(Declared[Position]);
+  if (!To)
+    return;
+  Place P;
+  P.Type = *To;
+  P.Arrow = !TypeNames::isReference(Declared[Position]);
+  P.Repeats = true;
+  P.Distance = 1;
+  for (const DINode *N : SP->getRetainedNodes())
+    if (auto *Var = dyn_cast<DILocalVariable>(N); Var && Var->getArg() == Position) {
+      P.Text = Var->getName().str();
+      P.Variable = Var;
+    }
+  Out.push_back(std::move(P));
+}
+
+//===- Steps --------------------------------------------------------------===//
+
+void PointerWalk::borrow(const Value *From, Places &Out) {
+  for (const Place &P : places(From)) {
+    Out.push_back(P);
+    ++Out.back().Distance;
+  }
+}
+
+void PointerWalk::first(ArrayRef<const Value *> Values, Places &Out) {
+  const Value *Untyped = nullptr;
+  for (const Value *V : Values) {
+    ArrayRef<Place> Found = places(V);
+    if (any_of(Found, [](const Place &P) { return P.Type != nullptr; }))
+      return borrow(V, Out);
+    if (!Found.empty() && !Untyped)
+      Untyped = V;
+  }
+  if (Untyped)
+    borrow(Untyped, Out);
+}
+
+void PointerWalk::fromPhi(const PHINode &N, Places &Out) {
+  size_t Own = Out.size();
+  SmallVector<const Value *, 8> In(N.incoming_values());
+  first(In, Out);
+  for (size_t I = Own; I < Out.size(); ++I)
+    addLoopStride(N, Out[I].Strides, Layout);
+}
+
+void PointerWalk::fromOffset(const GEPOperator &G, Places &Out) {
+  AddressParts Parts = addressParts(G, Layout);
+  const auto *Shape = dyn_cast<StructType>(G.getSourceElementType());
+  const DICompositeType *Record = Types.byStruct(Shape);
+  bool Agrees = false, Any = false;
+  Place Cast; // what a cast in the source says: `((T *)p)->member`
+  for (const Place &Base : places(G.getPointerOperand())) {
+    if (Record && !Base.Indirect) {
+      Probe Q;
+      Q.Offset = Base.Offset;
+      Q.Strides = Base.Strides;
+      Q.Repeats = Base.Repeats;
+      Agrees |= Base.Type && holdsAt(Base.Type, Q, Record);
+    }
+    if (!Any)
+      Cast = Base;
+    Any = true;
+    Out.push_back(Base);
+    Out.back().Offset += Parts.Offset;
+    Out.back().Strides.append(Parts.Strides.begin(), Parts.Strides.end());
+  }
+  if (!Record || Agrees)
+    return;
+  Cast.Type = Record;
+  Cast.Offset = Parts.Offset;
+  Cast.Strides = Parts.Strides;
+  Cast.Repeats = true;
+  Cast.Arrow |= Any;
+  Cast.Indirect = false;
+  Out.insert(Out.begin(), Cast);
+}
+
+void PointerWalk::fromLoad(const LoadInst &L, Places &Out) {
+  std::optional<Reading> R = read(L.getPointerOperand(), shapeOf(L, 0, Types));
+  if (!R)
+    return;
+  Place P;
+  P.Variable = R->At.Variable;
+  P.Frame = R->At.Frame;
+  P.Distance = R->At.Distance + 1;
+  if (R->At.Indirect) {
+    P.Type = R->At.Type;
+    P.Text = R->At.Text;
+    Out.push_back(std::move(P));
+    return;
+  }
+  P.Repeats = true;
+  P.Text = text(*R);
+  P.Arrow = true;
+  if (auto To = TypeNames::pointee(R->Found.Leaf)) {
+    P.Type = *To;
+    P.Arrow = !TypeNames::isReference(R->Found.Leaf);
+  }
+  if (P.Type || !P.Text.empty())
+    Out.push_back(std::move(P));
+}
+
+const DIType *PointerWalk::returnType(const CallBase &C, const DISubprogram *&Callee) {
+  Callee = nullptr;
+  const DISubroutineType *Shape = nullptr;
+  if (const Function *F = C.getCalledFunction()) {
+    Callee = F->getSubprogram();
+    Shape = Callee ? Callee->getType() : nullptr;
+  } else if (!C.isInlineAsm()) {
+    for (const Place &P : places(C.getCalledOperand()))
+      if ((Shape = dyn_cast_or_null<DISubroutineType>(TypeNames::strip(P.Type))))
+        break;
+  }
+  DITypeRefArray Declared = Shape ? Shape->getTypeArray() : DITypeRefArray();
+  return Declared && Declared.size() ? Declared[0] : nullptr;
+}
+
+/// Calls read as in the source: `node_of()`, `v.front()`; element access reads as what it is: `v[]`, `it`.
+std::string PointerWalk::callText(const CallBase &C, const DISubprogram *Callee) {
+  if (!Callee)
+    return "";
+  StringRef Name = plainName(Callee->getName());
+  std::string Object;
+  if (isa_and_nonnull<DICompositeType>(Callee->getScope()) && C.arg_size() &&
+      C.getArgOperand(0)->getType()->isPointerTy())
+    for (const Place &P : places(C.getArgOperand(0)))
+      if (!P.Text.empty()) {
+        Probe Q;
+        Q.Offset = P.Offset;
+        Q.Strides = P.Strides;
+        Q.Repeats = P.Repeats;
+        Reading R{P, land(P.Type, Q), 0};
+        // Only what holds the object matters here; a name too long says less than the method's alone.
+        Object = R.At.Text + (R.Found.Member.empty() ? "" : (P.Arrow ? "->" : ".") + R.Found.Member);
+        break;
+      }
+  if (Name == "operator[]" || Name == "at")
+    return Object.empty() ? "" : Object + "[]";
+  if (Name == "operator*" || Name == "operator->" || Name == "get")
+    return Object;
+  if (Object.empty() || Object == "this")
+    return Name.str() + "()";
+  return Object + "." + Name.str() + "()";
+}
+
+void PointerWalk::fromCall(const CallBase &C, Places &Out) {
+  if (const Value *Same = C.getReturnedArgOperand())
+    return borrow(Same, Out);
+  switch (C.getIntrinsicID()) {
+  case Intrinsic::launder_invariant_group:
+  case Intrinsic::strip_invariant_group:
+  case Intrinsic::threadlocal_address:
+  case Intrinsic::ptr_annotation:
+  case Intrinsic::ptrmask:
+  case Intrinsic::ssa_copy:
+    return borrow(C.getArgOperand(0), Out);
+  default:
+    break;
+  }
+  const DISubprogram *Callee;
+  const DIType *Result = returnType(C, Callee);
+  std::string Member;
+  const DIType *Pointer = Result ? pointerIn(Result, 0, Member) : nullptr;
+  if (!Pointer)
+    return;
+  Place P;
+  P.Type = *TypeNames::pointee(Pointer);
+  if (!TypeNames::strip(P.Type))
+    return; // `void *`: the name of an allocator names no data
+  P.Text = callText(C, Callee);
+  P.Arrow = !TypeNames::isReference(Pointer);
+  P.Repeats = true;
+  P.Distance = 1;
+  Out.push_back(std::move(P));
+}
+
+void PointerWalk::fromAggregate(const ExtractValueInst &E, Places &Out) {
+  const Value *Whole = E.getAggregateOperand();
+  if (Value *Part = FindInsertedValue(const_cast<Value *>(Whole), E.getIndices()); Part && Part != &E)
+    return borrow(Part, Out);
+  auto *C = dyn_cast<CallBase>(Whole);
+  auto *Shape = dyn_cast<StructType>(Whole->getType());
+  if (!C || !Shape || E.getNumIndices() != 1)
+    return;
+  const DISubprogram *Callee;
+  std::string Member;
+  uint64_t Offset = Layout.getStructLayout(Shape)->getElementOffset(E.getIndices()[0]);
+  const DIType *Result = returnType(*C, Callee);
+  const DIType *Pointer = Result ? pointerIn(Result, Offset, Member) : nullptr;
+  if (!Pointer)
+    return;
+  Place P;
+  P.Type = *TypeNames::pointee(Pointer);
+  P.Text = callText(*C, Callee);
+  if (!Member.empty() && !P.Text.empty())
+    P.Text += "." + Member;
+  P.Arrow = !TypeNames::isReference(Pointer);
+  P.Repeats = true;
+  P.Distance = 1;
+  Out.push_back(std::move(P));
+}
+
+/// An address computed as an integer: alignment, tag bits, and offsets around a pointer.
+void PointerWalk::fromInteger(const Value *V, Places &Out) {
+  int64_t Offset = 0;
+  for (unsigned I = 0; I != 16; ++I) {
+    auto *O = dyn_cast<Operator>(V);
+    if (!O)
+      break;
+    if (O->getOpcode() == Instruction::PtrToInt) {
+      V = O->getOperand(0);
+      break;
+    }
+    if (isa<LoadInst>(V) || O->getNumOperands() == 0)
+      break;
+    auto *K = O->getNumOperands() == 2 ? dyn_cast<ConstantInt>(O->getOperand(1)) : nullptr;
+    bool Fits = K && K->getValue().getSignificantBits() <= 64;
+    if (O->getOpcode() == Instruction::Add && Fits)
+      Offset += K->getSExtValue();
+    else if (O->getOpcode() == Instruction::Sub && Fits)
+      Offset -= K->getSExtValue();
+    else if (O->getOpcode() != Instruction::And && O->getOpcode() != Instruction::Or &&
+             O->getOpcode() != Instruction::Freeze && O->getOpcode() != Instruction::Add)
+      break;
+    V = O->getOperand(0);
+  }
+  size_t Own = Out.size();
+  borrow(V, Out);
+  for (size_t I = Own; I < Out.size(); ++I)
+    Out[I].Offset += Offset;
+}
+
+//===- Choosing -----------------------------------------------------------===//
+
+/// How near the frame of the place's variable is to the one the access stands in, after inlining.
+int PointerWalk::closeness(const Place &P, const Instruction *I) const {
+  const DebugLoc &Loc = I->getDebugLoc();
+  if (!P.Variable || !Loc)
+    return 0;
+  const DISubprogram *SP = functionOf(P.Variable);
+  int Steps = 0;
+  for (const DILocation *L = Loc.get(); L; L = L->getInlinedAt(), ++Steps)
+    if (L->getInlinedAt() == P.Frame && L->getScope()->getSubprogram() == SP)
+      return std::max(1, 20 - 2 * Steps);
+  return 0;
+}
+
+Reading PointerWalk::weigh(const Place &P, const AccessShape &A) const {
+  Reading R;
+  R.At = P;
+  R.Score = -3 * static_cast<int>(std::min(P.Distance, 5u)) + closeness(P, A.I);
+  if (P.Indirect)
+    return R;
+  Probe Q;
+  Q.Offset = P.Offset;
+  Q.Strides = P.Strides;
+  Q.Repeats = P.Repeats;
+  Q.Bytes = A.Bytes;
+  Q.ElementBytes = A.ElementBytes;
+  Q.Kind = A.Kind;
+  Q.FirstBit = A.FirstBit;
+  Q.Bits = A.Bits;
+  Q.TagRecord = A.TagRecord;
+  Q.TagOffset = A.Tag.Offset;
+  R.Found = land(P.Type, Q);
+  bool Typed = TypeNames::strip(P.Type) != nullptr;
+  if (A.TagRecord)
+    R.Score += R.Found.Tagged ? 60 : Typed ? -30 : -10;
+  if (Typed && A.ElementBytes)
+    R.Score += R.Found.Fits ? 8 : -8;
+  if (R.Found.Doubtful)
+    R.Score -= 6;
+  return R;
+}
+
+std::optional<Reading> PointerWalk::read(const Value *Pointer, const AccessShape &A) {
+  std::optional<Reading> Best;
+  for (const Place &P : places(Pointer)) {
+    Reading R = weigh(P, A);
+    if (!Best || R.Score > Best->Score)
+      Best = std::move(R);
+  }
+  if (!A.TagRecord || (Best && Best->Found.Tagged))
+    return Best;
+  // Nothing believed about the pointer has the member that the source named, so the source cast the pointer.
+  // The variable stays, the type is the tag's.
+  Place P;
+  if (Best) {
+    P = Best->At;
+    P.Strides.clear();
+    P.Arrow = true;
+    P.Indirect = false;
+  }
+  P.Type = A.TagRecord;
+  P.Offset = static_cast<int64_t>(A.Tag.Offset);
+  P.Repeats = true;
+  P.FromTag = true;
+  return weigh(P, A);
+}
+
+std::string PointerWalk::text(const Reading &R) {
+  const Place &P = R.At;
+  if (P.Text.empty())
+    return "";
+  StringRef Member = StringRef(R.Found.Member).split('|').first;
+  auto *Array = dyn_cast_or_null<DICompositeType>(TypeNames::strip(P.Type));
+  bool Indexed = R.Found.Repeated || (Array && Array->getTag() == dwarf::DW_TAG_array_type);
+  std::string Text = P.Text;
+  if (Member.empty()) {
+    if (Indexed)
+      Text += "[]";
+    else if (P.Arrow)
+      Text = "*" + Text;
+  } else {
+    Text += (Indexed ? "[]." : P.Arrow ? "->" : ".") + Member.str();
+  }
+  if (Text.size() > MaxText)
+    Text = (Member.empty() ? StringRef() : "…->" + Member).str();
+  return Text;
+}
+
+} // namespace memlode
