@@ -1,0 +1,200 @@
+//===- Emit.cpp -----------------------------------------------------------===//
+//
+// A segment of n words in a loop, as the code generator sees it:
+//
+//   test  cursor, room_bit          only if Flow.h asks for it
+//   je    cold                      calls __memlode_refill
+//   store anchor, 0(cursor)
+//   store address, 8(cursor)        … in front of each access
+//   add   8 * n, cursor
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emit.h"
+
+#include "memlode_format.h"
+
+#include "llvm/ADT/Statistic.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
+
+#define DEBUG_TYPE "memlode"
+
+using namespace llvm;
+
+STATISTIC(NumRoomTests, "Tests for room");
+STATISTIC(NumCommits, "Stores of the cursor to memory");
+
+namespace memlode {
+
+namespace {
+
+class Emitter {
+public:
+  Emitter(Function &F, GlobalVariable &Anchors)
+      : F(F), M(*F.getParent()), Anchors(Anchors), Int64(Type::getInt64Ty(F.getContext())),
+        Pointer(PointerType::getUnqual(F.getContext())) {}
+
+  void run(Plan &P) {
+    IRBuilder<> B(&F.getEntryBlock(), F.getEntryBlock().begin());
+    Cursor = B.CreateAlloca(Pointer, nullptr, "memlode.cursor");
+    for (BlockPlan &Block : P.Blocks)
+      for (Step &S : Block.Steps)
+        step(P, S);
+    DominatorTree DT(F);
+    PromoteMemToReg({Cursor}, DT);
+    for (Instruction *Load : Reloads)
+      if (Load->use_empty())
+        Load->eraseFromParent();
+  }
+
+private:
+  /// A builder in front of \p I that speaks of the same source line.
+  static IRBuilder<> at(Instruction *I) { return IRBuilder<>(I); }
+
+  void step(Plan &P, const Step &S) {
+    switch (S.Is) {
+    case Step::What::Segment:
+      return segment(P.Segments[S.Segment], S.Segment);
+    case Step::What::Reload: {
+      IRBuilder<> B = at(S.Before);
+      Reloads.push_back(B.CreateAlignedLoad(Pointer, threadCursor(B), Align(8)));
+      B.CreateStore(Reloads.back(), Cursor);
+      return;
+    }
+    case Step::What::Commit: {
+      IRBuilder<> B = at(S.Before);
+      B.CreateAlignedStore(B.CreateLoad(Pointer, Cursor), threadCursor(B), Align(8));
+      ++NumCommits;
+      return;
+    }
+    }
+  }
+
+  Value *threadCursor(IRBuilder<> &B) {
+    auto *Variable = cast<GlobalVariable>(M.getOrInsertGlobal("__memlode_cursor", Pointer));
+    Variable->setThreadLocalMode(GlobalValue::InitialExecTLSModel);
+    return B.CreateThreadLocalAddress(Variable);
+  }
+
+  void segment(const Segment &S, unsigned Index) {
+    Instruction *First = S.Ops.front().Before;
+    if (S.TestsRoom)
+      testRoom(First);
+    IRBuilder<> B = at(First);
+    Value *Start = B.CreateLoad(Pointer, Cursor);
+    unsigned Position = 0;
+    store(B, anchor(B, Index), Start, Position);
+    for (const Op &O : S.Ops) {
+      B.SetInsertPoint(O.Before);
+      op(B, O, Start, Position);
+    }
+    B.CreateStore(slot(B, Start, Position), Cursor);
+  }
+
+  void testRoom(Instruction *Before) {
+    IRBuilder<> B = at(Before);
+    Value *Now = B.CreateLoad(Pointer, Cursor);
+    Value *Bit = B.CreateAnd(B.CreatePtrToInt(Now, Int64), MEMLODE_RING_ROOM_BIT);
+    MDNode *Rare = MDBuilder(F.getContext()).createUnlikelyBranchWeights();
+    Instruction *Cold = SplitBlockAndInsertIfThen(B.CreateIsNull(Bit), Before, /*Unreachable=*/false, Rare);
+    B.SetInsertPoint(Cold);
+    CallInst *Refill = B.CreateCall(refill(), {Now});
+    Refill->setCallingConv(CallingConv::PreserveAll);
+    B.CreateStore(Refill, Cursor);
+    ++NumRoomTests;
+  }
+
+  FunctionCallee refill() {
+    FunctionCallee Callee = M.getOrInsertFunction("__memlode_refill", Pointer, Pointer);
+    if (auto *Declared = dyn_cast<Function>(Callee.getCallee())) {
+      Declared->setCallingConv(CallingConv::PreserveAll);
+      Declared->addFnAttr(Attribute::NoUnwind);
+      Declared->addFnAttr(Attribute::Cold);
+    }
+    return Callee;
+  }
+
+  Constant *anchor(IRBuilder<> &B, unsigned Index) {
+    Constant *Position[] = {B.getInt64(0), B.getInt64(Index)};
+    return ConstantExpr::getInBoundsGetElementPtr(Anchors.getValueType(), &Anchors, Position);
+  }
+
+  Value *slot(IRBuilder<> &B, Value *Start, unsigned Position) {
+    return B.CreateConstInBoundsGEP1_64(Int64, Start, Position);
+  }
+
+  void store(IRBuilder<> &B, Value *What, Value *Start, unsigned &Position) {
+    B.CreateAlignedStore(What, slot(B, Start, Position), Align(8));
+    ++Position;
+  }
+
+  void op(IRBuilder<> &B, const Op &O, Value *Start, unsigned &Position) {
+    if (O.Address && O.AddressFrom == 0)
+      store(B, O.Address, Start, Position);
+    if (O.Length && O.LengthFrom == 0)
+      store(B, integer(B, O.Length), Start, Position);
+    for (const Word &W : O.Words) {
+      if (W.Computed != Word::How::Lanes) {
+        store(B, word(B, W), Start, Position);
+        continue;
+      }
+      // A lane that is masked out may hold anything, but always the same thing.
+      B.CreateAlignedStore(B.CreateFreeze(W.A), slot(B, Start, Position), Align(8));
+      Position += W.count();
+    }
+  }
+
+  Value *integer(IRBuilder<> &B, Value *V) {
+    return V->getType()->isPointerTy() ? V : B.CreateZExtOrTrunc(V, Int64);
+  }
+
+  Value *bits(IRBuilder<> &B, Value *Mask) {
+    const unsigned Lanes = cast<FixedVectorType>(Mask->getType())->getNumElements();
+    return B.CreateZExtOrTrunc(B.CreateBitCast(Mask, B.getIntNTy(Lanes)), Int64);
+  }
+
+  Value *word(IRBuilder<> &B, const Word &W) {
+    Constant *Null = ConstantPointerNull::get(PointerType::getUnqual(F.getContext()));
+    switch (W.Computed) {
+    case Word::How::Value:
+      return integer(B, W.A);
+    case Word::How::Mask:
+      return bits(B, W.A);
+    case Word::How::MaskBytes:
+      return B.CreateMul(B.CreateUnaryIntrinsic(Intrinsic::ctpop, bits(B, W.A)), B.getInt64(W.Bytes));
+    case Word::How::Frame:
+      return B.CreateIntrinsic(Intrinsic::addressofreturnaddress, {Pointer}, {});
+    case Word::How::Product:
+      return B.CreateMul(integer(B, W.A), integer(B, W.B));
+    case Word::How::Mapped:
+      return B.CreateSelect(B.CreateICmpEQ(W.A, ConstantExpr::getIntToPtr(B.getInt64(-1), Pointer)), Null, W.A);
+    case Word::How::Stored:
+      return B.CreateLoad(Pointer, W.A);
+    case Word::How::StoredIfZero:
+      return B.CreateSelect(B.CreateIsNull(W.B), B.CreateLoad(Pointer, W.A), Null);
+    case Word::How::Lanes:
+      break;
+    }
+    llvm_unreachable("lanes are stored at once");
+  }
+
+  Function &F;
+  Module &M;
+  GlobalVariable &Anchors;
+  Type *Int64;
+  Type *Pointer;
+  AllocaInst *Cursor = nullptr;
+  SmallVector<Instruction *, 16> Reloads;
+};
+
+} // namespace
+
+void emitStream(Function &F, Plan &P, Image &Into) {
+  Emitter(F, *Into.anchors(F, P.Segments)).run(P);
+}
+
+} // namespace memlode

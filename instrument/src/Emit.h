@@ -1,0 +1,52 @@
+//===- Emit.h - code that writes a plan to the stream ---------------------===//
+//
+// The third step. The interface with the recorder (record/) is all here:
+//
+//   thread_local uint64_t *__memlode_cursor;     where the thread writes next
+//   uint64_t *__memlode_refill(uint64_t *);      a cursor with room; keeps all other registers
+//   void __memlode_module_load(const void *);    an image's events are about to begin
+//   void __memlode_module_unload(const void *);  … have ended
+//   const char __memlode_abi_1;                  exists as long as the above mean the same
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_EMIT_H
+#define MEMLODE_INSTRUMENT_EMIT_H
+
+#include "Segments.h"
+#include "Table.h"
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace memlode {
+
+/// The module's table and anchors, and the constructor that announces the image.
+class Image {
+public:
+  explicit Image(llvm::Module &M) : M(M) {}
+
+  Table &table() { return Sites; }
+
+  /// Files the segments of \p F and returns the array of their anchors.
+  llvm::GlobalVariable *anchors(llvm::Function &F, const std::vector<Segment> &Segments);
+
+  /// Writes the table and the constructor, if there were any segments.
+  void finish();
+
+private:
+  llvm::GlobalVariable *placeholder();
+  void announce();
+
+  llvm::Module &M;
+  Table Sites;
+  llvm::GlobalVariable *TableVariable = nullptr;
+};
+
+/// Writes \p P into \p F with the cursor in a register between calls.
+void emitStream(llvm::Function &F, Plan &P, Image &Into);
+
+/// Calls `__memlode_call_access(anchor, address)` in front of each access instead: what tracing costs without streams.
+void emitCalls(llvm::Function &F, Plan &P, Image &Into);
+
+} // namespace memlode
+#endif

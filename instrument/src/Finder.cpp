@@ -1,0 +1,268 @@
+//===- Finder.cpp ---------------------------------------------------------===//
+
+#include "Finder.h"
+
+#include "LlvmCompat.h"
+#include "memlode_format.h"
+
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstVisitor.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+Direction Access::direction() const {
+  switch (Kind) {
+  case MEMLODE_KIND_LOAD:
+    return Direction::Read;
+  case MEMLODE_KIND_STORE:
+    return Direction::Write;
+  default:
+    return Direction::Both;
+  }
+}
+
+namespace {
+
+class Visitor : public InstVisitor<Visitor> {
+public:
+  Visitor(const DataLayout &DL, const TargetLibraryInfo &TLI) : DL(DL), TLI(TLI) {}
+
+  Findings Found;
+
+  void visitInstruction(Instruction &I) {
+    if (I.mayReadOrWriteMemory() && !isa<FenceInst>(I))
+      skip("UnknownInstruction", "this kind of instruction is not recorded");
+  }
+
+  void visitLoadInst(LoadInst &I) {
+    unsigned Flags = (I.isAtomic() ? MEMLODE_FLAG_ATOMIC : 0) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0);
+    plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_LOAD, Flags);
+  }
+
+  void visitStoreInst(StoreInst &I) {
+    unsigned Flags = (I.isAtomic() ? MEMLODE_FLAG_ATOMIC : 0) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0);
+    plain(I, I.getPointerOperand(), I.getValueOperand()->getType(), MEMLODE_KIND_STORE, Flags);
+  }
+
+  void visitAtomicRMWInst(AtomicRMWInst &I) {
+    plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_UPDATE,
+          MEMLODE_FLAG_ATOMIC | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
+  }
+
+  void visitAtomicCmpXchgInst(AtomicCmpXchgInst &I) {
+    plain(I, I.getPointerOperand(), I.getNewValOperand()->getType(), MEMLODE_KIND_UPDATE,
+          MEMLODE_FLAG_ATOMIC | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
+  }
+
+  void visitIntrinsicInst(IntrinsicInst &II) {
+    if (auto *Transfer = dyn_cast<AnyMemTransferInst>(&II)) {
+      unsigned Flags = flagsOf(*Transfer);
+      range(II, Transfer->getRawSource(), Transfer->getLength(), MEMLODE_KIND_LOAD, Flags);
+      range(II, Transfer->getRawDest(), Transfer->getLength(), MEMLODE_KIND_STORE, Flags);
+      return;
+    }
+    if (auto *Set = dyn_cast<AnyMemSetInst>(&II)) {
+      range(II, Set->getRawDest(), Set->getLength(), MEMLODE_KIND_STORE, flagsOf(*Set));
+      return;
+    }
+    switch (II.getIntrinsicID()) {
+    case Intrinsic::masked_load:
+    case Intrinsic::masked_store:
+      masked(II, Access::Shape::Masked, maskedOperands(II));
+      return;
+    case Intrinsic::masked_gather:
+    case Intrinsic::masked_scatter:
+      masked(II, Access::Shape::Gather, maskedOperands(II));
+      return;
+    case Intrinsic::masked_expandload:
+      masked(II, Access::Shape::Compressed, {II.getArgOperand(0), II.getArgOperand(1), nullptr});
+      return;
+    case Intrinsic::masked_compressstore:
+      masked(II, Access::Shape::Compressed, {II.getArgOperand(1), II.getArgOperand(2), II.getArgOperand(0)});
+      return;
+    case Intrinsic::prefetch: // a hint: nothing waits for it
+      return;
+    default:
+      break;
+    }
+    // Markers say that they write memory only to stay in place; what truly reads or writes takes a pointer.
+    if (!II.mayReadOrWriteMemory() || II.isLifetimeStartOrEnd() || II.isAssumeLikeIntrinsic() ||
+        II.isDebugOrPseudoInst())
+      return;
+    if (any_of(II.args(), [](const Use &U) { return U->getType()->isPtrOrPtrVectorTy(); }) &&
+        !isBookkeeping(II.getIntrinsicID()))
+      skip("UnknownIntrinsic", "this intrinsic touches memory that is not recorded");
+  }
+
+  void visitCallBase(CallBase &Call) {
+    if (const auto *Asm = dyn_cast<InlineAsm>(Call.getCalledOperand())) {
+      visitInlineAsm(Call, *Asm);
+      return;
+    }
+    switch (libraryTransfer(Call, TLI)) {
+    case Transfer::None:
+      break;
+    case Transfer::Copy:
+      range(Call, Call.getArgOperand(1), Call.getArgOperand(2), MEMLODE_KIND_LOAD, 0);
+      range(Call, Call.getArgOperand(0), Call.getArgOperand(2), MEMLODE_KIND_STORE, 0);
+      break;
+    case Transfer::CopyFrom:
+      range(Call, Call.getArgOperand(0), Call.getArgOperand(2), MEMLODE_KIND_LOAD, 0);
+      range(Call, Call.getArgOperand(1), Call.getArgOperand(2), MEMLODE_KIND_STORE, 0);
+      break;
+    case Transfer::Fill:
+      range(Call, Call.getArgOperand(0), Call.getArgOperand(2), MEMLODE_KIND_STORE, 0);
+      break;
+    case Transfer::Clear:
+      range(Call, Call.getArgOperand(0), Call.getArgOperand(1), MEMLODE_KIND_STORE, 0);
+      break;
+    }
+    for (unsigned I = 0; I < Call.arg_size(); ++I) {
+      if (!Call.isByValArgument(I))
+        continue;
+      plain(Call, Call.getArgOperand(I), Call.getParamByValType(I), MEMLODE_KIND_LOAD, 0);
+      skip("ByvalCopy", "the copy of a by-value argument is recorded where it is read, not where it is written");
+    }
+  }
+
+private:
+  void skip(const char *Remark, const char *Why) { Found.Skips.push_back({Remark, Why}); }
+
+  template <typename T> static unsigned flagsOf(const T &Intrinsic) {
+    return (isa<AnyMemIntrinsic>(Intrinsic) && !isa<MemIntrinsic>(Intrinsic) ? MEMLODE_FLAG_ATOMIC : 0) |
+           (Intrinsic.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0);
+  }
+
+  /// Intrinsics that name memory without reading or writing what it holds, as far as the program can tell.
+  static bool isBookkeeping(Intrinsic::ID ID) {
+    switch (ID) {
+    case Intrinsic::stackrestore:
+    case Intrinsic::invariant_start:
+    case Intrinsic::invariant_end:
+    case Intrinsic::launder_invariant_group:
+    case Intrinsic::strip_invariant_group:
+    case Intrinsic::init_trampoline:
+    case Intrinsic::clear_cache:
+    case Intrinsic::vaend:
+    case Intrinsic::localescape:
+    case Intrinsic::var_annotation:
+    case Intrinsic::ptr_annotation:
+      return true;
+    default:
+      return false;
+    }
+  }
+
+  void visitInlineAsm(CallBase &Call, const InlineAsm &Asm) {
+    if (Asm.getAsmString().empty())
+      return;
+    for (const InlineAsm::ConstraintInfo &C : Asm.ParseConstraints())
+      if (C.isIndirect || is_contained(C.Codes, "m")) {
+        skip("InlineAsm", "inline assembly has a memory operand; its accesses are not recorded");
+        return;
+      }
+    if (Call.mayReadOrWriteMemory() && StringRef(Asm.getConstraintString()).contains("~{memory}"))
+      skip("InlineAsm", "inline assembly may touch any memory; its accesses are not recorded");
+  }
+
+  /// Adds \p A unless its memory is none that an address of the program can name.
+  void add(Access A, const Value *Pointer) {
+    const Type *T = Pointer->getType()->getScalarType();
+    if (T->getPointerAddressSpace() != 0) {
+      skip("AddressSpace", "the access is in another address space than the program's data");
+      return;
+    }
+    if (Pointer->isSwiftError()) // a register dressed up as memory
+      return;
+    if (T == Pointer->getType())
+      A.Flags |= originOf(Pointer);
+    Found.Accesses.push_back(A);
+  }
+
+  static unsigned originOf(const Value *Pointer) {
+    const Value *Object = getUnderlyingObject(Pointer);
+    if (isa<AllocaInst>(Object))
+      return MEMLODE_FLAG_STACK;
+    if (const auto *A = dyn_cast<Argument>(Object))
+      return A->hasByValAttr() ? MEMLODE_FLAG_STACK : 0;
+    const auto *II = dyn_cast<IntrinsicInst>(Object);
+    if (isa<GlobalValue>(Object) || (II && II->getIntrinsicID() == Intrinsic::threadlocal_address))
+      return MEMLODE_FLAG_GLOBAL;
+    return 0;
+  }
+
+  void plain(Instruction &I, Value *Pointer, Type *T, unsigned Kind, unsigned Flags) {
+    TypeSize Bytes = DL.getTypeStoreSize(T);
+    if (Bytes.isScalable()) {
+      skip("ScalableVector", "the number of bytes is not known when compiling");
+      return;
+    }
+    if (T->isVectorTy())
+      Flags |= MEMLODE_FLAG_VECTOR;
+    Access A;
+    A.I = &I;
+    A.Pointer = Pointer;
+    A.Kind = Kind;
+    A.Bytes = Bytes.getFixedValue();
+    A.Flags = Flags;
+    if (A.Bytes != 0)
+      add(A, Pointer);
+  }
+
+  void range(Instruction &I, Value *Pointer, Value *Length, unsigned Kind, unsigned Flags) {
+    Access A;
+    A.I = &I;
+    A.Pointer = Pointer;
+    A.Kind = Kind;
+    A.Flags = Flags;
+    const auto *Constant = dyn_cast<ConstantInt>(Length);
+    // A structure copy: one access of so many bytes needs no word for its length.
+    if (Constant && Constant->getValue().ule(UINT32_MAX)) {
+      A.Bytes = Constant->getZExtValue();
+      if (A.Bytes == 0)
+        return;
+    } else {
+      A.Is = Access::Shape::Range;
+      A.Length = Length;
+    }
+    add(A, Pointer);
+  }
+
+  void masked(IntrinsicInst &II, Access::Shape Shape, MaskedOperands Operands) {
+    auto *T = dyn_cast<FixedVectorType>(Operands.Stored ? Operands.Stored->getType() : II.getType());
+    if (!T) {
+      skip("ScalableVector", "the number of lanes is not known when compiling");
+      return;
+    }
+    if (T->getNumElements() > 64) {
+      skip("WideMask", "the access has more than 64 lanes");
+      return;
+    }
+    Access A;
+    A.I = &II;
+    A.Pointer = Operands.Pointer;
+    A.Is = Shape;
+    A.Kind = Operands.Stored ? MEMLODE_KIND_STORE : MEMLODE_KIND_LOAD;
+    A.Bytes = DL.getTypeStoreSize(T->getElementType());
+    A.Mask = Operands.Mask;
+    A.Lanes = T->getNumElements();
+    A.Flags = MEMLODE_FLAG_VECTOR;
+    add(A, Operands.Pointer);
+  }
+
+  const DataLayout &DL;
+  const TargetLibraryInfo &TLI;
+};
+
+} // namespace
+
+Findings Finder::find(Instruction &I) const {
+  Visitor V(DL, TLI);
+  V.visit(I);
+  return std::move(V.Found);
+}
+
+} // namespace memlode

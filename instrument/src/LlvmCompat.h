@@ -1,0 +1,57 @@
+//===- LlvmCompat.h - what differs between the LLVMs we build for ---------===//
+//
+// The only file that asks which LLVM this is (19 and 22 are built and tested).
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_LLVMCOMPAT_H
+#define MEMLODE_INSTRUMENT_LLVMCOMPAT_H
+
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Passes/PassBuilder.h"
+
+#if LLVM_VERSION_MAJOR >= 22
+#include "llvm/Plugins/PassPlugin.h"
+#else
+#include "llvm/Passes/PassPlugin.h"
+#endif
+
+#include <functional>
+
+namespace memlode {
+
+/// Runs \p Add for the last optimisation step of every pipeline that ends in code generation. Before LLVM 20
+/// the callback cannot tell the first half of an LTO build from a whole one; there the rule that the plug-in is loaded
+/// at link time only is the driver's to keep.
+inline void atOptimizerLast(llvm::PassBuilder &PB, const std::function<void(llvm::ModulePassManager &)> &Add) {
+#if LLVM_VERSION_MAJOR >= 20
+  PB.registerOptimizerLastEPCallback(
+      [Add](llvm::ModulePassManager &MPM, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase Phase) {
+        if (Phase == llvm::ThinOrFullLTOPhase::None || Phase == llvm::ThinOrFullLTOPhase::ThinLTOPostLink)
+          Add(MPM);
+      });
+#else
+  PB.registerOptimizerLastEPCallback([Add](llvm::ModulePassManager &MPM, llvm::OptimizationLevel) { Add(MPM); });
+#endif
+}
+
+/// Operands of llvm.masked.{load,store,gather,scatter}: LLVM 22 turned the alignment operand into an attribute.
+struct MaskedOperands {
+  llvm::Value *Pointer; ///< or vector of pointers
+  llvm::Value *Mask;
+  llvm::Value *Stored; ///< null for a load
+};
+
+inline MaskedOperands maskedOperands(const llvm::IntrinsicInst &II) {
+  const bool Stores = II.getType()->isVoidTy();
+  const unsigned Pointer = Stores ? 1 : 0;
+#if LLVM_VERSION_MAJOR >= 22
+  const unsigned Mask = Pointer + 1;
+#else
+  const unsigned Mask = Pointer + 2;
+#endif
+  return {II.getArgOperand(Pointer), II.getArgOperand(Mask), Stores ? II.getArgOperand(0) : nullptr};
+}
+
+} // namespace memlode
+#endif

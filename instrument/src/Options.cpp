@@ -1,0 +1,36 @@
+//===- Options.cpp --------------------------------------------------------===//
+
+#include "Options.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Process.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+static Error badChoice(StringRef Variable, StringRef Found, StringRef Choices) {
+  return createStringError(inconvertibleErrorCode(),
+                           Variable + " is '" + Found + "'; expected " + Choices + ", or unset");
+}
+
+Expected<Options> Options::fromEnvironment() {
+  Options O;
+  if (auto Asked = sys::Process::GetEnv("MEMLODE_MODE")) {
+    if (*Asked == "call")
+      O.How = Mode::Call;
+    else if (*Asked != "stream")
+      return badChoice("MEMLODE_MODE", *Asked, "'stream' or 'call'");
+  }
+  if (auto Derive = sys::Process::GetEnv("MEMLODE_DERIVE")) {
+    if (*Derive == "0")
+      O.Derive = false;
+    else if (*Derive != "1")
+      return badChoice("MEMLODE_DERIVE", *Derive, "'0' or '1'");
+  }
+  if (auto File = sys::Process::GetEnv("MEMLODE_ALLOCATORS"))
+    O.AllocatorFile = *File;
+  return O;
+}
+
+} // namespace memlode

@@ -1,0 +1,34 @@
+//===- Options.h - what the user asked of the pass ------------------------===//
+//
+// A pass plug-in has no command line of its own under clang, so options are
+// environment variables, all read here. README.md lists them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_OPTIONS_H
+#define MEMLODE_INSTRUMENT_OPTIONS_H
+
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace memlode {
+
+struct Options {
+  /// How an access reaches the recorder.
+  enum class Mode {
+    Stream, ///< segments stored inline: what everything downstream reads
+    Call    ///< one call an access: a yardstick for benchmarks
+  };
+  Mode How = Mode::Stream;
+
+  /// Store one address for accesses a constant distance apart. Off only to check that it loses nothing.
+  bool Derive = true;
+
+  /// File that names further allocation functions; empty when there is none.
+  std::string AllocatorFile;
+
+  static llvm::Expected<Options> fromEnvironment();
+};
+
+} // namespace memlode
+#endif

@@ -1,0 +1,238 @@
+//===- Plugin.cpp - memlode's place in LLVM's pipelines -------------------===//
+//
+// Names are remembered where the pipeline starts and types are whole; code is
+// added where it ends, so that no optimisation is lost to it. In an LTO build
+// only the link counts: the plug-in is given to the linker.
+//
+//   opt -passes=memlode-names,…,memlode      runs both by hand
+//
+//===----------------------------------------------------------------------===//
+
+#include "Derive.h"
+#include "Emit.h"
+#include "Flow.h"
+#include "LlvmCompat.h"
+#include "Options.h"
+#include "Segments.h"
+
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/IR/EHPersonalities.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+#include <memory>
+#include <optional>
+
+#define DEBUG_TYPE "memlode"
+
+using namespace llvm;
+
+STATISTIC(NumFunctions, "Functions instrumented");
+STATISTIC(NumSkippedFunctions, "Functions left alone");
+
+namespace memlode {
+
+namespace {
+
+/// Marks a function that already records.
+constexpr const char *Mark = "memlode";
+
+/// What the passes of one pipeline share.
+class Session {
+public:
+  NameBook Names;
+  Options Asked;
+  Allocators Functions;
+
+  /// Reads options and allocator file. False if there is a mistake in them, which is told once.
+  bool ready(LLVMContext &Ctx) {
+    if (!Sound)
+      Sound = read(Ctx);
+    return *Sound;
+  }
+
+private:
+  bool read(LLVMContext &Ctx) {
+    Expected<Options> Found = Options::fromEnvironment();
+    if (!Found) {
+      Ctx.emitError("memlode: " + toString(Found.takeError()));
+      return false;
+    }
+    Asked = std::move(*Found);
+    if (Asked.AllocatorFile.empty())
+      return true;
+    if (Error E = Functions.addFile(Asked.AllocatorFile)) {
+      Ctx.emitError("memlode: " + toString(std::move(E)));
+      return false;
+    }
+    return true;
+  }
+
+  std::optional<bool> Sound;
+};
+
+class RememberPass : public PassInfoMixin<RememberPass> {
+public:
+  explicit RememberPass(std::shared_ptr<Session> S) : S(std::move(S)) {}
+
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    if (!S->ready(M.getContext()))
+      return PreservedAnalyses::all();
+    S->Names.remember(M);
+    return keepAllocators(M) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+
+  static bool isRequired() { return true; }
+
+private:
+  /// A pool's own functions are often small: once inlined, or their arguments rewritten, no call would be left to see.
+  bool keepAllocators(Module &M);
+
+  std::shared_ptr<Session> S;
+};
+
+class InstrumentPass : public PassInfoMixin<InstrumentPass> {
+public:
+  explicit InstrumentPass(std::shared_ptr<Session> S) : S(std::move(S)) {}
+
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM);
+  static bool isRequired() { return true; }
+
+private:
+  /// Plans and emits \p F; whether there was anything to record.
+  bool instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into);
+
+  std::shared_ptr<Session> S;
+};
+
+bool RememberPass::keepAllocators(Module &M) {
+  if (!S->Functions.hasFile())
+    return false;
+  SmallVector<GlobalValue *, 4> Kept;
+  for (Function &F : M)
+    if (!F.isDeclaration() && S->Functions.isFromFile(F.getName())) {
+      F.removeFnAttr(Attribute::AlwaysInline);
+      F.addFnAttr(Attribute::NoInline);
+      Kept.push_back(&F);
+    }
+  appendToCompilerUsed(M, Kept);
+  return !Kept.empty();
+}
+
+/// Why \p F is left alone, or null.
+const char *whySkipped(const Function &F, const TargetLibraryInfo &TLI) {
+  if (F.hasFnAttribute(Attribute::Naked))
+    return "a naked function has no frame to work in";
+  if (F.hasFnAttribute(Attribute::DisableSanitizerInstrumentation))
+    return "its source asks not to be instrumented (disable_sanitizer_instrumentation)";
+  if (F.isPresplitCoroutine())
+    return "it is a coroutine that has not been split";
+  if (F.hasPersonalityFn() && isFuncletEHPersonality(classifyEHPersonality(F.getPersonalityFn())))
+    return "exceptions handled in funclets are not supported";
+  if (F.getCallingConv() == CallingConv::GHC || F.getCallingConv() == CallingConv::X86_INTR)
+    return "its calling convention leaves no room for a recorder";
+  if (callersAssumeSilence(F, TLI))
+    return "it replaces a library function whose accesses are recorded by its callers, if at all";
+  return nullptr;
+}
+
+/// Resolvers run before the image is relocated.
+SmallPtrSet<const Function *, 4> resolvers(const Module &M) {
+  SmallPtrSet<const Function *, 4> Found;
+  for (const GlobalIFunc &I : M.ifuncs())
+    Found.insert(I.getResolverFunction());
+  return Found;
+}
+
+/// Attributes that stop being true of a function that records.
+void dropAttributes(Function &F) {
+  F.addFnAttr(Mark);
+  F.removeFnAttr(Attribute::Memory);
+  F.removeFnAttr(Attribute::NoSync);
+  F.removeFnAttr(Attribute::Speculatable);
+}
+
+bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into) {
+  if (prepare(F))
+    FAM.invalidate(F, PreservedAnalyses::none());
+  const DataLayout &DL = F.getParent()->getDataLayout();
+  const auto &TLI = FAM.getResult<TargetLibraryAnalysis>(F);
+  const Finder Accesses(DL, TLI);
+  Describer Sites(S->Names, Into.table());
+  Plan P =
+      Planner(F, Accesses, S->Functions, TLI, Sites, FAM.getResult<OptimizationRemarkEmitterAnalysis>(F)).plan();
+  if (!P.Useful)
+    return false;
+
+  if (S->Asked.How == Options::Mode::Call) {
+    emitCalls(F, P, Into);
+  } else {
+    if (S->Asked.Derive)
+      for (Segment &Each : P.Segments)
+        derive(Each, DL, FAM.getResult<ScalarEvolutionAnalysis>(F));
+    placeRoomTests(P);
+    dropCleanCommits(P);
+    emitStream(F, P, Into);
+  }
+  dropAttributes(F);
+  FAM.invalidate(F, PreservedAnalyses::none());
+  return true;
+}
+
+PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
+  if (!S->ready(M.getContext()))
+    return PreservedAnalyses::all();
+  auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+  const auto Resolvers = resolvers(M);
+
+  SmallVector<Function *, 64> Functions;
+  for (Function &F : M)
+    if (!F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !F.hasFnAttribute(Mark))
+      Functions.push_back(&F);
+
+  Image Into(M);
+  for (Function *F : Functions) {
+    const char *Why = Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated"
+                                            : whySkipped(*F, FAM.getResult<TargetLibraryAnalysis>(*F));
+    if (Why) {
+      ++NumSkippedFunctions;
+      FAM.getResult<OptimizationRemarkEmitterAnalysis>(*F).emit([&] {
+        return OptimizationRemarkMissed(DEBUG_TYPE, "Function", F->getSubprogram(), &F->getEntryBlock())
+               << "function not recorded: " << Why;
+      });
+      continue;
+    }
+    NumFunctions += instrument(*F, FAM, Into);
+  }
+  Into.finish();
+  // Even a function with nothing to record may have been brought into form.
+  return PreservedAnalyses::none();
+}
+
+void registerCallbacks(PassBuilder &PB) {
+  auto S = std::make_shared<Session>();
+  PB.registerPipelineStartEPCallback(
+      [S](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(RememberPass(S)); });
+  atOptimizerLast(PB, [S](ModulePassManager &MPM) { MPM.addPass(InstrumentPass(S)); });
+  PB.registerFullLinkTimeOptimizationLastEPCallback(
+      [S](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(InstrumentPass(S)); });
+  PB.registerPipelineParsingCallback(
+      [S](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
+        if (Name == "memlode-names")
+          MPM.addPass(RememberPass(S));
+        else if (Name == "memlode")
+          MPM.addPass(InstrumentPass(S));
+        else
+          return false;
+        return true;
+      });
+}
+
+} // namespace
+
+} // namespace memlode
+
+extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo() {
+  return {LLVM_PLUGIN_API_VERSION, "memlode", "1", memlode::registerCallbacks};
+}

@@ -1,0 +1,335 @@
+//===- Segments.cpp -------------------------------------------------------===//
+
+#include "Segments.h"
+
+#include "memlode_format.h"
+
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+#define DEBUG_TYPE "memlode"
+
+using namespace llvm;
+
+STATISTIC(NumAccesses, "Accesses recorded");
+STATISTIC(NumSkipped, "Accesses that cannot be recorded");
+STATISTIC(NumSegments, "Segments");
+STATISTIC(NumAllocations, "Calls that make or end an object");
+STATISTIC(NumEarlyExits, "Calls in tail position kept there");
+
+namespace memlode {
+
+unsigned Word::count() const {
+  return Computed == How::Lanes ? cast<FixedVectorType>(A->getType())->getNumElements() : 1;
+}
+
+unsigned Op::words() const {
+  unsigned Count = (Address && AddressFrom == 0) + (Length && LengthFrom == 0);
+  for (const Word &W : Words)
+    Count += W.count();
+  return Count;
+}
+
+void Op::encode(SmallVectorImpl<char> &Out) const {
+  const auto address = [&] {
+    putVarint(Out, AddressFrom);
+    if (AddressFrom != 0)
+      putSigned(Out, AddressDelta);
+  };
+  Out.push_back(static_cast<char>(Code));
+  switch (Code) {
+  case MEMLODE_OP_ENTER:
+  case MEMLODE_OP_EXIT:
+  case MEMLODE_OP_RESUME:
+    return;
+  default:
+    putVarint(Out, Site);
+  }
+  switch (Code) {
+  case MEMLODE_OP_ACCESS:
+    return address();
+  case MEMLODE_OP_RANGE:
+    address();
+    return putVarint(Out, LengthFrom);
+  case MEMLODE_OP_MASKED:
+    putVarint(Out, Lanes);
+    return address();
+  case MEMLODE_OP_GATHER:
+    return putVarint(Out, Lanes);
+  default:
+    return;
+  }
+}
+
+unsigned Segment::words() const {
+  unsigned Count = 1;
+  for (const Op &O : Ops)
+    Count += O.words();
+  return Count;
+}
+
+Plan Planner::plan() {
+  for (BasicBlock *B : ReversePostOrderTraversal<Function *>(&F))
+    block(*B);
+  NumSegments += Made.Segments.size();
+  return std::move(Made);
+}
+
+/// The last instruction of \p B before which the exit may be recorded: the return, or the call in front of it that the
+/// code generator may turn into a jump.
+static Instruction *exitPoint(BasicBlock &B) {
+  if (CallInst *Must = B.getTerminatingMustTailCall())
+    return Must;
+  auto *Return = dyn_cast<ReturnInst>(B.getTerminator());
+  if (!Return)
+    return nullptr;
+  Instruction *Last = lastEffect(*Return);
+  const auto *Call = dyn_cast_or_null<CallInst>(Last);
+  if (!Call || !Call->isTailCall() || (Return->getReturnValue() && Return->getReturnValue() != Call))
+    return Return;
+  return Last;
+}
+
+void Planner::block(BasicBlock &B) {
+  Made.Blocks.push_back({&B, {}});
+  Steps = &Made.Blocks.back().Steps;
+  Open = false;
+  Instruction *First = &*B.getFirstInsertionPt();
+
+  if (&B == &F.getEntryBlock()) {
+    while (isa<AllocaInst>(First) && cast<AllocaInst>(First)->isStaticAlloca())
+      First = First->getNextNode();
+    reload(First);
+    frame(MEMLODE_OP_ENTER, First);
+  } else if (B.isLandingPad()) {
+    reload(First);
+    frame(MEMLODE_OP_RESUME, First);
+  } else if (BasicBlock *Pred = B.getSinglePredecessor()) {
+    if (auto *Invoke = dyn_cast<InvokeInst>(Pred->getTerminator()))
+      returned(*Invoke, First);
+  }
+
+  Instruction *Exit = exitPoint(B);
+  bool ExitsEarly = Exit && isa<CallInst>(Exit);
+  if (ExitsEarly && !cast<CallInst>(Exit)->isMustTailCall()) {
+    // An object's birth can be recorded only after the call.
+    bool Mismatch;
+    const Allocator *A = Functions.find(*cast<CallInst>(Exit), Mismatch);
+    if (A && (A->Does == Allocator::Act::Allocate || A->Does == Allocator::Act::Resize)) {
+      ExitsEarly = false;
+      Exit = B.getTerminator();
+    }
+  }
+
+  for (Instruction &I : make_range(First->getIterator(), B.end())) {
+    if (&I == Exit) {
+      if (ExitsEarly) {
+        ++NumEarlyExits;
+        opsOf(I);
+        noteCall(cast<CallInst>(I));
+      }
+      exit(&I);
+      return;
+    }
+    instruction(I);
+  }
+}
+
+void Planner::instruction(Instruction &I) {
+  opsOf(I);
+  if (isa<ResumeInst>(I))
+    exit(&I);
+  auto *Call = dyn_cast<CallBase>(&I);
+  if (!Call || !noteCall(*Call))
+    return;
+  commit(Call);
+  // Behind an invoke the plan goes on in its successors.
+  if (!Call->isTerminator())
+    returned(*Call, Call->getNextNode());
+}
+
+/// Whether \p Call hands the cursor over. If so the function is worth recording: frames tell who called.
+bool Planner::noteCall(const CallBase &Call) {
+  if (!mayRecord(Call, TLI))
+    return false;
+  if (isa<CallBrInst>(Call)) {
+    missed("AsmGoto", Call, "what an assembly with jumps records is not waited for");
+    return false;
+  }
+  Made.Useful = true;
+  return true;
+}
+
+void Planner::opsOf(Instruction &I) {
+  Findings Found = Accesses.find(I);
+  for (const Skipped &S : Found.Skips) {
+    ++NumSkipped;
+    missed(S.Remark, I, S.Why);
+  }
+  for (const Access &A : Found.Accesses) {
+    access(A);
+    ++NumAccesses;
+    Made.Useful = true;
+  }
+  if (auto *Call = dyn_cast<CallBase>(&I))
+    released(*Call);
+}
+
+void Planner::access(const Access &A) {
+  Op O;
+  O.Before = A.I;
+  O.Site = Sites.access(A);
+  O.Lanes = A.Lanes;
+  switch (A.Is) {
+  case Access::Shape::Plain:
+    O.Code = MEMLODE_OP_ACCESS;
+    O.Address = A.Pointer;
+    break;
+  case Access::Shape::Range:
+    O.Code = MEMLODE_OP_RANGE;
+    O.Address = A.Pointer;
+    O.Length = A.Length;
+    break;
+  case Access::Shape::Compressed:
+    O.Code = MEMLODE_OP_RANGE;
+    O.Address = A.Pointer;
+    O.Words = {{Word::How::MaskBytes, A.Mask, nullptr, A.Bytes}};
+    break;
+  case Access::Shape::Masked:
+    O.Code = MEMLODE_OP_MASKED;
+    O.Address = A.Pointer;
+    O.Words = {{Word::How::Mask, A.Mask}};
+    break;
+  case Access::Shape::Gather:
+    O.Code = MEMLODE_OP_GATHER;
+    O.Words = {{Word::How::Lanes, A.Pointer}, {Word::How::Mask, A.Mask}};
+    break;
+  }
+  add(std::move(O));
+}
+
+const Allocator *Planner::allocatorOf(const CallBase &Call) {
+  bool Mismatch;
+  const Allocator *A = Functions.find(Call, Mismatch);
+  if (Mismatch)
+    missed("AllocatorMismatch", Call, "an allocation function is called with arguments other than its description needs");
+  return A;
+}
+
+/// An object ends before the call that ends it: afterwards another thread may already own the address.
+void Planner::released(CallBase &Call) {
+  bool Mismatch;
+  const Allocator *A = Functions.find(Call, Mismatch);
+  if (!A || (A->Does != Allocator::Act::Free && A->Does != Allocator::Act::Unmap))
+    return;
+  ++NumAllocations;
+  Op O;
+  O.Before = &Call;
+  O.Site = Sites.release(Call);
+  O.Code = A->Does == Allocator::Act::Free ? MEMLODE_OP_FREE : MEMLODE_OP_UNMAP;
+  O.Words = {{Word::How::Value, Call.getArgOperand(A->Base)}};
+  if (A->Does == Allocator::Act::Unmap)
+    O.Words.push_back({Word::How::Value, Call.getArgOperand(A->Size)});
+  add(std::move(O));
+}
+
+/// What follows a call that may have recorded: the cursor comes back, and with it what the call did.
+void Planner::returned(CallBase &Call, Instruction *After) {
+  if (!noteCall(Call) || isa<UnreachableInst>(After))
+    return;
+  reload(After);
+  if (Call.hasFnAttr(Attribute::ReturnsTwice))
+    frame(MEMLODE_OP_RESUME, After);
+  if (const Allocator *A = allocatorOf(Call))
+    allocated(Call, *A, After);
+}
+
+void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) {
+  const auto argument = [&](int Position) {
+    return Word{Word::How::Value, Position == Allocator::None ? nullptr : Call.getArgOperand(Position)};
+  };
+  Word Base{Word::How::Value, &Call};
+  if (A.Does == Allocator::Act::Allocate && A.Base != Allocator::None) {
+    Base.Computed = A.Fails == Allocator::Failure::NonZeroStatus ? Word::How::StoredIfZero : Word::How::Stored;
+    Base.A = Call.getArgOperand(A.Base);
+    Base.B = &Call;
+  } else if (A.Fails == Allocator::Failure::MapFailed) {
+    Base.Computed = Word::How::Mapped;
+  }
+
+  Op O;
+  O.Before = After;
+  switch (A.Does) {
+  case Allocator::Act::Free:
+  case Allocator::Act::Unmap:
+    return;
+  case Allocator::Act::Allocate:
+    if (A.Count == Allocator::None) {
+      O.Code = MEMLODE_OP_ALLOC;
+      O.Words = {Base, argument(A.Size)};
+    } else {
+      O.Code = MEMLODE_OP_ALLOC_ARRAY;
+      O.Words = {Base, argument(A.Count), argument(A.Size)};
+    }
+    break;
+  case Allocator::Act::Resize: {
+    Word Bytes = argument(A.Size);
+    if (A.Count != Allocator::None)
+      Bytes = {Word::How::Product, Call.getArgOperand(A.Count), Call.getArgOperand(A.Size)};
+    O.Code = MEMLODE_OP_REALLOC;
+    O.Words = {Base, Bytes, argument(A.Base)};
+    break;
+  }
+  }
+  ++NumAllocations;
+  O.Site = Sites.allocation(Call);
+  add(std::move(O));
+}
+
+void Planner::frame(uint8_t Code, Instruction *Before) {
+  Op O;
+  O.Code = Code;
+  O.Before = Before;
+  O.Words = {{Word::How::Frame}};
+  add(std::move(O));
+}
+
+void Planner::exit(Instruction *Before) {
+  Op O;
+  O.Code = MEMLODE_OP_EXIT;
+  O.Before = Before;
+  add(std::move(O));
+  commit(Before);
+}
+
+void Planner::add(Op O) {
+  const unsigned Words = O.words();
+  if (!Open || OpenWords + Words > MEMLODE_STREAM_MAX_SEGMENT_WORDS) {
+    Step S{Step::What::Segment};
+    S.Segment = Made.Segments.size();
+    Steps->push_back(S);
+    Made.Segments.emplace_back();
+    Open = true;
+    OpenWords = 1;
+  }
+  OpenWords += Words;
+  Made.Segments.back().Ops.push_back(std::move(O));
+}
+
+void Planner::commit(Instruction *Before) {
+  Open = false;
+  Steps->push_back({Step::What::Commit, 0, Before});
+}
+
+void Planner::reload(Instruction *Before) {
+  Open = false;
+  Steps->push_back({Step::What::Reload, 0, Before});
+}
+
+void Planner::missed(const char *Remark, const Instruction &I, const Twine &Why) {
+  Remarks.emit([&] { return OptimizationRemarkMissed(DEBUG_TYPE, Remark, &I) << Why.str(); });
+}
+
+} // namespace memlode

@@ -1,0 +1,150 @@
+//===- Segments.h - what a function will write to its stream --------------===//
+//
+// A plan is made of the whole function before a single instruction changes:
+//
+//      block            steps
+//     ┌──────────────┐
+//     │ entry        │  Reload                    cursor := thread's cursor
+//     │ load a       │  Segment [enter, a, b]     header, words
+//     │ load b       │
+//     │ call f       │  Commit                    thread's cursor := cursor
+//     │              │  Reload
+//     │ store c      │  Segment [c, exit]
+//     │ ret          │  Commit
+//     └──────────────┘
+//
+// A segment is a run of one block in which nothing else can record. Which steps
+// need a test for room, and which commits have nothing to say, is in Flow.h; what
+// one address tells about another is in Derive.h.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_SEGMENTS_H
+#define MEMLODE_INSTRUMENT_SEGMENTS_H
+
+#include "Allocators.h"
+#include "Describer.h"
+#include "Finder.h"
+
+#include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#include "llvm/IR/Function.h"
+
+#include <vector>
+
+namespace memlode {
+
+/// A word (or several) of the stream and how to compute it.
+struct Word {
+  enum class How {
+    Value,     ///< A, a pointer or an integer
+    Lanes,     ///< every pointer of the vector A: several words
+    Mask,      ///< the bits of A, a vector of i1
+    MaskBytes, ///< bits set in A, times Bytes
+    Frame,     ///< address of the function's return-address slot
+    Product,   ///< A * B
+    Mapped,    ///< A, or 0 if it is MAP_FAILED
+    Stored,    ///< the pointer stored at A
+    StoredIfZero ///< the pointer stored at A, or 0 if B is not 0
+  };
+  How Computed = How::Value;
+  llvm::Value *A = nullptr;
+  llvm::Value *B = nullptr;
+  uint64_t Bytes = 0;
+
+  unsigned count() const;
+};
+
+/// One step of a segment.
+struct Op {
+  uint8_t Code = 0;               ///< MEMLODE_OP_*
+  llvm::Instruction *Before = nullptr; ///< its words are stored in front of this instruction
+  uint32_t Site = 0;
+  unsigned Lanes = 0;
+  llvm::Value *Address = nullptr; ///< of the ops that have an address operand
+  llvm::Value *Length = nullptr;  ///< of a range that is as long as the program says
+  llvm::SmallVector<Word, 3> Words; ///< what follows the address and the length
+
+  /// How far back the op is that tells the address (the length); 0: it is a word of the stream.
+  unsigned AddressFrom = 0;
+  int64_t AddressDelta = 0;
+  unsigned LengthFrom = 0;
+
+  unsigned words() const;
+  /// Appends the op as the site table describes it.
+  void encode(llvm::SmallVectorImpl<char> &Out) const;
+};
+
+struct Segment {
+  std::vector<Op> Ops;
+  bool TestsRoom = false;
+
+  /// Header included.
+  unsigned words() const;
+};
+
+struct Step {
+  enum class What { Segment, Commit, Reload };
+  What Is;
+  unsigned Segment = 0;             ///< index into the plan's segments
+  llvm::Instruction *Before = nullptr; ///< of a commit or a reload
+};
+
+struct BlockPlan {
+  llvm::BasicBlock *Block = nullptr;
+  std::vector<Step> Steps;
+};
+
+struct Plan {
+  std::vector<Segment> Segments;
+  std::vector<BlockPlan> Blocks; ///< reachable blocks in reverse post-order
+
+  /// Whether there is anything to record: an access, or a call that may record.
+  bool Useful = false;
+};
+
+/// Brings \p F into the form that planning expects: static allocas in front, edges of invokes to themselves, a return
+/// behind every call in tail position. Returns whether anything changed.
+bool prepare(llvm::Function &F);
+
+/// The nearest instruction in front of \p Before in its block that becomes code, or null.
+llvm::Instruction *lastEffect(const llvm::Instruction &Before);
+
+class Planner {
+public:
+  Planner(llvm::Function &F, const Finder &Accesses, const Allocators &Functions, const llvm::TargetLibraryInfo &TLI,
+          Describer &Sites, llvm::OptimizationRemarkEmitter &Remarks)
+      : F(F), Accesses(Accesses), Functions(Functions), TLI(TLI), Sites(Sites), Remarks(Remarks) {}
+
+  Plan plan();
+
+private:
+  void block(llvm::BasicBlock &B);
+  void instruction(llvm::Instruction &I);
+  void opsOf(llvm::Instruction &I);
+  bool noteCall(const llvm::CallBase &Call);
+  void access(const Access &A);
+  const Allocator *allocatorOf(const llvm::CallBase &Call);
+  void released(llvm::CallBase &Call);
+  void returned(llvm::CallBase &Call, llvm::Instruction *After);
+  void allocated(llvm::CallBase &Call, const Allocator &A, llvm::Instruction *After);
+  void frame(uint8_t Code, llvm::Instruction *Before);
+  void exit(llvm::Instruction *Before);
+  void add(Op O);
+  void commit(llvm::Instruction *Before);
+  void reload(llvm::Instruction *Before);
+  void missed(const char *Remark, const llvm::Instruction &I, const llvm::Twine &Why);
+
+  llvm::Function &F;
+  const Finder &Accesses;
+  const Allocators &Functions;
+  const llvm::TargetLibraryInfo &TLI;
+  Describer &Sites;
+  llvm::OptimizationRemarkEmitter &Remarks;
+
+  Plan Made;
+  std::vector<Step> *Steps = nullptr; ///< of the block at hand
+  bool Open = false;                  ///< whether its last step is a segment that may grow
+  unsigned OpenWords = 0;             ///< words of that segment
+};
+
+} // namespace memlode
+#endif

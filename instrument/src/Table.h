@@ -1,0 +1,80 @@
+//===- Table.h - the site table of one translation unit -------------------===//
+//
+// Collects strings, types, locations, sites and segments, each once, and writes
+// them as format/SPEC.md §2 says. Knows debug-info nodes only as things that
+// have a name, a file and a line.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_TABLE_H
+#define MEMLODE_INSTRUMENT_TABLE_H
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+
+#include <string>
+
+namespace memlode {
+
+/// One of the table's lists: its entries, encoded, each kept once.
+class TableList {
+public:
+  using Bytes = llvm::SmallString<32>;
+
+  /// Index of the entry \p Encoded, which is added if new.
+  uint32_t add(llvm::StringRef Encoded);
+  /// Adds an entry that may equal another.
+  uint32_t append(llvm::StringRef Encoded);
+  void write(std::string &Out) const;
+  uint32_t size() const { return Count; }
+
+private:
+  llvm::StringMap<uint32_t> Index;
+  std::string Entries;
+  uint32_t Count = 0;
+};
+
+/// Appends \p Value as LEB128.
+void putVarint(llvm::SmallVectorImpl<char> &Out, uint64_t Value);
+/// Appends \p Value as LEB128 of its zigzag form.
+void putSigned(llvm::SmallVectorImpl<char> &Out, int64_t Value);
+
+/// What the table says of one site. Indices + 1; 0 is "none".
+struct SiteEntry {
+  uint8_t Kind = 0;
+  uint8_t Evidence = 0;
+  uint32_t Flags = 0;
+  uint64_t Bytes = 0;
+  uint32_t Location = 0;
+  uint32_t Variable = 0;
+  uint32_t Type = 0;
+  uint32_t Member = 0;
+};
+
+class Table {
+public:
+  uint32_t string(llvm::StringRef Text);
+  uint32_t type(llvm::StringRef Name, uint64_t Bytes);
+  uint32_t location(const llvm::DILocation &Location);
+  /// The function whose code \p F is; \p F may lack debug info.
+  uint32_t function(const llvm::Function &F);
+  uint32_t site(const SiteEntry &Site);
+  /// A new segment. \p Ops are \p OpCount encoded ops.
+  uint32_t segment(uint32_t Function, uint32_t OpCount, llvm::StringRef Ops);
+
+  bool empty() const { return Segments.size() == 0; }
+  /// Header and payload.
+  std::string write() const;
+
+private:
+  uint32_t file(const llvm::DIFile &File);
+  uint32_t function(const llvm::DISubprogram &Subprogram);
+
+  TableList Strings, Files, Functions, Locations, Types, Sites, Segments;
+  llvm::DenseMap<const llvm::DILocation *, uint32_t> LocationOf;
+  llvm::DenseMap<const llvm::DISubprogram *, uint32_t> FunctionOf;
+};
+
+} // namespace memlode
+#endif
