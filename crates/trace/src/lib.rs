@@ -13,6 +13,7 @@
 //! The format is described in `format/SPEC.md`. This crate prints nothing and never exits.
 
 mod bytes;
+pub mod check;
 mod decode;
 pub mod error;
 pub mod event;
@@ -31,6 +32,7 @@ mod replay;
 pub mod sites;
 pub mod stack;
 mod table;
+pub mod text;
 pub mod write;
 
 pub use error::Error;

@@ -65,13 +65,13 @@ fn executions(plan: Plan) -> impl Strategy<Value = (Plan, Vec<Vec<Vec<Execution>
     let chunk = prop::collection::vec((prop::collection::vec(one, 1..4), 1..5usize), 1..5);
     let threads = prop::collection::vec(prop::collection::vec(chunk, 0..4), 1..3);
     threads.prop_map(move |threads| {
-        let fit = |(segment, words): &(usize, Vec<u64>)| {
+        let fit = |(segment, words): &Execution| {
             let segment_plan = &plan.segments[*segment];
             let mut words: Vec<u64> = words.iter().copied().cycle().take(word_count(segment_plan)).collect();
             tame(segment_plan, &mut words);
             (*segment, words)
         };
-        let unroll = |chunk: &Vec<(Vec<(usize, Vec<u64>)>, usize)>| -> Vec<Execution> {
+        let unroll = |chunk: &Vec<(Vec<Execution>, usize)>| -> Vec<Execution> {
             chunk
                 .iter()
                 .flat_map(|(body, times)| vec![body.iter().map(fit).collect::<Vec<_>>(); *times].concat())
@@ -94,9 +94,12 @@ fn tame(segment: &Seg, words: &mut [u64]) {
     }
 }
 
+/// Function and frame, outermost first.
+type Stack = Vec<(String, u64)>;
+
 /// The naive model's answer for each chunk of a thread, and its stack before each.
-fn expected(plan: &Plan, chunks: &[Vec<Execution>]) -> Vec<(Vec<Happened>, Vec<(String, u64)>)> {
-    let mut stack: Vec<(String, u64)> = Vec::new();
+fn expected(plan: &Plan, chunks: &[Vec<Execution>]) -> Vec<(Vec<Happened>, Stack)> {
+    let mut stack = Stack::new();
     let mut out = Vec::new();
     for chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
         let before = stack.clone();
@@ -122,7 +125,7 @@ fn expected(plan: &Plan, chunks: &[Vec<Execution>]) -> Vec<(Vec<Happened>, Vec<(
     out
 }
 
-fn named(trace: &Trace, stack: &[Frame]) -> Vec<(String, u64)> {
+fn named(trace: &Trace, stack: &[Frame]) -> Stack {
     let sites = trace.sites();
     stack.iter().map(|f| (sites.string(sites.function(f.function).name).to_owned(), f.address)).collect()
 }

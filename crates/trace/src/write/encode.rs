@@ -372,6 +372,8 @@ impl ChunkEncoder {
         chunk.control.clear();
         chunk.words_end = 0;
         (chunk.previous, chunk.run, chunk.raw_words, chunk.segments, chunk.accesses) = (0, 0, 0, 0, 0);
+        // A thread's chunks do not begin before their predecessors, whatever its clock says.
+        let stamp = stamp.max(chunk.stamps.0);
         chunk.stamps = (stamp, stamp);
         self.segments[0].next_header = NO_HEADER;
 

@@ -249,9 +249,9 @@ pub fn expand(plan: &Plan, segment: &Seg, words: &[u64], out: &mut Vec<Happened>
             Step::Gather(site, lanes) => {
                 let at: Vec<u64> = (0..lanes).map(|_| next()).collect();
                 let mask = next();
-                for lane in 0..lanes as usize {
+                for (lane, &address) in at.iter().enumerate() {
                     if mask & (1 << lane) != 0 {
-                        access(site, at[lane], plan.site_bytes[site]);
+                        access(site, address, plan.site_bytes[site]);
                     }
                 }
             }

@@ -1,0 +1,234 @@
+//! Proof of a trace's invariants.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use crate::error::Error;
+use crate::event::Batch;
+use crate::index::Damage;
+use crate::manifest::ThreadTotals;
+use crate::names;
+use crate::read::{Thread, Trace};
+use crate::sites::Kind;
+use crate::stack::ShadowStack;
+
+/// What [`check`] found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Everything that is damaged, missing or contradictory; a trace without any is sound.
+    pub problems: Vec<Damage>,
+    /// Whether the collector finished.
+    pub complete: bool,
+    /// Traced processes.
+    pub processes: usize,
+    /// Traced threads.
+    pub threads: usize,
+    /// Module files.
+    pub modules: usize,
+    /// Chunks that were read.
+    pub chunks: u64,
+    /// Bytes of all thread files.
+    pub bytes: u64,
+    /// Words of all streams, as far as they were read.
+    pub raw_words: u64,
+    /// Accesses they expand to.
+    pub accesses: u64,
+    /// Calls, returns, allocations and frees.
+    pub marks: u64,
+}
+
+impl Report {
+    /// Whether nothing is wrong with what there is. An incomplete trace can be sound.
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// Reads everything in a trace and compares what it says in several places.
+///
+/// * every file is readable, and every checksum right; no chunk is missing
+/// * the manifest's totals are those of the files
+/// * each chunk holds what its header counts
+/// * time does not run backwards within a thread, nor within a chunk
+/// * the shadow stack that a chunk starts with is the one its predecessor ends with
+/// * accesses are made by sites that load, store or update
+/// * threads, processes and modules that something happens to have been started or loaded
+pub fn check(directory: &Path, workers: usize) -> Result<Report, Error> {
+    let trace = Trace::open(directory)?;
+    let mut report = Report {
+        problems: trace.damage().to_vec(),
+        complete: trace.manifest().complete,
+        processes: trace.processes().len(),
+        threads: trace.threads().len(),
+        modules: trace.modules().len(),
+        bytes: trace.threads().iter().map(|thread| thread.bytes).sum(),
+        ..Report::default()
+    };
+    lives(&trace, &mut report);
+    streams(&trace, workers, &mut report);
+    totals(&trace, &mut report);
+    Ok(report)
+}
+
+impl Report {
+    fn problem(&mut self, trace: &Trace, file: impl AsRef<Path>, what: String) {
+        self.lost(trace, file, what, 0, 0);
+    }
+
+    fn lost(&mut self, trace: &Trace, file: impl AsRef<Path>, what: String, bytes: u64, chunks: u32) {
+        self.problems.push(Damage { path: trace.directory().join(file), what, bytes, chunks });
+    }
+}
+
+/// Events against each other.
+fn lives(trace: &Trace, report: &mut Report) {
+    for (index, process) in trace.processes().iter().enumerate() {
+        if process.started.is_none() {
+            report.problem(trace, names::EVENTS, format!("process {index} never started"));
+        }
+        if process.ended.is_some() && process.ended < process.started {
+            report.problem(trace, names::EVENTS, format!("process {index} ended before it started"));
+        }
+    }
+    for Thread { process, index, started, ended, .. } in trace.threads() {
+        let name = format!("thread {index} of process {}", process.0);
+        if started.is_none() {
+            report.problem(trace, names::EVENTS, format!("{name} never started"));
+        }
+        if ended.is_some() && ended < started {
+            report.problem(trace, names::EVENTS, format!("{name} ended before it started"));
+        }
+    }
+    for image in trace.images() {
+        let (module, process) = (image.module.0, image.process.0);
+        if module as usize >= trace.modules().len() || process as usize >= trace.processes().len() {
+            let what =
+                format!("module {module} is loaded into process {process}, one of which does not exist");
+            report.problem(trace, names::EVENTS, what);
+        }
+        if image.unloaded.is_some_and(|unloaded| unloaded < image.loaded) {
+            let what = format!("module {module} is unloaded from process {process} before it was loaded");
+            report.problem(trace, names::EVENTS, what);
+        }
+    }
+}
+
+/// Decodes everything.
+fn streams(trace: &Trace, workers: usize, report: &mut Report) {
+    let sites = trace.sites();
+    let is_access: Vec<bool> = sites
+        .sites()
+        .iter()
+        .map(|site| matches!(site.kind, Kind::Load | Kind::Store | Kind::Update))
+        .collect();
+    let fresh = || Follower { stack: ShadowStack::default(), next: 0, stamp: 0 };
+    let mut followers: Vec<Follower> = trace.threads().iter().map(|_| fresh()).collect();
+    let replayed = trace.replay(workers, |batch| {
+        let Some(thread) = batch.thread else { return ControlFlow::Continue(()) };
+        let number = thread.0 as usize;
+        let Thread { process, index, .. } = trace.threads()[number];
+        let file = names::thread(process.0, index);
+        for what in followers[number].follow(batch) {
+            report.problem(trace, &file, format!("chunk {}: {what}", batch.sequence));
+        }
+        if let Some(access) = batch.accesses.iter().find(|access| !is_access[access.site.0 as usize]) {
+            let what = format!(
+                "chunk {}: an access by a site of kind {:?}",
+                batch.sequence,
+                sites.site(access.site).kind
+            );
+            report.problem(trace, &file, what);
+        }
+        report.chunks += 1;
+        report.accesses += batch.accesses.len() as u64;
+        report.marks += batch.marks.len() as u64;
+        ControlFlow::Continue(())
+    });
+    report.raw_words = trace.chunks().iter().map(|chunk| u64::from(chunk.raw_words())).sum();
+    for (chunk, error) in replayed.damaged {
+        let Thread { process, index, .. } = trace.threads()[chunk.thread.0 as usize];
+        report.raw_words -= u64::from(chunk.raw_words());
+        let what = match error {
+            Error::Damaged { what, .. } => what,
+            other => other.to_string(),
+        };
+        report.lost(trace, names::thread(process.0, index), what, chunk.file_bytes(), 1);
+    }
+}
+
+/// Goes with a thread from chunk to chunk.
+struct Follower {
+    stack: ShadowStack<crate::sites::FunctionId>,
+    next: u32,
+    stamp: u64,
+}
+
+impl Follower {
+    fn follow(&mut self, batch: &Batch) -> Vec<String> {
+        let mut problems = Vec::new();
+        let snapshot: Vec<_> = batch.stack.iter().map(|frame| (frame.function, frame.address)).collect();
+        // Behind a gap nothing is known of the stack.
+        if batch.sequence == self.next && self.stack.snapshot() != snapshot {
+            problems.push("does not start with the stack that the chunk before ends with".to_owned());
+        }
+        if batch.stamps.0 < self.stamp {
+            problems.push(format!(
+                "begins at stamp {}, before its predecessor at {}",
+                batch.stamps.0, self.stamp
+            ));
+        }
+        if batch.stamps.1 < batch.stamps.0 {
+            problems
+                .push(format!("ends at stamp {}, before it begins at {}", batch.stamps.1, batch.stamps.0));
+        }
+        self.stack.reset(snapshot);
+        batch.marks.iter().for_each(|(_, mark)| self.stack.apply(mark));
+        self.next = batch.sequence.saturating_add(1);
+        self.stamp = batch.stamps.0;
+        problems
+    }
+}
+
+/// The manifest's totals against the files. What is missing at the end is reported already.
+fn totals(trace: &Trace, report: &mut Report) {
+    if !trace.manifest().complete {
+        return;
+    }
+    let mut found: Vec<ThreadTotals> = trace
+        .threads()
+        .iter()
+        .map(|thread| {
+            let (process, index) = (thread.process.0, thread.index);
+            ThreadTotals { process, thread: index, bytes: thread.bytes, ..Default::default() }
+        })
+        .collect();
+    for chunk in trace.chunks() {
+        let totals = &mut found[chunk.thread.0 as usize];
+        totals.chunks += 1;
+        totals.raw_words += u64::from(chunk.raw_words());
+        totals.accesses += chunk.accesses();
+    }
+    for totals in found {
+        let promised = trace
+            .manifest()
+            .threads
+            .iter()
+            .find(|t| (t.process, t.thread) == (totals.process, totals.thread));
+        let damaged =
+            trace.damage().iter().any(|d| d.path.ends_with(names::thread(totals.process, totals.thread)));
+        if promised != Some(&totals) && !damaged {
+            let what = match promised {
+                Some(promised) => {
+                    format!("holds {}, the manifest promises {}", told(&totals), told(promised))
+                }
+                None => "is not in the manifest".to_owned(),
+            };
+            report.problem(trace, names::thread(totals.process, totals.thread), what);
+        }
+    }
+}
+
+fn told(totals: &ThreadTotals) -> String {
+    let ThreadTotals { chunks, bytes, raw_words, accesses, .. } = totals;
+    format!("{chunks} chunks, {bytes} bytes, {raw_words} words and {accesses} accesses")
+}

@@ -1,0 +1,161 @@
+//! A trace as text: one line an event, columns separated by tabs.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crate::event::{Batch, Mark};
+use crate::read::Trace;
+use crate::sites::{FunctionId, Kind, SiteId, SiteTable};
+
+/// The columns, as the first line of a dump.
+///
+/// * `thread`: process and thread in it, as in the name of the thread's file
+/// * `event`: number of the event in its thread, from 0
+/// * `kind`: load, store, update, enter, exit, resume, alloc, realloc, free or unmap
+/// * `address`: of the first byte; of the frame for enter and resume
+/// * `bytes`: length
+/// * `place`: file:line:column of the source text
+/// * `function`: whose source text that is
+/// * `variable`, `member`: what the source text names; the member with its type, `struct arc.cost`
+/// * `detail`: `count=…` of an array allocation, `old=…` of a reallocation
+///
+/// What is unknown or does not apply is `-`. Tabs, line breaks and backslashes in names are written as in C.
+pub const HEADER: &str = "#thread\tevent\tkind\taddress\tbytes\tplace\tfunction\tvariable\tmember\tdetail";
+
+/// Writes batches as text.
+pub struct TextWriter<'t> {
+    trace: &'t Trace,
+    /// Last columns of each site, made when first needed.
+    names: Vec<Option<Box<str>>>,
+    /// Events so far, by thread.
+    events: Vec<u64>,
+    line: String,
+}
+
+impl<'t> TextWriter<'t> {
+    /// A writer that starts numbering at 0.
+    pub fn new(trace: &'t Trace) -> Self {
+        TextWriter {
+            trace,
+            names: vec![None; trace.sites().sites().len()],
+            events: vec![0; trace.threads().len()],
+            line: String::new(),
+        }
+    }
+
+    /// Writes the events of a batch.
+    pub fn write(&mut self, batch: &Batch, out: &mut impl Write) -> io::Result<()> {
+        let mut marks = batch.marks.iter().peekable();
+        for at in 0..=batch.accesses.len() {
+            while let Some((_, mark)) = marks.next_if(|(before, _)| *before as usize <= at) {
+                self.mark(batch, mark);
+                out.write_all(self.line.as_bytes())?;
+            }
+            if let Some(access) = batch.accesses.get(at) {
+                self.begin(batch, kind(self.trace.sites(), access.site));
+                let _ = write!(self.line, "\t{:#x}\t{}\t", access.address, access.bytes);
+                self.site(access.site);
+                self.line.push_str("\t-\n");
+                out.write_all(self.line.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a line: thread, number, kind.
+    fn begin(&mut self, batch: &Batch, kind: &str) {
+        let thread = batch.thread.map_or(0, |thread| thread.0) as usize;
+        let name = &self.trace.threads()[thread];
+        self.line.clear();
+        let _ = write!(self.line, "{}.{}\t{}\t{kind}", name.process.0, name.index, self.events[thread]);
+        self.events[thread] += 1;
+    }
+
+    fn mark(&mut self, batch: &Batch, mark: &Mark) {
+        let (kind, address, bytes, detail) = match *mark {
+            Mark::Enter { frame, .. } => ("enter", Some(frame), None, String::new()),
+            Mark::Exit { .. } => ("exit", None, None, String::new()),
+            Mark::Resume { frame, .. } => ("resume", Some(frame), None, String::new()),
+            Mark::Alloc { base, count: 1, element_bytes, .. } => {
+                ("alloc", Some(base), Some(element_bytes), String::new())
+            }
+            Mark::Alloc { base, count, element_bytes, .. } => {
+                ("alloc", Some(base), Some(count.wrapping_mul(element_bytes)), format!("count={count}"))
+            }
+            Mark::Realloc { base, bytes, old, .. } => {
+                ("realloc", Some(base), Some(bytes), format!("old={old:#x}"))
+            }
+            Mark::Free { base, .. } => ("free", Some(base), None, String::new()),
+            Mark::Unmap { base, bytes, .. } => ("unmap", Some(base), Some(bytes), String::new()),
+        };
+        self.begin(batch, kind);
+        let address = address.map_or("-".to_owned(), |address| format!("{address:#x}"));
+        let bytes = bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
+        let _ = write!(self.line, "\t{address}\t{bytes}\t");
+        match *mark {
+            Mark::Enter { function, .. } | Mark::Exit { function } | Mark::Resume { function, .. } => {
+                let text = function_columns(self.trace.sites(), function);
+                self.line.push_str(&text);
+            }
+            Mark::Alloc { site, .. }
+            | Mark::Realloc { site, .. }
+            | Mark::Free { site, .. }
+            | Mark::Unmap { site, .. } => self.site(site),
+        }
+        let _ = writeln!(self.line, "\t{}", if detail.is_empty() { "-" } else { &detail });
+    }
+
+    fn site(&mut self, site: SiteId) {
+        let sites = self.trace.sites();
+        let names = self.names[site.0 as usize].get_or_insert_with(|| site_columns(sites, site).into());
+        self.line.push_str(names);
+    }
+}
+
+fn kind(sites: &SiteTable, site: SiteId) -> &'static str {
+    match sites.site(site).kind {
+        Kind::Load => "load",
+        Kind::Store => "store",
+        Kind::Update => "update",
+        Kind::Alloc => "alloc",
+        Kind::Free => "free",
+    }
+}
+
+/// Place, function, variable, member.
+fn site_columns(sites: &SiteTable, id: SiteId) -> String {
+    let site = sites.site(id);
+    let location = site.location.map(|location| sites.location(location));
+    let function = location.map_or(site.function, |location| location.function);
+    let file = sites.function(function).file.map(|(_, name)| escape(sites.string(name)));
+    let place = match (location, file) {
+        (Some(at), Some(file)) => format!("{file}:{}:{}", at.line, at.column),
+        _ => "-".to_owned(),
+    };
+    let text = |id| escape(sites.string(id));
+    let variable = site.variable.map_or("-".to_owned(), text);
+    let ty = site.ty.map(|ty| text(sites.ty(ty).name));
+    let member = match (ty, site.member.map(text)) {
+        (Some(ty), Some(member)) => format!("{ty}.{member}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => "-".to_owned(),
+    };
+    format!("{place}\t{}\t{variable}\t{member}", escape(sites.string(sites.function(function).name)))
+}
+
+fn function_columns(sites: &SiteTable, id: FunctionId) -> String {
+    let function = sites.function(id);
+    let place = match function.file {
+        Some((_, name)) => format!("{}:{}", escape(sites.string(name)), function.line),
+        None => "-".to_owned(),
+    };
+    format!("{place}\t{}\t-\t-", escape(sites.string(function.name)))
+}
+
+/// Keeps a name within its column.
+fn escape(name: &str) -> String {
+    if name.is_empty() {
+        return "-".to_owned();
+    }
+    name.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+}
