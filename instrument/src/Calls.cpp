@@ -13,10 +13,15 @@ namespace memlode {
 
 static Transfer transferNamed(StringRef Name) {
   return StringSwitch<Transfer>(Name)
-      .Cases({"memcpy", "memmove", "mempcpy"}, Transfer::Copy)
-      .Cases({"__memcpy_chk", "__memmove_chk", "__mempcpy_chk"}, Transfer::Copy)
+      .Case("memcpy", Transfer::Copy)
+      .Case("memmove", Transfer::Copy)
+      .Case("mempcpy", Transfer::Copy)
+      .Case("__memcpy_chk", Transfer::Copy)
+      .Case("__memmove_chk", Transfer::Copy)
+      .Case("__mempcpy_chk", Transfer::Copy)
       .Case("bcopy", Transfer::CopyFrom)
-      .Cases({"memset", "__memset_chk"}, Transfer::Fill)
+      .Case("memset", Transfer::Fill)
+      .Case("__memset_chk", Transfer::Fill)
       .Case("bzero", Transfer::Clear)
       .Default(Transfer::None);
 }

@@ -233,6 +233,6 @@ void registerCallbacks(PassBuilder &PB) {
 
 } // namespace memlode
 
-extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo() {
+extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT PassPluginLibraryInfo llvmGetPassPluginInfo() {
   return {LLVM_PLUGIN_API_VERSION, "memlode", "1", memlode::registerCallbacks};
 }
