@@ -1,2 +1,51 @@
-//! The `memlode` command.
-fn main() {}
+//! The `memlode` command: which data does a program wait for?
+//!
+//! One file per subcommand in `commands/`; the drop-in compilers are in `driver/`.
+
+mod analyse;
+mod child;
+mod commands;
+mod driver;
+mod install;
+mod term;
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use driver::toolchain::Language;
+
+fn main() -> ExitCode {
+    match run(std::env::args_os().collect()) {
+        Ok(code) => code,
+        // `memlode dump … | head`: the reader has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            term::error(&error);
+            ExitCode::from(commands::FAILED)
+        }
+    }
+}
+
+fn run(mut args: Vec<OsString>) -> anyhow::Result<ExitCode> {
+    // CMake wants a compiler to be one path: memlode-cc and memlode-c++ are links to memlode.
+    let called_as = args.first().and_then(|name| Path::new(name).file_name()).and_then(OsStr::to_str);
+    match called_as {
+        Some("memlode-cc") => return driver::run(Language::C, args.split_off(1)),
+        Some("memlode-c++") => return driver::run(Language::Cxx, args.split_off(1)),
+        _ => {}
+    }
+    // Before clap sees them: every argument behind these two is clang's.
+    match args.get(1).and_then(|arg| arg.to_str()) {
+        Some("cc") => driver::run(Language::C, args.split_off(2)),
+        Some("c++") => driver::run(Language::Cxx, args.split_off(2)),
+        _ => commands::run(args),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

@@ -1,0 +1,69 @@
+//! From a trace directory and the name of a machine to a profile, with progress shown.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use memlode_attribute::{Profile, profile_trace};
+use memlode_machine::Machine;
+use memlode_trace::{Replayed, Trace};
+
+use crate::term;
+
+/// A trace, a machine, and what one did on the other.
+pub struct Analysed {
+    /// The trace.
+    pub trace: Trace,
+    /// The machine.
+    pub machine: Machine,
+    /// The counts.
+    pub profile: Profile,
+    /// What could not be decoded.
+    pub replayed: Replayed,
+}
+
+/// Opens, simulates and counts.
+pub fn analyse(directory: &Path, machine: &str) -> Result<Analysed> {
+    // A mistyped machine is told before minutes of work.
+    let machine = Machine::find(machine)?;
+    let trace = open(directory)?;
+    if trace.chunks().is_empty() {
+        bail!("{}", nothing_recorded(&trace));
+    }
+    let bar = term::progress(trace.chunks().len() as u64, "simulating");
+    // One core simulates; the others decode.
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get().saturating_sub(1)).clamp(1, 8);
+    let (profile, replayed) = profile_trace(&trace, &machine, workers, |_| {
+        term::advance(&bar, 1);
+        ControlFlow::Continue(())
+    })
+    .with_context(|| format!("the machine {} cannot be simulated", machine.name))?;
+    bar.finish_and_clear();
+    if replayed.chunks == 0 {
+        let first = replayed.damaged.first().map(|(_, error)| error.to_string()).unwrap_or_default();
+        bail!("nothing in {} could be decoded: {first}", directory.display());
+    }
+    Ok(Analysed { trace, machine, profile, replayed })
+}
+
+/// Opens a trace.
+pub fn open(directory: &Path) -> Result<Trace> {
+    Ok(Trace::open(directory)?)
+}
+
+/// Why a trace has no events, as a sentence.
+pub fn nothing_recorded(trace: &Trace) -> String {
+    let directory = trace.directory().display();
+    if let Some(damage) = trace.damage().first() {
+        format!("nothing of {directory} can be read: {damage}")
+    } else if trace.processes().is_empty() {
+        format!(
+            "{directory} holds no events: nothing that ran was built by memlode; build the program with `memlode cc` \
+             or `memlode c++` (see `memlode help cc`) and record it again"
+        )
+    } else {
+        format!(
+            "{directory} holds no events: the program ended before it touched memory in instrumented code"
+        )
+    }
+}

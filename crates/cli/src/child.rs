@@ -1,0 +1,168 @@
+//! The traced program as a child: started in our place, signalled in our place, its end passed on.
+
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use anyhow::{Context, Result};
+use rustix::process::{PidfdFlags, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::iterator::{Handle, SignalsInfo};
+
+use crate::driver::toolchain::search_path;
+
+/// What shells use: the program is there but cannot be executed.
+pub const NOT_EXECUTABLE: u8 = 126;
+/// What shells use: there is no such program.
+pub const NOT_FOUND: u8 = 127;
+
+/// Why there is no child, and the exit status that says so.
+#[derive(Debug)]
+pub struct NotStarted {
+    /// 126 or 127.
+    pub status: u8,
+    /// A sentence.
+    pub why: String,
+}
+
+/// Finds the program as a shell would, so that a mistyped name is told before anything is created.
+pub fn locate(program: &OsStr) -> Result<PathBuf, NotStarted> {
+    if let Some(path) = search_path(program) {
+        return Ok(path);
+    }
+    let name = program.display();
+    let path = Path::new(program);
+    if !program.as_encoded_bytes().contains(&b'/') {
+        let why = if path.exists() {
+            format!(
+                "there is no program {name} on the path, but a file of that name is here: did you mean ./{name}?"
+            )
+        } else {
+            format!("there is no program {name} on the path")
+        };
+        return Err(NotStarted { status: NOT_FOUND, why });
+    }
+    Err(match std::fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => {
+            NotStarted { status: NOT_EXECUTABLE, why: format!("{name} is a directory, not a program") }
+        }
+        Ok(_) => NotStarted {
+            status: NOT_EXECUTABLE,
+            why: format!("{name} is not executable: `chmod +x {name}` if it is a program"),
+        },
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            NotStarted { status: NOT_EXECUTABLE, why: format!("{name} cannot be reached: {error}") }
+        }
+        Err(_) => NotStarted { status: NOT_FOUND, why: format!("there is no program {name}") },
+    })
+}
+
+/// A running program. While it runs, signals that others send to us go to it.
+pub struct Program {
+    child: Child,
+    signals: Handle,
+    forwarder: Option<JoinHandle<()>>,
+}
+
+impl Program {
+    /// Starts `path` (found by [`locate`]) under the name that the user typed.
+    pub fn start(
+        path: &Path,
+        command: &[OsString],
+        variables: &[(&str, &OsStr)],
+    ) -> Result<Result<Program, NotStarted>> {
+        use std::os::unix::process::CommandExt;
+        // Before the program runs: a signal that comes early must not end us and leave it alone.
+        let mut signals = SignalsInfo::<WithOrigin>::new(forwarded()).context("cannot receive signals")?;
+        let spawned =
+            Command::new(path).arg0(&command[0]).args(&command[1..]).envs(variables.iter().copied()).spawn();
+        let child = match spawned {
+            Ok(child) => child,
+            Err(error) => return Ok(Err(not_started(path, &error))),
+        };
+        let pid = rustix::process::Pid::from_child(&child);
+        // A descriptor and not a number: it never comes to mean another process.
+        let pidfd: Arc<OwnedFd> = Arc::new(
+            rustix::process::pidfd_open(pid, PidfdFlags::empty()).context("cannot watch the program")?,
+        );
+        let handle = signals.handle();
+        let forwarder = std::thread::spawn(move || {
+            for origin in signals.forever() {
+                // Without a sender it came from the terminal, which told the program itself.
+                if origin.process.is_some()
+                    && let Some(signal) = Signal::from_named_raw(origin.signal)
+                {
+                    let _ = rustix::process::pidfd_send_signal(pidfd.as_fd(), signal);
+                }
+            }
+        });
+        Ok(Ok(Program { child, signals: handle, forwarder: Some(forwarder) }))
+    }
+
+    /// Waits for the end of the program.
+    pub fn wait(mut self) -> Result<ExitStatus> {
+        let status = self.child.wait().context("cannot wait for the program")?;
+        self.signals.close();
+        if let Some(forwarder) = self.forwarder.take() {
+            let _ = forwarder.join();
+        }
+        Ok(status)
+    }
+}
+
+/// Signals that we pass on. Those that are ignored (`nohup memlode run …`) stay so: a handler of ours would make
+/// the program start with the default action.
+fn forwarded() -> Vec<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let mut signals = vec![SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH];
+    signals.retain(|signal| ignored >> (signal - 1) & 1 == 0);
+    signals
+}
+
+fn not_started(path: &Path, error: &std::io::Error) -> NotStarted {
+    let name = path.display();
+    let why = match error.kind() {
+        // The file is there (it was located): what is missing is what its first line or header asks for.
+        ErrorKind::NotFound => {
+            return NotStarted {
+                status: NOT_FOUND,
+                why: format!("{name} needs an interpreter or loader that is not on this machine"),
+            };
+        }
+        _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
+            format!("{name} is neither a program for this machine nor a script with a #! line")
+        }
+        _ => format!("{name} cannot be executed: {error}"),
+    };
+    NotStarted { status: NOT_EXECUTABLE, why }
+}
+
+/// The status that a shell would report.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => 128u8.wrapping_add(signal as u8),
+        (None, None) => 1,
+    }
+}
+
+/// How the program ended, when that is worth a word.
+pub fn ending(status: ExitStatus) -> Option<String> {
+    match (status.code(), status.signal()) {
+        (_, Some(signal)) => {
+            let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
+            Some(format!("the program was ended by {name}"))
+        }
+        (Some(0), _) => None,
+        (Some(code), _) => Some(format!("the program exited with status {code}")),
+        (None, None) => None,
+    }
+}

@@ -1,0 +1,88 @@
+//! `memlode check`: is a trace whole, and does it agree with itself?
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use memlode_report::text::{bytes, count, printable};
+use memlode_trace::check::{Report, check};
+use serde_json::json;
+
+use super::{OK, PROBLEMS, print, print_json};
+
+/// Prove a trace: checksums, counts, order, call stacks, and what could be salvaged
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Exit status: 0 the trace is whole, 1 it cannot be opened, 2 wrong usage, 3 something is damaged or missing.
+What is not named is intact: `memlode report` reads it.")]
+pub struct Args {
+    /// The trace directory that `run` or `record` made
+    #[arg(value_name = "DIR")]
+    trace: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> Result<ExitCode> {
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let report = check(&args.trace, workers)?;
+    if args.json {
+        print_json(&value(&report))?;
+    } else {
+        print(&text(&report))?;
+    }
+    let whole = report.is_sound() && report.complete;
+    Ok(ExitCode::from(if whole { OK } else { PROBLEMS }))
+}
+
+fn value(report: &Report) -> serde_json::Value {
+    let problems: Vec<_> = report
+        .problems
+        .iter()
+        .map(|p| json!({ "file": p.path, "what": p.what, "bytes": p.bytes, "chunks": p.chunks }))
+        .collect();
+    json!({
+        "format": "memlode check",
+        "version": 1,
+        "sound": report.is_sound(),
+        "complete": report.complete,
+        "problems": problems,
+        "processes": report.processes,
+        "threads": report.threads,
+        "modules": report.modules,
+        "chunks": report.chunks,
+        "bytes": report.bytes,
+        "raw_words": report.raw_words,
+        "accesses": report.accesses,
+        "marks": report.marks,
+    })
+}
+
+fn text(report: &Report) -> String {
+    let mut out = String::new();
+    for problem in &report.problems {
+        out += &format!("{}\n", printable(&problem.to_string()));
+    }
+    if !report.complete {
+        out += "recording did not finish: what the collector had not yet written is missing\n";
+    }
+    let verdict = match (report.is_sound(), report.complete, report.problems.len()) {
+        (true, true, _) => "whole".to_string(),
+        (true, false, _) => "sound as far as it goes".to_string(),
+        (false, _, 1) => "1 problem; the rest is intact".to_string(),
+        (false, _, n) => format!("{n} problems; the rest is intact"),
+    };
+    out += &format!(
+        "{verdict}: {} accesses and {} other events in {} chunks ({}), {} threads, {} processes, {} modules\n",
+        count(report.accesses),
+        count(report.marks),
+        report.chunks,
+        bytes(report.bytes),
+        report.threads,
+        report.processes,
+        report.modules,
+    );
+    out
+}

@@ -1,0 +1,158 @@
+//! `memlode dump`: a trace as text, one line an event.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use memlode_trace::text::{HEADER, TextWriter};
+use memlode_trace::{ChunkRef, Trace};
+
+use super::OK;
+use crate::analyse::open;
+use crate::term;
+
+/// Print the events of a trace, one a line, columns separated by tabs
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Exit status: 0 success, 1 the trace cannot be read or lacks chunks, 2 wrong usage.
+Events of several threads come chunk by chunk, in the order in which their chunks began.")]
+pub struct Args {
+    /// The trace directory that `run` or `record` made
+    #[arg(value_name = "DIR")]
+    trace: PathBuf,
+    /// One thread only: PROCESS.THREAD as in the first column, or THREAD of process 0
+    #[arg(long, short, value_name = "T")]
+    thread: Option<String>,
+    /// Events at most
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<u64>,
+    /// Print JSON, one object a line; what is unknown is left out
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> Result<ExitCode> {
+    let trace = open(&args.trace)?;
+    let chunks = chunks(&trace, args.thread.as_deref())?;
+    let stdout = io::stdout();
+    let form = match (args.json, stdout.is_terminal()) {
+        (true, _) => Form::Json,
+        (false, true) => Form::Screen,
+        (false, false) => Form::Plain,
+    };
+    let out = BufWriter::with_capacity(1 << 16, stdout.lock());
+    let mut lines = Lines { out, form, left: args.limit.unwrap_or(u64::MAX), partial: Vec::new() };
+    if !args.json {
+        writeln!(lines.out, "{HEADER}")?;
+    }
+    let mut writer = TextWriter::new(&trace);
+    let mut failure = None;
+    let replayed = trace.replay_chunks(&chunks, 1, |batch| match writer.write(batch, &mut lines) {
+        Ok(()) if lines.left > 0 => ControlFlow::Continue(()),
+        Ok(()) => ControlFlow::Break(()),
+        Err(error) => {
+            failure = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    match failure {
+        // The limit was reached in the middle of a chunk.
+        Some(error) if error.kind() == io::ErrorKind::Other && lines.left == 0 => {}
+        Some(error) => return Err(error.into()),
+        None => {}
+    }
+    lines.out.flush()?;
+    for damage in trace.damage() {
+        term::note(&damage.to_string());
+    }
+    for (_, error) in &replayed.damaged {
+        term::note(&format!("{error}; left out"));
+    }
+    if !replayed.damaged.is_empty() {
+        bail!("{} chunks could not be decoded", replayed.damaged.len());
+    }
+    Ok(ExitCode::from(OK))
+}
+
+/// The chunks of one thread, or all.
+fn chunks(trace: &Trace, thread: Option<&str>) -> Result<Vec<ChunkRef>> {
+    let Some(wanted) = thread else { return Ok(trace.chunks().to_vec()) };
+    let (process, index) = wanted.split_once('.').unwrap_or(("0", wanted));
+    let known = || -> Vec<String> {
+        trace.threads().iter().take(20).map(|t| format!("{}.{}", t.process.0, t.index)).collect()
+    };
+    let found = process.parse::<u32>().ok().zip(index.parse::<u32>().ok()).and_then(|(process, index)| {
+        trace.threads().iter().position(|t| t.process.0 == process && t.index == index)
+    });
+    let Some(found) = found else {
+        bail!("--thread {wanted}: there is no such thread; the trace has {}", known().join(", "));
+    };
+    Ok(trace.chunks().iter().filter(|chunk| chunk.thread.0 as usize == found).copied().collect())
+}
+
+enum Form {
+    /// As it is.
+    Plain,
+    /// For a terminal: control characters in names are shown and not obeyed.
+    Screen,
+    /// One object a line.
+    Json,
+}
+
+/// Takes whole lines, turns each into its form, and stops after a number of them.
+struct Lines<W> {
+    out: W,
+    form: Form,
+    left: u64,
+    partial: Vec<u8>,
+}
+
+impl<W: Write> Write for Lines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            self.partial.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                if self.left == 0 {
+                    return Err(io::Error::other("enough"));
+                }
+                self.left -= 1;
+                self.line()?;
+                self.partial.clear();
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Lines<W> {
+    fn line(&mut self) -> io::Result<()> {
+        let text = String::from_utf8_lossy(&self.partial);
+        match self.form {
+            Form::Plain => self.out.write_all(&self.partial),
+            Form::Screen => {
+                let columns: Vec<_> =
+                    text.trim_end_matches('\n').split('\t').map(memlode_report::text::printable).collect();
+                writeln!(self.out, "{}", columns.join("\t"))
+            }
+            Form::Json => writeln!(self.out, "{}", object(&text)),
+        }
+    }
+}
+
+/// A line of text as an object: the columns that say something.
+fn object(line: &str) -> serde_json::Value {
+    let names = HEADER.trim_start_matches('#').split('\t');
+    let columns = names.zip(line.trim_end_matches('\n').split('\t')).filter(|(_, value)| *value != "-");
+    let value = |name: &str, value: &str| match (name, value.parse::<u64>()) {
+        ("event" | "bytes", Ok(number)) => number.into(),
+        _ => value.into(),
+    };
+    serde_json::Value::Object(columns.map(|(name, text)| (name.to_string(), value(name, text))).collect())
+}

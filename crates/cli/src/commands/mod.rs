@@ -1,0 +1,108 @@
+//! One file per subcommand: its arguments, and what it does with them.
+
+mod check;
+mod doctor;
+mod dump;
+mod report;
+mod run;
+mod sim;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use serde::Serialize;
+
+/// Success.
+pub const OK: u8 = 0;
+/// An error of memlode's own, or of what it was given.
+pub const FAILED: u8 = 1;
+/// `check`, `doctor`: problems were found.
+pub const PROBLEMS: u8 = 3;
+
+/// Which data does a program wait for? memlode names the field and the line.
+#[derive(Debug, Parser)]
+#[command(name = "memlode", version, max_term_width = 100, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+In ten minutes:
+  memlode cc -O2 prog.c -o prog     (or CC=\"memlode cc\" ./configure && make)
+  memlode run -- ./prog input
+
+Exit status: 0 success, 1 error, 2 wrong usage, 3 problems found (check, doctor).
+`run` and `record` exit as the program does, 128 + n after signal n; 125 when memlode itself failed,
+126 when the program cannot be executed, 127 when it is not found. `cc` and `c++` exit as clang does.";
+
+const COMPILER_HELP: &str = "\
+Usage: memlode cc [--print] [--allocators FILE] ARGUMENTS OF CLANG…
+
+Options of memlode's own come first:
+  --print             show the real command, and do not run it (also --memlode-print)
+  --allocators FILE   further allocation functions (also the variable MEMLODE_ALLOCATORS)
+
+Everything else goes to clang as it is. memlode adds:
+  when compiling  -fpass-plugin=…, and -g unless a debug level is given (-g0 is honoured)
+  when linking    the run-time library with its rpath, and --build-id
+  with -flto      the plug-in at the link instead, through lld
+Nothing is added for -ffreestanding, -E, -M, -fsyntax-only and assembler files.
+
+The compiler is clang-22 or else clang-19; MEMLODE_CC and MEMLODE_CXX name others of these versions.
+Build systems that want one path can use memlode-cc and memlode-c++.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compile C: clang, with memlode's recording added
+    #[command(disable_help_flag = true, override_help = COMPILER_HELP)]
+    Cc {
+        /// clang's arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Compile C++: clang++, with memlode's recording added
+    #[command(name = "c++", disable_help_flag = true, override_help = COMPILER_HELP)]
+    Cxx {
+        /// clang++'s arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    Run(run::Args),
+    Record(run::RecordArgs),
+    Report(report::Args),
+    Sim(sim::Args),
+    Dump(dump::Args),
+    Check(check::Args),
+    Doctor(doctor::Args),
+}
+
+/// Everything but the compilers, which `main` handles before clap sees their arguments.
+pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
+    match Cli::parse_from(args).command {
+        Command::Cc { arguments } => crate::driver::run(crate::driver::toolchain::Language::C, arguments),
+        Command::Cxx { arguments } => crate::driver::run(crate::driver::toolchain::Language::Cxx, arguments),
+        Command::Run(args) => run::run(args),
+        Command::Record(args) => run::record(args),
+        Command::Report(args) => report::run(args),
+        Command::Sim(args) => sim::run(args),
+        Command::Dump(args) => dump::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Doctor(args) => doctor::run(args),
+    }
+}
+
+/// To standard output, as an error and not a panic when its reader is gone.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// As JSON to standard output.
+pub fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&(serde_json::to_string_pretty(value)? + "\n"))
+}

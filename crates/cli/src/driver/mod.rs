@@ -1,0 +1,174 @@
+//! The drop-in compilers: the user's command line, and what memlode adds to it.
+//!
+//! ```text
+//! memlode cc [--print] [--allocators FILE] ARGS…
+//!            └── ours, only here ─────────┘ └── clang's, passed on as they are
+//!
+//! compiles?  -fpass-plugin=…/memlode-pass-22.so   (with -flto: at the link, through lld)
+//!            -g                                   (when no debug level was chosen)
+//! links?     -L… -lmemlode_record, its rpath, --build-id
+//! ```
+//! The compiler replaces this process, so its exit status, signals and output are its own.
+
+pub mod argv;
+pub mod toolchain;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use crate::install::Install;
+use argv::{Request, Stage};
+use toolchain::{Compiler, Language, shell_quote};
+
+/// The variable through which the plug-in learns of further allocation functions.
+const ALLOCATORS: &str = "MEMLODE_ALLOCATORS";
+
+/// Runs the compiler in place of this process; returns only to print or to fail.
+pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
+    let (own, args) = split_own(language, args)?;
+    let install = Install::find()?;
+    let compiler = toolchain::find(language, &install)?;
+    let request = argv::parse(&args, &|name| std::fs::read(Path::new(name)).ok());
+    let additions = Additions::new(&request, &compiler, &install)?;
+    let line = additions.weave(args, &request);
+
+    if own.print {
+        let variable = own.allocators.map(|file| OsString::from(format!("{ALLOCATORS}={}", file.display())));
+        let words: Vec<String> =
+            variable.iter().chain([&compiler.path.clone().into()]).chain(&line).map(shell_quote).collect();
+        crate::commands::print(&format!("{}\n", words.join(" ")))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut command = Command::new(&compiler.path);
+    command.args(&line);
+    if let Some(file) = own.allocators {
+        command.env(ALLOCATORS, file);
+    }
+    Err(command.exec()).with_context(|| format!("cannot run {}", compiler.path.display()))
+}
+
+/// Options of memlode's own, accepted only before the first of clang's.
+#[derive(Default)]
+struct Own {
+    print: bool,
+    allocators: Option<PathBuf>,
+}
+
+fn split_own(language: Language, args: Vec<OsString>) -> Result<(Own, Vec<OsString>)> {
+    let mut own = Own::default();
+    let mut rest = args.into_iter().peekable();
+    let mut any = false;
+    while let Some(arg) = rest.peek().and_then(|arg| arg.to_str()) {
+        match arg {
+            "--print" | "--memlode-print" => {
+                own.print = true;
+                rest.next();
+            }
+            "--allocators" => {
+                rest.next();
+                let Some(file) = rest.next() else {
+                    bail!("memlode {}: --allocators needs the name of a file", language.command());
+                };
+                own.allocators = Some(existing(Path::new(&file))?);
+            }
+            _ if arg.starts_with("--allocators=") => {
+                own.allocators = Some(existing(Path::new(&arg["--allocators=".len()..]))?);
+                rest.next();
+            }
+            // After options of ours a `--` divides; without them it is clang's own.
+            "--" if any => {
+                rest.next();
+                break;
+            }
+            _ => break,
+        }
+        any = true;
+    }
+    Ok((own, rest.collect()))
+}
+
+fn existing(file: &Path) -> Result<PathBuf> {
+    let absolute = std::path::absolute(file).with_context(|| format!("--allocators {}", file.display()))?;
+    if !absolute.is_file() {
+        bail!("--allocators {}: there is no such file", file.display());
+    }
+    Ok(absolute)
+}
+
+/// What memlode adds, before and after the user's arguments.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Additions {
+    before: Vec<OsString>,
+    after: Vec<OsString>,
+}
+
+impl Additions {
+    fn new(request: &Request, compiler: &Compiler, install: &Install) -> Result<Additions> {
+        let mut additions = Additions::default();
+        // Kernels, firmware and C libraries have neither thread-local storage nor a loader to rely on.
+        if request.freestanding {
+            return Ok(additions);
+        }
+        let plugin = install.plugin(compiler.version);
+        let links = request.stage == Stage::Link && !request.relocatable;
+        if request.generates_code && !request.debug_level {
+            additions.before.push("-g".into());
+        }
+        if request.generates_code && !request.lto {
+            require(&plugin)?;
+            additions.before.push(joined("-fpass-plugin=", &plugin));
+        }
+        if links {
+            require(&install.runtime())?;
+            if request.lto {
+                require(&plugin)?;
+                additions.after.push(format!("-fuse-ld=lld-{}", compiler.version).into());
+                additions.linker([joined("--load-pass-plugin=", &plugin)]);
+            }
+            additions.after.push(joined("-L", install.lib()));
+            additions.after.push("-lmemlode_record".into());
+            // -Xlinker and not -Wl: a comma in the path divides nothing.
+            additions.linker(["-rpath".into(), install.lib().into()]);
+            if !request.build_id {
+                additions.linker(["--build-id".into()]);
+            }
+        }
+        Ok(additions)
+    }
+
+    fn linker<const N: usize>(&mut self, words: [OsString; N]) {
+        for word in words {
+            self.after.push("-Xlinker".into());
+            self.after.push(word);
+        }
+    }
+
+    /// The whole line: ours, the user's in their order, ours. After a `--` there are only inputs, so
+    /// there ours come before it.
+    fn weave(self, mut args: Vec<OsString>, request: &Request) -> Vec<OsString> {
+        let end = request.double_dash.unwrap_or(args.len());
+        args.splice(end..end, self.after);
+        args.splice(0..0, self.before);
+        args
+    }
+}
+
+fn joined(option: &str, path: impl AsRef<OsStr>) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(path);
+    word
+}
+
+fn require(file: &Path) -> Result<()> {
+    if !file.exists() {
+        bail!(
+            "{} is missing: build memlode with `make`, or point MEMLODE_HOME at an installation",
+            file.display()
+        );
+    }
+    Ok(())
+}

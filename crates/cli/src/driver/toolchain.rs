@@ -1,0 +1,222 @@
+//! Finds the real compiler and learns which LLVM it is built on.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::install::{Install, LLVM_VERSIONS};
+
+/// The language a driver is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// `memlode cc`.
+    C,
+    /// `memlode c++`.
+    Cxx,
+}
+
+impl Language {
+    /// The subcommand's name.
+    pub fn command(self) -> &'static str {
+        match self {
+            Language::C => "cc",
+            Language::Cxx => "c++",
+        }
+    }
+
+    /// The variable that names another compiler.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Language::C => "MEMLODE_CC",
+            Language::Cxx => "MEMLODE_CXX",
+        }
+    }
+
+    fn clang(self, version: u32) -> String {
+        match self {
+            Language::C => format!("clang-{version}"),
+            Language::Cxx => format!("clang++-{version}"),
+        }
+    }
+}
+
+/// A compiler that memlode has a plug-in for.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// What to execute.
+    pub path: PathBuf,
+    /// Its LLVM version.
+    pub version: u32,
+}
+
+/// The compiler named by the environment, or the best clang on the path whose plug-in is installed.
+pub fn find(language: Language, install: &Install) -> Result<Compiler> {
+    let variable = language.variable();
+    if let Some(name) = std::env::var_os(variable).filter(|name| !name.is_empty()) {
+        let path = search_path(&name).with_context(|| {
+            format!("{variable} names {}, which is not an executable file", name.display())
+        })?;
+        let version = version_of(&path).with_context(|| format!("{variable} names {}", path.display()))?;
+        if !LLVM_VERSIONS.contains(&version) {
+            bail!(
+                "{variable} names {}, version {version}; memlode has plug-ins for clang 22 and 19 only: name one of those",
+                path.display()
+            );
+        }
+        return Ok(Compiler { path, version });
+    }
+    let found: Vec<Compiler> = LLVM_VERSIONS
+        .into_iter()
+        .filter_map(|version| {
+            Some(Compiler { path: search_path(OsStr::new(&language.clang(version)))?, version })
+        })
+        .collect();
+    found.iter().find(|compiler| install.plugin(compiler.version).exists()).or(found.first()).cloned().with_context(
+        || {
+            format!(
+                "neither {} nor {} is on the path: `apt-get install clang-22 lld-22` (or set {variable} to a clang 22 or 19)",
+                language.clang(22),
+                language.clang(19)
+            )
+        },
+    )
+}
+
+/// Finds an executable as a shell would.
+pub fn search_path(name: &OsStr) -> Option<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return is_executable(Path::new(name)).then(|| PathBuf::from(name));
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// The major LLVM version of a clang: from its name, from where its symbolic link leads, or, failing
+/// both, by asking it once and remembering the answer.
+pub fn version_of(compiler: &Path) -> Result<u32> {
+    let resolved = compiler.canonicalize().unwrap_or_else(|_| compiler.to_path_buf());
+    match version_in_name(compiler).or_else(|| version_in_name(&resolved)) {
+        Some(version) => Ok(version),
+        None => ask(&resolved),
+    }
+}
+
+/// `…/clang++-22` or `…/llvm-22/bin/clang`.
+fn version_in_name(compiler: &Path) -> Option<u32> {
+    let name = compiler.file_name()?.to_str()?;
+    if let Some(version) = name.strip_prefix("clang++-").or_else(|| name.strip_prefix("clang-")) {
+        return version.parse().ok();
+    }
+    let is_clang = name == "clang" || name == "clang++";
+    let folder = compiler.parent()?.parent()?.file_name()?.to_str()?;
+    folder.strip_prefix("llvm-").filter(|_| is_clang)?.parse().ok()
+}
+
+fn ask(compiler: &Path) -> Result<u32> {
+    let stamp = stamp(compiler);
+    if let Some(version) = stamp.as_deref().and_then(remembered) {
+        return Ok(version);
+    }
+    let output = Command::new(compiler)
+        .args(["-x", "c", "-E", "-P", "-"])
+        .stdin(probe_source()?)
+        .stderr(std::process::Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run {}", compiler.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.trim().parse().ok().with_context(|| {
+        format!("{} is not clang: memlode's plug-ins need clang 22 or 19", compiler.display())
+    })?;
+    if let Some(stamp) = stamp {
+        remember(&stamp, version);
+    }
+    Ok(version)
+}
+
+/// Any compiler has a `-dumpversion`; only clang expands this.
+fn probe_source() -> Result<std::process::Stdio> {
+    let (reader, mut writer) = std::io::pipe().context("cannot make a pipe to the compiler")?;
+    std::io::Write::write_all(&mut writer, b"__clang_major__\n").context("cannot write to the compiler")?;
+    Ok(reader.into())
+}
+
+/// Changes when the compiler's file does.
+fn stamp(compiler: &Path) -> Option<String> {
+    let meta = fs::metadata(compiler).ok()?;
+    Some(format!("{} {} {} {}", meta.mtime(), meta.size(), meta.ino(), compiler.to_str()?))
+}
+
+fn cache_file() -> Option<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .filter(|path| Path::new(path).is_absolute())
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
+    Some(cache.join("memlode").join("compilers"))
+}
+
+fn remembered(stamp: &str) -> Option<u32> {
+    fs::read_to_string(cache_file()?).ok()?.lines().find_map(|line| {
+        let (version, of) = line.split_once(' ')?;
+        (of == stamp).then(|| version.parse().ok())?
+    })
+}
+
+/// A cache that cannot be written costs time and nothing else.
+fn remember(stamp: &str, version: u32) {
+    use std::io::Write;
+    let Some(file) = cache_file() else { return };
+    let _ = file.parent().map(fs::create_dir_all);
+    // One write of one line in append mode: parallel compiles do not tear each other's lines.
+    if let Ok(mut file) = fs::OpenOptions::new().create(true).append(true).open(file) {
+        let _ = file.write_all(format!("{version} {stamp}\n").as_bytes());
+    }
+}
+
+/// For the `--print` line: quotes a word so that a shell reads it back.
+pub fn shell_quote(word: &OsString) -> String {
+    let text = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_in_names() {
+        for (path, version) in [
+            ("/usr/bin/clang-22", Some(22)),
+            ("/usr/bin/clang++-19", Some(19)),
+            ("/usr/lib/llvm-22/bin/clang", Some(22)),
+            ("/usr/lib/llvm-19/bin/clang++", Some(19)),
+            ("/usr/bin/clang", None),
+            ("/usr/bin/clang-cl-22", None),
+            ("/usr/bin/gcc-12", None),
+        ] {
+            assert_eq!(version_in_name(Path::new(path)), version, "{path}");
+        }
+    }
+
+    #[test]
+    fn quoting_survives_a_shell() {
+        for word in ["plain", "", "two words", "it's", "$HOME", "a\"b", "x;y", "-DV=\"1\""] {
+            let script = format!("printf %s {}", shell_quote(&OsString::from(word)));
+            let out = Command::new("sh").arg("-c").arg(script).output().expect("sh runs");
+            assert_eq!(String::from_utf8_lossy(&out.stdout), word);
+        }
+    }
+}

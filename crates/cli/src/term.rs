@@ -1,0 +1,65 @@
+//! What memlode says about itself: errors, notes and progress, all on standard error.
+
+use std::io::{IsTerminal, Write};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Whether escape sequences for colours belong on this stream.
+pub fn colours(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Columns of the terminal, if there is one.
+pub fn width() -> Option<usize> {
+    let streams = [rustix::stdio::stdout(), rustix::stdio::stderr()];
+    let sizes = streams.into_iter().filter_map(|stream| rustix::termios::tcgetwinsize(stream).ok());
+    sizes.map(|size| usize::from(size.ws_col)).find(|columns| *columns > 0)
+}
+
+/// One sentence: what failed, and because of what.
+pub fn error(error: &anyhow::Error) {
+    say("error: ", "\x1b[1;31m", &format!("{error:#}"));
+}
+
+/// Something the user should know although the command goes on.
+pub fn note(text: &str) {
+    say("note: ", "\x1b[1;36m", text);
+}
+
+/// Plain words.
+pub fn line(text: &str) {
+    say("", "", text);
+}
+
+/// Text of many lines, already safe for a terminal.
+pub fn block(text: &str) -> anyhow::Result<()> {
+    Ok(std::io::stderr().lock().write_all(text.as_bytes())?)
+}
+
+fn say(label: &str, colour: &str, text: &str) {
+    let stderr = std::io::stderr();
+    let (on, off) = if colours(&stderr) && !label.is_empty() { (colour, "\x1b[0m") } else { ("", "") };
+    let text = memlode_report::text::printable(text);
+    // Nothing is left to tell when standard error itself is gone.
+    let _ = writeln!(stderr.lock(), "memlode: {on}{label}{off}{text}");
+}
+
+/// A bar over `total` bytes, chunks or lines, shown only on a terminal and only after a second.
+pub fn progress(total: u64, what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+    let style =
+        ProgressStyle::with_template("{msg} {bar:30} {percent:>3}% {eta}").expect("the template is constant");
+    bar.set_style(style);
+    bar.set_message(what);
+    bar
+}
+
+/// Moves the bar on; the first call after a second makes it visible.
+pub fn advance(bar: &ProgressBar, by: u64) {
+    if bar.is_hidden() && bar.elapsed().as_secs() >= 1 && std::io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+    }
+    bar.inc(by);
+}

@@ -1,0 +1,243 @@
+//! From ids and counts to names and shares.
+
+use std::collections::BTreeMap;
+
+use memlode_analyses::Context;
+use memlode_attribute::run::latencies;
+use memlode_attribute::tables::{Place, Tables, What, place};
+use memlode_attribute::{ClassId, Counts, Coverage, Profile};
+use memlode_machine::Machine;
+use memlode_trace::sites::{FunctionId, SiteTable, StringId};
+use memlode_trace::{Replayed, Trace};
+
+use crate::model::{self, Numbers, Report, level_key};
+use crate::notes;
+use crate::text::demangle;
+
+/// Builds the report of a profile of `trace` on `machine`. `replayed` tells what could not be decoded.
+pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Replayed) -> Report {
+    let latencies = latencies(machine);
+    let names = trace.sites();
+    let tables = Tables::new(profile, names, &latencies);
+    let total = tables.total();
+    let builder = Builder {
+        names,
+        profile,
+        latencies: &latencies,
+        levels: machine.levels.len(),
+        total_stall: tables.stall_cycles(&total),
+    };
+    let findings = memlode_analyses::all(&Context { tables: &tables, names });
+    Report {
+        format: "memlode report",
+        version: model::VERSION,
+        trace: model::Recording {
+            directory: trace.directory().display().to_string(),
+            command: trace.manifest().info.command.clone(),
+            complete: notes::is_complete(trace, Some(replayed)),
+            processes: trace.processes().len(),
+            threads: trace.threads().len(),
+            notes: notes::notes(trace, Some(replayed)),
+        },
+        machine: simulated(machine, profile),
+        total: builder.numbers(&total),
+        coverage: shares(&Coverage::of(profile, names.sites(), |site| place(names, site).line > 0)),
+        findings: findings.into_iter().map(|finding| builder.finding(finding)).collect(),
+        lines: builder.rows(tables.lines(), |(what, place), numbers| model::Line {
+            data: builder.data(what),
+            position: builder.position(place),
+            numbers,
+        }),
+        fields: builder
+            .rows(tables.fields(), |what, numbers| model::Field { data: builder.data(what), numbers }),
+        types: builder.rows(tables.types(), |ty, numbers| model::Type { ty: builder.string(*ty), numbers }),
+        objects: builder.rows(tables.objects(), |class, numbers| model::ObjectRow {
+            object: builder.object(*class),
+            numbers,
+        }),
+        functions: builder.rows(tables.functions(), |name, numbers| model::Function {
+            function: demangle(names.string(*name)),
+            linkage_name: builder.string(*name),
+            numbers,
+        }),
+        threads: builder.rows(tables.threads(), |id, numbers| {
+            let thread = &trace.threads()[id.0 as usize];
+            let process = trace.processes().get(thread.process.0 as usize);
+            model::Thread {
+                thread: id.0,
+                process: thread.process.0,
+                pid: process.map_or(0, |process| process.pid),
+                tid: thread.tid,
+                core: id.0 % machine.cores.max(1),
+                numbers,
+            }
+        }),
+    }
+}
+
+fn simulated(machine: &Machine, profile: &Profile) -> model::Simulated {
+    let levels =
+        machine.levels.iter().zip(&profile.levels).enumerate().map(|(i, (level, counted))| model::Level {
+            key: level_key(i),
+            name: level.name.clone(),
+            bytes: level.bytes,
+            ways: level.ways,
+            line_bytes: level.line_bytes,
+            shared_by: level.shared_by,
+            latency_cycles: level.latency_cycles,
+            reads: counted.reads,
+            writes: counted.writes,
+            read_misses: counted.read_misses,
+            write_misses: counted.write_misses,
+            write_backs: counted.write_backs,
+        });
+    model::Simulated {
+        name: machine.name.clone(),
+        description: machine.description.clone(),
+        cores: machine.cores,
+        memory_latency_cycles: machine.memory_latency_cycles,
+        levels: levels.collect(),
+    }
+}
+
+fn shares(coverage: &Coverage) -> model::Shares {
+    let share = |part: u64| part as f64 / coverage.accesses.max(1) as f64;
+    let evidence = &coverage.evidence;
+    model::Shares {
+        accesses: coverage.accesses,
+        line: share(coverage.line),
+        approximate_line: share(coverage.approximate_line),
+        variable_or_type: share(coverage.variable_or_type),
+        member: share(coverage.member),
+        object: share(coverage.object),
+        by_evidence: BTreeMap::from([
+            ("source", share(evidence.source)),
+            ("debug", share(evidence.debug)),
+            ("tbaa", share(evidence.tbaa)),
+            ("partial", share(evidence.partial)),
+            ("none", share(evidence.none)),
+        ]),
+    }
+}
+
+struct Builder<'a> {
+    names: &'a SiteTable,
+    profile: &'a Profile,
+    latencies: &'a [u32],
+    levels: usize,
+    total_stall: u64,
+}
+
+impl Builder<'_> {
+    fn rows<K, R>(
+        &self,
+        rows: Vec<memlode_attribute::tables::Row<K>>,
+        make: impl Fn(&K, Numbers) -> R,
+    ) -> Vec<R> {
+        rows.iter().map(|row| make(&row.key, self.numbers(&row.counts))).collect()
+    }
+
+    fn numbers(&self, counts: &Counts) -> Numbers {
+        let stall_cycles = counts.stall_cycles(self.latencies);
+        Numbers {
+            accesses: counts.accesses(),
+            reads: counts.reads.iter().sum(),
+            writes: counts.writes.iter().sum(),
+            misses: (0..self.levels).map(|level| (level_key(level), counts.misses(level))).collect(),
+            stall_cycles,
+            stall_share: stall_cycles as f64 / self.total_stall.max(1) as f64,
+        }
+    }
+
+    fn string(&self, id: StringId) -> String {
+        self.names.string(id).to_string()
+    }
+
+    fn strings(&self, ids: &[StringId]) -> Vec<String> {
+        ids.iter().map(|&id| self.string(id)).collect()
+    }
+
+    fn data(&self, what: &What) -> model::Data {
+        model::Data {
+            ty: what.ty.map(|id| self.string(id)),
+            member: what.member.map(|id| self.string(id)),
+            variable: what.variable.map(|id| self.string(id)),
+        }
+    }
+
+    fn position(&self, place: &Place) -> model::Position {
+        let file = place.file.map(|(directory, name)| {
+            let (directory, name) = (self.names.string(directory), self.names.string(name));
+            if name.starts_with('/') || directory.is_empty() {
+                name.to_string()
+            } else {
+                format!("{}/{name}", directory.trim_end_matches('/'))
+            }
+        });
+        let linkage_name = self.string(place.function);
+        model::Position {
+            file,
+            line: (place.line > 0).then_some(place.line),
+            function: demangle(&linkage_name),
+            linkage_name,
+        }
+    }
+
+    fn function(&self, id: FunctionId) -> String {
+        let function = self.names.function(id);
+        let mangled = self.names.string(function.linkage_name);
+        if mangled.is_empty() { self.string(function.name) } else { demangle(mangled) }
+    }
+
+    fn object(&self, class: ClassId) -> model::Object {
+        use memlode_attribute::Home;
+        let class = &self.profile.classes[class.0 as usize];
+        let home = match &class.home {
+            Home::Unknown => model::Home::Unknown,
+            Home::Heap { site, path } => model::Home::Heap {
+                allocated_at: self.position(&place(self.names, self.names.site(*site))),
+                path: self.profile.paths.functions(*path).map(|function| self.function(function)).collect(),
+            },
+            Home::Global { symbol, image } => {
+                model::Home::Global { symbol: demangle(symbol), image: image.clone() }
+            }
+            Home::Stack { function, variable } => model::Home::Stack {
+                function: self.function(*function),
+                variable: variable.map(|id| self.string(id)),
+            },
+        };
+        model::Object {
+            home,
+            element: class.element.map(|ty| self.string(self.names.ty(ty).name)),
+            count: class.objects,
+            bytes: class.bytes,
+        }
+    }
+
+    fn finding(&self, finding: memlode_analyses::Finding) -> model::Finding {
+        use memlode_analyses::Suggestion;
+        model::Finding {
+            analysis: finding.analysis.id,
+            data: self.data(&finding.what),
+            position: self.position(&finding.place),
+            numbers: self.numbers(&finding.counts),
+            objects: finding
+                .objects
+                .iter()
+                .map(|(class, counts)| model::ObjectRow {
+                    object: self.object(*class),
+                    numbers: self.numbers(counts),
+                })
+                .collect(),
+            density: finding.density.map(|density| model::Density {
+                ty: self.string(density.ty),
+                type_bytes: density.type_bytes,
+                used_bytes: density.used_bytes,
+                members: self.strings(&density.members),
+            }),
+            suggestion: finding.suggestion.map(|Suggestion::Separate { ty, members }| {
+                model::Suggestion::Separate { ty: self.string(ty), members: self.strings(&members) }
+            }),
+        }
+    }
+}

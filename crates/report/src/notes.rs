@@ -1,0 +1,52 @@
+//! Sentences about what a trace lacks.
+
+use memlode_trace::{Replayed, Trace};
+
+/// What a reader must know before trusting the numbers. Empty for a whole trace of a program that ended well.
+pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let manifest = trace.manifest();
+    if !manifest.complete {
+        notes.push("recording did not finish: what the collector had not yet written is missing".to_string());
+    }
+    notes.extend(trace.damage().iter().map(|damage| damage.to_string()));
+    for (_, error) in replayed.map_or(&[][..], |replayed| &replayed.damaged) {
+        notes.push(format!("{error}; left out"));
+    }
+    if let Some(summary) = &manifest.summary {
+        let counted = [
+            (
+                summary.torn_segments,
+                "last segment was",
+                "last segments were",
+                "cut off when the program was killed",
+            ),
+            (
+                summary.unknown_words,
+                "recorded word was",
+                "recorded words were",
+                "dropped: no known module explains them",
+            ),
+            (summary.unregistered_threads, "thread was", "threads were", "not recorded: too many at once"),
+        ];
+        for (count, one, many, what) in counted.into_iter().filter(|(count, ..)| *count > 0) {
+            notes.push(format!("{count} {} {what}", if count == 1 { one } else { many }));
+        }
+        if let Some(signal) = summary.signal {
+            notes.push(format!("the program was ended by signal {signal}"));
+        }
+        notes.extend(summary.notes.iter().cloned());
+    }
+    notes
+}
+
+/// Whether everything that was recorded could be read.
+pub fn is_complete(trace: &Trace, replayed: Option<&Replayed>) -> bool {
+    let lossless = trace.manifest().summary.as_ref().is_none_or(|summary| {
+        summary.unknown_words == 0 && summary.unregistered_threads == 0 && summary.torn_segments == 0
+    });
+    lossless
+        && trace.manifest().complete
+        && trace.damage().is_empty()
+        && replayed.is_none_or(|replayed| replayed.damaged.is_empty())
+}

@@ -1,0 +1,369 @@
+//! A report as text that fits a screen: what was run, what misses where, then the tables that were asked for.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+use crate::model::{Data, Finding, Home, Numbers, Object, Position, Report, Suggestion};
+use crate::text::{bytes, count, cut, cut_front, demangle_short, percent, printable};
+
+/// A table of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Data and line.
+    Line,
+    /// Type.
+    Type,
+    /// Member of a type.
+    Field,
+    /// Objects.
+    Object,
+    /// Function.
+    Function,
+    /// Thread.
+    Thread,
+}
+
+/// How the text is to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Whether to use escape sequences for colours.
+    pub colours: bool,
+    /// Columns of the terminal; `None` when nobody looks and nothing has to be cut.
+    pub width: Option<usize>,
+    /// Rows of each table.
+    pub top: usize,
+}
+
+/// Findings shown on a screen.
+const FINDINGS: usize = 5;
+
+/// The whole report.
+pub fn render(report: &Report, tables: &[By], style: Style) -> String {
+    let mut out = header(report, style);
+    Page { report, style }.findings(&mut out);
+    out + &self::tables(report, tables, style)
+}
+
+/// Some of its tables.
+pub fn tables(report: &Report, tables: &[By], style: Style) -> String {
+    let mut out = String::new();
+    for &table in tables {
+        Page { report, style }.table(&mut out, table);
+    }
+    out
+}
+
+/// What was run on which machine, what each level answered, and how far names reach.
+pub fn header(report: &Report, style: Style) -> String {
+    let page = Page { report, style };
+    let mut out = String::new();
+    page.title(&mut out);
+    page.levels(&mut out);
+    page.coverage(&mut out);
+    page.notes(&mut out);
+    out
+}
+
+struct Page<'a> {
+    report: &'a Report,
+    style: Style,
+}
+
+impl Page<'_> {
+    fn paint(&self, colour: &str, text: &str) -> String {
+        if self.style.colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_string() }
+    }
+
+    fn bold(&self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    /// A column's share of the terminal, in characters.
+    fn share(&self, percent: usize) -> usize {
+        self.style.width.map_or(usize::MAX, |width| (width * percent / 100).max(12))
+    }
+
+    fn title(&self, out: &mut String) {
+        let trace = &self.report.trace;
+        let command =
+            if trace.command.is_empty() { "unknown program".into() } else { trace.command.join(" ") };
+        let machine = &self.report.machine;
+        let caches: Vec<String> =
+            machine.levels.iter().map(|level| format!("{} {}", level.name, bytes(level.bytes))).collect();
+        let room = self.share(100).saturating_sub(10);
+        let _ = writeln!(out, "{}  {}", self.bold("program"), cut(&printable(&command), room));
+        let machine = format!("{}: {} cores, {}", machine.name, machine.cores, caches.join(", "));
+        let _ = writeln!(out, "{}  {}", self.bold("machine"), cut(&printable(&machine), room));
+        let total = &self.report.total;
+        let threads = match trace.threads {
+            1 => "1 thread".to_string(),
+            n => format!("{n} threads"),
+        };
+        let processes =
+            if trace.processes > 1 { format!(" of {} processes", trace.processes) } else { String::new() };
+        let _ = writeln!(
+            out,
+            "{} {}: {} reads, {} writes, by {threads}{processes}",
+            self.bold("accesses"),
+            count(total.accesses),
+            count(total.reads),
+            count(total.writes),
+        );
+    }
+
+    fn levels(&self, out: &mut String) {
+        let mut table =
+            plain_table(&["level", "asked", "read misses", "write misses", "missed", "of all"], 1);
+        for level in &self.report.machine.levels {
+            let asked = level.reads + level.writes;
+            let missed = level.read_misses + level.write_misses;
+            table.add_row([
+                level.name.clone(),
+                count(asked),
+                count(level.read_misses),
+                count(level.write_misses),
+                percent(missed, asked),
+                percent(missed, self.report.total.accesses),
+            ]);
+        }
+        self.write_table(out, &table);
+    }
+
+    fn coverage(&self, out: &mut String) {
+        let shares = &self.report.coverage;
+        let whole = shares.accesses;
+        let part = |share: f64| percent((share * whole as f64).round() as u64, whole);
+        let _ = writeln!(
+            out,
+            "{}    a line for {} of the accesses, a variable or type for {}, a member for {}, an object for {}",
+            self.bold("names"),
+            part(shares.line),
+            part(shares.variable_or_type),
+            part(shares.member),
+            part(shares.object),
+        );
+    }
+
+    fn notes(&self, out: &mut String) {
+        for note in &self.report.trace.notes {
+            let _ = writeln!(out, "{}     {}", self.paint("1;33", "note"), printable(note));
+        }
+    }
+
+    fn findings(&self, out: &mut String) {
+        let findings = &self.report.findings;
+        if findings.is_empty() {
+            let _ = writeln!(out, "\n{}: no line stands out.", self.bold("Findings"));
+            return;
+        }
+        let _ = writeln!(out, "\n{}", self.bold("Findings, by modelled cycles spent waiting for data"));
+        for (i, finding) in findings.iter().take(FINDINGS).enumerate() {
+            self.finding(out, i + 1, finding);
+        }
+        if findings.len() > FINDINGS {
+            let _ = writeln!(out, "   and {} smaller ones", findings.len() - FINDINGS);
+        }
+    }
+
+    fn finding(&self, out: &mut String, number: usize, finding: &Finding) {
+        let share = percent((finding.numbers.stall_share * 1000.0).round() as u64, 1000);
+        let _ = writeln!(
+            out,
+            "{number:2}. {}  {}  {}",
+            self.paint("1;31", &cut(&name(&finding.data), self.share(45))),
+            self.bold(&cut_front(&place(&finding.position), self.share(40))),
+            self.bold(&format!("{share} of the wait")),
+        );
+        let misses: Vec<String> = (0..self.report.machine.levels.len())
+            .filter(|&level| finding.numbers.missed(level) > 0)
+            .map(|level| {
+                let missed = finding.numbers.missed(level);
+                let name = &self.report.machine.levels[level].name;
+                format!("{} miss {name} ({})", count(missed), percent(missed, finding.numbers.accesses))
+            })
+            .collect();
+        let _ = writeln!(out, "    of {} accesses {}", count(finding.numbers.accesses), misses.join(", "));
+        if let Some(first) = finding.objects.first() {
+            let others = match finding.objects.len() - 1 {
+                0 => String::new(),
+                n => format!(", and {n} more"),
+            };
+            let object = object(&first.object);
+            let room = self.share(100).saturating_sub(8 + others.len());
+            let _ = writeln!(out, "    in {}{others}", cut(&object, room));
+        }
+        if let Some(density) = &finding.density {
+            let _ = writeln!(
+                out,
+                "    {} of the {} bytes of each {} are used in this function: {}",
+                density.used_bytes,
+                density.type_bytes,
+                printable(&density.ty),
+                cut(&printable(&density.members.join(", ")), self.share(50)),
+            );
+        }
+        if let Some(Suggestion::Separate { ty, members }) = &finding.suggestion {
+            let advice = format!(
+                "→ keep {} apart from the rest of {}: in an array of {} own, or by moving the rest out",
+                cut(&printable(&members.join(", ")), self.share(40)),
+                printable(ty),
+                if members.len() == 1 { "its" } else { "their" },
+            );
+            let _ = writeln!(out, "    {}", self.paint("32", &advice));
+        }
+    }
+
+    fn table(&self, out: &mut String, by: By) {
+        let (title, columns): (_, &[&str]) = match by {
+            By::Line => ("Data and line", &["data", "line"]),
+            By::Field => ("Members", &["member"]),
+            By::Type => ("Types", &["type"]),
+            By::Object => ("Objects", &["object", "element", "number", "size"]),
+            By::Function => ("Functions", &["function"]),
+            By::Thread => ("Threads", &["thread", "core"]),
+        };
+        let (mut rows, total) = self.rows(by);
+        rows.truncate(self.style.top);
+        let shown = rows.len();
+        let levels = self.report.machine.levels.iter().map(|level| format!("{} misses", level.name));
+        let headings: Vec<String> = columns
+            .iter()
+            .map(|column| column.to_string())
+            .chain(["wait".into(), "accesses".into()])
+            .chain(levels)
+            .collect();
+        let mut table = plain_table(&headings, columns.len());
+        for (cells, numbers) in rows {
+            let mut row = cells;
+            row.push(percent((numbers.stall_share * 1000.0).round() as u64, 1000));
+            row.push(count(numbers.accesses));
+            row.extend((0..self.report.machine.levels.len()).map(|level| count(numbers.missed(level))));
+            table.add_row(row);
+        }
+        let of = if total > shown { format!(" (first {shown} of {total})") } else { String::new() };
+        let _ = writeln!(out, "\n{}{of}", self.bold(title));
+        self.write_table(out, &table);
+    }
+
+    /// The rows of a table and how many there are in all.
+    fn rows(&self, by: By) -> (Vec<(Vec<String>, &Numbers)>, usize) {
+        let report = self.report;
+        let top = self.style.top;
+        let narrow = |text: &str, part: usize| cut(&printable(text), self.share(part)).into_owned();
+        match by {
+            By::Line => {
+                let row = |line: &crate::model::Line| {
+                    let place = cut_front(&place(&line.position), self.share(32)).into_owned();
+                    vec![narrow(&name(&line.data), 30), place]
+                };
+                (report.lines.iter().take(top).map(|l| (row(l), &l.numbers)).collect(), report.lines.len())
+            }
+            By::Field => {
+                let row = |data: &Data| vec![narrow(&name(data), 45)];
+                let fields = &report.fields;
+                (fields.iter().take(top).map(|f| (row(&f.data), &f.numbers)).collect(), fields.len())
+            }
+            By::Type => {
+                let types = &report.types;
+                (types.iter().take(top).map(|t| (vec![narrow(&t.ty, 45)], &t.numbers)).collect(), types.len())
+            }
+            By::Object => {
+                let row = |object: &Object| {
+                    let element = object.element.as_deref().unwrap_or("");
+                    let (number, size) = if object.count > 0 {
+                        (count(object.count), bytes(object.bytes))
+                    } else {
+                        Default::default()
+                    };
+                    vec![narrow(&self::object(object), 38), narrow(element, 12), number, size]
+                };
+                let objects = &report.objects;
+                (objects.iter().take(top).map(|o| (row(&o.object), &o.numbers)).collect(), objects.len())
+            }
+            By::Function => {
+                let row = |linkage: &str| vec![narrow(&demangle_short(linkage), 45)];
+                let functions = &report.functions;
+                (
+                    functions.iter().take(top).map(|f| (row(&f.linkage_name), &f.numbers)).collect(),
+                    functions.len(),
+                )
+            }
+            By::Thread => {
+                let row = |thread: &crate::model::Thread| {
+                    let name = match report.trace.processes {
+                        1 => format!("{} (tid {})", thread.thread, thread.tid),
+                        _ => format!("{} (tid {} of pid {})", thread.thread, thread.tid, thread.pid),
+                    };
+                    vec![name, thread.core.to_string()]
+                };
+                let threads = &report.threads;
+                (threads.iter().take(top).map(|t| (row(t), &t.numbers)).collect(), threads.len())
+            }
+        }
+    }
+
+    fn write_table(&self, out: &mut String, table: &Table) {
+        for line in table.lines() {
+            let _ = writeln!(out, "  {}", line.trim_end());
+        }
+    }
+}
+
+/// A table without lines; the columns from `left` on hold numbers.
+fn plain_table(headings: &[impl ToString], left: usize) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(headings.iter().map(ToString::to_string));
+    for (i, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if i >= left {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// `arc.state`, `table[]`, `int`, or what else is known.
+pub fn name(data: &Data) -> String {
+    let text = match (&data.ty, &data.member, &data.variable) {
+        (Some(ty), Some(member), _) => format!("{ty}.{member}"),
+        (None, Some(member), Some(variable)) => format!("{variable}.{member}"),
+        (Some(ty), None, Some(variable)) => format!("{variable} ({ty})"),
+        (None, None, Some(variable)) => variable.clone(),
+        (Some(ty), None, None) => ty.clone(),
+        (None, Some(member), None) => member.clone(),
+        (None, None, None) => "(no name)".to_string(),
+    };
+    printable(&text).into_owned()
+}
+
+/// `before.c:50 price_block`.
+pub fn place(position: &Position) -> String {
+    let function = demangle_short(&position.linkage_name);
+    let file = position.file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
+    let text = match (file, position.line) {
+        (Some(file), Some(line)) => format!("{file}:{line} {function}"),
+        (Some(file), None) => format!("{file} {function}"),
+        (None, _) => function,
+    };
+    printable(&text).into_owned()
+}
+
+/// Where objects live and where they came from, in a line.
+pub fn object(object: &Object) -> String {
+    let text = match &object.home {
+        Home::Unknown => "memory of unknown origin".to_string(),
+        Home::Heap { allocated_at, path } => {
+            let callers: Vec<&str> =
+                path.iter().skip_while(|f| **f == allocated_at.function).map(String::as_str).collect();
+            let callers =
+                if callers.is_empty() { String::new() } else { format!(" ← {}", callers.join(" ← ")) };
+            format!("heap of {}{callers}", place(allocated_at))
+        }
+        Home::Global { symbol, image } => format!("global {symbol} of {image}"),
+        Home::Stack { function, variable: Some(variable) } => format!("stack of {function}: {variable}"),
+        Home::Stack { function, variable: None } => format!("stack of {function}"),
+    };
+    printable(&text).into_owned()
+}

@@ -1,0 +1,184 @@
+//! Words and numbers for people: escaped, demangled, rounded, cut to fit.
+
+use std::borrow::Cow;
+
+/// A name that came out of a file, safe for a terminal: control characters, and those that change the
+/// direction of text, become visible escapes.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_unsafe(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// A linkage name as its language writes it: Rust, C++, or unchanged.
+pub fn demangle(linkage: &str) -> String {
+    demangle_with(linkage, cpp_demangle::DemangleOptions::new().no_return_type())
+}
+
+/// The same without parameter types, for places where a line tells overloads apart.
+pub fn demangle_short(linkage: &str) -> String {
+    demangle_with(linkage, cpp_demangle::DemangleOptions::new().no_return_type().no_params())
+}
+
+fn demangle_with(linkage: &str, options: cpp_demangle::DemangleOptions) -> String {
+    if let Ok(name) = rustc_demangle::try_demangle(linkage) {
+        // Without the hash that tells apart two versions of a crate.
+        return format!("{name:#}");
+    }
+    // Hostile names can nest deeply and expand: the input is bounded here, the depth by the demangler.
+    if linkage.starts_with("_Z") && linkage.len() <= 16 << 10 {
+        let demangled = cpp_demangle::Symbol::new(linkage)
+            .ok()
+            .and_then(|symbol| symbol.demangle_with_options(&options.recursion_limit(128)).ok());
+        if let Some(name) = demangled.filter(|name| !name.is_empty()) {
+            return name;
+        }
+    }
+    linkage.to_string()
+}
+
+/// Three significant digits and a unit: `999`, `1.23 k`, `45.6 M`.
+pub fn count(value: u64) -> String {
+    scaled(value as f64, &["", "k", "M", "G", "T", "P", "E"], 1000.0)
+}
+
+/// Binary units: `64 B`, `1.25 MiB`.
+pub fn bytes(value: u64) -> String {
+    scaled(value as f64, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], 1024.0)
+}
+
+/// A share in percent: `0%`, `<0.1%`, `7.3%`, `42%`, `100%`. Only a whole is shown as `100%`.
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "–".into();
+    }
+    let share = 100.0 * part as f64 / whole as f64;
+    match share {
+        _ if part == 0 => "0%".into(),
+        _ if part == whole => "100%".into(),
+        s if s < 0.1 => "<0.1%".into(),
+        s if s < 9.95 => format!("{s:.1}%"),
+        s if s > 99.0 => format!("{:.1}%", s.min(99.9)),
+        s => format!("{s:.0}%"),
+    }
+}
+
+fn scaled(value: f64, units: &[&str], step: f64) -> String {
+    let (mut value, mut unit) = (value, 0);
+    // 999.5 would be shown as 1000: it is 1.00 of the next unit.
+    while value >= step - 0.5 && unit + 1 < units.len() {
+        value /= step;
+        unit += 1;
+    }
+    let digits = match value {
+        _ if unit == 0 || value >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    let mut text = format!("{value:.digits$}");
+    if text.contains('.') && step == 1024.0 {
+        // Cache sizes are round: 32 KiB, not 32.0 KiB.
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    }
+    if units[unit].is_empty() { text } else { format!("{text} {}", units[unit]) }
+}
+
+/// At most `width` columns; what is cut from the middle is shown as `…`. Counts characters.
+pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    let length = text.chars().count();
+    if length <= width {
+        return Cow::Borrowed(text);
+    }
+    let keep = width.saturating_sub(1);
+    let (head, tail) = (keep - keep / 2, keep / 2);
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - tail).collect();
+    Cow::Owned(format!("{start}…{end}"))
+}
+
+/// At most `width` columns, keeping the end: for paths, whose end tells most.
+pub fn cut_front(text: &str, width: usize) -> Cow<'_, str> {
+    let length = text.chars().count();
+    if length <= width {
+        return Cow::Borrowed(text);
+    }
+    let tail: String = text.chars().skip(length - width.saturating_sub(1)).collect();
+    Cow::Owned(format!("…{tail}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_not_obeyed() {
+        assert_eq!(printable("plain ünï"), "plain ünï");
+        assert_eq!(printable("\x1b[31mred\n\u{202e}"), "\\u{1b}[31mred\\n\\u{202e}");
+    }
+
+    #[test]
+    fn names_of_three_languages() {
+        assert_eq!(demangle("main"), "main");
+        assert_eq!(demangle("_ZN3foo3barEi"), "foo::bar(int)");
+        assert_eq!(
+            demangle("_ZNSt6vectorIiSaIiEE9push_backERKi"),
+            "std::vector<int, std::allocator<int> >::push_back(int const&)"
+        );
+        assert_eq!(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
+        assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
+        assert_eq!(demangle("_Znonsense"), "_Znonsense");
+        assert_eq!(demangle_short("_ZN3foo3barEi"), "foo::bar");
+    }
+
+    #[test]
+    fn a_hostile_name_comes_back() {
+        let deep = format!("_Z{}", "N".repeat(100_000));
+        assert_eq!(demangle(&deep), deep);
+        let deep = format!("_Z1fI{}E", "P".repeat(10_000));
+        assert_eq!(demangle(&deep), deep);
+    }
+
+    #[test]
+    fn numbers() {
+        for (value, text) in
+            [(0, "0"), (999, "999"), (1000, "1.00 k"), (45_600_000, "45.6 M"), (999_999, "1.00 M")]
+        {
+            assert_eq!(count(value), text);
+        }
+        for (value, text) in [(64, "64 B"), (32 << 10, "32 KiB"), (5 << 18, "1.25 MiB"), (1000, "1000 B")] {
+            assert_eq!(bytes(value), text);
+        }
+        for (part, whole, text) in [
+            (0, 9, "0%"),
+            (1, 3000, "<0.1%"),
+            (1, 3, "33%"),
+            (73, 1000, "7.3%"),
+            (999, 1000, "99.9%"),
+            (5, 5, "100%"),
+            (1, 0, "–"),
+        ] {
+            assert_eq!(percent(part, whole), text);
+        }
+    }
+
+    #[test]
+    fn cutting_keeps_both_ends_or_the_last() {
+        assert_eq!(cut("abcdefgh", 5), "ab…gh");
+        assert_eq!(cut("abc", 5), "abc");
+        assert_eq!(cut_front("src/lib/file.c:12", 10), "…file.c:12");
+    }
+}

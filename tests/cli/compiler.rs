@@ -1,0 +1,295 @@
+//! `memlode cc` and `memlode c++`: which arguments are added, to which command lines.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
+
+/// A folder with an installation of empty files and compilers that only say what they were told.
+struct Stage {
+    folder: TempDir,
+}
+
+impl Stage {
+    fn new() -> Stage {
+        let folder = TempDir::new().expect("a temporary folder");
+        let stage = Stage { folder };
+        for file in ["home/lib/memlode-pass-22.so", "home/lib/memlode-pass-19.so", "home/lib/libmemlode_record.so"]
+        {
+            stage.write(file, "");
+        }
+        stage.compiler("bin/clang-22");
+        stage.compiler("bin/clang++-22");
+        stage
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().expect("UTF-8").to_string()
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        let file = self.folder.path().join(name);
+        fs::create_dir_all(file.parent().expect("a parent")).expect("a folder");
+        fs::write(file, content).expect("a file");
+    }
+
+    fn compiler(&self, name: &str) {
+        self.script(name, "echo \"$0 $*\"; exit 7");
+    }
+
+    fn script(&self, name: &str, body: &str) {
+        self.write(name, &format!("#!/bin/sh\n{body}\n"));
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).expect("permissions");
+    }
+
+    fn memlode(&self) -> Command {
+        let mut command = memlode();
+        command
+            .env("MEMLODE_HOME", self.path("home"))
+            .env("PATH", format!("{}:/usr/bin:/bin", self.path("bin")))
+            .env("XDG_CACHE_HOME", self.path("cache"))
+            .current_dir(self.folder.path());
+        command
+    }
+
+    /// The line that `--print` shows, with the folder's name as `~`.
+    fn printed(&self, command: &str, arguments: &str) -> String {
+        let output = self
+            .memlode()
+            .args([command, "--print"])
+            .args(arguments.split_whitespace())
+            .output()
+            .expect("memlode runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output).trim_end().replace(&self.path(""), "~/")
+    }
+}
+
+const PLUGIN: &str = "-fpass-plugin=~/home/lib/memlode-pass-22.so";
+const RUNTIME: &str =
+    "-L~/home/lib -lmemlode_record -Xlinker -rpath -Xlinker ~/home/lib -Xlinker --build-id";
+
+#[test]
+fn additions_to_command_lines_of_all_shapes() {
+    let stage = Stage::new();
+    stage.write("objects.rsp", "a.o b.o -o prog");
+    stage.write("compile.rsp", "-c 'my file.c' -g1");
+    let lto = "-fuse-ld=lld-22 -Xlinker --load-pass-plugin=~/home/lib/memlode-pass-22.so";
+    // arguments → what comes before and after them
+    let cases: &[(&str, &str, &str)] = &[
+        ("x.c", &format!("-g {PLUGIN}"), RUNTIME),
+        ("-O2 x.c -o x", &format!("-g {PLUGIN}"), RUNTIME),
+        ("-O2 -c x.c -o x.o", &format!("-g {PLUGIN}"), ""),
+        ("-g -c x.c", PLUGIN, ""),
+        ("-g0 -c x.c", PLUGIN, ""),
+        ("-ggdb3 -c x.c", PLUGIN, ""),
+        ("-gz -c x.c", &format!("-g {PLUGIN}"), ""),
+        ("-S x.c", &format!("-g {PLUGIN}"), ""),
+        ("-E x.c", "", ""),
+        ("-E -", "", ""),
+        ("-M x.c", "", ""),
+        ("-MM x.c", "", ""),
+        ("-MD -MF x.d -MT x.o -c x.c", &format!("-g {PLUGIN}"), ""),
+        ("-fsyntax-only x.c", "", ""),
+        ("-c x.s", "", ""),
+        ("-c x.S", "", ""),
+        ("x.s y.o -o x", "", RUNTIME),
+        ("x.c y.s z.o libw.a -lm", &format!("-g {PLUGIN}"), RUNTIME),
+        ("a.o b.o -o x", "", RUNTIME),
+        ("-shared -o libx.so a.o", "", RUNTIME),
+        ("-shared -fPIC -o libx.so a.c", &format!("-g {PLUGIN}"), RUNTIME),
+        ("-static a.o", "", RUNTIME),
+        ("-nostdlib a.o", "", RUNTIME),
+        ("-r a.o b.o -o c.o", "", ""),
+        ("-r a.c -o c.o", &format!("-g {PLUGIN}"), ""),
+        ("-ffreestanding -c x.c", "", ""),
+        ("-ffreestanding -nostdlib x.c", "", ""),
+        ("-flto -O2 -c x.c", "-g", ""),
+        ("-flto=thin -g x.o", "", &format!("{lto} {RUNTIME}")),
+        ("-flto x.c", "-g", &format!("{lto} {RUNTIME}")),
+        ("-flto -fno-lto -c x.c", &format!("-g {PLUGIN}"), ""),
+        ("-Wl,--build-id=none a.o", "", RUNTIME.trim_end_matches(" -Xlinker --build-id")),
+        ("-x c -c foo", &format!("-g {PLUGIN}"), ""),
+        ("-xc++ -c -", &format!("-g {PLUGIN}"), ""),
+        ("-x assembler -c foo.c", "", ""),
+        ("-x c-header foo.h", "", ""),
+        ("foo.h", "", ""),
+        ("x.ll -c", &format!("-g {PLUGIN}"), ""),
+        ("@objects.rsp", "", RUNTIME),
+        ("@compile.rsp", PLUGIN, ""),
+        ("-Xclang -load -Xclang x.c -c y.s", "", ""),
+        ("-arch x86_64 -c x.c", &format!("-g {PLUGIN}"), ""),
+        ("-o x.c y.o", "", RUNTIME),
+        ("-I x.c -c y.s", "", ""),
+        ("-include x.c y.o", "", RUNTIME),
+        ("--version", "", ""),
+        ("-v", "", ""),
+        ("-dumpmachine", "", ""),
+        ("-print-search-dirs", "", ""),
+        ("--print-prog-name=ld", "", ""),
+        ("-print-file-name=libc.so", "", ""),
+        ("-Wall -Werror", "", ""),
+        ("-fstack-clash-protection -fno-plt -Wno-unknown -c x.c", &format!("-g {PLUGIN}"), ""),
+    ];
+    for (arguments, before, after) in cases {
+        let words: Vec<&str> = ["~/bin/clang-22", before, arguments, after]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect();
+        assert_eq!(stage.printed("cc", arguments), words.join(" "), "{arguments}");
+    }
+}
+
+#[test]
+fn after_a_double_dash_there_are_only_inputs() {
+    let stage = Stage::new();
+    assert_eq!(
+        stage.printed("cc", "-- -o x -- x.c"),
+        format!("~/bin/clang-22 -g {PLUGIN} -o x {RUNTIME} -- x.c"),
+        "the first `--` ends memlode's own options, the second is clang's"
+    );
+}
+
+#[test]
+fn cxx_runs_the_cxx_driver() {
+    let stage = Stage::new();
+    assert_eq!(stage.printed("c++", "-c x.cc"), format!("~/bin/clang++-22 -g {PLUGIN} -c x.cc"));
+}
+
+#[test]
+fn the_compiler_takes_our_place_and_its_status_is_ours() {
+    let stage = Stage::new();
+    let output = stage.memlode().args(["cc", "-c", "x.c"]).output().expect("memlode runs");
+    assert_eq!(output.status.code(), Some(7));
+    assert!(stdout(&output).ends_with("-c x.c\n"), "{}", stdout(&output));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn links_named_after_the_compilers_are_compilers() {
+    let stage = Stage::new();
+    let binary = assert_cmd::cargo::cargo_bin!("memlode");
+    for (name, compiler) in [("memlode-cc", "clang-22"), ("memlode-c++", "clang++-22")] {
+        symlink(binary, stage.path(name)).expect("a link");
+        let output = Command::new(stage.path(name))
+            .args(["--memlode-print", "-c", "x.c"])
+            .env("MEMLODE_HOME", stage.path("home"))
+            .env("PATH", stage.path("bin"))
+            .env_remove("MEMLODE_CC")
+            .env_remove("MEMLODE_CXX")
+            .output()
+            .expect("memlode runs");
+        assert!(stdout(&output).contains(&format!("/bin/{compiler} -g -fpass-plugin=")), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn allocators_reach_the_plug_in_through_the_environment() {
+    let stage = Stage::new();
+    stage.write("pools.toml", "");
+    stage.script("bin/clang-22", "echo \"$MEMLODE_ALLOCATORS\"");
+    let output = stage
+        .memlode()
+        .args(["cc", "--allocators", "pools.toml", "-c", "x.c"])
+        .output()
+        .expect("memlode runs");
+    assert_eq!(stdout(&output).trim_end(), stage.path("pools.toml"));
+
+    let output =
+        stage.memlode().args(["cc", "--allocators=none.toml", "-c", "x.c"]).output().expect("memlode runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert_one_sentence(&output, &["none.toml", "there is no such file"]);
+}
+
+#[test]
+fn an_option_of_ours_behind_one_of_clangs_is_clangs() {
+    let stage = Stage::new();
+    assert_eq!(
+        stage.printed("cc", "-c x.c --print"),
+        format!("~/bin/clang-22 -g {PLUGIN} -c x.c --print")
+    );
+}
+
+#[test]
+fn clang_19_with_its_plug_in_serves_where_22_is_missing() {
+    let stage = Stage::new();
+    fs::remove_file(stage.path("bin/clang-22")).expect("removed");
+    stage.compiler("bin/clang-19");
+    let printed = stage.memlode().env("PATH", stage.path("bin")).args(["cc", "--print", "-c", "x.c"]).output();
+    let printed = stdout(&printed.expect("memlode runs"));
+    assert!(printed.contains("clang-19") && printed.contains("memlode-pass-19.so"), "{printed}");
+}
+
+#[test]
+fn another_compiler_by_name() {
+    let stage = Stage::new();
+    let run = |compiler: &str| {
+        stage.memlode().env("MEMLODE_CC", compiler).args(["cc", "--print", "-c", "x.c"]).output().expect("runs")
+    };
+    // No version in the name: asked once, and remembered until the file changes.
+    stage.script("mine", &format!("echo asked >>{}; echo 19", stage.path("log")));
+    for _ in 0..3 {
+        assert!(stdout(&run(&stage.path("mine"))).contains("memlode-pass-19.so"));
+    }
+    assert_eq!(fs::read_to_string(stage.path("log")).expect("asked").lines().count(), 1);
+
+    stage.script("old", "echo 17");
+    assert_one_sentence(&run(&stage.path("old")), &["MEMLODE_CC", "version 17", "22 and 19"]);
+    stage.script("gcc", "echo __clang_major__");
+    assert_one_sentence(&run(&stage.path("gcc")), &["MEMLODE_CC", "is not clang"]);
+    assert_one_sentence(&run("/does/not/exist"), &["MEMLODE_CC", "/does/not/exist", "not an executable file"]);
+}
+
+#[test]
+fn what_is_missing_is_named_with_the_way_to_get_it() {
+    let stage = Stage::new();
+    let output =
+        stage.memlode().env("PATH", "/nowhere").args(["cc", "-c", "x.c"]).output().expect("memlode runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert_one_sentence(&output, &["clang-22", "apt-get install clang-22 lld-22", "MEMLODE_CC"]);
+
+    fs::remove_file(stage.path("home/lib/memlode-pass-22.so")).expect("removed");
+    let output = stage.memlode().args(["cc", "-c", "x.c"]).output().expect("memlode runs");
+    assert_one_sentence(&output, &["memlode-pass-22.so is missing", "make"]);
+    // A question to the compiler needs no plug-in.
+    let output = stage.memlode().args(["cc", "--version"]).output().expect("memlode runs");
+    assert_eq!(output.status.code(), Some(7));
+
+    fs::remove_file(stage.path("home/lib/libmemlode_record.so")).expect("removed");
+    let output = stage.memlode().args(["cc", "a.o"]).output().expect("memlode runs");
+    assert_one_sentence(&output, &["libmemlode_record.so is missing"]);
+
+    let output = stage.memlode().env("MEMLODE_HOME", "/nowhere").args(["cc", "a.o"]).output().expect("runs");
+    assert_one_sentence(&output, &["MEMLODE_HOME is /nowhere"]);
+}
+
+#[test]
+fn odd_characters_survive_quoting() {
+    let stage = Stage::new();
+    let output = stage
+        .memlode()
+        .args(["cc", "--print", "-DV=\"a b\"", "-c", "it's.c"])
+        .output()
+        .expect("memlode runs");
+    assert!(stdout(&output).trim_end().ends_with(r#"'-DV="a b"' -c 'it'\''s.c'"#), "{}", stdout(&output));
+}
+
+#[test]
+fn a_compiler_error_is_the_compilers() {
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::write(folder.path().join("x.c"), "int main(void) { return missing; }\n").expect("a file");
+    let output = memlode()
+        .env("MEMLODE_HOME", installation())
+        .current_dir(folder.path())
+        .args(["cc", "-c", "x.c"])
+        .output()
+        .expect("memlode runs");
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    assert!(text.starts_with("x.c:1:25: error:") && !text.contains("memlode"), "{text}");
+    assert!(!Path::new(&folder.path().join("x.o")).exists());
+}

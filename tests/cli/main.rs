@@ -1,0 +1,53 @@
+//! The `memlode` binary from outside: what is typed, what comes out, how it exits.
+
+mod bad_input;
+mod compiler;
+mod doctor;
+mod record;
+mod usage;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use assert_cmd::Command;
+
+/// The binary under test, in an environment that the developer's own settings do not reach.
+fn memlode() -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("memlode"));
+    for variable in
+        ["MEMLODE_CC", "MEMLODE_CXX", "MEMLODE_HOME", "MEMLODE_ALLOCATORS", "MEMLODE_COLLECTOR", "MEMLODE_MODE"]
+    {
+        command.env_remove(variable);
+    }
+    command.env("NO_COLOR", "1");
+    command
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What `make` built, if it did: the tests that compile and record programs need the plug-in and the
+/// run-time library, and say so when they are missing.
+fn installation() -> PathBuf {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/memlode");
+    for file in ["lib/memlode-pass-22.so", "lib/libmemlode_record.so"] {
+        assert!(home.join(file).exists(), "target/memlode/{file} is missing: run `make build` first");
+    }
+    home
+}
+
+/// One sentence on standard error that starts with `memlode: error:`, and nothing like a panic.
+fn assert_one_sentence(output: &Output, parts: &[&str]) {
+    let text = stderr(output);
+    assert_eq!(text.trim_end().lines().count(), 1, "not one sentence:\n{text}");
+    assert!(text.starts_with("memlode: error: "), "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+}

@@ -1,0 +1,42 @@
+//! Help, versions and wrong usage.
+
+use crate::{memlode, stderr, stdout};
+
+#[test]
+fn help_names_every_subcommand_and_the_exit_status() {
+    let output = memlode().arg("--help").output().expect("memlode runs");
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    for word in
+        ["cc", "c++", "run", "record", "report", "sim", "dump", "check", "doctor", "Exit status"]
+    {
+        assert!(text.contains(word), "{word} is not in:\n{text}");
+    }
+    for command in ["run", "record", "report", "sim", "dump", "check", "doctor"] {
+        let output = memlode().args([command, "--help"]).output().expect("memlode runs");
+        assert!(stdout(&output).contains("Exit status"), "{command} --help");
+    }
+    let output = memlode().args(["help", "cc"]).output().expect("memlode runs");
+    assert!(stdout(&output).contains("--allocators FILE"));
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    for args in [&["report"][..], &["run"], &["nonsense"], &["report", "x", "--by", "colour"], &[]] {
+        let output = memlode().args(args).output().expect("memlode runs");
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains("Usage"), "{args:?}");
+    }
+}
+
+#[test]
+fn machines_are_listed() {
+    let output = memlode().args(["sim", "--list"]).output().expect("memlode runs");
+    let text = stdout(&output);
+    for machine in ["host", "generic", "zen4"] {
+        assert!(text.lines().any(|line| line.starts_with(machine)), "{machine} is not in:\n{text}");
+    }
+    let output = memlode().args(["sim", "--list", "--json"]).output().expect("memlode runs");
+    let machines: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert!(machines.as_array().expect("a list").iter().any(|machine| machine["name"] == "generic"));
+}
