@@ -1,6 +1,255 @@
-//! Placeholder
-use anyhow::Result;
-use std::path::Path;
-pub fn check(_root: &Path) -> Result<Vec<String>> {
-    Ok(Vec::new())
+//! `cargo xtask check`: the dependency law. Data flows one way, and a room knows only what its work needs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// Which crates of ours each crate may use. Leaving a crate out is a problem, too: its place must be decided.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("trace", &[]),
+    ("symbols", &["trace"]),
+    ("collect", &["trace", "symbols"]),
+    ("machine", &[]),
+    ("simulate", &[]),
+    ("attribute", &["trace", "machine", "simulate"]),
+    ("analyses", &["trace", "attribute"]),
+    ("report", &["trace", "machine", "attribute", "analyses"]),
+    ("cli", &["trace", "symbols", "collect", "machine", "simulate", "attribute", "analyses", "report"]),
+];
+
+/// Subjects that one room, or a few, know about: the crate, and who may use it.
+const ONLY: &[(&str, &[&str])] = &[
+    ("object", &["symbols"]),
+    ("rustix", &["collect", "cli"]),
+    ("zstd", &["trace"]),
+    ("clap", &["cli"]),
+    ("anyhow", &["cli"]),
+    ("indicatif", &["cli"]),
+    ("signal-hook", &["cli"]),
+    ("comfy-table", &["report"]),
+];
+
+/// Text that must not stand in the sources of a crate, and in which crates it may.
+const WORDS: &[(&str, &[&str], &str)] = &[
+    ("println!", &["cli"], "only cli prints"),
+    ("print!", &["cli"], "only cli prints"),
+    ("dbg!", &[], "left over from debugging"),
+    ("process::exit", &["cli"], "only cli exits"),
+    ("todo!", &[], "unfinished"),
+    ("unimplemented!", &[], "unfinished"),
+];
+
+/// What a simulator that depends on addresses and time only has no use for.
+const SIMULATE_WITHOUT: &[&str] =
+    &["std::fs", "std::io", "std::net", "std::env", "std::process", "std::time"];
+
+/// A longer file has more than one subject.
+const MOST_LINES: usize = 600;
+
+/// One sentence for each breach.
+pub fn check(root: &Path) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    crates(root, &mut problems)?;
+    record(root, &mut problems)?;
+    instrument(root, &mut problems)?;
+    for room in ["crates", "instrument", "record", "xtask"] {
+        for path in sources(&root.join(room), &["rs", "c", "cpp", "h", "S"])? {
+            let lines = read(&path)?.lines().count();
+            if lines > MOST_LINES {
+                problems
+                    .push(format!("{}: {lines} lines; a file has at most {MOST_LINES}", shown(root, &path)));
+            }
+        }
+    }
+    Ok(problems)
+}
+
+fn crates(root: &Path, problems: &mut Vec<String>) -> Result<()> {
+    let may_use: BTreeMap<_, _> = MAY_USE.iter().copied().collect();
+    let mut names: Vec<_> = fs::read_dir(root.join("crates"))?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    for name in names {
+        let folder = root.join("crates").join(&name);
+        let Some(allowed) = may_use.get(name.as_str()) else {
+            problems.push(format!("crates/{name}: has no place in the dependency law (xtask/src/law.rs)"));
+            continue;
+        };
+        let manifest: toml::Table = toml::from_str(&read(&folder.join("Cargo.toml"))?)
+            .with_context(|| format!("crates/{name}/Cargo.toml"))?;
+        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+        for dependency in dependencies.into_iter().flat_map(|table| table.keys()) {
+            problems.extend(
+                breach(&name, dependency, allowed).map(|why| format!("crates/{name}/Cargo.toml: {why}")),
+            );
+        }
+        for path in sources(&folder.join("src"), &["rs"])? {
+            let text = read(&path)?;
+            let found = words(&name, &text)
+                .into_iter()
+                .map(|(line, why)| format!("{}:{line}: {why}", shown(root, &path)));
+            problems.extend(found);
+        }
+    }
+    Ok(())
+}
+
+/// Why a crate may not have a dependency.
+fn breach(name: &str, dependency: &str, allowed: &[&str]) -> Option<String> {
+    if let Some(ours) = dependency.strip_prefix("memlode-") {
+        return (!allowed.contains(&ours))
+            .then(|| format!("{name} must not know {ours}; it may use {allowed:?}"));
+    }
+    let (_, rooms) = ONLY.iter().find(|(only, _)| *only == dependency)?;
+    (!rooms.contains(&name)).then(|| format!("{name} must not use {dependency}; that is for {rooms:?}"))
+}
+
+/// Lines of a crate's source with words that have no place there. Comments do not count, nor does what follows the
+/// tests' attribute.
+fn words(name: &str, text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        if line.trim() == "#[cfg(test)]"
+            && !text.lines().nth(number + 1).is_some_and(|next| next.ends_with(';'))
+        {
+            break;
+        }
+        let code = line.split("//").next().unwrap_or(line);
+        for (word, rooms, why) in WORDS {
+            if !rooms.contains(&name) && contains_word(code, word) {
+                found.push((number + 1, format!("{word} in {name}: {why}")));
+            }
+        }
+        for word in SIMULATE_WITHOUT {
+            if name == "simulate" && code.contains(word) {
+                found.push((number + 1, format!("{word}: simulate depends on addresses and time only")));
+            }
+        }
+    }
+    found
+}
+
+/// Whether the word begins where no other word goes on, so that `println!` is not found in `eprintln!`… but that one
+/// prints, too, so a leading `e` is part of the word.
+fn contains_word(code: &str, word: &str) -> bool {
+    code.match_indices(word).any(|(at, _)| {
+        let before = code[..at].strip_suffix('e').unwrap_or(&code[..at]);
+        !before.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+    })
+}
+
+/// The runtime lives inside a foreign program: its own headers, the format's, and the system's, none of which bring
+/// buffers or a heap.
+fn record(root: &Path, problems: &mut Vec<String>) -> Result<()> {
+    const FOREIGN: &[&str] = &["stdio.h", "stdlib.h", "malloc.h"];
+    let folder = root.join("record");
+    for path in sources(&folder, &["c", "h", "S"])? {
+        let is_test = path.strip_prefix(&folder).is_ok_and(|path| path.starts_with("test"));
+        if is_test {
+            continue;
+        }
+        for (number, include, quoted) in includes(&read(&path)?) {
+            let place = format!("{}:{number}", shown(root, &path));
+            let beside = path.parent().is_some_and(|folder| folder.join(&include).exists());
+            let own =
+                beside || folder.join("include").join(&include).exists() || include == "memlode_format.h";
+            if quoted && !own {
+                problems.push(format!(
+                    "{place}: record includes {include}, which is neither its own nor the format's"
+                ));
+            }
+            if !quoted && (FOREIGN.contains(&include.as_str()) || include.starts_with("llvm")) {
+                problems.push(format!("{place}: record must do without <{include}>"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The pass knows IR and debug info, nothing of the runtime's insides; LLVM's versions differ in one header only.
+fn instrument(root: &Path, problems: &mut Vec<String>) -> Result<()> {
+    for path in sources(&root.join("instrument"), &["cpp", "h"])? {
+        let text = read(&path)?;
+        let place = shown(root, &path);
+        for (number, include, _) in includes(&text) {
+            if include.contains("record/") {
+                problems.push(format!("{place}:{number}: instrument must not include {include}"));
+            }
+        }
+        if text.contains("LLVM_VERSION_MAJOR") && path.file_name().is_none_or(|name| name != "LlvmCompat.h") {
+            problems.push(format!("{place}: tests LLVM's version; that belongs into LlvmCompat.h"));
+        }
+    }
+    Ok(())
+}
+
+/// Line, file, and whether it stands in quotes.
+fn includes(text: &str) -> Vec<(usize, String, bool)> {
+    let one = |(number, line): (usize, &str)| {
+        let what = line.trim().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim();
+        let quoted = what.starts_with('"');
+        let name = what.get(1..)?.split(['"', '>']).next()?;
+        Some((number + 1, name.to_owned(), quoted))
+    };
+    text.lines().enumerate().filter_map(one).collect()
+}
+
+/// Files below a folder with one of the extensions, sorted; none if there is no such folder.
+fn sources(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(found) };
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(sources(&path, extensions)?);
+        } else if path
+            .extension()
+            .and_then(|extension| extension.to_str())
+            .is_some_and(|e| extensions.contains(&e))
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn shown(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_law_has_no_cycle() {
+        for (at, (name, uses)) in MAY_USE.iter().enumerate() {
+            for used in *uses {
+                let place = MAY_USE.iter().position(|(other, _)| other == used);
+                assert!(place.is_some_and(|place| place < at), "{name} uses {used}, which must come earlier");
+            }
+        }
+    }
+
+    #[test]
+    fn breaches_are_found() {
+        assert!(breach("simulate", "memlode-trace", &[]).is_some());
+        assert!(breach("report", "object", &[]).is_some());
+        assert!(breach("collect", "memlode-trace", &["trace"]).is_none());
+        assert!(breach("collect", "thiserror", &[]).is_none());
+        assert_eq!(words("trace", "fn f() {\n    eprintln!(\"x\");\n}").len(), 1);
+        assert_eq!(words("trace", "// println!\n/// todo!()\nlet blueprint!").len(), 0);
+        assert_eq!(words("cli", "println!()").len(), 0);
+        assert_eq!(words("simulate", "use std::fs;").len(), 1);
+        assert_eq!(words("trace", "#[cfg(test)]\nmod tests {\n println!();").len(), 0);
+        assert_eq!(includes("#include <stdio.h>\n# include \"a/b.h\"\n").len(), 2);
+    }
 }
