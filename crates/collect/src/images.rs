@@ -51,9 +51,13 @@ pub fn find(pid: Pid, path: &Path, build_id: &[u8]) -> Result<Image, Error> {
     Err(refused.unwrap_or(Error::Replaced { path: name }))
 }
 
-/// The file mapped at an address of a process, and where its first page is.
-pub fn mapped_at(pid: Pid, address: u64) -> Option<(PathBuf, u64)> {
-    let maps = std::fs::read(format!("/proc/{}/maps", pid.as_raw_pid())).ok()?;
+/// What a process has mapped: `/proc/PID/maps`.
+pub fn maps(pid: Pid) -> Option<Vec<u8>> {
+    std::fs::read(format!("/proc/{}/maps", pid.as_raw_pid())).ok()
+}
+
+/// The file mapped at an address, and where its first page is.
+pub fn mapped_at(maps: &[u8], address: u64) -> Option<(PathBuf, u64)> {
     let mappings: Vec<Mapping<'_>> = maps.split(|&byte| byte == b'\n').filter_map(Mapping::parse).collect();
     let here = mappings.iter().find(|mapping| (mapping.start..mapping.end).contains(&address))?;
     if here.path.first() != Some(&b'/') {
@@ -118,7 +122,7 @@ mod tests {
     #[test]
     fn finds_the_test_itself() {
         let here = finds_the_test_itself as fn() as usize as u64;
-        let (path, _) = mapped_at(rustix::process::getpid(), here).unwrap();
+        let (path, _) = mapped_at(&maps(rustix::process::getpid()).unwrap(), here).unwrap();
         assert_eq!(path, std::env::current_exe().unwrap());
     }
 }

@@ -130,6 +130,8 @@ pub struct Collector {
 
 /// Descendants that are still alive this long after the command are not ending.
 const LINGER: Duration = Duration::from_millis(500);
+/// A child that was forked just before its parent ended says hello within this time.
+const SETTLE: Duration = Duration::from_millis(20);
 
 impl Collector {
     /// Opens the destination and the socket, and starts to listen.
@@ -191,7 +193,14 @@ impl Collector {
     /// ended, or earlier to stop recording it.
     pub fn finish(mut self, outcome: Outcome) -> Result<Summary, Error> {
         let start = Instant::now();
-        while self.live_processes() > 0 && (self.wait_for_all || start.elapsed() < LINGER) {
+        let mut quiet_since = start;
+        loop {
+            match self.live_processes() {
+                0 if quiet_since.elapsed() >= SETTLE => break,
+                0 => {}
+                _ if !self.wait_for_all && start.elapsed() >= LINGER => break,
+                _ => quiet_since = Instant::now(),
+            }
             std::thread::sleep(Duration::from_millis(1));
         }
         self.stop_listening();

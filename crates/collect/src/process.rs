@@ -35,6 +35,8 @@ pub struct Process {
     same_namespace: bool,
     space: RwLock<AddressSpace>,
     images: Mutex<Vec<LoadedImage>>,
+    /// `/proc/PID/maps` when it said hello; it may be gone when we want to know.
+    maps: Vec<u8>,
     threads: Mutex<Arc<Vec<Arc<Thread>>>>,
     discovery: Mutex<Discovery>,
     /// Rings claimed when they were last looked for.
@@ -83,6 +85,7 @@ impl Process {
             same_namespace: message.pid == kernel_pid,
             space: RwLock::default(),
             images: Mutex::default(),
+            maps: images::maps(pid).unwrap_or_default(),
             threads: Mutex::default(),
             discovery: Mutex::default(),
             claims_seen: AtomicU64::new(0),
@@ -230,6 +233,13 @@ impl Process {
         }
         if over && self.threads().is_empty() && !self.closed.swap(true, Ordering::AcqRel) {
             count(&output.counters.unregistered_threads, self.memory.unregistered_threads().into());
+            let missing = self.memory.generation().saturating_sub(lock(&self.discovery).found.into());
+            if missing > 0 {
+                let pid = self.pid.as_raw_pid();
+                output.note(format!(
+                    "process {pid} wrote over memlode's memory: {missing} of its threads are lost"
+                ));
+            }
             let (clean, stamp) = (self.memory.exiting_thread() != 0, clock::stamp());
             output.event(&Event::ProcessEnd { process: self.index, clean, stamp });
         }
@@ -306,7 +316,9 @@ impl Process {
 
     /// Looks for the image of a header word among all that is mapped: code may run before its image's constructor.
     pub fn find_image_of(&self, header: u64, output: &Output) -> bool {
-        let Some((path, start)) = images::mapped_at(self.pid, header) else { return false };
+        let now = images::maps(self.pid).unwrap_or_default();
+        let mapped = [&now, &self.maps].into_iter().find_map(|maps| images::mapped_at(maps, header));
+        let Some((path, start)) = mapped else { return false };
         let Ok(image) = images::find(self.pid, &path, &[]) else { return false };
         let load_bias = if image.relocatable { start } else { 0 };
         let anchors = image.module.anchors.address.wrapping_add(load_bias);

@@ -184,7 +184,10 @@ impl Reader {
                 Stop::Unknown { header } => {
                     if !process.find_image_of(header, output) {
                         let what = format!("{header:#x} is in no instrumented image that is known");
-                        self.give_up(output, (words.len() - at) as u64, &what);
+                        // Zeros at the end of an unfinished chunk were never written.
+                        let written =
+                            words[at..].iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+                        self.give_up(output, written as u64, &what);
                         return at;
                     }
                 }

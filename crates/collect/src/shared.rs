@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use memlode_trace::format::{ProcessHeader, RingHeader, magic, ring, version};
+use memlode_trace::format::{ProcessHeader, RingHeader, magic, ring, stream, version};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, SeekFrom};
 use rustix::io;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -200,7 +200,8 @@ impl<'a> Ring<'a> {
         (end.is_multiple_of(8) && end <= CHUNK_AND_SLACK_BYTES).then_some(end)
     }
 
-    /// Copies what is written of a chunk that is still in use, from a word on: up to its last word that is not 0.
+    /// Copies what is written of a chunk that is still in use, from a word on: up to its last word that is not 0, and
+    /// then as many zeros as may belong to the same segment. Nothing if there is no such word.
     ///
     /// The program may be writing it meanwhile. The last word is looked for first and the rest is read afterwards, so
     /// all words before the last one are what the program stored there.
@@ -220,6 +221,8 @@ impl<'a> Ring<'a> {
             clock::everyone_passes_a_barrier();
         }
         into.extend(words[..=last].iter().map(|word| word.load(Ordering::Relaxed)));
+        // The last segment's last words may be zeros by rights.
+        into.resize(words.len().min(into.len() + stream::MAX_SEGMENT_WORDS as usize + 1), 0);
     }
 
     /// Copies the first `bytes` of a chunk, leaving zeros behind.

@@ -1,0 +1,10 @@
+//! Real processes, recorded. The programs are in `record/test`.
+
+mod build;
+mod children;
+mod collector;
+mod endings;
+mod guests;
+mod images;
+mod record;
+mod threads;

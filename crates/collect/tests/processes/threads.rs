@@ -1,0 +1,54 @@
+//! Threads come and go.
+
+use std::collections::BTreeSet;
+
+use crate::build::program;
+use crate::record::{addresses, record};
+
+/// Each thread recorded `loads` loads from `number << 32` on, in order and nothing else.
+fn assert_numbered(trace: &memlode_trace::Trace, count: u64, loads: u64) {
+    let recorded = addresses(trace);
+    let mut seen = BTreeSet::new();
+    for (thread, addresses) in &recorded {
+        let first = addresses[0];
+        assert_eq!(first & 0xffff_ffff, 0, "{thread:?} begins with {first:#x}");
+        assert!(addresses.iter().copied().eq(first..first + loads), "{thread:?}: {} loads", addresses.len());
+        assert!(seen.insert(first >> 32), "{thread:?} repeats another");
+    }
+    assert!(seen.into_iter().eq(0..=count), "{} of {count} threads", recorded.len());
+}
+
+#[test]
+fn thousands_of_short_threads() {
+    let recording = record(&program("threads"), &["waves", "6000", "7"]);
+    assert_eq!(recording.status.code(), Some(0));
+    recording.assert_whole();
+    assert_numbered(&recording.trace, 6000, 7);
+}
+
+#[test]
+fn threads_that_fill_their_rings() {
+    let recording = record(&program("threads"), &["waves", "16", "200000"]);
+    recording.assert_whole();
+    assert_numbered(&recording.trace, 16, 200_000);
+}
+
+#[test]
+fn detached_threads_outlive_main() {
+    let recording = record(&program("threads"), &["detached", "20", "5000"]);
+    recording.assert_whole();
+    assert_numbered(&recording.trace, 20, 5000);
+}
+
+#[test]
+fn handlers_that_record_while_a_refill_is_under_way() {
+    let recording = record(&program("signals"), &["2000"]);
+    assert_eq!(recording.status.code(), Some(0), "{}", recording.stderr);
+    recording.assert_whole();
+    let counts: Vec<u64> = recording.stdout.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    let recorded = addresses(&recording.trace);
+    let (handled, own): (Vec<u64>, Vec<u64>) = recorded[&(0, 0)].iter().partition(|&&at| at >> 40 == 1);
+    assert!(own.into_iter().eq(0..counts[0]));
+    assert!(handled.into_iter().map(|at| at & 0xff_ffff_ffff).eq(0..counts[1]));
+    assert!(counts[1] > 100, "only {} signals", counts[1]);
+}
