@@ -114,6 +114,8 @@ private:
       Declared->setCallingConv(CallingConv::PreserveAll);
       Declared->addFnAttr(Attribute::NoUnwind);
       Declared->addFnAttr(Attribute::Cold);
+      // The dynamic linker's lazy binding would change r10, which PreserveAll promises to keep.
+      Declared->addFnAttr(Attribute::NonLazyBind);
     }
     return Callee;
   }
