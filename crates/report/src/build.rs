@@ -1,6 +1,7 @@
 //! From ids and counts to names and shares.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use memlode_analyses::Context;
 use memlode_attribute::run::latencies;
@@ -10,7 +11,7 @@ use memlode_machine::Machine;
 use memlode_trace::sites::{FunctionId, SiteTable, StringId};
 use memlode_trace::{Replayed, Trace};
 
-use crate::model::{self, Numbers, Report, level_key};
+use crate::model::{self, Misses, Numbers, Report};
 use crate::notes;
 use crate::text::demangle;
 
@@ -20,11 +21,12 @@ pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Rep
     let names = trace.sites();
     let tables = Tables::new(profile, names, &latencies);
     let total = tables.total();
+    let levels = level_names(machine);
     let builder = Builder {
         names,
         profile,
         latencies: &latencies,
-        levels: machine.levels.len(),
+        levels: &levels,
         total_stall: tables.stall_cycles(&total),
     };
     let findings = memlode_analyses::all(&Context { tables: &tables, names });
@@ -39,7 +41,7 @@ pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Rep
             threads: trace.threads().len(),
             notes: notes::notes(trace, Some(replayed)),
         },
-        machine: simulated(machine, profile),
+        machine: simulated(machine, &levels, profile),
         total: builder.numbers(&total),
         coverage: shares(&Coverage::of(profile, names.sites(), |site| place(names, site).line > 0)),
         findings: findings.into_iter().map(|finding| builder.finding(finding)).collect(),
@@ -75,11 +77,21 @@ pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Rep
     }
 }
 
-fn simulated(machine: &Machine, profile: &Profile) -> model::Simulated {
+/// What the machine calls its levels; a name that comes twice gets a number.
+fn level_names(machine: &Machine) -> Vec<Arc<str>> {
+    let mut names: Vec<Arc<str>> = Vec::new();
+    for level in &machine.levels {
+        let numbered = (2..).map(|n| format!("{}-{n}", level.name));
+        let mut candidates = std::iter::once(level.name.clone()).chain(numbered);
+        names.extend(candidates.find(|name| names.iter().all(|known| **known != **name)).map(Arc::from));
+    }
+    names
+}
+
+fn simulated(machine: &Machine, names: &[Arc<str>], profile: &Profile) -> model::Simulated {
     let levels =
-        machine.levels.iter().zip(&profile.levels).enumerate().map(|(i, (level, counted))| model::Level {
-            key: level_key(i),
-            name: level.name.clone(),
+        machine.levels.iter().zip(&profile.levels).zip(names).map(|((level, counted), name)| model::Level {
+            name: name.to_string(),
             bytes: level.bytes,
             ways: level.ways,
             line_bytes: level.line_bytes,
@@ -124,7 +136,7 @@ struct Builder<'a> {
     names: &'a SiteTable,
     profile: &'a Profile,
     latencies: &'a [u32],
-    levels: usize,
+    levels: &'a [Arc<str>],
     total_stall: u64,
 }
 
@@ -139,11 +151,12 @@ impl Builder<'_> {
 
     fn numbers(&self, counts: &Counts) -> Numbers {
         let stall_cycles = counts.stall_cycles(self.latencies);
+        let misses = self.levels.iter().enumerate().map(|(level, name)| (name.clone(), counts.misses(level)));
         Numbers {
             accesses: counts.accesses(),
             reads: counts.reads.iter().sum(),
             writes: counts.writes.iter().sum(),
-            misses: (0..self.levels).map(|level| (level_key(level), counts.misses(level))).collect(),
+            misses: Misses(misses.collect()),
             stall_cycles,
             stall_share: stall_cycles as f64 / self.total_stall.max(1) as f64,
         }

@@ -2,8 +2,9 @@
 //! [`VERSION`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Version of the schema.
 pub const VERSION: u32 = 1;
@@ -74,9 +75,7 @@ pub struct Simulated {
 /// One level of cache, all its caches together.
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
-    /// `L1`, `L2`, … from the innermost: the key used in `misses`.
-    pub key: String,
-    /// What the machine calls it.
+    /// What the machine calls it: the key used in `misses`. A name that comes twice gets a number.
     pub name: String,
     /// Bytes of one cache.
     pub bytes: u64,
@@ -109,24 +108,29 @@ pub struct Numbers {
     pub reads: u64,
     /// Writes, atomic updates included.
     pub writes: u64,
-    /// Accesses that a level could not answer, by [`Level::key`].
-    pub misses: BTreeMap<String, u64>,
+    /// Accesses that a level could not answer.
+    pub misses: Misses,
     /// Modelled cycles beyond the first level's latency: an upper bound, since misses overlap.
     pub stall_cycles: u64,
     /// Their part of the whole program's, 0 to 1.
     pub stall_share: f64,
 }
 
-impl Numbers {
-    /// Misses of the level with this index, 0 the innermost.
-    pub fn missed(&self, level: usize) -> u64 {
-        self.misses.get(&level_key(level)).copied().unwrap_or(0)
+/// Misses of each level, innermost first; in JSON an object with the levels' names as keys.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Misses(pub Vec<(Arc<str>, u64)>);
+
+impl Misses {
+    /// Of the level with this index, 0 the innermost.
+    pub fn of(&self, level: usize) -> u64 {
+        self.0.get(level).map_or(0, |(_, misses)| *misses)
     }
 }
 
-/// `L1` for 0, and so on: the same for every machine, whatever it calls its caches.
-pub fn level_key(level: usize) -> String {
-    format!("L{}", level + 1)
+impl Serialize for Misses {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, misses)| (&**name, misses)))
+    }
 }
 
 /// Parts of the executed accesses, 0 to 1.

@@ -157,7 +157,11 @@ impl Page<'_> {
             let _ = writeln!(out, "\n{}: no line stands out.", self.bold("Findings"));
             return;
         }
-        let _ = writeln!(out, "\n{}", self.bold("Findings, by modelled cycles spent waiting for data"));
+        let _ = writeln!(
+            out,
+            "\n{}",
+            self.bold("Findings, by modelled cycles of waiting for data (an upper bound: misses overlap)")
+        );
         for (i, finding) in findings.iter().take(FINDINGS).enumerate() {
             self.finding(out, i + 1, finding);
         }
@@ -175,21 +179,28 @@ impl Page<'_> {
             self.bold(&cut_front(&place(&finding.position), self.share(40))),
             self.bold(&format!("{share} of the wait")),
         );
-        let misses: Vec<String> = (0..self.report.machine.levels.len())
-            .filter(|&level| finding.numbers.missed(level) > 0)
-            .map(|level| {
-                let missed = finding.numbers.missed(level);
-                let name = &self.report.machine.levels[level].name;
-                format!("{} miss {name} ({})", count(missed), percent(missed, finding.numbers.accesses))
-            })
-            .collect();
-        let _ = writeln!(out, "    of {} accesses {}", count(finding.numbers.accesses), misses.join(", "));
+        let misses = self.report.machine.levels.iter().enumerate().map(|(i, level)| {
+            let missed = finding.numbers.misses.of(i);
+            format!("{} miss {}", percent(missed, finding.numbers.accesses), level.name)
+        });
+        let misses: Vec<String> = misses.collect();
+        let _ = writeln!(
+            out,
+            "    {} accesses, of which {}",
+            count(finding.numbers.accesses),
+            misses.join(", ")
+        );
         if let Some(first) = finding.objects.first() {
             let others = match finding.objects.len() - 1 {
                 0 => String::new(),
                 n => format!(", and {n} more"),
             };
-            let object = object(&first.object);
+            let made = match (first.object.count, &first.object.home) {
+                (0, _) | (_, Home::Global { .. }) => String::new(),
+                (1, _) => format!(" (1 block of {})", bytes(first.object.bytes)),
+                (n, _) => format!(" ({} blocks, {})", count(n), bytes(first.object.bytes)),
+            };
+            let object = format!("{}{made}", object(&first.object));
             let room = self.share(100).saturating_sub(8 + others.len());
             let _ = writeln!(out, "    in {}{others}", cut(&object, room));
         }
@@ -238,7 +249,7 @@ impl Page<'_> {
             let mut row = cells;
             row.push(percent((numbers.stall_share * 1000.0).round() as u64, 1000));
             row.push(count(numbers.accesses));
-            row.extend((0..self.report.machine.levels.len()).map(|level| count(numbers.missed(level))));
+            row.extend((0..self.report.machine.levels.len()).map(|level| count(numbers.misses.of(level))));
             table.add_row(row);
         }
         let of = if total > shown { format!(" (first {shown} of {total})") } else { String::new() };
