@@ -9,7 +9,7 @@ const LEVEL: i32 = 1;
 
 /// Packs payloads; reuses its tables from one to the next.
 pub struct Packer {
-    zstd: zstd::bulk::Compressor<'static>,
+    zstd: Option<zstd::bulk::Compressor<'static>>,
 }
 
 /// Unpacks payloads.
@@ -38,13 +38,18 @@ impl Packer {
     /// A packer at the level of the format.
     pub fn new() -> Self {
         // Fails only when memory is exhausted, like every allocation.
-        Packer { zstd: zstd::bulk::Compressor::new(LEVEL).expect("memory for a zstd context") }
+        Packer { zstd: Some(zstd::bulk::Compressor::new(LEVEL).expect("memory for a zstd context")) }
+    }
+
+    /// A packer that leaves payloads as they are: larger files for less time.
+    pub fn storing() -> Self {
+        Packer { zstd: None }
     }
 
     /// Codec and packed bytes; what does not shrink is stored.
     pub(crate) fn pack(&mut self, payload: &[u8]) -> (u8, Vec<u8>) {
-        match self.zstd.compress(payload) {
-            Ok(packed) if packed.len() < payload.len() => (codec::ZSTD, packed),
+        match self.zstd.as_mut().map(|zstd| zstd.compress(payload)) {
+            Some(Ok(packed)) if packed.len() < payload.len() => (codec::ZSTD, packed),
             _ => (codec::STORED, payload.to_vec()),
         }
     }
