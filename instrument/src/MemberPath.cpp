@@ -51,6 +51,26 @@ bool sameRecord(const DICompositeType *A, const DICompositeType *B) {
   return !A->getName().empty() && A->getName() == B->getName();
 }
 
+bool sameType(const DIType *A, const DIType *B) {
+  for (unsigned I = 0; I != 8; ++I) {
+    A = TypeNames::strip(A);
+    B = TypeNames::strip(B);
+    if (A == B)
+      return true;
+    if (!A || !B)
+      return false;
+    auto *X = dyn_cast<DICompositeType>(A), *Y = dyn_cast<DICompositeType>(B);
+    if (X && Y)
+      return sameRecord(X, Y);
+    auto To = TypeNames::pointee(A), Too = TypeNames::pointee(B);
+    if (!To || !Too)
+      return A->getTag() == B->getTag() && !A->getName().empty() && A->getName() == B->getName();
+    A = *To;
+    B = *Too;
+  }
+  return false;
+}
+
 /// A class without data still has a byte, and shares its address with what stands there.
 bool isEmpty(const DIType *T, unsigned Depth = 0) {
   auto *R = asRecord(TypeNames::strip(T));
@@ -113,6 +133,7 @@ struct Hit {
   std::string Path;
   const DIType *Leaf = nullptr;
   bool Indexed = false, Tagged = false, Doubtful = false, Fits = false;
+  bool Plain = false, Ambiguous = false;
 };
 
 class Descent {
@@ -137,6 +158,7 @@ private:
 
   static Hit into(const Part &P, const Hit &Here) {
     Hit Inner = Here;
+    Inner.Plain = !P.IsBitField;
     if (P.IsBase) {
       if (Inner.Path.empty())
         Inner.Owner = TypeNames::strip(P.Type);
@@ -190,6 +212,7 @@ void Descent::array(const DICompositeType *A, int64_t Offset, ArrayRef<uint64_t>
     for (unsigned I = 0, E = std::max(1u, A->getElements().size()); I != E; ++I)
       Here.Path += "[]";
   Here.Indexed = true;
+  Here.Plain = false;
   if (Bytes == 0 || (isBlock() && (Q.Bytes == 0 || static_cast<int64_t>(Q.Bytes) > Bytes)))
     return finish(TypeNames::strip(Element), false, std::move(Here));
   SmallVector<uint64_t, 2> Rest;
@@ -260,7 +283,12 @@ void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t
   if (isUnion(R)) {
     for (const Part &P : Touched)
       visit(P.Type, Offset - P.FirstBit / 8, Strides, into(P, Here), Depth + 1);
-    return prefer(Before, Here);
+    prefer(Before, Here);
+    for (size_t I = Before; I != Hits.size(); ++I) {
+      Hits[I].Plain = false;
+      Hits[I].Ambiguous |= Hits.size() - Before > 1 || Hits[I].Path == Here.Path;
+    }
+    return;
   }
   if (Touched.size() == 1 && !Touched.front().IsBitField) {
     const Part &P = Touched.front();
@@ -288,6 +316,17 @@ void Descent::prefer(size_t From, const Hit &Whole) {
     keep([](const Hit &H) { return H.Tagged; });
   keep([](const Hit &H) { return !H.Doubtful; });
   keep([](const Hit &H) { return H.Fits; });
+  if (Q.Value.Pointee)
+    keep([&](const Hit &H) {
+      auto To = TypeNames::pointee(H.Leaf);
+      return To && sameType(*To, Q.Value.Pointee);
+    });
+  if (Q.Value.Called || Q.Value.Dereferenced)
+    keep([&](const Hit &H) {
+      auto To = TypeNames::pointee(H.Leaf);
+      const DIType *T = To ? TypeNames::strip(*To) : nullptr;
+      return T && isa<DISubroutineType>(T) == Q.Value.Called;
+    });
   if (Hits.size() - From <= MaxNames)
     return;
   bool Fits = Hits[From].Fits;
@@ -354,12 +393,14 @@ Landing land(const DIType *Object, const Probe &Q) {
       Paths.push_back(H.Path);
   }
   L.Member = join(Paths, "|");
-  // A pointer that can be any of several things is worth more as one that points to something.
-  for (const Hit &H : D.Hits)
-    if (auto To = TypeNames::pointee(H.Leaf); To && TypeNames::strip(*To)) {
-      L.Leaf = H.Leaf;
-      break;
-    }
+  L.Plain = First.Plain;
+  for (const Hit &H : D.Hits) {
+    L.Ambiguous |= H.Ambiguous;
+    if (TypeNames::pointee(H.Leaf) && !is_contained(L.Pointers, H.Leaf))
+      L.Pointers.push_back(H.Leaf);
+  }
+  if (!L.Pointers.empty())
+    L.Leaf = L.Pointers.front();
   return L;
 }
 

@@ -18,6 +18,12 @@ namespace memlode {
 /// What the machine moves; tells union members of one size apart.
 enum class ValueKind { Unknown, Integer, Float, Pointer };
 
+/// What the code does with a pointer that it reads or writes: tells union members apart.
+struct ValueUse {
+  const llvm::DIType *Pointee = nullptr; ///< a variable, parameter or result of this type holds it
+  bool Dereferenced = false, Called = false;
+};
+
 /// A question about an object.
 struct Probe {
   int64_t Offset = 0;                     ///< constant part of the address, from the object's start
@@ -31,6 +37,7 @@ struct Probe {
   /// Member that an alias tag names, or null: (record, offset in it).
   const llvm::DICompositeType *TagRecord = nullptr;
   uint64_t TagOffset = 0;
+  ValueUse Value;
 };
 
 /// The answer.
@@ -38,12 +45,15 @@ struct Landing {
   const llvm::DIType *Owner =
       nullptr;        ///< the type that Member starts in: the object's, its element's, or a base class's
   std::string Member; ///< empty: the object itself
-  const llvm::DIType *Leaf = nullptr; ///< the innermost type reached; null: unknown
-  bool Indexed = false;               ///< Member or Leaf is an element of an array
-  bool Repeated = false;              ///< the object itself is one of an array
-  bool Tagged = false;                ///< the alias tag's member is the one at this place
-  bool Doubtful = false;              ///< strides that no array explains, or an offset outside the object
-  bool Fits = false;                  ///< Leaf has the size and kind of the access
+  const llvm::DIType *Leaf = nullptr;                  ///< the innermost type reached; null: unknown
+  llvm::SmallVector<const llvm::DIType *, 1> Pointers; ///< the pointer types that may stand there
+  bool Indexed = false;                                ///< Member or Leaf is an element of an array
+  bool Repeated = false;                               ///< the object itself is one of an array
+  bool Plain = false;                                  ///< a member of a structure, through no array or union
+  bool Ambiguous = false;                              ///< a union's members that look alike
+  bool Tagged = false;                                 ///< the alias tag's member is the one at this place
+  bool Doubtful = false; ///< strides that no array explains, or an offset outside the object
+  bool Fits = false;     ///< Leaf has the size and kind of the access
 };
 
 Landing land(const llvm::DIType *Object, const Probe &Q);

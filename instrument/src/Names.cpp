@@ -61,7 +61,7 @@ struct NameBook::Impl {
   std::unique_ptr<Lines> Where;
 
   void open(Module &Asked);
-  void enter(Function &F);
+  void enter(Function &F, bool AsWritten = false);
   void rememberFunction(Function &F);
   void file(Instruction &I, Value *Pointer, Direction D, uint64_t Bytes);
   void fileAllocation(CallBase &Call);
@@ -88,12 +88,12 @@ void NameBook::Impl::open(Module &Asked) {
   Where.reset();
 }
 
-void NameBook::Impl::enter(Function &F) {
+void NameBook::Impl::enter(Function &F, bool AsWritten) {
   open(*F.getParent());
   if (Current == &F)
     return;
   Current = &F;
-  Walk = std::make_unique<PointerWalk>(F, *Types);
+  Walk = std::make_unique<PointerWalk>(F, *Types, AsWritten || F.hasOptNone());
   Where = std::make_unique<Lines>(F);
 }
 
@@ -115,7 +115,7 @@ void NameBook::remember(Module &M) {
 }
 
 void NameBook::Impl::rememberFunction(Function &F) {
-  enter(F);
+  enter(F, true);
   // Loads and stores of variables that will live in registers are gone soon, and share lines and columns with
   // accesses that stay: `a[i]` reads both `a` and its element at one column.
   SmallPtrSet<const Value *, 32> Registers;
@@ -264,8 +264,8 @@ const Entry *NameBook::Impl::choose(ArrayRef<Entry> Filed, const AccessShape &A,
   Walked = walk(Pointer, A);
   if (agreed()) {
     // A copy split into its members, or neighbours merged into one access: the walk knows which part this is.
-    bool Refines =
-        !Walked->Type.empty() && (Walked->Type == Left.front()->Type || Left.front()->Bytes > A.Bytes);
+    bool Refines = !Walked->Variable.empty() && !Walked->Type.empty() &&
+                   (Walked->Type == Left.front()->Type || Left.front()->Bytes > A.Bytes);
     return Refines ? nullptr : Left.front();
   }
   keepIfAny([&](const Entry *E) { return E->Type == Walked->Type && E->Member == Walked->Member; });

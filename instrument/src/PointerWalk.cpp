@@ -1,11 +1,11 @@
 //===- PointerWalk.cpp ----------------------------------------------------===//
 #include "PointerWalk.h"
 #include "AddressParts.h"
+#include "ValueUse.h"
 
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/Demangle/Demangle.h"
-#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 
 using namespace llvm;
@@ -30,6 +30,14 @@ StringRef plainName(StringRef Name) {
   return Name.take_until([](char C) { return C == '<'; });
 }
 
+Probe probe(const Place &P) {
+  Probe Q;
+  Q.Offset = P.Offset;
+  Q.Strides = P.Strides;
+  Q.Repeats = P.Repeats;
+  return Q;
+}
+
 /// Adds a stride that the address gets from a loop's pointer phi, `p = phi [start], [p + 24]`.
 void addLoopStride(const PHINode &N, SmallVectorImpl<uint64_t> &Strides, const DataLayout &Layout) {
   for (const Value *In : N.incoming_values()) {
@@ -45,21 +53,8 @@ void addLoopStride(const PHINode &N, SmallVectorImpl<uint64_t> &Strides, const D
 
 } // namespace
 
-PointerWalk::PointerWalk(Function &F, TypeNames &Types)
-    : Types(Types), Layout(F.getParent()->getDataLayout()) {
-  auto file = [&](const Value *V, DbgVariableRecord &R) {
-    if (V && !isa<ConstantData>(V))
-      Records[V].push_back(&R);
-  };
-  for (Instruction &I : instructions(F))
-    for (DbgVariableRecord &R : filterDbgVars(I.getDbgRecordRange())) {
-      // An assignment speaks of two values: the variable's new one, and the address it lives at.
-      for (const Value *V : R.location_ops())
-        file(V, R);
-      if (R.isDbgAssign())
-        file(R.getAddress(), R);
-    }
-}
+PointerWalk::PointerWalk(Function &F, TypeNames &Types, bool AsWritten)
+    : AsWritten(AsWritten), Types(Types), Layout(F.getParent()->getDataLayout()), Records(F) {}
 
 ArrayRef<Place> PointerWalk::places(const Value *V) {
   auto [It, New] = Memo.try_emplace(V, nullptr);
@@ -77,7 +72,7 @@ ArrayRef<Place> PointerWalk::places(const Value *V) {
 
 PointerWalk::Places PointerWalk::find(const Value *V) {
   Places Out;
-  fromRecords(V, Out);
+  Records.places(V, Out);
   if (auto *A = dyn_cast<AllocaInst>(V))
     fromAlloca(*A, Out);
   else if (auto *A = dyn_cast<Argument>(V))
@@ -113,151 +108,17 @@ PointerWalk::Places PointerWalk::find(const Value *V) {
   return Out;
 }
 
-//===- Debug records ------------------------------------------------------===//
-
-void PointerWalk::fromRecords(const Value *V, Places &Out) {
-  auto It = Records.find(V);
-  if (It == Records.end())
-    return;
-  SmallVector<std::tuple<const void *, const void *, const void *>, 8> Seen;
-  for (DbgVariableRecord *R : It->second) {
-    if (Out.size() >= MaxPlaces)
-      break;
-    // Unrolled loops repeat a record once for each copy of the body.
-    std::tuple<const void *, const void *, const void *> Id{
-        R->getVariable(), R->getDebugLoc()->getInlinedAt(), R->getExpression()};
-    if (is_contained(Seen, Id))
-      continue;
-    Seen.push_back(Id);
-    if (R->isDbgDeclare())
-      fromAddressRecord(*R, R->getExpression(), Out);
-    else if (R->isDbgAssign() && R->getAddress() == V)
-      fromAddressRecord(*R, R->getAddressExpression(), Out);
-    else
-      fromValueRecord(*R, Out);
-  }
-}
-
-namespace {
-
-/// The shapes of expression that memory accesses meet: `+ offset`, `+ offset, deref`, each maybe a fragment.
-struct Recipe {
-  bool Understood = true;
-  int64_t Offset = 0;
-  bool Deref = false;
-};
-
-Recipe readExpression(const DIExpression *E) {
-  Recipe R;
-  if (!E)
-    return R;
-  int64_t Constant = 0;
-  bool HaveConstant = false;
-  for (const DIExpression::ExprOperand &Op : E->expr_ops()) {
-    if (R.Deref && Op.getOp() != dwarf::DW_OP_LLVM_fragment && Op.getOp() != dwarf::DW_OP_stack_value) {
-      R.Understood = false;
-      return R;
-    }
-    switch (Op.getOp()) {
-    case dwarf::DW_OP_LLVM_fragment:
-    case dwarf::DW_OP_LLVM_tag_offset:
-    case dwarf::DW_OP_stack_value:
-      break;
-    case dwarf::DW_OP_LLVM_arg:
-      R.Understood &= Op.getArg(0) == 0 && R.Offset == 0;
-      break;
-    case dwarf::DW_OP_plus_uconst:
-      R.Offset += static_cast<int64_t>(Op.getArg(0));
-      break;
-    case dwarf::DW_OP_constu:
-    case dwarf::DW_OP_consts:
-      Constant = static_cast<int64_t>(Op.getArg(0));
-      HaveConstant = true;
-      break;
-    case dwarf::DW_OP_plus:
-      R.Offset += Constant;
-      R.Understood &= std::exchange(HaveConstant, false);
-      break;
-    case dwarf::DW_OP_minus:
-      R.Offset -= Constant;
-      R.Understood &= std::exchange(HaveConstant, false);
-      break;
-    case dwarf::DW_OP_deref:
-      R.Deref = true;
-      break;
-    default:
-      R.Understood = false;
-    }
-  }
-  return R;
-}
-
-int64_t fragmentBytes(const DIExpression *E) {
-  auto F = E ? E->getFragmentInfo() : std::nullopt;
-  return F ? static_cast<int64_t>(F->OffsetInBits / 8) : 0;
-}
-
-} // namespace
-
-void PointerWalk::fromAddressRecord(const DbgVariableRecord &R, const DIExpression *E, Places &Out) {
-  Recipe How = readExpression(E);
-  const DILocalVariable *Var = R.getVariable();
-  if (!How.Understood)
-    return;
-  Place P;
-  P.Type = Var->getType();
-  P.Text = Var->getName().str();
-  P.Indirect = How.Deref;
-  P.Offset = How.Deref ? -How.Offset : fragmentBytes(R.getExpression()) - How.Offset;
-  P.Variable = Var;
-  P.Frame = R.getDebugLoc()->getInlinedAt();
-  Out.push_back(std::move(P));
-}
-
-void PointerWalk::fromValueRecord(const DbgVariableRecord &R, Places &Out) {
-  const DIExpression *E = R.getExpression();
-  Recipe How = readExpression(E);
-  const DILocalVariable *Var = R.getVariable();
-  if (!How.Understood || R.getNumVariableLocationOps() != 1)
-    return;
-  Place P;
-  P.Variable = Var;
-  P.Frame = R.getDebugLoc()->getInlinedAt();
-  P.Text = Var->getName().str();
-  if (How.Deref) {
-    // The variable's value is in memory here.
-    P.Type = Var->getType();
-    P.Offset = fragmentBytes(E) - How.Offset;
-    Out.push_back(std::move(P));
-    return;
-  }
-  std::string Member;
-  const DIType *Pointer = pointerIn(Var->getType(), fragmentBytes(E), Member);
-  if (!Pointer)
-    return;
-  if (!Member.empty())
-    P.Text += "." + Member;
-  P.Type = *TypeNames::pointee(Pointer);
-  P.Offset = -How.Offset;
-  P.Arrow = !TypeNames::isReference(Pointer);
-  P.Repeats = true;
-  Out.push_back(std::move(P));
-}
-
 //===- Roots --------------------------------------------------------------===//
 
 void PointerWalk::fromGlobal(const GlobalVariable &G, Places &Out) {
   SmallVector<DIGlobalVariableExpression *, 1> Infos;
   G.getDebugInfo(Infos);
   for (const DIGlobalVariableExpression *Info : Infos) {
-    const DIGlobalVariable *Var = Info->getVariable();
-    Recipe How = readExpression(Info->getExpression());
-    if (!Var || !How.Understood || How.Deref)
-      continue;
     Place P;
-    P.Type = Var->getType();
+    if (!DebugRecords::globalPlace(*Info, P))
+      continue;
+    const DIGlobalVariable *Var = Info->getVariable();
     P.Text = Types.qualified(Var->getScope(), Var->getName());
-    P.Offset = fragmentBytes(Info->getExpression()) - How.Offset;
     Out.push_back(std::move(P));
   }
   if (!Infos.empty())
@@ -358,24 +219,32 @@ void PointerWalk::fromPhi(const PHINode &N, Places &Out) {
 
 void PointerWalk::fromOffset(const GEPOperator &G, Places &Out) {
   AddressParts Parts = addressParts(G, Layout);
-  const auto *Shape = dyn_cast<StructType>(G.getSourceElementType());
-  const DICompositeType *Record = Types.byStruct(Shape);
+  const Type *Stepped = G.getSourceElementType();
+  const DICompositeType *Record = Types.byStruct(dyn_cast<StructType>(Stepped));
   bool Agrees = false, Any = false;
   Place Cast; // what a cast in the source says: `((T *)p)->member`
   for (const Place &Base : places(G.getPointerOperand())) {
-    if (Record && !Base.Indirect) {
-      Probe Q;
-      Q.Offset = Base.Offset;
-      Q.Strides = Base.Strides;
-      Q.Repeats = Base.Repeats;
-      Agrees |= Base.Type && holdsAt(Base.Type, Q, Record);
-    }
     if (!Any)
       Cast = Base;
     Any = true;
-    Out.push_back(Base);
-    Out.back().Offset += Parts.Offset;
-    Out.back().Strides.append(Parts.Strides.begin(), Parts.Strides.end());
+    Place P = Base;
+    P.Offset += Parts.Offset;
+    P.Strides.append(Parts.Strides.begin(), Parts.Strides.end());
+    P.ViaOffset += Parts.Offset;
+    if (!Parts.Strides.empty())
+      P.Via = nullptr;
+    if (Record && Base.Type && !Base.Indirect && holdsAt(Base.Type, probe(Base), Record)) {
+      Agrees = true;
+      P.Via = Parts.Strides.empty() ? Record : nullptr;
+      P.ViaOffset = Parts.Offset;
+    }
+    // In source order, a step in bytes that leaves the object is arithmetic on `char *`: what is there is no
+    // element of an array of such objects. Optimisation writes every step in bytes.
+    if (AsWritten && Stepped->isIntegerTy(8) && Base.Repeats && TypeNames::bytes(Base.Type) > 1 &&
+        (!Parts.Strides.empty() || P.Offset < 0 ||
+         P.Offset >= static_cast<int64_t>(TypeNames::bytes(Base.Type))))
+      P.Type = nullptr;
+    Out.push_back(std::move(P));
   }
   if (!Record || Agrees)
     return;
@@ -385,6 +254,7 @@ void PointerWalk::fromOffset(const GEPOperator &G, Places &Out) {
   Cast.Repeats = true;
   Cast.Arrow |= Any;
   Cast.Indirect = false;
+  Cast.Via = nullptr;
   Out.insert(Out.begin(), Cast);
 }
 
@@ -404,13 +274,16 @@ void PointerWalk::fromLoad(const LoadInst &L, Places &Out) {
   }
   P.Repeats = true;
   P.Text = text(*R);
-  P.Arrow = true;
-  if (auto To = TypeNames::pointee(R->Found.Leaf)) {
-    P.Type = *To;
-    P.Arrow = !TypeNames::isReference(R->Found.Leaf);
+  // A union's pointer may be any of its pointers; whoever uses it knows which fits.
+  for (const DIType *Leaf : R->Found.Pointers) {
+    P.Type = *TypeNames::pointee(Leaf);
+    P.Arrow = !TypeNames::isReference(Leaf);
+    Out.push_back(P);
   }
-  if (P.Type || !P.Text.empty())
+  if (R->Found.Pointers.empty() && !P.Text.empty()) {
+    P.Arrow = true;
     Out.push_back(std::move(P));
+  }
 }
 
 const DIType *PointerWalk::returnType(const CallBase &C, const DISubprogram *&Callee) {
@@ -438,11 +311,7 @@ std::string PointerWalk::callText(const CallBase &C, const DISubprogram *Callee)
       C.getArgOperand(0)->getType()->isPointerTy())
     for (const Place &P : places(C.getArgOperand(0)))
       if (!P.Text.empty()) {
-        Probe Q;
-        Q.Offset = P.Offset;
-        Q.Strides = P.Strides;
-        Q.Repeats = P.Repeats;
-        Reading R{P, land(P.Type, Q), 0};
+        Reading R{P, land(P.Type, probe(P)), 0};
         // Only what holds the object matters here; a name too long says less than the method's alone.
         Object = R.At.Text + (R.Found.Member.empty() ? "" : (P.Arrow ? "->" : ".") + R.Found.Member);
         break;
@@ -564,23 +433,27 @@ Reading PointerWalk::weigh(const Place &P, const AccessShape &A) const {
   R.Score = -3 * static_cast<int>(std::min(P.Distance, 5u)) + closeness(P, A.I);
   if (P.Indirect)
     return R;
-  Probe Q;
-  Q.Offset = P.Offset;
-  Q.Strides = P.Strides;
-  Q.Repeats = P.Repeats;
+  Probe Q = probe(P);
   Q.Bytes = A.Bytes;
   Q.ElementBytes = A.ElementBytes;
   Q.Kind = A.Kind;
   Q.FirstBit = A.FirstBit;
   Q.Bits = A.Bits;
-  Q.TagRecord = A.TagRecord;
-  Q.TagOffset = A.Tag.Offset;
+  Q.TagRecord = A.TagRecord ? A.TagRecord : P.Via;
+  Q.TagOffset = A.TagRecord ? A.Tag.Offset : static_cast<uint64_t>(P.ViaOffset);
   R.Found = land(P.Type, Q);
+  if (R.Found.Ambiguous && A.Kind == ValueKind::Pointer) {
+    Q.Value = useOfValue(A, Records);
+    R.Found = land(P.Type, Q);
+  }
   bool Typed = TypeNames::strip(P.Type) != nullptr;
   if (A.TagRecord)
     R.Score += R.Found.Tagged ? 60 : Typed ? -30 : -10;
   if (Typed && A.ElementBytes)
     R.Score += R.Found.Fits ? 8 : -8;
+  // Front ends tag every access that names a member, save those of unions.
+  if (!A.Tag.Scalar.empty() && !A.Tag.isMember() && R.Found.Plain)
+    R.Score -= 20;
   if (R.Found.Doubtful)
     R.Score -= 6;
   return R;

@@ -10,32 +10,16 @@
 #define MEMLODE_INSTRUMENT_POINTERWALK_H
 
 #include "AccessShape.h"
+#include "DebugRecords.h"
 #include "MemberPath.h"
 #include "TypeNames.h"
 
-#include "llvm/IR/DebugProgramInstruction.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Operator.h"
 
 #include <memory>
 
 namespace memlode {
-
-/// One belief about a pointer: it points `Offset` bytes into an object of type `Type`.
-struct Place {
-  const llvm::DIType *Type = nullptr; ///< null: void or unknown
-  int64_t Offset = 0;
-  llvm::SmallVector<uint64_t, 2> Strides;
-  std::string Text;      ///< the source expression for the object or, with Arrow, for the pointer to it
-  bool Arrow = false;    ///< Text is a pointer: members are written with `->`
-  bool Repeats = false;  ///< the object may be an element of an array
-  bool Indirect = false; ///< not the object but its address is stored here
-  unsigned Distance = 0; ///< guesses made on the way
-  bool FromTag = false;  ///< the alias tag alone gave the type
-  const llvm::DILocalVariable *Variable =
-      nullptr; ///< the record that vouches, for choosing among inlined frames
-  const llvm::DILocation *Frame = nullptr;
-};
 
 /// A place seen through an access.
 struct Reading {
@@ -46,7 +30,8 @@ struct Reading {
 
 class PointerWalk {
 public:
-  PointerWalk(llvm::Function &F, TypeNames &Types);
+  /// \p AsWritten: no optimisation has rewritten the addresses of \p F yet.
+  PointerWalk(llvm::Function &F, TypeNames &Types, bool AsWritten);
 
   /// The most credible reading of \p Pointer, or nothing when nothing is known about it.
   std::optional<Reading> read(const llvm::Value *Pointer, const AccessShape &A);
@@ -61,9 +46,6 @@ private:
   using Places = llvm::SmallVector<Place, 2>;
 
   Places find(const llvm::Value *V);
-  void fromRecords(const llvm::Value *V, Places &Out);
-  void fromAddressRecord(const llvm::DbgVariableRecord &R, const llvm::DIExpression *E, Places &Out);
-  void fromValueRecord(const llvm::DbgVariableRecord &R, Places &Out);
   void fromGlobal(const llvm::GlobalVariable &G, Places &Out);
   void fromAlloca(const llvm::AllocaInst &A, Places &Out);
   void fromArgument(const llvm::Argument &A, Places &Out);
@@ -80,9 +62,10 @@ private:
   void borrow(const llvm::Value *From, Places &Out);
   int closeness(const Place &P, const llvm::Instruction *I) const;
 
+  bool AsWritten;
   TypeNames &Types;
   const llvm::DataLayout &Layout;
-  llvm::DenseMap<const llvm::Value *, llvm::SmallVector<llvm::DbgVariableRecord *, 2>> Records;
+  DebugRecords Records;
   llvm::DenseMap<const llvm::Value *, std::unique_ptr<Places>>
       Memo; ///< null while the value is being worked out
   unsigned Depth = 0;

@@ -1,0 +1,169 @@
+//===- DebugRecords.cpp ---------------------------------------------------===//
+#include "DebugRecords.h"
+#include "MemberPath.h"
+#include "TypeNames.h"
+
+#include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/IR/InstIterator.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+namespace {
+
+constexpr unsigned MaxPlaces = 8; ///< kept for one value
+constexpr unsigned MaxSeen = 64;  ///< records looked at for one value
+
+/// The shapes of expression that memory accesses meet: `+ offset`, `+ offset, deref`, each maybe a fragment.
+struct Recipe {
+  bool Understood = true;
+  int64_t Offset = 0;
+  bool Deref = false;
+};
+
+Recipe readExpression(const DIExpression *E) {
+  Recipe R;
+  if (!E)
+    return R;
+  int64_t Constant = 0;
+  bool HaveConstant = false;
+  for (const DIExpression::ExprOperand &Op : E->expr_ops()) {
+    if (R.Deref && Op.getOp() != dwarf::DW_OP_LLVM_fragment && Op.getOp() != dwarf::DW_OP_stack_value) {
+      R.Understood = false;
+      return R;
+    }
+    switch (Op.getOp()) {
+    case dwarf::DW_OP_LLVM_fragment:
+    case dwarf::DW_OP_LLVM_tag_offset:
+    case dwarf::DW_OP_stack_value:
+      break;
+    case dwarf::DW_OP_LLVM_arg:
+      R.Understood &= Op.getArg(0) == 0 && R.Offset == 0;
+      break;
+    case dwarf::DW_OP_plus_uconst:
+      R.Offset += static_cast<int64_t>(Op.getArg(0));
+      break;
+    case dwarf::DW_OP_constu:
+    case dwarf::DW_OP_consts:
+      Constant = static_cast<int64_t>(Op.getArg(0));
+      HaveConstant = true;
+      break;
+    case dwarf::DW_OP_plus:
+      R.Offset += Constant;
+      R.Understood &= std::exchange(HaveConstant, false);
+      break;
+    case dwarf::DW_OP_minus:
+      R.Offset -= Constant;
+      R.Understood &= std::exchange(HaveConstant, false);
+      break;
+    case dwarf::DW_OP_deref:
+      R.Deref = true;
+      break;
+    default:
+      R.Understood = false;
+    }
+  }
+  return R;
+}
+
+int64_t fragmentBytes(const DIExpression *E) {
+  auto F = E ? E->getFragmentInfo() : std::nullopt;
+  return F ? static_cast<int64_t>(F->OffsetInBits / 8) : 0;
+}
+
+void addressPlace(const DbgVariableRecord &R, const DIExpression *E, SmallVectorImpl<Place> &Out) {
+  Recipe How = readExpression(E);
+  const DILocalVariable *Var = R.getVariable();
+  if (!How.Understood)
+    return;
+  Place P;
+  P.Type = Var->getType();
+  P.Text = Var->getName().str();
+  P.Indirect = How.Deref;
+  P.Offset = How.Deref ? -How.Offset : fragmentBytes(R.getExpression()) - How.Offset;
+  P.Variable = Var;
+  P.Frame = R.getDebugLoc()->getInlinedAt();
+  Out.push_back(std::move(P));
+}
+
+void valuePlace(const DbgVariableRecord &R, SmallVectorImpl<Place> &Out) {
+  const DIExpression *E = R.getExpression();
+  Recipe How = readExpression(E);
+  const DILocalVariable *Var = R.getVariable();
+  if (!How.Understood || R.getNumVariableLocationOps() != 1)
+    return;
+  Place P;
+  P.Variable = Var;
+  P.Frame = R.getDebugLoc()->getInlinedAt();
+  P.Text = Var->getName().str();
+  if (How.Deref) {
+    // The variable's value is in memory here.
+    P.Type = Var->getType();
+    P.Offset = fragmentBytes(E) - How.Offset;
+    Out.push_back(std::move(P));
+    return;
+  }
+  std::string Member;
+  const DIType *Pointer = pointerIn(Var->getType(), fragmentBytes(E), Member);
+  if (!Pointer)
+    return;
+  if (!Member.empty())
+    P.Text += "." + Member;
+  P.Type = *TypeNames::pointee(Pointer);
+  P.Offset = -How.Offset;
+  P.Arrow = !TypeNames::isReference(Pointer);
+  P.Repeats = true;
+  Out.push_back(std::move(P));
+}
+
+} // namespace
+
+DebugRecords::DebugRecords(Function &F) {
+  auto file = [&](const Value *V, DbgVariableRecord &R) {
+    if (V && !isa<ConstantData>(V))
+      ByValue[V].push_back(&R);
+  };
+  for (Instruction &I : instructions(F))
+    for (DbgVariableRecord &R : filterDbgVars(I.getDbgRecordRange())) {
+      // An assignment speaks of two values: the variable's new one, and the address it lives at.
+      for (const Value *V : R.location_ops())
+        file(V, R);
+      if (R.isDbgAssign())
+        file(R.getAddress(), R);
+    }
+}
+
+void DebugRecords::places(const Value *V, SmallVectorImpl<Place> &Out) const {
+  auto It = ByValue.find(V);
+  if (It == ByValue.end())
+    return;
+  SmallVector<std::tuple<const void *, const void *, const void *>, 8> Seen;
+  for (DbgVariableRecord *R : It->second) {
+    if (Out.size() >= MaxPlaces || Seen.size() >= MaxSeen)
+      break;
+    // Unrolled loops repeat a record once for each copy of the body.
+    std::tuple<const void *, const void *, const void *> Id{
+        R->getVariable(), R->getDebugLoc()->getInlinedAt(), R->getExpression()};
+    if (is_contained(Seen, Id))
+      continue;
+    Seen.push_back(Id);
+    if (R->isDbgDeclare())
+      addressPlace(*R, R->getExpression(), Out);
+    else if (R->isDbgAssign() && R->getAddress() == V)
+      addressPlace(*R, R->getAddressExpression(), Out);
+    else
+      valuePlace(*R, Out);
+  }
+}
+
+bool DebugRecords::globalPlace(const DIGlobalVariableExpression &E, Place &Out) {
+  Recipe How = readExpression(E.getExpression());
+  if (!E.getVariable() || !How.Understood || How.Deref)
+    return false;
+  Out.Type = E.getVariable()->getType();
+  Out.Offset = fragmentBytes(E.getExpression()) - How.Offset;
+  return true;
+}
+
+} // namespace memlode

@@ -1,0 +1,50 @@
+//===- DebugRecords.h - variables that debug records tie to values --------===//
+#ifndef MEMLODE_INSTRUMENT_DEBUGRECORDS_H
+#define MEMLODE_INSTRUMENT_DEBUGRECORDS_H
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/DebugProgramInstruction.h"
+#include "llvm/IR/Function.h"
+
+#include <string>
+
+namespace memlode {
+
+/// One belief about a pointer: it points `Offset` bytes into an object of type `Type`.
+struct Place {
+  const llvm::DIType *Type = nullptr; ///< null: void or unknown
+  int64_t Offset = 0;
+  llvm::SmallVector<uint64_t, 2> Strides;
+  std::string Text;      ///< the source expression for the object or, with Arrow, for the pointer to it
+  bool Arrow = false;    ///< Text is a pointer: members are written with `->`
+  bool Repeats = false;  ///< the object may be an element of an array
+  bool Indirect = false; ///< not the object but its address is stored here
+  unsigned Distance = 0; ///< guesses made on the way
+  bool FromTag = false;  ///< the alias tag alone gave the type
+  const llvm::DICompositeType *Via = nullptr; ///< the record that the code itself last indexed,
+  int64_t ViaOffset = 0;                      ///< and the offset in it: tells union members apart
+  const llvm::DILocalVariable *Variable =
+      nullptr; ///< the record that vouches, for choosing among inlined frames
+  const llvm::DILocation *Frame = nullptr;
+};
+
+/// The debug records of one function by the value they speak of.
+class DebugRecords {
+public:
+  explicit DebugRecords(llvm::Function &F);
+
+  /// What variables say about the pointer \p V: those that live where it points, and those it is the value
+  /// of.
+  void places(const llvm::Value *V, llvm::SmallVectorImpl<Place> &Out) const;
+
+  /// What a variable that describes the global says about its address.
+  static bool globalPlace(const llvm::DIGlobalVariableExpression &E, Place &Out);
+
+private:
+  llvm::DenseMap<const llvm::Value *, llvm::SmallVector<llvm::DbgVariableRecord *, 2>> ByValue;
+};
+
+} // namespace memlode
+#endif

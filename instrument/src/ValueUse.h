@@ -1,0 +1,15 @@
+//===- ValueUse.h - what becomes of a pointer that moves through memory ---===//
+#ifndef MEMLODE_INSTRUMENT_VALUEUSE_H
+#define MEMLODE_INSTRUMENT_VALUEUSE_H
+
+#include "AccessShape.h"
+#include "DebugRecords.h"
+
+namespace memlode {
+
+/// Looks at the pointer that the access loads or stores. Never follows other pointers, so that a walk can ask
+/// it.
+ValueUse useOfValue(const AccessShape &A, const DebugRecords &Records);
+
+} // namespace memlode
+#endif
