@@ -1,11 +1,8 @@
 //! One set-associative cache with exact least-recently-used replacement.
 
-use crate::row::{self, DIRTY, EMPTY, Moved, Portable, Rows};
+use crate::row::{DIRTY, EMPTY, Moved, RowOps};
 use crate::sets::SetIndex;
 use crate::spec::{LevelSpec, Problem};
-
-/// Most ways the vector form handles; wider rows are not padded.
-const VECTOR_WAYS: usize = 32;
 
 /// What a touch did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +31,9 @@ struct Block([u64; 8]);
 #[derive(Clone)]
 pub struct Cache {
     blocks: Vec<Block>,
-    stride: usize,
-    ways: usize,
     sets: SetIndex,
-    vectors: bool,
+    ways: usize,
+    ops: RowOps,
 }
 
 impl Cache {
@@ -45,15 +41,10 @@ impl Cache {
     pub fn new(spec: &LevelSpec) -> Result<Cache, Problem> {
         spec.check()?;
         let ways = spec.ways as usize;
-        let stride = if ways <= VECTOR_WAYS { ways.next_multiple_of(4) } else { ways };
-        let entries = spec.sets() as usize * stride;
-        Ok(Cache {
-            blocks: vec![Block([EMPTY; 8]); entries.div_ceil(8)],
-            stride,
-            ways,
-            sets: SetIndex::new(spec.sets()),
-            vectors: row::have_avx2(),
-        })
+        let ops = RowOps::new(ways);
+        let entries = spec.sets() as usize * ops.stride;
+        let blocks = vec![Block([EMPTY; 8]); entries.div_ceil(8)];
+        Ok(Cache { blocks, sets: SetIndex::new(spec.sets()), ways, ops })
     }
 
     /// Looks the line up, brings it in if it is missing, and makes it the most recent of its set.
@@ -64,17 +55,7 @@ impl Cache {
         if self.touch_front(line, is_write) {
             return Touch { hit: true, evicted: None };
         }
-        #[cfg(target_arch = "x86_64")]
-        let moved = if self.vectors {
-            // SAFETY: `vectors` says that the processor has AVX2.
-            unsafe { self.touch_avx2(line, u64::from(is_write)) }
-        } else {
-            // SAFETY: `Portable` runs anywhere.
-            unsafe { self.move_to_front::<Portable>(line, u64::from(is_write)) }
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        // SAFETY: `Portable` runs anywhere.
-        let moved = unsafe { self.move_to_front::<Portable>(line, u64::from(is_write)) };
+        let moved = self.move_to_front(line, u64::from(is_write));
         let evicted = (!moved.hit && moved.last != EMPTY)
             .then_some(Evicted { line: moved.last >> 1, dirty: moved.last & DIRTY != 0 });
         Touch { hit: moved.hit, evicted }
@@ -86,16 +67,11 @@ impl Cache {
     }
 
     /// Marks a line that is here as written without making it recent; says whether it was here.
+    #[inline]
     pub fn mark_dirty(&mut self, line: u64) -> bool {
-        let start = self.start(line);
-        for way in start..start + self.ways {
-            let entry = &mut self.entries_mut()[way];
-            if *entry >> 1 == line {
-                *entry |= DIRTY;
-                return true;
-            }
-        }
-        false
+        let row = self.row_start(line);
+        // SAFETY: `row_start` gives a whole row.
+        unsafe { (self.ops.mark_dirty)(row, self.ways, line) }
     }
 
     /// Lines of the set that `line` belongs to, most recent first, with their dirty marks.
@@ -107,9 +83,8 @@ impl Cache {
     /// The hit path: true if the line is already the most recent of its set.
     #[inline(always)]
     pub(crate) fn touch_front(&mut self, line: u64, is_write: bool) -> bool {
-        let start = self.start(line);
-        // SAFETY: `start` is the first entry of a row.
-        let front = unsafe { &mut *self.blocks.as_mut_ptr().cast::<u64>().add(start) };
+        // SAFETY: a row has at least one entry, and nothing else refers to it.
+        let front = unsafe { &mut *self.row_start(line) };
         if *front >> 1 != line {
             return false;
         }
@@ -121,46 +96,41 @@ impl Cache {
     }
 
     /// The general path. `dirty` is [`DIRTY`] or 0.
-    ///
-    /// # Safety
-    /// The processor must have what `R` needs.
     #[inline(always)]
-    pub(crate) unsafe fn move_to_front<R: Rows>(&mut self, line: u64, dirty: u64) -> Moved {
-        let start = self.start(line);
-        // SAFETY: a row of `stride` entries starts at `start`, see `start`.
-        unsafe {
-            let row = self.blocks.as_mut_ptr().cast::<u64>().add(start);
-            R::to_front(row, self.stride, self.ways, line, dirty)
+    pub(crate) fn move_to_front(&mut self, line: u64, dirty: u64) -> Moved {
+        let row = self.row_start(line);
+        // SAFETY: `row_start` gives a whole row.
+        unsafe { (self.ops.to_front)(row, self.ways, line, dirty) }
+    }
+
+    /// The first entry of the line's row. `stride` entries are within `blocks`, because the set is below
+    /// the number of sets for which `new` made room.
+    #[inline(always)]
+    fn row_start(&mut self, line: u64) -> *mut u64 {
+        // SAFETY: as said; `Block` is eight `u64` without padding.
+        unsafe { self.blocks.as_mut_ptr().cast::<u64>().add(self.sets.of(line) * self.ops.stride) }
+    }
+
+    /// Asks the processor we run on for the line's row, which of a large cache is seldom near.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, line: u64) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let row = self.blocks.as_ptr().cast::<u64>().wrapping_add(self.sets.of(line) * self.ops.stride);
+            // SAFETY: a prefetch reads nothing, and every x86-64 processor has it.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(row.cast());
+                _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(8).cast());
+            }
         }
     }
 
-    /// # Safety
-    /// The processor must have AVX2.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn touch_avx2(&mut self, line: u64, dirty: u64) -> Moved {
-        // SAFETY: the caller's promise.
-        unsafe { self.move_to_front::<row::Avx2>(line, dirty) }
-    }
-
-    /// Index of the first entry of the line's row. With `stride` more it is within `blocks`, because
-    /// the set is below the number of sets for which `new` made room.
-    #[inline(always)]
-    fn start(&self, line: u64) -> usize {
-        self.sets.of(line) * self.stride
-    }
-
     fn row(&self, line: u64) -> &[u64] {
-        let start = self.start(line);
-        let entries = self.blocks.as_ptr().cast::<u64>();
+        let start = self.sets.of(line) * self.ops.stride;
         // SAFETY: `Block` is eight `u64` without padding.
-        let entries = unsafe { std::slice::from_raw_parts(entries, self.blocks.len() * 8) };
+        let entries =
+            unsafe { std::slice::from_raw_parts(self.blocks.as_ptr().cast::<u64>(), self.blocks.len() * 8) };
         &entries[start..start + self.ways]
-    }
-
-    fn entries_mut(&mut self) -> &mut [u64] {
-        let entries = self.blocks.as_mut_ptr().cast::<u64>();
-        // SAFETY: `Block` is eight `u64` without padding.
-        unsafe { std::slice::from_raw_parts_mut(entries, self.blocks.len() * 8) }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::cache::Cache;
-use crate::row::{self, DIRTY, Portable, Rows};
+use crate::row::DIRTY;
 use crate::spec::{self, ImpossibleHierarchy, LevelSpec, MAX_LEVELS};
 
 /// How an access that touches more than one line asks the outer levels. Either way it counts as one access
@@ -41,7 +41,6 @@ pub struct Hierarchy {
     paths: Vec<Path>,
     shifts: [u32; MAX_LEVELS],
     straddle: Straddle,
-    vectors: bool,
     /// Accesses by [is write][level that answered].
     answered: [[u64; MAX_LEVELS + 1]; 2],
     write_backs: [u64; MAX_LEVELS],
@@ -74,7 +73,6 @@ impl Hierarchy {
             paths,
             shifts,
             straddle: Straddle::default(),
-            vectors: row::have_avx2(),
             answered: [[0; MAX_LEVELS + 1]; 2],
             write_backs: [0; MAX_LEVELS],
         })
@@ -159,49 +157,36 @@ impl Hierarchy {
     /// One line, from the first level outwards until a level has it.
     #[inline]
     fn walk(&mut self, core: usize, address: u64, is_write: bool) -> u8 {
-        #[cfg(target_arch = "x86_64")]
-        if self.vectors {
-            // SAFETY: `vectors` says that the processor has AVX2.
-            return unsafe { self.walk_avx2(core, address, is_write) };
-        }
-        self.walk_portable(core, address, is_write)
+        let cache = &mut self.caches[self.paths[core][0] as usize];
+        let moved = cache.move_to_front(address >> self.shifts[0], u64::from(is_write));
+        if moved.hit { 0 } else { self.outwards(core, address, moved.last) }
     }
 
-    /// # Safety
-    /// The processor must have AVX2.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn walk_avx2(&mut self, core: usize, address: u64, is_write: bool) -> u8 {
-        // SAFETY: the caller's promise.
-        unsafe { self.walk_with::<row::Avx2>(core, address, is_write) }
-    }
-
+    /// The rest of a walk, after the first level missed and dropped the entry `evicted`.
     #[inline(never)]
-    fn walk_portable(&mut self, core: usize, address: u64, is_write: bool) -> u8 {
-        // SAFETY: `Portable` runs anywhere.
-        unsafe { self.walk_with::<Portable>(core, address, is_write) }
-    }
-
-    /// # Safety
-    /// The processor must have what `R` needs.
-    #[inline(always)]
-    unsafe fn walk_with<R: Rows>(&mut self, core: usize, address: u64, is_write: bool) -> u8 {
-        // Only the first level keeps the write; what it hands outwards later makes outer copies dirty.
-        let mut dirty = u64::from(is_write);
-        for level in 0..self.specs.len() {
+    fn outwards(&mut self, core: usize, address: u64, mut evicted: u64) -> u8 {
+        let levels = self.specs.len();
+        for level in 1..=levels {
+            if level + 1 < levels {
+                let next = &self.caches[self.paths[core][level + 1] as usize];
+                next.prefetch(address >> self.shifts[level + 1]);
+            }
+            // EMPTY is never dirty.
+            if evicted & DIRTY != 0 {
+                self.write_back(core, level - 1, (evicted >> 1) << self.shifts[level - 1]);
+            }
+            if level == levels {
+                break;
+            }
             let cache = &mut self.caches[self.paths[core][level] as usize];
-            // SAFETY: the caller's promise.
-            let moved = unsafe { cache.move_to_front::<R>(address >> self.shifts[level], dirty) };
+            // Only the first level keeps the write; what it hands outwards later makes outer copies dirty.
+            let moved = cache.move_to_front(address >> self.shifts[level], 0);
             if moved.hit {
                 return level as u8;
             }
-            // EMPTY is never dirty.
-            if moved.last & DIRTY != 0 {
-                self.write_back(core, level, (moved.last >> 1) << self.shifts[level]);
-            }
-            dirty = 0;
+            evicted = moved.last;
         }
-        self.specs.len() as u8
+        levels as u8
     }
 
     /// Hands a dirty line that left `level` to the nearest outer level that holds it, else to memory.

@@ -24,115 +24,153 @@ pub(crate) struct Moved {
     pub last: u64,
 }
 
-/// A way to carry out the move.
+/// The operations on a row of a given number of ways, and how far apart rows lie.
 ///
-/// # Safety
-/// `row` must point to `stride` readable and writable entries, and `1 <= ways <= stride`; entries from
-/// `ways` on are [`EMPTY`]. The processor must have what the implementor needs.
-pub(crate) trait Rows {
-    /// Moves `line` to the front of the row and marks it dirty if `dirty` is [`DIRTY`] rather than 0.
-    unsafe fn to_front(row: *mut u64, stride: usize, ways: usize, line: u64, dirty: u64) -> Moved;
+/// They are chosen once per cache. A call through a pointer to a small leaf function costs less here than
+/// compiling everything around it for each width and each instruction set.
+#[derive(Clone, Copy)]
+pub(crate) struct RowOps {
+    /// Entries from one row to the next; entries from `ways` on are [`EMPTY`].
+    pub stride: usize,
+    /// `(row, ways, line, dirty)`: moves `line` to the front of the row and marks it dirty if `dirty` is
+    /// [`DIRTY`] rather than 0.
+    pub to_front: unsafe fn(*mut u64, usize, u64, u64) -> Moved,
+    /// `(row, ways, line)`: marks `line` dirty where it stands; false if it is not in the row.
+    pub mark_dirty: unsafe fn(*mut u64, usize, u64) -> bool,
 }
 
-/// Plain Rust for every processor and any number of ways.
-pub(crate) struct Portable;
-
-impl Rows for Portable {
-    #[inline(always)]
-    unsafe fn to_front(row: *mut u64, _stride: usize, ways: usize, line: u64, dirty: u64) -> Moved {
-        // SAFETY: `ways` entries are valid by the trait's contract.
-        let row = unsafe { std::slice::from_raw_parts_mut(row, ways) };
-        let key = line << 1;
-        let mut carry = key | dirty;
-        for way in 0..ways {
-            let here = std::mem::replace(&mut row[way], carry);
-            if here | DIRTY == key | DIRTY {
-                row[0] |= here;
-                return Moved { hit: true, last: EMPTY };
-            }
-            carry = here;
+impl RowOps {
+    /// The fastest operations for this many ways on this processor.
+    pub fn new(ways: usize) -> RowOps {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(ops) = avx2::ops(ways) {
+            return ops;
         }
-        Moved { hit: false, last: carry }
+        RowOps::plain(ways)
+    }
+
+    /// Plain Rust for every processor and any number of ways.
+    fn plain(ways: usize) -> RowOps {
+        RowOps { stride: ways, to_front, mark_dirty }
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-pub(crate) use avx2::Avx2;
+/// # Safety
+/// `row` points to `ways` entries, at least one, readable and writable.
+unsafe fn to_front(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
+    // SAFETY: the caller's promise.
+    let row = unsafe { std::slice::from_raw_parts_mut(row, ways) };
+    let key = line << 1;
+    let mut carry = key | dirty;
+    for way in 0..ways {
+        let here = std::mem::replace(&mut row[way], carry);
+        if here | DIRTY == key | DIRTY {
+            row[0] |= here;
+            return Moved { hit: true, last: EMPTY };
+        }
+        carry = here;
+    }
+    Moved { hit: false, last: carry }
+}
 
-/// Whether [`Avx2`] may be used.
-pub(crate) fn have_avx2() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return std::arch::is_x86_feature_detected!("avx2");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
+/// # Safety
+/// As for [`to_front`].
+unsafe fn mark_dirty(row: *mut u64, ways: usize, line: u64) -> bool {
+    // SAFETY: the caller's promise.
+    let row = unsafe { std::slice::from_raw_parts_mut(row, ways) };
+    let entry = row.iter_mut().find(|entry| **entry >> 1 == line);
+    entry.map(|entry| *entry |= DIRTY).is_some()
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{DIRTY, Moved, Portable, Rows};
+    use super::{DIRTY, Moved, RowOps};
     use std::arch::x86_64::*;
 
-    /// Four entries at a time; rows of more than 32 ways fall back on [`Portable`].
-    pub(crate) struct Avx2;
-
-    impl Rows for Avx2 {
-        #[inline(always)]
-        unsafe fn to_front(row: *mut u64, stride: usize, ways: usize, line: u64, dirty: u64) -> Moved {
-            // SAFETY: the trait's contract is handed on; `stride` is 4 × the vectors chosen.
-            unsafe {
-                match stride {
-                    4 => shift::<1>(row, ways, line, dirty),
-                    8 => shift::<2>(row, ways, line, dirty),
-                    12 => shift::<3>(row, ways, line, dirty),
-                    16 => shift::<4>(row, ways, line, dirty),
-                    20 => shift::<5>(row, ways, line, dirty),
-                    24 => shift::<6>(row, ways, line, dirty),
-                    28 => shift::<7>(row, ways, line, dirty),
-                    32 => shift::<8>(row, ways, line, dirty),
-                    _ => Portable::to_front(row, stride, ways, line, dirty),
-                }
-            }
+    /// Four entries at a time, for up to 32 ways.
+    pub fn ops(ways: usize) -> Option<RowOps> {
+        fn of<const VECTORS: usize>() -> RowOps {
+            RowOps { stride: 4 * VECTORS, to_front: shift::<VECTORS>, mark_dirty: mark::<VECTORS> }
         }
+        if !std::arch::is_x86_feature_detected!("avx2") {
+            return None;
+        }
+        let for_vectors = [of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<7>, of::<8>];
+        for_vectors.get(ways.checked_sub(1)? / 4).map(|of| of())
     }
+
+    /// Row of `VECTORS` vectors, and one bit for each entry that holds `line`.
+    ///
+    /// # Safety
+    /// `row` points to 4 × `VECTORS` readable entries.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn find<const VECTORS: usize>(row: *const u64, line: u64) -> ([__m256i; VECTORS], u32) {
+        let wanted = _mm256_set1_epi64x((line << 1 | DIRTY) as i64);
+        let ignore = _mm256_set1_epi64x(DIRTY as i64);
+        let mut entries = [_mm256_setzero_si256(); VECTORS];
+        let mut found = 0u32;
+        for (v, entries) in entries.iter_mut().enumerate() {
+            // SAFETY: 4 × VECTORS entries are valid.
+            *entries = unsafe { _mm256_loadu_si256(row.add(4 * v).cast()) };
+            let equal = _mm256_cmpeq_epi64(_mm256_or_si256(*entries, ignore), wanted);
+            found |= (_mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u32) << (4 * v);
+        }
+        (entries, found)
+    }
+
+    /// `KEEP[32 - 1 - p + i]` is all ones for entries i > p, which a move to the front from p leaves alone.
+    static KEEP: [i64; 64] = {
+        let mut keep = [0; 64];
+        let mut i = 32;
+        while i < 64 {
+            keep[i] = -1;
+            i += 1;
+        }
+        keep
+    };
 
     /// Finds the line's place p (the last way on a miss), then writes
     /// `[front, row[0], …, row[p − 1], row[p + 1], …]` with one pass of permute and blend.
     ///
     /// # Safety
-    /// As for [`Rows::to_front`], with a stride of 4 × `VECTORS`.
-    #[inline]
+    /// The processor has AVX2; `row` points to 4 × `VECTORS` readable and writable entries, of which `ways`,
+    /// at least one, are in use.
     #[target_feature(enable = "avx2")]
     unsafe fn shift<const VECTORS: usize>(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
-        let key = line << 1;
-        let wanted = _mm256_set1_epi64x((key | DIRTY) as i64);
-        let ignore = _mm256_set1_epi64x(DIRTY as i64);
-        let mut old = [_mm256_setzero_si256(); VECTORS];
-        let mut hits = 0u32;
-        for (v, old) in old.iter_mut().enumerate() {
-            // SAFETY: 4 × VECTORS entries are valid.
-            *old = unsafe { _mm256_loadu_si256(row.add(4 * v).cast()) };
-            let equal = _mm256_cmpeq_epi64(_mm256_or_si256(*old, ignore), wanted);
-            hits |= (_mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u32) << (4 * v);
-        }
-        let hit = hits != 0;
-        let place = (hits.trailing_zeros() as usize).min(ways - 1);
+        // SAFETY: the caller's promise.
+        let (old, found) = unsafe { find::<VECTORS>(row, line) };
+        // Padding is EMPTY and never found, so a miss gives the last way.
+        let place = (found | 1 << (ways - 1)).trailing_zeros() as usize;
+        let hit = found != 0;
         // SAFETY: place < ways.
         let displaced = unsafe { *row.add(place) };
-        let front = if hit { displaced } else { key } | dirty;
-
-        let place = _mm256_set1_epi64x(place as i64);
+        let front = if hit { displaced } else { line << 1 } | dirty;
         let mut carry = _mm256_set1_epi64x(front as i64);
         for (v, &old) in old.iter().enumerate() {
             let rotated = _mm256_permute4x64_epi64::<0b10_01_00_11>(old);
             let shifted = _mm256_blend_epi32::<0b0000_0011>(rotated, carry);
             carry = rotated;
-            let lane = 4 * v as i64;
-            let lanes = _mm256_setr_epi64x(lane, lane + 1, lane + 2, lane + 3);
-            let keep = _mm256_cmpgt_epi64(lanes, place);
-            // SAFETY: as for the loads.
-            unsafe { _mm256_storeu_si256(row.add(4 * v).cast(), _mm256_blendv_epi8(shifted, old, keep)) };
+            // SAFETY: the index is between 0 and 31 + 28, as place < 32; the stores are as the loads.
+            unsafe {
+                let keep = _mm256_loadu_si256(KEEP.as_ptr().add(31 - place + 4 * v).cast());
+                _mm256_storeu_si256(row.add(4 * v).cast(), _mm256_blendv_epi8(shifted, old, keep));
+            }
         }
         Moved { hit, last: displaced }
+    }
+
+    /// # Safety
+    /// As for [`shift`].
+    #[target_feature(enable = "avx2")]
+    unsafe fn mark<const VECTORS: usize>(row: *mut u64, _ways: usize, line: u64) -> bool {
+        // SAFETY: the caller's promise.
+        let (_, found) = unsafe { find::<VECTORS>(row, line) };
+        if found != 0 {
+            // SAFETY: a bit below 4 × VECTORS is set.
+            unsafe { *row.add(found.trailing_zeros() as usize) |= DIRTY };
+        }
+        found != 0
     }
 }
 
@@ -149,23 +187,31 @@ mod tests {
             ways in 1usize..=32,
             trace in prop::collection::vec((0u64..50, any::<bool>(), any::<bool>()), 1..300),
         ) {
-            prop_assume!(have_avx2());
-            let stride = ways.next_multiple_of(4);
-            let mut plain = [EMPTY; 32];
-            let mut vector = [EMPTY; 32];
+            let Some(vectors) = avx2::ops(ways) else { return Ok(()) };
+            let plain = RowOps::plain(ways);
+            let (mut a, mut b) = ([EMPTY; 32], [EMPTY; 32]);
             for (line, high, dirty) in trace {
                 let line = if high { (1 << 62) - 1 - line } else { line };
                 let dirty = u64::from(dirty);
-                // SAFETY: both rows have room for `stride` entries; AVX2 was asked for.
-                let (a, b) = unsafe {
+                // SAFETY: both rows have room for the widest stride.
+                let (moved_a, moved_b) = unsafe {
                     (
-                        Portable::to_front(plain.as_mut_ptr(), stride, ways, line, dirty),
-                        Avx2::to_front(vector.as_mut_ptr(), stride, ways, line, dirty),
+                        (plain.to_front)(a.as_mut_ptr(), ways, line, dirty),
+                        (vectors.to_front)(b.as_mut_ptr(), ways, line, dirty),
                     )
                 };
-                prop_assert_eq!((a.hit, plain), (b.hit, vector));
-                prop_assert!(a.hit || a.last == b.last);
-                prop_assert!(plain[ways..].iter().all(|entry| *entry == EMPTY));
+                prop_assert_eq!((moved_a.hit, a), (moved_b.hit, b));
+                prop_assert!(moved_a.hit || moved_a.last == moved_b.last);
+                let other = line ^ 1;
+                // SAFETY: as above.
+                let (marked_a, marked_b) = unsafe {
+                    (
+                        (plain.mark_dirty)(a.as_mut_ptr(), ways, other),
+                        (vectors.mark_dirty)(b.as_mut_ptr(), ways, other),
+                    )
+                };
+                prop_assert_eq!((marked_a, a), (marked_b, b));
+                prop_assert!(b[ways..].iter().all(|entry| *entry == EMPTY));
             }
         }
     }
