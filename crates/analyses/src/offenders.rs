@@ -98,7 +98,7 @@ fn density(cx: &Context, ty: StringId, place: &Place, accesses: u64) -> Option<D
     for cell in cx.tables.cells() {
         let site = cx.names.site(cell.site);
         let Some((site_ty, member)) = site.ty.zip(site.member) else { continue };
-        if cx.names.ty(site_ty).name != ty || cx.tables.key_of(cell).1.function != place.function {
+        if cx.names.ty(site_ty).name != ty || cx.tables.key_of(cell).1.line.function != place.line.function {
             continue;
         }
         type_bytes = type_bytes.max(cx.names.ty(site_ty).bytes);

@@ -3,7 +3,7 @@
 use std::hash::Hash;
 
 use memlode_trace::event::ThreadId;
-use memlode_trace::sites::{Site, SiteTable, StringId};
+use memlode_trace::sites::{FunctionId, Site, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
 use crate::classes::ClassId;
@@ -21,15 +21,25 @@ pub struct What {
     pub variable: Option<StringId>,
 }
 
-/// A source position.
+/// A line of source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct Line {
     /// Directory and file name.
     pub file: Option<(StringId, StringId)>,
     /// Line, 0 when unknown.
     pub line: u32,
     /// The function whose text holds the line: its mangled name where it has one.
     pub function: StringId,
+}
+
+/// Where an access stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// The line itself.
+    pub line: Line,
+    /// If that line is the text of a library (`std::vector`'s, say), the nearest line outside libraries that
+    /// it was inlined into: the one an engineer can change.
+    pub inlined_into: Option<Line>,
 }
 
 /// One row of a table.
@@ -41,16 +51,32 @@ pub struct Row<K> {
     pub counts: Counts,
 }
 
-/// Where a site stands: the innermost line, or the function as a whole.
+/// Where a site stands: its innermost line, or its function as a whole.
 pub fn place(names: &SiteTable, site: &Site) -> Place {
-    let location = site.location.map(|id| names.location(id));
-    let function = names.function(location.map_or(site.function, |location| location.function));
+    let Some(location) = site.location else {
+        return Place { line: line(names, site.function, 0), inlined_into: None };
+    };
+    let mut lines = names.inline_chain(location).map(|at| line(names, at.function, at.line));
+    // A chain starts with its own location.
+    let innermost = lines.next().unwrap_or(line(names, site.function, 0));
+    let of_library = |line: &Line| is_of_library(names, line);
+    let inlined_into = of_library(&innermost).then(|| lines.find(|line| !of_library(line))).flatten();
+    Place { line: innermost, inlined_into }
+}
+
+fn line(names: &SiteTable, function: FunctionId, line: u32) -> Line {
+    let function = names.function(function);
     let mangled = !names.string(function.linkage_name).is_empty();
-    Place {
-        file: function.file,
-        line: location.map_or(0, |location| location.line),
-        function: if mangled { function.linkage_name } else { function.name },
-    }
+    Line { file: function.file, line, function: if mangled { function.linkage_name } else { function.name } }
+}
+
+/// Whether a line is text that came with the compiler or the system. A place in the file system is the only hint there
+/// is: system directories, and where Rust's standard library says it was built.
+fn is_of_library(names: &SiteTable, line: &Line) -> bool {
+    let Some((directory, file)) = line.file else { return false };
+    [names.string(directory), names.string(file)]
+        .iter()
+        .any(|path| path.starts_with("/usr/") || path.starts_with("/rustc/") || path.contains("/include/c++/"))
 }
 
 /// How a table's rows are ordered: by cycles beyond the first level, then by accesses.
@@ -109,7 +135,7 @@ impl<'a> Tables<'a> {
 
     /// Functions whose text holds the access: an inlined callee counts for itself.
     pub fn functions(&self) -> Vec<Row<StringId>> {
-        self.roll(|cell| Some(place(self.names, self.site(cell)).function))
+        self.roll(|cell| Some(place(self.names, self.site(cell)).line.function))
     }
 
     /// Threads.

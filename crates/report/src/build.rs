@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memlode_analyses::Context;
 use memlode_attribute::run::latencies;
-use memlode_attribute::tables::{Place, Tables, What, place};
+use memlode_attribute::tables::{Line, Place, Tables, What, place};
 use memlode_attribute::{ClassId, Counts, Coverage, Profile};
 use memlode_machine::Machine;
 use memlode_trace::sites::{FunctionId, SiteTable, StringId};
@@ -43,7 +43,7 @@ pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Rep
         },
         machine: simulated(machine, &levels, profile),
         total: builder.numbers(&total),
-        coverage: shares(&Coverage::of(profile, names.sites(), |site| place(names, site).line > 0)),
+        coverage: shares(&Coverage::of(profile, names.sites(), |site| place(names, site).line.line > 0)),
         findings: findings.into_iter().map(|finding| builder.finding(finding)).collect(),
         lines: builder.rows(tables.lines(), |(what, place), numbers| model::Line {
             data: builder.data(what),
@@ -179,7 +179,12 @@ impl Builder<'_> {
     }
 
     fn position(&self, place: &Place) -> model::Position {
-        let file = place.file.map(|(directory, name)| {
+        let inlined_into = place.inlined_into.map(|line| Box::new(self.line(&line)));
+        model::Position { inlined_into, ..self.line(&place.line) }
+    }
+
+    fn line(&self, line: &Line) -> model::Position {
+        let file = line.file.map(|(directory, name)| {
             let (directory, name) = (self.names.string(directory), self.names.string(name));
             if name.starts_with('/') || directory.is_empty() {
                 name.to_string()
@@ -187,12 +192,13 @@ impl Builder<'_> {
                 format!("{}/{name}", directory.trim_end_matches('/'))
             }
         });
-        let linkage_name = self.string(place.function);
+        let linkage_name = self.string(line.function);
         model::Position {
             file,
-            line: (place.line > 0).then_some(place.line),
+            line: (line.line > 0).then_some(line.line),
             function: demangle(&linkage_name),
             linkage_name,
+            inlined_into: None,
         }
     }
 

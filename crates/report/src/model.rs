@@ -163,6 +163,9 @@ pub struct Position {
     pub function: String,
     /// The same, mangled.
     pub linkage_name: String,
+    /// Where the line is a library's: the nearest line outside libraries that it was inlined into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inlined_into: Option<Box<Position>>,
 }
 
 /// What is touched.
