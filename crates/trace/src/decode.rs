@@ -2,10 +2,10 @@
 
 use crate::bytes::{Malformed, Reader, unzigzag};
 use crate::event::{Access, Batch, Frame, Mark};
-use crate::flatten::{Code, CodeSegment};
+use crate::flatten::{Code, Template};
 use crate::format::{ChunkHeader, limit};
 use crate::pack::{UnpackError, Unpacker};
-use crate::sites::{SiteId, SiteTable};
+use crate::sites::{FunctionId, SiteId, SiteTable};
 use crate::table::{Op, Place};
 
 /// Why a chunk could not be decoded.
@@ -40,10 +40,13 @@ pub(crate) struct Decoder {
     last: Vec<u64>,
 }
 
-/// A dictionary entry.
+/// A dictionary entry: all that executing it takes, in one place.
 struct Local<'t> {
-    code: &'t Code,
-    segment: &'t CodeSegment,
+    function: FunctionId,
+    templates: &'t [Template],
+    ops: &'t [Op],
+    accesses: u32,
+    words: u16,
     /// First of its last words.
     base: usize,
     /// The entry that followed it last.
@@ -80,12 +83,12 @@ impl Decoder {
         for _ in 0..depth {
             let local = &locals[reader.index(locals.len())? as usize];
             address = address.wrapping_add_signed(reader.svarint()?);
-            batch.stack.push(Frame { function: local.segment.function, address });
+            batch.stack.push(Frame { function: local.function, address });
         }
         let control = reader.blob()?;
         let words = reader.take(reader.left())?;
 
-        let last_words = locals.last().map_or(0, |local| local.base + local.segment.words as usize);
+        let last_words = locals.last().map_or(0, |local| local.base + local.words as usize);
         self.last.clear();
         self.last.resize(last_words, 0);
         batch.accesses.reserve(header.accesses.min(limit::CHUNK_ACCESSES) as usize);
@@ -115,7 +118,15 @@ fn dictionary<'t>(reader: &mut Reader<'_>, codes: &'t [Option<Code>]) -> Result<
         let code = code.ok_or(DecodeError::Module(module))?;
         let segment = u32::try_from(anchor).ok().and_then(|anchor| code.segment(anchor));
         let segment = segment.ok_or(DecodeError::Anchor { module, anchor })?;
-        locals.push(Local { code, segment, base, next: NONE });
+        locals.push(Local {
+            function: segment.function,
+            templates: code.templates(segment),
+            ops: code.ops(segment),
+            accesses: segment.accesses,
+            words: segment.words,
+            base,
+            next: NONE,
+        });
         base += segment.words as usize;
     }
     Ok(locals)
@@ -139,8 +150,28 @@ impl Words<'_> {
         self.rest(byte)
     }
 
+    /// A varint of several bytes. Lengths vary without a pattern a branch predictor could learn, so up to eight
+    /// bytes are taken at once: find the last byte, then close the gaps that the flag bits leave.
     #[inline]
     fn rest(&mut self, first: u8) -> Option<u64> {
+        if let Some(eight) = self.bytes.get(self.at - 1..).and_then(|rest| rest.first_chunk()) {
+            let eight = u64::from_le_bytes(*eight);
+            let ends = !eight & 0x8080_8080_8080_8080;
+            if ends != 0 {
+                let through_last = ends ^ (ends - 1);
+                let x = eight & through_last & 0x7f7f_7f7f_7f7f_7f7f;
+                let x = (x & 0x007f_007f_007f_007f) | (x & 0x7f00_7f00_7f00_7f00) >> 1;
+                let x = (x & 0x0000_3fff_0000_3fff) | (x & 0x3fff_0000_3fff_0000) >> 2;
+                let x = (x & 0x0000_0000_0fff_ffff) | (x & 0x0fff_ffff_0000_0000) >> 4;
+                self.at += ends.trailing_zeros() as usize / 8;
+                return Some(x);
+            }
+        }
+        self.bytewise(first)
+    }
+
+    #[cold]
+    fn bytewise(&mut self, first: u8) -> Option<u64> {
         let mut value = u64::from(first & 0x7f);
         for shift in (7..70).step_by(7) {
             let byte = *self.bytes.get(self.at)?;
@@ -208,23 +239,20 @@ impl Run<'_> {
     /// One execution; returns its words with the header.
     #[inline]
     fn segment(&mut self, local: &Local<'_>) -> Result<u64, DecodeError> {
-        let count = local.segment.words as usize;
+        self.room_for(local.templates.len() as u64)?;
+        let count = local.words as usize;
         let last = &mut self.last[local.base..local.base + count];
         for word in last.iter_mut() {
             *word = word.wrapping_add_signed(unzigzag(self.words.next().ok_or(DecodeError::Words)?));
         }
-        self.accesses += u64::from(local.segment.accesses);
-        let templates = local.code.templates(local.segment);
-        self.room_for(templates.len() as u64)?;
-        let last = &self.last[local.base..local.base + count];
-        self.batch.accesses.extend(templates.iter().map(|template| Access {
+        self.accesses += u64::from(local.accesses);
+        self.batch.accesses.extend(local.templates.iter().map(|template| Access {
             address: last[template.word as usize].wrapping_add(template.offset),
             bytes: template.bytes,
             site: template.site,
         }));
-        let ops = local.code.ops(local.segment);
-        if !ops.is_empty() {
-            self.ops(ops, local)?;
+        if !local.ops.is_empty() {
+            self.ops(local)?;
         }
         Ok(1 + count as u64)
     }
@@ -236,10 +264,10 @@ impl Run<'_> {
         }
     }
 
-    fn ops(&mut self, ops: &[Op], local: &Local<'_>) -> Result<(), DecodeError> {
+    fn ops(&mut self, local: &Local<'_>) -> Result<(), DecodeError> {
         let base = local.base;
-        let function = local.segment.function;
-        for &op in ops {
+        let function = local.function;
+        for &op in local.ops {
             let word = |run: &Self, word: u16| run.last[base + word as usize];
             let place = |run: &Self, at: Place| word(run, at.word).wrapping_add(at.offset);
             let mark = match op {
@@ -323,5 +351,25 @@ impl Run<'_> {
             left -= u64::from(bytes);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_of_all_lengths_are_read(values in prop::collection::vec((any::<u64>(), 0..64u32), 0..20)) {
+            let mut bytes = Vec::new();
+            let values: Vec<u64> = values.into_iter().map(|(value, shift)| value >> shift).collect();
+            values.iter().for_each(|&value| crate::bytes::put_varint(&mut bytes, value));
+            let mut words = Words { bytes: &bytes, at: 0 };
+            for value in values {
+                prop_assert_eq!(words.next(), Some(value));
+            }
+            prop_assert_eq!((words.next(), words.at), (None, bytes.len()));
+        }
     }
 }

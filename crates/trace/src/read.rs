@@ -134,7 +134,7 @@ impl Trace {
         &self.threads
     }
 
-    /// Modules, by [`ModuleId`]; an empty one stands for a file that could not be read.
+    /// Modules, by [`ModuleId`], their globals sorted by address; an empty one stands for a file that could not be read.
     pub fn modules(&self) -> &[ModuleImage] {
         &self.modules
     }
@@ -293,7 +293,10 @@ impl Trace {
         for module in 0..count {
             let path = self.directory.join(names::module(module));
             let (code, image) = match Module::read(&path) {
-                Ok(module) => (Some(flattener.add(&module)), module.image),
+                Ok(mut module) => {
+                    module.image.globals.sort_by_key(|global| global.address);
+                    (Some(flattener.add(&module)), module.image)
+                }
                 Err(newer @ Error::Newer { .. }) => return Err(newer),
                 Err(error) => {
                     self.damaged(&path, format!("unreadable: {error}"), 0, 0);

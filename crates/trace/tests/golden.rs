@@ -1,0 +1,106 @@
+//! Golden traces: written by C, read here and in Python, the same for ever.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use memlode_trace::Trace;
+use memlode_trace::check::check;
+use memlode_trace::event::ProcessId;
+use memlode_trace::format::version;
+use memlode_trace::sites::{Evidence, Kind};
+use memlode_trace::text::{HEADER, TextWriter};
+
+fn format_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format")
+}
+
+/// The golden traces and what they say.
+fn goldens() -> Vec<(PathBuf, String)> {
+    let versions = (1..=version::TRACE).map(|version| format_folder().join(format!("golden/v{version}")));
+    versions.map(|path| (path.clone(), fs::read_to_string(path.join("expected.txt")).unwrap())).collect()
+}
+
+#[test]
+fn rust_reads_them() {
+    for (path, expected) in goldens() {
+        let trace = Trace::open(&path).unwrap();
+        let mut out = format!("{HEADER}\n").into_bytes();
+        let mut writer = TextWriter::new(&trace);
+        let replayed = trace.replay(2, |batch| {
+            writer.write(batch, &mut out).unwrap();
+            ControlFlow::Continue(())
+        });
+        assert!(replayed.damaged.is_empty(), "{:?}", replayed.damaged);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        assert_eq!(check(&path, 0).unwrap().problems, []);
+    }
+}
+
+#[test]
+fn python_reads_them() {
+    for (path, expected) in goldens() {
+        let output =
+            Command::new("python3").arg(format_folder().join("golden/read.py")).arg(&path).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+    }
+}
+
+#[test]
+fn c_writes_the_newest() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("write");
+    let status = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(format_folder().join("generated"))
+        .arg(format_folder().join("golden/write.c"))
+        .arg("-o")
+        .arg(&program)
+        .status();
+    assert!(status.unwrap().success());
+    let (golden, _) = goldens().pop().unwrap();
+    for folder in ["modules", "threads"] {
+        fs::create_dir(directory.path().join(folder)).unwrap();
+    }
+    assert!(Command::new(program).arg(directory.path()).status().unwrap().success());
+    for file in ["manifest.json", "events.ndjson", "modules/0000.mlm", "threads/p0000-t0000.mlt"] {
+        let read = |folder: &Path| fs::read(folder.join(file)).unwrap();
+        assert!(read(directory.path()) == read(&golden), "{file} differs from {}", golden.display());
+    }
+}
+
+/// What the text does not show.
+#[test]
+fn names_and_globals_of_version_1() {
+    let trace = Trace::open(&format_folder().join("golden/v1")).unwrap();
+    let sites = trace.sites();
+    let named = |member: &str| {
+        let has_it =
+            |site: &&memlode_trace::sites::Site| site.member.is_some_and(|id| sites.string(id) == member);
+        *sites.sites().iter().find(has_it).unwrap()
+    };
+    let (cost, key) = (named("cost"), named("key"));
+    assert_eq!((cost.kind, cost.evidence, cost.bytes), (Kind::Load, Evidence::Source, 8));
+    assert_eq!(sites.ty(key.ty.unwrap()).bytes, 200);
+    let chain: Vec<_> = sites
+        .inline_chain(key.location.unwrap())
+        .map(|at| (sites.string(sites.function(at.function).name), at.line, at.column))
+        .collect();
+    assert_eq!(chain, [("key_of", 6, 13), ("price", 12, 17)]);
+    assert_eq!(sites.string(sites.function(key.function).name), "price", "whose machine code holds it");
+
+    let at = |address, stamp| {
+        trace.global_at(ProcessId(0), address, stamp).map(|(_, global)| global.name.as_str())
+    };
+    let bias = 0x5555_0000_0000;
+    assert_eq!(at(bias + 0x5000, 150), Some("buffer"));
+    assert_eq!(at(bias + 0x5fff, 150), Some("buffer"));
+    assert_eq!(at(bias + 0x6000, 150), None);
+    assert_eq!(at(bias + 0x4003, 150), Some("total"));
+    assert_eq!(at(bias + 0x4004, 150), None);
+    assert_eq!(at(bias + 0x5000, 90), None, "not yet loaded");
+    assert_eq!(trace.processes()[0].command, ["pricing"]);
+    assert_eq!((trace.threads()[0].tid, trace.threads()[0].ended), (4711, Some(301)));
+}

@@ -1,0 +1,263 @@
+"""Reads a memlode trace with the standard library alone and prints it as text.
+
+    python3 format/golden/read.py DIRECTORY
+
+Written from SPEC.md: if this reader and the one in crates/trace print the same, the specification suffices. It reads
+what golden traces hold (payloads that are stored, not packed) and refuses everything that is not valid.
+"""
+
+import json
+import sys
+import zlib
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "generated"))
+import memlode_format as f  # noqa: E402
+
+U64 = (1 << 64) - 1
+KINDS = {f.KIND_LOAD: "load", f.KIND_STORE: "store", f.KIND_UPDATE: "update"}
+
+
+class Reader:
+    """Takes values from the front of a buffer."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def left(self):
+        return len(self.data) - self.at
+
+    def take(self, length):
+        assert length <= self.left(), "the data end too early"
+        self.at += length
+        return self.data[self.at - length : self.at]
+
+    def u8(self):
+        return self.take(1)[0]
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.u8()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                assert value <= U64, "more than 64 bits"
+                return value
+
+    def svarint(self):
+        value = self.varint()
+        return value >> 1 ^ -(value & 1)
+
+    def blob(self):
+        return self.take(self.varint())
+
+    def text(self):
+        return self.blob().decode("utf-8", "replace")
+
+    def optional(self):
+        return self.varint() - 1 if self.data[self.at] != 0 else (self.u8(), None)[1]
+
+    def list(self, entry):
+        return [entry() for _ in range(self.varint())]
+
+
+def unsealed(line):
+    """The object in a line, once its checksum is proved."""
+    body, _, seal = line.rstrip().rpartition(',"crc32":')
+    assert int(json.loads(seal.rstrip("}")), 16) == zlib.crc32(body.encode()), "checksum of a JSON object"
+    return json.loads(line)
+
+
+def block(layout, magic, data, at):
+    """Header and payload of a chunk or a module at an offset."""
+    header = layout.unpack(data, at)
+    assert header.magic == magic and header.version == f.VERSION_TRACE, "magic or version"
+    assert zlib.crc32(layout.pack(**header._replace(header_crc32=0)._asdict())) == header.header_crc32, "header"
+    payload = data[at + layout.size : at + layout.size + header.payload_bytes]
+    assert zlib.crc32(payload) == header.payload_crc32, "payload"
+    assert header.codec == f.CODEC_STORED and len(payload) == header.unpacked_bytes, "only stored payloads"
+    return header, Reader(payload)
+
+
+class Table:
+    """One translation unit's site table."""
+
+    def __init__(self, section, at):
+        header = f.TABLE_HEADER.unpack(section, at)
+        assert header.magic == f.MAGIC_TABLE and header.version == f.VERSION_TABLE
+        payload = section[at + f.TABLE_HEADER.size :][: header.payload_bytes]
+        assert zlib.crc32(payload) == header.crc32
+        r = Reader(payload)
+        self.strings = r.list(r.text)
+        self.files = r.list(lambda: (r.varint(), r.varint()))
+        self.functions = r.list(lambda: (r.varint(), r.varint(), r.optional(), r.varint()))
+        self.locations = r.list(lambda: (r.varint(), r.varint(), r.varint(), r.optional()))
+        self.types = r.list(lambda: (r.varint(), r.varint()))
+        self.sites = r.list(
+            lambda: (r.u8(), r.u8(), r.varint(), r.varint(), r.optional(), r.optional(), r.optional(), r.optional())
+        )
+        self.segments = r.list(lambda: (r.varint(), r.list(lambda: self.op(r))))
+        assert r.left() == 0
+
+    @staticmethod
+    def op(r):
+        """Code, site, lanes, derived address (back, distance), derived length (back)."""
+        code = r.u8()
+        site = r.varint() if code not in (f.OP_ENTER, f.OP_EXIT, f.OP_RESUME) else None
+        lanes = r.varint() if code in (f.OP_MASKED, f.OP_GATHER) else None
+        address = length = None
+        if code in (f.OP_ACCESS, f.OP_RANGE, f.OP_MASKED):
+            back = r.varint()
+            address = (back, r.svarint() if back else 0)
+        if code == f.OP_RANGE:
+            length = r.varint()
+        return code, site, lanes, address, length
+
+    def place(self, function, line, column=None):
+        file = self.functions[function][2]
+        if file is None:
+            return "-"
+        name = f"{self.strings[self.files[file][1]]}:{line}"
+        return name if column is None else f"{name}:{column}"
+
+    def name(self, function):
+        return self.strings[self.functions[function][0]]
+
+    def site_columns(self, site, holder):
+        _, _, _, _, location, variable, kind, member = self.sites[site]
+        function, place = holder, "-"
+        if location is not None:
+            function, line, column, _ = self.locations[location]
+            place = self.place(function, line, column)
+        names = [self.strings[self.types[kind][0]]] if kind is not None else []
+        names += [self.strings[member]] if member is not None else []
+        variable = self.strings[variable] if variable is not None else "-"
+        return f"{place}\t{self.name(function)}\t{variable}\t{'.'.join(names) or '-'}"
+
+    def words(self, ops):
+        count = 0
+        for code, _, lanes, address, length in ops:
+            count += {f.OP_ENTER: 1, f.OP_RESUME: 1, f.OP_ALLOC: 2, f.OP_ALLOC_ARRAY: 3, f.OP_REALLOC: 3}.get(code, 0)
+            count += {f.OP_FREE: 1, f.OP_UNMAP: 2, f.OP_MASKED: 1}.get(code, 0)
+            count += lanes + 1 if code == f.OP_GATHER else 0
+            count += (address is not None and address[0] == 0) + (length == 0)
+        return count
+
+
+def module(data):
+    """The segments of a module: for each anchor its table and index, None for a hole."""
+    _, r = block(f.MODULE_HEADER, f.MAGIC_MODULE, data, 0)
+    r.text(), r.blob()
+    (anchors_at, anchors), (tables_at, tables) = (r.varint(), r.blob()), (r.varint(), r.blob())
+    address = 0
+    for _ in range(r.varint()):
+        r.text()
+        address += r.svarint()
+        r.varint()
+    assert r.left() == 0
+    parsed, segments = {}, []
+    for offset in range(0, len(anchors), f.ANCHOR.size):
+        anchor = f.ANCHOR.unpack(anchors, offset)
+        at = anchors_at + offset + anchor.table_rel - tables_at
+        if anchor.table_rel and at not in parsed:
+            parsed[at] = Table(tables, at)
+        segments.append((parsed[at], anchor.segment) if anchor.table_rel else None)
+    return segments
+
+
+def events(table, segment, words):
+    """Kind, address, bytes, names and detail of each event of one execution."""
+    function, ops = table.segments[segment]
+    words = iter(words)
+    history = []
+    home = f"{table.place(function, table.functions[function][3])}\t{table.name(function)}\t-\t-"
+    for code, site, lanes, derived, back in ops:
+        address = length = None
+        names = table.site_columns(site, function) if site is not None else home
+        size = table.sites[site][3] if site is not None else None
+        kind = KINDS.get(table.sites[site][0]) if site is not None else None
+        if derived is not None:
+            address = (history[-derived[0]][0] + derived[1]) & U64 if derived[0] else next(words)
+        if code == f.OP_ACCESS:
+            yield kind, address, size, names, "-"
+        elif code == f.OP_RANGE:
+            length = history[-back][1] if back else next(words)
+            for start in range(0, length, 0xFFFFFFFF):
+                yield kind, address + start, min(length - start, 0xFFFFFFFF), names, "-"
+        elif code in (f.OP_MASKED, f.OP_GATHER):
+            masked = code == f.OP_MASKED
+            places = [address + lane * size if masked else next(words) for lane in range(lanes)]
+            mask = next(words)
+            for lane, place in enumerate(places):
+                if mask >> lane & 1:
+                    yield kind, place, size, names, "-"
+        elif code in (f.OP_ENTER, f.OP_RESUME):
+            yield "enter" if code == f.OP_ENTER else "resume", next(words), None, names, "-"
+        elif code == f.OP_EXIT:
+            yield "exit", None, None, names, "-"
+        elif code == f.OP_ALLOC:
+            yield "alloc", next(words), next(words), names, "-"
+        elif code == f.OP_ALLOC_ARRAY:
+            base, count, element = next(words), next(words), next(words)
+            yield "alloc", base, count * element, names, f"count={count}"
+        elif code == f.OP_REALLOC:
+            yield "realloc", next(words), next(words), names, f"old={next(words):#x}"
+        elif code == f.OP_FREE:
+            yield "free", next(words), None, names, "-"
+        elif code == f.OP_UNMAP:
+            yield "unmap", next(words), next(words), names, "-"
+        history.append((address, length))
+
+
+def chunk(header, r, modules):
+    """The executions of a chunk: table, segment, words. The snapshot of the stack is skipped."""
+    dictionary = r.list(lambda: modules[r.varint()][r.varint()])
+    r.list(lambda: (r.varint(), r.svarint()))
+    control = Reader(r.blob())
+    order, successor = [], {}
+    while control.left():
+        named = control.varint()
+        if order:
+            successor[order[-1]] = named
+        order.append(named)
+        for _ in range(control.varint()):
+            order.append(successor[order[-1]])
+    assert len(order) == header.segments
+    last, total = {}, 0
+    for entry in order:
+        table, segment = dictionary[entry]
+        count = table.words(table.segments[segment][1])
+        words = [(word + r.svarint()) & U64 for word in last.get(entry, [0] * count)]
+        last[entry], total = words, total + 1 + count
+        yield table, segment, words
+    assert total == header.raw_words and r.left() == 0
+
+
+def main(directory):
+    manifest = unsealed((directory / "manifest.json").read_text())
+    assert manifest["format"] == "memlode trace" and manifest["version"] == f.VERSION_TRACE
+    lines = [unsealed(line) for line in (directory / "events.ndjson").read_text().splitlines()]
+    assert len(lines) == manifest["events"]
+    files = [directory / f"modules/{number:04}.mlm" for number in range(manifest["modules"])]
+    modules = [module(path.read_bytes()) for path in files]
+    print("#thread\tevent\tkind\taddress\tbytes\tplace\tfunction\tvariable\tmember\tdetail")
+    for totals in manifest["threads"]:
+        process, thread = totals["process"], totals["thread"]
+        data = (directory / f"threads/p{process:04}-t{thread:04}.mlt").read_bytes()
+        assert len(data) == totals["bytes"]
+        at = number = 0
+        for sequence in range(totals["chunks"]):
+            header, payload = block(f.CHUNK_HEADER, f.MAGIC_CHUNK, data, at)
+            assert (header.process, header.thread, header.sequence) == (process, thread, sequence)
+            at += f.CHUNK_HEADER.size + header.payload_bytes
+            for execution in chunk(header, payload, modules):
+                for kind, address, size, names, detail in events(*execution):
+                    address = "-" if address is None else f"{address:#x}"
+                    size = "-" if size is None else size
+                    print(f"{process}.{thread}\t{number}\t{kind}\t{address}\t{size}\t{names}\t{detail}")
+                    number += 1
+        assert at == len(data)
+
+
+main(Path(sys.argv[1]))

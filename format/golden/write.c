@@ -1,0 +1,303 @@
+/* Writes the golden trace of format version 1, byte by byte, from SPEC.md and the generated header alone.
+ *
+ *   cc -std=c11 -Iformat/generated format/golden/write.c -o write && ./write DIRECTORY
+ *
+ * DIRECTORY/modules and DIRECTORY/threads must exist. README.md says what the trace holds and why.
+ */
+#include <memlode_format.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- bytes ---- */
+
+struct bytes {
+  uint8_t data[4096];
+  size_t length;
+};
+
+static void put(struct bytes *out, const void *data, size_t length) {
+  if (length > sizeof out->data - out->length)
+    abort();
+  memcpy(out->data + out->length, data, length);
+  out->length += length;
+}
+
+static void put_varint(struct bytes *out, uint64_t value) {
+  do {
+    uint8_t byte = value & 0x7f;
+    value >>= 7;
+    if (value != 0)
+      byte |= 0x80;
+    put(out, &byte, 1);
+  } while (value != 0);
+}
+
+static void put_svarint(struct bytes *out, int64_t value) {
+  put_varint(out, value < 0 ? ~((uint64_t)value << 1) : (uint64_t)value << 1);
+}
+
+static void put_varints(struct bytes *out, int count, ...) {
+  va_list values;
+  va_start(values, count);
+  for (int i = 0; i < count; i++)
+    put_varint(out, va_arg(values, unsigned));
+  va_end(values);
+}
+
+static void put_blob(struct bytes *out, const void *data, size_t length) {
+  put_varint(out, length);
+  put(out, data, length);
+}
+
+static void put_text(struct bytes *out, const char *text) { put_blob(out, text, strlen(text)); }
+
+static uint32_t crc32(const void *data, size_t length) {
+  uint32_t crc = ~0u;
+  for (const uint8_t *byte = data, *end = byte + length; byte != end; byte++) {
+    crc ^= *byte;
+    for (int bit = 0; bit < 8; bit++)
+      crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+  }
+  return ~crc;
+}
+
+static void write_file(const char *directory, const char *name, const struct bytes *contents) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", directory, name);
+  FILE *file = fopen(path, "wb");
+  if (!file || fwrite(contents->data, 1, contents->length, file) != contents->length || fclose(file)) {
+    perror(path);
+    exit(1);
+  }
+}
+
+/* ---- the image ----
+ *
+ *  struct arc { long cost; struct node *tail; ... };           line
+ *  long price(struct arc *a, int *w, long n) {                  10
+ *    long sum = a->cost + a->tail->key;                         12   two accesses, the second inlined from key_of()
+ *    memset(buffer, 0, n);                                      13
+ *    sum += gather(w); masked(w); atomic_fetch_add(&total, 1);  14
+ *    p = calloc(4, 16); p = realloc(p, 128); free(p); munmap(q, 4096); }
+ */
+
+enum { ANCHORS_AT = 0x2000, TABLES_AT = 0x3000 };
+static const uint64_t load_bias = 0x555500000000;
+
+enum string { S_DIRECTORY, S_FILE, S_PRICE, S_KEY_OF, S_ARC, S_COST, S_A, S_NODE, S_KEY, S_BUFFER, S_W, STRINGS };
+static const char *const strings[STRINGS] = {"/src", "pricing.c", "price", "key_of", "struct arc", "cost", "a",
+                                             "struct node", "key", "buffer", "w"};
+
+enum site { SITE_COST, SITE_KEY, SITE_MEMSET, SITE_GATHER, SITE_MASKED, SITE_ATOMIC, SITE_ALLOC, SITE_FREE, SITES };
+enum segment { SEG_ENTER, SEG_BODY, SEG_VECTOR, SEG_HEAP, SEG_EXIT, SEG_RESUME, SEGMENTS };
+
+static void put_site(struct bytes *out, unsigned kind, unsigned evidence, unsigned flags, unsigned bytes,
+                     unsigned location, unsigned variable, unsigned type, unsigned member) {
+  const uint8_t first[2] = {(uint8_t)kind, (uint8_t)evidence};
+  put(out, first, 2);
+  put_varints(out, 6, flags, bytes, location, variable, type, member);
+}
+
+/* op code, then varints */
+static void put_op(struct bytes *out, unsigned code, int count, ...) {
+  const uint8_t byte = (uint8_t)code;
+  put(out, &byte, 1);
+  va_list values;
+  va_start(values, count);
+  for (int i = 0; i < count; i++)
+    put_varint(out, va_arg(values, unsigned));
+  va_end(values);
+}
+
+/* An optional reference is the index plus one. */
+#define SOME(index) ((unsigned)(index) + 1u)
+
+static void put_table(struct bytes *out) {
+  struct bytes p = {.length = 0};
+  put_varint(&p, STRINGS);
+  for (int i = 0; i < STRINGS; i++)
+    put_text(&p, strings[i]);
+  put_varints(&p, 3, 1u, S_DIRECTORY, S_FILE);                     /* files */
+  put_varints(&p, 1, 2u);                                          /* functions */
+  put_varints(&p, 4, S_PRICE, S_PRICE, SOME(0), 10u);
+  put_varints(&p, 4, S_KEY_OF, S_KEY_OF, SOME(0), 5u);
+  put_varints(&p, 1, 5u);                                          /* locations */
+  put_varints(&p, 4, 0u, 12u, 17u, 0u);
+  put_varints(&p, 4, 1u, 6u, 13u, SOME(0));                        /* key_of, inlined at 12 */
+  put_varints(&p, 4, 0u, 13u, 3u, 0u);
+  put_varints(&p, 4, 0u, 14u, 10u, 0u);
+  put_varints(&p, 4, 0u, 300u, 5u, 0u);                            /* a line of two LEB128 bytes */
+  put_varints(&p, 5, 2u, S_ARC, 64u, S_NODE, 200u);                /* types */
+  put_varint(&p, SITES);
+  put_site(&p, MEMLODE_KIND_LOAD, MEMLODE_EVIDENCE_SOURCE, 0, 8, SOME(0), SOME(S_A), SOME(0), SOME(S_COST));
+  put_site(&p, MEMLODE_KIND_LOAD, MEMLODE_EVIDENCE_DEBUG, 0, 8, SOME(1), 0, SOME(1), SOME(S_KEY));
+  put_site(&p, MEMLODE_KIND_STORE, MEMLODE_EVIDENCE_PARTIAL, MEMLODE_FLAG_GLOBAL, 0, SOME(2), SOME(S_BUFFER), 0, 0);
+  put_site(&p, MEMLODE_KIND_LOAD, MEMLODE_EVIDENCE_TBAA, MEMLODE_FLAG_VECTOR, 4, SOME(3), SOME(S_W), 0, 0);
+  put_site(&p, MEMLODE_KIND_STORE, MEMLODE_EVIDENCE_NONE, MEMLODE_FLAG_VECTOR, 4, SOME(3), SOME(S_W), 0, 0);
+  put_site(&p, MEMLODE_KIND_UPDATE, MEMLODE_EVIDENCE_SOURCE, MEMLODE_FLAG_ATOMIC | MEMLODE_FLAG_APPROXIMATE, 4,
+           SOME(3), 0, 0, 0);
+  put_site(&p, MEMLODE_KIND_ALLOC, MEMLODE_EVIDENCE_NONE, 0, 0, SOME(4), 0, SOME(0), 0);
+  put_site(&p, MEMLODE_KIND_FREE, MEMLODE_EVIDENCE_NONE, 0, 0, 0, 0, 0, 0);
+  put_varint(&p, SEGMENTS);
+  put_varints(&p, 2, 0u, 1u);
+  put_op(&p, MEMLODE_OP_ENTER, 0);
+  put_varints(&p, 2, 0u, 3u);                                      /* cost, key 24 bytes below it, the buffer */
+  put_op(&p, MEMLODE_OP_ACCESS, 2, SITE_COST, 0u);
+  put_op(&p, MEMLODE_OP_ACCESS, 3, SITE_KEY, 1u, 47u);             /* svarint 47 is -24 */
+  put_op(&p, MEMLODE_OP_RANGE, 3, SITE_MEMSET, 0u, 0u);
+  put_varints(&p, 2, 0u, 3u);
+  put_op(&p, MEMLODE_OP_GATHER, 2, SITE_GATHER, 4u);
+  put_op(&p, MEMLODE_OP_MASKED, 3, SITE_MASKED, 8u, 0u);
+  put_op(&p, MEMLODE_OP_ACCESS, 3, SITE_ATOMIC, 1u, 8u);
+  put_varints(&p, 2, 0u, 5u);
+  put_op(&p, MEMLODE_OP_ALLOC_ARRAY, 1, SITE_ALLOC);
+  put_op(&p, MEMLODE_OP_REALLOC, 1, SITE_ALLOC);
+  put_op(&p, MEMLODE_OP_ALLOC, 1, SITE_ALLOC);
+  put_op(&p, MEMLODE_OP_FREE, 1, SITE_FREE);
+  put_op(&p, MEMLODE_OP_UNMAP, 1, SITE_FREE);
+  put_varints(&p, 2, 0u, 1u);
+  put_op(&p, MEMLODE_OP_EXIT, 0);
+  put_varints(&p, 2, 0u, 1u);
+  put_op(&p, MEMLODE_OP_RESUME, 0);
+
+  const struct memlode_table_header header = {.magic = MEMLODE_MAGIC_TABLE,
+                                              .version = MEMLODE_VERSION_TABLE,
+                                              .payload_bytes = (uint32_t)p.length,
+                                              .crc32 = crc32(p.data, p.length)};
+  put(out, &header, sizeof header);
+  put(out, p.data, p.length);
+}
+
+static void put_module(struct bytes *out) {
+  struct bytes p = {.length = 0};
+  put_text(&p, "/usr/bin/pricing");
+  put_blob(&p, "\xde\xad\xbe\xef", 4);
+  struct memlode_anchor anchors[SEGMENTS + 1];
+  for (uint32_t i = 0; i < SEGMENTS; i++)
+    anchors[i] = (struct memlode_anchor){.table_rel = TABLES_AT - (ANCHORS_AT + 8 * (int32_t)i), .segment = i};
+  anchors[SEGMENTS] = (struct memlode_anchor){0, 0};               /* a hole */
+  put_varint(&p, ANCHORS_AT);
+  put_blob(&p, anchors, sizeof anchors);
+  struct bytes table = {.length = 0};
+  put_table(&table);
+  put_varint(&p, TABLES_AT);
+  put_blob(&p, table.data, table.length);
+  put_varint(&p, 2);                                               /* globals */
+  put_text(&p, "buffer");
+  put_svarint(&p, 0x5000);
+  put_varint(&p, 4096);
+  put_text(&p, "total");
+  put_svarint(&p, -0x1000);
+  put_varint(&p, 4);
+
+  struct memlode_module_header header = {.magic = MEMLODE_MAGIC_MODULE,
+                                         .version = MEMLODE_VERSION_TRACE,
+                                         .codec = MEMLODE_CODEC_STORED,
+                                         .payload_bytes = p.length,
+                                         .unpacked_bytes = p.length,
+                                         .payload_crc32 = crc32(p.data, p.length)};
+  header.header_crc32 = crc32(&header, sizeof header);
+  put(out, &header, sizeof header);
+  put(out, p.data, p.length);
+}
+
+/* ---- the stream ---- */
+
+static void put_chunk(struct bytes *out, struct memlode_chunk_header header, const struct bytes *payload) {
+  header.magic = MEMLODE_MAGIC_CHUNK;
+  header.version = MEMLODE_VERSION_TRACE;
+  header.codec = MEMLODE_CODEC_STORED;
+  header.payload_bytes = header.unpacked_bytes = (uint32_t)payload->length;
+  header.payload_crc32 = crc32(payload->data, payload->length);
+  header.header_crc32 = crc32(&header, sizeof header);
+  put(out, &header, sizeof header);
+  put(out, payload->data, payload->length);
+}
+
+static const int64_t frame = 0x7ffc00001000, arc = 0x555600000000, buffer = 0x555500005000, words = 0x7ffc00000000;
+
+/* enter, body, body, body: the third body is the usual successor of the second. */
+static void put_first_chunk(struct bytes *out) {
+  struct bytes p = {.length = 0}, control = {.length = 0};
+  put_varints(&p, 5, 2u, 0u, SEG_ENTER, 0u, SEG_BODY);             /* dictionary: module 0, anchor */
+  put_varint(&p, 0);                                               /* empty stack */
+  put_varints(&control, 6, 0u, 0u, 1u, 0u, 1u, 1u);                /* enter; body; body again, and once as usual */
+  put_blob(&p, control.data, control.length);
+  put_svarint(&p, frame);
+  put_svarint(&p, arc);
+  put_svarint(&p, buffer);
+  put_svarint(&p, 4096);
+  for (int again = 0; again < 2; again++) {
+    put_svarint(&p, 64);                                           /* the next arc */
+    put_svarint(&p, 0);
+    put_svarint(&p, again == 0 ? -4096 : 0x180000000);             /* a range of no bytes, one of 6 GiB */
+  }
+  put_chunk(out, (struct memlode_chunk_header){.raw_words = 14, .segments = 4, .accesses = 9, .first_stamp = 100,
+                                               .last_stamp = 200}, &p);
+}
+
+/* vector, heap, resume, exit: starts inside price(). */
+static void put_second_chunk(struct bytes *out) {
+  struct bytes p = {.length = 0}, control = {.length = 0};
+  put_varints(&p, 11, 5u, 0u, SEG_ENTER, 0u, SEG_VECTOR, 0u, SEG_HEAP, 0u, SEG_RESUME, 0u, SEG_EXIT);
+  put_varints(&p, 2, 1u, 0u);                                      /* stack: one frame, entered by entry 0 */
+  put_svarint(&p, frame);
+  put_varints(&control, 8, 1u, 0u, 2u, 0u, 3u, 0u, 4u, 0u);
+  put_blob(&p, control.data, control.length);
+  for (int lane = 0; lane < 4; lane++)
+    put_svarint(&p, words + 64 * lane);
+  put_svarint(&p, 0x5);                                            /* lanes 0 and 2 */
+  put_svarint(&p, words + 0x800);
+  put_svarint(&p, 0xc1);                                           /* lanes 0, 6 and 7 */
+  const int64_t heap[] = {arc + 0x1000, 4, 16, arc + 0x2000, 128, arc + 0x1000, 0, 1 << 20, arc + 0x2000, words, 4096};
+  for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
+    put_svarint(&p, heap[i]);
+  put_svarint(&p, frame);
+  put_chunk(out, (struct memlode_chunk_header){.sequence = 1, .raw_words = 23, .segments = 4, .accesses = 3,
+                                               .first_stamp = 200, .last_stamp = 300}, &p);
+}
+
+/* ---- JSON ---- */
+
+static void put_sealed(struct bytes *out, const char *body) {
+  char seal[32];
+  snprintf(seal, sizeof seal, ",\"crc32\":\"%08x\"}\n", crc32(body, strlen(body)));
+  put(out, body, strlen(body));
+  put(out, seal, strlen(seal));
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) {
+    fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
+    return 2;
+  }
+  struct bytes module = {.length = 0}, thread = {.length = 0}, events = {.length = 0}, manifest = {.length = 0};
+  put_module(&module);
+  write_file(argv[1], "modules/0000.mlm", &module);
+  put_first_chunk(&thread);
+  put_second_chunk(&thread);
+  write_file(argv[1], "threads/p0000-t0000.mlt", &thread);
+
+  char line[256];
+  put_sealed(&events, "{\"event\":\"process_start\",\"process\":0,\"pid\":4711,\"command\":[\"pricing\"],\"stamp\":90");
+  snprintf(line, sizeof line, "{\"event\":\"module_load\",\"process\":0,\"module\":0,\"load_bias\":%llu,\"stamp\":91",
+           (unsigned long long)load_bias);
+  put_sealed(&events, line);
+  put_sealed(&events, "{\"event\":\"thread_start\",\"process\":0,\"thread\":0,\"tid\":4711,\"stamp\":95");
+  put_sealed(&events, "{\"event\":\"thread_end\",\"process\":0,\"thread\":0,\"stamp\":301");
+  put_sealed(&events, "{\"event\":\"process_end\",\"process\":0,\"clean\":true,\"stamp\":302");
+  write_file(argv[1], "events.ndjson", &events);
+
+  char body[1024];
+  snprintf(body, sizeof body,
+           "{\"format\":\"memlode trace\",\"version\":%d,\"writer\":\"golden\",\"command\":[\"pricing\"],"
+           "\"complete\":true,\"summary\":{\"finished_unix_ms\":0,\"exit_code\":0,\"torn_segments\":0,"
+           "\"unknown_words\":0,\"unregistered_threads\":0},\"threads\":[{\"process\":0,\"thread\":0,\"chunks\":2,"
+           "\"bytes\":%zu,\"raw_words\":37,\"accesses\":12}],\"modules\":1,\"events\":5",
+           MEMLODE_VERSION_TRACE, thread.length);
+  put_sealed(&manifest, body);
+  write_file(argv[1], "manifest.json", &manifest);
+  return 0;
+}
