@@ -112,6 +112,9 @@ static long exchange(struct memlode_request *request, struct memlode_reply *repl
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
   } control;
+  reply->magic = 0;
+  control.header.cmsg_level = 0; /* until the kernel fills it in */
+  control.header.cmsg_type = 0;
   *received_fd = -1;
   long fd = open_socket(0);
   if (memlode_failed(fd))

@@ -74,7 +74,7 @@ static uint64_t *advance(struct memlode_ring_header *ring, uint64_t *cursor) {
     uint32_t head = atomic_load_explicit(head_word, memory_order_relaxed);
     uint32_t chunk = head % MEMLODE_RING_CHUNKS;
     uint64_t *start = chunk_start(ring, chunk);
-    size_t used = (size_t)((char *)cursor - (char *)start);
+    size_t used = (uintptr_t)cursor - (uintptr_t)start; /* nonsense, and too large, for NULL */
     if (used >= MEMLODE_RING_CHUNK_BYTES && used <= MEMLODE_PAIR_BYTES) {
       ring->last_stamp[chunk] = memlode_time_stamp();
       ring->end[chunk] = (uint32_t)used;
@@ -125,20 +125,22 @@ static struct memlode_ring_header *claim(void) {
   return NULL;
 }
 
-/* As claim(), but gives the collector time to notice which threads have ended. */
+/* As claim(), but gives the collector time to notice which threads have ended. When that was in
+ * vain, there are too many threads alive: those that follow do not wait until a ring was free again. */
 static struct memlode_ring_header *claim_patiently(void) {
-  enum { TRIES = 2000 };
-  for (int i = 0; i < TRIES; i++) {
-    struct memlode_ring_header *ring = claim();
-    if (ring)
-      return ring;
+  enum { TRIES = 1000 };
+  struct memlode_ring_header *ring;
+  for (int i = 0; !(ring = claim()); i++) {
+    if (i == TRIES || (i % 256 == 255 && !memlode_collector_lives()))
+      memlode_process.crowded = true;
+    if (memlode_process.crowded)
+      return NULL;
     memlode_doorbell(true);
     struct timespec millisecond = {.tv_sec = 0, .tv_nsec = 1000000};
     memlode_call(SYS_nanosleep, &millisecond, 0);
-    if (i % 256 == 255 && !memlode_collector_lives())
-      return NULL;
   }
-  return NULL;
+  memlode_process.crowded = false;
+  return ring;
 }
 
 /* The first cursor of a thread, or the next one of a thread that has had no ring so far. */

@@ -49,6 +49,7 @@ struct memlode_process {
   _Atomic uint32_t lock;    /* 0 free, 1 held, 2 held and awaited */
   uint32_t pid;
   uint32_t index;       /* of this process in the trace */
+  bool crowded;         /* more threads than rings, when last looked */
   uint32_t socket_size; /* of `socket`; 0 until the environment was read */
   struct {
     uint16_t family;

@@ -1,4 +1,5 @@
 /* Children of a program. Usage: children HOW. Loads: the parent 1..100, a forked child 1000..1099. */
+#define _GNU_SOURCE
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +8,6 @@
 #include <unistd.h>
 
 #include "emit.h"
-
-extern char **environ;
 
 static int wait_for(pid_t child) {
   int status;

@@ -25,6 +25,8 @@ void free(void *p) { heap_calls += counting, __libc_free(p); }
 static int descriptors(void) {
   DIR *open = opendir("/proc/self/fd");
   int count = 0;
+  if (!open)
+    return -1;
   while (readdir(open))
     count++;
   closedir(open);
@@ -41,7 +43,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 20; i++) {
       uint64_t words[64];
       for (int k = 0; k < 64; k++)
-        words[k] = (uint64_t)(i * 64 + k);
+        words[k] = (uint64_t)i * 64 + (uint64_t)k;
       for (int k = 0; k < 1000; k++)
         emit(BLOCK, 64, words);
     }
@@ -68,7 +70,7 @@ int main(int argc, char **argv) {
     emit_loads(1, 1000);
     /* All over its own ring, from the header on, while the collector reads it. */
     uintptr_t chunk = (uintptr_t)__memlode_cursor & ~(uintptr_t)(MEMLODE_RING_CHUNK_BYTES - 1);
-    unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+    unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], 0, 10) : 1;
     uint32_t *header = (uint32_t *)(chunk - MEMLODE_RING_CHUNK_BYTES);
     for (int i = 0; i < 2000000; i++) {
       seed = seed * 1664525 + 1013904223;

@@ -14,6 +14,14 @@ static void *work(void *number) {
   return 0;
 }
 
+static pthread_barrier_t everyone;
+
+static void *stay(void *number) {
+  work(number);
+  pthread_barrier_wait(&everyone);
+  return 0;
+}
+
 static void *outlive(void *number) {
   usleep(100000);
   return work(number);
@@ -36,6 +44,23 @@ int main(int argc, char **argv) {
       for (int i = 0; i < WAVE; i++)
         pthread_join(threads[i], 0);
     }
+    return 0;
+  }
+  if (!strcmp(argv[1], "crowd")) {
+    /* All at once. */
+    static pthread_t threads[10000];
+    if (count >= sizeof threads / sizeof *threads)
+      return 2;
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 1 << 16);
+    pthread_barrier_init(&everyone, 0, (unsigned)count + 1);
+    for (uint64_t t = 1; t <= count; t++)
+      if (pthread_create(&threads[t], &small, stay, (void *)(uintptr_t)t))
+        return 1;
+    pthread_barrier_wait(&everyone);
+    for (uint64_t t = 1; t <= count; t++)
+      pthread_join(threads[t], 0);
     return 0;
   }
   if (!strcmp(argv[1], "detached")) {

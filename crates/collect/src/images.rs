@@ -2,10 +2,16 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use memlode_symbols::Image;
+use memlode_trace::module::{Module, ModuleId, ModuleImage};
+use rustc_hash::FxHashMap;
 use rustix::process::Pid;
+
+use crate::output::{Output, lock};
 
 /// Why an image's site tables are not at hand.
 #[derive(Debug, thiserror::Error)]
@@ -21,34 +27,78 @@ pub enum Error {
     },
 }
 
-/// Reads the image a process has loaded from `path`; the empty path is the main program.
-///
-/// A file with another build id than the one in memory is refused. Where one of them has none, the path must do.
-pub fn find(pid: Pid, path: &Path, build_id: &[u8]) -> Result<Image, Error> {
-    let proc = PathBuf::from(format!("/proc/{}", pid.as_raw_pid()));
-    let (name, candidates) = if path.as_os_str().is_empty() {
-        let exe = proc.join("exe");
-        (std::fs::read_link(&exe).unwrap_or_else(|_| exe.clone()), vec![exe])
-    } else {
-        // Through the process's own root first: it may live in a container.
-        let inside = proc.join("root").join(path.strip_prefix("/").unwrap_or(path));
-        (path.to_owned(), vec![inside, path.to_owned()])
-    };
-    let mut refused = None;
-    for candidate in candidates {
-        match Image::read(&candidate) {
-            Ok(mut image) => {
-                let found = &image.module.build_id;
-                if found.is_empty() || build_id.is_empty() || found == build_id {
-                    image.module.path = name.to_string_lossy().into_owned();
-                    return Ok(image);
-                }
-                refused.get_or_insert(Error::Replaced { path: name.clone() });
+/// The images of a trace. A file that many processes load is read once.
+#[derive(Default)]
+pub struct Images {
+    known: Mutex<FxHashMap<FileIdentity, Known>>,
+}
+
+/// An image in the trace.
+#[derive(Clone)]
+pub struct Known {
+    /// Its number.
+    pub id: ModuleId,
+    /// Its contents.
+    pub module: Arc<Module>,
+    /// Loaded where the system chose.
+    pub relocatable: bool,
+}
+
+/// Device, inode, size, time of the last change.
+type FileIdentity = (u64, u64, u64, i64, i64);
+
+fn identity(path: &Path) -> Option<FileIdentity> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.dev(), meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
+}
+
+impl Images {
+    /// The image a process has loaded from `path`; the empty path is the main program. `None` if it cannot be written.
+    ///
+    /// A file with another build id than the one in memory is refused. Where one of them has none, the path must do.
+    pub fn find(
+        &self,
+        pid: Pid,
+        path: &Path,
+        build_id: &[u8],
+        output: &Output,
+    ) -> Result<Option<Known>, Error> {
+        let proc = PathBuf::from(format!("/proc/{}", pid.as_raw_pid()));
+        let (name, candidates) = if path.as_os_str().is_empty() {
+            let exe = proc.join("exe");
+            (std::fs::read_link(&exe).unwrap_or_else(|_| exe.clone()), vec![exe])
+        } else {
+            // Through the process's own root first: it may live in a container.
+            let inside = proc.join("root").join(path.strip_prefix("/").unwrap_or(path));
+            (path.to_owned(), vec![inside, path.to_owned()])
+        };
+        let matches = |found: &[u8]| found.is_empty() || build_id.is_empty() || found == build_id;
+        let mut refused = None;
+        for candidate in candidates {
+            let identity = identity(&candidate);
+            let known = identity.and_then(|identity| lock(&self.known).get(&identity).cloned());
+            if let Some(known) = known.filter(|known| matches(&known.module.image().build_id)) {
+                return Ok(Some(known));
             }
-            Err(error) => _ = refused.get_or_insert(error.into()),
+            match Image::read(&candidate) {
+                Ok(image) if matches(&image.module.build_id) => {
+                    let image = Image {
+                        module: ModuleImage { path: name.to_string_lossy().into_owned(), ..image.module },
+                        ..image
+                    };
+                    let Some((id, module)) = output.add_module(image.module) else { return Ok(None) };
+                    let known = Known { id, module, relocatable: image.relocatable };
+                    if let Some(identity) = identity {
+                        lock(&self.known).insert(identity, known.clone());
+                    }
+                    return Ok(Some(known));
+                }
+                Ok(_) => _ = refused.get_or_insert(Error::Replaced { path: name.clone() }),
+                Err(error) => _ = refused.get_or_insert(error.into()),
+            }
         }
+        Err(refused.unwrap_or(Error::Replaced { path: name }))
     }
-    Err(refused.unwrap_or(Error::Replaced { path: name }))
 }
 
 /// What a process has mapped: `/proc/PID/maps`.

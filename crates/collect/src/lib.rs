@@ -29,6 +29,7 @@ mod socket;
 mod worker;
 
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -154,10 +155,16 @@ impl Collector {
             std::thread::Builder::new().name(name.into()).spawn(body).map_err(system("start a thread"))
         };
         for index in 0..options.workers.unwrap_or(usual).max(1) {
-            let shared = collector.shared.clone();
-            let body: Box<dyn FnOnce() + Send> =
-                if index == 0 { Box::new(move || shared.lead()) } else { Box::new(move || shared.help()) };
-            collector.workers.push(start("memlode-read", body)?);
+            let (shared, socket) = (collector.shared.clone(), collector.socket.clone());
+            let body = move || {
+                let work = || if index == 0 { shared.lead() } else { shared.help() };
+                if catch_unwind(AssertUnwindSafe(work)).is_err() {
+                    // Nobody may read on: programs must not wait for us.
+                    socket.retire();
+                    shared.output.note("the collector failed; the rest was not recorded".to_owned());
+                }
+            };
+            collector.workers.push(start("memlode-read", Box::new(body))?);
         }
         let (shared, socket, stop) =
             (collector.shared.clone(), collector.socket.clone(), collector.stop.clone());

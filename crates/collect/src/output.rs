@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memlode_trace::error::Error;
@@ -31,6 +31,7 @@ pub enum Destination {
 pub struct Output {
     writer: Mutex<Option<TraceWriter>>,
     discards: bool,
+    failed: AtomicBool,
     failure: Mutex<Option<String>>,
     notes: Mutex<BTreeSet<String>>,
     /// What has happened so far.
@@ -73,6 +74,7 @@ impl Output {
         Ok(Output {
             writer: Mutex::new(writer),
             discards,
+            failed: AtomicBool::new(false),
             failure: Mutex::default(),
             notes: Mutex::default(),
             counters: Counters::default(),
@@ -86,13 +88,14 @@ impl Output {
 
     /// Does something with the writer, `None` if there is none or it failed, now or before.
     fn write<T>(&self, action: impl FnOnce(&mut TraceWriter) -> Result<T, Error>) -> Option<T> {
-        if lock(&self.failure).is_some() {
+        if self.has_failed() {
             return None;
         }
         match action(lock(&self.writer).as_mut()?) {
             Ok(value) => Some(value),
             Err(error) => {
                 lock(&self.failure).get_or_insert(error.to_string());
+                self.failed.store(true, Ordering::Relaxed);
                 None
             }
         }
@@ -138,6 +141,11 @@ impl Output {
     /// A sentence for the user about something that is missing.
     pub fn note(&self, note: String) {
         lock(&self.notes).insert(note);
+    }
+
+    /// Whether writing has stopped.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
     }
 
     /// Why writing stopped, if it did.

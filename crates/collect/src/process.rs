@@ -9,13 +9,13 @@ use std::time::Instant;
 
 use memlode_trace::format::ring;
 use memlode_trace::log::Event;
-use memlode_trace::module::{ModuleId, ModuleImage};
+use memlode_trace::module::{Module, ModuleId};
 use memlode_trace::write::AddressSpace;
 use rustc_hash::FxHashSet;
 use rustix::process::Pid;
 
 use crate::clock;
-use crate::images;
+use crate::images::{self, Images, Known};
 use crate::output::{Output, count, lock};
 use crate::reader::{Ending, Reader, Tools};
 use crate::shared::SharedMemory;
@@ -33,6 +33,7 @@ pub struct Process {
     pidfd: OwnedFd,
     /// The program counts its threads as we do; not so in another pid namespace.
     same_namespace: bool,
+    library: Arc<Images>,
     space: RwLock<AddressSpace>,
     images: Mutex<Vec<LoadedImage>>,
     /// `/proc/PID/maps` when it said hello; it may be gone when we want to know.
@@ -74,7 +75,7 @@ struct Discovery {
 
 impl Process {
     /// A process that is waiting for the reply to its hello.
-    pub fn new(index: u32, pid: Pid, message: &Message) -> rustix::io::Result<Process> {
+    pub fn new(index: u32, pid: Pid, message: &Message, library: Arc<Images>) -> rustix::io::Result<Process> {
         let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
         let kernel_pid = pid.as_raw_pid() as u32;
         Ok(Process {
@@ -83,6 +84,7 @@ impl Process {
             memory: SharedMemory::create(kernel_pid, index)?,
             pidfd,
             same_namespace: message.pid == kernel_pid,
+            library,
             space: RwLock::default(),
             images: Mutex::default(),
             maps: images::maps(pid).unwrap_or_default(),
@@ -276,25 +278,23 @@ impl Process {
         if output.discards() {
             return;
         }
-        match images::find(self.pid, &message.path, &message.build_id) {
-            Ok(image) => {
+        match self.library.find(self.pid, &message.path, &message.build_id, output) {
+            Ok(Some(image)) => {
                 // Words that are older than the image mean what was there before.
                 self.read_everything(output, tools, &Ending::CutShort);
-                self.add_image(image.module, message.load_bias, output);
+                self.add_image(image, message.load_bias, output);
             }
+            Ok(None) => {}
             Err(error) => output.note(format!("{error}; what it does is not recorded")),
         }
     }
 
-    fn add_image(&self, image: ModuleImage, load_bias: u64, output: &Output) -> bool {
-        let start = image.anchors.address.wrapping_add(load_bias);
-        let anchors = start..start.saturating_add(image.anchors.bytes.len() as u64);
-        let Some((id, module)) = output.add_module(image) else { return false };
+    fn add_image(&self, image: Known, load_bias: u64, output: &Output) {
+        let Known { id, module, .. } = image;
         let event = Event::ModuleLoad { process: self.index, module: id.0, load_bias, stamp: clock::stamp() };
         output.event(&event);
-        lock(&self.images).push(LoadedImage { id, load_bias, anchors });
+        lock(&self.images).push(LoadedImage { id, load_bias, anchors: anchors(&module, load_bias) });
         self.space.write().unwrap_or_else(PoisonError::into_inner).load(id, module, load_bias);
-        true
     }
 
     /// The program is about to unload an image, and waits for our reply.
@@ -319,14 +319,22 @@ impl Process {
         let now = images::maps(self.pid).unwrap_or_default();
         let mapped = [&now, &self.maps].into_iter().find_map(|maps| images::mapped_at(maps, header));
         let Some((path, start)) = mapped else { return false };
-        let Ok(image) = images::find(self.pid, &path, &[]) else { return false };
+        let Ok(Some(image)) = self.library.find(self.pid, &path, &[], output) else { return false };
         let load_bias = if image.relocatable { start } else { 0 };
-        let anchors = image.module.anchors.address.wrapping_add(load_bias);
         let known = lock(&self.images).iter().any(|image| image.load_bias == load_bias);
-        !known
-            && header.wrapping_sub(anchors) < image.module.anchors.bytes.len() as u64
-            && self.add_image(image.module, load_bias, output)
+        if known || !anchors(&image.module, load_bias).contains(&header) {
+            return false;
+        }
+        self.add_image(image, load_bias, output);
+        true
     }
+}
+
+/// Where an image's anchors are at run time.
+fn anchors(module: &Module, load_bias: u64) -> Range<u64> {
+    let section = &module.image().anchors;
+    let start = section.address.wrapping_add(load_bias);
+    start..start.saturating_add(section.bytes.len() as u64)
 }
 
 impl Thread {

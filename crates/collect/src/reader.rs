@@ -114,16 +114,26 @@ impl Reader {
             let chunk = self.tail;
             let stamps = ring.stamps(chunk);
             let end = ring.end(chunk).filter(|&end| end / 8 >= self.read_ahead);
-            ring.take(chunk, end.unwrap_or(CHUNK_AND_SLACK_BYTES), &mut tools.words);
+            let bytes = end.unwrap_or(CHUNK_AND_SLACK_BYTES);
+            let failed = output.has_failed();
+            let unread = end.is_some() && !self.lost && !failed && !output.discards();
+            if unread {
+                ring.take(chunk, bytes, &mut tools.words);
+            } else {
+                ring.clear(chunk, bytes);
+            }
             ring.release(chunk, pending - 1);
             self.tail = self.tail.wrapping_add(1);
             let ahead = std::mem::take(&mut self.read_ahead);
-            count(&output.counters.words, (tools.words.len() - ahead.min(tools.words.len())) as u64);
+            let amount = (bytes / 8).saturating_sub(ahead) as u64;
+            count(&output.counters.words, amount);
             if end.is_none() {
-                self.give_up(output, tools.words.len() as u64, "a chunk's length is impossible");
+                self.give_up(output, amount, "a chunk's length is impossible");
             } else if self.lost {
-                count(&output.counters.unknown_words, (tools.words.len() - ahead) as u64);
-            } else if !output.discards() {
+                count(&output.counters.unknown_words, amount);
+            } else if failed {
+                count(&output.counters.unwritten_words, amount);
+            } else if unread {
                 let words = std::mem::take(&mut tools.words);
                 let rest = &words[ahead..];
                 let consumed = self.encode(rest, Tail::HandedOver, stamps, process, output, tools);
@@ -140,7 +150,7 @@ impl Reader {
     /// Reads on in the chunk that was not handed over, as far as it is written.
     fn read_unfinished(&mut self, process: &Process, output: &Output, tools: &mut Tools, ending: &Ending) {
         let ring = process.memory.ring(self.slot);
-        if self.lost || output.discards() || self.pending(ring) == Some(ring::CHUNKS) {
+        if self.lost || output.discards() || output.has_failed() || self.pending(ring) == Some(ring::CHUNKS) {
             return;
         }
         let stamps = Stamps { first: ring.stamps(self.tail).first, last: clock::stamp() };

@@ -82,15 +82,25 @@ impl Socket {
                     }
                 }
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(Errno::MFILE | Errno::NFILE) => {
+                    // Too many at once: who waits is heard when others have gone.
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                    return None;
+                }
                 Err(_) => return None,
             }
         }
+    }
+
+    /// Nobody finds the socket any more: programs that look for the collector go on without it.
+    pub fn retire(&self) {
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        self.retire();
         let _ = std::fs::remove_dir(&self.directory);
     }
 }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::thread::futex::{self, Wait, WaitFlags, WaitvFlags};
 use rustix::time::{ClockId, Timespec};
 
+use crate::images::Images;
 use crate::output::Output;
 use crate::process::Process;
 use crate::reader::Tools;
@@ -27,6 +28,8 @@ const MOST_DOORBELLS: usize = 120;
 pub struct Shared {
     /// Where the words go.
     pub output: Output,
+    /// The ELF files behind the programs.
+    pub images: Arc<Images>,
     processes: RwLock<Vec<Arc<Process>>>,
     /// Bumped when the leader is to look up.
     attention: AtomicU32,
@@ -42,6 +45,7 @@ impl Shared {
     pub fn new(output: Output) -> Shared {
         Shared {
             output,
+            images: Arc::default(),
             processes: RwLock::default(),
             attention: AtomicU32::new(0),
             help: AtomicU32::new(0),

@@ -1,11 +1,14 @@
 //! The collector's own troubles.
 
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use memlode_collect::{Collector, Destination, Options};
+use memlode_collect::{Collector, Destination, ENVIRONMENT, Options};
 
 use crate::build::program;
-use crate::record::{addresses, collector, directory, open, outcome, printed, record, spawn, wait};
+use crate::record::{PATIENCE, addresses, collector, directory, open, outcome, printed, record, spawn, wait};
 
 #[test]
 fn a_full_ring_holds_the_program_back_and_loses_nothing() {
@@ -49,6 +52,57 @@ fn a_program_survives_its_collector() {
     }
 }
 
+/// Not a test: a collector in a process of its own, for [`a_killed_collector_is_no_concern_of_the_program`].
+#[test]
+#[ignore = "a helper that another test starts"]
+fn collector_process() {
+    let path = std::env::var_os("COLLECTOR_TEST_DIRECTORY").expect("started by another test");
+    let collector = collector(Path::new(&path));
+    std::fs::write(Path::new(&path).join("socket"), collector.socket_path().as_os_str().as_bytes()).unwrap();
+    std::thread::sleep(PATIENCE);
+}
+
+#[test]
+fn a_killed_collector_is_no_concern_of_the_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut helper = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "collector::collector_process", "--ignored"])
+        .env("COLLECTOR_TEST_DIRECTORY", directory.path())
+        .env_remove("XDG_RUNTIME_DIR")
+        .env("TMPDIR", directory.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let socket = directory.path().join("socket");
+    let socket = loop {
+        match std::fs::read(&socket) {
+            Ok(path) if !path.is_empty() => break std::ffi::OsString::from_vec(path),
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    let mut child = Command::new(program("flood"))
+        .args(["2", "400", "load"])
+        .env(ENVIRONMENT, socket)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let chunks = |path: &Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+    while chunks(&directory.path().join("trace/threads/p0000-t0000.mlt")) < 1000 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    helper.kill().unwrap();
+    helper.wait().unwrap();
+    assert_eq!(wait(&mut child).code(), Some(0));
+    assert_eq!(printed(child), (String::new(), String::new()));
+    // What the collector had written can be read, and is known to be not all.
+    let trace = memlode_trace::Trace::open(&directory.path().join("trace")).unwrap();
+    assert!(!trace.manifest().complete);
+    for addresses in addresses(&trace).values().filter(|addresses| !addresses.is_empty()) {
+        assert!(addresses.windows(2).all(|pair| pair[1] == pair[0] + 8));
+    }
+}
+
 #[test]
 fn a_destination_that_cannot_be_written_to_is_an_error_at_once() {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -63,7 +117,7 @@ struct SmallDisk(tempfile::TempDir);
 impl SmallDisk {
     fn mount(bytes: u64) -> Option<SmallDisk> {
         let directory = tempfile::tempdir().unwrap();
-        let mounted = std::process::Command::new("mount")
+        let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"])
             .arg(directory.path())
             .output();
@@ -73,7 +127,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
     }
 }
 

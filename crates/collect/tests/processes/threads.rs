@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use memlode_trace::format::ring;
+
 use crate::build::program;
 use crate::record::{addresses, record};
 
@@ -31,6 +33,19 @@ fn threads_that_fill_their_rings() {
     let recording = record(&program("threads"), &["waves", "16", "200000"]);
     recording.assert_whole();
     assert_numbered(&recording.trace, 16, 200_000);
+}
+
+#[test]
+fn more_threads_at_once_than_there_are_rings() {
+    let (count, rings) = (4150, u64::from(ring::RINGS));
+    let recording = record(&program("threads"), &["crowd", &count.to_string(), "3"]);
+    assert_eq!(recording.status.code(), Some(0));
+    let recorded = addresses(&recording.trace);
+    assert_eq!(recorded.len() as u64 + recording.summary.unregistered_threads, count + 1);
+    // A few threads may end before the last ones begin.
+    assert!(recorded.len() as u64 >= rings, "{}", recorded.len());
+    assert!(recorded.values().all(|addresses| addresses.len() == 3));
+    assert_eq!(recording.summary.is_whole(), recording.summary.unregistered_threads == 0);
 }
 
 #[test]
