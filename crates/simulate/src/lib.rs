@@ -44,6 +44,7 @@
 mod cache;
 mod hierarchy;
 mod lines;
+mod reuse;
 mod row;
 mod sets;
 mod spec;
@@ -51,4 +52,5 @@ mod spec;
 pub use cache::{Cache, Evicted, Touch};
 pub use hierarchy::{Hierarchy, LevelCounters, Straddle};
 pub use lines::{Lines, touch_lines};
+pub use reuse::{ReuseDistance, ReuseHistogram};
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};

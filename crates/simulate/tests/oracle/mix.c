@@ -72,13 +72,13 @@ static uint64_t unaligned(size_t count) {
 
 int main(void) {
   transpose_and_add();
-  histogram(40000);
+  histogram(20000);
   struct node *nodes = malloc(NODES * sizeof *nodes);
   if (!nodes)
     return 1;
-  uint64_t sum = chase(nodes, NODES, 4);
-  sum += unaligned(30000);
-  for (size_t i = 0; i < 20; i++)
+  uint64_t sum = chase(nodes, NODES, 2);
+  sum += unaligned(20000);
+  for (size_t i = 0; i < 10; i++)
     memcpy(copy + i, text, TEXT / 2 + i * 7);
   memset(text, (int)sum, TEXT);
   free(nodes);
