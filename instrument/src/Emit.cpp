@@ -38,11 +38,11 @@ public:
       : F(F), M(*F.getParent()), Anchors(Anchors), Int64(Type::getInt64Ty(F.getContext())),
         Pointer(PointerType::getUnqual(F.getContext())) {}
 
-  void run(Plan &P) {
+  void run(const Plan &P) {
     IRBuilder<> B(&F.getEntryBlock(), F.getEntryBlock().begin());
     Cursor = B.CreateAlloca(Pointer, nullptr, "memlode.cursor");
-    for (BlockPlan &Block : P.Blocks)
-      for (Step &S : Block.Steps)
+    for (const BlockPlan &Block : P.Blocks)
+      for (const Step &S : Block.Steps)
         step(P, S);
     DominatorTree DT(F);
     PromoteMemToReg({Cursor}, DT);
@@ -55,7 +55,7 @@ private:
   /// A builder in front of \p I that speaks of the same source line.
   static IRBuilder<> at(Instruction *I) { return IRBuilder<>(I); }
 
-  void step(Plan &P, const Step &S) {
+  void step(const Plan &P, const Step &S) {
     switch (S.Is) {
     case Step::What::Segment:
       return segment(P.Segments[S.Segment], S.Segment);
@@ -195,7 +195,7 @@ private:
 
 } // namespace
 
-void emitStream(Function &F, Plan &P, Image &Into) {
+void emitStream(Function &F, const Plan &P, Image &Into) {
   Emitter(F, *Into.anchors(F, P.Segments)).run(P);
 }
 

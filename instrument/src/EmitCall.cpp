@@ -8,14 +8,14 @@ using namespace llvm;
 
 namespace memlode {
 
-void emitCalls(Function &F, Plan &P, Image &Into) {
+void emitCalls(Function &F, const Plan &P, Image &Into) {
   // Each access becomes a segment of its own, so that it has an anchor of its own.
   std::vector<Segment> Single;
-  for (Segment &S : P.Segments)
-    for (Op &O : S.Ops)
+  for (const Segment &S : P.Segments)
+    for (const Op &O : S.Ops)
       if (O.Address) {
         Single.emplace_back();
-        Single.back().Ops.push_back(std::move(O));
+        Single.back().Ops.push_back(O);
       }
   if (Single.empty())
     return;

@@ -19,8 +19,10 @@ Expected<Options> Options::fromEnvironment() {
   if (auto Asked = sys::Process::GetEnv("MEMLODE_MODE")) {
     if (*Asked == "call")
       O.How = Mode::Call;
+    else if (*Asked == "both")
+      O.How = Mode::Both;
     else if (*Asked != "stream")
-      return badChoice("MEMLODE_MODE", *Asked, "'stream' or 'call'");
+      return badChoice("MEMLODE_MODE", *Asked, "'stream', 'call' or 'both'");
   }
   if (auto Derive = sys::Process::GetEnv("MEMLODE_DERIVE")) {
     if (*Derive == "0")

@@ -17,7 +17,8 @@ struct Options {
   /// How an access reaches the recorder.
   enum class Mode {
     Stream, ///< segments stored inline: what everything downstream reads
-    Call    ///< one call an access: a yardstick for benchmarks
+    Call,   ///< one call an access: a yardstick for benchmarks
+    Both    ///< the two at once: what the stream says can be compared with what was called
   };
   Mode How = Mode::Stream;
 

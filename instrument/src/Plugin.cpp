@@ -165,9 +165,9 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
   if (!P.Useful)
     return false;
 
-  if (S->Asked.How == Options::Mode::Call) {
+  if (S->Asked.How != Options::Mode::Stream)
     emitCalls(F, P, Into);
-  } else {
+  if (S->Asked.How != Options::Mode::Call) {
     if (S->Asked.Derive)
       for (Segment &Each : P.Segments)
         derive(Each, DL, FAM.getResult<ScalarEvolutionAnalysis>(F));

@@ -1,0 +1,440 @@
+// A recorder for tests: keeps a program's streams in memory and, when it ends, decodes them by the tables that are in
+// the image itself. What the decoder needs to know is what format/SPEC.md says, no more.
+//
+// By default it compares: a program built with MEMLODE_MODE=both also calls for every access, and the two must agree.
+// With MEMLODE_TEST_PRINT set, it prints every op of the stream instead, one a line.
+
+#include "memlode_format.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <sys/mman.h>
+#include <vector>
+
+namespace {
+
+constexpr size_t ReservedBytes = size_t(1) << 36;
+
+[[noreturn]] void fail(const char *Format, ...) {
+  va_list Args;
+  va_start(Args, Format);
+  fprintf(stderr, "recorder: ");
+  vfprintf(stderr, Format, Args);
+  fprintf(stderr, "\n");
+  _Exit(99);
+}
+
+struct Called {
+  uint64_t Anchor, Address;
+};
+
+struct Thread {
+  char *Memory;
+  std::vector<Called> *Calls;
+  Thread *Next;
+};
+
+struct OpInfo {
+  uint8_t Code;
+  uint64_t Site, Lanes, AddressFrom, LengthFrom;
+  int64_t Delta;
+};
+
+struct SiteInfo {
+  uint8_t Kind, Evidence;
+  uint64_t Flags, Bytes, Location, Variable, Type, Member;
+};
+
+struct TableInfo {
+  std::vector<std::string> Strings;
+  struct FunctionInfo { uint64_t Name, Linkage, File, Line; };
+  struct LocationInfo { uint64_t Function, Line, Column, InlinedAt; };
+  struct TypeInfo { uint64_t Name, Bytes; };
+  struct SegmentInfo { uint64_t Function; std::vector<OpInfo> Ops; };
+  std::vector<FunctionInfo> Functions;
+  std::vector<LocationInfo> Locations;
+  std::vector<TypeInfo> Types;
+  std::vector<SiteInfo> Sites;
+  std::vector<SegmentInfo> Segments;
+};
+
+class Bytes {
+public:
+  Bytes(const uint8_t *At, size_t Length) : At(At), End(At + Length) {}
+  uint8_t byte() {
+    if (At == End)
+      fail("table ends early");
+    return *At++;
+  }
+  uint64_t varint() {
+    uint64_t Value = 0;
+    for (unsigned Shift = 0;; Shift += 7) {
+      uint8_t B = byte();
+      Value |= uint64_t(B & 127) << Shift;
+      if (B < 128)
+        return Value;
+    }
+  }
+  int64_t svarint() {
+    uint64_t Z = varint();
+    return int64_t(Z >> 1) ^ -int64_t(Z & 1);
+  }
+  std::string text(size_t Length) {
+    if (size_t(End - At) < Length)
+      fail("string ends early");
+    std::string S(reinterpret_cast<const char *>(At), Length);
+    At += Length;
+    return S;
+  }
+  bool done() const { return At == End; }
+
+private:
+  const uint8_t *At, *End;
+};
+
+uint32_t crcOf(const uint8_t *At, size_t Length) {
+  uint32_t Crc = ~0U;
+  for (; Length--; ++At) {
+    Crc ^= *At;
+    for (int I = 0; I < 8; ++I)
+      Crc = Crc >> 1 ^ (Crc & 1 ? 0xedb88320U : 0);
+  }
+  return ~Crc;
+}
+
+OpInfo readOp(Bytes &B) {
+  OpInfo O{};
+  O.Code = B.byte();
+  const auto address = [&] {
+    O.AddressFrom = B.varint();
+    if (O.AddressFrom)
+      O.Delta = B.svarint();
+  };
+  switch (O.Code) {
+  case MEMLODE_OP_ENTER:
+  case MEMLODE_OP_EXIT:
+  case MEMLODE_OP_RESUME:
+    return O;
+  }
+  O.Site = B.varint();
+  switch (O.Code) {
+  case MEMLODE_OP_ACCESS:
+    address();
+    break;
+  case MEMLODE_OP_RANGE:
+    address();
+    O.LengthFrom = B.varint();
+    break;
+  case MEMLODE_OP_MASKED:
+    O.Lanes = B.varint();
+    address();
+    break;
+  case MEMLODE_OP_GATHER:
+    O.Lanes = B.varint();
+    break;
+  case MEMLODE_OP_ALLOC:
+  case MEMLODE_OP_ALLOC_ARRAY:
+  case MEMLODE_OP_REALLOC:
+  case MEMLODE_OP_FREE:
+  case MEMLODE_OP_UNMAP:
+    break;
+  default:
+    fail("unknown op %d", O.Code);
+  }
+  return O;
+}
+
+TableInfo readTable(const memlode_table_header *H) {
+  if (H->magic != MEMLODE_MAGIC_TABLE || H->version != MEMLODE_VERSION_TABLE)
+    fail("no table where an anchor leads");
+  const auto *Payload = reinterpret_cast<const uint8_t *>(H + 1);
+  if (crcOf(Payload, H->payload_bytes) != H->crc32)
+    fail("the table's checksum is wrong");
+  Bytes B(Payload, H->payload_bytes);
+  TableInfo T;
+  for (uint64_t N = B.varint(); N--;)
+    T.Strings.push_back(B.text(B.varint()));
+  for (uint64_t N = B.varint(); N--;) // files
+    B.varint(), B.varint();
+  for (uint64_t N = B.varint(); N--;) {
+    uint64_t Name = B.varint(), Linkage = B.varint(), File = B.varint(), Line = B.varint();
+    T.Functions.push_back({Name, Linkage, File, Line});
+  }
+  for (uint64_t N = B.varint(); N--;) {
+    uint64_t Function = B.varint(), Line = B.varint(), Column = B.varint(), InlinedAt = B.varint();
+    if (InlinedAt > T.Locations.size())
+      fail("a location is inlined at a later one");
+    T.Locations.push_back({Function, Line, Column, InlinedAt});
+  }
+  for (uint64_t N = B.varint(); N--;) {
+    uint64_t Name = B.varint(), Size = B.varint();
+    T.Types.push_back({Name, Size});
+  }
+  for (uint64_t N = B.varint(); N--;) {
+    SiteInfo S;
+    S.Kind = B.byte();
+    S.Evidence = B.byte();
+    S.Flags = B.varint();
+    S.Bytes = B.varint();
+    S.Location = B.varint();
+    S.Variable = B.varint();
+    S.Type = B.varint();
+    S.Member = B.varint();
+    T.Sites.push_back(S);
+  }
+  for (uint64_t N = B.varint(); N--;) {
+    uint64_t Function = B.varint();
+    TableInfo::SegmentInfo S{Function, {}};
+    for (uint64_t M = B.varint(); M--;)
+      S.Ops.push_back(readOp(B));
+    T.Segments.push_back(std::move(S));
+  }
+  if (!B.done())
+    fail("bytes left over in a table");
+  return T;
+}
+
+const TableInfo &tableOf(const memlode_anchor *A) {
+  static std::map<const memlode_table_header *, TableInfo> Known;
+  const auto *H = reinterpret_cast<const memlode_table_header *>(reinterpret_cast<const char *>(A) + A->table_rel);
+  auto Found = Known.find(H);
+  return Found != Known.end() ? Found->second : Known.emplace(H, readTable(H)).first->second;
+}
+
+const char *nameOf(uint8_t Code) {
+  switch (Code) {
+  case MEMLODE_OP_ENTER: return "enter";
+  case MEMLODE_OP_EXIT: return "exit";
+  case MEMLODE_OP_RESUME: return "resume";
+  case MEMLODE_OP_ALLOC: return "alloc";
+  case MEMLODE_OP_ALLOC_ARRAY: return "alloc_array";
+  case MEMLODE_OP_REALLOC: return "realloc";
+  case MEMLODE_OP_FREE: return "free";
+  case MEMLODE_OP_UNMAP: return "unmap";
+  }
+  return "?";
+}
+
+/// Walks one thread's stream.
+class Decoder {
+public:
+  Decoder(const Thread &T, bool Print) : T(T), Print(Print) {}
+
+  uint64_t run() {
+    for (size_t Chunk = 0;; ++Chunk) {
+      At = reinterpret_cast<const uint64_t *>(T.Memory + (2 * Chunk + 1) * MEMLODE_RING_CHUNK_BYTES);
+      if (*At == 0)
+        break;
+      while (*At != 0)
+        segment();
+    }
+    if (!Print && T.Calls && Compared != T.Calls->size())
+      fail("%zu accesses called, %zu decoded", T.Calls->size(), Compared);
+    return Compared;
+  }
+
+private:
+  void segment() {
+    const auto *A = reinterpret_cast<const memlode_anchor *>(*At++);
+    const TableInfo &Table = tableOf(A);
+    const auto &S = Table.Segments.at(A->segment);
+    std::vector<uint64_t> Addresses(S.Ops.size()), Lengths(S.Ops.size());
+    for (size_t I = 0; I < S.Ops.size(); ++I) {
+      const OpInfo &O = S.Ops[I];
+      if (O.AddressFrom > I || O.LengthFrom > I)
+        fail("an op refers to one outside its segment");
+      const auto address = [&] {
+        Addresses[I] = O.AddressFrom ? Addresses[I - O.AddressFrom] + uint64_t(O.Delta) : *At++;
+      };
+      switch (O.Code) {
+      case MEMLODE_OP_ACCESS:
+        address();
+        access(Table, O, Addresses[I], Table.Sites.at(O.Site).Bytes, ~0ULL);
+        break;
+      case MEMLODE_OP_RANGE:
+        address();
+        Lengths[I] = O.LengthFrom ? Lengths[I - O.LengthFrom] : *At++;
+        access(Table, O, Addresses[I], Lengths[I], ~0ULL);
+        break;
+      case MEMLODE_OP_MASKED:
+        address();
+        access(Table, O, Addresses[I], Table.Sites.at(O.Site).Bytes, *At++);
+        break;
+      case MEMLODE_OP_GATHER: {
+        const uint64_t *Lanes = At;
+        At += O.Lanes;
+        uint64_t Mask = *At++;
+        if (Print)
+          for (unsigned L = 0; L < O.Lanes; ++L)
+            if (Mask >> L & 1)
+              line(Table, O, Lanes[L], Table.Sites.at(O.Site).Bytes, ~0ULL);
+        break;
+      }
+      case MEMLODE_OP_EXIT:
+        frame(Table, S, O, 0);
+        break;
+      case MEMLODE_OP_ENTER:
+      case MEMLODE_OP_RESUME:
+        frame(Table, S, O, *At++);
+        break;
+      case MEMLODE_OP_FREE:
+        object(Table, O, 1);
+        break;
+      case MEMLODE_OP_ALLOC:
+      case MEMLODE_OP_UNMAP:
+        object(Table, O, 2);
+        break;
+      default:
+        object(Table, O, 3);
+      }
+    }
+  }
+
+  void access(const TableInfo &Table, const OpInfo &O, uint64_t Address, uint64_t Length, uint64_t Mask) {
+    if (Print) {
+      line(Table, O, Address, Length, Mask);
+      return;
+    }
+    if (Compared == T.Calls->size())
+      fail("the stream has more accesses than were called");
+    const Called &C = (*T.Calls)[Compared];
+    const auto *A = reinterpret_cast<const memlode_anchor *>(C.Anchor);
+    const OpInfo &Expected = tableOf(A).Segments.at(A->segment).Ops.at(0);
+    if (&tableOf(A) != &Table || Expected.Site != O.Site || C.Address != Address)
+      fail("access %zu: called at site %llu with %llx, decoded site %llu with %llx", Compared,
+           (unsigned long long)Expected.Site, (unsigned long long)C.Address, (unsigned long long)O.Site,
+           (unsigned long long)Address);
+    ++Compared;
+  }
+
+  void place(const TableInfo &Table, const SiteInfo &S) {
+    if (S.Location) {
+      const auto &L = Table.Locations.at(S.Location - 1);
+      printf(" %s:%llu", Table.Strings.at(Table.Functions.at(L.Function).Name).c_str(), (unsigned long long)L.Line);
+    }
+  }
+
+  void line(const TableInfo &Table, const OpInfo &O, uint64_t Address, uint64_t Length, uint64_t Mask) {
+    static const char *const Kinds[] = {"load", "store", "update", "alloc", "free"};
+    const SiteInfo &S = Table.Sites.at(O.Site);
+    printf("%s %llu", Kinds[S.Kind], (unsigned long long)Length);
+    if (O.Code == MEMLODE_OP_MASKED)
+      printf(" mask %llx of %llu", (unsigned long long)Mask, (unsigned long long)O.Lanes);
+    place(Table, S);
+    if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'a')
+      printf(" @%llx", (unsigned long long)Address);
+    printf("\n");
+    ++Compared;
+  }
+
+  void frame(const TableInfo &Table, const TableInfo::SegmentInfo &S, const OpInfo &O, uint64_t Frame) {
+    const char *Name = Table.Strings.at(Table.Functions.at(S.Function).Name).c_str();
+    if (O.Code == MEMLODE_OP_ENTER) {
+      while (!Stack.empty() && Stack.back() <= Frame)
+        Stack.pop_back();
+      Stack.push_back(Frame);
+    } else if (O.Code == MEMLODE_OP_RESUME) {
+      while (!Stack.empty() && Stack.back() < Frame)
+        Stack.pop_back();
+    }
+    if (Print)
+      printf("%s %s depth %zu\n", nameOf(O.Code), Name, Stack.size());
+    if (O.Code == MEMLODE_OP_EXIT) {
+      if (Stack.empty())
+        fail("%s exits an empty stack", Name);
+      Stack.pop_back();
+    }
+  }
+
+  void object(const TableInfo &Table, const OpInfo &O, unsigned Words) {
+    if (Print) {
+      printf("%s %s", nameOf(O.Code), At[0] ? "some" : "null");
+      for (unsigned I = 1; I < Words; ++I)
+        if (O.Code == MEMLODE_OP_REALLOC && I == 2)
+          printf(" %s", At[I] ? "some" : "null");
+        else
+          printf(" %llu", (unsigned long long)At[I]);
+      place(Table, Table.Sites.at(O.Site));
+      printf("\n");
+    }
+    At += Words;
+  }
+
+  const Thread &T;
+  bool Print;
+  const uint64_t *At = nullptr;
+  size_t Compared = 0;
+  std::vector<uint64_t> Stack;
+};
+
+Thread *Threads;
+std::mutex Lock;
+thread_local Thread Mine;
+bool Loaded;
+
+/// A child or a thread still running at exit is no concern of the tests.
+void atEnd() {
+  fflush(stdout);
+  if (!Loaded)
+    fail("no image said that it was loaded");
+  const bool Print = getenv("MEMLODE_TEST_PRINT");
+  uint64_t Total = 0;
+  for (Thread *T = Threads; T; T = T->Next)
+    Total += Decoder(*T, Print).run();
+  if (!Print)
+    fprintf(stderr, "recorder: %llu accesses agree\n", (unsigned long long)Total);
+}
+
+} // namespace
+
+extern "C" {
+
+extern const char __memlode_abi_1;
+const char __memlode_abi_1 = 1;
+__attribute__((tls_model("initial-exec"))) thread_local uint64_t *__memlode_cursor;
+
+static uint64_t *firstChunk() {
+  void *Memory = mmap(nullptr, ReservedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (Memory == MAP_FAILED)
+    fail("no memory");
+  auto *T = new Thread;
+  const uintptr_t Step = 2 * MEMLODE_RING_CHUNK_BYTES;
+  T->Memory = reinterpret_cast<char *>((reinterpret_cast<uintptr_t>(Memory) + Step - 1) / Step * Step);
+  if (!Mine.Calls)
+    Mine.Calls = new std::vector<Called>;
+  T->Calls = Mine.Calls;
+  std::lock_guard<std::mutex> Guard(Lock);
+  T->Next = Threads;
+  Threads = T;
+  return reinterpret_cast<uint64_t *>(T->Memory + MEMLODE_RING_CHUNK_BYTES);
+}
+
+/// The compiler saves all that the convention promises.
+__attribute__((preserve_all)) uint64_t *__memlode_refill(uint64_t *Cursor) {
+  if (!Cursor)
+    return __memlode_cursor = firstChunk();
+  const auto At = reinterpret_cast<uintptr_t>(Cursor);
+  if (At & MEMLODE_RING_ROOM_BIT)
+    fail("refilled with room left");
+  return __memlode_cursor = reinterpret_cast<uint64_t *>((At | (MEMLODE_RING_ROOM_BIT - 1)) + 1);
+}
+
+void __memlode_call_access(uint64_t Anchor, uint64_t Address) {
+  if (!Mine.Calls)
+    Mine.Calls = new std::vector<Called>;
+  Mine.Calls->push_back({Anchor, Address});
+}
+
+void __memlode_module_load(const void *) {
+  if (!Loaded)
+    atexit(atEnd);
+  Loaded = true;
+}
+
+void __memlode_module_unload(const void *) {}
+}

@@ -1,0 +1,80 @@
+; Calls in tail position stay there: exit and store of the cursor come first, nothing comes after.
+; RUN: %opt -passes=memlode -S %s | %FileCheck %s
+
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-pc-linux-gnu"
+
+declare i32 @next(ptr)
+declare noalias ptr @malloc(i64)
+declare void @free(ptr)
+
+; CHECK-LABEL: define i32 @plain(
+; CHECK: store ptr {{%.*}}, ptr
+; CHECK-NEXT: %r = tail call i32 @next(ptr %p)
+; CHECK-NEXT: ret i32 %r
+define i32 @plain(ptr %p) {
+  store i32 1, ptr %p
+  %r = tail call i32 @next(ptr %p)
+  ret i32 %r
+}
+
+; CHECK-LABEL: define i32 @must(
+; CHECK: %r = musttail call i32 @next(ptr %p)
+; CHECK-NEXT: ret i32 %r
+define i32 @must(ptr %p) {
+  store i32 1, ptr %p
+  %r = musttail call i32 @next(ptr %p)
+  ret i32 %r
+}
+
+; The code generator copies a shared return to such calls only if it is bare, so the copies are made here.
+; CHECK-LABEL: define i32 @shared(
+; CHECK: tail call i32 @next(ptr %p)
+; CHECK-NEXT: ret i32
+; CHECK: tail call i32 @next(ptr null)
+; CHECK-NEXT: ret i32
+define i32 @shared(ptr %p, i32 %k) {
+entry:
+  switch i32 %k, label %end [ i32 1, label %one
+                              i32 2, label %two ]
+one:
+  %a = tail call i32 @next(ptr %p)
+  br label %end
+two:
+  %b = tail call i32 @next(ptr null)
+  br label %end
+end:
+  %r = phi i32 [ %a, %one ], [ %b, %two ], [ 0, %entry ]
+  ret i32 %r
+}
+
+; The result is not the call's: no tail position, the exit comes last.
+; CHECK-LABEL: define i32 @other(
+; CHECK: tail call i32 @next(ptr %p)
+; CHECK: store ptr @memlode.anchors.other
+; CHECK: ret i32 7
+define i32 @other(ptr %p) {
+  %r = tail call i32 @next(ptr %p)
+  store i32 %r, ptr %p
+  ret i32 7
+}
+
+; An object's birth is known only after the call.
+; CHECK-LABEL: define ptr @birth(
+; CHECK: %r = tail call ptr @malloc(i64 %n)
+; CHECK: store ptr %r, ptr
+; CHECK: store i64 %n, ptr
+define ptr @birth(i64 %n) {
+  %r = tail call ptr @malloc(i64 %n)
+  ret ptr %r
+}
+
+; Its end is known before.
+; CHECK-LABEL: define void @death(
+; CHECK: store ptr %p, ptr
+; CHECK: tail call void @free(ptr %p)
+; CHECK-NEXT: ret void
+define void @death(ptr %p) {
+  tail call void @free(ptr %p)
+  ret void
+}
