@@ -1,6 +1,6 @@
 //! How fast chunks are encoded and decoded on one core, and how small they get.
 //!
-//! `cargo run --release -p memlode-trace --example codec`
+//! `cargo run --release -p memlode-trace --example codec [TRACE…]`: made-up streams, and the traces named.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -29,6 +29,20 @@ fn main() {
     measure("tree walk, random nodes", &tree(), random_nodes);
     measure("interpreter, random jumps", &interpreter(), random_jumps);
     measure("random words, one segment", &loops(1), random_words);
+    for path in std::env::args().skip(1) {
+        let trace = Trace::open(path.as_ref()).expect("a trace");
+        let (decoding, accesses) = decode(&trace);
+        let bytes: u64 = trace.threads().iter().map(|thread| thread.bytes).sum();
+        let words: u64 = trace.chunks().iter().map(|chunk| u64::from(chunk.raw_words())).sum();
+        println!(
+            "{path:<28}{:>14}{:>14}{:>14.0}{:>14.3}{:>14.2}",
+            "-",
+            "-",
+            millions(accesses, decoding),
+            bytes as f64 / accesses as f64,
+            accesses as f64 / words as f64
+        );
+    }
 }
 
 fn plan(segments: Vec<Vec<Step>>) -> Plan {
@@ -128,17 +142,7 @@ fn measure(name: &str, plan: &Plan, body: fn(&mut Vec<u64>, u64, &mut Random)) {
     writer.finish(Default::default()).unwrap();
 
     let trace = Trace::open(&directory.path().join("t")).unwrap();
-    let (decoding, accesses) = best(|| {
-        let (mut accesses, mut decoded) = (0, 0);
-        let replayed = trace.replay(0, |batch: &Batch| {
-            accesses += batch.accesses.len();
-            decoded += batch.accesses.last().map_or(0, |access| access.address);
-            std::ops::ControlFlow::Continue(())
-        });
-        assert!(replayed.damaged.is_empty() && decoded > 0);
-        accesses
-    });
-    let millions = |count: usize, time: Duration| count as f64 / time.as_secs_f64() / 1e6;
+    let (decoding, accesses) = decode(&trace);
     println!(
         "{name:<28}{:>14.0}{:>14.0}{:>14.0}{:>14.3}{:>14.2}",
         millions(pieces.last().copied().unwrap_or(0), delta),
@@ -147,6 +151,23 @@ fn measure(name: &str, plan: &Plan, body: fn(&mut Vec<u64>, u64, &mut Random)) {
         trace.threads()[0].bytes as f64 / accesses as f64,
         accesses as f64 / words.len() as f64,
     );
+}
+
+fn millions(count: usize, time: Duration) -> f64 {
+    count as f64 / time.as_secs_f64() / 1e6
+}
+
+fn decode(trace: &Trace) -> (Duration, usize) {
+    best(|| {
+        let (mut accesses, mut seen) = (0, 0u64);
+        let replayed = trace.replay(0, |batch: &Batch| {
+            accesses += batch.accesses.len();
+            seen = seen.wrapping_add(batch.accesses.last().map_or(0, |access| access.address));
+            std::ops::ControlFlow::Continue(())
+        });
+        assert!(replayed.damaged.is_empty() && seen > 0);
+        accesses
+    })
 }
 
 fn encode(words: &[u64], pieces: &[usize], space: &AddressSpace, zstd: bool) -> Vec<EncodedChunk> {

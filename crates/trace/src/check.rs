@@ -101,11 +101,6 @@ fn lives(trace: &Trace, report: &mut Report) {
     }
     for image in trace.images() {
         let (module, process) = (image.module.0, image.process.0);
-        if module as usize >= trace.modules().len() || process as usize >= trace.processes().len() {
-            let what =
-                format!("module {module} is loaded into process {process}, one of which does not exist");
-            report.problem(trace, names::EVENTS, what);
-        }
         if image.unloaded.is_some_and(|unloaded| unloaded < image.loaded) {
             let what = format!("module {module} is unloaded from process {process} before it was loaded");
             report.problem(trace, names::EVENTS, what);

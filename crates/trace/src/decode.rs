@@ -7,6 +7,7 @@ use crate::format::{ChunkHeader, limit};
 use crate::pack::{UnpackError, Unpacker};
 use crate::sites::{FunctionId, SiteId, SiteTable};
 use crate::table::{Op, Place};
+use crate::words::Words;
 
 /// Why a chunk could not be decoded.
 #[derive(Debug, thiserror::Error)]
@@ -92,11 +93,17 @@ impl Decoder {
         self.last.clear();
         self.last.resize(last_words, 0);
         batch.accesses.reserve(header.accesses.min(limit::CHUNK_ACCESSES) as usize);
-        let mut run =
-            Run { words: Words { bytes: words, at: 0 }, last: &mut self.last, sites, batch, accesses: 0 };
-        let raw_words = run.control(control, header.segments, &mut locals)?;
+        let mut run = Run {
+            words: Words { bytes: words, at: 0 },
+            last: &mut self.last,
+            sites,
+            batch,
+            accesses: 0,
+            raw_words: 0,
+        };
+        run.control(control, header.segments, &mut locals).map_err(|error| *error)?;
         for (what, expected, found) in [
-            ("words", header.raw_words.into(), raw_words),
+            ("words", header.raw_words.into(), run.raw_words),
             ("accesses", header.accesses, run.accesses),
             ("bytes of words", words.len() as u64, run.words.at as u64),
         ] {
@@ -132,62 +139,6 @@ fn dictionary<'t>(reader: &mut Reader<'_>, codes: &'t [Option<Code>]) -> Result<
     Ok(locals)
 }
 
-/// The word stream.
-struct Words<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Words<'_> {
-    /// The next varint, unless there is none or it has more than 64 bits.
-    #[inline(always)]
-    fn next(&mut self) -> Option<u64> {
-        let byte = *self.bytes.get(self.at)?;
-        self.at += 1;
-        if byte < 0x80 {
-            return Some(byte.into());
-        }
-        self.rest(byte)
-    }
-
-    /// A varint of several bytes. Lengths vary without a pattern a branch predictor could learn, so up to eight
-    /// bytes are taken at once: find the last byte, then close the gaps that the flag bits leave.
-    #[inline]
-    fn rest(&mut self, first: u8) -> Option<u64> {
-        if let Some(eight) = self.bytes.get(self.at - 1..).and_then(|rest| rest.first_chunk()) {
-            let eight = u64::from_le_bytes(*eight);
-            let ends = !eight & 0x8080_8080_8080_8080;
-            if ends != 0 {
-                let through_last = ends ^ (ends - 1);
-                let x = eight & through_last & 0x7f7f_7f7f_7f7f_7f7f;
-                let x = (x & 0x007f_007f_007f_007f) | (x & 0x7f00_7f00_7f00_7f00) >> 1;
-                let x = (x & 0x0000_3fff_0000_3fff) | (x & 0x3fff_0000_3fff_0000) >> 2;
-                let x = (x & 0x0000_0000_0fff_ffff) | (x & 0x0fff_ffff_0000_0000) >> 4;
-                self.at += ends.trailing_zeros() as usize / 8;
-                return Some(x);
-            }
-        }
-        self.bytewise(first)
-    }
-
-    #[cold]
-    fn bytewise(&mut self, first: u8) -> Option<u64> {
-        let mut value = u64::from(first & 0x7f);
-        for shift in (7..70).step_by(7) {
-            let byte = *self.bytes.get(self.at)?;
-            self.at += 1;
-            if shift == 63 && byte > 1 {
-                return None;
-            }
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
-    }
-}
-
 /// Executes the control stream.
 struct Run<'a> {
     words: Words<'a>,
@@ -196,75 +147,98 @@ struct Run<'a> {
     batch: &'a mut Batch,
     /// Access, range, masked and gather ops so far.
     accesses: u64,
+    /// Headers and words so far.
+    raw_words: u64,
 }
 
+/// In a box: a result that fits a register is what the hot loop can afford.
+type Fallible = Result<(), Box<DecodeError>>;
+
 impl Run<'_> {
-    /// Returns the number of words of the stream.
-    fn control(
-        &mut self,
-        control: &[u8],
-        segments: u32,
-        locals: &mut [Local<'_>],
-    ) -> Result<u64, DecodeError> {
+    fn control(&mut self, control: &[u8], segments: u32, locals: &mut [Local<'_>]) -> Fallible {
         let mut control = Reader::new(control);
         let mut left = u64::from(segments);
-        let mut raw_words = 0;
-        let mut previous = None;
+        let mut previous: Option<u32> = None;
         while left > 0 {
-            let mut current = control.index(locals.len())?;
+            let mut current = control.index(locals.len()).map_err(DecodeError::from)?;
             if let Some(previous) = previous {
-                let previous: &mut Local<'_> = &mut locals[previous as usize];
-                previous.next = current;
+                locals[previous as usize].next = current;
             }
-            raw_words += self.segment(&locals[current as usize])?;
-            let run = control.up_to(left - 1)?;
-            for _ in 0..run {
-                current = locals[current as usize].next;
-                let local = locals.get(current as usize).ok_or(DecodeError::NoSuccessor)?;
-                raw_words += self.segment(local)?;
-            }
+            let mut run = control.up_to(left - 1).map_err(DecodeError::from)?;
             left -= 1 + run;
+            let mut local = &locals[current as usize];
+            let mut times = 1;
+            loop {
+                if local.next == current {
+                    // A segment that follows itself does so to the end of the run.
+                    times += run;
+                    run = 0;
+                }
+                self.segment(local, times)?;
+                if run == 0 {
+                    break;
+                }
+                run -= 1;
+                times = 1;
+                current = local.next;
+                local = locals.get(current as usize).ok_or(DecodeError::NoSuccessor)?;
+            }
             previous = Some(current);
         }
-        match control.left() {
-            0 => Ok(raw_words),
-            found => Err(DecodeError::Count {
-                what: "left-over bytes of control",
-                expected: 0,
-                found: found as u64,
-            }),
+        match control.left() as u64 {
+            0 => Ok(()),
+            found => {
+                Err(DecodeError::Count { what: "left-over bytes of control", expected: 0, found }.into())
+            }
         }
     }
 
-    /// One execution; returns its words with the header.
+    /// Executions of one segment, one after the other.
     #[inline]
-    fn segment(&mut self, local: &Local<'_>) -> Result<u64, DecodeError> {
-        self.room_for(local.templates.len() as u64)?;
-        let count = local.words as usize;
-        let last = &mut self.last[local.base..local.base + count];
-        for word in last.iter_mut() {
+    fn segment(&mut self, local: &Local<'_>, times: u64) -> Fallible {
+        // Neither product overflows: times has 32 bits, the others 16 and 32.
+        self.raw_words += times * (1 + u64::from(local.words));
+        self.accesses += times * u64::from(local.accesses);
+        if !local.ops.is_empty() {
+            for _ in 0..times {
+                self.read_words(local)?;
+                self.ops(local)?;
+            }
+            return Ok(());
+        }
+        self.room_for(times.saturating_mul(local.templates.len() as u64))?;
+        // Local copies: what is behind `self` would be stored and loaded again for each word.
+        let mut words = self.words;
+        let last = &mut self.last[local.base..local.base + local.words as usize];
+        for _ in 0..times {
+            for word in last.iter_mut() {
+                *word = word.wrapping_add_signed(unzigzag(words.next().ok_or(DecodeError::Words)?));
+            }
+            self.batch.accesses.extend(local.templates.iter().map(|template| Access {
+                address: last[template.word as usize].wrapping_add(template.offset),
+                bytes: template.bytes,
+                site: template.site,
+            }));
+        }
+        self.words = words;
+        Ok(())
+    }
+
+    fn read_words(&mut self, local: &Local<'_>) -> Fallible {
+        for word in &mut self.last[local.base..local.base + local.words as usize] {
             *word = word.wrapping_add_signed(unzigzag(self.words.next().ok_or(DecodeError::Words)?));
         }
-        self.accesses += u64::from(local.accesses);
-        self.batch.accesses.extend(local.templates.iter().map(|template| Access {
-            address: last[template.word as usize].wrapping_add(template.offset),
-            bytes: template.bytes,
-            site: template.site,
-        }));
-        if !local.ops.is_empty() {
-            self.ops(local)?;
-        }
-        Ok(1 + count as u64)
+        Ok(())
     }
 
-    fn room_for(&self, accesses: u64) -> Result<(), DecodeError> {
+    fn room_for(&self, accesses: u64) -> Fallible {
         match self.batch.accesses.len() as u64 + accesses <= limit::CHUNK_ACCESSES {
             true => Ok(()),
-            false => Err(DecodeError::TooMany(limit::CHUNK_ACCESSES)),
+            false => Err(DecodeError::TooMany(limit::CHUNK_ACCESSES).into()),
         }
     }
 
-    fn ops(&mut self, local: &Local<'_>) -> Result<(), DecodeError> {
+    fn ops(&mut self, local: &Local<'_>) -> Fallible {
         let base = local.base;
         let function = local.function;
         for &op in local.ops {
@@ -321,7 +295,7 @@ impl Run<'_> {
                 }
             };
             if self.batch.marks.len() as u64 == limit::CHUNK_ACCESSES {
-                return Err(DecodeError::TooMany(limit::CHUNK_ACCESSES));
+                return Err(DecodeError::TooMany(limit::CHUNK_ACCESSES).into());
             }
             self.batch.marks.push((self.batch.accesses.len() as u32, mark));
         }
@@ -332,16 +306,16 @@ impl Run<'_> {
         self.sites.site(SiteId(site)).bytes
     }
 
-    fn access(&mut self, site: SiteId, address: u64, bytes: u32) -> Result<(), DecodeError> {
+    fn access(&mut self, site: SiteId, address: u64, bytes: u32) -> Fallible {
         self.room_for(1)?;
         self.batch.accesses.push(Access { address, bytes, site });
         Ok(())
     }
 
     /// A range longer than an access can say becomes several.
-    fn range(&mut self, site: SiteId, mut address: u64, length: u64) -> Result<(), DecodeError> {
+    fn range(&mut self, site: SiteId, mut address: u64, length: u64) -> Fallible {
         if length > limit::RANGE_BYTES {
-            return Err(DecodeError::Range(length));
+            return Err(DecodeError::Range(length).into());
         }
         let mut left = length;
         while left > 0 {
@@ -351,25 +325,5 @@ impl Run<'_> {
             left -= u64::from(bytes);
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn words_of_all_lengths_are_read(values in prop::collection::vec((any::<u64>(), 0..64u32), 0..20)) {
-            let mut bytes = Vec::new();
-            let values: Vec<u64> = values.into_iter().map(|(value, shift)| value >> shift).collect();
-            values.iter().for_each(|&value| crate::bytes::put_varint(&mut bytes, value));
-            let mut words = Words { bytes: &bytes, at: 0 };
-            for value in values {
-                prop_assert_eq!(words.next(), Some(value));
-            }
-            prop_assert_eq!((words.next(), words.at), (None, bytes.len()));
-        }
     }
 }

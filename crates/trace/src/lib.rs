@@ -33,6 +33,7 @@ pub mod sites;
 pub mod stack;
 mod table;
 pub mod text;
+mod words;
 pub mod write;
 
 pub use error::Error;

@@ -101,6 +101,7 @@ impl Trace {
         let mut threads = trace.read_events()?;
         trace.read_modules()?;
         trace.read_threads(&mut threads)?;
+        trace.drop_strays();
         Ok(trace)
     }
 
@@ -272,7 +273,7 @@ impl Trace {
 
     /// A process, known from now on. A number out of all proportion is not one of a trace.
     fn process(&mut self, process: u32) -> Option<&mut Process> {
-        const MOST: usize = 1 << 20;
+        const MOST: usize = 1 << 16;
         let index = process as usize;
         if index >= MOST {
             return None;
@@ -283,12 +284,32 @@ impl Trace {
         Some(&mut self.processes[index])
     }
 
+    /// Leaves no index that leads nowhere.
+    fn drop_strays(&mut self) {
+        let (processes, modules) = (self.processes.len(), self.modules.len());
+        let path = self.directory.join(names::EVENTS);
+        for process in &mut self.processes {
+            process.parent = process.parent.filter(|parent| (parent.0 as usize) < processes);
+        }
+        let known =
+            |image: &Image| (image.process.0 as usize) < processes && (image.module.0 as usize) < modules;
+        for image in self.images.extract_if(.., |image| !known(image)) {
+            let what = format!(
+                "module {} is loaded into process {}, one of which does not exist",
+                image.module.0, image.process.0
+            );
+            self.damage.push(Damage { path: path.clone(), what, bytes: 0, chunks: 0 });
+        }
+    }
+
     fn read_modules(&mut self) -> Result<(), Error> {
         let directory = self.directory.join(names::MODULES);
         let found = numbered(&directory, |name| name.strip_suffix(".mlm")?.parse::<u32>().ok())?;
-        // A number is a file's name and could be anything; the count is what was loaded, promised or found.
-        let loaded = self.images.iter().map(|image| image.module.0.saturating_add(1)).max();
-        let count = (found.len() as u32).max(self.manifest.modules).max(loaded.unwrap_or(0)).min(1 << 16);
+        // Modules are numbered as they are first loaded, so no number is beyond the count of loads.
+        let loads = self.images.len() as u32;
+        let loaded =
+            self.images.iter().map(|image| image.module.0.saturating_add(1)).filter(|&count| count <= loads);
+        let count = (found.len() as u32).max(self.manifest.modules.min(loads)).max(loaded.max().unwrap_or(0));
         let mut flattener = Flattener::default();
         for module in 0..count {
             let path = self.directory.join(names::module(module));
@@ -322,7 +343,11 @@ impl Trace {
             threads.entry((process, thread)).or_insert_with(|| Thread::unknown(process, thread));
         }
         for (&(process, thread), known) in threads.iter_mut() {
-            self.process(process);
+            if self.process(process).is_none() {
+                let path = self.directory.join(names::EVENTS);
+                self.damaged(&path, format!("there cannot be a process {process}"), 0, 0);
+                continue;
+            }
             let id = ThreadId(self.threads.len() as u32);
             let path = self.directory.join(names::thread(process, thread));
             let chunks = promised.get(&(process, thread)).map_or(0, |totals| totals.chunks);

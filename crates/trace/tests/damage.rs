@@ -198,6 +198,25 @@ fn missing_files_are_named() {
 }
 
 #[test]
+fn events_about_nothing_are_left_out() {
+    use memlode_trace::log::Event;
+    use memlode_trace::write::TraceWriter;
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = TraceWriter::create(directory.path(), Default::default(), false).unwrap();
+    let start = |process| Event::ProcessStart { process, pid: 1, parent: Some(9), command: vec![], stamp: 1 };
+    writer.event(&start(0)).unwrap();
+    writer.event(&start(u32::MAX)).unwrap();
+    writer.event(&Event::ThreadStart { process: u32::MAX, thread: 0, tid: 1, stamp: 1 }).unwrap();
+    writer.event(&Event::ModuleLoad { process: 0, module: u32::MAX, load_bias: 0, stamp: 1 }).unwrap();
+    writer.event(&Event::ModuleUnload { process: 3, module: 3, load_bias: 0, stamp: 1 }).unwrap();
+    writer.finish(Default::default()).unwrap();
+    let trace = Trace::open(directory.path()).unwrap();
+    assert_eq!((trace.processes().len(), trace.threads().len(), trace.images().len()), (1, 0, 0));
+    assert_eq!(trace.processes()[0].parent, None);
+    assert!(!check(directory.path(), 0).unwrap().is_sound());
+}
+
+#[test]
 fn an_unfinished_trace_is_read() {
     let (_guard, path, _) = fresh();
     let (_other, unfinished, _) = fresh();
