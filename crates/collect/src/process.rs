@@ -21,6 +21,10 @@ use crate::reader::{Ending, Reader, Tools};
 use crate::shared::SharedMemory;
 use crate::socket::Message;
 
+const PAGE_BITS: u32 = 12;
+/// Looking for an image takes a while; words that are no headers at all must not make us do it for ever.
+const MOST_STRANGERS: usize = 256;
+
 /// A process that said hello.
 pub struct Process {
     /// Index in the trace.
@@ -36,6 +40,8 @@ pub struct Process {
     library: Arc<Images>,
     space: RwLock<AddressSpace>,
     images: Mutex<Vec<LoadedImage>>,
+    /// Pages of words that were looked for among the images in vain.
+    strangers: Mutex<FxHashSet<u64>>,
     /// `/proc/PID/maps` when it said hello; it may be gone when we want to know.
     maps: Vec<u8>,
     threads: Mutex<Arc<Vec<Arc<Thread>>>>,
@@ -52,6 +58,8 @@ struct LoadedImage {
     load_bias: u64,
     /// Run-time addresses of the anchors.
     anchors: Range<u64>,
+    /// Not unloaded yet.
+    loaded: bool,
 }
 
 /// A thread with a ring.
@@ -87,6 +95,7 @@ impl Process {
             library,
             space: RwLock::default(),
             images: Mutex::default(),
+            strangers: Mutex::default(),
             maps: images::maps(pid).unwrap_or_default(),
             threads: Mutex::default(),
             discovery: Mutex::default(),
@@ -291,37 +300,64 @@ impl Process {
 
     fn add_image(&self, image: Known, load_bias: u64, output: &Output) {
         let Known { id, module, .. } = image;
+        lock(&self.strangers).clear();
         let event = Event::ModuleLoad { process: self.index, module: id.0, load_bias, stamp: clock::stamp() };
         output.event(&event);
-        lock(&self.images).push(LoadedImage { id, load_bias, anchors: anchors(&module, load_bias) });
+        let anchors = anchors(&module, load_bias);
+        {
+            let mut images = lock(&self.images);
+            images.retain(|old| old.anchors.end <= anchors.start || anchors.end <= old.anchors.start);
+            images.push(LoadedImage { id, load_bias, anchors, loaded: true });
+        }
         self.space.write().unwrap_or_else(PoisonError::into_inner).load(id, module, load_bias);
     }
 
     /// The program is about to unload an image, and waits for our reply.
     pub fn unload_image(&self, message: &Message, output: &Output, tools: &mut Tools) {
-        let mut images = lock(&self.images);
-        let Some(at) = images.iter().position(|image| image.load_bias == message.load_bias) else { return };
-        let image = images.swap_remove(at);
-        drop(images);
-        self.read_everything(output, tools, &Ending::Unloading(image.anchors));
+        let image = lock(&self.images)
+            .iter()
+            .find(|image| image.loaded && image.load_bias == message.load_bias)
+            .map(|image| (image.id, image.anchors.clone()));
+        let Some((id, anchors)) = image else { return };
+        self.read_everything(output, tools, &Ending::Unloading(anchors));
         // Its anchors keep their meaning until another image takes their place: at exit, destructors of
         // others may still call into it.
-        output.event(&Event::ModuleUnload {
-            process: self.index,
-            module: image.id.0,
-            load_bias: image.load_bias,
-            stamp: clock::stamp(),
-        });
+        let load_bias = message.load_bias;
+        let gone = |image: &&mut LoadedImage| (image.id, image.load_bias) == (id, load_bias);
+        lock(&self.images).iter_mut().filter(gone).for_each(|image| image.loaded = false);
+        let event =
+            Event::ModuleUnload { process: self.index, module: id.0, load_bias, stamp: clock::stamp() };
+        output.event(&event);
+    }
+
+    /// The first word that is the address of an anchor.
+    pub fn find_header(&self, words: &[u64]) -> Option<usize> {
+        let images = lock(&self.images);
+        words.iter().position(|word| images.iter().any(|image| image.anchors.contains(word)))
     }
 
     /// Looks for the image of a header word among all that is mapped: code may run before its image's constructor.
     pub fn find_image_of(&self, header: u64, output: &Output) -> bool {
+        let page = header >> PAGE_BITS;
+        let mut strangers = lock(&self.strangers);
+        if strangers.len() >= MOST_STRANGERS || !strangers.insert(page) {
+            return false;
+        }
+        drop(strangers);
+        let found = self.find_unknown_image(header, output);
+        if found {
+            lock(&self.strangers).remove(&page);
+        }
+        found
+    }
+
+    fn find_unknown_image(&self, header: u64, output: &Output) -> bool {
         let now = images::maps(self.pid).unwrap_or_default();
         let mapped = [&now, &self.maps].into_iter().find_map(|maps| images::mapped_at(maps, header));
         let Some((path, start)) = mapped else { return false };
         let Ok(Some(image)) = self.library.find(self.pid, &path, &[], output) else { return false };
         let load_bias = if image.relocatable { start } else { 0 };
-        let known = lock(&self.images).iter().any(|image| image.load_bias == load_bias);
+        let known = lock(&self.images).iter().any(|image| image.loaded && image.load_bias == load_bias);
         if known || !anchors(&image.module, load_bias).contains(&header) {
             return false;
         }

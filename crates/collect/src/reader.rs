@@ -38,6 +38,17 @@ pub enum Ending {
     Unloading(Range<u64>),
 }
 
+/// What a run of words is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// A chunk that was handed over: every word counts.
+    HandedOver,
+    /// A chunk in use, complete up to its first zero header.
+    Whole,
+    /// A chunk in use; its last segment may lack words.
+    CutShort,
+}
+
 /// The reading end of a ring.
 pub struct Reader {
     slot: u32,
@@ -49,7 +60,9 @@ pub struct Reader {
     encoder: ChunkEncoder,
     /// The oldest word in the encoder is no older than this.
     flushed: Instant,
-    /// The stream can no longer be told apart: words are dropped and counted.
+    /// Words that were no header where one was expected.
+    skipped: u64,
+    /// The shared memory contradicts itself: words are dropped and counted.
     lost: bool,
 }
 
@@ -63,6 +76,7 @@ impl Reader {
             read_ahead: 0,
             encoder: ChunkEncoder::new(),
             flushed: Instant::now(),
+            skipped: 0,
             lost: false,
         }
     }
@@ -136,11 +150,7 @@ impl Reader {
             } else if unread {
                 let words = std::mem::take(&mut tools.words);
                 let rest = &words[ahead..];
-                let consumed = self.encode(rest, Tail::HandedOver, stamps, process, output, tools);
-                if consumed < rest.len() && !self.lost {
-                    let what = "a chunk ends in the middle of a segment";
-                    self.give_up(output, (rest.len() - consumed) as u64, what);
-                }
+                self.encode(rest, Extent::HandedOver, stamps, process, output, tools);
                 tools.words = words;
             }
         }
@@ -156,29 +166,34 @@ impl Reader {
         let stamps = Stamps { first: ring.stamps(self.tail).first, last: clock::stamp() };
         let mut words = std::mem::take(&mut tools.words);
         ring.peek(self.tail, self.read_ahead, &mut words);
-        let tail = if matches!(ending, Ending::Whole) { Tail::HandedOver } else { Tail::Open };
-        let mut consumed = self.encode(&words, tail, stamps, process, output, tools);
+        let extent = if matches!(ending, Ending::Whole) { Extent::Whole } else { Extent::CutShort };
+        let mut consumed = self.encode(&words, extent, stamps, process, output, tools);
         let torn = words.get(consumed).copied().unwrap_or(0);
         if let Ending::Unloading(range) = ending
             && range.contains(&torn)
         {
-            consumed += self.encode(&words[consumed..], Tail::HandedOver, stamps, process, output, tools);
+            consumed += self.encode(&words[consumed..], Extent::Whole, stamps, process, output, tools);
         }
         count(&output.counters.words, consumed as u64);
         self.read_ahead += consumed;
         tools.words = words;
     }
 
-    /// Hands words to the encoder; returns how many it took.
+    /// Hands words to the encoder; returns how many were used.
+    ///
+    /// Where a header is expected and none is found, words are skipped up to the next one: a word that is the address
+    /// of an anchor can be nothing else, for nobody accesses anchors.
     fn encode(
         &mut self,
         words: &[u64],
-        tail: Tail,
+        extent: Extent,
         stamps: Stamps,
         process: &Process,
         output: &Output,
         tools: &mut Tools,
     ) -> usize {
+        let tail = if extent == Extent::CutShort { Tail::Open } else { Tail::HandedOver };
+        let finished = extent == Extent::HandedOver;
         let mut at = 0;
         loop {
             let appended = {
@@ -187,19 +202,21 @@ impl Reader {
             };
             at += appended.consumed;
             match appended.stop {
-                Stop::End | Stop::Unwritten | Stop::Torn => return at,
                 Stop::Full => self.flush(process, output, tools),
-                // The end of a chunk that is known to be whole, but not how long it is.
-                Stop::Unknown { header: 0 } => return at,
-                Stop::Unknown { header } => {
-                    if !process.find_image_of(header, output) {
-                        let what = format!("{header:#x} is in no instrumented image that is known");
-                        // Zeros at the end of an unfinished chunk were never written.
-                        let written =
-                            words[at..].iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
-                        self.give_up(output, written as u64, &what);
-                        return at;
-                    }
+                Stop::End | Stop::Unwritten => return at,
+                Stop::Torn | Stop::Unknown { header: 0 } if !finished => return at,
+                Stop::Unknown { header } if header != 0 && process.find_image_of(header, output) => {}
+                Stop::Torn | Stop::Unknown { .. } => {
+                    let rest = &words[at..];
+                    // Zeros at the end of an unfinished chunk were never written.
+                    let written = match finished {
+                        true => rest.len(),
+                        false => rest.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1),
+                    };
+                    let skipped = process.find_header(&rest[1..]).map_or(written, |next| next + 1);
+                    count(&output.counters.unknown_words, skipped as u64);
+                    self.skipped += skipped as u64;
+                    at += skipped;
                 }
             }
         }
@@ -231,6 +248,13 @@ impl Reader {
             count(&output.counters.torn_segments, u64::from(!tools.words.is_empty()));
         }
         self.flush(process, output, tools);
+        if self.skipped > 0 {
+            output.note(format!(
+                "process {}, thread {}: {} words belong to no instrumented image that is known, or a signal handler \
+                 wrote over them",
+                process.index, self.thread, self.skipped
+            ));
+        }
     }
 
     /// The thread's index in its process.
