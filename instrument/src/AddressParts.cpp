@@ -69,6 +69,15 @@ void addIndex(const Value *Index, int64_t Scale, AddressParts &Parts, unsigned D
     if (K && !K->isZero() && K->getValue().countr_zero() < 16)
       return addStride(Parts, std::abs(Scale) << K->getValue().countr_zero());
     break;
+  case Instruction::Select: {
+    auto *Yes = constantIn(O->getOperand(1)), *No = constantIn(O->getOperand(2));
+    if (!Yes || !No || !Parts.Choices.empty() || Yes->getValue().getSignificantBits() > 32 ||
+        No->getValue().getSignificantBits() > 32)
+      break;
+    Parts.Offset += Scale * Yes->getSExtValue();
+    Parts.Choices.push_back(Scale * (No->getSExtValue() - Yes->getSExtValue()));
+    return;
+  }
   case Instruction::PHI: {
     // An induction variable moves by its constant step.
     auto *N = cast<PHINode>(O);
@@ -96,7 +105,7 @@ void addIndex(const Value *Index, int64_t Scale, AddressParts &Parts, unsigned D
 
 } // namespace
 
-AddressParts addressParts(const GEPOperator &G, const DataLayout &Layout) {
+AddressParts addressParts(const GEPOperator &G, const DataLayout &Layout, bool AsWritten) {
   AddressParts Parts;
   for (gep_type_iterator It = gep_type_begin(&G), End = gep_type_end(&G); It != End; ++It) {
     const Value *Index = It.getOperand();
@@ -107,7 +116,7 @@ AddressParts addressParts(const GEPOperator &G, const DataLayout &Layout) {
     }
     TypeSize Step = It.getSequentialElementStride(Layout);
     if (!Step.isScalable())
-      addIndex(Index, static_cast<int64_t>(Step.getFixedValue()), Parts, 0);
+      addIndex(Index, static_cast<int64_t>(Step.getFixedValue()), Parts, AsWritten ? MaxDepth : 0);
   }
   return Parts;
 }

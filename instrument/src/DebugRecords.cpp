@@ -20,6 +20,7 @@ struct Recipe {
   bool Understood = true;
   int64_t Offset = 0;
   bool Deref = false;
+  int64_t Beyond = 0; ///< added after the dereference
 };
 
 Recipe readExpression(const DIExpression *E) {
@@ -29,10 +30,7 @@ Recipe readExpression(const DIExpression *E) {
   int64_t Constant = 0;
   bool HaveConstant = false;
   for (const DIExpression::ExprOperand &Op : E->expr_ops()) {
-    if (R.Deref && Op.getOp() != dwarf::DW_OP_LLVM_fragment && Op.getOp() != dwarf::DW_OP_stack_value) {
-      R.Understood = false;
-      return R;
-    }
+    int64_t &Sum = R.Deref ? R.Beyond : R.Offset;
     switch (Op.getOp()) {
     case dwarf::DW_OP_LLVM_fragment:
     case dwarf::DW_OP_LLVM_tag_offset:
@@ -42,7 +40,7 @@ Recipe readExpression(const DIExpression *E) {
       R.Understood &= Op.getArg(0) == 0 && R.Offset == 0;
       break;
     case dwarf::DW_OP_plus_uconst:
-      R.Offset += static_cast<int64_t>(Op.getArg(0));
+      Sum += static_cast<int64_t>(Op.getArg(0));
       break;
     case dwarf::DW_OP_constu:
     case dwarf::DW_OP_consts:
@@ -50,14 +48,15 @@ Recipe readExpression(const DIExpression *E) {
       HaveConstant = true;
       break;
     case dwarf::DW_OP_plus:
-      R.Offset += Constant;
+      Sum += Constant;
       R.Understood &= std::exchange(HaveConstant, false);
       break;
     case dwarf::DW_OP_minus:
-      R.Offset -= Constant;
+      Sum -= Constant;
       R.Understood &= std::exchange(HaveConstant, false);
       break;
     case dwarf::DW_OP_deref:
+      R.Understood &= !R.Deref;
       R.Deref = true;
       break;
     default:
@@ -81,6 +80,7 @@ void addressPlace(const DbgVariableRecord &R, const DIExpression *E, SmallVector
   P.Type = Var->getType();
   P.Text = Var->getName().str();
   P.Indirect = How.Deref;
+  P.Beyond = How.Beyond;
   P.Offset = How.Deref ? -How.Offset : fragmentBytes(R.getExpression()) - How.Offset;
   P.Variable = Var;
   P.Frame = R.getDebugLoc()->getInlinedAt();
@@ -98,6 +98,8 @@ void valuePlace(const DbgVariableRecord &R, SmallVectorImpl<Place> &Out) {
   P.Frame = R.getDebugLoc()->getInlinedAt();
   P.Text = Var->getName().str();
   if (How.Deref) {
+    if (How.Beyond)
+      return;
     // The variable's value is in memory here.
     P.Type = Var->getType();
     P.Offset = fragmentBytes(E) - How.Offset;

@@ -17,10 +17,12 @@ struct Place {
   const llvm::DIType *Type = nullptr; ///< null: void or unknown
   int64_t Offset = 0;
   llvm::SmallVector<uint64_t, 2> Strides;
+  llvm::SmallVector<int64_t, 1> Choices; ///< distances from Offset to other places it may be instead
   std::string Text;      ///< the source expression for the object or, with Arrow, for the pointer to it
   bool Arrow = false;    ///< Text is a pointer: members are written with `->`
   bool Repeats = false;  ///< the object may be an element of an array
   bool Indirect = false; ///< not the object but its address is stored here
+  int64_t Beyond = 0;    ///< with Indirect: the object starts this far behind that address
   unsigned Distance = 0; ///< guesses made on the way
   bool FromTag = false;  ///< the alias tag alone gave the type
   const llvm::DICompositeType *Via = nullptr; ///< the record that the code itself last indexed,

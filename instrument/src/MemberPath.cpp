@@ -252,7 +252,9 @@ void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t
   if (Q.TagRecord && static_cast<int64_t>(Q.TagOffset) == Offset && sameRecord(R, Q.TagRecord))
     Here.Tagged = true;
   int64_t Size = TypeNames::bytes(R);
-  if (isBlock() && Offset == 0 && (Q.Bytes == 0 || static_cast<int64_t>(Q.Bytes) >= Size))
+  if (Q.Part && Offset == 0 && sameRecord(R, Q.Part))
+    return finish(R, false, std::move(Here));
+  if (!Q.Part && isBlock() && Offset == 0 && (Q.Bytes == 0 || static_cast<int64_t>(Q.Bytes) >= Size))
     return finish(R, false, std::move(Here));
 
   SmallVector<Part, 16> Parts, Touched;
@@ -292,7 +294,18 @@ void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t
   }
   if (Touched.size() == 1 && !Touched.front().IsBitField) {
     const Part &P = Touched.front();
-    return visit(P.Type, Offset - P.FirstBit / 8, Strides, into(P, Here), Depth + 1);
+    visit(P.Type, Offset - P.FirstBit / 8, Strides, into(P, Here), Depth + 1);
+    auto tagged = [](const Hit &H) { return H.Tagged; };
+    if (Strides.empty() || !Q.TagRecord || std::any_of(Hits.begin() + Before, Hits.end(), tagged))
+      return;
+    size_t Guessed = Hits.size();
+    byStride(R, 0, Offset, Strides, Here, Depth + 1);
+    if (std::any_of(Hits.begin() + Guessed, Hits.end(), tagged)) {
+      Hits.erase(Hits.begin() + Before, Hits.begin() + Guessed);
+      return prefer(Before, Here);
+    }
+    Hits.truncate(Guessed);
+    return;
   }
   // Several members at once: a bit-field's storage unit, a merged or vector access, part of a copy.
   if (Touched.size() > MaxNames || (isBlock() && Touched.size() == Parts.size()))
@@ -339,7 +352,7 @@ void Descent::prefer(size_t From, const Hit &Whole) {
 
 } // namespace
 
-Landing land(const DIType *Object, const Probe &Q) {
+static Landing landAt(const DIType *Object, const Probe &Q, int64_t Offset) {
   Landing L;
   const DIType *T = TypeNames::strip(Object);
   L.Owner = L.Leaf = T;
@@ -348,7 +361,7 @@ Landing land(const DIType *Object, const Probe &Q) {
     return L;
   }
   SmallVector<uint64_t, 2> Strides;
-  int64_t Offset = Q.Offset, Bytes = TypeNames::bytes(T);
+  int64_t Bytes = TypeNames::bytes(T);
   Hit Root;
   Root.Owner = T;
   if (Q.Repeats && Bytes > 0) {
@@ -373,7 +386,6 @@ Landing land(const DIType *Object, const Probe &Q) {
     Strides.assign(Q.Strides.begin(), Q.Strides.end());
     Root.Doubtful = !asArray(T) && (Offset < 0 || Offset >= Bytes) && Strides.empty();
   }
-
   L.Repeated = Root.Indexed;
 
   Descent D(Q);
@@ -385,22 +397,36 @@ Landing land(const DIType *Object, const Probe &Q) {
   L.Leaf = First.Leaf;
   L.Indexed = First.Indexed;
   L.Doubtful = First.Doubtful;
+  L.Plain = First.Plain;
   SmallVector<StringRef, 8> Paths;
   for (const Hit &H : D.Hits) {
     L.Tagged |= H.Tagged;
     L.Fits |= H.Fits;
+    L.Ambiguous |= H.Ambiguous;
     if (!H.Path.empty() && !is_contained(Paths, H.Path))
       Paths.push_back(H.Path);
-  }
-  L.Member = join(Paths, "|");
-  L.Plain = First.Plain;
-  for (const Hit &H : D.Hits) {
-    L.Ambiguous |= H.Ambiguous;
     if (TypeNames::pointee(H.Leaf) && !is_contained(L.Pointers, H.Leaf))
       L.Pointers.push_back(H.Leaf);
   }
+  L.Member = join(Paths, "|");
   if (!L.Pointers.empty())
     L.Leaf = L.Pointers.front();
+  return L;
+}
+
+Landing land(const DIType *Object, const Probe &Q) {
+  Landing L = landAt(Object, Q, Q.Offset);
+  for (int64_t Choice : Q.Choices) {
+    Landing Other = landAt(Object, Q, Q.Offset + Choice);
+    if (Other.Owner != L.Owner || Other.Doubtful || Other.Member.empty() || L.Member.empty())
+      continue;
+    L.Tagged |= Other.Tagged;
+    if (!is_contained(split(L.Member, '|'), StringRef(Other.Member)))
+      L.Member += "|" + Other.Member;
+    for (const DIType *P : Other.Pointers)
+      if (!is_contained(L.Pointers, P))
+        L.Pointers.push_back(P);
+  }
   return L;
 }
 

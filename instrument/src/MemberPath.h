@@ -28,6 +28,7 @@ struct ValueUse {
 struct Probe {
   int64_t Offset = 0;                     ///< constant part of the address, from the object's start
   llvm::SmallVector<uint64_t, 2> Strides; ///< bytes by which each variable index moves the address
+  llvm::SmallVector<int64_t, 1> Choices;  ///< distances from Offset to other places the access may go to
   bool Repeats = false;                   ///< the object may be one of an array (it was reached by a pointer)
   uint64_t Bytes = 0;                     ///< of the whole access; 0 unknown
   uint64_t ElementBytes = 0;              ///< of one lane; 0 for block copies
@@ -38,6 +39,8 @@ struct Probe {
   const llvm::DICompositeType *TagRecord = nullptr;
   uint64_t TagOffset = 0;
   ValueUse Value;
+  /// Stop at the part of this type: the question is where it is, not what is in it.
+  const llvm::DICompositeType *Part = nullptr;
 };
 
 /// The answer.

@@ -7,6 +7,7 @@
 
 #include "memlode_format.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
@@ -30,11 +31,29 @@ struct Entry {
   }
 };
 
+Name nameFrom(const Entry &E) {
+  Name N;
+  N.Variable = E.Variable.str();
+  N.Type = E.Type.str();
+  N.TypeBytes = E.TypeBytes;
+  N.Member = E.Member.str();
+  N.Evidence = MEMLODE_EVIDENCE_SOURCE;
+  return N;
+}
+
+/// What a walk back from the pointer finds.
+struct Walked {
+  Name Found;
+  StringRef Leaf;    ///< the type of the innermost object accessed
+  bool Firm = false; ///< nothing was guessed and the access has the size and kind of Leaf
+};
+
 /// (scope, line and column and direction). Inlining keeps the scope node, so copies of a function share its
 /// entries.
 using Key = std::pair<const void *, uint64_t>;
 
 constexpr unsigned AllocationKey = 3; ///< beside the three directions
+constexpr size_t MaxMembers = 8;      ///< named for one access
 
 Key keyOf(const DILocation &L, unsigned What) {
   const DILocalScope *Scope = L.getScope()->getNonLexicalBlockFileScope();
@@ -67,9 +86,8 @@ struct NameBook::Impl {
   void fileAllocation(CallBase &Call);
   void insert(const Key &K, Entry E);
 
-  Name walk(Value *Pointer, const AccessShape &A);
-  const Entry *choose(ArrayRef<Entry> Filed, const AccessShape &A, Value *Pointer,
-                      std::optional<Name> &Walked);
+  Walked walk(Value *Pointer, const AccessShape &A);
+  Name decide(ArrayRef<Entry> Filed, const AccessShape &A, Value *Pointer);
   Name allocation(CallBase &Call);
   void scalar(Name &N, const AccessShape &A);
 };
@@ -164,7 +182,7 @@ void NameBook::Impl::file(Instruction &I, Value *Pointer, Direction D, uint64_t 
   if (!L || !L->getLine())
     return;
   AccessShape A = shapeOf(I, Bytes, *Types);
-  Name N = walk(Pointer, A);
+  Name N = walk(Pointer, A).Found;
   if (N.Variable.empty() && N.Type.empty())
     return;
   insert(keyOf(*L, static_cast<unsigned>(D)),
@@ -205,23 +223,31 @@ void NameBook::Impl::scalar(Name &N, const AccessShape &A) {
   N.TypeBytes = N.Type.empty() ? 0 : A.ElementBytes;
 }
 
-Name NameBook::Impl::walk(Value *Pointer, const AccessShape &A) {
-  Name N;
+Walked NameBook::Impl::walk(Value *Pointer, const AccessShape &A) {
+  Walked W;
+  Name &N = W.Found;
   std::optional<Reading> R = Walk->read(Pointer, A);
   if (!R) {
     scalar(N, A);
     N.Evidence = N.Type.empty() ? MEMLODE_EVIDENCE_PARTIAL : MEMLODE_EVIDENCE_TBAA;
-    return N;
+    return W;
   }
   N.Variable = R->At.Text;
   N.Evidence = R->At.FromTag ? MEMLODE_EVIDENCE_TBAA : MEMLODE_EVIDENCE_DEBUG;
-  const DIType *Owner = R->Found.Owner;
   if (R->At.Indirect) {
     N.Type = (Types->name(R->At.Type) + " *").str();
     N.TypeBytes = A.ElementBytes;
-    return N;
+    return W;
   }
-  N.Member = plainMember(R->Found.Member);
+  const Landing &Found = R->Found;
+  const DIType *Owner = Found.Owner;
+  N.Member = plainMember(Found.Member);
+  // Outside the object, and tagged as no member of anything: what stands there is behind it, not another one
+  // of it.
+  if (Found.Doubtful && Found.Plain && !A.Tag.isMember() && !A.Tag.scalarType().empty()) {
+    Owner = nullptr;
+    N.Member.clear();
+  }
   // Bytes that are read as something wider are an object of that type in a buffer.
   bool Buffer = !Owner || (N.Member.empty() && isa<DIBasicType>(Owner) && TypeNames::bytes(Owner) == 1);
   if (Buffer && (!Owner || A.ElementBytes > 1))
@@ -232,13 +258,14 @@ Name NameBook::Impl::walk(Value *Pointer, const AccessShape &A) {
   }
   if (N.Type.empty())
     N.Evidence = MEMLODE_EVIDENCE_PARTIAL;
-  return N;
+  W.Firm = Found.Fits && !Found.Doubtful && !Found.Ambiguous && !R->At.FromTag;
+  if (Found.Leaf)
+    W.Leaf = Types->name(Found.Leaf);
+  return W;
 }
 
-/// The entry that the access was made from, or null when they leave it open. \p Walked is filled in when it
-/// was needed.
-const Entry *NameBook::Impl::choose(ArrayRef<Entry> Filed, const AccessShape &A, Value *Pointer,
-                                    std::optional<Name> &Walked) {
+/// Joins what is filed for the access's place in the source with what the walk finds now.
+Name NameBook::Impl::decide(ArrayRef<Entry> Filed, const AccessShape &A, Value *Pointer) {
   SmallVector<const Entry *, 8> Left;
   for (const Entry &E : Filed)
     Left.push_back(&E);
@@ -247,56 +274,62 @@ const Entry *NameBook::Impl::choose(ArrayRef<Entry> Filed, const AccessShape &A,
       erase_if(Left, [&](const Entry *E) { return !Good(E); });
   };
   const MDNode *Tag = A.I->getMetadata(LLVMContext::MD_tbaa);
-  if (Tag && A.Tag.isMember()) {
-    // Another member's tag is another access, whatever its line says.
+  // Another member's tag is another access, whatever its line says.
+  if (Tag && A.Tag.isMember())
     erase_if(Left, [&](const Entry *E) { return E->IsMemberTag && E->Tag != Tag; });
-    if (Left.empty())
-      return nullptr;
-  }
+  if (Left.empty())
+    return walk(Pointer, A).Found;
   if (Tag)
     keepIfAny([&](const Entry *E) { return E->Tag == Tag; });
   keepIfAny([&](const Entry *E) { return E->Bytes == A.Bytes; });
-  auto agreed = [&] { return all_of(Left, [&](const Entry *E) { return E->sameName(*Left.front()); }); };
-  bool SameSize = Left.front()->Bytes == A.Bytes || (A.ElementBytes && Left.front()->Bytes == A.ElementBytes);
-  if (agreed() && SameSize)
-    return Left.front();
 
-  Walked = walk(Pointer, A);
-  if (agreed()) {
+  const Entry &E = *Left.front();
+  if (all_of(Left, [&](const Entry *O) { return O->sameName(E); })) {
+    // A vector of array elements is as good as one of them; a vector of members is not.
+    bool Elements =
+        A.ElementBytes && E.Bytes == A.ElementBytes && (E.Member.empty() || E.Member.ends_with("[]"));
+    if (E.Bytes == A.Bytes || Elements) {
+      if (!E.Member.empty() || !A.I->getDebugLoc()->getInlinedAt())
+        return nameFrom(E);
+      // A helper sees a plain `int &`; inlined, it may be seen which member its caller passed.
+      Walked W = walk(Pointer, A);
+      return W.Firm && !W.Found.Member.empty() && W.Leaf == E.Type ? W.Found : nameFrom(E);
+    }
     // A copy split into its members, or neighbours merged into one access: the walk knows which part this is.
-    bool Refines = !Walked->Variable.empty() && !Walked->Type.empty() &&
-                   (Walked->Type == Left.front()->Type || Left.front()->Bytes > A.Bytes);
-    return Refines ? nullptr : Left.front();
+    Name N = walk(Pointer, A).Found;
+    return !N.Variable.empty() && !N.Type.empty() && (N.Type == E.Type || E.Bytes > A.Bytes) ? N
+                                                                                             : nameFrom(E);
   }
-  keepIfAny([&](const Entry *E) { return E->Type == Walked->Type && E->Member == Walked->Member; });
-  keepIfAny([&](const Entry *E) { return E->Variable == Walked->Variable; });
-  const Entry *First = Left.front();
-  bool SamePlace =
-      all_of(Left, [&](const Entry *E) { return E->Type == First->Type && E->Member == First->Member; });
-  return SamePlace ? First : nullptr;
+
+  Name N = walk(Pointer, A).Found;
+  keepIfAny([&](const Entry *O) { return O->Type == N.Type && O->Member == N.Member; });
+  keepIfAny([&](const Entry *O) { return O->Variable == N.Variable; });
+  const Entry &Best = *Left.front();
+  if (all_of(Left, [&](const Entry *O) { return O->Type == Best.Type && O->Member == Best.Member; }))
+    return nameFrom(Best);
+  // Several members of one type stand at this place and the walk cannot choose: it is one of them, or all at
+  // once.
+  bool OneType = all_of(Left, [&](const Entry *O) { return O->Type == Best.Type && !O->Member.empty(); });
+  if (!OneType || !N.Member.empty() || Left.size() > MaxMembers)
+    return N;
+  Name All = nameFrom(Best);
+  for (const Entry *O : drop_begin(Left)) {
+    if (!is_contained(split(All.Member, '|'), O->Member))
+      All.Member += "|" + O->Member.str();
+    if (O->Variable != Best.Variable)
+      All.Variable = N.Variable;
+  }
+  return All;
 }
 
 Name NameBook::nameOf(Instruction &I, Value *Pointer, Direction D, uint64_t Bytes) {
   P->enter(*I.getFunction());
   Lines::Line L = P->Where->of(I);
   AccessShape A = shapeOf(I, Bytes, *P->Types);
-  Name N;
-  std::optional<Name> Walked;
-  const Entry *Chosen = nullptr;
-  if (L.At && !L.Approximate) {
-    auto It = P->Filed.find(keyOf(*L.At, static_cast<unsigned>(D)));
-    if (It != P->Filed.end())
-      Chosen = P->choose(It->second, A, Pointer, Walked);
-  }
-  if (Chosen) {
-    N.Variable = Chosen->Variable.str();
-    N.Type = Chosen->Type.str();
-    N.TypeBytes = Chosen->TypeBytes;
-    N.Member = Chosen->Member.str();
-    N.Evidence = MEMLODE_EVIDENCE_SOURCE;
-  } else {
-    N = Walked ? std::move(*Walked) : P->walk(Pointer, A);
-  }
+  auto Filed = P->Filed.end();
+  if (L.At && !L.Approximate)
+    Filed = P->Filed.find(keyOf(*L.At, static_cast<unsigned>(D)));
+  Name N = Filed == P->Filed.end() ? P->walk(Pointer, A).Found : P->decide(Filed->second, A, Pointer);
   N.Location = L.At;
   N.Approximate = L.Approximate;
   if (N.Variable.empty() && N.Type.empty() && !L.At)
@@ -328,12 +361,7 @@ Name NameBook::nameOfAllocation(CallBase &Call) {
   if (L.At && !L.Approximate) {
     auto It = P->Filed.find(keyOf(*L.At, AllocationKey));
     if (It != P->Filed.end() && It->second.size() == 1) {
-      const Entry &E = It->second.front();
-      N.Variable = E.Variable.str();
-      N.Type = E.Type.str();
-      N.TypeBytes = E.TypeBytes;
-      N.Member = E.Member.str();
-      N.Evidence = MEMLODE_EVIDENCE_SOURCE;
+      N = nameFrom(It->second.front());
     }
   }
   // An allocator's wrapper has no type until it is inlined into its callers.

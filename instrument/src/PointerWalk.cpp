@@ -16,6 +16,7 @@ namespace {
 
 constexpr unsigned MaxDepth = 128; ///< of the walk; longer chains were met from their other end before
 constexpr unsigned MaxPlaces = 8;  ///< beliefs kept for one pointer
+constexpr size_t MaxChoices = 3;   ///< other members that one pointer may lead to
 constexpr size_t MaxText = 72;     ///< bytes of a source expression before its middle is left out
 
 /// The function a variable is declared in.
@@ -34,8 +35,21 @@ Probe probe(const Place &P) {
   Probe Q;
   Q.Offset = P.Offset;
   Q.Strides = P.Strides;
+  Q.Choices = P.Choices;
   Q.Repeats = P.Repeats;
   return Q;
+}
+
+/// Notes that the pointer may instead be \p Other, when that is another part of the same object.
+void addChoice(Place &P, const Place &Other) {
+  int64_t Distance = Other.Offset - P.Offset, Bytes = TypeNames::bytes(P.Type);
+  if (P.Type != Other.Type || P.Text != Other.Text || P.Variable != Other.Variable ||
+      P.Frame != Other.Frame || P.Indirect || Other.Indirect || !P.Strides.empty() ||
+      !Other.Strides.empty() || Distance == 0 || P.Choices.size() >= MaxChoices ||
+      is_contained(P.Choices, Distance) || Bytes == 0 || Distance % Bytes == 0)
+    return;
+  P.Via = nullptr;
+  P.Choices.push_back(Distance);
 }
 
 /// Adds a stride that the address gets from a loop's pointer phi, `p = phi [start], [p + 24]`.
@@ -59,19 +73,19 @@ PointerWalk::PointerWalk(Function &F, TypeNames &Types, bool AsWritten)
 ArrayRef<Place> PointerWalk::places(const Value *V) {
   auto [It, New] = Memo.try_emplace(V, nullptr);
   if (!New)
-    return It->second ? ArrayRef<Place>(*It->second) : ArrayRef<Place>();
-  if (Depth >= MaxDepth) {
-    Memo.erase(V);
-    return {};
+    return *It->second;
+  // What is found is filed as it comes, so that a loop that leads back here sees what is known already.
+  It->second = std::make_unique<Places>();
+  Places &Out = *It->second;
+  if (Depth < MaxDepth) {
+    ++Depth;
+    find(V, Out);
+    --Depth;
   }
-  ++Depth;
-  auto Found = std::make_unique<Places>(find(V));
-  --Depth;
-  return *(Memo[V] = std::move(Found));
+  return Out;
 }
 
-PointerWalk::Places PointerWalk::find(const Value *V) {
-  Places Out;
+void PointerWalk::find(const Value *V, Places &Out) {
   Records.places(V, Out);
   if (auto *A = dyn_cast<AllocaInst>(V))
     fromAlloca(*A, Out);
@@ -105,7 +119,6 @@ PointerWalk::Places PointerWalk::find(const Value *V) {
     first({S->getOperand(0), S->getOperand(1)}, Out);
   if (Out.size() > MaxPlaces)
     Out.truncate(MaxPlaces);
-  return Out;
 }
 
 //===- Roots --------------------------------------------------------------===//
@@ -157,9 +170,18 @@ void PointerWalk::fromArgument(const Argument &A, Places &Out) {
   const Type *Passed = A.hasStructRetAttr() ? A.getParamStructRetType()
                        : A.hasByValAttr()   ? A.getParamByValType()
                                             : nullptr;
-  if (const DIType *Record = Types.byStruct(dyn_cast_or_null<StructType>(Passed))) {
+  const DIType *Record = Types.byStruct(dyn_cast_or_null<StructType>(Passed));
+  if (!Record && A.hasStructRetAttr() && SP && SP->getType() && SP->getType()->getTypeArray().size())
+    Record = SP->getType()->getTypeArray()[0];
+  if (Record) {
     Place P;
     P.Type = Record;
+    // Before optimisation the variable that is returned in place is known by the slot its address is kept in.
+    for (const User *U : A.users())
+      if (auto *S = dyn_cast<StoreInst>(U); S && S->getValueOperand() == &A && P.Text.empty())
+        for (const Place &Slot : places(S->getPointerOperand()))
+          if (Slot.Indirect)
+            P.Text = Slot.Text;
     Out.push_back(std::move(P));
     return;
   }
@@ -190,22 +212,35 @@ void PointerWalk::fromArgument(const Argument &A, Places &Out) {
 //===- Steps --------------------------------------------------------------===//
 
 void PointerWalk::borrow(const Value *From, Places &Out) {
-  for (const Place &P : places(From)) {
+  ArrayRef<Place> Found = places(From);
+  if (Found.data() == Out.data())
+    return; // a phi of itself
+  for (const Place &P : Found) {
     Out.push_back(P);
     ++Out.back().Distance;
   }
 }
 
 void PointerWalk::first(ArrayRef<const Value *> Values, Places &Out) {
-  const Value *Untyped = nullptr;
+  const Value *Best = nullptr, *Untyped = nullptr;
+  size_t Own = Out.size();
   for (const Value *V : Values) {
     ArrayRef<Place> Found = places(V);
-    if (any_of(Found, [](const Place &P) { return P.Type != nullptr; }))
-      return borrow(V, Out);
-    if (!Found.empty() && !Untyped)
-      Untyped = V;
+    if (Found.empty())
+      continue;
+    if (!any_of(Found, [](const Place &P) { return P.Type != nullptr; })) {
+      Untyped = Untyped ? Untyped : V;
+    } else if (!Best) {
+      Best = V;
+      borrow(V, Out);
+    } else {
+      // `key < n->key ? &n->left : &n->right`: another member of the same object.
+      for (size_t I = Own; I != Out.size(); ++I)
+        for (const Place &P : places(V))
+          addChoice(Out[I], P);
+    }
   }
-  if (Untyped)
+  if (!Best && Untyped)
     borrow(Untyped, Out);
 }
 
@@ -218,20 +253,22 @@ void PointerWalk::fromPhi(const PHINode &N, Places &Out) {
 }
 
 void PointerWalk::fromOffset(const GEPOperator &G, Places &Out) {
-  AddressParts Parts = addressParts(G, Layout);
+  AddressParts Parts = addressParts(G, Layout, AsWritten);
   const Type *Stepped = G.getSourceElementType();
   const DICompositeType *Record = Types.byStruct(dyn_cast<StructType>(Stepped));
   bool Agrees = false, Any = false;
   Place Cast; // what a cast in the source says: `((T *)p)->member`
   for (const Place &Base : places(G.getPointerOperand())) {
-    if (!Any)
+    // Of the parts of a structured binding, the one that starts at this step.
+    if (!Any || (Base.Offset && Base.Offset + Parts.Offset == 0))
       Cast = Base;
     Any = true;
     Place P = Base;
     P.Offset += Parts.Offset;
     P.Strides.append(Parts.Strides.begin(), Parts.Strides.end());
+    P.Choices.append(Parts.Choices.begin(), Parts.Choices.end());
     P.ViaOffset += Parts.Offset;
-    if (!Parts.Strides.empty())
+    if (!Parts.Strides.empty() || !Parts.Choices.empty())
       P.Via = nullptr;
     if (Record && Base.Type && !Base.Indirect && holdsAt(Base.Type, probe(Base), Record)) {
       Agrees = true;
@@ -251,6 +288,7 @@ void PointerWalk::fromOffset(const GEPOperator &G, Places &Out) {
   Cast.Type = Record;
   Cast.Offset = Parts.Offset;
   Cast.Strides = Parts.Strides;
+  Cast.Choices = Parts.Choices;
   Cast.Repeats = true;
   Cast.Arrow |= Any;
   Cast.Indirect = false;
@@ -267,9 +305,17 @@ void PointerWalk::fromLoad(const LoadInst &L, Places &Out) {
   P.Frame = R->At.Frame;
   P.Distance = R->At.Distance + 1;
   if (R->At.Indirect) {
-    P.Type = R->At.Type;
-    P.Text = R->At.Text;
-    Out.push_back(std::move(P));
+    // Several variables may live behind one address: the parts of a structured binding.
+    for (const Place &Slot : places(L.getPointerOperand())) {
+      if (!Slot.Indirect || Slot.Offset != R->At.Offset)
+        continue;
+      P.Type = Slot.Type;
+      P.Text = Slot.Text;
+      P.Offset = -Slot.Beyond;
+      P.Variable = Slot.Variable;
+      P.Frame = Slot.Frame;
+      Out.push_back(P);
+    }
     return;
   }
   P.Repeats = true;
@@ -301,21 +347,32 @@ const DIType *PointerWalk::returnType(const CallBase &C, const DISubprogram *&Ca
   return Declared && Declared.size() ? Declared[0] : nullptr;
 }
 
+/// How the source would write the object of type \p Class that \p V points to: `v`, `this->free`.
+std::string PointerWalk::partText(const Value *V, const DICompositeType *Class) {
+  for (const Place &P : places(V)) {
+    if (P.Text.empty() || P.Indirect)
+      continue;
+    Reading R;
+    R.At = P;
+    Probe Q = probe(P);
+    Q.Part = Class;
+    R.Found = land(P.Type, Q);
+    return R.Found.Leaf && !R.Found.Member.empty() ? text(R) : P.Text;
+  }
+  return "";
+}
+
 /// Calls read as in the source: `node_of()`, `v.front()`; element access reads as what it is: `v[]`, `it`.
 std::string PointerWalk::callText(const CallBase &C, const DISubprogram *Callee) {
   if (!Callee)
     return "";
   StringRef Name = plainName(Callee->getName());
   std::string Object;
-  if (isa_and_nonnull<DICompositeType>(Callee->getScope()) && C.arg_size() &&
-      C.getArgOperand(0)->getType()->isPointerTy())
-    for (const Place &P : places(C.getArgOperand(0)))
-      if (!P.Text.empty()) {
-        Reading R{P, land(P.Type, probe(P)), 0};
-        // Only what holds the object matters here; a name too long says less than the method's alone.
-        Object = R.At.Text + (R.Found.Member.empty() ? "" : (P.Arrow ? "->" : ".") + R.Found.Member);
-        break;
-      }
+  DITypeRefArray Declared = Callee->getType() ? Callee->getType()->getTypeArray() : DITypeRefArray();
+  auto *Class = dyn_cast_or_null<DICompositeType>(Callee->getScope());
+  if (Class && Declared && Declared.size() > 1 && Declared[1] && Declared[1]->isArtificial() && C.arg_size())
+    // A structure that is returned is the hidden first argument.
+    Object = partText(C.getArgOperand(C.hasStructRetAttr() && C.arg_size() > 1 ? 1 : 0), Class);
   if (Name == "operator[]" || Name == "at")
     return Object.empty() ? "" : Object + "[]";
   if (Name == "operator*" || Name == "operator->" || Name == "get")
@@ -339,6 +396,12 @@ void PointerWalk::fromCall(const CallBase &C, Places &Out) {
   default:
     break;
   }
+  if (const Function *F = C.getCalledFunction(); F && !F->isDeclaration() && F->getName().starts_with("_ZTW"))
+    // C++ reaches a thread-local variable of another unit through a wrapper that returns its address.
+    if (auto *Ret = dyn_cast<ReturnInst>(F->back().getTerminator()))
+      if (auto *Address = dyn_cast_or_null<IntrinsicInst>(Ret->getReturnValue());
+          Address && Address->getIntrinsicID() == Intrinsic::threadlocal_address)
+        return borrow(Address->getArgOperand(0), Out);
   const DISubprogram *Callee;
   const DIType *Result = returnType(C, Callee);
   std::string Member;
@@ -489,9 +552,14 @@ std::string PointerWalk::text(const Reading &R) {
   if (P.Text.empty())
     return "";
   StringRef Member = StringRef(R.Found.Member).split('|').first;
+  if (size_t Table = Member.find("_vptr"); Table != StringRef::npos)
+    Member = Member.take_front(Table + strlen("_vptr"));
   auto *Array = dyn_cast_or_null<DICompositeType>(TypeNames::strip(P.Type));
   bool Indexed = R.Found.Repeated || (Array && Array->getTag() == dwarf::DW_TAG_array_type);
   std::string Text = P.Text;
+  auto *Class = dyn_cast_or_null<DICompositeType>(R.Found.Owner);
+  if (Text == "this" && Class && Class->getName().empty())
+    return Member.str(); // what a lambda captured goes by its own name
   if (Member.empty()) {
     if (Indexed)
       Text += "[]";

@@ -45,7 +45,7 @@ public:
 private:
   using Places = llvm::SmallVector<Place, 2>;
 
-  Places find(const llvm::Value *V);
+  void find(const llvm::Value *V, Places &Out);
   void fromGlobal(const llvm::GlobalVariable &G, Places &Out);
   void fromAlloca(const llvm::AllocaInst &A, Places &Out);
   void fromArgument(const llvm::Argument &A, Places &Out);
@@ -55,6 +55,7 @@ private:
   void fromPhi(const llvm::PHINode &N, Places &Out);
   void fromAggregate(const llvm::ExtractValueInst &E, Places &Out);
   void fromInteger(const llvm::Value *V, Places &Out);
+  std::string partText(const llvm::Value *V, const llvm::DICompositeType *Class);
   std::string callText(const llvm::CallBase &C, const llvm::DISubprogram *Callee);
   const llvm::DIType *returnType(const llvm::CallBase &C, const llvm::DISubprogram *&Callee);
   Reading weigh(const Place &P, const AccessShape &A) const;
@@ -66,8 +67,7 @@ private:
   TypeNames &Types;
   const llvm::DataLayout &Layout;
   DebugRecords Records;
-  llvm::DenseMap<const llvm::Value *, std::unique_ptr<Places>>
-      Memo; ///< null while the value is being worked out
+  llvm::DenseMap<const llvm::Value *, std::unique_ptr<Places>> Memo;
   unsigned Depth = 0;
 };
 
