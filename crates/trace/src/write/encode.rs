@@ -85,7 +85,7 @@ impl EncodedChunk {
 /// a header only if the segment did not follow its predecessor the last time. All of that starts afresh in each chunk,
 /// so that a chunk decodes alone.
 pub struct ChunkEncoder {
-    /// Segments this thread has ever executed. Entry 0 is none: it precedes a chunk's first segment.
+    /// Segments this thread has ever executed; the first entry is [`NONE`].
     segments: Vec<Known>,
     by_header: FxHashMap<u64, u32>,
     by_anchor: FxHashMap<(ModuleId, u32), u32>,
@@ -100,7 +100,7 @@ pub struct ChunkEncoder {
 
 /// What is kept of a segment between its executions.
 struct Known {
-    /// The header word that followed last time in this chunk, and the segment it stands for.
+    /// The header word that followed last time in this chunk, and the segment it stands for, if any.
     next_header: u64,
     next: u32,
     /// Number of the chunk in which the fields above, `local` and the last words are valid.
@@ -159,8 +159,8 @@ struct Chunk {
     stamps: (u64, u64),
 }
 
-/// No header word has its upper bits set.
-const NO_HEADER: u64 = u64::MAX;
+/// The entry of `segments` that precedes a chunk's first segment, and follows one whose successor is not known.
+const NONE: u32 = 0;
 
 impl Default for ChunkEncoder {
     fn default() -> Self {
@@ -172,8 +172,8 @@ impl ChunkEncoder {
     /// An encoder for a thread that has done nothing yet.
     pub fn new() -> Self {
         let none = Known {
-            next_header: NO_HEADER,
-            next: 0,
+            next_header: 0,
+            next: NONE,
             chunk: 0,
             local: 0,
             base: 0,
@@ -211,6 +211,8 @@ impl ChunkEncoder {
     ) -> Appended {
         if space.generation() != self.generation {
             self.by_header.clear();
+            // Predictions are header words, too; to name a segment that would have been predicted does no harm.
+            self.chunk.dictionary.iter().for_each(|&id| self.segments[id as usize].next = NONE);
             self.generation = space.generation();
         }
         if !self.chunk.open {
@@ -235,7 +237,7 @@ impl ChunkEncoder {
                 return (at, Stop::Full);
             }
             let previous = &self.segments[self.chunk.previous as usize];
-            let predicted = header == previous.next_header;
+            let predicted = header == previous.next_header && previous.next != NONE;
             let id = if predicted {
                 previous.next
             } else {
@@ -301,8 +303,8 @@ impl ChunkEncoder {
         }));
         let id = self.segments.len() as u32;
         self.segments.push(Known {
-            next_header: NO_HEADER,
-            next: 0,
+            next_header: 0,
+            next: NONE,
             chunk: 0,
             local: 0,
             base: self.last.len() as u32,
@@ -336,7 +338,7 @@ impl ChunkEncoder {
         let segment = &mut self.segments[id as usize];
         if segment.chunk != self.chunk.number {
             segment.chunk = self.chunk.number;
-            segment.next_header = NO_HEADER;
+            segment.next = NONE;
             segment.local = self.chunk.dictionary.len() as u32;
             let base = segment.base as usize;
             self.last[base..base + segment.words as usize].fill(0);
@@ -375,7 +377,7 @@ impl ChunkEncoder {
         // A thread's chunks do not begin before their predecessors, whatever its clock says.
         let stamp = stamp.max(chunk.stamps.0);
         chunk.stamps = (stamp, stamp);
-        self.segments[0].next_header = NO_HEADER;
+        self.segments[0].next = NONE;
 
         let frames = self.stack.snapshot().to_vec();
         put_varint(&mut self.chunk.stack, frames.len() as u64);

@@ -1,0 +1,140 @@
+//! What the encoder takes, and where it stops.
+
+mod support;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use memlode_trace::Trace;
+use memlode_trace::module::ModuleId;
+use memlode_trace::write::{AddressSpace, Appended, ChunkEncoder, Packer, Stop, Tail, TraceWriter};
+use support::*;
+
+fn plan() -> Plan {
+    let steps = |words| vec![Step::Access(0, Operand::Word); words];
+    let segments = [1, 2, 0].map(|words| Seg { function: 0, steps: steps(words) });
+    Plan { functions: 1, site_bytes: vec![8], segments: segments.into() }
+}
+
+/// A writer, and an address space with the plan's module.
+fn setup(directory: &Path) -> (TraceWriter, AddressSpace, ModuleId) {
+    let mut writer = TraceWriter::create(directory, Default::default(), false).unwrap();
+    let (id, module) = writer.add_module(image(&plan())).unwrap();
+    let mut space = AddressSpace::default();
+    space.load(id, module, LOAD_BIAS);
+    (writer, space, id)
+}
+
+fn header(segment: u64) -> u64 {
+    LOAD_BIAS + ANCHORS_AT + 8 * segment
+}
+
+fn append(words: &[u64], tail: Tail) -> Appended {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, space, _) = setup(directory.path());
+    ChunkEncoder::new().append(words, tail, (1, 2), &space)
+}
+
+#[test]
+fn an_open_tail_ends_where_nothing_was_written() {
+    let (a, b) = (header(0), header(1));
+    for (words, consumed, stop) in [
+        (vec![a, 7, b, 8, 9], 5, Stop::End),
+        (vec![a, 7, b, 8, 9, 0, 0, 0], 5, Stop::Unwritten),
+        (vec![a, 7, b, 8, 0, 0, 0, 0], 2, Stop::Torn),
+        (vec![a, 7, b, 0, 9, 0, 0, 0], 2, Stop::Torn),
+        (vec![a, 7, b, 8], 2, Stop::Torn),
+        (vec![a, 7, b, 0, 9, a, 7, 0], 7, Stop::Unwritten),
+        (vec![a, 7, a, 0], 2, Stop::Torn),
+        (vec![0, 0], 0, Stop::Unwritten),
+        (vec![header(2), 0, 0], 1, Stop::Unwritten),
+        (vec![], 0, Stop::End),
+    ] {
+        assert_eq!(append(&words, Tail::Open), Appended { consumed, stop }, "{words:x?}");
+    }
+}
+
+#[test]
+fn handed_over_words_all_count() {
+    let (a, b) = (header(0), header(1));
+    for (words, consumed, stop) in [
+        (vec![a, 0, b, 0, 0], 5, Stop::End),
+        (vec![a, 7, 0, 0], 2, Stop::Unknown { header: 0 }),
+        (vec![a, 7, b, 8], 2, Stop::Torn),
+        (vec![a, 7, a + 1, 8], 2, Stop::Unknown { header: a + 1 }),
+        (vec![a, 7, header(3), 8], 2, Stop::Unknown { header: header(3) }),
+        (vec![u64::MAX, 8], 0, Stop::Unknown { header: u64::MAX }),
+    ] {
+        assert_eq!(append(&words, Tail::HandedOver), Appended { consumed, stop }, "{words:x?}");
+    }
+}
+
+#[test]
+fn a_full_chunk_is_finished_and_nothing_is_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut writer, space, _) = setup(directory.path());
+    let words: Vec<u64> = (0..500_000).flat_map(|i| [header(0), 0x1000 + 8 * i]).collect();
+    let (mut encoder, mut packer) = (ChunkEncoder::new(), Packer::new());
+    let mut at = 0;
+    loop {
+        let appended = encoder.append(&words[at..], Tail::HandedOver, (at as u64, at as u64 + 1), &space);
+        at += appended.consumed;
+        let chunk = encoder.finish(&mut packer).unwrap();
+        assert!(chunk.raw_words() < 1 << 18);
+        assert_eq!(chunk.accesses() * 2, u64::from(chunk.raw_words()));
+        writer.append(0, 0, chunk).unwrap();
+        match appended.stop {
+            Stop::Full => assert!(appended.consumed > 0),
+            Stop::End => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(encoder.is_empty() && encoder.finish(&mut packer).is_none());
+    writer.finish(Default::default()).unwrap();
+    let trace = Trace::open(directory.path()).unwrap();
+    assert!(trace.chunks().len() > 2);
+    let mut next = 0x1000;
+    trace.replay(2, |batch| {
+        for access in &batch.accesses {
+            assert_eq!((access.address, access.bytes), (next, 8));
+            next += 8;
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(next, 0x1000 + 8 * 500_000);
+}
+
+#[test]
+fn header_words_mean_what_is_loaded_now() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut writer, mut space, first) = setup(directory.path());
+    let mut other_plan = plan();
+    other_plan.segments.reverse();
+    let (second, other) = writer.add_module(image(&other_plan)).unwrap();
+    let (same, module) = writer.add_module(image(&plan())).unwrap();
+    assert!(same == first && second != first, "an image is written once");
+
+    let (mut encoder, mut packer) = (ChunkEncoder::new(), Packer::new());
+    // All in one chunk: what it has learnt of a header word must not outlive the module.
+    let mut take =
+        |words: &[u64], space: &AddressSpace| encoder.append(words, Tail::HandedOver, (1, 1), space).stop;
+    assert_eq!(take(&[header(0), 1, header(0), 2, header(0), 3], &space), Stop::End);
+    space.unload(first, LOAD_BIAS);
+    assert_eq!(take(&[header(0), 1], &space), Stop::Unknown { header: header(0) });
+    // Another image in the same place: segment 0 has no words there, segment 2 has one.
+    space.load(second, other, LOAD_BIAS);
+    assert_eq!(take(&[header(0), header(0), header(2), 5], &space), Stop::End);
+    // The first one elsewhere.
+    space.load(first, module, LOAD_BIAS + 0x10_0000);
+    assert_eq!(take(&[header(0) + 0x10_0000, 9, header(2), 6], &space), Stop::End);
+    writer.append(0, 0, encoder.finish(&mut packer).unwrap()).unwrap();
+    writer.finish(Default::default()).unwrap();
+
+    let trace = Trace::open(directory.path()).unwrap();
+    let mut addresses = Vec::new();
+    trace.replay(0, |batch| {
+        addresses.extend(batch.accesses.iter().map(|access| access.address));
+        ControlFlow::Continue(())
+    });
+    assert_eq!(addresses, [1, 2, 3, 5, 9, 6]);
+}
