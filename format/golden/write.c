@@ -75,22 +75,44 @@ static void write_file(const char *directory, const char *name, const struct byt
 
 /* ---- the image ----
  *
- *  struct arc { long cost; struct node *tail; ... };           line
- *  long price(struct arc *a, int *w, long n) {                  10
- *    long sum = a->cost + a->tail->key;                         12   two accesses, the second inlined from key_of()
- *    memset(buffer, 0, n);                                      13
- *    sum += gather(w); masked(w); atomic_fetch_add(&total, 1);  14
- *    p = calloc(4, 16); p = realloc(p, 128); free(p); munmap(q, 4096); }
+ *  long price(struct arc *a, int *w, long n) {       line 10
+ *    long sum = a->cost + key_of(a->tail);           12, and 6 in key_of()
+ *    memset(buffer, 0, n);                           13
+ *    sum += gather(w), store_masked(w), total++;     14; total is atomic
+ *    …                                               300: calloc, realloc, malloc, free, munmap
  */
 
 enum { ANCHORS_AT = 0x2000, TABLES_AT = 0x3000 };
 static const uint64_t load_bias = 0x555500000000;
 
-enum string { S_DIRECTORY, S_FILE, S_PRICE, S_KEY_OF, S_ARC, S_COST, S_A, S_NODE, S_KEY, S_BUFFER, S_W, STRINGS };
-static const char *const strings[STRINGS] = {"/src", "pricing.c", "price", "key_of", "struct arc", "cost", "a",
-                                             "struct node", "key", "buffer", "w"};
+enum string {
+  S_DIRECTORY,
+  S_FILE,
+  S_PRICE,
+  S_KEY_OF,
+  S_ARC,
+  S_COST,
+  S_A,
+  S_NODE,
+  S_KEY,
+  S_BUFFER,
+  S_W,
+  STRINGS
+};
+static const char *const strings[STRINGS] = {"/src", "pricing.c",   "price", "key_of", "struct arc", "cost",
+                                             "a",    "struct node", "key",   "buffer", "w"};
 
-enum site { SITE_COST, SITE_KEY, SITE_MEMSET, SITE_GATHER, SITE_MASKED, SITE_ATOMIC, SITE_ALLOC, SITE_FREE, SITES };
+enum site {
+  SITE_COST,
+  SITE_KEY,
+  SITE_MEMSET,
+  SITE_GATHER,
+  SITE_MASKED,
+  SITE_ATOMIC,
+  SITE_ALLOC,
+  SITE_FREE,
+  SITES
+};
 enum segment { SEG_ENTER, SEG_BODY, SEG_VECTOR, SEG_HEAP, SEG_EXIT, SEG_RESUME, SEGMENTS };
 
 static void put_site(struct bytes *out, unsigned kind, unsigned evidence, unsigned flags, unsigned bytes,
@@ -119,33 +141,34 @@ static void put_table(struct bytes *out) {
   put_varint(&p, STRINGS);
   for (int i = 0; i < STRINGS; i++)
     put_text(&p, strings[i]);
-  put_varints(&p, 3, 1u, S_DIRECTORY, S_FILE);                     /* files */
-  put_varints(&p, 1, 2u);                                          /* functions */
+  put_varints(&p, 3, 1u, S_DIRECTORY, S_FILE); /* files */
+  put_varints(&p, 1, 2u);                      /* functions */
   put_varints(&p, 4, S_PRICE, S_PRICE, SOME(0), 10u);
   put_varints(&p, 4, S_KEY_OF, S_KEY_OF, SOME(0), 5u);
-  put_varints(&p, 1, 5u);                                          /* locations */
+  put_varints(&p, 1, 5u); /* locations */
   put_varints(&p, 4, 0u, 12u, 17u, 0u);
-  put_varints(&p, 4, 1u, 6u, 13u, SOME(0));                        /* key_of, inlined at 12 */
+  put_varints(&p, 4, 1u, 6u, 13u, SOME(0)); /* key_of, inlined at 12 */
   put_varints(&p, 4, 0u, 13u, 3u, 0u);
   put_varints(&p, 4, 0u, 14u, 10u, 0u);
-  put_varints(&p, 4, 0u, 300u, 5u, 0u);                            /* a line of two LEB128 bytes */
-  put_varints(&p, 5, 2u, S_ARC, 64u, S_NODE, 200u);                /* types */
+  put_varints(&p, 4, 0u, 300u, 5u, 0u);             /* a line of two LEB128 bytes */
+  put_varints(&p, 5, 2u, S_ARC, 64u, S_NODE, 200u); /* types */
   put_varint(&p, SITES);
   put_site(&p, MEMLODE_KIND_LOAD, MEMLODE_EVIDENCE_SOURCE, 0, 8, SOME(0), SOME(S_A), SOME(0), SOME(S_COST));
   put_site(&p, MEMLODE_KIND_LOAD, MEMLODE_EVIDENCE_DEBUG, 0, 8, SOME(1), 0, SOME(1), SOME(S_KEY));
-  put_site(&p, MEMLODE_KIND_STORE, MEMLODE_EVIDENCE_PARTIAL, MEMLODE_FLAG_GLOBAL, 0, SOME(2), SOME(S_BUFFER), 0, 0);
+  put_site(&p, MEMLODE_KIND_STORE, MEMLODE_EVIDENCE_PARTIAL, MEMLODE_FLAG_GLOBAL, 0, SOME(2), SOME(S_BUFFER),
+           0, 0);
   put_site(&p, MEMLODE_KIND_LOAD, MEMLODE_EVIDENCE_TBAA, MEMLODE_FLAG_VECTOR, 4, SOME(3), SOME(S_W), 0, 0);
   put_site(&p, MEMLODE_KIND_STORE, MEMLODE_EVIDENCE_NONE, MEMLODE_FLAG_VECTOR, 4, SOME(3), SOME(S_W), 0, 0);
-  put_site(&p, MEMLODE_KIND_UPDATE, MEMLODE_EVIDENCE_SOURCE, MEMLODE_FLAG_ATOMIC | MEMLODE_FLAG_APPROXIMATE, 4,
-           SOME(3), 0, 0, 0);
+  put_site(&p, MEMLODE_KIND_UPDATE, MEMLODE_EVIDENCE_SOURCE, MEMLODE_FLAG_ATOMIC | MEMLODE_FLAG_APPROXIMATE,
+           4, SOME(3), 0, 0, 0);
   put_site(&p, MEMLODE_KIND_ALLOC, MEMLODE_EVIDENCE_NONE, 0, 0, SOME(4), 0, SOME(0), 0);
   put_site(&p, MEMLODE_KIND_FREE, MEMLODE_EVIDENCE_NONE, 0, 0, 0, 0, 0, 0);
   put_varint(&p, SEGMENTS);
   put_varints(&p, 2, 0u, 1u);
   put_op(&p, MEMLODE_OP_ENTER, 0);
-  put_varints(&p, 2, 0u, 3u);                                      /* cost, key 24 bytes below it, the buffer */
+  put_varints(&p, 2, 0u, 3u); /* cost, key 24 bytes below it, the buffer */
   put_op(&p, MEMLODE_OP_ACCESS, 2, SITE_COST, 0u);
-  put_op(&p, MEMLODE_OP_ACCESS, 3, SITE_KEY, 1u, 47u);             /* svarint 47 is -24 */
+  put_op(&p, MEMLODE_OP_ACCESS, 3, SITE_KEY, 1u, 47u); /* svarint 47 is -24 */
   put_op(&p, MEMLODE_OP_RANGE, 3, SITE_MEMSET, 0u, 0u);
   put_varints(&p, 2, 0u, 3u);
   put_op(&p, MEMLODE_OP_GATHER, 2, SITE_GATHER, 4u);
@@ -176,15 +199,16 @@ static void put_module(struct bytes *out) {
   put_blob(&p, "\xde\xad\xbe\xef", 4);
   struct memlode_anchor anchors[SEGMENTS + 1];
   for (uint32_t i = 0; i < SEGMENTS; i++)
-    anchors[i] = (struct memlode_anchor){.table_rel = TABLES_AT - (ANCHORS_AT + 8 * (int32_t)i), .segment = i};
-  anchors[SEGMENTS] = (struct memlode_anchor){0, 0};               /* a hole */
+    anchors[i] =
+        (struct memlode_anchor){.table_rel = TABLES_AT - (ANCHORS_AT + 8 * (int32_t)i), .segment = i};
+  anchors[SEGMENTS] = (struct memlode_anchor){0, 0}; /* a hole */
   put_varint(&p, ANCHORS_AT);
   put_blob(&p, anchors, sizeof anchors);
   struct bytes table = {.length = 0};
   put_table(&table);
   put_varint(&p, TABLES_AT);
   put_blob(&p, table.data, table.length);
-  put_varint(&p, 2);                                               /* globals */
+  put_varint(&p, 2); /* globals */
   put_text(&p, "buffer");
   put_svarint(&p, 0x5000);
   put_varint(&p, 4096);
@@ -216,47 +240,57 @@ static void put_chunk(struct bytes *out, struct memlode_chunk_header header, con
   put(out, payload->data, payload->length);
 }
 
-static const int64_t frame = 0x7ffc00001000, arc = 0x555600000000, buffer = 0x555500005000, words = 0x7ffc00000000;
+static const int64_t frame = 0x7ffc00001000, arc = 0x555600000000, buffer = 0x555500005000,
+                     words = 0x7ffc00000000;
 
 /* enter, body, body, body: the third body is the usual successor of the second. */
 static void put_first_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
-  put_varints(&p, 5, 2u, 0u, SEG_ENTER, 0u, SEG_BODY);             /* dictionary: module 0, anchor */
-  put_varint(&p, 0);                                               /* empty stack */
-  put_varints(&control, 6, 0u, 0u, 1u, 0u, 1u, 1u);                /* enter; body; body again, and once as usual */
+  put_varints(&p, 5, 2u, 0u, SEG_ENTER, 0u, SEG_BODY); /* dictionary: module 0, anchor */
+  put_varint(&p, 0);                                   /* empty stack */
+  put_varints(&control, 6, 0u, 0u, 1u, 0u, 1u, 1u);    /* enter; body; body again, and once as usual */
   put_blob(&p, control.data, control.length);
   put_svarint(&p, frame);
   put_svarint(&p, arc);
   put_svarint(&p, buffer);
   put_svarint(&p, 4096);
   for (int again = 0; again < 2; again++) {
-    put_svarint(&p, 64);                                           /* the next arc */
+    put_svarint(&p, 64); /* the next arc */
     put_svarint(&p, 0);
-    put_svarint(&p, again == 0 ? -4096 : 0x180000000);             /* a range of no bytes, one of 6 GiB */
+    put_svarint(&p, again == 0 ? -4096 : 0x180000000); /* a range of no bytes, one of 6 GiB */
   }
-  put_chunk(out, (struct memlode_chunk_header){.raw_words = 14, .segments = 4, .accesses = 9, .first_stamp = 100,
-                                               .last_stamp = 200}, &p);
+  put_chunk(out,
+            (struct memlode_chunk_header){
+                .raw_words = 14, .segments = 4, .accesses = 9, .first_stamp = 100, .last_stamp = 200},
+            &p);
 }
 
 /* vector, heap, resume, exit: starts inside price(). */
 static void put_second_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
   put_varints(&p, 11, 5u, 0u, SEG_ENTER, 0u, SEG_VECTOR, 0u, SEG_HEAP, 0u, SEG_RESUME, 0u, SEG_EXIT);
-  put_varints(&p, 2, 1u, 0u);                                      /* stack: one frame, entered by entry 0 */
+  put_varints(&p, 2, 1u, 0u); /* stack: one frame, entered by entry 0 */
   put_svarint(&p, frame);
   put_varints(&control, 8, 1u, 0u, 2u, 0u, 3u, 0u, 4u, 0u);
   put_blob(&p, control.data, control.length);
   for (int lane = 0; lane < 4; lane++)
     put_svarint(&p, words + 64 * lane);
-  put_svarint(&p, 0x5);                                            /* lanes 0 and 2 */
+  put_svarint(&p, 0x5); /* lanes 0 and 2 */
   put_svarint(&p, words + 0x800);
-  put_svarint(&p, 0xc1);                                           /* lanes 0, 6 and 7 */
-  const int64_t heap[] = {arc + 0x1000, 4, 16, arc + 0x2000, 128, arc + 0x1000, 0, 1 << 20, arc + 0x2000, words, 4096};
+  put_svarint(&p, 0xc1); /* lanes 0, 6 and 7 */
+  const int64_t heap[] = {arc + 0x1000, 4,     16,  arc + 0x2000, 128, arc + 0x1000, 0, 1 << 20,
+                          arc + 0x2000, words, 4096};
   for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
     put_svarint(&p, heap[i]);
   put_svarint(&p, frame);
-  put_chunk(out, (struct memlode_chunk_header){.sequence = 1, .raw_words = 23, .segments = 4, .accesses = 3,
-                                               .first_stamp = 200, .last_stamp = 300}, &p);
+  put_chunk(out,
+            (struct memlode_chunk_header){.sequence = 1,
+                                          .raw_words = 23,
+                                          .segments = 4,
+                                          .accesses = 3,
+                                          .first_stamp = 200,
+                                          .last_stamp = 300},
+            &p);
 }
 
 /* ---- JSON ---- */
@@ -273,7 +307,8 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
     return 2;
   }
-  struct bytes module = {.length = 0}, thread = {.length = 0}, events = {.length = 0}, manifest = {.length = 0};
+  struct bytes module = {.length = 0}, thread = {.length = 0}, events = {.length = 0},
+               manifest = {.length = 0};
   put_module(&module);
   write_file(argv[1], "modules/0000.mlm", &module);
   put_first_chunk(&thread);
@@ -281,8 +316,11 @@ int main(int argc, char **argv) {
   write_file(argv[1], "threads/p0000-t0000.mlt", &thread);
 
   char line[256];
-  put_sealed(&events, "{\"event\":\"process_start\",\"process\":0,\"pid\":4711,\"command\":[\"pricing\"],\"stamp\":90");
-  snprintf(line, sizeof line, "{\"event\":\"module_load\",\"process\":0,\"module\":0,\"load_bias\":%llu,\"stamp\":91",
+  put_sealed(
+      &events,
+      "{\"event\":\"process_start\",\"process\":0,\"pid\":4711,\"command\":[\"pricing\"],\"stamp\":90");
+  snprintf(line, sizeof line,
+           "{\"event\":\"module_load\",\"process\":0,\"module\":0,\"load_bias\":%llu,\"stamp\":91",
            (unsigned long long)load_bias);
   put_sealed(&events, line);
   put_sealed(&events, "{\"event\":\"thread_start\",\"process\":0,\"thread\":0,\"tid\":4711,\"stamp\":95");
@@ -291,12 +329,13 @@ int main(int argc, char **argv) {
   write_file(argv[1], "events.ndjson", &events);
 
   char body[1024];
-  snprintf(body, sizeof body,
-           "{\"format\":\"memlode trace\",\"version\":%d,\"writer\":\"golden\",\"command\":[\"pricing\"],"
-           "\"complete\":true,\"summary\":{\"finished_unix_ms\":0,\"exit_code\":0,\"torn_segments\":0,"
-           "\"unknown_words\":0,\"unregistered_threads\":0},\"threads\":[{\"process\":0,\"thread\":0,\"chunks\":2,"
-           "\"bytes\":%zu,\"raw_words\":37,\"accesses\":12}],\"modules\":1,\"events\":5",
-           MEMLODE_VERSION_TRACE, thread.length);
+  snprintf(
+      body, sizeof body,
+      "{\"format\":\"memlode trace\",\"version\":%d,\"writer\":\"golden\",\"command\":[\"pricing\"],"
+      "\"complete\":true,\"summary\":{\"finished_unix_ms\":0,\"exit_code\":0,\"torn_segments\":0,"
+      "\"unknown_words\":0,\"unregistered_threads\":0},\"threads\":[{\"process\":0,\"thread\":0,\"chunks\":2,"
+      "\"bytes\":%zu,\"raw_words\":37,\"accesses\":12}],\"modules\":1,\"events\":5",
+      MEMLODE_VERSION_TRACE, thread.length);
   put_sealed(&manifest, body);
   write_file(argv[1], "manifest.json", &manifest);
   return 0;
