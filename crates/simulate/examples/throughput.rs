@@ -1,11 +1,12 @@
-//! Million accesses per second of a three-level hierarchy on synthetic streams, by processor time.
+//! Million accesses per second of a three-level hierarchy and of the layers over it on synthetic streams,
+//! by processor time.
 //!
 //! `cargo run --release -p memlode-simulate --example throughput [-- ACCESSES]`
 
 use std::hint::black_box;
 use std::time::Duration;
 
-use memlode_simulate::{Hierarchy, LevelSpec};
+use memlode_simulate::{Causes, Hierarchy, LevelSpec, LineUse, ReuseDistance};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -48,7 +49,7 @@ fn processor_time() -> Duration {
 }
 
 fn main() {
-    let count = std::env::args().nth(1).map_or(8 << 20, |n| n.parse().expect("a number of accesses"));
+    let count = std::env::args().nth(1).map_or(2 << 20, |n| n.parse().expect("a number of accesses"));
     let machines = [
         ("32K/8 1M/16 32M/16", [level(32 * KIB, 8), level(MIB, 16), level(32 * MIB, 16)]),
         ("48K/12 2M/16 105M/15", [level(48 * KIB, 12), level(2 * MIB, 16), level(105 * MIB, 15)]),
@@ -70,30 +71,46 @@ fn main() {
         ("chase 64 bytes in 16M", chase(1 << 18, 64, count, &mut random)),
     ];
     for (name, levels) in machines {
-        println!("{name}: million accesses/s, miss ratio of each level over all accesses");
+        println!("{name}: million accesses/s by layer, then misses of each level per access");
+        println!("  {:24} {:>8} {:>8} {:>8} {:>8}", "", "plain", "causes", "line use", "reuse");
         for (stream, addresses) in &streams {
-            let mut caches = Hierarchy::new(&levels, 1).expect("a possible hierarchy");
-            let mut best = Duration::MAX;
-            for _ in 0..5 {
-                let start = processor_time();
-                let mut depths = [0u64; 4];
-                for (i, address) in addresses.iter().enumerate() {
-                    // One access in four writes.
-                    depths[caches.access(0, base + address, 8, i & 3 == 3) as usize] += 1;
-                }
-                black_box(depths);
-                best = best.min(processor_time() - start);
-            }
+            let fresh = || Hierarchy::new(&levels, 1).expect("a possible hierarchy");
+            let mut caches = fresh();
+            let plain = speed(addresses, |i, address| {
+                // One access in four writes.
+                caches.access(0, base + address, 8, i & 3 == 3).into()
+            });
+            let mut watched = fresh();
+            let mut layer = Causes::new(&watched);
+            let causes = speed(addresses, |i, address| {
+                layer.access(&mut watched, 0, base + address, 8, i & 3 == 3).depth.into()
+            });
+            let mut watched = fresh();
+            let mut layer = LineUse::new(&watched);
+            let line_use = speed(addresses, |i, address| {
+                layer.access(&mut watched, 0, base + address, 8, i & 3 == 3, i as u32 & 31).into()
+            });
+            let mut distances = ReuseDistance::new();
+            let reuse = speed(addresses, |_, address| distances.touch((base + address) >> 6).unwrap_or(0));
+            print!("  {stream:24} {plain:8.1} {causes:8.1} {line_use:8.1} {reuse:8.1}  ");
             let counters = caches.counters();
             let all = (counters[0].reads + counters[0].writes) as f64;
-            let ratio = |l: usize| (counters[l].read_misses + counters[l].write_misses) as f64 / all;
-            println!(
-                "  {stream:24} {:7.1}   {:.4} {:.4} {:.4}",
-                addresses.len() as f64 / best.as_secs_f64() / 1e6,
-                ratio(0),
-                ratio(1),
-                ratio(2)
-            );
+            for level in counters {
+                print!(" {:.4}", (level.read_misses + level.write_misses) as f64 / all);
+            }
+            println!();
         }
     }
+}
+
+/// Million accesses per second, the best of five passes over the stream.
+fn speed(addresses: &[u64], mut access: impl FnMut(usize, u64) -> u64) -> f64 {
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let start = processor_time();
+        let answers: u64 = addresses.iter().enumerate().map(|(i, address)| access(i, *address)).sum();
+        black_box(answers);
+        best = best.min(processor_time() - start);
+    }
+    addresses.len() as f64 / best.as_secs_f64() / 1e6
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::cache::Cache;
-use crate::row::DIRTY;
+use crate::row::{DIRTY, EMPTY};
 use crate::spec::{self, ImpossibleHierarchy, LevelSpec, MAX_LEVELS};
 
 /// How an access that touches more than one line asks the outer levels. Either way it counts as one access
@@ -31,6 +31,25 @@ pub struct LevelCounters {
     /// Dirty lines that went outwards past this level: its own evictions, and those of inner levels for
     /// lines it does not hold. For the outermost level, lines written to memory.
     pub write_backs: u64,
+}
+
+/// Told what goes on inside a hierarchy while it simulates; the layers of this crate are observers.
+///
+/// `cache` counts the caches over all levels, innermost level first ([`Hierarchy::cache_of`]). Of one line
+/// of one access, the calls come in the order in which the levels are asked.
+pub trait Observer {
+    /// A cache was asked for a line and had it or not. In either case it holds the line afterwards.
+    fn asked(&mut self, level: usize, cache: usize, line: u64, hit: bool);
+    /// A cache dropped a line to make room; follows the `asked` that caused it.
+    fn evicted(&mut self, level: usize, cache: usize, line: u64);
+}
+
+/// Nobody watches.
+impl Observer for () {
+    #[inline(always)]
+    fn asked(&mut self, _level: usize, _cache: usize, _line: u64, _hit: bool) {}
+    #[inline(always)]
+    fn evicted(&mut self, _level: usize, _cache: usize, _line: u64) {}
 }
 
 /// The levels of a machine. See the crate's page for what is modelled.
@@ -95,22 +114,46 @@ impl Hierarchy {
     /// If `core` is not below the number of cores.
     #[inline]
     pub fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool) -> u8 {
+        self.access_observed(core, address, bytes, is_write, &mut ())
+    }
+
+    /// [`Hierarchy::access`], watched.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    #[inline]
+    pub fn access_observed(
+        &mut self,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        observer: &mut impl Observer,
+    ) -> u8 {
         let shift = self.shifts[0];
         let line = address >> shift;
-        let path = &self.paths[core];
         if bytes == 0 {
             return 0;
         }
         let last = address.saturating_add(u64::from(bytes) - 1);
         let depth = if last >> shift != line {
-            self.access_lines(core, address, last, is_write)
-        } else if self.caches[path[0] as usize].touch_front(line, is_write) {
-            0
+            self.access_lines(core, address, last, is_write, observer)
         } else {
-            self.walk(core, address, is_write)
+            let cache = self.paths[core][0] as usize;
+            if self.caches[cache].touch_front(line, is_write) {
+                observer.asked(0, cache, line, true);
+                0
+            } else {
+                self.walk(core, address, is_write, observer)
+            }
         };
         self.answered[usize::from(is_write)][usize::from(depth)] += 1;
         depth
+    }
+
+    /// The rule for accesses that straddle lines.
+    pub fn straddle(&self) -> Straddle {
+        self.straddle
     }
 
     /// Counters of each level, innermost first.
@@ -138,6 +181,19 @@ impl Hierarchy {
         self.paths.len() as u32
     }
 
+    /// Number of the cache that a core uses at a level, counted over all levels, innermost level first.
+    ///
+    /// # Panics
+    /// If there is no such core or level.
+    pub fn cache_of(&self, core: usize, level: usize) -> usize {
+        self.paths[core][..self.specs.len()][level] as usize
+    }
+
+    /// Number of caches over all levels.
+    pub fn caches(&self) -> usize {
+        self.caches.len()
+    }
+
     /// Bytes of a line of the first level.
     pub fn line_bytes(&self) -> u32 {
         self.specs[0].line_bytes
@@ -156,35 +212,42 @@ impl Hierarchy {
 
     /// One line, from the first level outwards until a level has it.
     #[inline]
-    fn walk(&mut self, core: usize, address: u64, is_write: bool) -> u8 {
-        let cache = &mut self.caches[self.paths[core][0] as usize];
-        let moved = cache.move_to_front(address >> self.shifts[0], u64::from(is_write));
-        if moved.hit { 0 } else { self.outwards(core, address, moved.last) }
+    fn walk(&mut self, core: usize, address: u64, is_write: bool, observer: &mut impl Observer) -> u8 {
+        let cache = self.paths[core][0] as usize;
+        let line = address >> self.shifts[0];
+        let moved = self.caches[cache].move_to_front(line, u64::from(is_write));
+        observer.asked(0, cache, line, moved.hit);
+        if moved.hit { 0 } else { self.outwards(core, address, moved.last, observer) }
     }
 
-    /// The rest of a walk, after the first level missed and dropped the entry `evicted`.
+    /// The rest of a walk, after the first level missed and dropped the entry `dropped`.
     #[inline(never)]
-    fn outwards(&mut self, core: usize, address: u64, mut evicted: u64) -> u8 {
+    fn outwards(&mut self, core: usize, address: u64, mut dropped: u64, observer: &mut impl Observer) -> u8 {
         let levels = self.specs.len();
         for level in 1..=levels {
             if level + 1 < levels {
                 let next = &self.caches[self.paths[core][level + 1] as usize];
                 next.prefetch(address >> self.shifts[level + 1]);
             }
+            if dropped != EMPTY {
+                observer.evicted(level - 1, self.paths[core][level - 1] as usize, dropped >> 1);
+            }
             // EMPTY is never dirty.
-            if evicted & DIRTY != 0 {
-                self.write_back(core, level - 1, (evicted >> 1) << self.shifts[level - 1]);
+            if dropped & DIRTY != 0 {
+                self.write_back(core, level - 1, (dropped >> 1) << self.shifts[level - 1]);
             }
             if level == levels {
                 break;
             }
-            let cache = &mut self.caches[self.paths[core][level] as usize];
+            let cache = self.paths[core][level] as usize;
+            let line = address >> self.shifts[level];
             // Only the first level keeps the write; what it hands outwards later makes outer copies dirty.
-            let moved = cache.move_to_front(address >> self.shifts[level], 0);
+            let moved = self.caches[cache].move_to_front(line, 0);
+            observer.asked(level, cache, line, moved.hit);
             if moved.hit {
                 return level as u8;
             }
-            evicted = moved.last;
+            dropped = moved.last;
         }
         levels as u8
     }
@@ -203,27 +266,45 @@ impl Hierarchy {
 
     /// An access that touches the bytes `first..=last` in several lines of the first level.
     #[cold]
-    fn access_lines(&mut self, core: usize, first: u64, last: u64, is_write: bool) -> u8 {
+    fn access_lines(
+        &mut self,
+        core: usize,
+        first: u64,
+        last: u64,
+        is_write: bool,
+        observer: &mut impl Observer,
+    ) -> u8 {
         match self.straddle {
             Straddle::Apart => {
                 let shift = self.shifts[0];
                 let lines = first >> shift..=last >> shift;
-                lines.map(|line| self.walk(core, line << shift, is_write)).max().unwrap_or(0)
+                lines.map(|line| self.walk(core, line << shift, is_write, observer)).max().unwrap_or(0)
             }
-            Straddle::Together => self.walk_together(core, first, last, is_write),
+            Straddle::Together => self.walk_together(core, first, last, is_write, observer),
         }
     }
 
-    fn walk_together(&mut self, core: usize, first: u64, last: u64, is_write: bool) -> u8 {
+    fn walk_together(
+        &mut self,
+        core: usize,
+        first: u64,
+        last: u64,
+        is_write: bool,
+        observer: &mut impl Observer,
+    ) -> u8 {
         for level in 0..self.specs.len() {
             let shift = self.shifts[level];
+            let cache = self.paths[core][level] as usize;
             let mut hit = true;
             for line in first >> shift..=last >> shift {
-                let cache = &mut self.caches[self.paths[core][level] as usize];
-                let touch = cache.touch(line, is_write && level == 0);
+                let touch = self.caches[cache].touch(line, is_write && level == 0);
+                observer.asked(level, cache, line, touch.hit);
                 hit &= touch.hit;
-                if let Some(evicted) = touch.evicted.filter(|evicted| evicted.dirty) {
-                    self.write_back(core, level, evicted.line << shift);
+                if let Some(evicted) = touch.evicted {
+                    observer.evicted(level, cache, evicted.line);
+                    if evicted.dirty {
+                        self.write_back(core, level, evicted.line << shift);
+                    }
                 }
             }
             if hit {

@@ -27,6 +27,12 @@
 //!   Write-backs therefore never change which accesses miss.
 //! - An access that touches several lines counts once at each level it reaches ([`Straddle`]).
 //!
+//! # Layers
+//!
+//! [`Causes`] says why each access missed, [`LineUse`] how much of each fetched line was used. Both are
+//! [`Observer`]s: they take the place of the call to [`Hierarchy::access`] and change none of its answers.
+//! [`ReuseDistance`] needs no hierarchy: it measures the stream itself.
+//!
 //! # What it does not model
 //!
 //! Time, bandwidth, prefetching, coherence between private caches, address translation (sets are chosen by
@@ -42,7 +48,10 @@
 //! greater of the two depths. [`Straddle::Together`] breaks the law and must be simulated in one piece.
 
 mod cache;
+mod causes;
+mod full;
 mod hierarchy;
+mod line_use;
 mod lines;
 mod reuse;
 mod row;
@@ -50,7 +59,10 @@ mod sets;
 mod spec;
 
 pub use cache::{Cache, Evicted, Touch};
-pub use hierarchy::{Hierarchy, LevelCounters, Straddle};
+pub use causes::{Cause, CauseCounters, Causes, Misses};
+pub use full::FullyAssociative;
+pub use hierarchy::{Hierarchy, LevelCounters, Observer, Straddle};
+pub use line_use::{LineUse, Usage};
 pub use lines::{Lines, touch_lines};
 pub use reuse::{ReuseDistance, ReuseHistogram};
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};

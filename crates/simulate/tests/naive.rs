@@ -2,58 +2,9 @@
 
 mod common;
 
-use common::{Naive, NaiveCache};
+use common::{Naive, NaiveCache, cases};
 use memlode_simulate::{Cache, Hierarchy, LevelCounters, LevelSpec, Straddle};
 use proptest::prelude::*;
-
-#[derive(Clone, Debug)]
-struct Access {
-    core: usize,
-    address: u64,
-    bytes: u32,
-    write: bool,
-}
-
-/// 1 to 4 levels: any number of sets, 1 to 40 ways (beyond 32 is another code path), lines and groups of
-/// cores that grow outwards. Small, so that random traces overflow them.
-fn hierarchies() -> impl Strategy<Value = (Vec<LevelSpec>, u32)> {
-    let level = (1u64..=24, 1u32..=40, 0u32..=1, 1u32..=2);
-    (prop::collection::vec(level, 1..=4), 2u32..=5, 1u32..=5).prop_map(|(shapes, line_shift, cores)| {
-        let mut line_bytes = 1 << line_shift;
-        let mut shared_by = 1;
-        let spec = |(sets, ways, grow, share): (u64, u32, u32, u32)| {
-            line_bytes <<= grow;
-            shared_by *= share;
-            LevelSpec { bytes: sets * u64::from(ways) * u64::from(line_bytes), ways, line_bytes, shared_by }
-        };
-        (shapes.into_iter().map(spec).collect(), cores)
-    })
-}
-
-/// Accesses that dwell on a few regions, one of them at the end of the address space.
-fn traces(cores: u32, most_bytes: u32) -> impl Strategy<Value = Vec<Access>> {
-    let region = prop_oneof![
-        Just(0u64),
-        Just(0x7fff_ffff_e000),
-        Just(u64::MAX - 4095),
-        any::<u64>().prop_map(|a| a & !0xfff)
-    ];
-    let regions = prop::collection::vec((region, prop_oneof![Just(256u64), Just(4096), Just(32768)]), 1..4);
-    regions.prop_flat_map(move |regions| {
-        let access = (0..regions.len(), any::<u64>(), 0..=most_bytes, any::<bool>(), 0..cores as usize);
-        prop::collection::vec(access, 1..1500).prop_map(move |accesses| {
-            let place = |(region, offset, bytes, write, core): (usize, u64, u32, bool, usize)| {
-                let (base, size) = regions[region];
-                Access { core, address: base.saturating_add(offset % size), bytes, write }
-            };
-            accesses.into_iter().map(place).collect()
-        })
-    })
-}
-
-fn cases() -> impl Strategy<Value = (Vec<LevelSpec>, u32, Vec<Access>)> {
-    hierarchies().prop_flat_map(|(levels, cores)| (Just(levels), Just(cores), traces(cores, 40)))
-}
 
 fn add(sum: &mut [LevelCounters], part: &[LevelCounters]) {
     for (sum, part) in sum.iter_mut().zip(part) {

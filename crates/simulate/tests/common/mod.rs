@@ -1,9 +1,11 @@
-//! The model as plainly as it can be said: a deque per set, most recent in front.
+//! The model as plainly as it can be said, a deque per set with the most recent in front; and random
+//! hierarchies and traces to compare it on.
 #![allow(dead_code)] // each test program uses its part
 
 use std::collections::{HashMap, VecDeque};
 
 use memlode_simulate::{LevelCounters, LevelSpec, Straddle};
+use proptest::prelude::*;
 
 /// One cache.
 #[derive(Clone)]
@@ -36,12 +38,22 @@ impl NaiveCache {
     }
 }
 
+/// What a cache did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    Hit,
+    Miss,
+    Evicted,
+}
+
 /// All levels.
 pub struct Naive {
     pub specs: Vec<LevelSpec>,
     pub caches: Vec<Vec<NaiveCache>>,
     pub straddle: Straddle,
     pub counters: Vec<LevelCounters>,
+    /// (what, level, cache of that level, line), as they happened.
+    pub events: Vec<(Event, usize, usize, u64)>,
 }
 
 impl Naive {
@@ -52,6 +64,7 @@ impl Naive {
             caches: specs.iter().map(caches).collect(),
             straddle,
             counters: vec![LevelCounters::default(); specs.len()],
+            events: Vec::new(),
         }
     }
 
@@ -93,9 +106,13 @@ impl Naive {
             let line_bytes = u64::from(spec.line_bytes);
             let mut all = true;
             for line in first / line_bytes..=last / line_bytes {
-                let cache = &mut self.caches[level][core / spec.shared_by as usize];
-                let (hit, evicted) = cache.touch(line, write && level == 0);
+                let cache = core / spec.shared_by as usize;
+                let (hit, evicted) = self.caches[level][cache].touch(line, write && level == 0);
                 all &= hit;
+                self.events.push((if hit { Event::Hit } else { Event::Miss }, level, cache, line));
+                if let Some((line, _)) = evicted {
+                    self.events.push((Event::Evicted, level, cache, line));
+                }
                 if let Some((line, true)) = evicted {
                     self.write_back(core, level, line * line_bytes);
                 }
@@ -118,4 +135,55 @@ impl Naive {
             self.counters[outer].write_backs += 1;
         }
     }
+}
+
+/// One access of a trace.
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub core: usize,
+    pub address: u64,
+    pub bytes: u32,
+    pub write: bool,
+}
+
+/// 1 to 4 levels: any number of sets, 1 to 40 ways (beyond 32 is another code path), lines and groups of
+/// cores that grow outwards. Small, so that random traces overflow them.
+fn hierarchies() -> impl Strategy<Value = (Vec<LevelSpec>, u32)> {
+    let level = (1u64..=24, 1u32..=40, 0u32..=1, 1u32..=2);
+    (prop::collection::vec(level, 1..=4), 2u32..=5, 1u32..=5).prop_map(|(shapes, line_shift, cores)| {
+        let mut line_bytes = 1 << line_shift;
+        let mut shared_by = 1;
+        let spec = |(sets, ways, grow, share): (u64, u32, u32, u32)| {
+            line_bytes <<= grow;
+            shared_by *= share;
+            LevelSpec { bytes: sets * u64::from(ways) * u64::from(line_bytes), ways, line_bytes, shared_by }
+        };
+        (shapes.into_iter().map(spec).collect(), cores)
+    })
+}
+
+/// Accesses that dwell on a few regions, one of them at the end of the address space.
+fn traces(cores: u32, most_bytes: u32) -> impl Strategy<Value = Vec<Access>> {
+    let region = prop_oneof![
+        Just(0u64),
+        Just(0x7fff_ffff_e000),
+        Just(u64::MAX - 4095),
+        any::<u64>().prop_map(|a| a & !0xfff)
+    ];
+    let regions = prop::collection::vec((region, prop_oneof![Just(256u64), Just(4096), Just(32768)]), 1..4);
+    regions.prop_flat_map(move |regions| {
+        let access = (0..regions.len(), any::<u64>(), 0..=most_bytes, any::<bool>(), 0..cores as usize);
+        prop::collection::vec(access, 1..1500).prop_map(move |accesses| {
+            let place = |(region, offset, bytes, write, core): (usize, u64, u32, bool, usize)| {
+                let (base, size) = regions[region];
+                Access { core, address: base.saturating_add(offset % size), bytes, write }
+            };
+            accesses.into_iter().map(place).collect()
+        })
+    })
+}
+
+/// Levels, cores, accesses.
+pub fn cases() -> impl Strategy<Value = (Vec<LevelSpec>, u32, Vec<Access>)> {
+    hierarchies().prop_flat_map(|(levels, cores)| (Just(levels), Just(cores), traces(cores, 40)))
 }
