@@ -19,6 +19,7 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 #define DEBUG_TYPE "memlode"
@@ -47,8 +48,7 @@ public:
     DominatorTree DT(F);
     PromoteMemToReg({Cursor}, DT);
     for (Instruction *Load : Reloads)
-      if (Load->use_empty())
-        Load->eraseFromParent();
+      RecursivelyDeleteTriviallyDeadInstructions(Load);
   }
 
 private:

@@ -15,7 +15,7 @@ recorder = f"{out}/recorder.o"
 config.name = f"memlode pass, LLVM {llvm}"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".ll", ".c", ".cpp", ".test"]
-config.excludes = ["Inputs"]
+config.excludes = ["Inputs", "dump"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = out
 config.available_features.add(f"llvm-{llvm}")

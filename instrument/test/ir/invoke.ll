@@ -21,7 +21,8 @@ declare void @other()
 ; CHECK-NEXT: cleanup
 ; CHECK: load ptr, ptr
 ; CHECK: call ptr @llvm.addressofreturnaddress
-; CHECK: store ptr {{%.*}}, ptr
+; CHECK: [[TLS:%.*]] = call ptr @llvm.threadlocal.address.p0(ptr @__memlode_cursor)
+; CHECK: store ptr {{%.*}}, ptr [[TLS]]
 ; CHECK-NEXT: resume
 define ptr @make(i64 %n, i1 %c) personality ptr @__gxx_personality_v0 {
 entry:

@@ -9,7 +9,9 @@ declare noalias ptr @malloc(i64)
 declare void @free(ptr)
 
 ; CHECK-LABEL: define i32 @plain(
-; CHECK: store ptr {{%.*}}, ptr
+; CHECK: store i32 1, ptr %p
+; CHECK: [[TLS:%.*]] = call ptr @llvm.threadlocal.address.p0(ptr @__memlode_cursor)
+; CHECK-NEXT: store ptr {{%.*}}, ptr [[TLS]]
 ; CHECK-NEXT: %r = tail call i32 @next(ptr %p)
 ; CHECK-NEXT: ret i32 %r
 define i32 @plain(ptr %p) {
@@ -51,7 +53,7 @@ end:
 ; The result is not the call's: no tail position, the exit comes last.
 ; CHECK-LABEL: define i32 @other(
 ; CHECK: tail call i32 @next(ptr %p)
-; CHECK: store ptr @memlode.anchors.other
+; CHECK: @memlode.anchors.other, i64 0, i64 1)
 ; CHECK: ret i32 7
 define i32 @other(ptr %p) {
   %r = tail call i32 @next(ptr %p)
