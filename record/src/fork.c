@@ -17,6 +17,8 @@ MEMLODE_HIDDEN void memlode_forget_parent(void) {
     atomic_store_explicit(&memlode_process.mode, MEMLODE_UNCONNECTED, memory_order_relaxed);
     memlode_call(SYS_munmap, base, end - base);
   }
+  if (memlode_process.canary)
+    atomic_store_explicit(memlode_process.canary, 1, memory_order_relaxed);
   memlode_process.shared = NULL;
   memlode_process.pid = (uint32_t)memlode_call(SYS_getpid);
   atomic_store_explicit(&memlode_process.lock, 0, memory_order_relaxed); /* its holder is not here */

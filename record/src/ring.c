@@ -103,6 +103,12 @@ static uint64_t *advance(struct memlode_ring_header *ring, uint64_t *cursor) {
   }
 }
 
+/* A child of a fork that ran no fork handlers. What it wrote until now is in its parent's ring, where
+ * it does harm: there is no way to notice before its first refill. */
+static bool is_strange_child(void) {
+  return atomic_load_explicit(memlode_process.canary, memory_order_relaxed) == 0;
+}
+
 /* A free ring for the calling thread, NULL if all are taken. */
 static struct memlode_ring_header *claim(void) {
   for (uint32_t i = 0; i < memlode_process.rings; i++) {
@@ -145,8 +151,11 @@ static struct memlode_ring_header *claim_patiently(void) {
 
 /* The first cursor of a thread, or the next one of a thread that has had no ring so far. */
 static uint64_t *begin(uint64_t *cursor) {
-  if (atomic_load_explicit(&memlode_process.mode, memory_order_acquire) == MEMLODE_DISCARDING)
+  uint32_t mode = atomic_load_explicit(&memlode_process.mode, memory_order_acquire);
+  if (mode == MEMLODE_DISCARDING)
     return memlode_scratch(cursor);
+  if (mode == MEMLODE_CONNECTED && is_strange_child())
+    memlode_forget_parent();
   /* Signals stay blocked: a handler that claims a ring of its own would leave us with two. */
   uint64_t signals;
   struct memlode_ring_header *ring = NULL;
@@ -170,12 +179,10 @@ static uint64_t *begin(uint64_t *cursor) {
 
 MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor) {
   struct memlode_ring_header *ring = memlode_ring;
-  if (ring && !atomic_load_explicit(memlode_process.canary, memory_order_relaxed)) {
-    memlode_forget_parent(); /* a child of a fork that ran no fork handlers */
-    ring = NULL;
+  if (ring && is_strange_child()) {
+    memlode_forget_parent();
     cursor = NULL;
-  }
-  if (ring) {
+  } else if (ring) {
     uint64_t *next = advance(ring, cursor);
     if (next)
       return next;

@@ -1,6 +1,7 @@
 /* Handlers that record, while refills are under way: another thread sends signals as fast as it can.
  * Words of the interrupted code are committed whenever signals are let through, so nothing may be missing.
- * Some handlers leave by longjmp. Usage: signals CHUNKS; prints how many loads each side recorded. */
+ * Some handlers leave by longjmp. Usage: signals CHUNKS (at
+ * least); prints how many loads each side recorded. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -44,7 +45,8 @@ int main(int argc, char **argv) {
   pthread_t self = pthread_self(), sender;
   pthread_create(&sender, 0, bombard, &self);
   uint64_t recorded = 1;
-  for (uint64_t i = 0; i < chunks; i++) {
+  /* On a busy machine the sender may get little time: go on until it had its say. */
+  for (uint64_t i = 0; i < chunks || (handled < 200 && i < 100 * chunks); i++) {
     while ((uintptr_t)__memlode_cursor & MEMLODE_RING_ROOM_BIT)
       emit_load(recorded++);
     if (!sigsetjmp(refilling, 1)) {

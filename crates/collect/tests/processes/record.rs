@@ -78,8 +78,14 @@ pub fn outcome(status: ExitStatus) -> Outcome {
 
 /// Records a program from beginning to end.
 pub fn record(program: &Path, arguments: &[&str]) -> Recording {
+    record_with(None, program, arguments)
+}
+
+/// As [`record`], with a number of workers.
+pub fn record_with(workers: Option<usize>, program: &Path, arguments: &[&str]) -> Recording {
     let directory = tempfile::tempdir().unwrap();
-    let collector = collector(directory.path());
+    let options = Options { workers, ..Options::new(self::directory(directory.path())) };
+    let collector = Collector::start(options).unwrap();
     let mut child = spawn(&collector, program, arguments);
     let status = wait(&mut child);
     let (stdout, stderr) = printed(child);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use memlode_trace::format::ring;
 
 use crate::build::program;
-use crate::record::{addresses, record};
+use crate::record::{addresses, record, record_with};
 
 /// Each thread recorded `loads` loads from `number << 32` on, in order and nothing else.
 fn assert_numbered(trace: &memlode_trace::Trace, count: u64, loads: u64) {
@@ -33,6 +33,15 @@ fn threads_that_fill_their_rings() {
     let recording = record(&program("threads"), &["waves", "16", "200000"]);
     recording.assert_whole();
     assert_numbered(&recording.trace, 16, 200_000);
+}
+
+#[test]
+fn several_workers_share_the_rings() {
+    for how in [["waves", "24", "100000"], ["waves", "2000", "5"]] {
+        let recording = record_with(Some(3), &program("threads"), &how);
+        recording.assert_whole();
+        assert_numbered(&recording.trace, how[1].parse().unwrap(), how[2].parse().unwrap());
+    }
 }
 
 #[test]
