@@ -84,7 +84,7 @@ def trace_to_file(command):
     """Cost of the program under `memlode run`, with the size of the trace and its accesses."""
     trace = WORK / "trace"
     shutil.rmtree(trace, ignore_errors=True)
-    cost = run(command, prefix=[MEMLODE, "run", "-o", trace, "--"])
+    cost = run(command, prefix=[MEMLODE, "run", "--no-report", "-o", trace, "--"])
     cost["bytes"] = sum(path.stat().st_size for path in trace.rglob("*") if path.is_file())
     report = subprocess.run([MEMLODE, "report", trace, "--json"], check=True, capture_output=True).stdout
     cost["accesses"] = json.loads(report)["coverage"]["accesses"]

@@ -18,7 +18,8 @@ impl Stage {
     fn new() -> Stage {
         let folder = TempDir::new().expect("a temporary folder");
         let stage = Stage { folder };
-        for file in ["home/lib/memlode-pass-22.so", "home/lib/memlode-pass-19.so", "home/lib/libmemlode_record.so"]
+        for file in
+            ["home/lib/memlode-pass-22.so", "home/lib/memlode-pass-19.so", "home/lib/libmemlode_record.so"]
         {
             stage.write(file, "");
         }
@@ -70,8 +71,7 @@ impl Stage {
 }
 
 const PLUGIN: &str = "-fpass-plugin=~/home/lib/memlode-pass-22.so";
-const RUNTIME: &str =
-    "-L~/home/lib -lmemlode_record -Xlinker -rpath -Xlinker ~/home/lib -Xlinker --build-id";
+const RUNTIME: &str = "-L~/home/lib -lmemlode_record -Xlinker -rpath -Xlinker ~/home/lib -Xlinker --build-id";
 
 #[test]
 fn additions_to_command_lines_of_all_shapes() {
@@ -183,7 +183,11 @@ fn links_named_after_the_compilers_are_compilers() {
             .env_remove("MEMLODE_CXX")
             .output()
             .expect("memlode runs");
-        assert!(stdout(&output).contains(&format!("/bin/{compiler} -g -fpass-plugin=")), "{}", stdout(&output));
+        assert!(
+            stdout(&output).contains(&format!("/bin/{compiler} -g -fpass-plugin=")),
+            "{}",
+            stdout(&output)
+        );
     }
 }
 
@@ -208,10 +212,7 @@ fn allocators_reach_the_plug_in_through_the_environment() {
 #[test]
 fn an_option_of_ours_behind_one_of_clangs_is_clangs() {
     let stage = Stage::new();
-    assert_eq!(
-        stage.printed("cc", "-c x.c --print"),
-        format!("~/bin/clang-22 -g {PLUGIN} -c x.c --print")
-    );
+    assert_eq!(stage.printed("cc", "-c x.c --print"), format!("~/bin/clang-22 -g {PLUGIN} -c x.c --print"));
 }
 
 #[test]
@@ -219,7 +220,8 @@ fn clang_19_with_its_plug_in_serves_where_22_is_missing() {
     let stage = Stage::new();
     fs::remove_file(stage.path("bin/clang-22")).expect("removed");
     stage.compiler("bin/clang-19");
-    let printed = stage.memlode().env("PATH", stage.path("bin")).args(["cc", "--print", "-c", "x.c"]).output();
+    let printed =
+        stage.memlode().env("PATH", stage.path("bin")).args(["cc", "--print", "-c", "x.c"]).output();
     let printed = stdout(&printed.expect("memlode runs"));
     assert!(printed.contains("clang-19") && printed.contains("memlode-pass-19.so"), "{printed}");
 }
@@ -228,7 +230,12 @@ fn clang_19_with_its_plug_in_serves_where_22_is_missing() {
 fn another_compiler_by_name() {
     let stage = Stage::new();
     let run = |compiler: &str| {
-        stage.memlode().env("MEMLODE_CC", compiler).args(["cc", "--print", "-c", "x.c"]).output().expect("runs")
+        stage
+            .memlode()
+            .env("MEMLODE_CC", compiler)
+            .args(["cc", "--print", "-c", "x.c"])
+            .output()
+            .expect("runs")
     };
     // No version in the name: asked once, and remembered until the file changes.
     stage.script("mine", &format!("echo asked >>{}; echo 19", stage.path("log")));
@@ -241,7 +248,10 @@ fn another_compiler_by_name() {
     assert_one_sentence(&run(&stage.path("old")), &["MEMLODE_CC", "version 17", "22 and 19"]);
     stage.script("gcc", "echo __clang_major__");
     assert_one_sentence(&run(&stage.path("gcc")), &["MEMLODE_CC", "is not clang"]);
-    assert_one_sentence(&run("/does/not/exist"), &["MEMLODE_CC", "/does/not/exist", "not an executable file"]);
+    assert_one_sentence(
+        &run("/does/not/exist"),
+        &["MEMLODE_CC", "/does/not/exist", "not an executable file"],
+    );
 }
 
 #[test]

@@ -14,9 +14,14 @@ use assert_cmd::Command;
 /// The binary under test, in an environment that the developer's own settings do not reach.
 fn memlode() -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("memlode"));
-    for variable in
-        ["MEMLODE_CC", "MEMLODE_CXX", "MEMLODE_HOME", "MEMLODE_ALLOCATORS", "MEMLODE_COLLECTOR", "MEMLODE_MODE"]
-    {
+    for variable in [
+        "MEMLODE_CC",
+        "MEMLODE_CXX",
+        "MEMLODE_HOME",
+        "MEMLODE_ALLOCATORS",
+        "MEMLODE_COLLECTOR",
+        "MEMLODE_MODE",
+    ] {
         command.env_remove(variable);
     }
     command.env("NO_COLOR", "1");

@@ -7,9 +7,7 @@ fn help_names_every_subcommand_and_the_exit_status() {
     let output = memlode().arg("--help").output().expect("memlode runs");
     assert_eq!(output.status.code(), Some(0));
     let text = stdout(&output);
-    for word in
-        ["cc", "c++", "run", "record", "report", "sim", "dump", "check", "doctor", "Exit status"]
-    {
+    for word in ["cc", "c++", "run", "record", "report", "sim", "dump", "check", "doctor", "Exit status"] {
         assert!(text.contains(word), "{word} is not in:\n{text}");
     }
     for command in ["run", "record", "report", "sim", "dump", "check", "doctor"] {
@@ -25,7 +23,7 @@ fn wrong_usage_is_2() {
     for args in [&["report"][..], &["run"], &["nonsense"], &["report", "x", "--by", "colour"], &[]] {
         let output = memlode().args(args).output().expect("memlode runs");
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(stderr(&output).contains("Usage"), "{args:?}");
+        assert!(stderr(&output).contains("--help"), "{args:?}");
     }
 }
 

@@ -3,8 +3,8 @@
     python3 tests/real/real.py [NAME…]
 
 Each program is built twice, by clang and by `memlode cc`, and runs the same workload twice. It passes
-when both outputs are the same, the report has findings with named members, and the executed accesses
-have lines, variables and types as often as FLOORS asks. Writes target/bench/coverage.json.
+when both outputs are the same, every finding has a line and a name, and the executed accesses have
+lines, variables and types as often as FLOORS asks. Writes target/bench/coverage.json.
 """
 
 import hashlib
@@ -100,11 +100,11 @@ def run_traced(name, program):
     trace.parent.mkdir(parents=True, exist_ok=True)
     command = workload(name, program, WORK / "scratch" / f"{name}-memlode")
     done = subprocess.run(
-        [MEMLODE, "record", "-o", trace, "--", *command], capture_output=True, stdin=subprocess.DEVNULL
+        [MEMLODE, "run", "--no-report", "-o", trace, "--", *command], capture_output=True, stdin=subprocess.DEVNULL
     )
     if done.returncode != 0:
         raise Failure(f"memlode exited with {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}")
-    report = subprocess.run([MEMLODE, "report", trace, "--json"], check=True, capture_output=True).stdout
+    report = subprocess.run([MEMLODE, "report", trace, "--machine", "generic", "--json"], check=True, capture_output=True).stdout
     return done.stdout, json.loads(report)
 
 
@@ -121,8 +121,11 @@ def examine(name):
     for what, floor in FLOORS.items():
         if row[what] < floor:
             problems.append(f"{row[what]:.1%} of the accesses have a {what.replace('_', ' ')}, below {floor:.0%}")
-    if not any(finding.get("member") for finding in report["findings"]):
-        problems.append("no finding names a member")
+    findings = report["findings"]
+    if not findings or any(not (f["line"] and (f["type"] or f["variable"])) for f in findings):
+        problems.append("there is no finding, or one without a line and a name")
+    if not report["fields"]:
+        problems.append("the report has no field of any type")
     return row, problems
 
 
