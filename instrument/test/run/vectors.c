@@ -9,11 +9,12 @@
 #include <stdio.h>
 
 int Data[64], Out[64], Index[64], Flag[64];
+int *volatile Anywhere = Data;
 
-__attribute__((noinline)) static void sometimes(void) {
+__attribute__((noinline)) static void sometimes(const int *restrict From) {
   for (int I = 0; I < 64; I++)
     if (Flag[I])
-      Out[I] = Data[I];
+      Out[I] = From[I];
 }
 
 __attribute__((noinline)) static int gathered(void) {
@@ -29,7 +30,7 @@ int main(void) {
     Flag[I] = I % 8 == 1 || I % 8 == 4;
     Index[I] = 63 - I;
   }
-  sometimes();
+  sometimes(Anywhere);
   printf("%d %d\n", gathered(), Out[33]);
   return 0;
 }
