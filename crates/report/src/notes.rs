@@ -42,9 +42,7 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<String> {
 
 /// Whether everything that was recorded could be read.
 pub fn is_complete(trace: &Trace, replayed: Option<&Replayed>) -> bool {
-    let lossless = trace.manifest().summary.as_ref().is_none_or(|summary| {
-        summary.unknown_words == 0 && summary.unregistered_threads == 0 && summary.torn_segments == 0
-    });
+    let lossless = trace.manifest().summary.as_ref().is_none_or(|summary| summary.losses().is_empty());
     lossless
         && trace.manifest().complete
         && trace.damage().is_empty()

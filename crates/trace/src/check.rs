@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::Error;
 use crate::event::Batch;
 use crate::index::Damage;
-use crate::manifest::ThreadTotals;
+use crate::manifest::{self, ThreadTotals};
 use crate::names;
 use crate::read::{Thread, Trace};
 use crate::sites::Kind;
@@ -46,6 +46,7 @@ impl Report {
 
 /// Reads everything in a trace and compares what it says in several places.
 ///
+/// * the collector lost nothing
 /// * every file is readable, and every checksum right; no chunk is missing
 /// * the manifest's totals are those of the files
 /// * each chunk holds what its header counts
@@ -64,6 +65,9 @@ pub fn check(directory: &Path, workers: usize) -> Result<Report, Error> {
         bytes: trace.threads().iter().map(|thread| thread.bytes).sum(),
         ..Report::default()
     };
+    for what in trace.manifest().summary.iter().flat_map(|summary| summary.losses()) {
+        report.problem(&trace, manifest::FILE, what);
+    }
     lives(&trace, &mut report);
     streams(&trace, workers, &mut report);
     totals(&trace, &mut report);

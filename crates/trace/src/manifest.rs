@@ -88,6 +88,19 @@ pub struct Summary {
     pub notes: Vec<String>,
 }
 
+impl Summary {
+    /// A sentence for each thing that happened and is not in the trace.
+    pub fn losses(&self) -> Vec<String> {
+        let counted = [
+            (self.torn_segments, "last segments of killed threads lacked words and were dropped"),
+            (self.unknown_words, "words were dropped because no known module explains them"),
+            (self.unregistered_threads, "threads found no room in the shared memory and were not recorded"),
+        ];
+        let counted = counted.iter().filter(|(count, _)| *count > 0);
+        counted.map(|(count, what)| format!("{count} {what}")).chain(self.notes.iter().cloned()).collect()
+    }
+}
+
 /// What one thread's file holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTotals {

@@ -198,6 +198,26 @@ fn missing_files_are_named() {
 }
 
 #[test]
+fn what_the_collector_lost_is_told() {
+    use memlode_trace::manifest::Summary;
+    use memlode_trace::write::TraceWriter;
+    let told = |summary: Summary| {
+        let directory = tempfile::tempdir().unwrap();
+        TraceWriter::create(directory.path(), Default::default(), false).unwrap().finish(summary).unwrap();
+        check(directory.path(), 0)
+            .unwrap()
+            .problems
+            .iter()
+            .map(|problem| problem.what.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told(Summary::default()), [""; 0]);
+    let lost =
+        told(Summary { unknown_words: 7, notes: vec!["the disk was full".into()], ..Default::default() });
+    assert!(lost.len() == 2 && lost[0].starts_with("7 words") && lost[1] == "the disk was full", "{lost:?}");
+}
+
+#[test]
 fn events_about_nothing_are_left_out() {
     use memlode_trace::log::Event;
     use memlode_trace::write::TraceWriter;
