@@ -51,14 +51,15 @@ const Row Rows[] = {
     {"__rust_dealloc", {Act::Free, None, None, 0}},
 };
 
-/// Since Rust 1.87 the allocator's symbols carry the mangled path of a crate `__rustc`; what follows its disambiguator
-/// is the plain name with its length in front: `_RNvCsbM2nZ_7___rustc12___rust_alloc`.
+/// Since Rust 1.87 the allocator's symbols carry the mangled path of a crate `__rustc`; what follows its
+/// disambiguator is the plain name with its length in front: `_RNvCsbM2nZ_7___rustc12___rust_alloc`.
 StringRef withoutRustPath(StringRef Name) {
   size_t At = Name.find("_7___rustc");
   if (At == StringRef::npos)
     return Name;
   // The length counts an underscore that separates it from a name starting with one.
-  return Name.substr(At + StringRef("_7___rustc").size()).drop_while([](char C) { return C >= '0' && C <= '9'; })
+  return Name.substr(At + StringRef("_7___rustc").size())
+      .drop_while([](char C) { return C >= '0' && C <= '9'; })
       .drop_front(1);
 }
 
@@ -74,7 +75,8 @@ bool isPointer(const Type *T) { return T->isPointerTy() && T->getPointerAddressS
 bool fits(const CallBase &Call, const Allocator &A) {
   if (!isIntegerAt(Call, A.Count) || !isIntegerAt(Call, A.Size))
     return false;
-  if (A.Base != None && (unsigned(A.Base) >= Call.arg_size() || !isPointer(Call.getArgOperand(A.Base)->getType())))
+  if (A.Base != None &&
+      (unsigned(A.Base) >= Call.arg_size() || !isPointer(Call.getArgOperand(A.Base)->getType())))
     return false;
   const bool ReturnsBase = A.Does == Act::Resize || (A.Does == Act::Allocate && A.Base == None);
   if (ReturnsBase && !isPointer(Call.getType()))
@@ -118,7 +120,8 @@ Error Allocators::addLine(StringRef Line) {
     return Error::success();
 
   // A function may itself be called `free` or `realloc`; then a position follows, not a name.
-  const bool Directive = Words.size() > 1 && (Words[0] == "free" || Words[0] == "realloc") && !isPosition(Words[1]);
+  const bool Directive =
+      Words.size() > 1 && (Words[0] == "free" || Words[0] == "realloc") && !isPosition(Words[1]);
   Allocator A;
   SmallVector<Field, 3> Fields;
   if (!Directive) {
@@ -155,8 +158,9 @@ Error Allocators::addLine(StringRef Line) {
 Error Allocators::addFile(StringRef Path) {
   auto Buffer = MemoryBuffer::getFile(Path, /*IsText=*/true);
   if (!Buffer)
-    return createStringError(Buffer.getError(), "cannot read the allocator file '" + Path +
-                                                    "' that MEMLODE_ALLOCATORS names: " + Buffer.getError().message());
+    return createStringError(Buffer.getError(),
+                             "cannot read the allocator file '" + Path +
+                                 "' that MEMLODE_ALLOCATORS names: " + Buffer.getError().message());
   for (line_iterator Line(**Buffer, /*SkipBlanks=*/true); !Line.is_at_eof(); ++Line)
     if (Error E = addLine(*Line))
       return lineError(Path + ":" + Twine(Line.line_number()) + ": " + toString(std::move(E)));

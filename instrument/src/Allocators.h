@@ -27,7 +27,8 @@ struct Allocator {
   Act Does = Act::Allocate;
   int Count = None; ///< elements; the block is count * size bytes
   int Size = None;  ///< bytes of the block, or of one element when there is a count
-  int Base = None;  ///< Allocate: where the base is stored, None for the return value. Else: the object that ends
+  int Base =
+      None; ///< Allocate: where the base is stored, None for the return value. Else: the object that ends
   Failure Fails = Failure::Null;
 };
 
@@ -38,8 +39,8 @@ public:
   /// Adds the functions that the file at \p Path names.
   llvm::Error addFile(llvm::StringRef Path);
 
-  /// What \p Call does, or null when it neither allocates nor frees. \p Mismatch is set when the function is known but
-  /// called with other arguments than its description needs.
+  /// What \p Call does, or null when it neither allocates nor frees. \p Mismatch is set when the function is
+  /// known but called with other arguments than its description needs.
   const Allocator *find(const llvm::CallBase &Call, bool &Mismatch) const;
 
   /// Whether the file named \p Name: such functions must not be inlined away before the pass sees the calls.

@@ -28,17 +28,19 @@ static Transfer transferNamed(StringRef Name) {
 
 /// Functions of libc and libm that call nothing of the program's. Those of libm are listed for double only.
 static bool isSilentName(StringRef Name) {
-  static const StringSet<> Exact = {
-      "strlen",  "strnlen", "strcmp",  "strncmp", "strchr", "strrchr", "strstr",  "strspn",     "strcspn",
-      "strpbrk", "strcpy",  "strncpy", "stpcpy",  "strcat", "strncat", "memcmp",  "memchr",     "memrchr",
-      "bcmp",    "abs",     "labs",    "llabs",   "ffs",    "ffsl",    "ffsll",   "isdigit",    "isascii",
-      "toascii", "atoi",    "atol",    "atoll",   "strtol", "strtoll", "strtoul", "strtoull",   "atof",
-      "strtod",  "wcslen",  "memccpy", "strcasecmp", "strncasecmp"};
-  static const StringSet<> Math = {
-      "sin",   "cos",   "tan",   "asin",  "acos",  "atan",  "atan2", "sinh",  "cosh",      "tanh",  "asinh", "acosh",
-      "atanh", "exp",   "exp2",  "exp10", "expm1", "log",   "log2",  "log10", "log1p",     "logb",  "pow",   "sqrt",
-      "cbrt",  "floor", "ceil",  "round", "trunc", "rint",  "nearbyint", "roundeven", "fabs", "fmod", "fmin", "fmax",
-      "ldexp", "frexp", "modf",  "copysign", "sincos"};
+  static const StringSet<> Exact = {"strlen", "strnlen", "strcmp",  "strncmp",    "strchr",     "strrchr",
+                                    "strstr", "strspn",  "strcspn", "strpbrk",    "strcpy",     "strncpy",
+                                    "stpcpy", "strcat",  "strncat", "memcmp",     "memchr",     "memrchr",
+                                    "bcmp",   "abs",     "labs",    "llabs",      "ffs",        "ffsl",
+                                    "ffsll",  "isdigit", "isascii", "toascii",    "atoi",       "atol",
+                                    "atoll",  "strtol",  "strtoll", "strtoul",    "strtoull",   "atof",
+                                    "strtod", "wcslen",  "memccpy", "strcasecmp", "strncasecmp"};
+  static const StringSet<> Math = {"sin",   "cos",   "tan",       "asin",      "acos",     "atan",  "atan2",
+                                   "sinh",  "cosh",  "tanh",      "asinh",     "acosh",    "atanh", "exp",
+                                   "exp2",  "exp10", "expm1",     "log",       "log2",     "log10", "log1p",
+                                   "logb",  "pow",   "sqrt",      "cbrt",      "floor",    "ceil",  "round",
+                                   "trunc", "rint",  "nearbyint", "roundeven", "fabs",     "fmod",  "fmin",
+                                   "fmax",  "ldexp", "frexp",     "modf",      "copysign", "sincos"};
   if (Exact.contains(Name) || Math.contains(Name))
     return true;
   return (Name.ends_with("f") || Name.ends_with("l")) && Math.contains(Name.drop_back());

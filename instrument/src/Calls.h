@@ -15,10 +15,10 @@ namespace memlode {
 /// Library functions that copy or fill memory and are recorded where they are called.
 enum class Transfer {
   None,
-  Copy,      ///< (to, from, bytes …)
-  CopyFrom,  ///< (from, to, bytes): bcopy
-  Fill,      ///< (to, value, bytes …)
-  Clear      ///< (to, bytes): bzero
+  Copy,     ///< (to, from, bytes …)
+  CopyFrom, ///< (from, to, bytes): bcopy
+  Fill,     ///< (to, value, bytes …)
+  Clear     ///< (to, bytes): bzero
 };
 
 /// The transfer that \p Call is by the name of the library function it calls; None for intrinsics.

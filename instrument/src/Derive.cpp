@@ -39,7 +39,8 @@ public:
   }
 
 private:
-  /// The value \p V is a constant distance from. Each reference to a thread's own variable makes a value of its own.
+  /// The value \p V is a constant distance from. Each reference to a thread's own variable makes a value of
+  /// its own.
   const Value *baseOf(const Value *V, int64_t &Offset) const {
     APInt Sum(DL.getIndexTypeSizeInBits(V->getType()), 0);
     V = V->stripAndAccumulateConstantOffsets(DL, Sum, /*AllowNonInbounds=*/true);

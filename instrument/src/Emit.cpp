@@ -173,7 +173,8 @@ private:
     case Word::How::Product:
       return B.CreateMul(integer(B, W.A), integer(B, W.B));
     case Word::How::Mapped:
-      return B.CreateSelect(B.CreateICmpEQ(W.A, ConstantExpr::getIntToPtr(B.getInt64(-1), Pointer)), Null, W.A);
+      return B.CreateSelect(B.CreateICmpEQ(W.A, ConstantExpr::getIntToPtr(B.getInt64(-1), Pointer)), Null,
+                            W.A);
     case Word::How::Stored:
       return B.CreateLoad(Pointer, W.A);
     case Word::How::StoredIfZero:
@@ -195,8 +196,6 @@ private:
 
 } // namespace
 
-void emitStream(Function &F, const Plan &P, Image &Into) {
-  Emitter(F, *Into.anchors(F, P.Segments)).run(P);
-}
+void emitStream(Function &F, const Plan &P, Image &Into) { Emitter(F, *Into.anchors(F, P.Segments)).run(P); }
 
 } // namespace memlode

@@ -45,7 +45,8 @@ private:
 /// Writes \p P into \p F with the cursor in a register between calls.
 void emitStream(llvm::Function &F, const Plan &P, Image &Into);
 
-/// Calls `__memlode_call_access(anchor, address)` in front of each access instead: what tracing costs without streams.
+/// Calls `__memlode_call_access(anchor, address)` in front of each access instead: what tracing costs without
+/// streams.
 void emitCalls(llvm::Function &F, const Plan &P, Image &Into);
 
 } // namespace memlode

@@ -22,8 +22,8 @@ void emitCalls(Function &F, const Plan &P, Image &Into) {
 
   GlobalVariable *Anchors = Into.anchors(F, Single);
   Type *Int64 = Type::getInt64Ty(F.getContext());
-  FunctionCallee Callee =
-      F.getParent()->getOrInsertFunction("__memlode_call_access", Type::getVoidTy(F.getContext()), Int64, Int64);
+  FunctionCallee Callee = F.getParent()->getOrInsertFunction("__memlode_call_access",
+                                                             Type::getVoidTy(F.getContext()), Int64, Int64);
   for (unsigned I = 0; I < Single.size(); ++I) {
     const Op &O = Single[I].Ops.front();
     IRBuilder<> B(O.Before);

@@ -124,7 +124,8 @@ public:
       if (!Call.isByValArgument(I))
         continue;
       plain(Call, Call.getArgOperand(I), Call.getParamByValType(I), MEMLODE_KIND_LOAD, 0);
-      skip("ByvalCopy", "the copy of a by-value argument is recorded where it is read, not where it is written");
+      skip("ByvalCopy",
+           "the copy of a by-value argument is recorded where it is read, not where it is written");
     }
   }
 

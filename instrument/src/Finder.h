@@ -19,10 +19,10 @@ namespace memlode {
 /// One access of one instruction (a memcpy has two).
 struct Access {
   enum class Shape {
-    Plain,    ///< Bytes at Pointer
-    Range,    ///< Length bytes at Pointer
-    Masked,   ///< Bytes for each set lane of Mask, lane i at Pointer + i * Bytes
-    Gather,   ///< Bytes for each set lane of Mask, at the lane's own pointer
+    Plain,     ///< Bytes at Pointer
+    Range,     ///< Length bytes at Pointer
+    Masked,    ///< Bytes for each set lane of Mask, lane i at Pointer + i * Bytes
+    Gather,    ///< Bytes for each set lane of Mask, at the lane's own pointer
     Compressed ///< as many times Bytes at Pointer as Mask has lanes set
   };
 

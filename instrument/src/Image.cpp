@@ -47,9 +47,10 @@ GlobalVariable *Image::anchors(Function &F, const std::vector<Segment> &Segments
 
     Constant *Position[] = {ConstantInt::get(I64, 0), ConstantInt::get(I64, Elements.size())};
     Constant *Self = ConstantExpr::getInBoundsGetElementPtr(Array, Anchors, Position);
-    Constant *Distance =
-        ConstantExpr::getSub(ConstantExpr::getPtrToInt(placeholder(), I64), ConstantExpr::getPtrToInt(Self, I64));
-    Elements.push_back(ConstantStruct::get(Anchor, ConstantExpr::getTrunc(Distance, I32), ConstantInt::get(I32, Index)));
+    Constant *Distance = ConstantExpr::getSub(ConstantExpr::getPtrToInt(placeholder(), I64),
+                                              ConstantExpr::getPtrToInt(Self, I64));
+    Elements.push_back(
+        ConstantStruct::get(Anchor, ConstantExpr::getTrunc(Distance, I32), ConstantInt::get(I32, Index)));
   }
   Anchors->setInitializer(ConstantArray::get(Array, Elements));
   return Anchors;
@@ -59,8 +60,8 @@ void Image::finish() {
   if (!TableVariable)
     return;
   Constant *Bytes = ConstantDataArray::getString(M.getContext(), Sites.write(), /*AddNull=*/false);
-  auto *Written = new GlobalVariable(M, Bytes->getType(), /*isConstant=*/true, GlobalValue::PrivateLinkage, Bytes,
-                                     "memlode.table");
+  auto *Written = new GlobalVariable(M, Bytes->getType(), /*isConstant=*/true, GlobalValue::PrivateLinkage,
+                                     Bytes, "memlode.table");
   Written->setSection(MEMLODE_SECTION_TABLES);
   Written->setAlignment(Align(8));
   Written->setDSOLocal(true);
@@ -70,8 +71,8 @@ void Image::finish() {
   announce();
 }
 
-/// One constructor an image: every module brings it, the linker keeps one. The version in its name lets modules of two
-/// versions each bring their own, and each then asks the recorder for what it needs.
+/// One constructor an image: every module brings it, the linker keeps one. The version in its name lets
+/// modules of two versions each bring their own, and each then asks the recorder for what it needs.
 void Image::announce() {
   LLVMContext &Ctx = M.getContext();
   Type *Void = Type::getVoidTy(Ctx);

@@ -21,9 +21,10 @@
 namespace memlode {
 
 /// Runs \p Add for the last optimisation step of every pipeline that ends in code generation. Before LLVM 20
-/// the callback cannot tell the first half of an LTO build from a whole one; there the rule that the plug-in is loaded
-/// at link time only is the driver's to keep.
-inline void atOptimizerLast(llvm::PassBuilder &PB, const std::function<void(llvm::ModulePassManager &)> &Add) {
+/// the callback cannot tell the first half of an LTO build from a whole one; there the rule that the plug-in
+/// is loaded at link time only is the driver's to keep.
+inline void atOptimizerLast(llvm::PassBuilder &PB,
+                            const std::function<void(llvm::ModulePassManager &)> &Add) {
 #if LLVM_VERSION_MAJOR >= 20
   PB.registerOptimizerLastEPCallback(
       [Add](llvm::ModulePassManager &MPM, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase Phase) {
@@ -31,11 +32,13 @@ inline void atOptimizerLast(llvm::PassBuilder &PB, const std::function<void(llvm
           Add(MPM);
       });
 #else
-  PB.registerOptimizerLastEPCallback([Add](llvm::ModulePassManager &MPM, llvm::OptimizationLevel) { Add(MPM); });
+  PB.registerOptimizerLastEPCallback(
+      [Add](llvm::ModulePassManager &MPM, llvm::OptimizationLevel) { Add(MPM); });
 #endif
 }
 
-/// Operands of llvm.masked.{load,store,gather,scatter}: LLVM 22 turned the alignment operand into an attribute.
+/// Operands of llvm.masked.{load,store,gather,scatter}: LLVM 22 turned the alignment operand into an
+/// attribute.
 struct MaskedOperands {
   llvm::Value *Pointer; ///< or vector of pointers
   llvm::Value *Mask;

@@ -86,7 +86,8 @@ public:
   static bool isRequired() { return true; }
 
 private:
-  /// A pool's own functions are often small: once inlined, or their arguments rewritten, no call would be left to see.
+  /// A pool's own functions are often small: once inlined, or their arguments rewritten, no call would be
+  /// left to see.
   bool keepAllocators(Module &M);
 
   std::shared_ptr<Session> S;
@@ -160,8 +161,8 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
   const auto &TLI = FAM.getResult<TargetLibraryAnalysis>(F);
   const Finder Accesses(DL, TLI);
   Describer Sites(S->Names, Into.table());
-  Plan P =
-      Planner(F, Accesses, S->Functions, TLI, Sites, FAM.getResult<OptimizationRemarkEmitterAnalysis>(F)).plan();
+  Plan P = Planner(F, Accesses, S->Functions, TLI, Sites, FAM.getResult<OptimizationRemarkEmitterAnalysis>(F))
+               .plan();
   if (!P.Useful)
     return false;
 

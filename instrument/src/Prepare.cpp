@@ -17,7 +17,8 @@ Instruction *lastEffect(const Instruction &Before) {
   return I;
 }
 
-/// The entry block will be split at tests for room; an alloca behind the split would no longer be a slot of the frame.
+/// The entry block will be split at tests for room; an alloca behind the split would no longer be a slot of
+/// the frame.
 static bool gatherAllocas(Function &F) {
   BasicBlock &Entry = F.getEntryBlock();
   SmallVector<AllocaInst *, 8> Late;
@@ -46,7 +47,8 @@ static bool splitInvokeEdges(Function &F) {
   return !Shared.empty();
 }
 
-/// The call at the end of \p B that the code generator could turn into a jump if a return of \p Returned followed.
+/// The call at the end of \p B that the code generator could turn into a jump if a return of \p Returned
+/// followed.
 static CallInst *tailCallTo(BasicBlock &B, const BasicBlock &To, const Value *Returned) {
   auto *Call = dyn_cast_or_null<CallInst>(lastEffect(*B.getTerminator()));
   if (!Call || !Call->isTailCall() || isa<IntrinsicInst>(Call))
@@ -57,8 +59,8 @@ static CallInst *tailCallTo(BasicBlock &B, const BasicBlock &To, const Value *Re
   return Phi && Phi->getParent() == &To && Phi->getIncomingValueForBlock(&B) == Call ? Call : nullptr;
 }
 
-/// A shared return hides that the calls that lead to it are in tail position. The code generator would copy the return
-/// to them, but no longer does so once the block records the exit.
+/// A shared return hides that the calls that lead to it are in tail position. The code generator would copy
+/// the return to them, but no longer does so once the block records the exit.
 static bool copyReturns(Function &F) {
   bool Changed = false;
   for (BasicBlock &B : make_early_inc_range(F)) {

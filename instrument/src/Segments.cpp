@@ -77,8 +77,8 @@ Plan Planner::plan() {
   return std::move(Made);
 }
 
-/// The last instruction of \p B before which the exit may be recorded: the return, or the call in front of it that the
-/// code generator may turn into a jump.
+/// The last instruction of \p B before which the exit may be recorded: the return, or the call in front of it
+/// that the code generator may turn into a jump.
 static Instruction *exitPoint(BasicBlock &B) {
   if (CallInst *Must = B.getTerminatingMustTailCall())
     return Must;
@@ -214,7 +214,8 @@ const Allocator *Planner::allocatorOf(const CallBase &Call) {
   bool Mismatch;
   const Allocator *A = Functions.find(Call, Mismatch);
   if (Mismatch)
-    missed("AllocatorMismatch", Call, "an allocation function is called with arguments other than its description needs");
+    missed("AllocatorMismatch", Call,
+           "an allocation function is called with arguments other than its description needs");
   return A;
 }
 
@@ -252,7 +253,8 @@ void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) 
   };
   Word Base{Word::How::Value, &Call};
   if (A.Does == Allocator::Act::Allocate && A.Base != Allocator::None) {
-    Base.Computed = A.Fails == Allocator::Failure::NonZeroStatus ? Word::How::StoredIfZero : Word::How::Stored;
+    Base.Computed =
+        A.Fails == Allocator::Failure::NonZeroStatus ? Word::How::StoredIfZero : Word::How::Stored;
     Base.A = Call.getArgOperand(A.Base);
     Base.B = &Call;
   } else if (A.Fails == Allocator::Failure::MapFailed) {

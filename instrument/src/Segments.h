@@ -35,14 +35,14 @@ namespace memlode {
 /// A word (or several) of the stream and how to compute it.
 struct Word {
   enum class How {
-    Value,     ///< A, a pointer or an integer
-    Lanes,     ///< every pointer of the vector A: several words
-    Mask,      ///< the bits of A, a vector of i1
-    MaskBytes, ///< bits set in A, times Bytes
-    Frame,     ///< address of the function's return-address slot
-    Product,   ///< A * B
-    Mapped,    ///< A, or 0 if it is MAP_FAILED
-    Stored,    ///< the pointer stored at A
+    Value,       ///< A, a pointer or an integer
+    Lanes,       ///< every pointer of the vector A: several words
+    Mask,        ///< the bits of A, a vector of i1
+    MaskBytes,   ///< bits set in A, times Bytes
+    Frame,       ///< address of the function's return-address slot
+    Product,     ///< A * B
+    Mapped,      ///< A, or 0 if it is MAP_FAILED
+    Stored,      ///< the pointer stored at A
     StoredIfZero ///< the pointer stored at A, or 0 if B is not 0
   };
   How Computed = How::Value;
@@ -55,12 +55,12 @@ struct Word {
 
 /// One step of a segment.
 struct Op {
-  uint8_t Code = 0;               ///< MEMLODE_OP_*
+  uint8_t Code = 0;                    ///< MEMLODE_OP_*
   llvm::Instruction *Before = nullptr; ///< its words are stored in front of this instruction
   uint32_t Site = 0;
   unsigned Lanes = 0;
-  llvm::Value *Address = nullptr; ///< of the ops that have an address operand
-  llvm::Value *Length = nullptr;  ///< of a range that is as long as the program says
+  llvm::Value *Address = nullptr;   ///< of the ops that have an address operand
+  llvm::Value *Length = nullptr;    ///< of a range that is as long as the program says
   llvm::SmallVector<Word, 3> Words; ///< what follows the address and the length
 
   /// How far back the op is that tells the address (the length); 0: it is a word of the stream.
@@ -84,7 +84,7 @@ struct Segment {
 struct Step {
   enum class What { Segment, Commit, Reload };
   What Is;
-  unsigned Segment = 0;             ///< index into the plan's segments
+  unsigned Segment = 0;                ///< index into the plan's segments
   llvm::Instruction *Before = nullptr; ///< of a commit or a reload
 };
 
@@ -101,8 +101,8 @@ struct Plan {
   bool Useful = false;
 };
 
-/// Brings \p F into the form that planning expects: static allocas in front, edges of invokes to themselves, a return
-/// behind every call in tail position. Returns whether anything changed.
+/// Brings \p F into the form that planning expects: static allocas in front, edges of invokes to themselves,
+/// a return behind every call in tail position. Returns whether anything changed.
 bool prepare(llvm::Function &F);
 
 /// The nearest instruction in front of \p Before in its block that becomes code, or null.
@@ -110,8 +110,8 @@ llvm::Instruction *lastEffect(const llvm::Instruction &Before);
 
 class Planner {
 public:
-  Planner(llvm::Function &F, const Finder &Accesses, const Allocators &Functions, const llvm::TargetLibraryInfo &TLI,
-          Describer &Sites, llvm::OptimizationRemarkEmitter &Remarks)
+  Planner(llvm::Function &F, const Finder &Accesses, const Allocators &Functions,
+          const llvm::TargetLibraryInfo &TLI, Describer &Sites, llvm::OptimizationRemarkEmitter &Remarks)
       : F(F), Accesses(Accesses), Functions(Functions), TLI(TLI), Sites(Sites), Remarks(Remarks) {}
 
   Plan plan();

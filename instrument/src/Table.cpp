@@ -58,8 +58,8 @@ uint32_t Table::file(const DIFile &File) {
 /// `outer::inner::name`, as the source would say it.
 static std::string qualifiedName(const DISubprogram &Subprogram) {
   std::string Name = Subprogram.getName().str();
-  for (const DIScope *Scope = Subprogram.getScope(); Scope && !isa<DIFile, DICompileUnit, DISubprogram>(Scope);
-       Scope = Scope->getScope()) {
+  for (const DIScope *Scope = Subprogram.getScope();
+       Scope && !isa<DIFile, DICompileUnit, DISubprogram>(Scope); Scope = Scope->getScope()) {
     StringRef Outer = Scope->getName();
     if (!Outer.empty())
       Name = (Outer + "::" + Name).str();
