@@ -98,15 +98,25 @@ impl<'t, 'a> Table<'t, 'a> {
         self.optional(key).map_or(Ok(default), |value| self.in_range(key, value, &range))
     }
 
-    pub fn integers(
+    /// A list of integers and of pairs `[first, last]`.
+    pub fn ranges(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
-    ) -> Result<Vec<u64>, MachineError> {
-        let value = self.required(key, "a list of whole numbers")?;
-        let array =
-            value.as_array().ok_or_else(|| self.error(key, unexpected("a list of whole numbers", value)))?;
-        array.iter().map(|item| self.in_range(key, item.get_ref(), &range)).collect()
+    ) -> Result<Vec<RangeInclusive<u64>>, MachineError> {
+        let expected = "a list of whole numbers and of pairs [first, last]";
+        let value = self.required(key, expected)?;
+        let wrong = || self.error(key, unexpected(expected, value));
+        let items = value.as_array().ok_or_else(wrong)?.iter().map(|item| match item.get_ref() {
+            DeValue::Array(pair) => {
+                let pair: Vec<_> = pair.iter().collect();
+                let [first, last] = pair[..] else { return Err(wrong()) };
+                let first = self.in_range(key, first.get_ref(), &range)?;
+                Ok(first..=self.in_range(key, last.get_ref(), &(first..=*range.end()))?)
+            }
+            number => self.in_range(key, number, &range).map(|number| number..=number),
+        });
+        items.collect()
     }
 
     /// An integer number of bytes, or a string such as `"1.25 MiB"`.

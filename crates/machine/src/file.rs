@@ -106,7 +106,8 @@ fn identity(mut table: Table) -> Result<Identity, MachineError> {
         None => None,
         Some(_) => Some(table.integer("family", 0..=0xffff)? as u32),
     };
-    let models = table.integers("models", 0..=0xffff)?.into_iter().map(|model| model as u32).collect();
+    let models = table.ranges("models", 0..=0xffff)?;
+    let models = models.into_iter().map(|range| *range.start() as u32..=*range.end() as u32).collect();
     table.finish()?;
     Ok(Identity { vendor, family, models })
 }

@@ -159,7 +159,9 @@ impl Processor {
             let fits = machine.identities.iter().any(|identity| {
                 Some(&identity.vendor) == self.vendor.as_ref()
                     && (identity.family.is_none() || identity.family == self.family)
-                    && self.model.is_some_and(|model| identity.models.contains(&model))
+                    && self
+                        .model
+                        .is_some_and(|model| identity.models.iter().any(|range| range.contains(&model)))
             });
             if fits {
                 return machine;

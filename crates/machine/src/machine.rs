@@ -1,5 +1,6 @@
 //! What a machine is.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -65,7 +66,7 @@ pub struct Identity {
     /// x86: the family; Arm: none.
     pub family: Option<u32>,
     /// x86: models; Arm: part numbers.
-    pub models: Vec<u32>,
+    pub models: Vec<RangeInclusive<u32>>,
 }
 
 impl Machine {
