@@ -14,15 +14,13 @@ suite_lit22() { make -s -C instrument check LLVM=22; }
 
 suite_lit19() { make -s -C instrument check LLVM=19; }
 
-suite_format() { cargo xtask gen --check && python3 -m unittest discover -s format -p 'test_*.py'; }
-
 suite_gallery() { python3 tests/gallery.py; }
 
 suite_real() { python3 tests/real/real.py; }
 
 suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/quick.json; }
 
-all=(rust c lit22 lit19 format gallery real bench)
+all=(rust c lit22 lit19 gallery real bench)
 [ $# -gt 0 ] || set -- "${all[@]}"
 passed=0
 failed=

@@ -104,8 +104,8 @@ def run_traced(name, program):
     )
     if done.returncode != 0:
         raise Failure(f"memlode exited with {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}")
-    report = subprocess.run([MEMLODE, "report", trace, "--machine", "generic", "--json"], check=True, capture_output=True).stdout
-    return done.stdout, json.loads(report)
+    command = [MEMLODE, "report", trace, "--machine", "generic", "--json"]
+    return done.stdout, json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
 
 def examine(name):

@@ -1,8 +1,8 @@
-// A recorder for tests: keeps a program's streams in memory and, when it ends, decodes them by the tables that are in
-// the image itself. What the decoder needs to know is what format/SPEC.md says, no more.
+// A recorder for tests: keeps a program's streams in memory and, when it ends, decodes them by the tables
+// that are in the image itself. What the decoder needs to know is what format/SPEC.md says, no more.
 //
-// By default it compares: a program built with MEMLODE_MODE=both also calls for every access, and the two must agree.
-// With MEMLODE_TEST_PRINT set, it prints every op of the stream instead, one a line.
+// By default it compares: a program built with MEMLODE_MODE=both also calls for every access, and the two
+// must agree. With MEMLODE_TEST_PRINT set, it prints every op of the stream instead, one a line.
 
 #include "memlode_format.h"
 
@@ -52,10 +52,19 @@ struct SiteInfo {
 
 struct TableInfo {
   std::vector<std::string> Strings;
-  struct FunctionInfo { uint64_t Name, Linkage, File, Line; };
-  struct LocationInfo { uint64_t Function, Line, Column, InlinedAt; };
-  struct TypeInfo { uint64_t Name, Bytes; };
-  struct SegmentInfo { uint64_t Function; std::vector<OpInfo> Ops; };
+  struct FunctionInfo {
+    uint64_t Name, Linkage, File, Line;
+  };
+  struct LocationInfo {
+    uint64_t Function, Line, Column, InlinedAt;
+  };
+  struct TypeInfo {
+    uint64_t Name, Bytes;
+  };
+  struct SegmentInfo {
+    uint64_t Function;
+    std::vector<OpInfo> Ops;
+  };
   std::vector<FunctionInfo> Functions;
   std::vector<LocationInfo> Locations;
   std::vector<TypeInfo> Types;
@@ -201,21 +210,30 @@ TableInfo readTable(const memlode_table_header *H) {
 
 const TableInfo &tableOf(const memlode_anchor *A) {
   static std::map<const memlode_table_header *, TableInfo> Known;
-  const auto *H = reinterpret_cast<const memlode_table_header *>(reinterpret_cast<const char *>(A) + A->table_rel);
+  const auto *H =
+      reinterpret_cast<const memlode_table_header *>(reinterpret_cast<const char *>(A) + A->table_rel);
   auto Found = Known.find(H);
   return Found != Known.end() ? Found->second : Known.emplace(H, readTable(H)).first->second;
 }
 
 const char *nameOf(uint8_t Code) {
   switch (Code) {
-  case MEMLODE_OP_ENTER: return "enter";
-  case MEMLODE_OP_EXIT: return "exit";
-  case MEMLODE_OP_RESUME: return "resume";
-  case MEMLODE_OP_ALLOC: return "alloc";
-  case MEMLODE_OP_ALLOC_ARRAY: return "alloc_array";
-  case MEMLODE_OP_REALLOC: return "realloc";
-  case MEMLODE_OP_FREE: return "free";
-  case MEMLODE_OP_UNMAP: return "unmap";
+  case MEMLODE_OP_ENTER:
+    return "enter";
+  case MEMLODE_OP_EXIT:
+    return "exit";
+  case MEMLODE_OP_RESUME:
+    return "resume";
+  case MEMLODE_OP_ALLOC:
+    return "alloc";
+  case MEMLODE_OP_ALLOC_ARRAY:
+    return "alloc_array";
+  case MEMLODE_OP_REALLOC:
+    return "realloc";
+  case MEMLODE_OP_FREE:
+    return "free";
+  case MEMLODE_OP_UNMAP:
+    return "unmap";
   }
   return "?";
 }
@@ -315,7 +333,8 @@ private:
   void place(const TableInfo &Table, const SiteInfo &S) {
     if (S.Location) {
       const auto &L = Table.Locations.at(S.Location - 1);
-      printf(" %s:%llu", Table.Strings.at(Table.Functions.at(L.Function).Name).c_str(), (unsigned long long)L.Line);
+      printf(" %s:%llu", Table.Strings.at(Table.Functions.at(L.Function).Name).c_str(),
+             (unsigned long long)L.Line);
     }
   }
 
@@ -399,7 +418,8 @@ const char __memlode_abi_1 = 1;
 __attribute__((tls_model("initial-exec"))) thread_local uint64_t *__memlode_cursor;
 
 static uint64_t *firstChunk() {
-  void *Memory = mmap(nullptr, ReservedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *Memory = mmap(nullptr, ReservedBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (Memory == MAP_FAILED)
     fail("no memory");
   auto *T = new Thread;
