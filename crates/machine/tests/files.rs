@@ -183,11 +183,11 @@ fn processors_are_told_by_models_and_ranges_of_models() {
         Machine::from_toml(&text, "test.toml").map(|machine| machine.identities[0].models.clone())
     };
     assert_eq!(with("[1, [0x10, 0x1f]]").unwrap(), [1..=1, 16..=31]);
-    let expected = "test.toml:30: identified_by 1: `models`: expected a list of whole numbers and of pairs \
+    let expected = "test.toml:31: identified_by 1: `models`: expected a list of whole numbers and of pairs \
                     [first, last], found an array";
     assert_eq!(with("[[1, 2, 3]]").unwrap_err().to_string(), expected);
     let expected =
-        "test.toml:30: identified_by 1: `models`: expected a whole number from 5 to 65535, found 2";
+        "test.toml:31: identified_by 1: `models`: expected a whole number from 5 to 65535, found 2";
     assert_eq!(with("[[5, 2]]").unwrap_err().to_string(), expected);
 }
 
