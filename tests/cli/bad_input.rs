@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::record::{program, trace};
+use crate::record::{long_trace, program, trace};
 use crate::{assert_one_sentence, memlode, stderr, stdout};
 
 /// Commands that read a trace.
@@ -28,11 +28,15 @@ fn read(command: &[&str], directory: &Path) -> Output {
 
 /// A copy of a good trace.
 fn copy() -> (TempDir, PathBuf) {
+    copy_of(trace())
+}
+
+fn copy_of(trace: &Path) -> (TempDir, PathBuf) {
     let folder = TempDir::new().expect("a temporary folder");
     let directory = folder.path().join("trace");
     for part in ["", "threads", "modules"] {
         fs::create_dir(directory.join(part)).expect("a folder");
-        for entry in fs::read_dir(trace().join(part)).expect("a folder") {
+        for entry in fs::read_dir(trace.join(part)).expect("a folder") {
             let entry = entry.expect("an entry");
             if entry.file_type().expect("a type").is_file() {
                 fs::copy(entry.path(), directory.join(part).join(entry.file_name())).expect("a copy");
@@ -96,7 +100,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 #[test]
 fn a_truncated_thread_is_salvaged_to_its_last_whole_chunk() {
-    let (_folder, directory) = copy();
+    let (_folder, directory) = copy_of(long_trace());
     let file = directory.join("threads/p0000-t0000.mlt");
     let bytes = fs::read(&file).expect("the thread");
     fs::write(&file, &bytes[..bytes.len() - 7]).expect("a file");
@@ -106,7 +110,7 @@ fn a_truncated_thread_is_salvaged_to_its_last_whole_chunk() {
     assert_eq!(report["trace"]["complete"], false);
     assert!(report["trace"]["notes"].to_string().contains("p0000-t0000.mlt"), "{}", report["trace"]);
     let accesses = report["total"]["accesses"].as_u64().expect("a number");
-    assert!(accesses > 0 && accesses < 400_000);
+    assert!(accesses > 300_000 && accesses < 700_000, "{accesses}");
 
     let output = read(&["check", "--json"], &directory);
     assert_eq!(output.status.code(), Some(3));
@@ -200,7 +204,7 @@ fn a_full_disk_keeps_what_was_written_and_the_program_goes_on() {
     fs::create_dir(&small).expect("a folder");
     // A file system of our own that holds the first chunks and no more.
     let script = format!(
-        "mount -t tmpfs -o size=48k none {0} && {1} record -o {0}/t -- {2}; \
+        "mount -t tmpfs -o size=256k none {0} && {1} record -o {0}/t -- {2} scatter; \
          status=$?; cp -r {0}/t {3}; exit $status",
         small.display(),
         assert_cmd::cargo::cargo_bin!("memlode").display(),
@@ -215,13 +219,13 @@ fn a_full_disk_keeps_what_was_written_and_the_program_goes_on() {
         eprintln!("skipped: this machine allows no file system of our own: {}", stderr(&output));
         return;
     }
-    assert_eq!(stdout(&output), "0\n", "the program ran to its end");
+    assert_eq!(stdout(&output), "0\n", "the program ran to its end: {}", stderr(&output));
     assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
     assert_one_sentence(&output, &["recording stopped early", "No space left on device"]);
     let output = read(&["check"], &folder.path().join("kept"));
     assert!(matches!(output.status.code(), Some(3)), "{}", stderr(&output));
     let output = read(&["report", "-m", "generic"], &folder.path().join("kept"));
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
 #[test]

@@ -46,6 +46,9 @@ int main(int argc, char **argv) {
   for (int pass = 0; pass < 3; pass++)
     counter += sum(items, n);
   printf("%ld\n", counter);
+  if (!strcmp(what, "scatter")) // addresses that pack badly: many chunks
+    for (unsigned long i = 0, at = 1; i < 200000; i++)
+      items[(at = at * 6364136223846793005 + 1442695040888963407) % n].key += at >> 40;
   if (!strcmp(what, "exit")) return 42;
   if (!strcmp(what, "_exit")) _exit(43);
   if (!strcmp(what, "abort")) abort();
@@ -88,6 +91,19 @@ pub fn trace() -> &'static Path {
         let folder = TempDir::new().expect("a temporary folder");
         let directory = folder.path().join("trace");
         let output = run(folder.path(), &["record", "-o", "trace", "--"], &[]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        (folder, directory)
+    };
+    &TRACE.get_or_init(record).1
+}
+
+/// The same with a thread of many chunks.
+pub fn long_trace() -> &'static Path {
+    static TRACE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let record = || {
+        let folder = TempDir::new().expect("a temporary folder");
+        let directory = folder.path().join("trace");
+        let output = run(folder.path(), &["record", "-o", "trace", "--"], &["scatter"]);
         assert!(output.status.success(), "{}", stderr(&output));
         (folder, directory)
     };
@@ -182,6 +198,13 @@ fn every_end_of_a_program_is_passed_on_and_leaves_its_trace() {
 }
 
 #[test]
+fn the_program_may_stand_without_a_double_dash() {
+    let folder = folder();
+    let output = run(folder.path(), &["run", "--no-report", "-o", "t"], &["exit"]);
+    assert_eq!(output.status.code(), Some(42), "{}", stderr(&output));
+}
+
+#[test]
 fn standard_input_reaches_the_program() {
     let folder = folder();
     let output = memlode()
@@ -239,7 +262,6 @@ fn a_signal_to_memlode_is_one_to_the_program() {
     let output = waiting.memlode.wait_with_output().expect("memlode ends");
     assert_eq!(output.status.code(), Some(9), "the program's handler chose this: {}", stderr(&output));
     assert_eq!(report(&folder.path().join("t"))["trace"]["complete"], true);
-
 }
 
 #[test]

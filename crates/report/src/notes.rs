@@ -14,28 +14,10 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<String> {
         notes.push(format!("{error}; left out"));
     }
     if let Some(summary) = &manifest.summary {
-        let counted = [
-            (
-                summary.torn_segments,
-                "last segment was",
-                "last segments were",
-                "cut off when the program was killed",
-            ),
-            (
-                summary.unknown_words,
-                "recorded word was",
-                "recorded words were",
-                "dropped: no known module explains them",
-            ),
-            (summary.unregistered_threads, "thread was", "threads were", "not recorded: too many at once"),
-        ];
-        for (count, one, many, what) in counted.into_iter().filter(|(count, ..)| *count > 0) {
-            notes.push(format!("{count} {} {what}", if count == 1 { one } else { many }));
-        }
+        notes.extend(summary.losses());
         if let Some(signal) = summary.signal {
             notes.push(format!("the program was ended by signal {signal}"));
         }
-        notes.extend(summary.notes.iter().cloned());
     }
     notes
 }

@@ -184,12 +184,8 @@ impl Page<'_> {
             format!("{} miss {}", percent(missed, finding.numbers.accesses), level.name)
         });
         let misses: Vec<String> = misses.collect();
-        let _ = writeln!(
-            out,
-            "    {} accesses, of which {}",
-            count(finding.numbers.accesses),
-            misses.join(", ")
-        );
+        let _ =
+            writeln!(out, "    {} accesses, of which {}", count(finding.numbers.accesses), misses.join(", "));
         if let Some(first) = finding.objects.first() {
             let others = match finding.objects.len() - 1 {
                 0 => String::new(),
@@ -266,7 +262,7 @@ impl Page<'_> {
             By::Line => {
                 let row = |line: &crate::model::Line| {
                     let place = cut_front(&place(&line.position), self.share(32)).into_owned();
-                    vec![narrow(&name(&line.data), 30), place]
+                    vec![narrow(&self.name_at_line(line), 30), place]
                 };
                 (report.lines.iter().take(top).map(|l| (row(l), &l.numbers)).collect(), report.lines.len())
             }
@@ -314,6 +310,21 @@ impl Page<'_> {
         }
     }
 
+    /// Two pointers to the same member in one line are two rows: the variable tells them apart.
+    fn name_at_line(&self, line: &crate::model::Line) -> String {
+        let same = |other: &&crate::model::Line| {
+            let (a, b) = (&line.data, &other.data);
+            other.position == line.position && (&a.ty, &a.member) == (&b.ty, &b.member)
+        };
+        let alone = self.report.lines.iter().filter(same).nth(1).is_none();
+        match &line.data.variable {
+            Some(variable) if !alone && line.data.member.is_some() => {
+                format!("{} ({})", name(&line.data), printable(variable))
+            }
+            _ => name(&line.data),
+        }
+    }
+
     fn write_table(&self, out: &mut String, table: &Table) {
         for line in table.lines() {
             let _ = writeln!(out, "  {}", line.trim_end());
@@ -349,16 +360,25 @@ pub fn name(data: &Data) -> String {
     printable(&text).into_owned()
 }
 
-/// `before.c:50 price_block`.
+/// `before.c:50 price_block`; for a library's line, `app.cpp:12 main (in stl_vector.h:1126)`: the line that the
+/// reader can change comes first.
 pub fn place(position: &Position) -> String {
-    let function = demangle_short(&position.linkage_name);
-    let file = position.file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
-    let text = match (file, position.line) {
-        (Some(file), Some(line)) => format!("{file}:{line} {function}"),
-        (Some(file), None) => format!("{file} {function}"),
-        (None, _) => function,
-    };
-    printable(&text).into_owned()
+    match &position.inlined_into {
+        Some(outer) => format!("{} (in {})", place(outer), file_and_line(position)),
+        None => {
+            let function = printable(&demangle_short(&position.linkage_name)).into_owned();
+            match file_and_line(position) {
+                place if place.is_empty() => function,
+                place => format!("{place} {function}"),
+            }
+        }
+    }
+}
+
+fn file_and_line(position: &Position) -> String {
+    let Some(file) = position.file.as_deref() else { return String::new() };
+    let file = printable(file.rsplit('/').next().unwrap_or(file));
+    position.line.map_or(file.to_string(), |line| format!("{file}:{line}"))
 }
 
 /// Where objects live and where they came from, in a line.
