@@ -40,7 +40,7 @@ const Type *valueType(const Instruction &I) {
 }
 
 /// The bits between the lowest and the highest one of a contiguous mask.
-bool maskBits(APInt Mask, unsigned &First, unsigned &Count) {
+bool maskBits(const APInt &Mask, unsigned &First, unsigned &Count) {
   unsigned Low = 0, Length = 0;
   if (!Mask.isShiftedMask(Low, Length))
     return false;

@@ -64,7 +64,7 @@ static std::string qualifiedName(const DISubprogram &Subprogram) {
     if (!Outer.empty())
       Name = (Outer + "::" + Name).str();
     else if (isa<DINamespace>(Scope))
-      Name = "(anonymous namespace)::" + Name;
+      Name.insert(0, "(anonymous namespace)::");
   }
   return Name;
 }

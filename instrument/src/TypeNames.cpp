@@ -34,7 +34,7 @@ bool isRecord(const DICompositeType *T) {
 std::string closeBrackets(StringRef S) {
   std::string R;
   for (size_t I = 0; I != S.size(); ++I)
-    if (!(S[I] == ' ' && I + 1 != S.size() && S[I + 1] == '>'))
+    if (S[I] != ' ' || I + 1 == S.size() || S[I + 1] != '>')
       R += S[I];
   return R;
 }
