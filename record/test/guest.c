@@ -68,13 +68,25 @@ int main(int argc, char **argv) {
   }
   if (!strcmp(what, "scribble")) {
     emit_loads(1, 1000);
-    /* All over its own ring, from the header on, while the collector reads it. */
+    /* All over its ring's header, the process header before it, and the words of the first chunk, while the
+     * collector reads them. The first thread's ring is the first one. */
     uintptr_t chunk = (uintptr_t)__memlode_cursor & ~(uintptr_t)(MEMLODE_RING_CHUNK_BYTES - 1);
+    uint32_t *ring = (uint32_t *)(chunk - MEMLODE_RING_CHUNK_BYTES);
+    uint32_t *process = (uint32_t *)((char *)ring - MEMLODE_RING_FIRST_RING_OFFSET);
     unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], 0, 10) : 1;
-    uint32_t *header = (uint32_t *)(chunk - MEMLODE_RING_CHUNK_BYTES);
     for (int i = 0; i < 2000000; i++) {
       seed = seed * 1664525 + 1013904223;
-      header[(seed >> 8) % (sizeof(struct memlode_ring_header) / 4)] = seed;
+      unsigned at = seed >> 8;
+      switch (seed >> 6 & 3) {
+      case 0:
+        process[at % (sizeof(struct memlode_process_header) / 4)] = seed;
+        break;
+      case 1:
+        ((uint32_t *)chunk)[at % (MEMLODE_RING_CHUNK_BYTES / 4)] = seed;
+        break;
+      default: /* small numbers, too: they get further */
+        ring[at % (sizeof(struct memlode_ring_header) / 4)] = seed & 1 ? seed : seed >> 27;
+      }
     }
     return 0;
   }

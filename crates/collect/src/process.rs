@@ -244,17 +244,24 @@ impl Process {
         }
         if over && self.threads().is_empty() && !self.closed.swap(true, Ordering::AcqRel) {
             count(&output.counters.unregistered_threads, self.memory.unregistered_threads().into());
-            let missing = self.memory.generation().saturating_sub(lock(&self.discovery).found.into());
-            if missing > 0 {
+            if !self.is_accounted_for() {
                 let pid = self.pid.as_raw_pid();
-                output.note(format!(
-                    "process {pid} wrote over memlode's memory: {missing} of its threads are lost"
-                ));
+                output.note(format!("process {pid} wrote over memlode's memory: threads of it are lost"));
             }
             let (clean, stamp) = (self.memory.exiting_thread() != 0, clock::stamp());
             output.event(&Event::ProcessEnd { process: self.index, clean, stamp });
         }
         busy
+    }
+
+    /// Every ring that was claimed was found, but for those whose thread was killed while claiming it.
+    fn is_accounted_for(&self) -> bool {
+        let discovery = lock(&self.discovery);
+        let missing = self.memory.generation().saturating_sub(discovery.found.into());
+        let unfinished = (0..discovery.bound.saturating_add(missing.min(8) as u32).min(ring::RINGS))
+            .filter(|&slot| self.memory.ring(slot).state() == ring::SLOT_CLAIMED)
+            .count();
+        missing <= unfinished as u64
     }
 
     fn close_thread(&self, thread: &Thread, reader: &mut Reader, output: &Output, tools: &mut Tools) {

@@ -315,3 +315,74 @@ impl<'a> Ring<'a> {
         self.u32(field!(RingHeader, state)).store(ring::SLOT_FREE, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a program does to its first ring.
+    fn write(memory: &SharedMemory, words: &[u64]) {
+        let chunk = memory.words_at(memory.ring(0).chunk_offset(0), words.len());
+        chunk.iter().zip(words).for_each(|(shared, &word)| shared.store(word, Ordering::Relaxed));
+    }
+
+    #[test]
+    fn an_unfinished_chunk_ends_with_its_last_word_and_zeros() {
+        let memory = SharedMemory::create(1, 0).unwrap();
+        let mut words = vec![7u64];
+        memory.ring(0).peek(0, 0, &mut words);
+        assert!(words.is_empty());
+        write(&memory, &[1, 0, 2, 0, 0, 3]);
+        memory.ring(0).peek(0, 2, &mut words);
+        assert_eq!(words[..4], [2, 0, 0, 3]);
+        assert!(words.len() > 4 && words[4..].iter().all(|&word| word == 0));
+        memory.ring(0).peek(0, 6, &mut words);
+        assert!(words.is_empty());
+        memory.ring(0).peek(0, CHUNK_AND_SLACK_BYTES / 8, &mut words);
+        assert!(words.is_empty());
+    }
+
+    #[test]
+    fn what_is_taken_is_left_zeroed() {
+        let memory = SharedMemory::create(1, 0).unwrap();
+        let written: Vec<u64> = (1..=8195).collect();
+        write(&memory, &written);
+        let mut words = Vec::new();
+        memory.ring(0).take(0, written.len() * 8, &mut words);
+        assert_eq!(words, written);
+        memory.ring(0).peek(0, 0, &mut words);
+        assert!(words.is_empty());
+        write(&memory, &written);
+        memory.ring(0).clear(0, written.len() * 8);
+        memory.ring(0).peek(0, 0, &mut words);
+        assert!(words.is_empty());
+    }
+
+    #[test]
+    fn lengths_that_cannot_be_are_refused() {
+        let memory = SharedMemory::create(1, 0).unwrap();
+        let ring = memory.ring(ring::RINGS - 1);
+        for (end, expected) in
+            [(0, Some(0)), (8, Some(8)), (0x2_0000, Some(0x2_0000)), (0x2_0008, None), (4, None)]
+        {
+            ring.u32(field!(RingHeader, end) + 4 * 3).store(end, Ordering::Relaxed);
+            assert_eq!(ring.end(3 + ring::CHUNKS), expected);
+        }
+    }
+
+    #[test]
+    fn a_free_slot_is_as_good_as_new() {
+        let memory = SharedMemory::create(1, 0).unwrap();
+        write(&memory, &[1, 2, 3]);
+        let ring = memory.ring(0);
+        for word in memory.words_at(ring.offset, RingHeader::BYTES / 8) {
+            word.store(u64::MAX, Ordering::Relaxed);
+        }
+        ring.free();
+        let header = memory.words_at(ring.offset, RingHeader::BYTES / 8);
+        assert!(header.iter().all(|word| word.load(Ordering::Relaxed) == 0));
+        assert!(
+            memory.words_at(ring.chunk_offset(0), 3).iter().all(|word| word.load(Ordering::Relaxed) == 0)
+        );
+    }
+}
