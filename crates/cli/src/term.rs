@@ -1,6 +1,7 @@
 //! What memlode says about itself: errors, notes and progress, all on standard error.
 
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -11,11 +12,14 @@ pub fn colours(stream: &impl IsTerminal) -> bool {
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Columns of the terminal, if there is one.
-pub fn width() -> Option<usize> {
-    let streams = [rustix::stdio::stdout(), rustix::stdio::stderr()];
-    let sizes = streams.into_iter().filter_map(|stream| rustix::termios::tcgetwinsize(stream).ok());
-    sizes.map(|size| usize::from(size.ws_col)).find(|columns| *columns > 0)
+/// Columns for text that nobody's terminal measures: a file, a log.
+pub const PLAIN_WIDTH: usize = 120;
+
+/// Columns to fill on a stream: its terminal's, or else what `COLUMNS` says.
+pub fn width(stream: &(impl IsTerminal + AsFd)) -> usize {
+    let terminal = || Some(usize::from(rustix::termios::tcgetwinsize(stream).ok()?.ws_col));
+    let wanted = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal().filter(|_| stream.is_terminal()).or_else(wanted).filter(|n| *n > 0).unwrap_or(PLAIN_WIDTH)
 }
 
 /// One sentence: what failed, and because of what.

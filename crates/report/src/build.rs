@@ -13,7 +13,7 @@ use memlode_trace::{Replayed, Trace};
 
 use crate::model::{self, Misses, Numbers, Report};
 use crate::notes;
-use crate::text::demangle;
+use crate::text::{demangle, demangle_short};
 
 /// Builds the report of a profile of `trace` on `machine`. `replayed` tells what could not be decoded.
 pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Replayed) -> Report {
@@ -205,7 +205,7 @@ impl Builder<'_> {
     fn function(&self, id: FunctionId) -> String {
         let function = self.names.function(id);
         let mangled = self.names.string(function.linkage_name);
-        if mangled.is_empty() { self.string(function.name) } else { demangle(mangled) }
+        if mangled.is_empty() { self.string(function.name) } else { demangle_short(mangled) }
     }
 
     fn object(&self, class: ClassId) -> model::Object {

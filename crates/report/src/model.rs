@@ -301,7 +301,7 @@ pub enum Home {
     Heap {
         /// The allocating call.
         allocated_at: Position,
-        /// Functions on the stack, the innermost first, demangled.
+        /// Functions on the stack, the innermost first, demangled, without parameters.
         path: Vec<String>,
     },
     /// A global or static variable.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use crate::model::{Data, Finding, Home, Numbers, Object, Position, Report, Suggestion};
-use crate::text::{bytes, count, cut, cut_front, demangle_short, percent, printable};
+use crate::text::{brief, bytes, count, cut, cut_end, demangle_short, percent, printable};
 
 /// A table of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub enum By {
 pub struct Style {
     /// Whether to use escape sequences for colours.
     pub colours: bool,
-    /// Columns of the terminal; `None` when nobody looks and nothing has to be cut.
-    pub width: Option<usize>,
+    /// Columns to fill at most; names are cut to fit.
+    pub width: usize,
     /// Rows of each table.
     pub top: usize,
 }
@@ -79,9 +79,20 @@ impl Page<'_> {
         self.paint("1", text)
     }
 
+    /// Columns of a table that are left for names, beside those for `numbers` numbers and the levels.
+    fn room(&self, numbers: usize) -> usize {
+        let levels = self.report.machine.levels.len();
+        self.style.width.saturating_sub(2 + numbers * 10 + levels * (self.level_heading("L1d").len() + 2))
+    }
+
+    /// `L1d misses` where there is room for it.
+    fn level_heading(&self, level: &str) -> String {
+        if self.style.width >= 110 { format!("{level} misses") } else { format!("{level:>6}") }
+    }
+
     /// A column's share of the terminal, in characters.
     fn share(&self, percent: usize) -> usize {
-        self.style.width.map_or(usize::MAX, |width| (width * percent / 100).max(12))
+        (self.style.width * percent / 100).max(12)
     }
 
     fn title(&self, out: &mut String) {
@@ -175,8 +186,8 @@ impl Page<'_> {
         let _ = writeln!(
             out,
             "{number:2}. {}  {}  {}",
-            self.paint("1;31", &cut(&name(&finding.data), self.share(45))),
-            self.bold(&cut_front(&place(&finding.position), self.share(40))),
+            self.paint("1;31", &cut(&name(&finding.data), self.share(40))),
+            self.bold(&cut_end(&place(&finding.position), self.share(55).saturating_sub(24))),
             self.bold(&format!("{share} of the wait")),
         );
         let misses = self.report.machine.levels.iter().enumerate().map(|(i, level)| {
@@ -196,9 +207,10 @@ impl Page<'_> {
                 (1, _) => format!(" (1 block of {})", bytes(first.object.bytes)),
                 (n, _) => format!(" ({} blocks, {})", count(n), bytes(first.object.bytes)),
             };
-            let object = format!("{}{made}", object(&first.object));
-            let room = self.share(100).saturating_sub(8 + others.len());
-            let _ = writeln!(out, "    in {}{others}", cut(&object, room));
+            let kind = if matches!(first.object.home, Home::Heap { .. }) { "heap of " } else { "" };
+            let object = format!("{kind}{}", object(&first.object));
+            let room = self.share(100).saturating_sub(8 + made.chars().count() + others.len());
+            let _ = writeln!(out, "    in {}{made}{others}", cut_end(&object, room));
         }
         if let Some(density) = &finding.density {
             let _ = writeln!(
@@ -206,7 +218,7 @@ impl Page<'_> {
                 "    {} of the {} bytes of each {} are used in this function: {}",
                 density.used_bytes,
                 density.type_bytes,
-                printable(&density.ty),
+                printable(&brief(&density.ty)),
                 cut(&printable(&density.members.join(", ")), self.share(50)),
             );
         }
@@ -214,7 +226,7 @@ impl Page<'_> {
             let advice = format!(
                 "→ keep {} apart from the rest of {}: in an array of {} own, or by moving the rest out",
                 cut(&printable(&members.join(", ")), self.share(40)),
-                printable(ty),
+                printable(&brief(ty)),
                 if members.len() == 1 { "its" } else { "their" },
             );
             let _ = writeln!(out, "    {}", self.paint("32", &advice));
@@ -233,7 +245,7 @@ impl Page<'_> {
         let (mut rows, total) = self.rows(by);
         rows.truncate(self.style.top);
         let shown = rows.len();
-        let levels = self.report.machine.levels.iter().map(|level| format!("{} misses", level.name));
+        let levels = self.report.machine.levels.iter().map(|level| self.level_heading(&level.name));
         let headings: Vec<String> = columns
             .iter()
             .map(|column| column.to_string())
@@ -257,25 +269,37 @@ impl Page<'_> {
     fn rows(&self, by: By) -> (Vec<(Vec<String>, &Numbers)>, usize) {
         let report = self.report;
         let top = self.style.top;
-        let narrow = |text: &str, part: usize| cut(&printable(text), self.share(part)).into_owned();
+        let fit = |text: &str, room: usize| cut(&printable(text), room.max(12)).into_owned();
+        let fit_end = |text: &str, room: usize| cut_end(&printable(text), room.max(12)).into_owned();
+        // Two columns of numbers stand in every table: wait and accesses.
+        let room = self.room(2);
         match by {
             By::Line => {
-                let row = |line: &crate::model::Line| {
-                    let place = cut_front(&place(&line.position), self.share(32)).into_owned();
-                    vec![narrow(&self.name_at_line(line), 30), place]
-                };
-                (report.lines.iter().take(top).map(|l| (row(l), &l.numbers)).collect(), report.lines.len())
+                let lines = report.lines.iter().take(top);
+                let data: Vec<String> =
+                    lines.clone().map(|line| fit(&self.name_at_line(line), room * 45 / 100)).collect();
+                // What the names leave: a place without its line is of no use.
+                let widest = data.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+                let left = room.saturating_sub(widest + 4).max(16);
+                let rows = lines
+                    .zip(data)
+                    .map(|(line, data)| (vec![data, fit_end(&place(&line.position), left)], &line.numbers));
+                (rows.collect(), report.lines.len())
             }
             By::Field => {
-                let row = |data: &Data| vec![narrow(&name(data), 45)];
+                let row = |data: &Data| vec![fit(&name(data), room)];
                 let fields = &report.fields;
                 (fields.iter().take(top).map(|f| (row(&f.data), &f.numbers)).collect(), fields.len())
             }
             By::Type => {
                 let types = &report.types;
-                (types.iter().take(top).map(|t| (vec![narrow(&t.ty, 45)], &t.numbers)).collect(), types.len())
+                (
+                    types.iter().take(top).map(|t| (vec![fit(&brief(&t.ty), room)], &t.numbers)).collect(),
+                    types.len(),
+                )
             }
             By::Object => {
+                let room = self.room(4);
                 let row = |object: &Object| {
                     let element = object.element.as_deref().unwrap_or("");
                     let (number, size) = if object.count > 0 {
@@ -283,13 +307,18 @@ impl Page<'_> {
                     } else {
                         Default::default()
                     };
-                    vec![narrow(&self::object(object), 38), narrow(element, 12), number, size]
+                    vec![
+                        fit_end(&self::object(object), room * 2 / 3),
+                        fit(&brief(element), room / 3),
+                        number,
+                        size,
+                    ]
                 };
                 let objects = &report.objects;
                 (objects.iter().take(top).map(|o| (row(&o.object), &o.numbers)).collect(), objects.len())
             }
             By::Function => {
-                let row = |linkage: &str| vec![narrow(&demangle_short(linkage), 45)];
+                let row = |linkage: &str| vec![fit(&brief(&demangle_short(linkage)), room)];
                 let functions = &report.functions;
                 (
                     functions.iter().take(top).map(|f| (row(&f.linkage_name), &f.numbers)).collect(),
@@ -348,12 +377,13 @@ fn plain_table(headings: &[impl ToString], left: usize) -> Table {
 
 /// `arc.state`, `table[]`, `int`, or what else is known.
 pub fn name(data: &Data) -> String {
-    let text = match (&data.ty, &data.member, &data.variable) {
+    let ty = data.ty.as_deref().map(brief);
+    let text = match (&ty, &data.member, &data.variable) {
         (Some(ty), Some(member), _) => format!("{ty}.{member}"),
         (None, Some(member), Some(variable)) => format!("{variable}.{member}"),
         (Some(ty), None, Some(variable)) => format!("{variable} ({ty})"),
         (None, None, Some(variable)) => variable.clone(),
-        (Some(ty), None, None) => ty.clone(),
+        (Some(ty), None, None) => ty.to_string(),
         (None, Some(member), None) => member.clone(),
         (None, None, None) => "(no name)".to_string(),
     };
@@ -366,7 +396,7 @@ pub fn place(position: &Position) -> String {
     match &position.inlined_into {
         Some(outer) => format!("{} (in {})", place(outer), file_and_line(position)),
         None => {
-            let function = printable(&demangle_short(&position.linkage_name)).into_owned();
+            let function = printable(&brief(&demangle_short(&position.linkage_name))).into_owned();
             match file_and_line(position) {
                 place if place.is_empty() => function,
                 place => format!("{place} {function}"),
@@ -381,20 +411,22 @@ fn file_and_line(position: &Position) -> String {
     position.line.map_or(file.to_string(), |line| format!("{file}:{line}"))
 }
 
-/// Where objects live and where they came from, in a line.
+/// Where objects live and where they came from, in a line; heap objects by the call that allocates them.
 pub fn object(object: &Object) -> String {
     let text = match &object.home {
         Home::Unknown => "memory of unknown origin".to_string(),
         Home::Heap { allocated_at, path } => {
-            let callers: Vec<&str> =
-                path.iter().skip_while(|f| **f == allocated_at.function).map(String::as_str).collect();
+            let own = demangle_short(&allocated_at.linkage_name);
+            let callers: Vec<String> = path.iter().skip_while(|f| **f == own).map(|f| brief(f)).collect();
             let callers =
                 if callers.is_empty() { String::new() } else { format!(" ← {}", callers.join(" ← ")) };
-            format!("heap of {}{callers}", place(allocated_at))
+            format!("{}{callers}", place(allocated_at))
         }
-        Home::Global { symbol, image } => format!("global {symbol} of {image}"),
-        Home::Stack { function, variable: Some(variable) } => format!("stack of {function}: {variable}"),
-        Home::Stack { function, variable: None } => format!("stack of {function}"),
+        Home::Global { symbol, image } => format!("global {} of {image}", brief(symbol)),
+        Home::Stack { function, variable: Some(variable) } => {
+            format!("stack of {}: {variable}", brief(function))
+        }
+        Home::Stack { function, variable: None } => format!("stack of {}", brief(function)),
     };
     printable(&text).into_owned()
 }

@@ -51,6 +51,85 @@ fn demangle_with(linkage: &str, options: cpp_demangle::DemangleOptions) -> Strin
     linkage.to_string()
 }
 
+/// Longest template argument list that [`brief`] leaves alone, in characters.
+const ARGUMENTS: usize = 23;
+
+/// A C++ name for a column: long template argument lists keep their first argument, unnamed namespaces go.
+///
+/// `std::map<int, long, std::less<int>, …>::at` becomes `std::map<int, …>::at`.
+pub fn brief(name: &str) -> String {
+    const STRING: &str = "basic_string<char, std::char_traits<char>, std::allocator<char> >";
+    let name = name.replace("(anonymous namespace)::", "").replace("std::__cxx11::", "std::");
+    let name = name.replace(STRING, "string").replace(&STRING.replace("> >", ">>"), "string");
+    brief_arguments(&name, 0)
+}
+
+fn brief_arguments(name: &str, depth: u32) -> String {
+    let mut out = String::new();
+    let mut rest = name;
+    while let Some(open) = rest.find('<') {
+        let (before, from_open) = rest.split_at(open);
+        // `operator<`, `operator<<`, `operator<=>` open nothing.
+        if before.ends_with("operator") || before.ends_with("operator<") {
+            out.push_str(&rest[..open + 1]);
+            rest = &rest[open + 1..];
+            continue;
+        }
+        let Some((arguments, after)) = split_arguments(from_open) else { break };
+        out.push_str(before);
+        let arguments = arguments.trim();
+        if arguments.chars().count() <= ARGUMENTS || depth >= 8 {
+            out.push_str(&format!("<{arguments}>"));
+        } else {
+            let (first, more) = first_argument(arguments);
+            let first = brief_arguments(first, depth + 1);
+            let first = if first.chars().count() <= ARGUMENTS { first.as_str() } else { "…" };
+            out.push_str(&if more && first != "…" {
+                format!("<{first}, …>")
+            } else {
+                format!("<{first}>")
+            });
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What stands between the first `<` and its `>`, and what follows; `None` when they do not match.
+fn split_arguments(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0;
+    let mut previous = ' ';
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' if previous != '-' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some((&text[1..at], &text[at + 1..]));
+        }
+        previous = c;
+    }
+    None
+}
+
+fn first_argument(arguments: &str) -> (&str, bool) {
+    let mut depth = 0;
+    let mut previous = ' ';
+    for (at, c) in arguments.char_indices() {
+        match c {
+            '<' | '(' => depth += 1,
+            '>' if previous == '-' => {}
+            '>' | ')' => depth -= 1,
+            ',' if depth == 0 => return (&arguments[..at], true),
+            _ => {}
+        }
+        previous = c;
+    }
+    (arguments, false)
+}
+
 /// Three significant digits and a unit: `999`, `1.23 k`, `45.6 M`.
 pub fn count(value: u64) -> String {
     scaled(value as f64, &["", "k", "M", "G", "T", "P", "E"], 1000.0)
@@ -110,14 +189,12 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{start}…{end}"))
 }
 
-/// At most `width` columns, keeping the end: for paths, whose end tells most.
-pub fn cut_front(text: &str, width: usize) -> Cow<'_, str> {
-    let length = text.chars().count();
-    if length <= width {
+/// At most `width` columns, keeping the beginning.
+pub fn cut_end(text: &str, width: usize) -> Cow<'_, str> {
+    if text.chars().count() <= width {
         return Cow::Borrowed(text);
     }
-    let tail: String = text.chars().skip(length - width.saturating_sub(1)).collect();
-    Cow::Owned(format!("…{tail}"))
+    Cow::Owned(text.chars().take(width.saturating_sub(1)).chain(['…']).collect())
 }
 
 #[cfg(test)]
@@ -142,6 +219,35 @@ mod tests {
         assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
         assert_eq!(demangle("_Znonsense"), "_Znonsense");
         assert_eq!(demangle_short("_ZN3foo3barEi"), "foo::bar");
+    }
+
+    #[test]
+    fn brief_names_keep_what_tells_them_apart() {
+        for (name, short) in [
+            ("main", "main"),
+            ("(anonymous namespace)::Account", "Account"),
+            ("std::vector<int, std::allocator<int> >::push_back", "std::vector<int, …>::push_back"),
+            ("std::pair<const int, long>", "std::pair<const int, long>"),
+            (
+                "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::size",
+                "std::string::size",
+            ),
+            (
+                "bool operator< <char, std::char_traits<char>, std::allocator<char> >",
+                "bool operator< <char, …>",
+            ),
+            ("a::operator<<", "a::operator<<"),
+            ("f<(x->y), std::allocator<a_long_name_indeed> >", "f<(x->y), …>"),
+            (
+                "Outer<Inner<alpha_alpha, beta_beta, gamma_gamma>, 3>::run",
+                "Outer<Inner<alpha_alpha, …>, …>::run",
+            ),
+            ("unbalanced<a, b", "unbalanced<a, b"),
+        ] {
+            assert_eq!(brief(name), short);
+        }
+        let deep = format!("{}{}", "x<".repeat(2000), ">".repeat(2000));
+        assert!(brief(&deep).chars().count() < deep.len());
     }
 
     #[test]
@@ -176,9 +282,9 @@ mod tests {
     }
 
     #[test]
-    fn cutting_keeps_both_ends_or_the_last() {
+    fn cutting_keeps_both_ends_or_the_first() {
         assert_eq!(cut("abcdefgh", 5), "ab…gh");
         assert_eq!(cut("abc", 5), "abc");
-        assert_eq!(cut_front("src/lib/file.c:12", 10), "…file.c:12");
+        assert_eq!(cut_end("file.c:12 function", 10), "file.c:12…");
     }
 }

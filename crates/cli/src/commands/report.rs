@@ -1,6 +1,7 @@
 //! `memlode report`: which data misses, at which line.
 
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -84,15 +85,14 @@ impl ShapeArgs {
     }
 
     /// The report as text, for a stream.
-    pub fn text(&self, report: &Report, stream: &impl IsTerminal) -> String {
-        let width = stream.is_terminal().then(term::width).flatten();
-        let style = Style { colours: term::colours(stream), width, top: self.top };
+    pub fn text(&self, report: &Report, stream: &(impl IsTerminal + AsFd)) -> String {
+        let style = Style { colours: term::colours(stream), width: term::width(stream), top: self.top };
         render(report, &self.tables(), style)
     }
 
     /// The report as text, for a file.
     pub fn plain_text(&self, report: &Report) -> String {
-        render(report, &self.tables(), Style { colours: false, width: None, top: self.top })
+        render(report, &self.tables(), Style { colours: false, width: term::PLAIN_WIDTH, top: self.top })
     }
 }
 

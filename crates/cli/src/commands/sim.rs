@@ -46,7 +46,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }))?;
     } else {
         let stdout = std::io::stdout();
-        let style = Style { colours: term::colours(&stdout), width: term::width(), top: usize::MAX };
+        let style = Style { colours: term::colours(&stdout), width: term::width(&stdout), top: usize::MAX };
         let mut text = header(&report, style);
         text += &tables(&report, &[By::Thread], style);
         print(&text)?;
