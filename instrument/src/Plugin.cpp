@@ -19,6 +19,7 @@
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/EHPersonalities.h"
 #include "llvm/IR/PassManager.h"
+#include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 #include <memory>
@@ -46,9 +47,9 @@ public:
   Allocators Functions;
 
   /// Reads options and allocator file. False if there is a mistake in them, which is told once.
-  bool ready(LLVMContext &Ctx) {
+  bool ready(Module &M) {
     if (!Sound)
-      Sound = read(Ctx);
+      Sound = read(M.getContext()) && knows(M);
     return *Sound;
   }
 
@@ -69,6 +70,17 @@ private:
     return true;
   }
 
+  /// A stream is made of 8-byte words that hold addresses of 48 bits.
+  static bool knows(Module &M) {
+    const Triple Target(M.getTargetTriple());
+    if (Target.isOSBinFormatELF() && !Target.isX32() &&
+        (Target.getArch() == Triple::x86_64 || Target.getArch() == Triple::aarch64))
+      return true;
+    M.getContext().emitError("memlode: cannot record a program for " + Target.str() +
+                             "; expected 64-bit x86 or Arm with ELF files");
+    return false;
+  }
+
   std::optional<bool> Sound;
 };
 
@@ -77,7 +89,7 @@ public:
   explicit RememberPass(std::shared_ptr<Session> S) : S(std::move(S)) {}
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
-    if (!S->ready(M.getContext()))
+    if (!S->ready(M))
       return PreservedAnalyses::all();
     S->Names.remember(M);
     return keepAllocators(M) ? PreservedAnalyses::none() : PreservedAnalyses::all();
@@ -182,7 +194,7 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
 }
 
 PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
-  if (!S->ready(M.getContext()))
+  if (!S->ready(M))
     return PreservedAnalyses::all();
   auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
   const auto Resolvers = resolvers(M);

@@ -10,6 +10,7 @@ root = lit_config.params["ROOT"]
 bin_dir = f"/usr/lib/llvm-{llvm}/bin"
 plugin = f"{root}/target/memlode/lib/memlode-pass-{llvm}.so"
 out = f"{root}/target/memlode/build/pass-{llvm}/test"
+names = f"{root}/target/memlode/build/pass-{llvm}/memlode-names-dump.so"
 recorder = f"{out}/recorder.o"
 
 config.name = f"memlode pass, LLVM {llvm}"
@@ -39,11 +40,16 @@ for name, command in [
     ("%memlode-cxx", f"{bin_dir}/clang++ -g -fpass-plugin={plugin}"),
     ("%clangxx", f"{bin_dir}/clang++"),
     ("%clang", f"{bin_dir}/clang"),
+    # Compile and print the name of every access instead.
+    ("%names-c", f"{bin_dir}/clang -c -o /dev/null -fpass-plugin={names}"),
+    ("%names-cxx", f"{bin_dir}/clang++ -c -o /dev/null -fpass-plugin={names}"),
+    ("%names-opt", f"{bin_dir}/opt -disable-output -load-pass-plugin={names} -passes=memlode-names-dump"),
     ("%link", f"{bin_dir}/clang++ {recorder} -lpthread -lm -ldl"),
     ("%opt", f"{bin_dir}/opt -load-pass-plugin={plugin}"),
     ("%verify", f"{bin_dir}/opt -passes=verify -disable-output"),
     ("%plugin", plugin),
     ("%FileCheck", "FileCheck-22"),
+    ("%split-file", "split-file-22"),
     ("%readelf", f"{bin_dir}/llvm-readelf"),
     ("%recorder", recorder),
 ]:
