@@ -50,12 +50,35 @@ pub struct Finding {
     pub stall_cycles: u64,
     /// Its part of the whole program's modelled stall cycles, 0 to 1.
     pub stall_share: f64,
+    /// Other lines of the same function that touch the same type: one change of layout serves them all. The
+    /// costliest first; none of them is a finding of its own.
+    pub also: Vec<Also>,
     /// The object classes touched, the costliest first.
     pub objects: Vec<(ClassId, Counts)>,
     /// How densely the type is used around the line.
     pub density: Option<Density>,
     /// The change to make, where the evidence is plain.
     pub suggestion: Option<Suggestion>,
+}
+
+/// A line that belongs to a finding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Also {
+    /// The data.
+    pub what: What,
+    /// The line.
+    pub place: Place,
+    /// The accesses there.
+    pub counts: Counts,
+    /// Its part of the whole program's modelled stall cycles, 0 to 1.
+    pub stall_share: f64,
+}
+
+impl Finding {
+    /// Part of the whole program's modelled stall cycles, 0 to 1, of the finding's line and the ones that belong to it.
+    pub fn whole_share(&self) -> f64 {
+        self.stall_share + self.also.iter().map(|also| also.stall_share).sum::<f64>()
+    }
 }
 
 /// Which part of each object of a type the code around a line uses.
@@ -87,6 +110,6 @@ pub enum Suggestion {
 /// All analyses, over one profile: findings in the order of their cost.
 pub fn all(cx: &Context) -> Vec<Finding> {
     let mut findings = offenders::Offenders::default().findings(cx);
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.stall_cycles));
+    findings.sort_by(|a, b| b.whole_share().total_cmp(&a.whole_share()));
     findings
 }

@@ -22,12 +22,12 @@ use memlode_attribute::{Cell, ClassId, Counts};
 use memlode_trace::sites::StringId;
 use rustc_hash::FxHashMap;
 
-use crate::{Analysis, Context, Density, Finding, Meta, Suggestion};
+use crate::{Also, Analysis, Context, Density, Finding, Meta, Suggestion};
 
 /// See the module's page.
 #[derive(Clone, Copy, Debug)]
 pub struct Offenders {
-    /// A finding has at least this part of the program's modelled stall cycles.
+    /// A line counts from this part of the program's modelled stall cycles on.
     pub least_share: f64,
     /// Findings at most.
     pub most: usize,
@@ -47,14 +47,31 @@ impl Analysis for Offenders {
         if total == 0 {
             return Vec::new();
         }
-        let share = |counts: &Counts| cx.tables.stall_cycles(counts) as f64 / total as f64;
-        let rows = cx.tables.lines();
-        rows.into_iter()
-            .take_while(|row| share(&row.counts) >= self.least_share)
-            .take(self.most)
-            .map(|row| finding(cx, row, total))
-            .collect()
+        let mut findings: Vec<Finding> = Vec::new();
+        for row in cx.tables.lines() {
+            let stall_share = cx.tables.stall_cycles(&row.counts) as f64 / total as f64;
+            if stall_share < self.least_share {
+                break;
+            }
+            let (what, place) = row.key;
+            let same = findings.iter_mut().find(|f| is_one_change(f, &what, &place));
+            if let Some(finding) = same {
+                finding.also.push(Also { what, place, counts: row.counts, stall_share });
+            } else if findings.len() < self.most {
+                findings.push(finding(cx, row, total));
+            }
+        }
+        findings
     }
+}
+
+/// Whether a change of layout that a finding asks for would serve this line, too: same type, same function.
+fn is_one_change(finding: &Finding, what: &What, place: &Place) -> bool {
+    what.ty.is_some()
+        && what.ty == finding.what.ty
+        && what.member.is_some() == finding.what.member.is_some()
+        && place.line.function == finding.place.line.function
+        && place.inlined_into.map(|l| l.function) == finding.place.inlined_into.map(|l| l.function)
 }
 
 fn finding(cx: &Context, row: Row<(What, Place)>, total: u64) -> Finding {
@@ -79,6 +96,7 @@ fn finding(cx: &Context, row: Row<(What, Place)>, total: u64) -> Finding {
         counts: row.counts,
         stall_cycles,
         stall_share: stall_cycles as f64 / total as f64,
+        also: Vec::new(),
         objects,
         density,
         suggestion,

@@ -240,6 +240,16 @@ impl Builder<'_> {
             data: self.data(&finding.what),
             position: self.position(&finding.place),
             numbers: self.numbers(&finding.counts),
+            whole_share: finding.whole_share(),
+            also: finding
+                .also
+                .iter()
+                .map(|also| model::Line {
+                    data: self.data(&also.what),
+                    position: self.position(&also.place),
+                    numbers: self.numbers(&also.counts),
+                })
+                .collect(),
             objects: finding
                 .objects
                 .iter()

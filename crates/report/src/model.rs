@@ -194,6 +194,10 @@ pub struct Finding {
     /// The accesses there.
     #[serde(flatten)]
     pub numbers: Numbers,
+    /// Other lines of the same function that touch the same type, the costliest first.
+    pub also: Vec<Line>,
+    /// Part of all modelled stall cycles, 0 to 1, with those lines.
+    pub whole_share: f64,
     /// The objects touched, the costliest first.
     pub objects: Vec<ObjectRow>,
     /// How much of the type the code around the line uses.

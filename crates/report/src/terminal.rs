@@ -197,6 +197,19 @@ impl Page<'_> {
         let misses: Vec<String> = misses.collect();
         let _ =
             writeln!(out, "    {} accesses, of which {}", count(finding.numbers.accesses), misses.join(", "));
+        if let Some(next) = finding.also.first() {
+            let others = match finding.also.len() - 1 {
+                0 => String::new(),
+                n => format!(", and {n} more"),
+            };
+            let whole = percent((finding.whole_share * 1000.0).round() as u64, 1000);
+            let line = next.position.line.map_or(String::new(), |line| format!(" at line {line}"));
+            let _ = writeln!(
+                out,
+                "    {whole} with the other lines of this function: {}{line}{others}",
+                cut(&name(&next.data), self.share(40)),
+            );
+        }
         if let Some(first) = finding.objects.first() {
             let others = match finding.objects.len() - 1 {
                 0 => String::new(),
