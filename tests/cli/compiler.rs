@@ -18,9 +18,12 @@ impl Stage {
     fn new() -> Stage {
         let folder = TempDir::new().expect("a temporary folder");
         let stage = Stage { folder };
-        for file in
-            ["home/lib/memlode-pass-22.so", "home/lib/memlode-pass-19.so", "home/lib/libmemlode_record.so"]
-        {
+        for file in [
+            "home/lib/memlode-pass-22.so",
+            "home/lib/memlode-pass-19.so",
+            "home/lib/libmemlode_record.so",
+            "home/lib/libmemlode_record.a",
+        ] {
             stage.write(file, "");
         }
         stage.compiler("bin/clang-22");
@@ -73,6 +76,8 @@ impl Stage {
 const PLUGIN: &str = "-fpass-plugin=~/home/lib/memlode-pass-22.so";
 const RUNTIME: &str = "-L~/home/lib -lmemlode_record -Xlinker -rpath -Xlinker ~/home/lib -Xlinker --build-id";
 
+const STATIC_RUNTIME: &str = "-L~/home/lib -lmemlode_record -Xlinker --build-id";
+
 #[test]
 fn additions_to_command_lines_of_all_shapes() {
     let stage = Stage::new();
@@ -102,7 +107,8 @@ fn additions_to_command_lines_of_all_shapes() {
         ("a.o b.o -o x", "", RUNTIME),
         ("-shared -o libx.so a.o", "", RUNTIME),
         ("-shared -fPIC -o libx.so a.c", &format!("-g {PLUGIN}"), RUNTIME),
-        ("-static a.o", "", RUNTIME),
+        ("-static a.o", "", STATIC_RUNTIME),
+        ("-static-pie a.o", "", STATIC_RUNTIME),
         ("-nostdlib a.o", "", RUNTIME),
         ("-r a.o b.o -o c.o", "", ""),
         ("-r a.c -o c.o", &format!("-g {PLUGIN}"), ""),
@@ -291,6 +297,60 @@ fn odd_characters_survive_quoting() {
         .output()
         .expect("memlode runs");
     assert!(stdout(&output).trim_end().ends_with(r#"'-DV="a b"' -c 'it'\''s.c'"#), "{}", stdout(&output));
+}
+
+/// Two files: what one knows of the other's data has to meet in the program, however it is linked.
+#[test]
+fn programs_of_all_kinds_are_recorded() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let sources = [
+        (
+            "a.c",
+            "#include <stdlib.h>\nstruct s { long a, b[7]; };\nlong f(struct s *, long);\n\
+                 int main(int argc, char **argv) { (void)argv; struct s *p = calloc(10000, sizeof *p); \
+                 p[argc].a = argc; return f(p, 10000) - argc; }\n",
+        ),
+        (
+            "b.c",
+            "struct s { long a, b[7]; };\n\
+                 long f(struct s *p, long n) { long t = 0; for (long i = 0; i < n; i++) t += p[i].a; return t; }\n",
+        ),
+    ];
+    for (name, text) in sources {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    let shell = |script: &str| {
+        let output = std::process::Command::new("sh")
+            .args(["-ec", script])
+            .env("MEMLODE_HOME", installation())
+            .env("M", assert_cmd::cargo::cargo_bin!("memlode"))
+            .current_dir(folder.path())
+            .output()
+            .expect("sh runs");
+        assert!(output.status.success(), "{script}: {}", stderr(&output));
+        stdout(&output)
+    };
+    for build in [
+        "$M cc -O2 a.c b.c -o prog",
+        "$M cc -O2 -c a.c && $M cc -O2 -c b.c && $M cc a.o b.o -o prog",
+        "$M cc -O2 -S b.c && $M cc -O2 a.c b.s -o prog",
+        "$M cc -O2 -static a.c b.c -o prog",
+        "$M cc -O2 -static-pie -fPIE a.c b.c -o prog",
+        "$M cc -O2 -no-pie a.c b.c -o prog",
+        "$M cc -O2 -flto -c a.c && $M cc -O2 -flto -c b.c && $M cc -O2 -flto a.o b.o -o prog",
+        "$M cc -O2 -flto=thin a.c b.c -o prog",
+        "$M cc -O2 -fPIC -shared b.c -o libb.so && $M cc -O2 a.c -L. -lb -Wl,-rpath,$PWD -o prog",
+        "echo -O2 a.c b.c -o prog > all.rsp && $M cc @all.rsp",
+        "$M cc -O2 -c b.c && $M cc -O2 -r b.o -o c.o && $M cc -O2 a.c c.o -o prog",
+    ] {
+        shell(build);
+        let report = shell("rm -rf t && $M record -o t ./prog 2>/dev/null && $M report t --json -m generic");
+        let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+        let first = &report["findings"][0];
+        assert_eq!((&first["type"], &first["member"]), (&"s".into(), &"a".into()), "{build}: {first}");
+        assert_eq!(first["accesses"], 10_000, "{build}");
+        assert_eq!(first["objects"][0]["bytes"], 640_000, "{build}");
+    }
 }
 
 #[test]

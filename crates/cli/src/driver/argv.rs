@@ -32,6 +32,8 @@ pub struct Request {
     pub lto: bool,
     /// `-r`: the output is an object again.
     pub relocatable: bool,
+    /// `-static` or `-static-pie`: nothing is loaded at run time.
+    pub is_static: bool,
     /// `-ffreestanding`: no thread-local storage or loader can be assumed.
     pub freestanding: bool,
     /// A debug level (`-g`, `-g0`, `-ggdb3`, …) was chosen.
@@ -194,6 +196,7 @@ struct Scan {
     compile: bool,
     lto: bool,
     relocatable: bool,
+    is_static: bool,
     freestanding: bool,
     debug_level: bool,
     build_id: bool,
@@ -227,6 +230,7 @@ impl Scan {
             "-fsyntax-only" | "--analyze" | "-emit-ast" | "--precompile" | "-verify-pch" => self.check = true,
             "-S" | "-c" | "--compile" | "--assemble" => self.compile = true,
             "-r" => self.relocatable = true,
+            "-static" | "--static" | "-static-pie" => self.is_static = true,
             "-ffreestanding" => self.freestanding = true,
             "-fhosted" => self.freestanding = false,
             "-flto" => self.lto = true,
@@ -291,6 +295,7 @@ impl Scan {
             generates_code: stage >= Stage::Compile && self.code_inputs > 0,
             lto: self.lto,
             relocatable: self.relocatable,
+            is_static: self.is_static,
             freestanding: self.freestanding,
             debug_level: self.debug_level,
             build_id: self.build_id,

@@ -123,7 +123,7 @@ impl Additions {
             additions.before.push(joined("-fpass-plugin=", &plugin));
         }
         if links {
-            require(&install.runtime())?;
+            require(&if request.is_static { install.static_runtime() } else { install.runtime() })?;
             if request.lto {
                 require(&plugin)?;
                 additions.after.push(format!("-fuse-ld=lld-{}", compiler.version).into());
@@ -131,8 +131,11 @@ impl Additions {
             }
             additions.after.push(joined("-L", install.lib()));
             additions.after.push("-lmemlode_record".into());
-            // -Xlinker and not -Wl: a comma in the path divides nothing.
-            additions.linker(["-rpath".into(), install.lib().into()]);
+            // glibc stops a static PIE that has a run path.
+            if !request.is_static {
+                // -Xlinker and not -Wl: a comma in the path divides nothing.
+                additions.linker(["-rpath".into(), install.lib().into()]);
+            }
             if !request.build_id {
                 additions.linker(["--build-id".into()]);
             }
