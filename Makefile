@@ -14,7 +14,6 @@ export CARGO_BUILD_JOBS ?= $(JOBS)
 
 # Files of ours by language, for the linters. The compiler tests are inputs, laid out for their checks.
 C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' | grep -v -P '^(format/generated/|instrument/test/(?!Inputs))')
-RUST_FILES = $(shell git ls-files '*.rs')
 PYTHON_FILES = $(shell git ls-files -co --exclude-standard '*.py')
 SHELL_FILES = $(shell git ls-files -co --exclude-standard '*.sh' .ci/run)
 
@@ -37,12 +36,18 @@ build: setup pass runtime cli ## Build the compiler plug-ins, the run-time libra
 test: build ## Every test: Rust, C, LLVM plug-ins, Python, gallery, programs of others (SUITES="rust c …" for some)
 	@tests/run.sh $(SUITES)
 
-lint: build ## Formatting, warnings, static analysis, the rules between folders
+lint: lint-rust lint-cxx lint-scripts ## Formatting, warnings, static analysis, the rules between folders
+
+lint-rust: build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo xtask check
+
+lint-cxx: build
 	clang-format-22 --dry-run -Werror $(C_FILES)
 	setup/tidy.sh
+
+lint-scripts: setup
 	shellcheck -x $(SHELL_FILES)
 	$(PYTHON) -B setup/check_python.py $(PYTHON_FILES)
 
@@ -87,4 +92,4 @@ cli: | setup
 	@ln -sf memlode $(OUT)/bin/memlode-cc
 	@ln -sf memlode $(OUT)/bin/memlode-c++
 
-.PHONY: help demo setup build test lint real bench bench-record format gen clean pass runtime cli
+.PHONY: help demo setup build test lint lint-rust lint-cxx lint-scripts real bench bench-record format gen clean pass runtime cli

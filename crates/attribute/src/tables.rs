@@ -74,9 +74,9 @@ fn line(names: &SiteTable, function: FunctionId, line: u32) -> Line {
 /// is: system directories, and where Rust's standard library says it was built.
 fn is_of_library(names: &SiteTable, line: &Line) -> bool {
     let Some((directory, file)) = line.file else { return false };
-    [names.string(directory), names.string(file)]
-        .iter()
-        .any(|path| path.starts_with("/usr/") || path.starts_with("/rustc/") || path.contains("/include/c++/"))
+    [names.string(directory), names.string(file)].iter().any(|path| {
+        path.starts_with("/usr/") || path.starts_with("/rustc/") || path.contains("/include/c++/")
+    })
 }
 
 /// How a table's rows are ordered: by cycles beyond the first level, then by accesses.
