@@ -147,7 +147,7 @@ impl Page<'_> {
         let part = |share: f64| percent((share * whole as f64).round() as u64, whole);
         let _ = writeln!(
             out,
-            "{}    a line for {} of the accesses, a variable or type for {}, a member for {}, an object for {}",
+            "{}    known for the accesses: line {}, variable or type {}, member {}, object {}",
             self.bold("names"),
             part(shares.line),
             part(shares.variable_or_type),
