@@ -1,6 +1,7 @@
 //===- Allocators.cpp -----------------------------------------------------===//
 
 #include "Allocators.h"
+#include "RustAllocator.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -46,22 +47,12 @@ const Row Rows[] = {
      "_ZdaPvSt11align_val_tRKSt9nothrow_t",
      {Act::Free, None, None, 0}},
 
-    {"__rust_alloc __rust_alloc_zeroed", {Act::Allocate, None, 0, None}},
-    {"__rust_realloc", {Act::Resize, None, 3, 0}},
-    {"__rust_dealloc", {Act::Free, None, None, 0}},
+    // Rust's default allocator and the program's own one; __rust_alloc and its kin only pass on to them and
+    // are inlined (see RustAllocator.h).
+    {"__rdl_alloc __rdl_alloc_zeroed __rg_alloc __rg_alloc_zeroed", {Act::Allocate, None, 0, None}},
+    {"__rdl_realloc __rg_realloc", {Act::Resize, None, 3, 0}},
+    {"__rdl_dealloc __rg_dealloc", {Act::Free, None, None, 0}},
 };
-
-/// Since Rust 1.87 the allocator's symbols carry the mangled path of a crate `__rustc`; what follows its
-/// disambiguator is the plain name with its length in front: `_RNvCsbM2nZ_7___rustc12___rust_alloc`.
-StringRef withoutRustPath(StringRef Name) {
-  size_t At = Name.find("_7___rustc");
-  if (At == StringRef::npos)
-    return Name;
-  // The length counts an underscore that separates it from a name starting with one.
-  return Name.substr(At + StringRef("_7___rustc").size())
-      .drop_while([](char C) { return C >= '0' && C <= '9'; })
-      .drop_front(1);
-}
 
 bool isIntegerAt(const CallBase &Call, int Position) {
   if (Position == None)
@@ -178,7 +169,7 @@ const Allocator *Allocators::find(const CallBase &Call, bool &Mismatch) const {
     // A file-local function of the same name is another function.
     if (Callee->hasLocalLinkage())
       return nullptr;
-    Found = BuiltIn.find(withoutRustPath(Name));
+    Found = BuiltIn.find(plainRustName(Name));
     if (Found == BuiltIn.end())
       return nullptr;
   }

@@ -8,7 +8,9 @@
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/TargetParser/Triple.h"
 
 #if LLVM_VERSION_MAJOR >= 22
 #include "llvm/Plugins/PassPlugin.h"
@@ -36,6 +38,25 @@ inline void atOptimizerLast(llvm::PassBuilder &PB,
       [Add](llvm::ModulePassManager &MPM, llvm::OptimizationLevel) { Add(MPM); });
 #endif
 }
+
+/// Runs \p Add where the second half of a ThinLTO build begins, each module with what it imports. Before
+/// LLVM 20 the callback cannot tell this half from other pipelines, and there nothing is run.
+inline void atThinLinkStart(llvm::PassBuilder &PB,
+                            const std::function<void(llvm::ModulePassManager &)> &Add) {
+#if LLVM_VERSION_MAJOR >= 20
+  PB.registerPipelineEarlySimplificationEPCallback(
+      [Add](llvm::ModulePassManager &MPM, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase Phase) {
+        if (Phase == llvm::ThinOrFullLTOPhase::ThinLTOPostLink)
+          Add(MPM);
+      });
+#else
+  (void)PB;
+  (void)Add;
+#endif
+}
+
+/// What \p M is compiled for: a string before LLVM 21.
+inline llvm::Triple targetOf(const llvm::Module &M) { return llvm::Triple(M.getTargetTriple()); }
 
 /// Operands of llvm.masked.{load,store,gather,scatter}: LLVM 22 turned the alignment operand into an
 /// attribute.

@@ -13,13 +13,13 @@
 #include "Flow.h"
 #include "LlvmCompat.h"
 #include "Options.h"
+#include "RustAllocator.h"
 #include "Segments.h"
 
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/EHPersonalities.h"
 #include "llvm/IR/PassManager.h"
-#include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 #include <memory>
@@ -72,7 +72,7 @@ private:
 
   /// A stream is made of 8-byte words that hold addresses of 48 bits.
   static bool knows(Module &M) {
-    const Triple Target(M.getTargetTriple());
+    const Triple Target = targetOf(M);
     if (Target.isOSBinFormatELF() && !Target.isX32() &&
         (Target.getArch() == Triple::x86_64 || Target.getArch() == Triple::aarch64))
       return true;
@@ -92,7 +92,9 @@ public:
     if (!S->ready(M))
       return PreservedAnalyses::all();
     S->Names.remember(M);
-    return keepAllocators(M) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+    bool Changed = keepAllocators(M);
+    Changed |= openRustAllocator(M);
+    return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
   }
 
   static bool isRequired() { return true; }
@@ -227,6 +229,7 @@ void registerCallbacks(PassBuilder &PB) {
   auto S = std::make_shared<Session>();
   PB.registerPipelineStartEPCallback(
       [S](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(RememberPass(S)); });
+  atThinLinkStart(PB, [S](ModulePassManager &MPM) { MPM.addPass(RememberPass(S)); });
   atOptimizerLast(PB, [S](ModulePassManager &MPM) { MPM.addPass(InstrumentPass(S)); });
   PB.registerFullLinkTimeOptimizationLastEPCallback(
       [S](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(InstrumentPass(S)); });
