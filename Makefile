@@ -9,6 +9,7 @@ OUT := target/memlode
 MEMLODE := $(OUT)/bin/memlode
 LLVM_VERSIONS := 22 19
 PYTHON ?= python3
+FUZZ_SECONDS ?= 60
 
 export CARGO_BUILD_JOBS ?= $(JOBS)
 
@@ -54,6 +55,9 @@ lint-scripts: setup
 real: build ## Lua, SQLite, zstd and a C++ program: built by their own build systems, run, checked
 	$(PYTHON) -B tests/real/real.py
 
+fuzz: build ## Fuzz everything that reads a stranger's bytes (FUZZ_SECONDS=60)
+	tests/fuzz/reader.sh $(FUZZ_SECONDS)
+
 ##@ Measure
 
 bench: bench-record ## Every benchmark: recording, and the simulator alone
@@ -92,4 +96,4 @@ cli: | setup
 	@ln -sf memlode $(OUT)/bin/memlode-cc
 	@ln -sf memlode $(OUT)/bin/memlode-c++
 
-.PHONY: help demo setup build test lint lint-rust lint-cxx lint-scripts real bench bench-record format gen clean pass runtime cli
+.PHONY: help demo setup build test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record format gen clean pass runtime cli
