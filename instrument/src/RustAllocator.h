@@ -20,7 +20,8 @@ class Module;
 
 namespace memlode {
 
-/// \p Name as Rust's sources know it. Since Rust 1.87 the allocator's symbols carry the mangled path of a crate
+/// \p Name as Rust's sources know it. Since Rust 1.87 the allocator's symbols carry the mangled path of a
+/// crate
 /// `__rustc`; what follows its disambiguator is the plain name with its length in front:
 /// `_RNvCsbM2nZ_7___rustc12___rust_alloc`.
 llvm::StringRef plainRustName(llvm::StringRef Name);

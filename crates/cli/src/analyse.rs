@@ -59,7 +59,7 @@ pub fn nothing_recorded(trace: &Trace) -> String {
     } else if trace.processes().is_empty() {
         format!(
             "{directory} holds no events: nothing that ran was built by memlode; build the program with `memlode cc` \
-             or `memlode c++` (see `memlode help cc`) and record it again"
+             or `memlode c++` (see `memlode help cc`), or with `memlode cargo`, and record it again"
         )
     } else {
         format!(

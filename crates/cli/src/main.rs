@@ -34,6 +34,8 @@ fn run(mut args: Vec<OsString>) -> anyhow::Result<ExitCode> {
     match called_as {
         Some("memlode-cc") => return driver::run(Language::C, args.split_off(1)),
         Some("memlode-c++") => return driver::run(Language::Cxx, args.split_off(1)),
+        // And cargo wants a compiler's wrapper to be one.
+        Some(driver::rustc::NAME) => return driver::rustc::run(args.split_off(1)),
         _ => {}
     }
     // Before clap sees them: every argument behind these two is clang's.

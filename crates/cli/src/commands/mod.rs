@@ -1,5 +1,6 @@
 //! One file per subcommand: its arguments, and what it does with them.
 
+mod cargo;
 mod check;
 mod doctor;
 mod dump;
@@ -37,7 +38,8 @@ In ten minutes:
 
 Exit status: 0 success, 1 error, 2 wrong usage, 3 problems found (check, doctor).
 `run` and `record` exit as the program does, 128 + n after signal n; 125 when memlode itself failed,
-126 when the program cannot be executed, 127 when it is not found. `cc` and `c++` exit as clang does.";
+126 when the program cannot be executed, 127 when it is not found. `cc` and `c++` exit as clang does,
+`cargo` as cargo does.";
 
 const COMPILER_HELP: &str = "\
 Usage: memlode cc [--print] [--allocators FILE] ARGUMENTS OF CLANG…
@@ -71,6 +73,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    Cargo(cargo::Args),
     Run(run::Args),
     Record(run::RecordArgs),
     Report(report::Args),
@@ -85,6 +88,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     match Cli::parse_from(args).command {
         Command::Cc { arguments } => crate::driver::run(crate::driver::toolchain::Language::C, arguments),
         Command::Cxx { arguments } => crate::driver::run(crate::driver::toolchain::Language::Cxx, arguments),
+        Command::Cargo(args) => cargo::run(args),
         Command::Run(args) => run::run(args),
         Command::Record(args) => run::record(args),
         Command::Report(args) => report::run(args),

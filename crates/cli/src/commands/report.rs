@@ -1,5 +1,6 @@
 //! `memlode report`: which data misses, at which line.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,14 @@ pub struct MachineArgs {
     /// Machine to simulate: `host`, a name such as `generic` or `zen4`, or a .toml file
     #[arg(long, short, value_name = "M", default_value = "host")]
     pub machine: String,
+}
+
+impl MachineArgs {
+    /// The words that give this machine to a memlode that is started elsewhere.
+    pub fn words(&self) -> [OsString; 2] {
+        let file = std::fs::canonicalize(&self.machine).ok().filter(|_| self.machine.ends_with(".toml"));
+        ["--machine".into(), file.map_or_else(|| self.machine.clone().into(), OsString::from)]
+    }
 }
 
 /// Which part of a report to show.
@@ -82,6 +91,16 @@ impl ShapeArgs {
             TableName::Thread | TableName::All => By::Thread,
         };
         self.by.iter().map(table).collect()
+    }
+
+    /// The words that give this shape to another memlode.
+    pub fn words(&self) -> [OsString; 4] {
+        let tables: Vec<String> = self
+            .by
+            .iter()
+            .filter_map(|name| Some(name.to_possible_value()?.get_name().to_string()))
+            .collect();
+        ["--top".into(), self.top.to_string().into(), "--by".into(), tables.join(",").into()]
     }
 
     /// The report as text, for a stream.

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use memlode_collect::{Collector, Destination, ENVIRONMENT, Options, Outcome, Summary};
+use memlode_collect::{Collector, Destination, ENVIRONMENT, Outcome, Summary};
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::ManifestInfo;
 
@@ -28,6 +28,16 @@ const OURS: u8 = 125;
 #[command(after_help = STATUS_HELP)]
 pub struct Args {
     #[command(flatten)]
+    options: Options,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// How to record and what to report.
+#[derive(Debug, Parser)]
+pub struct Options {
+    #[command(flatten)]
     recording: RecordingArgs,
     #[command(flatten)]
     machine: MachineArgs,
@@ -42,9 +52,22 @@ pub struct Args {
     /// Write the report to a file
     #[arg(long, value_name = "FILE")]
     report_to: Option<PathBuf>,
-    /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
-    command: Vec<OsString>,
+}
+
+impl Options {
+    /// The words that give these options to another `memlode run`, wherever it is started.
+    pub fn words(&self) -> Result<Vec<OsString>> {
+        let mut words = self.recording.words()?;
+        words.extend(self.machine.words());
+        words.extend(self.shape.words());
+        for (flag, on) in [("--no-report", self.no_report), ("--json", self.json)] {
+            words.extend(on.then(|| flag.into()));
+        }
+        if let Some(file) = &self.report_to {
+            words.extend(["--report-to".into(), std::path::absolute(file)?.into()]);
+        }
+        Ok(words)
+    }
 }
 
 /// Run a program built by `memlode cc` and keep its trace
@@ -76,22 +99,43 @@ struct RecordingArgs {
     /// Also record children of the program that outlive it
     #[arg(long)]
     wait: bool,
+    /// A program of which nothing is recorded is no failure
+    #[arg(long, hide = true)]
+    allow_empty: bool,
+}
+
+impl RecordingArgs {
+    fn words(&self) -> Result<Vec<OsString>> {
+        let mut words = Vec::new();
+        if let Some(directory) = &self.output {
+            words.extend(["--output".into(), std::path::absolute(directory)?.into()]);
+        }
+        let flags = [
+            ("--force", self.force),
+            ("--discard", self.discard),
+            ("--wait", self.wait),
+            ("--allow-empty", self.allow_empty),
+        ];
+        words.extend(flags.iter().filter(|(_, on)| *on).map(|(flag, _)| flag.into()));
+        Ok(words)
+    }
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    Ok(ExitCode::from(outcome(recorded(&args.recording, &args.command, |trace| {
-        if args.no_report {
+    let Args { options, command } = args;
+    Ok(ExitCode::from(outcome(recorded(&options.recording, &command, |trace| {
+        if options.no_report {
             return Ok(());
         }
-        let report = make(trace, &args.machine.machine)?;
+        let report = make(trace, &options.machine.machine)?;
         let text = |stream: Option<&std::io::Stderr>| -> Result<String> {
-            Ok(match (args.json, stream) {
+            Ok(match (options.json, stream) {
                 (true, _) => serde_json::to_string_pretty(&report)? + "\n",
-                (false, Some(stream)) => args.shape.text(&report, stream),
-                (false, None) => args.shape.plain_text(&report),
+                (false, Some(stream)) => options.shape.text(&report, stream),
+                (false, None) => options.shape.plain_text(&report),
             })
         };
-        match &args.report_to {
+        match &options.report_to {
             Some(file) => {
                 fs::write(file, text(None)?).with_context(|| format!("cannot write {}", file.display()))
             }
@@ -127,7 +171,8 @@ fn recorded(
         Some(path) => Destination::Directory { path: path.clone(), replace: args.force, info: info(command) },
         None => Destination::Discard,
     };
-    let options = Options { wait_for_all: args.wait, ..Options::new(destination) };
+    let options =
+        memlode_collect::Options { wait_for_all: args.wait, ..memlode_collect::Options::new(destination) };
     let collector = Collector::start(options)?;
     let variables = [(ENVIRONMENT, collector.socket_path().as_os_str())];
     let program = match Program::start(&path, command, &variables)? {
@@ -145,10 +190,11 @@ fn recorded(
         term::line(&format!("{} words recorded and discarded", count(summary.stats.words)));
         return Ok(exit_code(status));
     };
-    finish(&directory, status, &summary, then)
+    finish(args, &directory, status, &summary, then)
 }
 
 fn finish(
+    args: &RecordingArgs,
     directory: &Path,
     status: ExitStatus,
     summary: &Summary,
@@ -169,6 +215,9 @@ fn finish(
         let why = crate::analyse::nothing_recorded(&trace);
         // An empty trace is of no use to anybody.
         fs::remove_dir_all(directory).with_context(|| format!("cannot remove {}", directory.display()))?;
+        if args.allow_empty {
+            return Ok(code);
+        }
         term::error(&anyhow::anyhow!(why));
         return Ok(if code == 0 { OURS } else { code });
     }

@@ -11,6 +11,7 @@
 //! The compiler replaces this process, so its exit status, signals and output are its own.
 
 pub mod argv;
+pub mod rustc;
 pub mod toolchain;
 
 use std::ffi::{OsStr, OsString};
@@ -25,7 +26,7 @@ use argv::{Request, Stage};
 use toolchain::{Compiler, Language, shell_quote};
 
 /// The variable through which the plug-in learns of further allocation functions.
-const ALLOCATORS: &str = "MEMLODE_ALLOCATORS";
+pub const ALLOCATORS: &str = "MEMLODE_ALLOCATORS";
 
 /// Runs the compiler in place of this process; returns only to print or to fail.
 pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
@@ -91,7 +92,8 @@ fn split_own(language: Language, args: Vec<OsString>) -> Result<(Own, Vec<OsStri
     Ok((own, rest.collect()))
 }
 
-fn existing(file: &Path) -> Result<PathBuf> {
+/// The file of `--allocators`, whole, or why not.
+pub fn existing(file: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(file).with_context(|| format!("--allocators {}", file.display()))?;
     if !absolute.is_file() {
         bail!("--allocators {}: there is no such file", file.display());

@@ -1,0 +1,278 @@
+//! `memlode cargo`: cargo, with crates built so that they are recorded, and programs run by `memlode run`.
+//!
+//! ```text
+//! cargo --config target.HOST.runner=["memlode","run",…,"--"] SUBCOMMAND ARGS…
+//!   CARGO_BUILD_TARGET=HOST                       so that build scripts can be told apart
+//!   CARGO_TARGET_DIR=target/memlode-cargo         so that the other builds stay as they are
+//!   RUSTC_WRAPPER=target/memlode-cargo/memlode-rustc
+//! ```
+//! None of these replaces flags that the user has set, in the environment or in cargo's configuration. Cargo replaces
+//! this process, so exit status, signals and output are its own.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+
+use super::run::Options;
+use crate::driver::toolchain::shell_quote;
+use crate::driver::{self, ALLOCATORS, rustc};
+use crate::install::Install;
+use crate::term;
+
+/// Build, run, test or bench Rust: cargo, with memlode's recording added
+///
+/// Options of memlode's own come before cargo's subcommand. `run`, `test` and `bench` record what they start, as
+/// `memlode run` does; `build` leaves programs for it in target/memlode-cargo.
+#[derive(Debug, Parser)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(flatten)]
+    options: Options,
+    /// Show the real command, and do not run it
+    #[arg(long)]
+    print: bool,
+    /// Further allocation functions (also the variable MEMLODE_ALLOCATORS)
+    #[arg(long, value_name = "FILE")]
+    allocators: Option<PathBuf>,
+    /// Cargo's subcommand and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    cargo: Vec<OsString>,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  memlode cargo run --release -- input.txt
+  memlode cargo --machine zen4 bench
+  memlode cargo build --release && memlode run target/memlode-cargo/x86_64-unknown-linux-gnu/release/prog
+
+Needs a rustc on LLVM 22 (1.95, say), clang-22 and lld-22. The standard library is not recorded except for what is
+inlined from it. See docs/rust.md.";
+
+/// The subdirectory of cargo's target directory that is ours. Not `memlode`: that is where memlode builds itself.
+const DIRECTORY: &str = "memlode-cargo";
+
+pub fn run(args: Args) -> Result<ExitCode> {
+    let install = Install::find()?;
+    let request = Request::read(&args.cargo);
+    let host = host(&request)?;
+    if let Some(other) = request.target.filter(|target| *target != host) {
+        bail!("--target {other}: memlode records programs of this machine only, which is {host}");
+    }
+    rustc::require_linker()?;
+    let additions = rustc::additions(&install, true)?;
+    let allocators = args.allocators.as_deref().map(driver::existing).transpose()?;
+
+    let directory = match &request.target_dir {
+        Some(directory) => std::path::absolute(directory)?,
+        None => target_directory(&request)?.join(DIRECTORY),
+    };
+    let wrapper = directory.join(rustc::NAME);
+    let mut variables: Vec<(&str, OsString)> = vec![
+        ("CARGO_BUILD_TARGET", host.clone().into()),
+        ("CARGO_TARGET_DIR", directory.clone().into()),
+        ("RUSTC_WRAPPER", wrapper.clone().into()),
+    ];
+    if let Some(inner) =
+        std::env::var_os("RUSTC_WRAPPER").filter(|inner| !inner.is_empty() && *inner != *wrapper)
+    {
+        variables.push((rustc::INNER_WRAPPER, inner));
+    }
+    if let Some(file) = allocators {
+        variables.push((ALLOCATORS, file.into()));
+    }
+    let exe = std::env::current_exe().context("the path of the memlode executable is unknown")?;
+    let words = line(&request, &host, &exe, &args.options)?;
+
+    if args.print {
+        let set = variables.iter().map(|(name, value)| format!("{name}={}", shell_quote(value)));
+        let words: Vec<String> = set.chain(words.iter().map(shell_quote)).collect();
+        let added: Vec<String> = additions.iter().map(shell_quote).collect();
+        super::print(&format!("{}\n# {} adds: {}\n", words.join(" "), rustc::NAME, added.join(" ")))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    link(&exe, &wrapper)?;
+    if matches!(request.subcommand, Some("build" | "b")) {
+        term::line(&format!("building in {}", directory.join(host).display()));
+    }
+    let failure = Command::new(&words[0]).args(&words[1..]).envs(variables).exec();
+    Err(failure).with_context(|| format!("cannot run {}", words[0].display()))
+}
+
+/// What has to be known of cargo's command line.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Request<'a> {
+    /// `+nightly`.
+    toolchain: Option<&'a OsStr>,
+    /// Everything else.
+    words: &'a [OsString],
+    subcommand: Option<&'a str>,
+    target: Option<&'a str>,
+    target_dir: Option<&'a str>,
+    manifest_path: Option<&'a str>,
+    /// `-C`: where cargo goes first.
+    directory: Option<&'a str>,
+}
+
+impl<'a> Request<'a> {
+    fn read(words: &'a [OsString]) -> Request<'a> {
+        let is_toolchain = |word: &OsString| word.as_encoded_bytes().starts_with(b"+");
+        let (toolchain, words) = match words.split_first() {
+            Some((first, rest)) if is_toolchain(first) => (Some(first.as_os_str()), rest),
+            _ => (None, words),
+        };
+        let mut request = Request { toolchain, words, ..Request::default() };
+        let mut rest = words.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
+        while let Some(word) = rest.next() {
+            let (option, joined) = match word.split_once('=') {
+                Some((option, value)) if word.starts_with("--") => (option, Some(value)),
+                _ => (word, None),
+            };
+            match option {
+                "--target" => request.target = joined.or_else(|| rest.next()),
+                "--target-dir" => request.target_dir = joined.or_else(|| rest.next()),
+                "--manifest-path" => request.manifest_path = joined.or_else(|| rest.next()),
+                "-C" => request.directory = rest.next(),
+                // Options of cargo's own, with a value, that may stand before the subcommand.
+                "--config" | "--color" | "-Z" | "--explain" if joined.is_none() => _ = rest.next(),
+                _ if !word.starts_with('-') && request.subcommand.is_none() => {
+                    request.subcommand = Some(word)
+                }
+                _ => {}
+            }
+        }
+        request
+    }
+
+    /// `cargo`, or whatever else goes by the toolchain, with what comes first on its line.
+    fn tool(&self, variable: &str, name: &str) -> Vec<OsString> {
+        let tool = std::env::var_os(variable).filter(|tool| !tool.is_empty()).unwrap_or(name.into());
+        std::iter::once(tool).chain(self.toolchain.map(OsStr::to_os_string)).collect()
+    }
+}
+
+/// The triple of this machine, if its rustc is one that memlode can work with.
+fn host(request: &Request) -> Result<String> {
+    let words = request.tool("RUSTC", "rustc");
+    let output = Command::new(&words[0])
+        .args(&words[1..])
+        .arg("-vV")
+        .output()
+        .with_context(|| format!("cannot run {}: is Rust installed?", words[0].display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let (Some(host), Some(version)) = (field("host:"), field("LLVM version:")) else {
+        let told = String::from_utf8_lossy(&output.stderr);
+        bail!("{} -vV does not say its host and LLVM version: {}", words[0].display(), told.trim());
+    };
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major != Some(rustc::LLVM) {
+        bail!(
+            "rustc {} is built on LLVM {version}, and memlode's plug-in for Rust needs LLVM {}: choose another toolchain \
+             (`rustup toolchain install 1.95`, `memlode cargo +1.95 …`)",
+            field("release:").unwrap_or("of unknown release"),
+            rustc::LLVM
+        );
+    }
+    Ok(host.to_string())
+}
+
+/// Where cargo builds, as it says itself: it may be set in many places.
+fn target_directory(request: &Request) -> Result<PathBuf> {
+    let words = request.tool("CARGO", "cargo");
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).args(["metadata", "--no-deps", "--format-version=1"]);
+    if let Some(manifest) = request.manifest_path {
+        command.args(["--manifest-path", manifest]);
+    }
+    if let Some(directory) = request.directory {
+        command.current_dir(directory);
+    }
+    let output = command.output().with_context(|| format!("cannot run {}", words[0].display()))?;
+    if !output.status.success() {
+        let told = String::from_utf8_lossy(&output.stderr);
+        bail!("cargo cannot tell where it builds: {}", told.trim().trim_start_matches("error: "));
+    }
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.stdout).context("`cargo metadata` printed no JSON")?;
+    metadata["target_directory"]
+        .as_str()
+        .map(PathBuf::from)
+        .context("`cargo metadata` names no target_directory")
+}
+
+/// Cargo's command line.
+fn line(request: &Request, host: &str, exe: &Path, options: &Options) -> Result<Vec<OsString>> {
+    let mut runner: Vec<OsString> = vec![exe.into(), "run".into()];
+    runner.extend(options.words()?);
+    if !matches!(request.subcommand, Some("run" | "r")) {
+        // Of many test programs, some run nothing that is recorded.
+        runner.push("--allow-empty".into());
+    }
+    runner.push("--".into());
+    let runner: Option<Vec<&str>> = runner.iter().map(|word| word.to_str()).collect();
+    let runner = runner.context("cargo's configuration is UTF-8, and one of these paths is not")?;
+    // A JSON array of strings is a TOML array too.
+    let runner = format!("target.{host}.runner={}", serde_json::to_string(&runner)?);
+    let ours = ["--config".into(), runner.into()];
+    Ok(request.tool("CARGO", "cargo").into_iter().chain(ours).chain(request.words.iter().cloned()).collect())
+}
+
+/// Makes `wrapper` a link to this executable. Several of us may do so at once.
+fn link(exe: &Path, wrapper: &Path) -> Result<()> {
+    if fs::read_link(wrapper).is_ok_and(|to| to == exe) {
+        return Ok(());
+    }
+    let directory = wrapper.parent().unwrap_or(Path::new("/"));
+    let fresh = directory.join(format!(".{}-{}", rustc::NAME, std::process::id()));
+    fs::create_dir_all(directory)
+        .and_then(|()| symlink(exe, &fresh))
+        .and_then(|()| fs::rename(&fresh, wrapper))
+        .with_context(|| format!("cannot make the link {}", wrapper.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn what_is_cargos_and_what_is_the_programs() {
+        for (line, expected) in [
+            ("build", Request { subcommand: Some("build"), ..Request::default() }),
+            (
+                "+nightly --config a=1 -Z x run --target-dir=t -- --target y build",
+                Request {
+                    toolchain: Some(OsStr::new("+nightly")),
+                    subcommand: Some("run"),
+                    target_dir: Some("t"),
+                    ..Request::default()
+                },
+            ),
+            (
+                "--color never -C sub test --manifest-path m/Cargo.toml --target wasm32-unknown-unknown name",
+                Request {
+                    subcommand: Some("test"),
+                    target: Some("wasm32-unknown-unknown"),
+                    manifest_path: Some("m/Cargo.toml"),
+                    directory: Some("sub"),
+                    ..Request::default()
+                },
+            ),
+            ("--version", Request::default()),
+            ("run --target", Request { subcommand: Some("run"), ..Request::default() }),
+        ] {
+            let words = words(line);
+            let rest = &words[usize::from(expected.toolchain.is_some())..];
+            assert_eq!(Request::read(&words), Request { words: rest, ..expected }, "{line}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What stands between cargo and rustc: the compiler's command line, and what memlode adds to it.
+//!
+//! ```text
+//! cargo ── RUSTC_WRAPPER ──► memlode-rustc rustc ARGS…          a link to memlode
+//!                                └──► rustc ARGS… + additions   if ARGS have --target
+//! ```
+//! `memlode cargo` names a target even though it is this machine: cargo then builds what runs during the build (build
+//! scripts, procedural macros) without `--target`, which is how those are told apart and left alone.
+//!
+//! rustc loads no plug-ins, so the pass runs where LLVM takes over from it: `-C linker-plugin-lto` makes bitcode of all
+//! crates, and lld compiles it (ThinLTO: module by module, the pass last in each). At opt-level 0 LLVM's ThinLTO has no
+//! place for plug-ins, and the few passes that it would run are given by name, with ours.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use super::toolchain::search_path;
+use super::{joined, require};
+use crate::install::Install;
+
+/// The name under which memlode is a wrapper of rustc.
+pub const NAME: &str = "memlode-rustc";
+
+/// The variable that hands on a wrapper of the user's own, such as sccache.
+pub const INNER_WRAPPER: &str = "MEMLODE_RUSTC_WRAPPER";
+
+/// The LLVM that links: its bitcode reader has to be as new as rustc's LLVM, and the plug-in is of one version.
+pub const LLVM: u32 = 22;
+
+/// The passes of a ThinLTO link at opt-level 0, and the two of ours. Recording needs no optimisation, but the inlining
+/// that the sources demand is what brings an allocation to the line that asks for it.
+const UNOPTIMISED: &str = "memlode-names,always-inline,elim-avail-extern,globaldce,memlode";
+
+/// Runs rustc in place of this process; returns only to fail. `args` are what cargo wants to run, the compiler first.
+pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
+    let mut words = args;
+    if words.is_empty() {
+        bail!("{NAME} is run by cargo, in place of rustc: use `memlode cargo build`");
+    }
+    if is_for_target(&words) {
+        let additions = additions(&Install::find()?, is_optimised(&words))?;
+        words.extend(additions);
+    }
+    if let Some(inner) = std::env::var_os(INNER_WRAPPER).filter(|inner| !inner.is_empty()) {
+        words.insert(0, inner);
+    }
+    Err(Command::new(&words[0]).args(&words[1..]).exec())
+        .with_context(|| format!("cannot run {}", words[0].display()))
+}
+
+/// rustc's options that make a crate part of a recorded program.
+pub fn additions(install: &Install, optimised: bool) -> Result<Vec<OsString>> {
+    let plugin = install.plugin(LLVM);
+    require(&plugin)?;
+    require(&install.runtime())?;
+    let mut linker: Vec<OsString> = vec![format!("-fuse-ld=lld-{LLVM}").into()];
+    // -Xlinker and not -Wl: a comma in the path divides nothing.
+    let mut pass_on = |word: OsString| linker.extend(["-Xlinker".into(), word]);
+    pass_on(joined("--load-pass-plugin=", &plugin));
+    if !optimised {
+        pass_on(joined("--lto-newpm-passes=", UNOPTIMISED));
+    }
+    pass_on("-rpath".into());
+    pass_on(install.lib().into());
+    pass_on("--build-id".into());
+    linker.extend([joined("-L", install.lib()), "-lmemlode_record".into()]);
+
+    let options = ["linker-plugin-lto".into(), format!("linker=clang-{LLVM}").into(), "debuginfo=2".into()];
+    let linker = linker.into_iter().map(|word| joined("link-arg=", word));
+    Ok(options.into_iter().chain(linker).map(|option| joined("-C", option)).collect())
+}
+
+/// Fails, with how to get it, when what links is not installed.
+pub fn require_linker() -> Result<()> {
+    for (program, package) in [(format!("clang-{LLVM}"), "clang"), (format!("ld.lld-{LLVM}"), "lld")] {
+        if search_path(OsStr::new(&program)).is_none() {
+            bail!(
+                "{program} is not on the path, and Rust is linked with it: `apt-get install {package}-{LLVM}`"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn is_for_target(words: &[OsString]) -> bool {
+    words
+        .iter()
+        .filter_map(|word| word.to_str())
+        .any(|word| word == "--target" || word.starts_with("--target="))
+}
+
+/// Whether the last opt-level on the line is above 0.
+fn is_optimised(words: &[OsString]) -> bool {
+    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    let level = |(at, word): (usize, &&str)| match *word {
+        "-O" => Some(true),
+        "-C" | "--codegen" => words.get(at + 1)?.strip_prefix("opt-level=").map(|level| level != "0"),
+        word => word
+            .strip_prefix("-Copt-level=")
+            .or(word.strip_prefix("--codegen=opt-level="))
+            .map(|level| level != "0"),
+    };
+    words.iter().enumerate().filter_map(level).next_back().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn only_what_is_built_for_a_target_is_recorded() {
+        assert!(is_for_target(&words("rustc --crate-name a --target x86_64-unknown-linux-gnu")));
+        assert!(is_for_target(&words("rustc --target=x86_64-unknown-linux-gnu -")));
+        assert!(!is_for_target(&words("rustc --crate-name build_script_build --crate-type bin")));
+        assert!(!is_for_target(&words("rustc -vV")));
+    }
+
+    #[test]
+    fn the_last_level_counts() {
+        for (line, optimised) in [
+            ("rustc a.rs", false),
+            ("rustc -C opt-level=3 a.rs", true),
+            ("rustc -Copt-level=s a.rs", true),
+            ("rustc -O a.rs", true),
+            ("rustc -C opt-level=3 a.rs -C opt-level=0", false),
+            ("rustc -C debuginfo=2 --codegen opt-level=1", true),
+            ("rustc -C", false),
+        ] {
+            assert_eq!(is_optimised(&words(line)), optimised, "{line}");
+        }
+    }
+}
