@@ -25,8 +25,10 @@ bool openRustAllocator(Module &M) {
       continue;
     const StringRef Name = plainRustName(F.getName());
     const bool PassesOn = StringSwitch<bool>(Name)
-                              .Cases({"__rust_alloc", "__rust_alloc_zeroed"}, true)
-                              .Cases({"__rust_realloc", "__rust_dealloc"}, true)
+                              .Case("__rust_alloc", true)
+                              .Case("__rust_alloc_zeroed", true)
+                              .Case("__rust_realloc", true)
+                              .Case("__rust_dealloc", true)
                               .Default(false);
     if (!PassesOn && !Name.starts_with("__rg_"))
       continue;
