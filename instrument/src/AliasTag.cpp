@@ -58,6 +58,8 @@ std::string AliasTag::scalarType() const {
     Stars = S[1] - '0';
     S = S.drop_front(3);
   }
+  if (S == "omnipotent char")
+    S = "char";
   std::string Base = S.starts_with("_ZTS") ? demangledType(S) : S.str();
   if (Base.empty())
     return Stars ? "void *" : "";

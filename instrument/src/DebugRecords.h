@@ -23,6 +23,7 @@ struct Place {
   bool Repeats = false;  ///< the object may be an element of an array
   bool Indirect = false; ///< not the object but its address is stored here
   int64_t Beyond = 0;    ///< with Indirect: the object starts this far behind that address
+  bool Merged = false;   ///< on another path the pointer leads to something else
   unsigned Distance = 0; ///< guesses made on the way
   bool FromTag = false;  ///< the alias tag alone gave the type
   const llvm::DICompositeType *Via = nullptr; ///< the record that the code itself last indexed,

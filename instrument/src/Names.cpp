@@ -25,6 +25,7 @@ struct Entry {
   uint64_t Bytes;
   const MDNode *Tag;
   bool IsMemberTag;
+  unsigned Evidence;
 
   bool sameName(const Entry &O) const {
     return Variable == O.Variable && Type == O.Type && Member == O.Member;
@@ -37,7 +38,7 @@ Name nameFrom(const Entry &E) {
   N.Type = E.Type.str();
   N.TypeBytes = E.TypeBytes;
   N.Member = E.Member.str();
-  N.Evidence = MEMLODE_EVIDENCE_SOURCE;
+  N.Evidence = E.Evidence;
   return N;
 }
 
@@ -185,9 +186,11 @@ void NameBook::Impl::file(Instruction &I, Value *Pointer, Direction D, uint64_t 
   Name N = walk(Pointer, A).Found;
   if (N.Variable.empty() && N.Type.empty())
     return;
+  bool TagOnly = N.Evidence == MEMLODE_EVIDENCE_TBAA && N.Variable.empty() && N.Member.empty();
   insert(keyOf(*L, static_cast<unsigned>(D)),
          {Saver.save(N.Variable), Saver.save(N.Type), Saver.save(N.Member), N.TypeBytes, Bytes,
-          I.getMetadata(LLVMContext::MD_tbaa), A.Tag.isMember()});
+          I.getMetadata(LLVMContext::MD_tbaa), A.Tag.isMember(),
+          TagOnly ? N.Evidence : MEMLODE_EVIDENCE_SOURCE});
 }
 
 void NameBook::Impl::fileAllocation(CallBase &Call) {
@@ -206,7 +209,7 @@ void NameBook::Impl::fileAllocation(CallBase &Call) {
   Name N = allocation(Call);
   if (!N.Variable.empty() || !N.Type.empty())
     insert(keyOf(*L, AllocationKey), {Saver.save(N.Variable), Saver.save(N.Type), Saver.save(N.Member),
-                                      N.TypeBytes, 0, nullptr, false});
+                                      N.TypeBytes, 0, nullptr, false, MEMLODE_EVIDENCE_SOURCE});
 }
 
 //===- After optimisation -------------------------------------------------===//
@@ -242,9 +245,9 @@ Walked NameBook::Impl::walk(Value *Pointer, const AccessShape &A) {
   const Landing &Found = R->Found;
   const DIType *Owner = Found.Owner;
   N.Member = plainMember(Found.Member);
-  // Outside the object, and tagged as no member of anything: what stands there is behind it, not another one
-  // of it.
-  if (Found.Doubtful && Found.Plain && !A.Tag.isMember() && !A.Tag.scalarType().empty()) {
+  // Outside the object, and of another shape or tagged as no member of anything: what stands there is behind
+  // the object (or the pointer was cast), and not another one of it.
+  if (Found.Doubtful && Found.Plain && (!Found.Fits || (!A.Tag.isMember() && !A.Tag.scalarType().empty()))) {
     Owner = nullptr;
     N.Member.clear();
   }
@@ -256,9 +259,10 @@ Walked NameBook::Impl::walk(Value *Pointer, const AccessShape &A) {
     N.Type = Types->name(Owner).str();
     N.TypeBytes = TypeNames::bytes(Owner);
   }
-  if (N.Type.empty())
+  // True on one of several paths is half a name.
+  if (N.Type.empty() || R->At.Merged)
     N.Evidence = MEMLODE_EVIDENCE_PARTIAL;
-  W.Firm = Found.Fits && !Found.Doubtful && !Found.Ambiguous && !R->At.FromTag;
+  W.Firm = Found.Fits && !Found.Doubtful && !Found.Ambiguous && !R->At.FromTag && !R->At.Merged;
   if (Found.Leaf)
     W.Leaf = Types->name(Found.Leaf);
   return W;
@@ -289,9 +293,9 @@ Name NameBook::Impl::decide(ArrayRef<Entry> Filed, const AccessShape &A, Value *
     bool Elements =
         A.ElementBytes && E.Bytes == A.ElementBytes && (E.Member.empty() || E.Member.ends_with("[]"));
     if (E.Bytes == A.Bytes || Elements) {
-      if (!E.Member.empty() || !A.I->getDebugLoc()->getInlinedAt())
+      if (!E.Member.empty())
         return nameFrom(E);
-      // A helper sees a plain `int &`; inlined, it may be seen which member its caller passed.
+      // A helper takes or returns a plain `int &`; inlined, it may be seen which member that is.
       Walked W = walk(Pointer, A);
       return W.Firm && !W.Found.Member.empty() && W.Leaf == E.Type ? W.Found : nameFrom(E);
     }

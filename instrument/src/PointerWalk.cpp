@@ -40,16 +40,21 @@ Probe probe(const Place &P) {
   return Q;
 }
 
-/// Notes that the pointer may instead be \p Other, when that is another part of the same object.
-void addChoice(Place &P, const Place &Other) {
+/// Whether \p Other is a place like \p P: the same kind of object at the same offset, or another part of the
+/// same object, which is noted.
+bool agrees(Place &P, const Place &Other) {
+  if (TypeNames::strip(P.Type) != TypeNames::strip(Other.Type) || P.Indirect != Other.Indirect)
+    return false;
   int64_t Distance = Other.Offset - P.Offset, Bytes = TypeNames::bytes(P.Type);
-  if (P.Type != Other.Type || P.Text != Other.Text || P.Variable != Other.Variable ||
-      P.Frame != Other.Frame || P.Indirect || Other.Indirect || !P.Strides.empty() ||
-      !Other.Strides.empty() || Distance == 0 || P.Choices.size() >= MaxChoices ||
-      is_contained(P.Choices, Distance) || Bytes == 0 || Distance % Bytes == 0)
-    return;
+  if (Distance == 0 || (Bytes && Distance % Bytes == 0) || is_contained(P.Choices, Distance))
+    return true;
+  if (P.Text != Other.Text || P.Variable != Other.Variable || P.Frame != Other.Frame || P.Indirect ||
+      !P.Strides.empty() || !Other.Strides.empty() || P.Choices.size() >= MaxChoices)
+    return false;
+  // `key < n->key ? &n->left : &n->right`
   P.Via = nullptr;
   P.Choices.push_back(Distance);
+  return true;
 }
 
 /// Adds a stride that the address gets from a loop's pointer phi, `p = phi [start], [p + 24]`.
@@ -225,19 +230,21 @@ void PointerWalk::first(ArrayRef<const Value *> Values, Places &Out) {
   const Value *Best = nullptr, *Untyped = nullptr;
   size_t Own = Out.size();
   for (const Value *V : Values) {
+    if (isa<ConstantPointerNull>(V) || isa<UndefValue>(V))
+      continue;
     ArrayRef<Place> Found = places(V);
+    if (Best) {
+      for (size_t I = Own; I != Out.size(); ++I)
+        Out[I].Merged |= none_of(Found, [&](const Place &P) { return agrees(Out[I], P); });
+      continue;
+    }
     if (Found.empty())
       continue;
     if (!any_of(Found, [](const Place &P) { return P.Type != nullptr; })) {
       Untyped = Untyped ? Untyped : V;
-    } else if (!Best) {
+    } else {
       Best = V;
       borrow(V, Out);
-    } else {
-      // `key < n->key ? &n->left : &n->right`: another member of the same object.
-      for (size_t I = Own; I != Out.size(); ++I)
-        for (const Place &P : places(V))
-          addChoice(Out[I], P);
     }
   }
   if (!Best && Untyped)
@@ -490,6 +497,24 @@ int PointerWalk::closeness(const Place &P, const Instruction *I) const {
   return 0;
 }
 
+/// False when the tag says another scalar than the type found. Aliasing tags of one size may differ in sign
+/// only.
+bool PointerWalk::sameScalar(const AliasTag &Tag, const DIType *Leaf) const {
+  std::string Scalar = Tag.scalarType();
+  if (Scalar.empty() || !Leaf)
+    return true;
+  // Older front ends call every pointer alike, and demangled templates differ in spaces.
+  if (TypeNames::pointee(Leaf))
+    return Scalar == "void *" || Scalar == Types.name(Leaf) || StringRef(Scalar).contains('<');
+  StringRef Name = Types.name(Leaf);
+  if (!isa<DIBasicType>(Leaf))
+    return true; // enumerations go by their underlying type in C
+  StringRef Plain = Scalar;
+  Name.consume_front("unsigned ");
+  Plain.consume_front("unsigned ");
+  return Plain == Name || Plain == "bool" || Plain == "_Bool";
+}
+
 Reading PointerWalk::weigh(const Place &P, const AccessShape &A) const {
   Reading R;
   R.At = P;
@@ -514,11 +539,17 @@ Reading PointerWalk::weigh(const Place &P, const AccessShape &A) const {
     R.Score += R.Found.Tagged ? 60 : Typed ? -30 : -10;
   if (Typed && A.ElementBytes)
     R.Score += R.Found.Fits ? 8 : -8;
-  // Front ends tag every access that names a member, save those of unions.
-  if (!A.Tag.Scalar.empty() && !A.Tag.isMember() && R.Found.Plain)
+  // Front ends tag every access that names a member, save those of unions; without such a tag it can still be
+  // one that a helper was passed a pointer to, if the scalar is the same.
+  if (R.Found.Plain && !A.Tag.isMember() && !sameScalar(A.Tag, R.Found.Leaf))
     R.Score -= 20;
+  // The member is more than the reference it was passed by.
+  if (R.Found.Fits && !R.Found.Doubtful && !R.Found.Ambiguous && !R.Found.Member.empty())
+    R.Score += 6;
   if (R.Found.Doubtful)
     R.Score -= 6;
+  if (P.Merged)
+    R.Score -= 12;
   return R;
 }
 

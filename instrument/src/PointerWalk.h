@@ -58,6 +58,7 @@ private:
   std::string partText(const llvm::Value *V, const llvm::DICompositeType *Class);
   std::string callText(const llvm::CallBase &C, const llvm::DISubprogram *Callee);
   const llvm::DIType *returnType(const llvm::CallBase &C, const llvm::DISubprogram *&Callee);
+  bool sameScalar(const AliasTag &Tag, const llvm::DIType *Leaf) const;
   Reading weigh(const Place &P, const AccessShape &A) const;
   void first(llvm::ArrayRef<const llvm::Value *> Values, Places &Out);
   void borrow(const llvm::Value *From, Places &Out);

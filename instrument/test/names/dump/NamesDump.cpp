@@ -8,8 +8,8 @@
 // to the file named by MEMLODE_NAMES_DUMP, or to standard error. `-` stands for what is not known.
 //
 //===----------------------------------------------------------------------===//
-#include "../../../src/LlvmCompat.h"
-#include "../../../src/Names.h"
+#include "LlvmCompat.h"
+#include "Names.h"
 
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -118,7 +118,7 @@ private:
 
 } // namespace
 
-extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo() {
+extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT PassPluginLibraryInfo llvmGetPassPluginInfo() {
   return {LLVM_PLUGIN_API_VERSION, "memlode-names-dump", LLVM_VERSION_STRING, [](PassBuilder &PB) {
             auto Book = std::make_shared<NameBook>();
             // Without the first look, tests see what the walk over the optimised module finds alone.
