@@ -15,7 +15,7 @@ export CARGO_BUILD_JOBS ?= $(JOBS)
 
 # Files of ours by language, for the linters. The compiler tests are inputs, laid out for their checks.
 C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' | grep -v -P '^(format/generated/|instrument/test/(?!Inputs))')
-PYTHON_FILES = $(shell git ls-files -co --exclude-standard '*.py')
+PYTHON_FILES = $(shell git ls-files -co --exclude-standard '*.py' ':!format/generated')
 SHELL_FILES = $(shell git ls-files -co --exclude-standard '*.sh' .ci/run)
 
 ##@ Start here
