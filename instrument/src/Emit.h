@@ -45,8 +45,9 @@ private:
 /// Writes \p P into \p F with the cursor in a register between calls.
 void emitStream(llvm::Function &F, const Plan &P, Image &Into);
 
-/// Calls `__memlode_call_access(anchor, address)` in front of each access instead: what tracing costs without
-/// streams.
+/// Calls `__memlode_call_access(anchor, address, extent)` in front of each access instead: what tracing costs
+/// without streams. The extent is the length of a range or the mask of lanes; a gather makes a call for each
+/// lane.
 void emitCalls(llvm::Function &F, const Plan &P, Image &Into);
 
 } // namespace memlode

@@ -4,13 +4,8 @@
 // By default it compares: a program built with MEMLODE_MODE=both also calls for every access, and the two
 // must agree. With MEMLODE_TEST_PRINT set, it prints every op of the stream instead, one a line.
 
-#include "memlode_format.h"
+#include "tables.h"
 
-#include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <map>
 #include <mutex>
 #include <string>
 #include <sys/mman.h>
@@ -20,17 +15,9 @@ namespace {
 
 constexpr size_t ReservedBytes = size_t(1) << 36;
 
-[[noreturn]] void fail(const char *Format, ...) {
-  va_list Args;
-  va_start(Args, Format);
-  fprintf(stderr, "recorder: ");
-  vfprintf(stderr, Format, Args);
-  fprintf(stderr, "\n");
-  _Exit(99);
-}
-
+/// The extent is a length or a mask of lanes, as far as the op has one.
 struct Called {
-  uint64_t Anchor, Address;
+  uint64_t Anchor, Address, Extent;
 };
 
 struct Thread {
@@ -38,183 +25,6 @@ struct Thread {
   std::vector<Called> *Calls;
   Thread *Next;
 };
-
-struct OpInfo {
-  uint8_t Code;
-  uint64_t Site, Lanes, AddressFrom, LengthFrom;
-  int64_t Delta;
-};
-
-struct SiteInfo {
-  uint8_t Kind, Evidence;
-  uint64_t Flags, Bytes, Location, Variable, Type, Member;
-};
-
-struct TableInfo {
-  std::vector<std::string> Strings;
-  struct FunctionInfo {
-    uint64_t Name, Linkage, File, Line;
-  };
-  struct LocationInfo {
-    uint64_t Function, Line, Column, InlinedAt;
-  };
-  struct TypeInfo {
-    uint64_t Name, Bytes;
-  };
-  struct SegmentInfo {
-    uint64_t Function;
-    std::vector<OpInfo> Ops;
-  };
-  std::vector<FunctionInfo> Functions;
-  std::vector<LocationInfo> Locations;
-  std::vector<TypeInfo> Types;
-  std::vector<SiteInfo> Sites;
-  std::vector<SegmentInfo> Segments;
-};
-
-class Bytes {
-public:
-  Bytes(const uint8_t *At, size_t Length) : At(At), End(At + Length) {}
-  uint8_t byte() {
-    if (At == End)
-      fail("table ends early");
-    return *At++;
-  }
-  uint64_t varint() {
-    uint64_t Value = 0;
-    for (unsigned Shift = 0;; Shift += 7) {
-      uint8_t B = byte();
-      Value |= uint64_t(B & 127) << Shift;
-      if (B < 128)
-        return Value;
-    }
-  }
-  int64_t svarint() {
-    uint64_t Z = varint();
-    return int64_t(Z >> 1) ^ -int64_t(Z & 1);
-  }
-  std::string text(size_t Length) {
-    if (size_t(End - At) < Length)
-      fail("string ends early");
-    std::string S(reinterpret_cast<const char *>(At), Length);
-    At += Length;
-    return S;
-  }
-  bool done() const { return At == End; }
-
-private:
-  const uint8_t *At, *End;
-};
-
-uint32_t crcOf(const uint8_t *At, size_t Length) {
-  uint32_t Crc = ~0U;
-  for (; Length--; ++At) {
-    Crc ^= *At;
-    for (int I = 0; I < 8; ++I)
-      Crc = Crc >> 1 ^ (Crc & 1 ? 0xedb88320U : 0);
-  }
-  return ~Crc;
-}
-
-OpInfo readOp(Bytes &B) {
-  OpInfo O{};
-  O.Code = B.byte();
-  const auto address = [&] {
-    O.AddressFrom = B.varint();
-    if (O.AddressFrom)
-      O.Delta = B.svarint();
-  };
-  switch (O.Code) {
-  case MEMLODE_OP_ENTER:
-  case MEMLODE_OP_EXIT:
-  case MEMLODE_OP_RESUME:
-    return O;
-  }
-  O.Site = B.varint();
-  switch (O.Code) {
-  case MEMLODE_OP_ACCESS:
-    address();
-    break;
-  case MEMLODE_OP_RANGE:
-    address();
-    O.LengthFrom = B.varint();
-    break;
-  case MEMLODE_OP_MASKED:
-    O.Lanes = B.varint();
-    address();
-    break;
-  case MEMLODE_OP_GATHER:
-    O.Lanes = B.varint();
-    break;
-  case MEMLODE_OP_ALLOC:
-  case MEMLODE_OP_ALLOC_ARRAY:
-  case MEMLODE_OP_REALLOC:
-  case MEMLODE_OP_FREE:
-  case MEMLODE_OP_UNMAP:
-    break;
-  default:
-    fail("unknown op %d", O.Code);
-  }
-  return O;
-}
-
-TableInfo readTable(const memlode_table_header *H) {
-  if (H->magic != MEMLODE_MAGIC_TABLE || H->version != MEMLODE_VERSION_TABLE)
-    fail("no table where an anchor leads");
-  const auto *Payload = reinterpret_cast<const uint8_t *>(H + 1);
-  if (crcOf(Payload, H->payload_bytes) != H->crc32)
-    fail("the table's checksum is wrong");
-  Bytes B(Payload, H->payload_bytes);
-  TableInfo T;
-  for (uint64_t N = B.varint(); N--;)
-    T.Strings.push_back(B.text(B.varint()));
-  for (uint64_t N = B.varint(); N--;) // files
-    B.varint(), B.varint();
-  for (uint64_t N = B.varint(); N--;) {
-    uint64_t Name = B.varint(), Linkage = B.varint(), File = B.varint(), Line = B.varint();
-    T.Functions.push_back({Name, Linkage, File, Line});
-  }
-  for (uint64_t N = B.varint(); N--;) {
-    uint64_t Function = B.varint(), Line = B.varint(), Column = B.varint(), InlinedAt = B.varint();
-    if (InlinedAt > T.Locations.size())
-      fail("a location is inlined at a later one");
-    T.Locations.push_back({Function, Line, Column, InlinedAt});
-  }
-  for (uint64_t N = B.varint(); N--;) {
-    uint64_t Name = B.varint(), Size = B.varint();
-    T.Types.push_back({Name, Size});
-  }
-  for (uint64_t N = B.varint(); N--;) {
-    SiteInfo S;
-    S.Kind = B.byte();
-    S.Evidence = B.byte();
-    S.Flags = B.varint();
-    S.Bytes = B.varint();
-    S.Location = B.varint();
-    S.Variable = B.varint();
-    S.Type = B.varint();
-    S.Member = B.varint();
-    T.Sites.push_back(S);
-  }
-  for (uint64_t N = B.varint(); N--;) {
-    uint64_t Function = B.varint();
-    TableInfo::SegmentInfo S{Function, {}};
-    for (uint64_t M = B.varint(); M--;)
-      S.Ops.push_back(readOp(B));
-    T.Segments.push_back(std::move(S));
-  }
-  if (!B.done())
-    fail("bytes left over in a table");
-  return T;
-}
-
-const TableInfo &tableOf(const memlode_anchor *A) {
-  static std::map<const memlode_table_header *, TableInfo> Known;
-  const auto *H =
-      reinterpret_cast<const memlode_table_header *>(reinterpret_cast<const char *>(A) + A->table_rel);
-  auto Found = Known.find(H);
-  return Found != Known.end() ? Found->second : Known.emplace(H, readTable(H)).first->second;
-}
 
 const char *nameOf(uint8_t Code) {
   switch (Code) {
@@ -272,25 +82,29 @@ private:
       switch (O.Code) {
       case MEMLODE_OP_ACCESS:
         address();
-        access(Table, O, Addresses[I], Table.Sites.at(O.Site).Bytes, ~0ULL);
+        access(Table, O, Addresses[I], Table.Sites.at(O.Site).Bytes, ~0ULL, 0);
         break;
       case MEMLODE_OP_RANGE:
         address();
         Lengths[I] = O.LengthFrom ? Lengths[I - O.LengthFrom] : *At++;
-        access(Table, O, Addresses[I], Lengths[I], ~0ULL);
+        access(Table, O, Addresses[I], Lengths[I], ~0ULL, Lengths[I]);
         break;
       case MEMLODE_OP_MASKED:
         address();
-        access(Table, O, Addresses[I], Table.Sites.at(O.Site).Bytes, *At++);
+        access(Table, O, Addresses[I], Table.Sites.at(O.Site).Bytes, *At, *At);
+        ++At;
         break;
       case MEMLODE_OP_GATHER: {
         const uint64_t *Lanes = At;
         At += O.Lanes;
         uint64_t Mask = *At++;
-        if (Print)
-          for (unsigned L = 0; L < O.Lanes; ++L)
-            if (Mask >> L & 1)
-              line(Table, O, Lanes[L], Table.Sites.at(O.Site).Bytes, ~0ULL);
+        for (unsigned L = 0; L < O.Lanes; ++L) {
+          const bool Touched = Mask >> L & 1;
+          if (!Print)
+            compare(Table, O, Touched ? &Lanes[L] : nullptr, Mask);
+          else if (Touched)
+            line(Table, O, Lanes[L], Table.Sites.at(O.Site).Bytes, ~0ULL);
+        }
         break;
       }
       case MEMLODE_OP_EXIT:
@@ -313,20 +127,27 @@ private:
     }
   }
 
-  void access(const TableInfo &Table, const OpInfo &O, uint64_t Address, uint64_t Length, uint64_t Mask) {
-    if (Print) {
+  void access(const TableInfo &Table, const OpInfo &O, uint64_t Address, uint64_t Length, uint64_t Mask,
+              uint64_t Extent) {
+    if (Print)
       line(Table, O, Address, Length, Mask);
-      return;
-    }
+    else
+      compare(Table, O, &Address, Extent);
+  }
+
+  /// The address of a lane that is masked out is of no concern.
+  void compare(const TableInfo &Table, const OpInfo &O, const uint64_t *Address, uint64_t Extent) {
     if (Compared == T.Calls->size())
       fail("the stream has more accesses than were called");
     const Called &C = (*T.Calls)[Compared];
     const auto *A = reinterpret_cast<const memlode_anchor *>(C.Anchor);
     const OpInfo &Expected = tableOf(A).Segments.at(A->segment).Ops.at(0);
-    if (&tableOf(A) != &Table || Expected.Site != O.Site || C.Address != Address)
-      fail("access %zu: called at site %llu with %llx, decoded site %llu with %llx", Compared,
-           (unsigned long long)Expected.Site, (unsigned long long)C.Address, (unsigned long long)O.Site,
-           (unsigned long long)Address);
+    if (&tableOf(A) != &Table || Expected.Site != O.Site || (Address && C.Address != *Address) ||
+        C.Extent != Extent)
+      fail("access %zu: called at site %llu with %llx and %llx, decoded site %llu with %llx and %llx",
+           Compared, (unsigned long long)Expected.Site, (unsigned long long)C.Address,
+           (unsigned long long)C.Extent, (unsigned long long)O.Site,
+           (unsigned long long)(Address ? *Address : 0), (unsigned long long)Extent);
     ++Compared;
   }
 
@@ -444,10 +265,10 @@ __attribute__((preserve_all)) uint64_t *__memlode_refill(uint64_t *Cursor) {
   return __memlode_cursor = reinterpret_cast<uint64_t *>((At | (MEMLODE_RING_ROOM_BIT - 1)) + 1);
 }
 
-void __memlode_call_access(uint64_t Anchor, uint64_t Address) {
+void __memlode_call_access(uint64_t Anchor, uint64_t Address, uint64_t Extent) {
   if (!Mine.Calls)
     Mine.Calls = new std::vector<Called>;
-  Mine.Calls->push_back({Anchor, Address});
+  Mine.Calls->push_back({Anchor, Address, Extent});
 }
 
 void __memlode_module_load(const void *) {
