@@ -130,6 +130,8 @@ pub mod ring {
     pub const RINGS: u32 = 4096;
     /// file offset of ring 0; ring i is one region further each
     pub const FIRST_RING_OFFSET: u32 = 0x10000;
+    /// set in end\[k]: the chunk was given up; its last segment may lack words
+    pub const END_CUT_SHORT: u32 = 1;
     /// `ring.slot_free`
     pub const SLOT_FREE: u32 = 0;
     /// the program is filling in the ring's header
@@ -291,8 +293,8 @@ pub struct ChunkHeader {
     pub version: u16,
     /// `codec`
     pub codec: u8,
-    /// zero
-    pub flags: u8,
+    /// which of its thread's streams: signal handlers write to streams of their own
+    pub stream: u8,
     /// index of the process in the trace
     pub process: u32,
     /// index of the thread in its process
@@ -331,7 +333,7 @@ impl ChunkHeader {
             magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
             version: u16::from_le_bytes([bytes[4], bytes[5]]),
             codec: u8::from_le_bytes([bytes[6]]),
-            flags: u8::from_le_bytes([bytes[7]]),
+            stream: u8::from_le_bytes([bytes[7]]),
             process: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
             thread: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
             sequence: u32::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19]]),
@@ -354,7 +356,7 @@ impl ChunkHeader {
         bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
         bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
         bytes[6..7].copy_from_slice(&self.codec.to_le_bytes());
-        bytes[7..8].copy_from_slice(&self.flags.to_le_bytes());
+        bytes[7..8].copy_from_slice(&self.stream.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.process.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.thread.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.sequence.to_le_bytes());
@@ -382,7 +384,7 @@ const _: () = assert!(size_of::<ChunkHeader>() == ChunkHeader::BYTES);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, magic) == 0);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, version) == 4);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, codec) == 6);
-const _: () = assert!(std::mem::offset_of!(ChunkHeader, flags) == 7);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, stream) == 7);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, process) == 8);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, thread) == 12);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, sequence) == 16);
@@ -579,8 +581,12 @@ pub struct RingHeader {
     pub tid: u32,
     /// larger is younger; tells apart two threads that had the same id
     pub generation: u64,
+    /// generation of the first ring of the same thread: a thread has one more for its signal handlers
+    pub owner: u64,
+    /// 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
+    pub interrupted: u32,
     /// `pad0`
-    pub pad0: [u8; 48],
+    pub pad0: [u8; 36],
     /// chunks handed over so far (free running); written by the program
     pub head: u32,
     /// `pad1`
@@ -591,7 +597,7 @@ pub struct RingHeader {
     pub producer_waits: u32,
     /// `pad2`
     pub pad2: [u8; 56],
-    /// bytes used in each chunk, slack included; valid once handed over
+    /// bytes used in each chunk, slack included, or'ed with end_cut_short; valid once handed over
     pub end: [u32; 64],
     /// time stamp counter when the chunk was taken
     pub first_stamp: [u64; 64],
@@ -609,7 +615,9 @@ impl RingHeader {
             state: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
             tid: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
             generation: u64::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]]),
-            pad0: std::array::from_fn::<_, 48, _>(|i| bytes[16 + i]),
+            owner: u64::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19], bytes[20], bytes[21], bytes[22], bytes[23]]),
+            interrupted: u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
+            pad0: std::array::from_fn::<_, 36, _>(|i| bytes[28 + i]),
             head: u32::from_le_bytes([bytes[64], bytes[65], bytes[66], bytes[67]]),
             pad1: std::array::from_fn::<_, 60, _>(|i| bytes[68 + i]),
             tail: u32::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131]]),
@@ -627,7 +635,9 @@ impl RingHeader {
         bytes[0..4].copy_from_slice(&self.state.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.tid.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.generation.to_le_bytes());
-        bytes[16..64].copy_from_slice(&self.pad0);
+        bytes[16..24].copy_from_slice(&self.owner.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.interrupted.to_le_bytes());
+        bytes[28..64].copy_from_slice(&self.pad0);
         bytes[64..68].copy_from_slice(&self.head.to_le_bytes());
         bytes[68..128].copy_from_slice(&self.pad1);
         bytes[128..132].copy_from_slice(&self.tail.to_le_bytes());
@@ -650,7 +660,9 @@ const _: () = assert!(size_of::<RingHeader>() == RingHeader::BYTES);
 const _: () = assert!(std::mem::offset_of!(RingHeader, state) == 0);
 const _: () = assert!(std::mem::offset_of!(RingHeader, tid) == 4);
 const _: () = assert!(std::mem::offset_of!(RingHeader, generation) == 8);
-const _: () = assert!(std::mem::offset_of!(RingHeader, pad0) == 16);
+const _: () = assert!(std::mem::offset_of!(RingHeader, owner) == 16);
+const _: () = assert!(std::mem::offset_of!(RingHeader, interrupted) == 24);
+const _: () = assert!(std::mem::offset_of!(RingHeader, pad0) == 28);
 const _: () = assert!(std::mem::offset_of!(RingHeader, head) == 64);
 const _: () = assert!(std::mem::offset_of!(RingHeader, pad1) == 68);
 const _: () = assert!(std::mem::offset_of!(RingHeader, tail) == 128);

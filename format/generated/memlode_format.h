@@ -75,6 +75,7 @@
 #define MEMLODE_RING_CHUNKS 16 // chunks per ring; region = (2 * chunks + 2) * chunk_bytes
 #define MEMLODE_RING_RINGS 4096 // ring slots per process
 #define MEMLODE_RING_FIRST_RING_OFFSET 0x10000 // file offset of ring 0; ring i is one region further each
+#define MEMLODE_RING_END_CUT_SHORT 1 // set in end[k]: the chunk was given up; its last segment may lack words
 #define MEMLODE_RING_SLOT_FREE 0
 #define MEMLODE_RING_SLOT_CLAIMED 1 // the program is filling in the ring's header
 #define MEMLODE_RING_SLOT_ACTIVE 2
@@ -131,7 +132,7 @@ struct memlode_chunk_header {
   uint32_t magic;
   uint16_t version; // version.trace
   uint8_t codec;
-  uint8_t flags; // zero
+  uint8_t stream; // which of its thread's streams: signal handlers write to streams of their own
   uint32_t process; // index of the process in the trace
   uint32_t thread; // index of the thread in its process
   uint32_t sequence; // 0, 1, 2, … in each thread's file
@@ -150,7 +151,7 @@ MEMLODE_STATIC_ASSERT(sizeof(struct memlode_chunk_header) == 72, "memlode_chunk_
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, magic) == 0, "memlode_chunk_header.magic");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, version) == 4, "memlode_chunk_header.version");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, codec) == 6, "memlode_chunk_header.codec");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, flags) == 7, "memlode_chunk_header.flags");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, stream) == 7, "memlode_chunk_header.stream");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, process) == 8, "memlode_chunk_header.process");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, thread) == 12, "memlode_chunk_header.thread");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, sequence) == 16, "memlode_chunk_header.sequence");
@@ -224,13 +225,15 @@ struct memlode_ring_header {
   uint32_t state; // ring.slot_*
   uint32_t tid; // kernel thread id
   uint64_t generation; // larger is younger; tells apart two threads that had the same id
-  uint8_t pad0[48];
+  uint64_t owner; // generation of the first ring of the same thread: a thread has one more for its signal handlers
+  uint32_t interrupted; // 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
+  uint8_t pad0[36];
   uint32_t head; // chunks handed over so far (free running); written by the program
   uint8_t pad1[60];
   uint32_t tail; // chunks consumed so far (free running) and futex; written by the collector
   uint32_t producer_waits; // 1 while the program waits for tail to move
   uint8_t pad2[56];
-  uint32_t end[64]; // bytes used in each chunk, slack included; valid once handed over
+  uint32_t end[64]; // bytes used in each chunk, slack included, or'ed with end_cut_short; valid once handed over
   uint64_t first_stamp[64]; // time stamp counter when the chunk was taken
   uint64_t last_stamp[64]; // time stamp counter when it was handed over
 };
@@ -238,7 +241,9 @@ MEMLODE_STATIC_ASSERT(sizeof(struct memlode_ring_header) == 1472, "memlode_ring_
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, state) == 0, "memlode_ring_header.state");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, tid) == 4, "memlode_ring_header.tid");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, generation) == 8, "memlode_ring_header.generation");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, pad0) == 16, "memlode_ring_header.pad0");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, owner) == 16, "memlode_ring_header.owner");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, interrupted) == 24, "memlode_ring_header.interrupted");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, pad0) == 28, "memlode_ring_header.pad0");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, head) == 64, "memlode_ring_header.head");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, pad1) == 68, "memlode_ring_header.pad1");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, tail) == 128, "memlode_ring_header.tail");

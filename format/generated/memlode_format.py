@@ -68,6 +68,7 @@ RING_ROOM_BIT = 0x10000  # set in a cursor that lies inside a chunk; clear in th
 RING_CHUNKS = 16  # chunks per ring; region = (2 * chunks + 2) * chunk_bytes
 RING_RINGS = 4096  # ring slots per process
 RING_FIRST_RING_OFFSET = 0x10000  # file offset of ring 0; ring i is one region further each
+RING_END_CUT_SHORT = 1  # set in end[k]: the chunk was given up; its last segment may lack words
 RING_SLOT_FREE = 0
 RING_SLOT_CLAIMED = 1  # the program is filling in the ring's header
 RING_SLOT_ACTIVE = 2
@@ -147,7 +148,7 @@ CHUNK_HEADER = Layout(
     ("magic", "I", None),
     ("version", "H", None),  # version.trace
     ("codec", "B", None),
-    ("flags", "B", None),  # zero
+    ("stream", "B", None),  # which of its thread's streams: signal handlers write to streams of their own
     ("process", "I", None),  # index of the process in the trace
     ("thread", "I", None),  # index of the thread in its process
     ("sequence", "I", None),  # 0, 1, 2, … in each thread's file
@@ -204,13 +205,15 @@ RING_HEADER = Layout(
     ("state", "I", None),  # ring.slot_*
     ("tid", "I", None),  # kernel thread id
     ("generation", "Q", None),  # larger is younger; tells apart two threads that had the same id
-    ("pad0", "s", 48),
+    ("owner", "Q", None),  # generation of the first ring of the same thread: a thread has one more for its signal handlers
+    ("interrupted", "I", None),  # 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
+    ("pad0", "s", 36),
     ("head", "I", None),  # chunks handed over so far (free running); written by the program
     ("pad1", "s", 60),
     ("tail", "I", None),  # chunks consumed so far (free running) and futex; written by the collector
     ("producer_waits", "I", None),  # 1 while the program waits for tail to move
     ("pad2", "s", 56),
-    ("end", "I", 64),  # bytes used in each chunk, slack included; valid once handed over
+    ("end", "I", 64),  # bytes used in each chunk, slack included, or'ed with end_cut_short; valid once handed over
     ("first_stamp", "Q", 64),  # time stamp counter when the chunk was taken
     ("last_stamp", "Q", 64),  # time stamp counter when it was handed over
 )

@@ -16,9 +16,17 @@ extern char **environ __attribute__((weak));
 static struct memlode_request hello;
 static _Atomic uint32_t spare_canary;
 
-MEMLODE_HIDDEN void memlode_lock(uint64_t *saved_signals) {
+MEMLODE_HIDDEN void memlode_block_signals(uint64_t *saved) {
   uint64_t all = ~(uint64_t)0;
-  memlode_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, saved_signals, sizeof all);
+  memlode_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, saved, sizeof all);
+}
+
+MEMLODE_HIDDEN void memlode_restore_signals(const uint64_t *saved) {
+  memlode_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, saved, 0, sizeof *saved);
+}
+
+MEMLODE_HIDDEN void memlode_lock(uint64_t *saved_signals) {
+  memlode_block_signals(saved_signals);
   _Atomic uint32_t *lock = &memlode_process.lock;
   uint32_t expected = 0;
   if (atomic_compare_exchange_strong_explicit(lock, &expected, 1, memory_order_acquire, memory_order_relaxed))
@@ -31,7 +39,7 @@ MEMLODE_HIDDEN void memlode_unlock(const uint64_t *saved_signals) {
   _Atomic uint32_t *lock = &memlode_process.lock;
   if (atomic_exchange_explicit(lock, 0, memory_order_release) == 2)
     memlode_call(SYS_futex, lock, FUTEX_WAKE_PRIVATE, 1);
-  memlode_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, saved_signals, 0, sizeof *saved_signals);
+  memlode_restore_signals(saved_signals);
 }
 
 /* A child of vfork runs on its parent's memory. What it records goes into its parent's stream;

@@ -3,6 +3,8 @@
  * Called from the middle of instrumented code, which counts on every register but x0 and the
  * flags. memlode_refill keeps x19 to x28 and is compiled without vector registers, so x1 to x18
  * and the link register are left to save. */
+#include "stubs.h"
+
 	.text
 	.globl	__memlode_refill
 	.type	__memlode_refill, %function
@@ -41,5 +43,26 @@ __memlode_refill:
 	ret
 	.cfi_endproc
 	.size	__memlode_refill, .-__memlode_refill
+
+/* The stubs of signals.c: each adds its number to a handler's three arguments. A handler without
+ * SA_SIGINFO gets one argument from the kernel, so the address of its context, behind the 128 bytes
+ * of siginfo on the stack, is found here. */
+	.globl	memlode_stubs
+	.hidden	memlode_stubs
+	.type	memlode_stubs, %function
+	.p2align 4
+memlode_stubs:
+	.cfi_startproc
+	.set	number, 0
+	.rept	MEMLODE_STUBS
+	hint	#34			/* bti c */
+	add	x2, sp, #128
+	mov	w3, #number
+	b	memlode_run_handler
+	.set	number, number + 1
+	.org	memlode_stubs + MEMLODE_STUB_BYTES * number
+	.endr
+	.cfi_endproc
+	.size	memlode_stubs, .-memlode_stubs
 
 	.section .note.GNU-stack,"",%progbits

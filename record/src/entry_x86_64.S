@@ -3,6 +3,8 @@
  * Called from the middle of instrumented code, which counts on every register but rax, r11 and
  * the flags. The callee-saved ones are memlode_refill's to keep, and it is compiled without
  * vector registers, so the seven that are left are all there is to save. */
+#include "stubs.h"
+
 #ifdef __CET__
 #include <cet.h>
 #else
@@ -50,5 +52,23 @@ __memlode_refill:
 	retq
 	.cfi_endproc
 	.size	__memlode_refill, .-__memlode_refill
+
+/* The stubs of signals.c: each adds its number to a handler's three arguments. */
+	.globl	memlode_stubs
+	.hidden	memlode_stubs
+	.type	memlode_stubs, @function
+	.p2align 4
+memlode_stubs:
+	.cfi_startproc
+	.set	number, 0
+	.rept	MEMLODE_STUBS
+	_CET_ENDBR
+	movl	$number, %ecx
+	jmp	memlode_run_handler
+	.set	number, number + 1
+	.org	memlode_stubs + MEMLODE_STUB_BYTES * number
+	.endr
+	.cfi_endproc
+	.size	memlode_stubs, .-memlode_stubs
 
 	.section .note.GNU-stack,"",@progbits

@@ -4,24 +4,34 @@
 #include "syscalls.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 /* Streams, ring and shared memory are the parent's: leave them as they are. The collector hears
  * of the child with its first event. */
 MEMLODE_HIDDEN void memlode_forget_parent(void) {
-  __memlode_cursor = NULL;
-  memlode_ring = NULL;
+  uint64_t signals;
+  memlode_block_signals(&signals);
+  memlode_owner = 0;
+  struct memlode_ring_header *abandoned[MEMLODE_LEVELS];
+  uint32_t count = memlode_forget_streams(abandoned);
   if (atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED) {
     uintptr_t base = (uintptr_t)memlode_process.shared;
     uintptr_t end =
         (uintptr_t)memlode_process.first_ring + (size_t)memlode_process.rings * MEMLODE_REGION_BYTES;
     atomic_store_explicit(&memlode_process.mode, MEMLODE_UNCONNECTED, memory_order_relaxed);
     memlode_call(SYS_munmap, base, end - base);
+    /* In a child forked by a signal handler, the interrupted code will write on where it was: to
+     * memory that nobody reads, until its next refill. */
+    for (uint32_t i = 0; i < count; i++)
+      memlode_call(SYS_mmap, abandoned[i], (size_t)MEMLODE_REGION_BYTES, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   }
   if (memlode_process.canary)
     atomic_store_explicit(memlode_process.canary, 1, memory_order_relaxed);
   memlode_process.shared = NULL;
   memlode_process.pid = (uint32_t)memlode_call(SYS_getpid);
   atomic_store_explicit(&memlode_process.lock, 0, memory_order_relaxed); /* its holder is not here */
+  memlode_restore_signals(&signals);
 }
 
 __attribute__((constructor(101))) static void begin_process(void) {

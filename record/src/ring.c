@@ -6,9 +6,9 @@
  * thread writes into chunk head % chunks; it may take that chunk while head - tail < chunks.
  * The collector gives a chunk back zeroed, its end[] included, before it moves `tail`.
  *
- * Signals. A handler may interrupt a refill anywhere and need a refill itself, and it may leave by
- * longjmp. So no step of a hand-over is private to the call that began it; whoever comes next
- * finishes it from what it finds:
+ * Signals. A handler that streams.c knows nothing of may interrupt a refill anywhere and need a refill
+ * itself, and any handler may leave by longjmp. So no step of a hand-over is private to the call that began
+ * it; whoever comes next finishes it from what it finds:
  *
  *   __memlode_cursor   end[head % chunks]   the thread is
  *   not NULL           0                    writing
@@ -97,16 +97,49 @@ static uint64_t *advance(struct memlode_ring_header *ring, uint64_t *cursor) {
                                               memory_order_relaxed);
       seen = atomic_load_explicit(published, memory_order_relaxed);
     }
+    if ((uintptr_t)seen - (uintptr_t)start > MEMLODE_PAIR_BYTES) {
+      /* Code that a handler had left for good, as it seemed, goes on: its chunk is gone. */
+      struct memlode_stream stream = {.cursor = seen, .ring = ring};
+      memlode_abandon(&stream);
+      atomic_store_explicit(published, NULL, memory_order_relaxed);
+      cursor = NULL;
+      continue;
+    }
     if ((uintptr_t)seen & MEMLODE_RING_ROOM_BIT)
       return seen;
     cursor = seen; /* a handler used the chunk up */
   }
 }
 
-/* A child of a fork that ran no fork handlers. What it wrote until now is in its parent's ring, where
- * it does harm: there is no way to notice before its first refill. */
-static bool is_strange_child(void) {
-  return atomic_load_explicit(memlode_process.canary, memory_order_relaxed) == 0;
+MEMLODE_HIDDEN bool memlode_is_strange_child(void) {
+  return atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED &&
+         atomic_load_explicit(memlode_process.canary, memory_order_relaxed) == 0;
+}
+
+/* Abandoned code has stored its cursor before its last call and, if there was one, at its last refill.
+ * So the words it wrote since lie behind that cursor, and in the same chunk. What nobody wrote is
+ * zero: the last word that is not ends them. */
+MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream) {
+  struct memlode_ring_header *ring = stream->ring;
+  if (!ring || !stream->cursor)
+    return;
+  uint32_t head = atomic_load_explicit((_Atomic uint32_t *)&ring->head, memory_order_relaxed);
+  uint32_t chunk = head % MEMLODE_RING_CHUNKS;
+  if (!ring->end[chunk]) { /* else its words end there: a refill was interrupted */
+    const uint64_t *start = chunk_start(ring, chunk);
+    const uint64_t *first = start;
+    if ((uintptr_t)stream->cursor - (uintptr_t)start <= MEMLODE_PAIR_BYTES)
+      first = stream->cursor;
+    const uint64_t *end = start + MEMLODE_PAIR_BYTES / 8;
+    while (end > first && !end[-1])
+      end--;
+    if (end == first && first == stream->cursor)
+      return; /* nothing since: the stream goes on here */
+    ring->last_stamp[chunk] = memlode_time_stamp();
+    ring->end[chunk] = (uint32_t)((uintptr_t)end - (uintptr_t)start) | MEMLODE_RING_END_CUT_SHORT;
+  }
+  stream->cursor = NULL;
+  hand_over(ring, head);
 }
 
 /* A free ring for the calling thread, NULL if all are taken. */
@@ -124,6 +157,9 @@ static struct memlode_ring_header *claim(void) {
     ring->tid = (uint32_t)memlode_call(SYS_gettid);
     ring->first_stamp[0] = memlode_time_stamp();
     ring->generation = atomic_fetch_add_explicit(generation, 1, memory_order_relaxed) + 1;
+    if (!memlode_owner)
+      memlode_owner = ring->generation;
+    ring->owner = memlode_owner;
     atomic_store_explicit(state, MEMLODE_RING_SLOT_ACTIVE, memory_order_release);
     memlode_doorbell(false);
     return ring;
@@ -151,16 +187,21 @@ static struct memlode_ring_header *claim_patiently(void) {
 
 /* The first cursor of a thread, or the next one of a thread that has had no ring so far. */
 static uint64_t *begin(uint64_t *cursor) {
-  uint32_t mode = atomic_load_explicit(&memlode_process.mode, memory_order_acquire);
-  if (mode == MEMLODE_DISCARDING)
+  if (atomic_load_explicit(&memlode_process.mode, memory_order_acquire) == MEMLODE_DISCARDING)
     return memlode_scratch(cursor);
-  if (mode == MEMLODE_CONNECTED && is_strange_child())
+  if (memlode_is_strange_child())
     memlode_forget_parent();
   /* Signals stay blocked: a handler that claims a ring of its own would leave us with two. */
   uint64_t signals;
   struct memlode_ring_header *ring = NULL;
   memlode_lock(&signals);
   bool connected = !memlode_is_vfork_child() && memlode_connect_locked() == MEMLODE_CONNECTED;
+  if (connected && memlode_is_too_deep()) {
+    connected = false;
+    if (!cursor)
+      atomic_fetch_add_explicit((_Atomic uint32_t *)&memlode_process.shared->unregistered_threads, 1,
+                                memory_order_relaxed);
+  }
   if (connected) {
     ring = cursor ? claim() : claim_patiently();
     if (!ring && !cursor)
@@ -178,8 +219,10 @@ static uint64_t *begin(uint64_t *cursor) {
 }
 
 MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor) {
+  if (memlode_notice_jump((uintptr_t)__builtin_frame_address(0), cursor))
+    cursor = __memlode_cursor;
   struct memlode_ring_header *ring = memlode_ring;
-  if (ring && is_strange_child()) {
+  if (ring && memlode_is_strange_child()) {
     memlode_forget_parent();
     cursor = NULL;
   } else if (ring) {

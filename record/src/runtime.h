@@ -4,12 +4,15 @@
  *   ring.c      a thread's ring: claim, hand over, wait for room
  *   scratch.c   where threads write when nobody reads
  *   connect.c   the collector's socket; the process's shared memory
+ *   streams.c   which of its streams a thread writes to; handlers that are left for good
+ *   signals.c   a program's signal handlers, and the stubs they are called through
+ *   jumps.c     longjmp out of a signal handler
  *   modules.c   which instrumented images are loaded
  *   fork.c      a child starts its own stream; how the process ended
  *   abi.c       the symbols instrumented code refers to
  *
  * Rules of this library: no malloc, no stdio, no locks while a stream flows, no descriptor kept
- * open, nothing printed. ring.c, scratch.c and connect.c call no function of libc at all. */
+ * open, nothing printed. ring.c, scratch.c, streams.c and connect.c call no function of libc at all. */
 #ifndef MEMLODE_RUNTIME_H
 #define MEMLODE_RUNTIME_H
 
@@ -26,12 +29,22 @@
 
 enum {
   MEMLODE_REGION_BYTES = (2 * MEMLODE_RING_CHUNKS + 2) * MEMLODE_RING_CHUNK_BYTES,
+  MEMLODE_LEVELS = 7, /* streams of a thread: its own, and those of handlers up to six deep */
   MEMLODE_PAIR_BYTES = 2 * MEMLODE_RING_CHUNK_BYTES, /* a chunk and its slack */
 };
 
 /* The calling thread's ring; NULL before the first refill and while the thread writes to scratch. */
 extern MEMLODE_HIDDEN __thread struct memlode_ring_header *memlode_ring
     __attribute__((tls_model("initial-exec")));
+
+/* Generation of the first ring of the calling thread; 0 before. */
+extern MEMLODE_HIDDEN __thread uint64_t memlode_owner __attribute__((tls_model("initial-exec")));
+
+/* Where words go: __memlode_cursor and memlode_ring together, or a stream that has to wait. */
+struct memlode_stream {
+  uint64_t *cursor;
+  struct memlode_ring_header *ring;
+};
 
 enum memlode_mode {
   MEMLODE_UNCONNECTED, /* no hello yet in this process */
@@ -60,6 +73,29 @@ extern MEMLODE_HIDDEN struct memlode_process memlode_process;
 
 /* ring.c */
 MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor);
+/* Ends a stream's chunk behind the last word that abandoned code has written to it. */
+MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream);
+/* A child of a fork that ran no fork handlers. What it wrote until now is in its parent's ring, where
+ * it does harm: there is no way to notice before its first refill or signal. */
+MEMLODE_HIDDEN bool memlode_is_strange_child(void);
+
+/* streams.c */
+struct memlode_activation {
+  uint32_t level;           /* how many handlers deep; memlode_begin_handler's to set */
+  uintptr_t frame;          /* the handler's callees are at or below this address */
+  uintptr_t stack_low;      /* lowest address of the alternate stack it is on, 0 if it is on none */
+  uintptr_t interrupted_at; /* stack pointer of the code it interrupted */
+};
+MEMLODE_HIDDEN void memlode_begin_handler(struct memlode_activation *activation);
+MEMLODE_HIDDEN void memlode_end_handler(const struct memlode_activation *activation);
+/* Whether code that has, or will have, this stack pointer has left handlers for good. Then the
+ * cursor and the ring are those of its own level. `cursor` is the running code's. */
+MEMLODE_HIDDEN bool memlode_notice_jump(uintptr_t stack_pointer, uint64_t *cursor);
+/* The running handler is one of too many: it gets no ring. */
+MEMLODE_HIDDEN bool memlode_is_too_deep(void);
+/* In a forked child: all streams were the parent's. Tells the rings that interrupted code will go
+ * on writing to, and how many they are. */
+MEMLODE_HIDDEN uint32_t memlode_forget_streams(struct memlode_ring_header *abandoned[MEMLODE_LEVELS]);
 
 /* scratch.c */
 MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor);
@@ -67,6 +103,8 @@ MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor);
 /* connect.c. The lock is held with all signals blocked: a handler may need a refill, too. */
 MEMLODE_HIDDEN void memlode_lock(uint64_t *saved_signals);
 MEMLODE_HIDDEN void memlode_unlock(const uint64_t *saved_signals);
+MEMLODE_HIDDEN void memlode_block_signals(uint64_t *saved);
+MEMLODE_HIDDEN void memlode_restore_signals(const uint64_t *saved);
 MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void);
 MEMLODE_HIDDEN bool memlode_collector_lives(void);
 MEMLODE_HIDDEN void memlode_send_locked(struct memlode_request *request);

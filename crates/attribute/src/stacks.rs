@@ -23,21 +23,21 @@ impl PartialEq for Call {
 #[derive(Default)]
 pub(crate) struct ThreadStack {
     calls: ShadowStack<Call>,
-    /// The chunk that continues the stack without a gap.
-    next: Option<u32>,
+    /// The chunk that continues the stack without a gap: its stream and sequence.
+    next: Option<(u8, u32)>,
 }
 
 impl ThreadStack {
     /// Takes up the thread at a chunk: goes on where the chunk before it ended, or starts from the chunk's snapshot.
     pub fn begin(&mut self, batch: &Batch, paths: &mut Paths) {
-        if self.next != Some(batch.sequence) {
+        if self.next != Some((batch.stream, batch.sequence)) {
             let mut path = PathId::ROOT;
             self.calls.reset(batch.stack.iter().map(|frame| {
                 path = paths.enter(path, frame.function);
                 (Call { function: frame.function, path }, frame.address)
             }));
         }
-        self.next = batch.sequence.checked_add(1);
+        self.next = batch.sequence.checked_add(1).map(|next| (batch.stream, next));
     }
 
     /// Call path of the innermost frame.

@@ -123,10 +123,10 @@ impl Output {
     }
 
     /// Appends a chunk to a thread's file.
-    pub fn append(&self, process: u32, thread: u32, chunk: EncodedChunk) {
+    pub fn append(&self, process: u32, thread: u32, stream: u8, chunk: EncodedChunk) {
         let (words, accesses, bytes) = (u64::from(chunk.raw_words()), chunk.accesses(), chunk.bytes());
         let written = self.write(|writer| {
-            writer.append(process, thread, chunk)?;
+            writer.append(process, thread, chunk.of_stream(stream))?;
             Ok(())
         });
         match written {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
@@ -44,7 +44,7 @@ pub struct Process {
     strangers: Mutex<FxHashSet<u64>>,
     /// `/proc/PID/maps` when it said hello; it may be gone when we want to know.
     maps: Vec<u8>,
-    threads: Mutex<Arc<Vec<Arc<Thread>>>>,
+    streams: Mutex<Arc<Vec<Arc<Stream>>>>,
     discovery: Mutex<Discovery>,
     /// Rings claimed when they were last looked for.
     claims_seen: AtomicU64,
@@ -62,19 +62,33 @@ struct LoadedImage {
     loaded: bool,
 }
 
-/// A thread with a ring.
-pub struct Thread {
+/// A ring, which is a thread's or that of signal handlers running on the thread.
+pub struct Stream {
     tid: u32,
-    /// It will never write again, though its process may.
+    thread: Arc<Thread>,
+    /// The thread will never write again, though its process may.
     over: AtomicBool,
     reader: Mutex<Option<Reader>>,
+}
+
+/// A thread that has at least one ring.
+struct Thread {
+    /// Index in its process.
+    index: u32,
+    /// Generation of its first ring.
+    owner: u64,
+    /// Rings it has had, and rings that are not closed.
+    rings: AtomicU32,
+    open: AtomicU32,
 }
 
 /// Which rings are known.
 #[derive(Default)]
 struct Discovery {
-    /// Rings found so far, and with that the index of the next thread.
+    /// Rings found so far.
     found: u32,
+    /// Index of the next thread.
+    threads: u32,
     /// Slots that have a reader.
     slots: FxHashSet<u32>,
     /// Every slot in use is below this.
@@ -97,7 +111,7 @@ impl Process {
             images: Mutex::default(),
             strangers: Mutex::default(),
             maps: images::maps(pid).unwrap_or_default(),
-            threads: Mutex::default(),
+            streams: Mutex::default(),
             discovery: Mutex::default(),
             claims_seen: AtomicU64::new(0),
             over: AtomicBool::new(false),
@@ -130,8 +144,8 @@ impl Process {
         self.closed.load(Ordering::Acquire)
     }
 
-    fn threads(&self) -> Arc<Vec<Arc<Thread>>> {
-        lock(&self.threads).clone()
+    fn streams(&self) -> Arc<Vec<Arc<Stream>>> {
+        lock(&self.streams).clone()
     }
 
     /// Whether there is anything to do for a worker.
@@ -141,9 +155,9 @@ impl Process {
         }
         self.is_over()
             || self.memory.generation() != self.claims_seen.load(Ordering::Relaxed)
-            || self.threads().iter().any(|thread| match thread.reader.try_lock() {
+            || self.streams().iter().any(|stream| match stream.reader.try_lock() {
                 Ok(reader) => {
-                    reader.as_ref().is_some_and(|reader| thread.is_over() || reader.has_pending(self))
+                    reader.as_ref().is_some_and(|reader| stream.is_over() || reader.has_pending(self))
                 }
                 Err(_) => false, // another worker is at it
             })
@@ -167,25 +181,36 @@ impl Process {
             .map(|(slot, ring)| (ring.generation(), slot))
             .collect();
         fresh.sort_unstable();
-        let mut threads = Vec::clone(&self.threads());
+        let mut streams = Vec::clone(&self.streams());
         for (_, slot) in fresh {
-            let tid = self.memory.ring(slot).tid();
-            let index = discovery.found;
-            // A kernel thread id is used again only after its thread is gone.
-            threads.iter().filter(|old| old.tid == tid).for_each(|old| old.mark_over());
-            threads.push(Arc::new(Thread {
-                tid,
-                over: AtomicBool::new(false),
-                reader: Mutex::new(Some(Reader::new(slot, index))),
-            }));
+            let (tid, owner) = (self.memory.ring(slot).tid(), self.memory.ring(slot).owner());
+            let same = |stream: &&Arc<Stream>| stream.tid == tid && stream.thread.owner == owner;
+            let thread = match streams.iter().find(same) {
+                Some(stream) => stream.thread.clone(),
+                None => {
+                    // A kernel thread id is used again only after its thread is gone.
+                    streams.iter().filter(|old| old.tid == tid).for_each(|old| old.mark_over());
+                    self.add_thread(&mut discovery, owner, tid, output)
+                }
+            };
+            let number = thread.rings.fetch_add(1, Ordering::Relaxed).min(u8::MAX.into()) as u8;
+            thread.open.fetch_add(1, Ordering::Relaxed);
+            let reader = Mutex::new(Some(Reader::new(slot, thread.index, number)));
+            streams.push(Arc::new(Stream { tid, thread, over: AtomicBool::new(false), reader }));
             discovery.found += 1;
             discovery.slots.insert(slot);
             discovery.bound = discovery.bound.max(slot + 1);
-            count(&output.counters.threads, 1);
-            let stamp = clock::stamp();
-            output.event(&Event::ThreadStart { process: self.index, thread: index, tid, stamp });
         }
-        *lock(&self.threads) = Arc::new(threads);
+        *lock(&self.streams) = Arc::new(streams);
+    }
+
+    fn add_thread(&self, discovery: &mut Discovery, owner: u64, tid: u32, output: &Output) -> Arc<Thread> {
+        let index = discovery.threads;
+        discovery.threads += 1;
+        count(&output.counters.threads, 1);
+        let stamp = clock::stamp();
+        output.event(&Event::ThreadStart { process: self.index, thread: index, tid, stamp });
+        Arc::new(Thread { index, owner, rings: AtomicU32::new(0), open: AtomicU32::new(0) })
     }
 
     /// Finds out which threads are gone. Their memory becomes free once it is read.
@@ -194,41 +219,47 @@ impl Process {
             return;
         }
         // Rings before tasks: a thread that claims one in between is in neither list.
-        let threads = self.threads();
+        let streams = self.streams();
         let tasks = PathBuf::from(format!("/proc/{}/task", self.pid.as_raw_pid()));
         let Ok(entries) = std::fs::read_dir(&tasks) else { return };
         let listed: FxHashSet<u32> =
             entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
         // The listing may skip some while others end, so it only narrows down whom to ask for.
-        threads
+        streams
             .iter()
-            .filter(|thread| !listed.contains(&thread.tid))
-            .filter(|thread| std::fs::symlink_metadata(tasks.join(thread.tid.to_string())).is_err())
-            .for_each(|thread| thread.mark_over());
+            .filter(|stream| !listed.contains(&stream.tid))
+            .filter(|stream| std::fs::symlink_metadata(tasks.join(stream.tid.to_string())).is_err())
+            .for_each(|stream| stream.mark_over());
     }
 
     /// Whether so many rings are in use that new threads may soon find none.
     pub fn is_crowded(&self) -> bool {
-        self.threads().len() >= ring::RINGS as usize / 2
+        self.streams().len() >= ring::RINGS as usize / 2
     }
 
     /// One round over all threads. Returns how many of them had something to read.
     pub fn serve(&self, output: &Output, tools: &mut Tools, now: Instant) -> usize {
         self.memory.beat();
         let over = self.is_over();
+        // Before the rings are looked for: a thread that is over has all its rings by then.
+        let ended: FxHashSet<u32> = self
+            .streams()
+            .iter()
+            .filter(|stream| stream.is_over())
+            .map(|stream| stream.thread.index)
+            .collect();
         self.discover(output);
         let mut busy = 0;
-        let threads = self.threads();
         let mut gone = 0;
-        for thread in threads.iter() {
-            let Ok(mut guard) = thread.reader.try_lock() else { continue };
+        for stream in self.streams().iter() {
+            let Ok(mut guard) = stream.reader.try_lock() else { continue };
             let Some(reader) = guard.as_mut() else {
                 gone += 1;
                 continue;
             };
-            if over || thread.is_over() {
+            if over || ended.contains(&stream.thread.index) {
                 busy += 1;
-                self.close_thread(thread, reader, output, tools);
+                self.close(stream, reader, output, tools);
                 *guard = None;
                 gone += 1;
             } else if reader.read(self, output, tools) {
@@ -238,11 +269,11 @@ impl Process {
             }
         }
         if gone > 0 {
-            let mut threads = lock(&self.threads);
-            let left = threads.iter().filter(|thread| !thread.is_closed()).cloned().collect();
-            *threads = Arc::new(left);
+            let mut streams = lock(&self.streams);
+            let left = streams.iter().filter(|stream| !stream.is_closed()).cloned().collect();
+            *streams = Arc::new(left);
         }
-        if over && self.threads().is_empty() && !self.closed.swap(true, Ordering::AcqRel) {
+        if over && self.streams().is_empty() && !self.closed.swap(true, Ordering::AcqRel) {
             count(&output.counters.unregistered_threads, self.memory.unregistered_threads().into());
             if !self.is_accounted_for() {
                 let pid = self.pid.as_raw_pid();
@@ -264,12 +295,14 @@ impl Process {
         missing <= unfinished as u64
     }
 
-    fn close_thread(&self, thread: &Thread, reader: &mut Reader, output: &Output, tools: &mut Tools) {
-        let whole = thread.is_over() || thread.tid == self.memory.exiting_thread();
+    fn close(&self, stream: &Stream, reader: &mut Reader, output: &Output, tools: &mut Tools) {
+        let whole = stream.is_over() || stream.tid == self.memory.exiting_thread();
         let ending = if whole { Ending::Whole } else { Ending::CutShort };
         reader.close(self, output, tools, &ending);
-        let (process, thread, stamp) = (self.index, reader.thread(), clock::stamp());
-        output.event(&Event::ThreadEnd { process, thread, stamp });
+        if stream.thread.open.fetch_sub(1, Ordering::Relaxed) == 1 {
+            let (process, thread, stamp) = (self.index, stream.thread.index, clock::stamp());
+            output.event(&Event::ThreadEnd { process, thread, stamp });
+        }
         if !self.is_over() {
             // Forgotten before it is free: it may be claimed again at once.
             let ring = self.memory.ring(reader.slot());
@@ -282,8 +315,8 @@ impl Process {
     /// Reads what every thread has written so far.
     fn read_everything(&self, output: &Output, tools: &mut Tools, ending: &Ending) {
         self.discover(output);
-        for thread in self.threads().iter() {
-            if let Some(reader) = lock(&thread.reader).as_mut() {
+        for stream in self.streams().iter() {
+            if let Some(reader) = lock(&stream.reader).as_mut() {
                 reader.read_all(self, output, tools, ending);
             }
         }
@@ -380,7 +413,7 @@ fn anchors(module: &Module, load_bias: u64) -> Range<u64> {
     start..start.saturating_add(section.bytes.len() as u64)
 }
 
-impl Thread {
+impl Stream {
     fn mark_over(&self) {
         self.over.store(true, Ordering::Release);
     }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use memlode_trace::format::ring;
+use memlode_trace::format::{ring, stream};
 use memlode_trace::write::{ChunkEncoder, Packer, Stop, Tail};
 
 use crate::clock;
@@ -47,12 +47,16 @@ enum Extent {
     Whole,
     /// A chunk in use; its last segment may lack words.
     CutShort,
+    /// A chunk that was handed over when the code that wrote it had been abandoned: the same, and nothing will follow.
+    Abandoned,
 }
 
 /// The reading end of a ring.
 pub struct Reader {
     slot: u32,
     thread: u32,
+    /// Which of the thread's streams this is.
+    stream: u8,
     /// Chunks given back; our own count, whatever the shared memory says.
     tail: u32,
     /// Words of chunk `tail` that were read while it was in use.
@@ -68,10 +72,11 @@ pub struct Reader {
 
 impl Reader {
     /// A reader for a ring that was just claimed.
-    pub fn new(slot: u32, thread: u32) -> Reader {
+    pub fn new(slot: u32, thread: u32, stream: u8) -> Reader {
         Reader {
             slot,
             thread,
+            stream,
             tail: 0,
             read_ahead: 0,
             encoder: ChunkEncoder::new(),
@@ -127,8 +132,8 @@ impl Reader {
             some = true;
             let chunk = self.tail;
             let stamps = ring.stamps(chunk);
-            let end = ring.end(chunk).filter(|&end| end / 8 >= self.read_ahead);
-            let bytes = end.unwrap_or(CHUNK_AND_SLACK_BYTES);
+            let end = ring.end(chunk).filter(|end| end.bytes / 8 >= self.read_ahead);
+            let bytes = end.map_or(CHUNK_AND_SLACK_BYTES, |end| end.bytes);
             let failed = output.has_failed();
             let unread = end.is_some() && !self.lost && !failed && !output.discards();
             if unread {
@@ -148,9 +153,18 @@ impl Reader {
             } else if failed {
                 count(&output.counters.unwritten_words, amount);
             } else if unread {
-                let words = std::mem::take(&mut tools.words);
-                let rest = &words[ahead..];
-                self.encode(rest, Extent::HandedOver, stamps, process, output, tools);
+                let mut words = std::mem::take(&mut tools.words);
+                let extent = match end.is_some_and(|end| end.cut_short) {
+                    true => Extent::Abandoned,
+                    false => Extent::HandedOver,
+                };
+                if extent == Extent::Abandoned {
+                    // The last words of a segment that is whole may be zeros by rights.
+                    words.resize(words.len() + stream::MAX_SEGMENT_WORDS as usize + 1, 0);
+                }
+                let consumed = self.encode(&words[ahead..], extent, stamps, process, output, tools);
+                let torn = words[ahead + consumed..].iter().any(|&word| word != 0);
+                count(&output.counters.torn_segments, u64::from(torn));
                 tools.words = words;
             }
         }
@@ -192,7 +206,10 @@ impl Reader {
         output: &Output,
         tools: &mut Tools,
     ) -> usize {
-        let tail = if extent == Extent::CutShort { Tail::Open } else { Tail::HandedOver };
+        let tail = match extent {
+            Extent::HandedOver | Extent::Whole => Tail::HandedOver,
+            Extent::CutShort | Extent::Abandoned => Tail::Open,
+        };
         let finished = extent == Extent::HandedOver;
         let mut at = 0;
         loop {
@@ -225,7 +242,7 @@ impl Reader {
     /// Writes out what the encoder holds.
     pub fn flush(&mut self, process: &Process, output: &Output, tools: &mut Tools) {
         if let Some(chunk) = self.encoder.finish(&mut tools.packer) {
-            output.append(process.index, self.thread, chunk);
+            output.append(process.index, self.thread, self.stream, chunk);
         }
         self.flushed = Instant::now();
     }
@@ -242,7 +259,9 @@ impl Reader {
 
     /// The thread is gone: reads the rest, and says whether its last segment lacked words.
     pub fn close(&mut self, process: &Process, output: &Output, tools: &mut Tools, ending: &Ending) {
-        self.read_all(process, output, tools, ending);
+        // Whoever was interrupted when the thread ended is not back.
+        let interrupted = process.memory.ring(self.slot).is_interrupted();
+        self.read_all(process, output, tools, if interrupted { &Ending::CutShort } else { ending });
         if !self.lost && !output.discards() {
             process.memory.ring(self.slot).peek(self.tail, self.read_ahead, &mut tools.words);
             count(&output.counters.torn_segments, u64::from(!tools.words.is_empty()));
@@ -251,15 +270,10 @@ impl Reader {
         if self.skipped > 0 {
             output.note(format!(
                 "process {}, thread {}: {} words belong to no instrumented image that is known, or a signal handler \
-                 wrote over them",
+                 that memlode does not know wrote over them",
                 process.index, self.thread, self.skipped
             ));
         }
-    }
-
-    /// The thread's index in its process.
-    pub fn thread(&self) -> u32 {
-        self.thread
     }
 
     /// The ring's slot.

@@ -174,6 +174,15 @@ pub struct Stamps {
     pub last: u64,
 }
 
+/// The end of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Bytes used.
+    pub bytes: usize,
+    /// Whoever wrote it was abandoned: the last segment may lack words.
+    pub cut_short: bool,
+}
+
 impl<'a> Ring<'a> {
     fn u32(&self, field: usize) -> &'a AtomicU32 {
         self.memory.u32_at(self.offset + field)
@@ -187,6 +196,16 @@ impl<'a> Ring<'a> {
     /// The owner, as the program's kernel thread id.
     pub fn tid(&self) -> u32 {
         self.u32(field!(RingHeader, tid)).load(Ordering::Relaxed)
+    }
+
+    /// Generation of the first ring of the same thread.
+    pub fn owner(&self) -> u64 {
+        self.memory.u64_at(self.offset + field!(RingHeader, owner)).load(Ordering::Relaxed)
+    }
+
+    /// Whether a signal handler has interrupted the code that writes here, and is not over.
+    pub fn is_interrupted(&self) -> bool {
+        self.u32(field!(RingHeader, interrupted)).load(Ordering::Relaxed) != 0
     }
 
     /// Larger is younger.
@@ -211,10 +230,12 @@ impl<'a> Ring<'a> {
     }
 
     /// Bytes used in a chunk, 0 while it is being written; `None` if the value is nonsense.
-    pub fn end(&self, chunk: u32) -> Option<usize> {
+    pub fn end(&self, chunk: u32) -> Option<End> {
         let index = (chunk % ring::CHUNKS) as usize * 4;
-        let end = self.u32(field!(RingHeader, end) + index).load(Ordering::Relaxed) as usize;
-        (end.is_multiple_of(8) && end <= CHUNK_AND_SLACK_BYTES).then_some(end)
+        let end = self.u32(field!(RingHeader, end) + index).load(Ordering::Relaxed);
+        let bytes = (end & !ring::END_CUT_SHORT) as usize;
+        (bytes.is_multiple_of(8) && bytes <= CHUNK_AND_SLACK_BYTES)
+            .then_some(End { bytes, cut_short: end & ring::END_CUT_SHORT != 0 })
     }
 
     /// Copies what is written of a chunk that is still in use, from a word on: up to its last word that is not 0, and
@@ -365,8 +386,11 @@ mod tests {
         for (end, expected) in
             [(0, Some(0)), (8, Some(8)), (0x2_0000, Some(0x2_0000)), (0x2_0008, None), (4, None)]
         {
-            ring.u32(field!(RingHeader, end) + 4 * 3).store(end, Ordering::Relaxed);
-            assert_eq!(ring.end(3 + ring::CHUNKS), expected);
+            for cut_short in [false, true] {
+                let word = end | if cut_short { ring::END_CUT_SHORT } else { 0 };
+                ring.u32(field!(RingHeader, end) + 4 * 3).store(word, Ordering::Relaxed);
+                assert_eq!(ring.end(3 + ring::CHUNKS), expected.map(|bytes| End { bytes, cut_short }));
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Proof of a trace's invariants.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use crate::index::Damage;
 use crate::manifest::{self, ThreadTotals};
 use crate::names;
 use crate::read::{Thread, Trace};
-use crate::sites::Kind;
+use crate::sites::{FunctionId, Kind};
 use crate::stack::ShadowStack;
 
 /// What [`check`] found.
@@ -120,8 +121,7 @@ fn streams(trace: &Trace, workers: usize, report: &mut Report) {
         .iter()
         .map(|site| matches!(site.kind, Kind::Load | Kind::Store | Kind::Update))
         .collect();
-    let fresh = || Follower { stack: ShadowStack::default(), next: 0, stamp: 0 };
-    let mut followers: Vec<Follower> = trace.threads().iter().map(|_| fresh()).collect();
+    let mut followers: Vec<Follower> = trace.threads().iter().map(|_| Follower::default()).collect();
     let replayed = trace.replay(workers, |batch| {
         let Some(thread) = batch.thread else { return ControlFlow::Continue(()) };
         let number = thread.0 as usize;
@@ -156,34 +156,39 @@ fn streams(trace: &Trace, workers: usize, report: &mut Report) {
 }
 
 /// Goes with a thread from chunk to chunk.
+#[derive(Default)]
 struct Follower {
-    stack: ShadowStack<crate::sites::FunctionId>,
     next: u32,
-    stamp: u64,
+    /// Behind a gap nothing is known of a stack until its stream has shown it again.
+    gap: bool,
+    stacks: BTreeMap<u8, ShadowStack<FunctionId>>,
+    stamps: BTreeMap<u8, u64>,
 }
 
 impl Follower {
     fn follow(&mut self, batch: &Batch) -> Vec<String> {
         let mut problems = Vec::new();
+        if batch.sequence != self.next {
+            self.gap = true;
+            self.stacks.clear();
+        }
         let snapshot: Vec<_> = batch.stack.iter().map(|frame| (frame.function, frame.address)).collect();
-        // Behind a gap nothing is known of the stack.
-        if batch.sequence == self.next && self.stack.snapshot() != snapshot {
+        let known = !self.gap || self.stacks.contains_key(&batch.stream);
+        let stack = self.stacks.entry(batch.stream).or_default();
+        if known && stack.snapshot() != snapshot {
             problems.push("does not start with the stack that the chunk before ends with".to_owned());
         }
-        if batch.stamps.0 < self.stamp {
-            problems.push(format!(
-                "begins at stamp {}, before its predecessor at {}",
-                batch.stamps.0, self.stamp
-            ));
+        let stamp = self.stamps.insert(batch.stream, batch.stamps.0).unwrap_or(0);
+        if batch.stamps.0 < stamp {
+            problems.push(format!("begins at stamp {}, before its predecessor at {stamp}", batch.stamps.0));
         }
         if batch.stamps.1 < batch.stamps.0 {
             problems
                 .push(format!("ends at stamp {}, before it begins at {}", batch.stamps.1, batch.stamps.0));
         }
-        self.stack.reset(snapshot);
-        batch.marks.iter().for_each(|(_, mark)| self.stack.apply(mark));
+        stack.reset(snapshot);
+        batch.marks.iter().for_each(|(_, mark)| stack.apply(mark));
         self.next = batch.sequence.saturating_add(1);
-        self.stamp = batch.stamps.0;
         problems
     }
 }

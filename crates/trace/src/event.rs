@@ -101,8 +101,11 @@ pub struct Batch {
     pub process: Option<ProcessId>,
     /// The thread.
     pub thread: Option<ThreadId>,
-    /// Position of the chunk in its thread's stream.
+    /// Position of the chunk in its thread's file.
     pub sequence: u32,
+    /// Which of the thread's streams it belongs to: signal handlers have streams of their own, so a chunk continues the
+    /// one before it only if both are of the same.
+    pub stream: u8,
     /// Time stamp counter when the chunk was taken and when it was handed over.
     pub stamps: (u64, u64),
     /// The accesses, in program order.

@@ -189,6 +189,7 @@ impl Trace {
         batch.process = Some(chunk.process);
         batch.thread = Some(chunk.thread);
         batch.sequence = chunk.header.sequence;
+        batch.stream = chunk.header.stream;
         batch.stamps = chunk.stamps();
         Ok(())
     }

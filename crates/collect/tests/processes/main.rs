@@ -5,6 +5,7 @@ mod children;
 mod collector;
 mod endings;
 mod guests;
+mod handlers;
 mod images;
 mod record;
 mod threads;

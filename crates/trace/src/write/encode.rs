@@ -73,6 +73,12 @@ impl EncodedChunk {
         self.header.accesses
     }
 
+    /// The same chunk as one of another of its thread's streams; without this it belongs to stream 0.
+    pub fn of_stream(mut self, stream: u8) -> EncodedChunk {
+        self.header.stream = stream;
+        self
+    }
+
     /// Bytes it takes in a file.
     pub fn bytes(&self) -> u64 {
         (ChunkHeader::BYTES + self.payload.len()) as u64

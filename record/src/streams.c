@@ -1,0 +1,172 @@
+/* Which of its streams a thread writes to.
+ *
+ * Instrumented code keeps its cursor in a register and has stored it only before its last call, so
+ * a signal handler that wrote on from the stored one would write over the words of the code it
+ * interrupted. Every handler therefore has a stream of its own: level 0 is the thread's, level n
+ * that of handlers n deep. While handlers run,
+ *
+ *   handlers[n].interrupted         is the stream of level n - 1, which the n-th handler interrupted
+ *   __memlode_cursor, memlode_ring  are the stream of level `depth`
+ *   idle[n]                         is the stream of level n, for n > depth
+ *
+ * Another signal may come between any two of the stores below. Its handler leaves the cursor and
+ * the ring as it found them and takes the level above; so `depth` goes up before a level is
+ * touched, and down when everything is in its place again.
+ *
+ * A handler may be left for good: by longjmp, by an exception, by a switch of stacks. Then the code
+ * it interrupted is abandoned, perhaps in the middle of a segment. longjmp tells us. Otherwise
+ * the stack pointer shows it at the next refill or signal: it is above the handler's frame, or not on
+ * the alternate stack that the handler was on. It may take a few thousand words to show; until then
+ * what the thread does goes to the handler's stream. */
+#include "runtime.h"
+#include "syscalls.h"
+
+/* The deepest level and those above have no ring: they share a scratch chunk and are not recorded. */
+enum { DEEPEST = MEMLODE_LEVELS - 1 };
+
+struct handler {
+  struct memlode_stream interrupted;
+  uintptr_t frame;     /* the handler runs at or below this address */
+  uintptr_t stack_low; /* and at or above this one: 0, or the end of the alternate stack it is on */
+};
+
+static __thread struct {
+  uint32_t depth;
+  struct handler handlers[MEMLODE_LEVELS]; /* the first one is not used */
+  struct memlode_stream idle[MEMLODE_LEVELS];
+} thread;
+
+static void in_order(void) { atomic_signal_fence(memory_order_seq_cst); }
+
+static uint32_t top_level(void) { return thread.depth < DEEPEST ? thread.depth : DEEPEST; }
+
+static struct memlode_stream running(void) {
+  return (struct memlode_stream){.cursor = __memlode_cursor, .ring = memlode_ring};
+}
+
+static void run(struct memlode_stream stream) {
+  memlode_ring = stream.ring;
+  __memlode_cursor = stream.cursor;
+}
+
+static void set_interrupted(struct memlode_stream stream, uint32_t value) {
+  if (stream.ring)
+    atomic_store_explicit((_Atomic uint32_t *)&stream.ring->interrupted, value, memory_order_relaxed);
+}
+
+/* A handler's frame is known, or known no longer; until then it counts as running. */
+static void set_extent(struct handler *handler, uintptr_t frame, uintptr_t stack_low) {
+  handler->stack_low = stack_low;
+  in_order();
+  handler->frame = frame;
+}
+
+static void forget_extent(struct handler *handler) {
+  handler->frame = 0;
+  in_order();
+  handler->stack_low = 0;
+}
+
+/* How many handlers surround code whose stack pointer is `at`. */
+static uint32_t handlers_around(uintptr_t at) {
+  for (uint32_t level = top_level(); level > 0; level--) {
+    const struct handler *handler = &thread.handlers[level];
+    if (!handler->frame || at - handler->stack_low <= handler->frame - handler->stack_low)
+      return level == DEEPEST ? thread.depth : level;
+  }
+  return 0;
+}
+
+/* The handlers above `level` are over. The running code is of that level; if its cursor is stored,
+ * it goes on in that level's stream. Otherwise it must stay where it is, and the streams trade places. */
+static void leave_handlers(uint32_t level, bool cursor_is_stored) {
+  uint64_t signals;
+  memlode_block_signals(&signals);
+  uint32_t top = top_level();
+  struct memlode_stream now = running();
+  for (uint32_t n = level + 1; n <= top; n++) {
+    struct handler *handler = &thread.handlers[n];
+    memlode_abandon(&handler->interrupted);
+    set_interrupted(handler->interrupted, 0);
+    forget_extent(handler);
+    if (!cursor_is_stored)
+      thread.idle[n] = handler->interrupted;
+    else if (n > level + 1)
+      thread.idle[n - 1] = handler->interrupted;
+  }
+  if (cursor_is_stored && level < top) {
+    thread.idle[top] = now;
+    run(thread.handlers[level + 1].interrupted);
+  }
+  thread.depth = level;
+  memlode_restore_signals(&signals);
+}
+
+MEMLODE_HIDDEN bool memlode_notice_jump(uintptr_t stack_pointer, uint64_t *cursor) {
+  if (!thread.depth)
+    return false;
+  uint32_t level = handlers_around(stack_pointer);
+  if (level >= thread.depth)
+    return false;
+  __memlode_cursor = cursor;
+  leave_handlers(level, true);
+  return true;
+}
+
+MEMLODE_HIDDEN bool memlode_is_too_deep(void) { return thread.depth >= DEEPEST; }
+
+MEMLODE_HIDDEN void memlode_begin_handler(struct memlode_activation *activation) {
+  if (memlode_is_strange_child())
+    memlode_forget_parent();
+  if (thread.depth) {
+    uint32_t around = handlers_around(activation->interrupted_at);
+    if (around < thread.depth)
+      leave_handlers(around, false);
+  }
+  uint32_t level = activation->level = ++thread.depth;
+  in_order();
+  if (level > DEEPEST)
+    return;
+  struct handler *handler = &thread.handlers[level];
+  handler->interrupted = running();
+  set_interrupted(handler->interrupted, 1);
+  set_extent(handler, activation->frame, activation->stack_low);
+  in_order();
+  run(thread.idle[level]);
+}
+
+MEMLODE_HIDDEN void memlode_end_handler(const struct memlode_activation *activation) {
+  uint32_t level = activation->level;
+  if (level > DEEPEST) {
+    thread.depth = level - 1;
+    return;
+  }
+  struct handler *handler = &thread.handlers[level];
+  /* If we had been taken for left, the interrupted code's chunk is gone; it will find out at its
+   * next refill. */
+  if (thread.depth < level || handler->frame != activation->frame)
+    return;
+  if (thread.depth > level)
+    leave_handlers(level, true);
+  thread.idle[level] = running();
+  in_order();
+  run(handler->interrupted);
+  in_order();
+  set_interrupted(handler->interrupted, 0);
+  forget_extent(handler);
+  in_order();
+  thread.depth = level - 1;
+}
+
+MEMLODE_HIDDEN uint32_t memlode_forget_streams(struct memlode_ring_header *abandoned[MEMLODE_LEVELS]) {
+  static const struct memlode_stream none;
+  uint32_t count = 0;
+  for (uint32_t level = 1; level <= DEEPEST; level++) {
+    struct memlode_stream *interrupted = &thread.handlers[level].interrupted;
+    if (level <= thread.depth && interrupted->ring)
+      abandoned[count++] = interrupted->ring;
+    *interrupted = thread.idle[level] = none;
+  }
+  run(none);
+  return count;
+}
