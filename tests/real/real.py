@@ -1,10 +1,10 @@
-"""Programs written by others, built by their own build systems with memlode's compilers, and run.
+"""Programs written by others (and some of ours), built by their own build systems with memlode's compilers, and run.
 
     python3 tests/real/real.py [NAME…]
 
-Each program is built twice, by clang and by `memlode cc`, and runs the same workload twice. It passes
-when both outputs are the same, every finding has a line and a name, and the executed accesses have
-lines, variables and types as often as FLOORS asks. Writes target/bench/coverage.json.
+Each program is built twice, by clang and by `memlode cc` (or by cargo and by `memlode cargo`), and runs
+the same workload twice. It passes when both outputs are the same, every finding has a line and a name, and
+the executed accesses have lines, variables and types as often as FLOORS asks. Writes target/bench/coverage.json.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ WORK = TARGET / "real"
 MEMLODE = TARGET / "memlode" / "bin" / "memlode"
 
 # name → Debian source package, or None for the program in our own folder
-PROGRAMS = {"lua": "lua5.4", "sqlite": "sqlite3", "zstd": "libzstd", "cxx": None}
+PROGRAMS = {"lua": "lua5.4", "sqlite": "sqlite3", "zstd": "libzstd", "cxx": None, "rust": None, "rust-json": None}
 
 FLOORS = {"line": 0.95, "variable_or_type": 0.85}
 
 COMPILERS = {
-    "native": {"CC": "clang-22", "CXX": "clang++-22"},
-    "memlode": {"CC": f"{MEMLODE} cc", "CXX": f"{MEMLODE} c++"},
+    "native": {"CC": "clang-22", "CXX": "clang++-22", "CARGO_COMMAND": "cargo"},
+    "memlode": {"CC": f"{MEMLODE} cc", "CXX": f"{MEMLODE} c++", "CARGO_COMMAND": f"{MEMLODE} cargo"},
     "call": {"CC": f"{MEMLODE} cc", "CXX": f"{MEMLODE} c++", "MEMLODE_MODE": "call"},
 }
 
@@ -49,10 +49,12 @@ def source_of(name):
 
 def fingerprint(name, kind):
     """Changes when a build of `name` would come out differently."""
-    inputs = [*sorted(p for p in (HERE / name).iterdir() if p.suffix in (".sh", ".cpp") and p.stem != "workload")]
+    sources = [p for p in (HERE / name).rglob("*") if p.suffix in (".sh", ".cpp", ".rs", ".toml", ".lock")]
+    inputs = sorted(p for p in sources if p.stem != "workload")
     if kind != "native":
         inputs += sorted((TARGET / "memlode" / "lib").glob("lib*")) + sorted((TARGET / "memlode" / "lib").glob("*.so"))
         inputs += sorted((ROOT / "crates" / "cli" / "src" / "driver").glob("*.rs"))
+        inputs += [ROOT / "crates" / "cli" / "src" / "commands" / "cargo.rs"]
     digest = hashlib.sha256(str(source_of(name)).encode())
     for path in inputs:
         digest.update(path.read_bytes())

@@ -70,13 +70,21 @@ fn line(names: &SiteTable, function: FunctionId, line: u32) -> Line {
     Line { file: function.file, line, function: if mangled { function.linkage_name } else { function.name } }
 }
 
-/// Whether a line is text that came with the compiler or the system. A place in the file system is the only hint there
-/// is: system directories, and where Rust's standard library says it was built.
+/// Whether a function is text that came with the compiler or the system.
+pub fn is_library_function(names: &SiteTable, function: FunctionId) -> bool {
+    is_of_library(names, &line(names, function, 0))
+}
+
 fn is_of_library(names: &SiteTable, line: &Line) -> bool {
     let Some((directory, file)) = line.file else { return false };
-    [names.string(directory), names.string(file)].iter().any(|path| {
-        path.starts_with("/usr/") || path.starts_with("/rustc/") || path.contains("/include/c++/")
-    })
+    [names.string(directory), names.string(file)].iter().any(|path| is_library_path(path))
+}
+
+/// A place in the file system is the only hint there is: system directories, where Rust's standard library says it was
+/// built, and where its sources are if they are installed.
+fn is_library_path(path: &str) -> bool {
+    ["/usr/", "/rustc/", "/rust/deps/"].iter().any(|start| path.starts_with(start))
+        || ["/include/c++/", "/lib/rustlib/src/rust/"].iter().any(|part| path.contains(part))
 }
 
 /// How a table's rows are ordered: by cycles beyond the first level, then by accesses.
@@ -180,5 +188,28 @@ impl<'a> Tables<'a> {
 
     fn site(&self, cell: &Cell) -> &'a Site {
         self.names.site(cell.site)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_told_by_their_place() {
+        for path in [
+            "/usr/include/c++/12",
+            "/opt/gcc/include/c++/14/bits",
+            "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/alloc/src/vec",
+            "/rust/deps/hashbrown-0.16.1",
+            "/home/me/.rustup/toolchains/stable/lib/rustlib/src/rust/library/core/src",
+        ] {
+            assert!(is_library_path(path), "{path}");
+        }
+        for path in
+            ["src/main.rs", "/home/me/rustc/src", "/home/me/.cargo/registry/src/index-1/smallvec-1.16.5/src"]
+        {
+            assert!(!is_library_path(path), "{path}");
+        }
     }
 }

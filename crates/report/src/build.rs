@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use memlode_analyses::Context;
 use memlode_attribute::run::latencies;
-use memlode_attribute::tables::{Line, Place, Tables, What, place};
-use memlode_attribute::{ClassId, Counts, Coverage, Profile};
+use memlode_attribute::tables::{Line, Place, Tables, What, is_library_function, place};
+use memlode_attribute::{ClassId, Counts, Coverage, PathId, Profile};
 use memlode_machine::Machine;
 use memlode_trace::sites::{FunctionId, SiteTable, StringId};
 use memlode_trace::{Replayed, Trace};
@@ -208,6 +208,13 @@ impl Builder<'_> {
         if mangled.is_empty() { self.string(function.name) } else { demangle_short(mangled) }
     }
 
+    /// The functions of a path, from the first that is the program's own: how a `Vec` grows is the same for all.
+    fn callers(&self, path: PathId) -> Vec<String> {
+        let all: Vec<FunctionId> = self.profile.paths.functions(path).collect();
+        let own = all.iter().position(|&function| !is_library_function(self.names, function)).unwrap_or(0);
+        all[own..].iter().map(|&function| self.function(function)).collect()
+    }
+
     fn object(&self, class: ClassId) -> model::Object {
         use memlode_attribute::Home;
         let class = &self.profile.classes[class.0 as usize];
@@ -215,7 +222,7 @@ impl Builder<'_> {
             Home::Unknown => model::Home::Unknown,
             Home::Heap { site, path } => model::Home::Heap {
                 allocated_at: self.position(&place(self.names, self.names.site(*site))),
-                path: self.profile.paths.functions(*path).map(|function| self.function(function)).collect(),
+                path: self.callers(*path),
             },
             Home::Global { symbol, image } => {
                 model::Home::Global { symbol: demangle(symbol), image: image.clone() }

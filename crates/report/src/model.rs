@@ -305,7 +305,8 @@ pub enum Home {
     Heap {
         /// The allocating call.
         allocated_at: Position,
-        /// Functions on the stack, the innermost first, demangled, without parameters.
+        /// Functions on the stack, the innermost first, demangled, without parameters; a library's functions in
+        /// front of the program's are left out.
         path: Vec<String>,
     },
     /// A global or static variable.

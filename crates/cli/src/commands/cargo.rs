@@ -150,15 +150,16 @@ impl<'a> Request<'a> {
     }
 
     /// `cargo`, or whatever else goes by the toolchain, with what comes first on its line.
-    fn tool(&self, variable: &str, name: &str) -> Vec<OsString> {
-        let tool = std::env::var_os(variable).filter(|tool| !tool.is_empty()).unwrap_or(name.into());
-        std::iter::once(tool).chain(self.toolchain.map(OsStr::to_os_string)).collect()
+    fn tool(&self, name: impl Into<OsString>) -> Vec<OsString> {
+        std::iter::once(name.into()).chain(self.toolchain.map(OsStr::to_os_string)).collect()
     }
 }
 
 /// The triple of this machine, if its rustc is one that memlode can work with.
 fn host(request: &Request) -> Result<String> {
-    let words = request.tool("RUSTC", "rustc");
+    // Cargo too goes by this variable.
+    let compiler = std::env::var_os("RUSTC").filter(|compiler| !compiler.is_empty());
+    let words = request.tool(compiler.unwrap_or("rustc".into()));
     let output = Command::new(&words[0])
         .args(&words[1..])
         .arg("-vV")
@@ -184,7 +185,7 @@ fn host(request: &Request) -> Result<String> {
 
 /// Where cargo builds, as it says itself: it may be set in many places.
 fn target_directory(request: &Request) -> Result<PathBuf> {
-    let words = request.tool("CARGO", "cargo");
+    let words = request.tool("cargo");
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).args(["metadata", "--no-deps", "--format-version=1"]);
     if let Some(manifest) = request.manifest_path {
@@ -220,7 +221,7 @@ fn line(request: &Request, host: &str, exe: &Path, options: &Options) -> Result<
     // A JSON array of strings is a TOML array too.
     let runner = format!("target.{host}.runner={}", serde_json::to_string(&runner)?);
     let ours = ["--config".into(), runner.into()];
-    Ok(request.tool("CARGO", "cargo").into_iter().chain(ours).chain(request.words.iter().cloned()).collect())
+    Ok(request.tool("cargo").into_iter().chain(ours).chain(request.words.iter().cloned()).collect())
 }
 
 /// Makes `wrapper` a link to this executable. Several of us may do so at once.

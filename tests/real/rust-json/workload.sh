@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+# Runs the program of $1.
+"$1"
