@@ -29,9 +29,15 @@ void addStride(AddressParts &Parts, uint64_t Stride) {
 
 /// Takes `Scale · Index` apart: indices are often `i · 3 + 1` before they are scaled.
 void addIndex(const Value *Index, int64_t Scale, AddressParts &Parts, unsigned Depth) {
+  // Offsets that no object has are as good as unknown; small factors keep every sum below within 64 bits.
+  constexpr int64_t TooFar = int64_t(1) << 28;
+  if (Scale >= TooFar || Scale <= -TooFar)
+    return addStride(Parts, 1);
   if (auto *K = constantIn(Index)) {
-    if (K->getValue().getSignificantBits() <= 64)
+    if (K->getValue().getSignificantBits() <= 32)
       Parts.Offset += Scale * K->getSExtValue();
+    else
+      addStride(Parts, 1);
     return;
   }
   auto *O = dyn_cast<Operator>(Index);
@@ -39,7 +45,7 @@ void addIndex(const Value *Index, int64_t Scale, AddressParts &Parts, unsigned D
     return addStride(Parts, std::abs(Scale));
   const Value *Left = O->getNumOperands() ? O->getOperand(0) : nullptr;
   const ConstantInt *K = O->getNumOperands() == 2 ? constantIn(O->getOperand(1)) : nullptr;
-  if (K && K->getValue().getSignificantBits() > 32)
+  if (K && K->getValue().getSignificantBits() > 28)
     K = nullptr;
   switch (O->getOpcode()) {
   case Instruction::SExt:
@@ -47,7 +53,7 @@ void addIndex(const Value *Index, int64_t Scale, AddressParts &Parts, unsigned D
   case Instruction::Freeze:
     return addIndex(Left, Scale, Parts, Depth + 1);
   case Instruction::Shl:
-    if (K && K->getZExtValue() < 32)
+    if (K && K->getZExtValue() < 28)
       return addIndex(Left, Scale << K->getZExtValue(), Parts, Depth + 1);
     break;
   case Instruction::Mul:

@@ -356,12 +356,13 @@ static Landing landAt(const DIType *Object, const Probe &Q, int64_t Offset) {
   Landing L;
   const DIType *T = TypeNames::strip(Object);
   L.Owner = L.Leaf = T;
-  if (!T) {
+  constexpr int64_t TooFar = int64_t(1) << 48; // no object is that large, and bits are counted in 64 bits
+  int64_t Bytes = TypeNames::bytes(T);
+  if (!T || Bytes >= TooFar || Offset >= TooFar || Offset <= -TooFar) {
     L.Doubtful = true;
     return L;
   }
   SmallVector<uint64_t, 2> Strides;
-  int64_t Bytes = TypeNames::bytes(T);
   Hit Root;
   Root.Owner = T;
   if (Q.Repeats && Bytes > 0) {
