@@ -14,7 +14,6 @@ faster of the two. Figures are medians over the rounds. Writes target/bench/reco
 import argparse
 import datetime
 import json
-import math
 import os
 import pathlib
 import platform
@@ -162,9 +161,9 @@ def machine():
 
 def print_row(row):
     print(
-        f"{row['name']:10}{row.get('native_cpu_s', math.nan):9.3f}"
+        f"{row['name']:10}{row.get('native_cpu_s', ''):{'9.3f' if 'native_cpu_s' in row else '9'}}"
         + "".join(f"{row[key]:12.2f}" for key in RATIOS)
-        + f"{row.get('bytes_per_access', math.nan):10.3f}{row.get('accesses', 0):15,.0f}",
+        + (f"{row['bytes_per_access']:10.3f}{row['accesses']:15,.0f}" if "accesses" in row else ""),
         flush=True,
     )
 
@@ -189,18 +188,24 @@ def main():
     }
     heads = "".join(f"{key.removesuffix('_ratio'):>12}" for key in RATIOS)
     print(f"{'program':10}{'native s':>9}{heads}{'B/access':>10}{'accesses':>15}")
-    try:
-        for name in options.names or PROGRAMS:
+    failed = False
+    for name in options.names or PROGRAMS:
+        try:
             row = examine(name, options)
-            result["programs"].append(row)
-            print_row(row)
-    except (Failure, real.Failure, subprocess.CalledProcessError) as failure:
-        sys.exit(f"record.py: {failure}")
-    result["geomean"] = {key: statistics.geometric_mean(row[key] for row in result["programs"]) for key in RATIOS}
-    print_row({"name": "geomean", **result["geomean"]})
-    options.out.write_text(json.dumps(result, indent=2) + "\n")
-    print(f"figures in {options.out}")
+        except (Failure, real.Failure, subprocess.CalledProcessError) as failure:
+            print(f"record.py: {name}: {failure}", file=sys.stderr)
+            failed = True
+            continue
+        print_row(row)
+        result["programs"].append(row)
+        result["geomean"] = {key: statistics.geometric_mean(row[key] for row in result["programs"]) for key in RATIOS}
+        # Written as it grows: an hour's figures outlive an interruption.
+        options.out.write_text(json.dumps(result, indent=2) + "\n")
+    if result["programs"]:
+        print_row({"name": "geomean", **result["geomean"]})
+        print(f"figures in {options.out}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
