@@ -46,7 +46,9 @@ private:
     if (!Element)
       R = Nothing;
     else if (auto *B = dyn_cast<DIBasicType>(Element); B && TypeNames::bytes(B) == 1)
-      R = std::max(R, FromArgument);
+      // Rust's `u8` is also its `void`: what allocates and grows memory for others returns and takes `*mut
+      // u8`.
+      R = B->getName() == "u8" && R >= FromReturn ? Nothing : std::max(R, FromArgument);
     if (!Variable.empty() && (Best.Variable.empty() || R < NameRank)) {
       Best.Variable = std::move(Variable);
       Best.Member = std::move(Member);

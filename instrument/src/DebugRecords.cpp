@@ -121,10 +121,30 @@ void valuePlace(const DbgVariableRecord &R, SmallVectorImpl<Place> &Out) {
 
 } // namespace
 
+/// Without optimisation rustc uses a variable's value from where it was computed, and stores it to a slot of
+/// the stack for the debugger alone. Returns that value, or the part of it in front, if \p Slot is such a
+/// slot.
+static const Value *spilled(const AllocaInst &Slot) {
+  const Value *Front = nullptr;
+  for (const User *U : Slot.users()) {
+    if (auto *S = dyn_cast<StoreInst>(U); S && S->getPointerOperand() == &Slot && !Front) {
+      Front = S->getValueOperand();
+      continue;
+    }
+    // The second half of a slice or of a pointer to a trait object.
+    auto *G = dyn_cast<GetElementPtrInst>(U);
+    if (!G || !all_of(G->users(), [&](const User *V) {
+          return isa<StoreInst>(V) && cast<StoreInst>(V)->getPointerOperand() == G;
+        }))
+      return nullptr;
+  }
+  return Front;
+}
+
 DebugRecords::DebugRecords(Function &F) {
-  auto file = [&](const Value *V, DbgVariableRecord &R) {
+  auto file = [&](const Value *V, DbgVariableRecord &R, bool Spilled = false) {
     if (V && !isa<ConstantData>(V))
-      ByValue[V].push_back(&R);
+      ByValue[V].push_back({&R, Spilled});
   };
   for (Instruction &I : instructions(F))
     for (DbgVariableRecord &R : filterDbgVars(I.getDbgRecordRange())) {
@@ -133,6 +153,9 @@ DebugRecords::DebugRecords(Function &F) {
         file(V, R);
       if (R.isDbgAssign())
         file(R.getAddress(), R);
+      else if (R.isDbgDeclare())
+        if (auto *Slot = dyn_cast_or_null<AllocaInst>(R.getAddress()))
+          file(spilled(*Slot), R, /*Spilled=*/true);
     }
 }
 
@@ -141,7 +164,7 @@ void DebugRecords::places(const Value *V, SmallVectorImpl<Place> &Out) const {
   if (It == ByValue.end())
     return;
   SmallVector<std::tuple<const void *, const void *, const void *>, 8> Seen;
-  for (DbgVariableRecord *R : It->second) {
+  for (auto [R, Spilled] : It->second) {
     if (Out.size() >= MaxPlaces || Seen.size() >= MaxSeen)
       break;
     // Unrolled loops repeat a record once for each copy of the body.
@@ -150,7 +173,7 @@ void DebugRecords::places(const Value *V, SmallVectorImpl<Place> &Out) const {
     if (is_contained(Seen, Id))
       continue;
     Seen.push_back(Id);
-    if (R->isDbgDeclare())
+    if (R->isDbgDeclare() && !Spilled)
       addressPlace(*R, R->getExpression(), Out);
     else if (R->isDbgAssign() && R->getAddress() == V)
       addressPlace(*R, R->getAddressExpression(), Out);

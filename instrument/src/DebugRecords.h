@@ -46,7 +46,11 @@ public:
   static bool globalPlace(const llvm::DIGlobalVariableExpression &E, Place &Out);
 
 private:
-  llvm::DenseMap<const llvm::Value *, llvm::SmallVector<llvm::DbgVariableRecord *, 2>> ByValue;
+  struct Word {
+    llvm::DbgVariableRecord *Record;
+    bool Spilled; ///< the value was stored where the record says the variable lives
+  };
+  llvm::DenseMap<const llvm::Value *, llvm::SmallVector<Word, 2>> ByValue;
 };
 
 } // namespace memlode

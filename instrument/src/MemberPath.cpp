@@ -150,6 +150,7 @@ private:
   void record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here, unsigned Depth);
   bool byStride(const DICompositeType *R, int64_t Base, int64_t Offset, ArrayRef<uint64_t> Strides,
                 const Hit &Here, unsigned Depth);
+  bool discriminant(const DICompositeType *R, int64_t FirstBit, size_t From, const Hit &Here);
   void finish(const DIType *Leaf, bool Doubtful, Hit Here);
   bool fits(const DIType *Leaf) const;
 
@@ -285,6 +286,8 @@ void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t
   if (isUnion(R)) {
     for (const Part &P : Touched)
       visit(P.Type, Offset - P.FirstBit / 8, Strides, into(P, Here), Depth + 1);
+    if (discriminant(R, First, Before, Here))
+      return;
     prefer(Before, Here);
     for (size_t I = Before; I != Hits.size(); ++I) {
       Hits[I].Plain = false;
@@ -315,6 +318,18 @@ void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t
       visit(P.Type, Offset - P.FirstBit / 8, Strides, into(P, Here), Depth + 1);
     else
       finish(TypeNames::strip(P.Type), false, into(P, Here));
+}
+
+/// Where no variant of \p R has a member may stand what tells them apart. (Where one has, its impossible
+/// values do that, and it is the member that is named.)
+bool Descent::discriminant(const DICompositeType *R, int64_t FirstBit, size_t From, const Hit &Here) {
+  const DIDerivedType *D = R->getTag() == dwarf::DW_TAG_variant_part ? R->getDiscriminator() : nullptr;
+  if (!D || FirstBit != static_cast<int64_t>(D->getOffsetInBits()) ||
+      !std::all_of(Hits.begin() + From, Hits.end(), [](const Hit &H) { return H.Doubtful; }))
+    return false;
+  Hits.truncate(From);
+  finish(D->getBaseType(), false, into({D, "{discriminant}", 0, 0, false, false}, Here));
+  return true;
 }
 
 /// Of alternatives that share a place, keeps those that the alias tag names, then those with the access's

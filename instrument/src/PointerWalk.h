@@ -28,6 +28,9 @@ struct Reading {
   int Score = 0;
 };
 
+/// What there is to ask of the object that \p P points into.
+Probe probe(const Place &P);
+
 class PointerWalk {
 public:
   /// \p AsWritten: no optimisation has rewritten the addresses of \p F yet.
