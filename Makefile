@@ -52,7 +52,7 @@ lint-scripts: setup
 	shellcheck -x $(SHELL_FILES)
 	$(PYTHON) -B setup/check_python.py $(PYTHON_FILES)
 
-real: build ## Lua, SQLite, zstd and a C++ program: built by their own build systems, run, checked
+real: build ## Lua, SQLite, zstd, a C++ and two Rust programs: built by their own build systems, run, checked
 	$(PYTHON) -B tests/real/real.py
 
 fuzz: build ## Fuzz everything that reads a stranger's bytes (FUZZ_SECONDS=60)
