@@ -100,7 +100,8 @@ impl Classes {
     pub fn count(&mut self, class: ClassId, bytes: u64) {
         let class = &mut self.classes[class.0 as usize];
         class.objects += 1;
-        class.bytes += bytes;
+        // A damaged trace may claim anything.
+        class.bytes = class.bytes.saturating_add(bytes);
     }
 
     /// All classes, by id.

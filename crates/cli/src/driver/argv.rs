@@ -30,6 +30,8 @@ pub struct Request {
     pub generates_code: bool,
     /// `-flto` in any form is in force.
     pub lto: bool,
+    /// ThinLTO at `-O0`: its link has no place where a plug-in could run.
+    pub thin_unoptimised: bool,
     /// `-r`: the output is an object again.
     pub relocatable: bool,
     /// `-static` or `-static-pie`: nothing is loaded at run time.
@@ -195,6 +197,8 @@ struct Scan {
     check: bool,
     compile: bool,
     lto: bool,
+    thin: bool,
+    unoptimised: bool,
     relocatable: bool,
     is_static: bool,
     freestanding: bool,
@@ -233,7 +237,7 @@ impl Scan {
             "-static" | "--static" | "-static-pie" => self.is_static = true,
             "-ffreestanding" => self.freestanding = true,
             "-fhosted" => self.freestanding = false,
-            "-flto" => self.lto = true,
+            "-flto" => (self.lto, self.thin) = (true, false),
             "-fno-lto" => self.lto = false,
             "-x" => self.set_language(value.unwrap_or_default()),
             "-Xlinker" => self.linker_word(value.unwrap_or_default()),
@@ -244,8 +248,10 @@ impl Scan {
     fn joined_option(&mut self, option: &str) {
         if INFORMATION.contains(&option) || option.starts_with("-print-") || option.starts_with("--print-") {
             self.information = true;
-        } else if option.starts_with("-flto=") {
-            self.lto = true;
+        } else if let Some(how) = option.strip_prefix("-flto=") {
+            (self.lto, self.thin) = (true, how == "thin");
+        } else if let Some(level) = option.strip_prefix("-O") {
+            self.unoptimised = level == "0";
         } else if let Some(language) = option.strip_prefix("-x") {
             self.set_language(language.as_bytes());
         } else if let Some(language) = option.strip_prefix("--language=") {
@@ -294,6 +300,7 @@ impl Scan {
             stage,
             generates_code: stage >= Stage::Compile && self.code_inputs > 0,
             lto: self.lto,
+            thin_unoptimised: self.lto && self.thin && self.unoptimised,
             relocatable: self.relocatable,
             is_static: self.is_static,
             freestanding: self.freestanding,
@@ -445,6 +452,10 @@ mod tests {
     fn later_options_win() {
         assert!(read("-fno-lto -flto=thin x.c").lto);
         assert!(!read("-flto -fno-lto x.c").lto);
+        assert!(read("-O2 -O0 -flto -flto=thin x.c").thin_unoptimised);
+        for args in ["-flto=thin x.c", "-O0 -O1 -flto=thin x.c", "-O0 -flto=thin -flto x.c", "-O0 x.c"] {
+            assert!(!read(args).thin_unoptimised, "{args}");
+        }
         assert!(read("-ffreestanding x.c").freestanding);
         assert!(!read("-ffreestanding -fhosted x.c").freestanding);
     }

@@ -130,6 +130,10 @@ impl Additions {
                 require(&plugin)?;
                 additions.after.push(format!("-fuse-ld=lld-{}", compiler.version).into());
                 additions.linker([joined("--load-pass-plugin=", &plugin)]);
+                // Code compiled at -O0 says so itself and stays as it is.
+                if request.thin_unoptimised {
+                    additions.linker(["--lto-O1".into()]);
+                }
             }
             additions.after.push(joined("-L", install.lib()));
             additions.after.push("-lmemlode_record".into());
