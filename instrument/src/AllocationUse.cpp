@@ -46,9 +46,8 @@ private:
     if (!Element)
       R = Nothing;
     else if (auto *B = dyn_cast<DIBasicType>(Element); B && TypeNames::bytes(B) == 1)
-      // Rust's `u8` is also its `void`: what allocates and grows memory for others returns and takes `*mut
-      // u8`.
-      R = B->getName() == "u8" && R >= FromReturn ? Nothing : std::max(R, FromArgument);
+      // Rust's `u8` is also its `void`: the library's vectors hold pointers to it whatever their elements are.
+      R = B->getName() == "u8" ? Nothing : std::max(R, FromArgument);
     if (!Variable.empty() && (Best.Variable.empty() || R < NameRank)) {
       Best.Variable = std::move(Variable);
       Best.Member = std::move(Member);
