@@ -164,7 +164,10 @@ fn after_a_double_dash_there_are_only_inputs() {
 #[test]
 fn cxx_runs_the_cxx_driver() {
     let stage = Stage::new();
-    assert_eq!(stage.printed("c++", "-c x.cc"), format!("~/bin/clang++-22 -g {PLUGIN} -c x.cc"));
+    assert_eq!(
+        stage.printed("c++", "-c x.cc"),
+        format!("~/bin/clang++-22 -g -fstandalone-debug {PLUGIN} -c x.cc")
+    );
 }
 
 #[test]
@@ -190,11 +193,7 @@ fn links_named_after_the_compilers_are_compilers() {
             .env_remove("MEMLODE_CXX")
             .output()
             .expect("memlode runs");
-        assert!(
-            stdout(&output).contains(&format!("/bin/{compiler} -g -fpass-plugin=")),
-            "{}",
-            stdout(&output)
-        );
+        assert!(stdout(&output).contains(&format!("/bin/{compiler} -g ")), "{}", stdout(&output));
     }
 }
 

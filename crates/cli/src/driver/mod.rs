@@ -6,6 +6,7 @@
 //!
 //! compiles?  -fpass-plugin=…/memlode-pass-22.so   (with -flto: at the link, through lld)
 //!            -g                                   (when no debug level was chosen)
+//!            -fstandalone-debug                   (C++; the user's -flimit-debug-info comes later and wins)
 //! links?     -L… -lmemlode_record, its rpath, --build-id
 //! ```
 //! The compiler replaces this process, so its exit status, signals and output are its own.
@@ -34,7 +35,7 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     let install = Install::find()?;
     let compiler = toolchain::find(language, &install)?;
     let request = argv::parse(&args, &|name| std::fs::read(Path::new(name)).ok());
-    let additions = Additions::new(&request, &compiler, &install)?;
+    let additions = Additions::new(language, &request, &compiler, &install)?;
     let line = additions.weave(args, &request);
 
     if own.print {
@@ -109,7 +110,12 @@ struct Additions {
 }
 
 impl Additions {
-    fn new(request: &Request, compiler: &Compiler, install: &Install) -> Result<Additions> {
+    fn new(
+        language: Language,
+        request: &Request,
+        compiler: &Compiler,
+        install: &Install,
+    ) -> Result<Additions> {
         let mut additions = Additions::default();
         // Kernels, firmware and C libraries have neither thread-local storage nor a loader to rely on.
         if request.freestanding {
@@ -119,6 +125,11 @@ impl Additions {
         let links = request.stage == Stage::Link && !request.relocatable;
         if request.generates_code && !request.debug_level {
             additions.before.push("-g".into());
+        }
+        // Otherwise clang describes classes with a vtable, and std::string, in one translation unit at most,
+        // and the others cannot name their members.
+        if request.generates_code && language == Language::Cxx {
+            additions.before.push("-fstandalone-debug".into());
         }
         if request.generates_code && !request.lto {
             require(&plugin)?;
