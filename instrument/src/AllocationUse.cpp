@@ -46,7 +46,8 @@ private:
     if (!Element)
       R = Nothing;
     else if (auto *B = dyn_cast<DIBasicType>(Element); B && TypeNames::bytes(B) == 1)
-      // Rust's `u8` is also its `void`: the library's vectors hold pointers to it whatever their elements are.
+      // Rust's `u8` is also its `void`: the library's vectors hold pointers to it whatever their elements
+      // are.
       R = B->getName() == "u8" ? Nothing : std::max(R, FromArgument);
     if (!Variable.empty() && (Best.Variable.empty() || R < NameRank)) {
       Best.Variable = std::move(Variable);

@@ -116,6 +116,10 @@ fn the_wrapper_adds_to_crates_of_the_program_only() {
     assert!(!optimised.contains("newpm-passes"), "{optimised}");
     let unoptimised = run("rustc --target x86_64-none a.rs", "");
     assert!(unoptimised.contains("-Clink-arg=--lto-newpm-passes=memlode-names,"), "{unoptimised}");
+    let file = stage.folder.path().join("arguments");
+    fs::write(&file, "--target\nx86_64-none\n-Copt-level=2\na.rs\n").expect("a file");
+    let long = run(&format!("rustc @{}", file.display()), "");
+    assert!(long.contains("-Clinker-plugin-lto") && !long.contains("newpm-passes"), "{long}");
     stage.script("cache", "echo cached \"$1\"");
     assert_eq!(run("rustc -vV", "cache"), "cached rustc\n");
 }

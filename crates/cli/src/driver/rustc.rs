@@ -12,6 +12,7 @@
 //! place for plug-ins, and the few passes that it would run are given by name, with ours.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -40,8 +41,9 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     if words.is_empty() {
         bail!("{NAME} is run by cargo, in place of rustc: use `memlode cargo build`");
     }
-    if is_for_target(&words) {
-        let additions = additions(&Install::find()?, is_optimised(&words))?;
+    let all = expanded(&words);
+    if is_for_target(&all) {
+        let additions = additions(&Install::find()?, is_optimised(&all))?;
         words.extend(additions);
     }
     if let Some(inner) = std::env::var_os(INNER_WRAPPER).filter(|inner| !inner.is_empty()) {
@@ -83,6 +85,18 @@ pub fn require_linker() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The line with what is in its argument files (one argument a line), which cargo makes when a line gets too long.
+fn expanded(words: &[OsString]) -> Vec<OsString> {
+    let mut all = Vec::new();
+    for word in words {
+        match word.to_str().and_then(|word| fs::read_to_string(word.strip_prefix('@')?).ok()) {
+            Some(lines) => all.extend(lines.lines().map(OsString::from)),
+            None => all.push(word.clone()),
+        }
+    }
+    all
 }
 
 fn is_for_target(words: &[OsString]) -> bool {
