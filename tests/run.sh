@@ -16,11 +16,16 @@ suite_lit19() { make -s -C instrument check LLVM=19; }
 
 suite_gallery() { python3 tests/gallery.py; }
 
+suite_safety() { python3 tests/safety/safety.py; }
+
 suite_real() { python3 tests/real/real.py; }
+
+# The programs of a few seeds; `make fuzz` goes on with others.
+suite_fuzz() { python3 tests/fuzz/fuzz.py --seeds 1-8; }
 
 suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/quick.json; }
 
-all=(rust c lit22 lit19 gallery real bench)
+all=(rust c lit22 lit19 gallery safety real fuzz bench)
 [ $# -gt 0 ] || set -- "${all[@]}"
 passed=0
 failed=

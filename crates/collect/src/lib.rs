@@ -94,7 +94,8 @@ pub struct Outcome {
 pub struct Summary {
     /// Totals.
     pub stats: Stats,
-    /// Last segments that lacked words and were dropped: at most one per thread that was cut short.
+    /// Last segments that lacked words and were dropped: at most one per thread that was cut short, and one
+    /// per signal handler that was left for good.
     pub torn_segments: u64,
     /// Words dropped because no known image explains them.
     pub unknown_words: u64,

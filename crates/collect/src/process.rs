@@ -296,7 +296,8 @@ impl Process {
     }
 
     fn close(&self, stream: &Stream, reader: &mut Reader, output: &Output, tools: &mut Tools) {
-        let whole = stream.is_over() || stream.tid == self.memory.exiting_thread();
+        // Whoever else ended may have been cancelled between any two words.
+        let whole = stream.tid == self.memory.exiting_thread();
         let ending = if whole { Ending::Whole } else { Ending::CutShort };
         reader.close(self, output, tools, &ending);
         if stream.thread.open.fetch_sub(1, Ordering::Relaxed) == 1 {

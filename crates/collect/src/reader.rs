@@ -30,7 +30,7 @@ pub struct Tools {
 /// How the unfinished chunk of a ring is to be read.
 #[derive(Clone, Debug)]
 pub enum Ending {
-    /// The thread ran to its end: all it wrote is there.
+    /// The thread ran the program's exit handlers: all it wrote is there.
     Whole,
     /// The thread was cut short, or still runs: its last segment may lack words.
     CutShort,

@@ -77,7 +77,8 @@ pub struct Summary {
     /// Signal that ended the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Last segments that lacked words and were dropped: at most one per thread that was killed.
+    /// Last segments that lacked words and were dropped: one per thread that was killed, or per signal handler that was left for good,
+    /// at most.
     pub torn_segments: u64,
     /// Words dropped because no known module explains them.
     pub unknown_words: u64,
@@ -92,7 +93,10 @@ impl Summary {
     /// A sentence for each thing that happened and is not in the trace.
     pub fn losses(&self) -> Vec<String> {
         let counted = [
-            (self.torn_segments, "last segments of killed threads lacked words and were dropped"),
+            (
+                self.torn_segments,
+                "last segments lacked words and were dropped: threads were killed, or signal handlers jumped away",
+            ),
             (self.unknown_words, "words were dropped because no known module explains them"),
             (self.unregistered_threads, "threads found no room in the shared memory and were not recorded"),
         ];

@@ -1,0 +1,374 @@
+"""What a program may do that a recorder could get wrong. Each case is built by clang and by memlode's compilers.
+
+    python3 tests/safety/safety.py [CASE…]
+
+A case passes when output and exit status are the same with and without memlode, the trace is sound, nothing is
+lost that should not be, and every access that is said to be of a global array lies in that array. The programs
+tell on standard error where their arrays are.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+WORK = ROOT / "target" / "safety"
+MEMLODE = ROOT / "target" / "memlode" / "bin" / "memlode"
+FLAGS = ["-O2", "-pthread", "-I", str(HERE)]
+KINDS = {"native": (["clang-22"], ["clang++-22"]), "memlode": ([MEMLODE, "cc"], [MEMLODE, "c++"])}
+ALLOCATORS = {
+    "jemalloc": "libjemalloc.so.2",
+    "tcmalloc": "libtcmalloc_minimal.so.4",
+    "mimalloc": "libmimalloc.so.2",
+}
+
+
+class Failure(Exception):
+    """A check that did not hold; the message is the whole story."""
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def compile_program(kind, name, sources, *flags):
+    """Builds target/safety/KIND/NAME."""
+    out = WORK / kind / name
+    out.parent.mkdir(parents=True, exist_ok=True)
+    compiler = KINDS[kind][any(str(source).endswith(".cpp") for source in sources)]
+    paths = [HERE / source if isinstance(source, str) else source for source in sources]
+    done = subprocess.run([*compiler, *FLAGS, *paths, "-o", out, *flags], capture_output=True, text=True)
+    expect(done.returncode == 0, f"{name} ({kind}) does not compile:\n{done.stderr}")
+    return out
+
+
+def both(name, sources, *flags):
+    return {kind: compile_program(kind, name, sources, *flags) for kind in KINDS}
+
+
+class Run:
+    """A program's run under memlode."""
+
+    def __init__(self, name, command, prefix=(), environment=None):
+        self.directory = WORK / f"{name}.trace"
+        record = [*prefix, MEMLODE, "record", "-o", self.directory, "--force", "--", *command]
+        self.done = run(record, environment)
+        self.stdout, self.status = self.done.stdout, self.done.returncode
+        manifest = self.directory / "manifest.json"
+        self.manifest = json.loads(manifest.read_text()) if manifest.exists() else {"summary": {}, "threads": []}
+        self.summary = self.manifest["summary"]
+        self.accesses = sum(thread["accesses"] for thread in self.manifest["threads"])
+
+    def check_unrecorded(self, expected):
+        """The program ran as ever, and memlode says that it saw nothing of it."""
+        expect(self.stdout == expected, f"output differs: {expected!r} natively, now {self.done}")
+        expect(self.accesses == 0, "it was recorded")
+        expect("holds no events" in self.done.stderr and self.status == 125, f"that goes unsaid: {self.done}")
+
+    def check_sound(self, told=()):
+        """Nothing is wrong with the trace, but for the kinds of loss in `told`."""
+        check = run([MEMLODE, "check", self.directory])
+        problems = [line for line in check.stdout.splitlines()[:-1] if not any(words in line for words in told)]
+        expect(not problems and check.returncode in (0, 3), f"the trace is not sound:\n{check.stdout}{check.stderr}")
+
+    def check_whole(self, torn=0):
+        """Nothing is lost, but for at most `torn` segments whose code was left for good in their middle."""
+        self.check_sound(["lacked words"] if torn else [])
+        lost = {name: self.summary.get(name) for name in ("unknown_words", "unregistered_threads")}
+        expect(not any(lost.values()), f"lost: {lost}")
+        expect(self.summary["torn_segments"] <= torn, f"{self.summary['torn_segments']} segments torn")
+
+    def objects(self):
+        told = re.findall(r"^object (\w+) 0x([0-9a-f]+) 0x([0-9a-f]+)$", self.done.stderr, re.MULTILINE)
+        return {name: (int(low, 16), int(high, 16)) for name, low, high in told}
+
+    def check_addresses(self):
+        """Accesses said to be of a global array are inside it. Returns how many there were by array."""
+        objects = self.objects()
+        expect(objects, f"the program told of no objects: {self.done.stderr}")
+        found = dict.fromkeys(objects, 0)
+        dump = subprocess.Popen([MEMLODE, "dump", self.directory], stdout=subprocess.PIPE, text=True)
+        for line in dump.stdout:
+            fields = line.split("\t")
+            if len(fields) < 9 or fields[2] not in ("load", "store", "update"):
+                continue
+            variable = re.match(r"\w+", fields[7])
+            if variable and variable[0] in objects:
+                low, high = objects[variable[0]]
+                address = int(fields[3], 16)
+                inside = low <= address and address + int(fields[4]) <= high
+                expect(inside, f"not in {variable[0]} ({low:#x} to {high:#x}): {line}")
+                found[variable[0]] += 1
+        expect(dump.wait() == 0, "dump failed")
+        missing = [name for name, count in found.items() if not count]
+        expect(not missing, f"no access recorded of {missing}")
+        return found
+
+
+def run(command, environment=None, timeout=120):
+    variables = {**os.environ, **(environment or {})}
+    return subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, timeout=timeout, env=variables, cwd=WORK
+    )
+
+
+def compare(name, programs, *arguments, torn=0, prefix=(), environment=None):
+    """Runs both builds; what must be equal is, and the trace is whole."""
+    native = run([*prefix, programs["native"], *arguments], environment)
+    traced = Run(name, [programs["memlode"], *arguments], prefix, environment)
+    story = f"{traced.stdout}{traced.done.stderr[-2000:]}"
+    expect(traced.stdout == native.stdout, f"output differs: {native.stdout!r} natively, {story}")
+    expect(traced.status == native.returncode, f"status {native.returncode} natively, now {traced.status}: {story}")
+    traced.check_whole(torn)
+    traced.check_addresses()
+    return traced
+
+
+# ---- cases ----
+
+
+def case_signals_on_the_same_stack():
+    compare("storm-same", both("storm", ["storm.c"]), "same")
+
+
+def case_signals_on_an_alternate_stack():
+    compare("storm-alternate", both("storm", ["storm.c"]), "alternate")
+
+
+def case_signals_inside_handlers():
+    compare("storm-nested", both("storm", ["storm.c"]), "nested")
+
+
+def case_siglongjmp_out_of_handlers():
+    for flags in ([], ["-D_FORTIFY_SOURCE=2"], ["-static"]):
+        programs = both("storm-jumps" + "".join(flags), ["storm.c"], *flags)
+        traced = compare("storm-jump", programs, "jump", torn=100_000)
+        expect(traced.summary["torn_segments"] > 0, "no handler was left in the middle of a segment")
+
+
+def case_longjmp():
+    compare("longjmp", both("jumps", ["jumps.c"]))
+
+
+def case_exceptions_through_plain_frames():
+    programs = {}
+    for kind in KINDS:
+        plain = compile_program("native", "throw_between.o", ["throw_between.cpp"], "-c")
+        programs[kind] = compile_program(kind, "throw", ["throw_main.cpp", plain])
+    compare("throw", programs)
+
+
+def case_cancelled_and_detached_threads():
+    """Also constructors before main, and destructors of thread-local objects."""
+    compare("endings", both("endings", ["endings.cpp"]))
+
+
+def case_threads_cancelled_at_any_instruction():
+    programs = both("endings", ["endings.cpp"])
+    traced = Run("endings-anywhere", [programs["memlode"], "anywhere"])
+    expect(traced.stdout == run([programs["native"], "anywhere"]).stdout, f"output differs: {traced.done}")
+    # What a thread did since its last call may be lost, and is then told; what is there is right.
+    traced.check_sound(["lacked words", "unknown"])
+    traced.check_addresses()
+
+
+def parts(kinds, kind):
+    """Libraries first → middle → last, and second; `kinds` tells who builds which."""
+    directory = f"-Wl,-rpath,{WORK}"
+    libraries = []
+    for name, array, following in (
+        ("last", "in_last", None),
+        ("middle", "in_middle", "last"),
+        ("first", "in_first", "middle"),
+        ("second", "in_second", None),
+    ):
+        flags = ["-shared", "-fPIC", f"-DNAME={name}", f"-DARRAY={array}"]
+        if following:
+            flags += [f"-DNEXT={following}", "-L", str(WORK / kind), f"-l{following}"]
+        who = "native" if kind == "native" else kinds.get(name, "memlode")
+        built = compile_program(who, f"lib{name}.so", ["part.c"], *flags, directory)
+        if who != kind:
+            shutil.copy(built, WORK / kind / built.name)
+        libraries.append(WORK / kind / built.name)
+    return libraries
+
+
+def linked_parts(name, kinds):
+    programs = {}
+    for kind in KINDS:
+        libraries = parts(kinds, kind)
+        who = "native" if kind == "native" else kinds.get("main", "memlode")
+        flags = ["-L", WORK / kind, "-lfirst", "-lsecond", f"-Wl,-rpath,{WORK / kind}", "-Wl,-rpath-link", WORK / kind]
+        built = compile_program(who, f"{name}-{kind}", ["parts_main.c"], *map(str, flags))
+        programs[kind] = built
+        expect(all(library.exists() for library in libraries), "a library is missing")
+    return programs
+
+
+def library_run(name, kinds, silent):
+    programs = linked_parts(name, kinds)
+    native = {"LD_LIBRARY_PATH": str(WORK / "native")}
+    expected = run([programs["native"]], native)
+    traced = Run(name, [programs["memlode"]], environment={"LD_LIBRARY_PATH": str(WORK / "memlode")})
+    expect(traced.stdout == expected.stdout and traced.status == expected.returncode, "it behaves differently")
+    traced.check_whole()
+    try:
+        found = traced.check_addresses()
+    except Failure as failure:
+        expect(f"no access recorded of {silent}" in str(failure), str(failure))
+    else:
+        raise Failure(f"plain code is recorded: {found}")
+
+
+def case_a_plain_library_between_instrumented_ones():
+    library_run("between", {"middle": "native"}, ["in_middle"])
+
+
+def case_instrumented_libraries_and_a_plain_main():
+    library_run("plain-main", {"main": "native", "middle": "native"}, ["answers", "in_middle"])
+
+
+def case_straight_line_code_longer_than_the_slack():
+    count = 20_000
+    source = WORK / "straight.c"
+    lines = [f"  c[{i * 7919 % 32768}] += c[{i * 104729 % 32768}] ^ {i}u;" for i in range(count)]
+    source.write_text(
+        '#include "objects.h"\nunsigned cells[32768];\n'
+        "__attribute__((noinline)) static void straight(volatile unsigned *c) {\n"
+        + "\n".join(lines)
+        + '\n}\nint main(void) {\n  OBJECT(cells);\n  for (int i = 0; i < 20; i++) straight(cells);\n'
+        "  unsigned sum = 0;\n  for (int i = 0; i < 32768; i++) sum = sum * 3 + cells[i];\n"
+        '  printf("%u\\n", sum);\n  return 0;\n}\n'
+    )
+    traced = compare("straight", both("straight", [source]))
+    expect(traced.accesses >= 20 * 3 * count, f"only {traced.accesses} accesses")
+
+
+def limited(limit):
+    """memlode itself runs without the limit: it is set between it and the program."""
+    return ["bash", "-c", f'ulimit {limit} && exec "$0" "$@"']
+
+
+def case_limits():
+    programs = both("work", ["work.c"])
+    deep = both("deep", ["deep.c"])
+    for name, limit, program, arguments in (
+        ("address-space", "-v 2000000", programs, []),
+        ("little-address-space", "-v 120000", programs, ["single"]),
+        ("descriptors", "-n 3", programs, ["single"]),
+        ("two-more-descriptors", "-n 5", deep, []),
+        ("stack", "-s 256", deep, []),
+        ("processes", "-u 1", programs, ["single"]),
+        ("file-size", "-f 0", programs, ["single"]),
+        ("core", "-c 0 -l 0", programs, []),
+    ):
+        static = name == "descriptors"  # the loader needs a fourth one itself, and so does recording
+        if static:
+            program = both("work-static", ["work.c"], "-static")
+        native = run([*limited(limit), program["native"], *arguments])
+        traced = Run(f"limit-{name}", [*limited(limit), program["memlode"], *arguments])
+        expect(native.returncode == 0, f"{limit} is too little for the program itself: {native}")
+        if static:
+            traced.check_unrecorded(native.stdout)
+            continue
+        same = (traced.stdout, traced.status) == (native.stdout, native.returncode)
+        expect(same, f"{limit}: {native} natively, now {traced.done}")
+        traced.check_whole()
+        traced.check_addresses()
+
+
+def case_programs_with_more_rights_than_their_user():
+    """They do not take orders from their environment: they run, unrecorded."""
+    if os.geteuid() != 0:
+        return print("  (needs root: skipped)")
+    program = both("work", ["work.c"])["memlode"]
+    owned = pathlib.Path("/tmp") / f"memlode-safety-{os.getpid()}"  # the other user may not enter target/
+    owned.mkdir()
+    try:
+        copy = shutil.copy(compile_program("memlode", "work-static", ["work.c"], "-static"), owned / "program")
+        os.chown(copy, 65534, 65534)
+        os.chmod(copy, 0o4755)
+        traced = Run("setuid", [copy, "single"])
+        traced.check_unrecorded(run([program, "single"]).stdout)
+    finally:
+        shutil.rmtree(owned)
+
+
+def case_a_collector_out_of_reach():
+    """In another root there is no socket to connect to."""
+    if os.geteuid() != 0:
+        return print("  (needs root: skipped)")
+    jail = WORK / "jail"
+    jail.mkdir(exist_ok=True)
+    program = compile_program("memlode", "work-static", ["work.c"], "-static")
+    shutil.copy(program, jail / "program")
+    expected = run([program, "single"]).stdout
+    traced = Run("chroot", ["chroot", jail, "/program", "single"])
+    traced.check_unrecorded(expected)
+    # Once connected, a program stays so: it has its memory already. Its child would have to connect anew.
+    programs = both("work-static", ["work.c"], "-static")
+    native = run([programs["native"], "root", jail])
+    traced = Run("chroot-later", [programs["memlode"], "root", jail])
+    expect((traced.stdout, traced.status) == (native.stdout, native.returncode), f"{native} {traced.done}")
+    traced.check_whole()
+    traced.check_addresses()
+    return None
+
+
+def case_other_allocators():
+    programs = both("work", ["work.c"])
+    for name, library in ALLOCATORS.items():
+        path = pathlib.Path(f"/usr/lib/{os.uname().machine}-linux-gnu") / library
+        expect(path.exists(), f"{path} is missing: `make setup` installs it")
+        preload = ["env", f"LD_PRELOAD={path}"]
+        native = run([*preload, programs["native"]])
+        traced = Run(f"work-{name}", [*preload, programs["memlode"]])
+        expect((traced.stdout, traced.status) == (native.stdout, native.returncode), f"{name}: {traced.done}")
+        traced.check_whole()
+        traced.check_addresses()
+
+
+def case_static_programs():
+    for flags in (["-static"], ["-static-pie"], ["-no-pie"]):
+        compare("work" + flags[0], both("work" + flags[0], ["work.c"], *flags))
+
+
+def case_sanitizers():
+    for sanitizer in ("address", "undefined"):
+        programs = both(f"overflow-{sanitizer}", ["overflow.c"], "-g", f"-fsanitize={sanitizer}")
+        compare(f"overflow-{sanitizer}", programs)
+        # Not by siglongjmp from an alternate stack: AddressSanitizer itself is confused by that.
+        programs = both(f"storm-{sanitizer}", ["storm.c"], f"-fsanitize={sanitizer}")
+        compare(f"storm-{sanitizer}", programs, "nested")
+    programs = both("overflow-address", ["overflow.c"], "-g", "-fsanitize=address")
+    for program in (run([programs["native"], "more"]), Run("overflow-found", [programs["memlode"], "more"]).done):
+        expect("heap-buffer-overflow" in program.stderr, "AddressSanitizer overlooked an overflow")
+        expect(program.returncode == 1, f"status {program.returncode}")
+
+
+def main(names):
+    cases = {name[5:]: case for name, case in globals().items() if name.startswith("case_")}
+    unknown = [name for name in names if name not in cases]
+    if unknown:
+        sys.exit(f"safety.py: no case called {unknown}; there are {', '.join(cases)}")
+    WORK.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for name in names or cases:
+        try:
+            cases[name]()
+            print(f"  {name}: ok", flush=True)
+        except (Failure, subprocess.TimeoutExpired) as failure:
+            failed.append(name)
+            print(f"  {name}: FAILED\n    {failure}", flush=True)
+    print(f"safety: {len(names or cases) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
