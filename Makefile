@@ -9,7 +9,7 @@ OUT := target/memlode
 MEMLODE := $(OUT)/bin/memlode
 LLVM_VERSIONS := 22 19
 PYTHON ?= python3
-FUZZ_SECONDS ?= 60
+SECONDS_EACH ?= 60
 
 export CARGO_BUILD_JOBS ?= $(JOBS)
 
@@ -55,8 +55,9 @@ lint-scripts: setup
 real: build ## Lua, SQLite, zstd, a C++ and two Rust programs: built by their own build systems, run, checked
 	$(PYTHON) -B tests/real/real.py
 
-fuzz: build ## Fuzz everything that reads a stranger's bytes (FUZZ_SECONDS=60)
-	tests/fuzz/reader.sh $(FUZZ_SECONDS)
+fuzz: build ## Random programs against their own account, strangers' bytes against the readers (SECONDS_EACH=60, FROM=seed)
+	$(PYTHON) -B tests/fuzz/fuzz.py --seconds $(SECONDS_EACH) $(if $(FROM),--start $(FROM))
+	tests/fuzz/reader.sh $(SECONDS_EACH)
 
 ##@ Measure
 

@@ -196,3 +196,16 @@ fn stall_cycles_charge_the_level_that_answered() {
     assert_eq!([counts.misses(0), counts.misses(1)], [3, 2]);
     assert_eq!(counts.stall_cycles(&[4, 14, 200]), 10 + 2 * 196);
 }
+
+#[test]
+fn sizes_beyond_all_memory_do_no_harm() {
+    let sites = sites();
+    let mut profiler = Profiler::new(&sites, caches(1));
+    let mut first = batch(0, 0, 0);
+    let block = |base| Mark::Alloc { site: ALLOC, base, count: u64::MAX, element_bytes: u64::MAX };
+    first.marks = vec![(0, block(0x1000)), (0, block(u64::MAX)), (0, block(0x2000))];
+    first.accesses = vec![access(LOAD, 0x1000), access(LOAD, u64::MAX)];
+    profiler.observe(&first);
+    let profile = profiler.finish();
+    assert_eq!(profile.classes.iter().map(|class| class.objects).max(), Some(3));
+}

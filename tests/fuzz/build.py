@@ -1,0 +1,133 @@
+"""How a program is compiled: options drawn from its seed, natively and with memlode."""
+
+import os
+import pathlib
+import random
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HOME = pathlib.Path(os.environ.get("MEMLODE_HOME") or ROOT / "target/memlode")
+MEMLODE = HOME / "bin/memlode"
+TABLES = ROOT / "instrument/test/Inputs"
+HELPERS = {"recorder": TABLES / "recorder.cpp", "oracle": ROOT / "tests/fuzz/oracle.cpp"}
+
+
+class Failure(Exception):
+    """A program that behaves as it must not; `stage` names the first thing that differed."""
+
+    def __init__(self, stage, detail):
+        super().__init__(f"{stage}: {detail}")
+        self.stage, self.detail = stage, detail
+
+
+def call(stage, arguments, seconds=60, **options):
+    """Runs a command that has to succeed."""
+    try:
+        done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", timeout=seconds, check=False,
+                              **options)
+    except subprocess.TimeoutExpired:
+        raise Failure(stage, f"takes more than {seconds} s: {' '.join(map(str, arguments))}") from None
+    if done.returncode != 0:
+        raise Failure(stage, f"exit status {done.returncode}: {' '.join(map(str, arguments))}\n{done.stderr[-2000:]}")
+    return done
+
+
+def helper(name):
+    """The object of one of the libraries that programs are linked with, compiled when its source is newer."""
+    source, out = HELPERS[name], ROOT / f"target/fuzz/{name}.o"
+    needed = [source, TABLES / "tables.h", ROOT / "format/generated/memlode_format.h"]
+    if not out.exists() or out.stat().st_mtime < max(file.stat().st_mtime for file in needed):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial = out.with_suffix(f".{os.getpid()}.o")
+        call(f"helper {name}", ["clang++-22", "-std=c++17", "-O2", "-fPIC", f"-I{ROOT}/format/generated", f"-I{TABLES}",
+                                "-c", source, "-o", partial])
+        partial.rename(out)
+    return out
+
+
+class Build:
+    """One choice of compiler and options."""
+
+    def __init__(self, seed, language, units):
+        r = random.Random(seed ^ 0x5eed)
+        self.cxx = language == "c++"
+        self.version = r.choice([22, 22, 19])
+        self.level = r.choice(["-O0", "-O1", "-O2", "-O2", "-O3", "-Os"])
+        self.flags = [self.level, "-w", "-pthread", "-ffp-contract=off"]
+        self.flags += ["-fno-strict-aliasing"] if r.random() < 0.2 else []
+        self.flags += ["-mavx2", "-mtune=skylake"] if r.random() < 0.4 else []
+        self.flags += ["-fno-inline"] if r.random() < 0.1 else []
+        self.flags += ["-fomit-frame-pointer"] if r.random() < 0.1 else []
+        self.flags += ["-fexceptions"] if r.random() < 0.2 else []
+        self.flags += [r.choice(["-flto", "-flto=thin"])] if r.random() < 0.2 else []
+        self.lto = any(flag.startswith("-flto") for flag in self.flags)
+        self.shared = units > 1 and r.random() < 0.3
+        self.flags += ["-fPIC"] if self.shared or r.random() < 0.2 else []
+        self.link = []
+        if not self.shared:
+            self.link += r.choice([[], [], ["-no-pie"], ["-static"] if not self.lto else []])
+            self.flags += ["-fno-pie"] if "-no-pie" in self.link and "-fPIC" not in self.flags else []
+
+    def __str__(self):
+        return " ".join([f"clang{'++' if self.cxx else ''}-{self.version}", *self.flags, *self.link,
+                         *(["(units but the first in a library)"] if self.shared else [])])
+
+    def native(self, sources, out):
+        """The program as it is."""
+        compiler = [f"clang{'++' if self.cxx else ''}-{self.version}"]
+        lld = [f"-fuse-ld=lld-{self.version}"] if self.lto else []
+        objects = self.compile("native compile", compiler, sources, out, os.environ)
+        self.finish("native link", [*compiler, *lld], objects, out, self.link, os.environ)
+        return out
+
+    def instrumented(self, sources, out):
+        """The program built by memlode."""
+        return self.build(sources, out, both=False)
+
+    def comparing(self, sources, out):
+        """The same, with a call for each access too: linked with the test recorder, and with the oracle."""
+        return self.build(sources, out, both=True)
+
+    def build(self, sources, out, both):
+        environment = dict(os.environ, MEMLODE_CC=f"clang-{self.version}", MEMLODE_CXX=f"clang++-{self.version}")
+        if both:
+            environment["MEMLODE_MODE"] = "both"
+        compiler = [MEMLODE, "c++" if self.cxx else "cc"]
+        objects = self.compile("compile", compiler, sources, out, environment)
+        if not both:
+            self.finish("link", compiler, objects, out, self.link, environment)
+            return out
+        # Both take the place of symbols of the run-time library, which a static one would not allow; the recorder
+        # takes the place of all of it.
+        link = [option for option in self.link if option != "-static"]
+        recorder, oracle = out.with_name(f"{out.name}-recorder"), out.with_name(f"{out.name}-oracle")
+        plain = [f"clang{'++' if self.cxx else ''}-{self.version}"]
+        lld = [f"-fuse-ld=lld-{self.version}", "-Xlinker", f"--load-pass-plugin={self.plugin()}"] if self.lto else []
+        lld += ["-Xlinker", "--lto-O1"] if self.lto and self.level == "-O0" else []
+        libraries = ["-lstdc++", "-lm"]
+        self.finish("link with the recorder", [*plain, *lld], [*objects, helper("recorder")], recorder,
+                    [*link, *libraries], environment)
+        self.finish("link with the oracle", compiler, [*objects, helper("oracle")], oracle, [*link, *libraries],
+                    environment)
+        return recorder, oracle
+
+    def plugin(self):
+        return HOME / f"lib/memlode-pass-{self.version}.so"
+
+    def compile(self, stage, compiler, sources, out, environment):
+        objects = []
+        for source in sources:
+            objects.append(out.with_name(f"{out.name}-{source.stem}.o"))
+            call(stage, [*compiler, *self.flags, "-c", source, "-o", objects[-1]], 300, env=environment)
+        return objects
+
+    def finish(self, stage, compiler, objects, out, options, environment):
+        common = [*compiler, *self.flags]
+        if self.shared:
+            library = out.with_name(f"lib{out.name}.so")
+            first, *others = objects
+            inside = [each for each in others if each.parent == out.parent]
+            outside = [each for each in others if each.parent != out.parent]
+            call(stage, [*common, "-shared", *inside, "-o", library], 300, env=environment)
+            objects = [first, library, *outside, "-Xlinker", "-rpath", "-Xlinker", out.parent]
+        call(stage, [*common, *objects, *options, "-o", out], 300, env=environment)

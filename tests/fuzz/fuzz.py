@@ -1,0 +1,206 @@
+"""Random programs, recorded and compared with what they say of themselves: fuzz.py [--seconds N | --seeds A-B].
+
+For each: the instrumented program prints what the native one prints; the stream of each thread is the sequence of its
+calls (in the process, and through ring, collector, codec and reader); the trace passes its check; a report can be
+made of it. A program that fails is made smaller and kept in target/fuzz/failures.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from build import MEMLODE, ROOT, Build, Failure, call
+from generate import generate
+from program import minimise
+
+FAILURES = ROOT / "target/fuzz/failures"
+KINDS = {"load": 0, "store": 1, "update": 2}
+ENTRY = struct.Struct("<QII")
+MOST_COMPARED = 400_000
+
+
+def run(stage, arguments, expected, **options):
+    """Runs the program; what it prints and how it ends must be as expected."""
+    try:
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False, **options)
+    except subprocess.TimeoutExpired:
+        raise Failure(stage, "takes more than 60 s") from None
+    if expected and (done.returncode, done.stdout) != expected:
+        raise Failure(stage, f"exit status {done.returncode}, expected {expected[0]}; prints\n{done.stdout[:500]}\n"
+                             f"expected\n{expected[1][:500]}\n{done.stderr[-1500:]}")
+    return done
+
+
+def record(stage, program, out, expected, environment):
+    """Records a run; returns what `memlode check` says."""
+    run(stage, [MEMLODE, "record", "--force", "-o", out, "--", program], expected, env=environment)
+    done = subprocess.run([MEMLODE, "check", "--json", out], capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0:
+        raise Failure(f"{stage}: check", done.stdout + done.stderr)
+    return json.loads(done.stdout)
+
+
+def recorded_ops(trace):
+    """Accesses by the count that a gather and a copy's side raise by one."""
+    return sum(thread["accesses"] for thread in json.loads((trace / "manifest.json").read_text())["threads"])
+
+
+def oracle_says(directory):
+    """Accesses by stream: kernel thread id, and "s" for those of signal handlers."""
+    found = {}
+    for file in directory.iterdir():
+        with file.open("rb") as data:
+            count = int.from_bytes(data.read(16)[:8], "little")
+            entries = data.read(min(count, MOST_COMPARED) * ENTRY.size)
+        found[file.name] = count, [(kind, address, size) for address, size, kind in ENTRY.iter_unpack(entries)]
+    return found
+
+
+def trace_says(trace):
+    """The same from a trace directory."""
+    threads = {}
+    for line in (trace / "events.ndjson").read_text().splitlines():
+        event = json.loads(line)
+        if event["event"] == "thread_start":
+            threads[f"{event['process']}.{event['thread']}"] = event["tid"]
+    found = {}
+    dump = subprocess.Popen([MEMLODE, "dump", trace], stdout=subprocess.PIPE, text=True)
+    for line in dump.stdout:
+        thread, _, kind, address, size, _, function, _ = line.split("\t", 7)
+        if kind in KINDS:
+            stream = f"{threads[thread]}{'s' if function == 'on_signal' else ''}"
+            found.setdefault(stream, []).append((KINDS[kind], int(address, 16), int(size)))
+    if dump.wait() != 0:
+        raise Failure("dump", f"exit status {dump.returncode}")
+    return found
+
+
+def compare(oracle, trace):
+    """Every thread's sequence, access by access."""
+    for stream in sorted(oracle.keys() | trace.keys()):
+        count, calls = oracle.get(stream, (0, []))
+        recorded = trace.get(stream, [])
+        for number, (expected, found) in enumerate(zip(calls, recorded)):
+            if expected != found:
+                raise Failure("end to end", f"access {number} of {stream}: called {expected}, recorded {found} "
+                                            "(kind, address, bytes)")
+        if count != len(recorded):
+            raise Failure("end to end", f"{count} accesses called, {len(recorded)} recorded")
+
+
+def examine(program, seed, work):
+    """Raises Failure for the first thing that is wrong; returns the number of accesses."""
+    sources = []
+    for name, text in program.sources():
+        (work / name).write_text(text)
+        sources += [work / name] if not name.endswith(".h") else []
+    build = Build(seed, program.language, program.units)
+    native = run("native run", [build.native(sources, work / "native")], None)
+    if native.returncode not in (0, 3) or native.stderr:
+        raise Failure("native run", f"exit status {native.returncode}\n{native.stderr}")
+    expected = native.returncode, native.stdout
+    recorder, oracle = build.comparing(sources, work / "both")
+
+    done = run("run with the recorder", [recorder], expected)
+    agreed = re.search(r"(\d+) accesses agree", done.stderr)
+    if not agreed:
+        raise Failure("stream and calls", done.stderr)
+
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("MEMLODE_") or name == "MEMLODE_HOME"}
+    trace = work / "trace"
+    said = work / "oracle-says"
+    said.mkdir()
+    record("recorded with the oracle", oracle, trace, expected, dict(environment, MEMLODE_FUZZ_ORACLE=str(said)))
+    compare(oracle_says(said), trace_says(trace))
+
+    called = recorded_ops(trace)
+    # A link that optimises may decide otherwise with other libraries.
+    if called != int(agreed[1]) and not build.lto:
+        raise Failure("count", f"{agreed[1]} accesses called with the recorder, {called} with the oracle")
+
+    plain = build.instrumented(sources, work / "plain")
+    run("run without a collector", [plain], expected, env=environment)
+    checked = record("recorded", plain, trace, expected, environment)
+    if recorded_ops(trace) != called:
+        raise Failure("count", f"{called} accesses called, {recorded_ops(trace)} recorded")
+    report = call("report", [MEMLODE, "report", "--json", "--machine", "generic", trace], 120)
+    json.loads(report.stdout)
+    return checked["accesses"]
+
+
+def failure_of(program, seed):
+    """What goes wrong, or None."""
+    with tempfile.TemporaryDirectory(prefix="memlode-fuzz-") as work:
+        try:
+            examine(program, seed, pathlib.Path(work))
+        except Failure as failure:
+            return failure
+    return None
+
+
+def keep(seed, program, failure, seconds):
+    """Makes a program smaller while it fails at the same stage, for a while, and saves it."""
+    until = time.monotonic() + seconds
+
+    def still_fails(trial):
+        if time.monotonic() > until:
+            return False
+        found = failure_of(trial, seed)
+        return found is not None and found.stage == failure.stage
+
+    smaller = minimise(program, still_fails)
+    place = FAILURES / str(seed)
+    shutil.rmtree(place, ignore_errors=True)
+    for name, version in (("whole", program), ("small", smaller)):
+        (place / name).mkdir(parents=True)
+        for file, text in version.sources():
+            (place / name / file).write_text(text)
+    (place / "failure.txt").write_text(f"seed {seed}, {Build(seed, program.language, program.units)}\n{failure}\n")
+    return place
+
+
+def seeds(options):
+    if options.seeds:
+        first, _, last = options.seeds.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+        return
+    until = time.monotonic() + options.seconds
+    seed = options.start if options.start is not None else int(time.time()) * 1000
+    while time.monotonic() < until:
+        yield seed
+        seed += 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60, help="how long to go on")
+    parser.add_argument("--seeds", help="these instead: N or FIRST-LAST")
+    parser.add_argument("--start", type=int, help="the first seed (default: from the clock)")
+    parser.add_argument("--minimise", type=float, default=120, help="seconds spent on making a failing program smaller")
+    options = parser.parse_args()
+    done = accesses = failed = 0
+    for seed in seeds(options):
+        program = generate(seed)
+        with tempfile.TemporaryDirectory(prefix="memlode-fuzz-") as work:
+            try:
+                accesses += examine(program, seed, pathlib.Path(work))
+            except Failure as failure:
+                failed += 1
+                print(f"seed {seed}, {Build(seed, program.language, program.units)}\n{failure}", flush=True)
+                print(f"  kept in {keep(seed, program, failure, options.minimise)}", flush=True)
+        done += 1
+    print(f"{done} programs, {accesses} accesses, {failed} failed")
+    return 1 if failed or not done else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+// What a program built with MEMLODE_MODE=both says of itself, call by call, beside what is recorded of it:
+// each thread's accesses go to a file of their own in the directory $MEMLODE_FUZZ_ORACLE, written through
+// shared memory, so that whatever ends the program leaves it whole. An entry is an access as a reader of the
+// trace sees it.
+
+#include "tables.h"
+
+#include <fcntl.h>
+#include <mutex>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace {
+
+/// As many as fit are kept; the count goes on.
+constexpr size_t MostEntries = 1 << 22;
+
+struct Entry {
+  uint64_t Address;
+  uint32_t Bytes, Kind;
+};
+
+struct File {
+  uint64_t Count;
+  uint64_t Reserved;
+  Entry Entries[MostEntries];
+};
+
+struct Site {
+  uint8_t Op, Kind;
+  uint64_t Bytes, Lanes;
+  bool InHandler;
+};
+
+std::mutex Lock;
+__thread File *Files[2];
+__thread uint64_t Lane;
+
+File *open(bool InHandler) {
+  const char *Directory = getenv("MEMLODE_FUZZ_ORACLE");
+  if (!Directory)
+    fail("MEMLODE_FUZZ_ORACLE names no directory");
+  char Path[4096];
+  snprintf(Path, sizeof Path, "%s/%ld%s", Directory, syscall(SYS_gettid), InHandler ? "s" : "");
+  const int Descriptor = ::open(Path, O_RDWR | O_CREAT | O_EXCL, 0600);
+  if (Descriptor < 0 || ftruncate(Descriptor, sizeof(File)) != 0)
+    fail("cannot make %s", Path);
+  void *Memory = mmap(nullptr, sizeof(File), PROT_READ | PROT_WRITE, MAP_SHARED, Descriptor, 0);
+  if (Memory == MAP_FAILED)
+    fail("no memory for %s", Path);
+  close(Descriptor);
+  return static_cast<File *>(Memory);
+}
+
+Site siteOf(uint64_t Anchor) {
+  // Never destroyed: destructors of the program may still access memory.
+  static auto &Known = *new std::map<uint64_t, Site>;
+  std::lock_guard<std::mutex> Guard(Lock);
+  auto Found = Known.find(Anchor);
+  if (Found != Known.end())
+    return Found->second;
+  const auto *A = reinterpret_cast<const memlode_anchor *>(Anchor);
+  const TableInfo &Table = tableOf(A);
+  const OpInfo &O = Table.Segments.at(A->segment).Ops.at(0);
+  const SiteInfo &S = Table.Sites.at(O.Site);
+  const auto &Function = Table.Functions.at(Table.Segments.at(A->segment).Function);
+  return Known[Anchor] = {O.Code, S.Kind, S.Bytes, O.Lanes, Table.Strings.at(Function.Name) == "on_signal"};
+}
+
+void add(uint64_t Address, uint64_t Bytes, const Site &S) {
+  File *&Mine = Files[S.InHandler];
+  if (!Mine)
+    Mine = open(S.InHandler);
+  if (Mine->Count < MostEntries)
+    Mine->Entries[Mine->Count] = {Address, static_cast<uint32_t>(Bytes), S.Kind};
+  ++Mine->Count;
+}
+
+} // namespace
+
+extern "C" void __memlode_call_access(uint64_t Anchor, uint64_t Address, uint64_t Extent) {
+  const Site S = siteOf(Anchor);
+  switch (S.Op) {
+  case MEMLODE_OP_RANGE:
+    if (Extent)
+      add(Address, Extent, S);
+    return;
+  case MEMLODE_OP_MASKED:
+    for (uint64_t I = 0; I < S.Lanes; ++I)
+      if (Extent >> I & 1)
+        add(Address + I * S.Bytes, S.Bytes, S);
+    return;
+  case MEMLODE_OP_GATHER: // one call a lane
+    if (Extent >> Lane & 1)
+      add(Address, S.Bytes, S);
+    Lane = (Lane + 1) % S.Lanes;
+    return;
+  default:
+    add(Address, S.Bytes, S);
+  }
+}
