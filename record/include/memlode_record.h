@@ -28,8 +28,9 @@ uint64_t *__memlode_refill(uint64_t *cursor);
 void __memlode_module_load(const void *handle);
 void __memlode_module_unload(const void *handle);
 
-/* The other way to instrument: a call for each access. Empty; it exists to be measured against. */
-void __memlode_call_access(uint64_t anchor, uint64_t address);
+/* The other way to instrument: a call for each access, with the length of a range or the mask of
+ * lanes. Empty; it exists to be measured against. */
+void __memlode_call_access(uint64_t anchor, uint64_t address, uint64_t extent);
 
 /* Each instrumented image refers to this symbol, so that linking with a runtime that speaks an
  * older protocol fails at link time. */

@@ -9,7 +9,8 @@ MEMLODE_HIDDEN struct memlode_process memlode_process;
 
 MEMLODE_EXPORT const char __memlode_abi_1 = MEMLODE_VERSION_RING;
 
-MEMLODE_EXPORT void __memlode_call_access(uint64_t anchor, uint64_t address) {
+MEMLODE_EXPORT void __memlode_call_access(uint64_t anchor, uint64_t address, uint64_t extent) {
   (void)anchor;
   (void)address;
+  (void)extent;
 }
