@@ -23,9 +23,6 @@ suite_real() { python3 tests/real/real.py; }
 # The programs of a few seeds; `make fuzz` goes on with others.
 suite_fuzz() { python3 tests/fuzz/fuzz.py --seeds 1-8; }
 
-# The programs of a few seeds; `make fuzz` goes on with others.
-suite_fuzz() { python3 tests/fuzz/fuzz.py --seeds 1-8; }
-
 suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/quick.json; }
 
 all=(rust c lit22 lit19 gallery safety real fuzz bench)
