@@ -6,7 +6,7 @@ use super::AddressSpace;
 use crate::bytes::{put_svarint, put_varint, zigzag};
 use crate::format::{ChunkHeader, magic, stream, version};
 use crate::module::{Module, ModuleId};
-use crate::pack::Packer;
+use crate::pack::{Effort, Packer};
 use crate::stack::ShadowStack;
 use crate::table::Op;
 
@@ -102,6 +102,8 @@ pub struct ChunkEncoder {
     last: Vec<u64>,
     stack: ShadowStack<Caller>,
     chunk: Chunk,
+    /// For the next chunk, which will be much like the last.
+    effort: Effort,
 }
 
 /// What is kept of a segment between its executions.
@@ -199,6 +201,7 @@ impl ChunkEncoder {
             last: Vec::new(),
             stack: ShadowStack::default(),
             chunk: Chunk::default(),
+            effort: Effort::default(),
         }
     }
 
@@ -421,7 +424,8 @@ impl ChunkEncoder {
         put_varint(&mut unpacked, chunk.control.len() as u64);
         unpacked.extend_from_slice(&chunk.control);
         unpacked.extend_from_slice(&chunk.words[..chunk.words_end]);
-        let (codec, payload) = packer.pack(&unpacked);
+        let (codec, payload) = packer.pack(&unpacked, self.effort);
+        self.effort = Effort::after(unpacked.len(), payload.len());
         let header = ChunkHeader {
             magic: magic::CHUNK,
             version: version::TRACE,
