@@ -313,11 +313,13 @@ impl Process {
         }
     }
 
-    /// Reads what every thread has written so far.
+    /// Reads what every thread has written so far. `ending` is that of threads which live.
     fn read_everything(&self, output: &Output, tools: &mut Tools, ending: &Ending) {
         self.discover(output);
+        self.notice_dead_threads();
         for stream in self.streams().iter() {
             if let Some(reader) = lock(&stream.reader).as_mut() {
+                let ending = if stream.is_over() { &Ending::CutShort } else { ending };
                 reader.read_all(self, output, tools, ending);
             }
         }
@@ -331,12 +333,20 @@ impl Process {
         match self.library.find(self.pid, &message.path, &message.build_id, output) {
             Ok(Some(image)) => {
                 // Words that are older than the image mean what was there before.
-                self.read_everything(output, tools, &Ending::CutShort);
+                let replaced = self.images_in(&anchors(&image.module, message.load_bias));
+                self.read_everything(output, tools, &Ending::Replaced(replaced));
                 self.add_image(image, message.load_bias, output);
             }
             Ok(None) => {}
             Err(error) => output.note(format!("{error}; what it does is not recorded")),
         }
+    }
+
+    /// The anchors of images, unloaded by now, where another one's anchors are to be.
+    fn images_in(&self, anchors: &Range<u64>) -> Vec<Range<u64>> {
+        let images = lock(&self.images);
+        let old = images.iter().filter(|old| !old.loaded && overlap(&old.anchors, anchors));
+        old.map(|old| old.anchors.clone()).collect()
     }
 
     fn add_image(&self, image: Known, load_bias: u64, output: &Output) {
@@ -347,7 +357,7 @@ impl Process {
         let anchors = anchors(&module, load_bias);
         {
             let mut images = lock(&self.images);
-            images.retain(|old| old.anchors.end <= anchors.start || anchors.end <= old.anchors.start);
+            images.retain(|old| !overlap(&old.anchors, &anchors));
             images.push(LoadedImage { id, load_bias, anchors, loaded: true });
         }
         self.space.write().unwrap_or_else(PoisonError::into_inner).load(id, module, load_bias);
@@ -358,9 +368,10 @@ impl Process {
         let image = lock(&self.images)
             .iter()
             .find(|image| image.loaded && image.load_bias == message.load_bias)
-            .map(|image| (image.id, image.anchors.clone()));
-        let Some((id, anchors)) = image else { return };
-        self.read_everything(output, tools, &Ending::Unloading(anchors));
+            .map(|image| image.id);
+        let Some(id) = image else { return };
+        // Other threads may be inside its code: this may be the program's end.
+        self.read_everything(output, tools, &Ending::CutShort);
         // Its anchors keep their meaning until another image takes their place: at exit, destructors of
         // others may still call into it.
         let load_bias = message.load_bias;
@@ -412,6 +423,10 @@ fn anchors(module: &Module, load_bias: u64) -> Range<u64> {
     let section = &module.image().anchors;
     let start = section.address.wrapping_add(load_bias);
     start..start.saturating_add(section.bytes.len() as u64)
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
 }
 
 impl Stream {

@@ -34,8 +34,9 @@ pub enum Ending {
     Whole,
     /// The thread was cut short, or still runs: its last segment may lack words.
     CutShort,
-    /// The anchors in this range are about to lose their meaning. No thread is inside their code.
-    Unloading(Range<u64>),
+    /// The anchors in these ranges are about to lose their meaning: their images are gone, and with them all code that
+    /// could add the words its last segment lacks.
+    Replaced(Vec<Range<u64>>),
 }
 
 /// What a run of words is.
@@ -183,8 +184,8 @@ impl Reader {
         let extent = if matches!(ending, Ending::Whole) { Extent::Whole } else { Extent::CutShort };
         let mut consumed = self.encode(&words, extent, stamps, process, output, tools);
         let torn = words.get(consumed).copied().unwrap_or(0);
-        if let Ending::Unloading(range) = ending
-            && range.contains(&torn)
+        if let Ending::Replaced(ranges) = ending
+            && ranges.iter().any(|range| range.contains(&torn))
         {
             consumed += self.encode(&words[consumed..], Extent::Whole, stamps, process, output, tools);
         }
