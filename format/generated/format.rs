@@ -72,6 +72,10 @@ pub mod op {
     pub const FREE: u8 = 35;
     /// site; words base, bytes
     pub const UNMAP: u8 = 36;
+    /// words: what the access before moved, 8 bytes a word; an update's memory before, then after
+    pub const VALUE: u8 = 48;
+    /// one word: time stamp counter, read when the thread had learnt from others what it had to
+    pub const STAMP: u8 = 49;
 }
 
 /// What a site does to memory.
@@ -116,6 +120,8 @@ pub mod flag {
     pub const GLOBAL: u32 = 16;
     /// one access of a vector register
     pub const VECTOR: u32 = 32;
+    /// its value is recorded and is a floating-point number
+    pub const FLOAT: u32 = 64;
 }
 
 /// Shared memory: one memfd per process, a process header and then ring regions.

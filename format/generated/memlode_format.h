@@ -46,6 +46,8 @@
 #define MEMLODE_OP_REALLOC 34 // site; words new base, bytes, old base
 #define MEMLODE_OP_FREE 35 // site; word base
 #define MEMLODE_OP_UNMAP 36 // site; words base, bytes
+#define MEMLODE_OP_VALUE 48 // words: what the access before moved, 8 bytes a word; an update's memory before, then after
+#define MEMLODE_OP_STAMP 49 // one word: time stamp counter, read when the thread had learnt from others what it had to
 
 // What a site does to memory.
 #define MEMLODE_KIND_LOAD 0
@@ -68,6 +70,7 @@
 #define MEMLODE_FLAG_STACK 8 // the address is based on a stack slot of the function
 #define MEMLODE_FLAG_GLOBAL 16 // the address is based on a global variable
 #define MEMLODE_FLAG_VECTOR 32 // one access of a vector register
+#define MEMLODE_FLAG_FLOAT 64 // its value is recorded and is a floating-point number
 
 // Shared memory: one memfd per process, a process header and then ring regions.
 #define MEMLODE_RING_CHUNK_BYTES 0x10000 // capacity before the room test fails

@@ -39,6 +39,8 @@ OP_ALLOC_ARRAY = 33  # site; words base, count, element bytes
 OP_REALLOC = 34  # site; words new base, bytes, old base
 OP_FREE = 35  # site; word base
 OP_UNMAP = 36  # site; words base, bytes
+OP_VALUE = 48  # words: what the access before moved, 8 bytes a word; an update's memory before, then after
+OP_STAMP = 49  # one word: time stamp counter, read when the thread had learnt from others what it had to
 
 # What a site does to memory.
 KIND_LOAD = 0
@@ -61,6 +63,7 @@ FLAG_VOLATILE = 4
 FLAG_STACK = 8  # the address is based on a stack slot of the function
 FLAG_GLOBAL = 16  # the address is based on a global variable
 FLAG_VECTOR = 32  # one access of a vector register
+FLAG_FLOAT = 64  # its value is recorded and is a floating-point number
 
 # Shared memory: one memfd per process, a process header and then ring regions.
 RING_CHUNK_BYTES = 0x10000  # capacity before the room test fails

@@ -7,6 +7,7 @@ what golden traces hold (payloads that are stored, not packed) and refuses every
 """
 
 import json
+import struct
 import sys
 import zlib
 from pathlib import Path
@@ -104,7 +105,8 @@ class Table:
     def op(r):
         """Code, site, lanes, derived address (back, distance), derived length (back)."""
         code = r.u8()
-        site = r.varint() if code not in (f.OP_ENTER, f.OP_EXIT, f.OP_RESUME) else None
+        without = (f.OP_ENTER, f.OP_EXIT, f.OP_RESUME, f.OP_VALUE, f.OP_STAMP)
+        site = r.varint() if code not in without else None
         lanes = r.varint() if code in (f.OP_MASKED, f.OP_GATHER) else None
         address = length = None
         if code in (f.OP_ACCESS, f.OP_RANGE, f.OP_MASKED):
@@ -135,11 +137,20 @@ class Table:
         variable = self.strings[variable] if variable is not None else "-"
         return f"{place}\t{self.name(function)}\t{variable}\t{'.'.join(names) or '-'}"
 
+    def value_words(self, op):
+        """Words of the value of an op, and how often: what was in memory before an update, and after."""
+        _, site, lanes, _, _ = op
+        kind, _, _, size = self.sites[site][:4]
+        return (size * (lanes or 1) + 7) // 8, 2 if kind == f.KIND_UPDATE else 1
+
     def words(self, ops):
         count = 0
-        for code, _, lanes, address, length in ops:
+        for number, (code, _, lanes, address, length) in enumerate(ops):
+            if code == f.OP_VALUE:
+                each, copies = self.value_words(ops[number - 1])
+                count += each * copies
             count += {f.OP_ENTER: 1, f.OP_RESUME: 1, f.OP_ALLOC: 2, f.OP_ALLOC_ARRAY: 3, f.OP_REALLOC: 3}.get(code, 0)
-            count += {f.OP_FREE: 1, f.OP_UNMAP: 2, f.OP_MASKED: 1}.get(code, 0)
+            count += {f.OP_FREE: 1, f.OP_UNMAP: 2, f.OP_MASKED: 1, f.OP_STAMP: 1}.get(code, 0)
             count += lanes + 1 if code == f.OP_GATHER else 0
             count += (address is not None and address[0] == 0) + (length == 0)
         return count
@@ -166,48 +177,83 @@ def module(data):
     return segments
 
 
+def told(value, is_float):
+    """A value in a dump."""
+    if is_float and len(value) in (4, 8):
+        return repr(struct.unpack("<f" if len(value) == 4 else "<d", value)[0])
+    return "0x" + value[::-1].hex()
+
+
+def with_values(table, op, words, accesses, mask):
+    """The accesses of an op, told what they moved."""
+    _, site, lanes, _, _ = op
+    _, _, flags, size = table.sites[site][:4]
+    each, copies = table.value_words(op)
+    memory = [b"".join(next(words).to_bytes(8, "little") for _ in range(each)) for _ in range(copies)]
+    labels = ("before", "after") if copies == 2 else ("value",)
+    touched = [lane for lane in range(lanes or 1) if mask >> lane & 1]
+    for (*event, _), lane in zip(accesses, touched, strict=True):
+        values = [told(copy[lane * size :][:size], flags & f.FLAG_FLOAT) for copy in memory]
+        yield *event, " ".join(f"{label}={value}" for label, value in zip(labels, values, strict=True))
+
+
 def events(table, segment, words):
-    """Kind, address, bytes, names and detail of each event of one execution."""
+    """The events of one execution, once those of each op are told what they moved."""
+    words, ops = iter(words), table.segments[segment][1]
+    made = []
+    for number, (mask, found) in enumerate(plain_events(table, segment, words)):
+        if ops[number][0] == f.OP_VALUE:
+            made = list(with_values(table, ops[number - 1], words, made, before))
+        else:
+            yield from made
+            made = found
+        before = mask
+    yield from made
+
+
+def plain_events(table, segment, words):
+    """For each op: the mask of its lanes, and kind, address, bytes, names and detail of its events."""
     function, ops = table.segments[segment]
-    words = iter(words)
     history = []
     home = f"{table.place(function, table.functions[function][3])}\t{table.name(function)}\t-\t-"
     for code, site, lanes, derived, back in ops:
         address = length = None
+        mask, made = 1, []
         names = table.site_columns(site, function) if site is not None else home
         size = table.sites[site][3] if site is not None else None
         kind = KINDS.get(table.sites[site][0]) if site is not None else None
         if derived is not None:
             address = (history[-derived[0]][0] + derived[1]) & U64 if derived[0] else next(words)
         if code == f.OP_ACCESS:
-            yield kind, address, size, names, "-"
+            made = [(kind, address, size, names, "-")]
         elif code == f.OP_RANGE:
             length = history[-back][1] if back else next(words)
             for start in range(0, length, 0xFFFFFFFF):
-                yield kind, address + start, min(length - start, 0xFFFFFFFF), names, "-"
+                made.append((kind, address + start, min(length - start, 0xFFFFFFFF), names, "-"))
         elif code in (f.OP_MASKED, f.OP_GATHER):
             masked = code == f.OP_MASKED
             places = [address + lane * size if masked else next(words) for lane in range(lanes)]
             mask = next(words)
-            for lane, place in enumerate(places):
-                if mask >> lane & 1:
-                    yield kind, place, size, names, "-"
+            made = [(kind, place, size, names, "-") for lane, place in enumerate(places) if mask >> lane & 1]
         elif code in (f.OP_ENTER, f.OP_RESUME):
-            yield "enter" if code == f.OP_ENTER else "resume", next(words), None, names, "-"
+            made = [("enter" if code == f.OP_ENTER else "resume", next(words), None, names, "-")]
         elif code == f.OP_EXIT:
-            yield "exit", None, None, names, "-"
+            made = [("exit", None, None, names, "-")]
         elif code == f.OP_ALLOC:
-            yield "alloc", next(words), next(words), names, "-"
+            made = [("alloc", next(words), next(words), names, "-")]
         elif code == f.OP_ALLOC_ARRAY:
             base, count, element = next(words), next(words), next(words)
-            yield "alloc", base, count * element, names, f"count={count}"
+            made = [("alloc", base, count * element, names, f"count={count}")]
         elif code == f.OP_REALLOC:
-            yield "realloc", next(words), next(words), names, f"old={next(words):#x}"
+            made = [("realloc", next(words), next(words), names, f"old={next(words):#x}")]
         elif code == f.OP_FREE:
-            yield "free", next(words), None, names, "-"
+            made = [("free", next(words), None, names, "-")]
         elif code == f.OP_UNMAP:
-            yield "unmap", next(words), next(words), names, "-"
+            made = [("unmap", next(words), next(words), names, "-")]
+        elif code == f.OP_STAMP:
+            made = [("stamp", None, None, "-\t-\t-\t-", f"stamp={next(words)}")]
         history.append((address, length))
+        yield mask, made
 
 
 def chunk(header, r, modules):

@@ -157,7 +157,8 @@ static void put_table(struct bytes *out) {
   put_site(&p, MEMLODE_KIND_LOAD, MEMLODE_EVIDENCE_DEBUG, 0, 8, SOME(1), 0, SOME(1), SOME(S_KEY));
   put_site(&p, MEMLODE_KIND_STORE, MEMLODE_EVIDENCE_PARTIAL, MEMLODE_FLAG_GLOBAL, 0, SOME(2), SOME(S_BUFFER),
            0, 0);
-  put_site(&p, MEMLODE_KIND_LOAD, MEMLODE_EVIDENCE_TBAA, MEMLODE_FLAG_VECTOR, 4, SOME(3), SOME(S_W), 0, 0);
+  put_site(&p, MEMLODE_KIND_LOAD, MEMLODE_EVIDENCE_TBAA, MEMLODE_FLAG_VECTOR | MEMLODE_FLAG_FLOAT, 4, SOME(3),
+           SOME(S_W), 0, 0);
   put_site(&p, MEMLODE_KIND_STORE, MEMLODE_EVIDENCE_NONE, MEMLODE_FLAG_VECTOR, 4, SOME(3), SOME(S_W), 0, 0);
   put_site(&p, MEMLODE_KIND_UPDATE, MEMLODE_EVIDENCE_SOURCE, MEMLODE_FLAG_ATOMIC | MEMLODE_FLAG_APPROXIMATE,
            4, SOME(3), 0, 0, 0);
@@ -170,10 +171,13 @@ static void put_table(struct bytes *out) {
   put_op(&p, MEMLODE_OP_ACCESS, 2, SITE_COST, 0u);
   put_op(&p, MEMLODE_OP_ACCESS, 3, SITE_KEY, 1u, 47u); /* svarint 47 is -24 */
   put_op(&p, MEMLODE_OP_RANGE, 3, SITE_MEMSET, 0u, 0u);
-  put_varints(&p, 2, 0u, 3u);
+  put_varints(&p, 2, 0u, 6u);
   put_op(&p, MEMLODE_OP_GATHER, 2, SITE_GATHER, 4u);
+  put_op(&p, MEMLODE_OP_VALUE, 0);
   put_op(&p, MEMLODE_OP_MASKED, 3, SITE_MASKED, 8u, 0u);
   put_op(&p, MEMLODE_OP_ACCESS, 3, SITE_ATOMIC, 1u, 8u);
+  put_op(&p, MEMLODE_OP_VALUE, 0);
+  put_op(&p, MEMLODE_OP_STAMP, 0);
   put_varints(&p, 2, 0u, 5u);
   put_op(&p, MEMLODE_OP_ALLOC_ARRAY, 1, SITE_ALLOC);
   put_op(&p, MEMLODE_OP_REALLOC, 1, SITE_ALLOC);
@@ -275,9 +279,14 @@ static void put_second_chunk(struct bytes *out) {
   put_blob(&p, control.data, control.length);
   for (int lane = 0; lane < 4; lane++)
     put_svarint(&p, words + 64 * lane);
-  put_svarint(&p, 0x5); /* lanes 0 and 2 */
+  put_svarint(&p, 0x5);                /* lanes 0 and 2 */
+  put_svarint(&p, 0x3f800000);         /* lane 0: 1.0, lane 1: 0.0 */
+  put_svarint(&p, 0x40200000bf000000); /* lane 2: -0.5, lane 3: 2.5 */
   put_svarint(&p, words + 0x800);
   put_svarint(&p, 0xc1); /* lanes 0, 6 and 7 */
+  put_svarint(&p, 9);    /* total before, and after */
+  put_svarint(&p, 10);
+  put_svarint(&p, 250);
   const int64_t heap[] = {arc + 0x1000, 4,     16,  arc + 0x2000, 128, arc + 0x1000, 0, 1 << 20,
                           arc + 0x2000, words, 4096};
   for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
@@ -285,7 +294,7 @@ static void put_second_chunk(struct bytes *out) {
   put_svarint(&p, frame);
   put_chunk(out,
             (struct memlode_chunk_header){.sequence = 1,
-                                          .raw_words = 23,
+                                          .raw_words = 28,
                                           .segments = 4,
                                           .accesses = 3,
                                           .first_stamp = 200,
@@ -334,7 +343,7 @@ int main(int argc, char **argv) {
       "{\"format\":\"memlode trace\",\"version\":%d,\"writer\":\"golden\",\"command\":[\"pricing\"],"
       "\"complete\":true,\"summary\":{\"finished_unix_ms\":0,\"exit_code\":0,\"torn_segments\":0,"
       "\"unknown_words\":0,\"unregistered_threads\":0},\"threads\":[{\"process\":0,\"thread\":0,\"chunks\":2,"
-      "\"bytes\":%zu,\"raw_words\":37,\"accesses\":12}],\"modules\":1,\"events\":5",
+      "\"bytes\":%zu,\"raw_words\":42,\"accesses\":12}],\"modules\":1,\"events\":5",
       MEMLODE_VERSION_TRACE, thread.length);
   put_sealed(&manifest, body);
   write_file(argv[1], "manifest.json", &manifest);

@@ -238,6 +238,7 @@ impl<'t> Profiler<'t> {
                 objects.free(base);
             }
             Mark::Unmap { base, bytes, .. } => objects.unmap(base, bytes),
+            Mark::Stamp { .. } => {}
         }
     }
 

@@ -72,6 +72,7 @@ impl Decoder {
     ) -> Result<(), DecodeError> {
         batch.accesses.clear();
         batch.marks.clear();
+        batch.values.clear();
         batch.stack.clear();
         if crc32fast::hash(packed) != header.payload_crc32 {
             return Err(DecodeError::Checksum);
@@ -268,6 +269,12 @@ impl Run<'_> {
                     }
                     continue;
                 }
+                Op::Value { first, bytes, lanes, mask, both } => {
+                    let mask = if lanes == 0 { 1 } else { word(self, mask) };
+                    self.values(base + first as usize, bytes, lanes, mask, both);
+                    continue;
+                }
+                Op::Stamp { word: stamp } => Mark::Stamp { stamp: word(self, stamp) },
                 Op::Enter { frame } => Mark::Enter { function, frame: word(self, frame) },
                 Op::Exit => Mark::Exit { function },
                 Op::Resume { frame } => Mark::Resume { function, frame: word(self, frame) },
@@ -310,6 +317,23 @@ impl Run<'_> {
         self.room_for(1)?;
         self.batch.accesses.push(Access { address, bytes, site });
         Ok(())
+    }
+
+    /// The values of the accesses that the op before made: as many as bits are set in the mask.
+    fn values(&mut self, first: usize, bytes: u32, lanes: u8, mask: u64, both: bool) {
+        let bytes = bytes as usize;
+        let lanes = usize::from(lanes.max(1));
+        let words = (bytes * lanes).div_ceil(8);
+        let set = |lane: &usize| mask >> lane & 1 == 1;
+        let accesses = self.batch.accesses.len() - (0..lanes).filter(set).count();
+        for (lane, access) in (0..lanes).filter(set).zip(accesses..) {
+            self.batch.values.push(access as u32, |out| {
+                for copy in 0..1 + usize::from(both) {
+                    let from = 8 * (first + copy * words) + lane * bytes;
+                    out.extend((from..from + bytes).map(|at| self.last[at / 8].to_le_bytes()[at % 8]));
+                }
+            });
+        }
     }
 
     /// A range longer than an access can say becomes several.

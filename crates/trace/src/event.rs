@@ -83,6 +83,47 @@ pub enum Mark {
         /// Length.
         bytes: u64,
     },
+    /// The thread had just learnt what others did before: it took a lock, saw a flag, got memory. Everything that
+    /// these had done by then, they did at smaller stamps.
+    Stamp {
+        /// Time stamp counter.
+        stamp: u64,
+    },
+}
+
+/// The values of some accesses, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Values {
+    /// Index of the access, and where its bytes end.
+    ends: Vec<(u32, u32)>,
+    bytes: Vec<u8>,
+}
+
+impl Values {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Index of the access, and the bytes it moved, as they lie in memory. An update has twice as many bytes as its
+    /// access: what was there before, and what is there after.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|&(_, end)| end));
+        starts
+            .zip(&self.ends)
+            .map(|(start, &(access, end))| (access as usize, &self.bytes[start as usize..end as usize]))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.ends.clear();
+        self.bytes.clear();
+    }
+
+    /// Adds the value of an access, which no earlier one follows.
+    pub(crate) fn push(&mut self, access: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+        fill(&mut self.bytes);
+        self.ends.push((access, self.bytes.len() as u32));
+    }
 }
 
 /// One frame of the shadow stack at the start of a chunk, outermost first.
@@ -112,6 +153,8 @@ pub struct Batch {
     pub accesses: Vec<Access>,
     /// The marks, in program order: `(i, m)` stands before `accesses[i]` (`i` may be `accesses.len()`).
     pub marks: Vec<(u32, Mark)>,
+    /// What was loaded and stored, where the program was built to tell.
+    pub values: Values,
     /// The shadow stack before the first event.
     pub stack: Vec<Frame>,
 }

@@ -69,18 +69,66 @@ pub(crate) struct Place {
 /// A step of a segment; words are positions behind the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
-    Access { site: u32, at: Place },
-    Range { site: u32, at: Place, length: u16 },
-    Masked { site: u32, at: Place, lanes: u8, mask: u16 },
-    Gather { site: u32, lanes: u8, first: u16, mask: u16 },
-    Enter { frame: u16 },
+    Access {
+        site: u32,
+        at: Place,
+    },
+    Range {
+        site: u32,
+        at: Place,
+        length: u16,
+    },
+    Masked {
+        site: u32,
+        at: Place,
+        lanes: u8,
+        mask: u16,
+    },
+    Gather {
+        site: u32,
+        lanes: u8,
+        first: u16,
+        mask: u16,
+    },
+    Enter {
+        frame: u16,
+    },
     Exit,
-    Resume { frame: u16 },
-    Alloc { site: u32, first: u16 },
-    AllocArray { site: u32, first: u16 },
-    Realloc { site: u32, first: u16 },
-    Free { site: u32, first: u16 },
-    Unmap { site: u32, first: u16 },
+    Resume {
+        frame: u16,
+    },
+    Alloc {
+        site: u32,
+        first: u16,
+    },
+    AllocArray {
+        site: u32,
+        first: u16,
+    },
+    Realloc {
+        site: u32,
+        first: u16,
+    },
+    Free {
+        site: u32,
+        first: u16,
+    },
+    Unmap {
+        site: u32,
+        first: u16,
+    },
+    /// Of the access op before: `bytes` for each lane (0: there are no lanes), their mask, and whether the memory
+    /// before is followed by the memory after.
+    Value {
+        first: u16,
+        bytes: u32,
+        lanes: u8,
+        mask: u16,
+        both: bool,
+    },
+    Stamp {
+        word: u16,
+    },
 }
 
 /// Why a table was refused.
@@ -228,7 +276,7 @@ impl<'a> Parser<'a> {
     fn op(&mut self, sites: &[TableSite], before: &[Op], words: &mut u16) -> Result<Op, TableError> {
         let code = self.get(Reader::u8)?;
         let site = match code {
-            op::ENTER | op::EXIT | op::RESUME => 0,
+            op::ENTER | op::EXIT | op::RESUME | op::VALUE | op::STAMP => 0,
             _ => self.get(|reader| reader.index(sites.len()))?,
         };
         if matches!(code, op::ACCESS | op::MASKED | op::GATHER) && sites[site as usize].bytes == 0 {
@@ -256,6 +304,8 @@ impl<'a> Parser<'a> {
             op::REALLOC => Op::Realloc { site, first: self.words(words, 3)? },
             op::FREE => Op::Free { site, first: self.words(words, 1)? },
             op::UNMAP => Op::Unmap { site, first: self.words(words, 2)? },
+            op::VALUE => self.value(sites, before.last(), words)?,
+            op::STAMP => Op::Stamp { word: self.words(words, 1)? },
             _ => return Err(self.invalid("unknown op")),
         })
     }
@@ -263,11 +313,28 @@ impl<'a> Parser<'a> {
     /// Claims the next words of the segment.
     fn words(&self, words: &mut u16, count: u16) -> Result<u16, TableError> {
         let first = *words;
-        if first + count > stream::MAX_SEGMENT_WORDS as u16 {
+        if u32::from(first) + u32::from(count) > stream::MAX_SEGMENT_WORDS {
             return Err(self.invalid("more words than a segment may have"));
         }
         *words += count;
         Ok(first)
+    }
+
+    /// The value of the op before it.
+    fn value(&self, sites: &[TableSite], before: Option<&Op>, words: &mut u16) -> Result<Op, TableError> {
+        let (site, lanes, mask) = match before {
+            Some(&Op::Access { site, .. }) => (site, 0, 0),
+            Some(&Op::Masked { site, lanes, mask, .. } | &Op::Gather { site, lanes, mask, .. }) => {
+                (site, lanes, mask)
+            }
+            _ => return Err(self.invalid("a value of an op that has none")),
+        };
+        let TableSite { kind, bytes, .. } = sites[site as usize];
+        let both = kind == Kind::Update;
+        let one = (u64::from(bytes) * u64::from(lanes.max(1))).div_ceil(8);
+        // More than 16 bits are too many for a segment in any case.
+        let count = u16::try_from(one << u8::from(both)).unwrap_or(u16::MAX);
+        Ok(Op::Value { first: self.words(words, count)?, bytes, lanes, mask, both })
     }
 
     fn lanes(&mut self) -> Result<u8, TableError> {
@@ -318,7 +385,7 @@ impl Op {
             | Op::Realloc { site, .. }
             | Op::Free { site, .. }
             | Op::Unmap { site, .. } => *site = new(*site),
-            Op::Enter { .. } | Op::Exit | Op::Resume { .. } => {}
+            Op::Enter { .. } | Op::Exit | Op::Resume { .. } | Op::Value { .. } | Op::Stamp { .. } => {}
         }
         self
     }

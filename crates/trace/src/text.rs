@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::event::{Batch, Mark};
+use crate::format::flag;
 use crate::read::Trace;
 use crate::sites::{FunctionId, Kind, SiteId, SiteTable};
 
@@ -11,13 +12,15 @@ use crate::sites::{FunctionId, Kind, SiteId, SiteTable};
 ///
 /// * `thread`: process and thread in it, as in the name of the thread's file
 /// * `event`: number of the event in its thread, from 0
-/// * `kind`: load, store, update, enter, exit, resume, alloc, realloc, free or unmap
+/// * `kind`: load, store, update, enter, exit, resume, alloc, realloc, free, unmap or stamp
 /// * `address`: of the first byte; of the frame for enter and resume
 /// * `bytes`: length
 /// * `place`: file:line:column of the source text
 /// * `function`: whose source text that is
 /// * `variable`, `member`: what the source text names; the member with its type, `struct arc.cost`
-/// * `detail`: `count=…` of an array allocation, `old=…` of a reallocation
+/// * `detail`: `count=…` of an array allocation, `old=…` of a reallocation, `stamp=…`, and where values are recorded
+///   `value=…` of a load or store, `before=… after=…` of an update: as a number where it is a floating-point one, else
+///   in hexadecimal as one little-endian integer
 ///
 /// What is unknown or does not apply is `-`. Tabs, line breaks and backslashes in names are written as in C.
 pub const HEADER: &str = "#thread\tevent\tkind\taddress\tbytes\tplace\tfunction\tvariable\tmember\tdetail";
@@ -46,6 +49,7 @@ impl<'t> TextWriter<'t> {
     /// Writes the events of a batch.
     pub fn write(&mut self, batch: &Batch, out: &mut impl Write) -> io::Result<()> {
         let mut marks = batch.marks.iter().peekable();
+        let mut values = batch.values.iter().peekable();
         for at in 0..=batch.accesses.len() {
             while let Some((_, mark)) = marks.next_if(|(before, _)| *before as usize <= at) {
                 self.mark(batch, mark);
@@ -55,7 +59,15 @@ impl<'t> TextWriter<'t> {
                 self.begin(batch, kind(self.trace.sites(), access.site));
                 let _ = write!(self.line, "\t{:#x}\t{}\t", access.address, access.bytes);
                 self.site(access.site);
-                self.line.push_str("\t-\n");
+                self.line.push('\t');
+                match values.next_if(|&(of, _)| of == at) {
+                    Some((_, bytes)) => {
+                        let site = self.trace.sites().site(access.site);
+                        value(&mut self.line, site.kind, site.flags & flag::FLOAT != 0, bytes);
+                    }
+                    None => self.line.push('-'),
+                }
+                self.line.push('\n');
                 out.write_all(self.line.as_bytes())?;
             }
         }
@@ -87,6 +99,7 @@ impl<'t> TextWriter<'t> {
             }
             Mark::Free { base, .. } => ("free", Some(base), None, String::new()),
             Mark::Unmap { base, bytes, .. } => ("unmap", Some(base), Some(bytes), String::new()),
+            Mark::Stamp { stamp } => ("stamp", None, None, format!("stamp={stamp}")),
         };
         self.begin(batch, kind);
         let address = address.map_or("-".to_owned(), |address| format!("{address:#x}"));
@@ -101,6 +114,7 @@ impl<'t> TextWriter<'t> {
             | Mark::Realloc { site, .. }
             | Mark::Free { site, .. }
             | Mark::Unmap { site, .. } => self.site(site),
+            Mark::Stamp { .. } => self.line.push_str("-\t-\t-\t-"),
         }
         let _ = writeln!(self.line, "\t{}", if detail.is_empty() { "-" } else { &detail });
     }
@@ -119,6 +133,32 @@ fn kind(sites: &SiteTable, site: SiteId) -> &'static str {
         Kind::Update => "update",
         Kind::Alloc => "alloc",
         Kind::Free => "free",
+    }
+}
+
+/// What an access moved.
+fn value(line: &mut String, kind: Kind, is_float: bool, bytes: &[u8]) {
+    if kind == Kind::Update {
+        let (before, after) = bytes.split_at(bytes.len() / 2);
+        line.push_str("before=");
+        number(line, is_float, before);
+        line.push_str(" after=");
+        number(line, is_float, after);
+    } else {
+        line.push_str("value=");
+        number(line, is_float, bytes);
+    }
+}
+
+fn number(line: &mut String, is_float: bool, bytes: &[u8]) {
+    // Writing to a string cannot fail.
+    if let (true, Ok(four)) = (is_float, bytes.try_into()) {
+        let _ = write!(line, "{:?}", f32::from_le_bytes(four));
+    } else if let (true, Ok(eight)) = (is_float, bytes.try_into()) {
+        let _ = write!(line, "{:?}", f64::from_le_bytes(eight));
+    } else {
+        line.push_str("0x");
+        bytes.iter().rev().for_each(|byte| _ = write!(line, "{byte:02x}"));
     }
 }
 

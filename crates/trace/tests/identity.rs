@@ -15,7 +15,7 @@ const SITES: usize = 5;
 
 /// Ops that may stand behind others: derived operands lead to an op that has what they need.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let choice = (0..14u8, 0..SITES, 1..5usize, -64..64i64, 1..=64u64, any::<bool>());
+    let choice = (0..17u8, 0..SITES, 1..5usize, -64..64i64, 1..=64u64, any::<bool>());
     prop::collection::vec(choice, 1..8).prop_map(|choices| {
         let mut steps: Vec<Step> = Vec::new();
         for (kind, site, back, distance, lanes, far) in choices {
@@ -40,7 +40,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
                 10 => Step::AllocArray(site),
                 11 => Step::Realloc(site),
                 12 => Step::Free(site),
-                _ => Step::Unmap(site),
+                13 => Step::Unmap(site),
+                14 => Step::Stamp,
+                _ => match steps.last() {
+                    Some(Step::Access(..) | Step::Masked(..) | Step::Gather(..)) => Step::Value,
+                    _ => Step::Stamp,
+                },
             });
         }
         steps
@@ -67,8 +72,9 @@ fn executions(plan: Plan) -> impl Strategy<Value = (Plan, Vec<Vec<Vec<Execution>
     threads.prop_map(move |threads| {
         let fit = |(segment, words): &Execution| {
             let segment_plan = &plan.segments[*segment];
-            let mut words: Vec<u64> = words.iter().copied().cycle().take(word_count(segment_plan)).collect();
-            tame(segment_plan, &mut words);
+            let count = word_count(&plan.site_bytes, segment_plan);
+            let mut words: Vec<u64> = words.iter().copied().cycle().take(count).collect();
+            tame(&plan.site_bytes, segment_plan, &mut words);
             (*segment, words)
         };
         let unroll = |chunk: &Vec<(Vec<Execution>, usize)>| -> Vec<Execution> {
@@ -83,14 +89,12 @@ fn executions(plan: Plan) -> impl Strategy<Value = (Plan, Vec<Vec<Vec<Execution>
 }
 
 /// Lengths of ranges that a machine can have.
-fn tame(segment: &Seg, words: &mut [u64]) {
-    let mut at = 0;
-    for step in &segment.steps {
-        let here = word_count(&Seg { function: 0, steps: vec![*step] });
+fn tame(site_bytes: &[u32], segment: &Seg, words: &mut [u64]) {
+    let up_to = |steps: &[Step]| word_count(site_bytes, &Seg { function: 0, steps: steps.to_vec() });
+    for (number, step) in segment.steps.iter().enumerate() {
         if let Step::Range(_, _, Operand::Word) = step {
-            words[at + here - 1] %= 0x3_0000_0000;
+            words[up_to(&segment.steps[..=number]) - 1] %= 0x3_0000_0000;
         }
-        at += here;
     }
 }
 

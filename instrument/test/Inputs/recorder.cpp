@@ -115,6 +115,14 @@ private:
       case MEMLODE_OP_RESUME:
         frame(Table, S, O, *At++);
         break;
+      case MEMLODE_OP_VALUE:
+        if (I == 0)
+          fail("a value of nothing");
+        value(Table, S.Ops[I - 1]);
+        break;
+      case MEMLODE_OP_STAMP:
+        stamp(*At++);
+        break;
       case MEMLODE_OP_FREE:
         object(Table, O, 1);
         break;
@@ -205,8 +213,31 @@ private:
     At += Words;
   }
 
+  /// Words as they come, the first the lowest.
+  void value(const TableInfo &Table, const OpInfo &Of) {
+    const SiteInfo &S = Table.Sites.at(Of.Site);
+    const size_t Words =
+        (S.Bytes * (Of.Lanes ? Of.Lanes : 1) + 7) / 8 * (S.Kind == MEMLODE_KIND_UPDATE ? 2 : 1);
+    if (Print)
+      printf("value%s", S.Flags & MEMLODE_FLAG_FLOAT ? " float" : "");
+    for (size_t I = 0; I < Words; ++I, ++At)
+      if (Print)
+        printf(" %llx", (unsigned long long)*At);
+    if (Print)
+      printf("\n");
+  }
+
+  void stamp(uint64_t Now) {
+    if (Now < Latest)
+      fail("a stamp is smaller than the one before");
+    Latest = Now;
+    if (Print)
+      printf("stamp\n");
+  }
+
   const Thread &T;
   bool Print;
+  uint64_t Latest = 0;
   const uint64_t *At = nullptr;
   /// Calls that agree; and the ops they were made for, of which a gather makes several.
   size_t Compared = 0, Accesses = 0;

@@ -111,6 +111,8 @@ OpInfo readOp(Bytes &B) {
   case MEMLODE_OP_ENTER:
   case MEMLODE_OP_EXIT:
   case MEMLODE_OP_RESUME:
+  case MEMLODE_OP_VALUE:
+  case MEMLODE_OP_STAMP:
     return O;
   }
   O.Site = B.varint();

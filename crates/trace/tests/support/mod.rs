@@ -28,6 +28,9 @@ pub enum Step {
     Realloc(usize),
     Free(usize),
     Unmap(usize),
+    /// Of the step before.
+    Value,
+    Stamp,
 }
 
 /// A segment: function and ops.
@@ -48,7 +51,14 @@ pub struct Plan {
 /// What happened, in the words of the tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
-    Access { line: u32, address: u64, bytes: u32 },
+    Access {
+        line: u32,
+        address: u64,
+        bytes: u32,
+    },
+    /// Of the access before.
+    Value(Vec<u8>),
+    Stamp(u64),
     Enter(String, u64),
     Exit(String),
     Resume(String, u64),
@@ -167,6 +177,8 @@ fn put_step(p: &mut Vec<u8>, step: &Step) {
         Step::Realloc(site) => code(34, site),
         Step::Free(site) => code(35, site),
         Step::Unmap(site) => code(36, site),
+        Step::Value => p.push(48),
+        Step::Stamp => p.push(49),
     }
 }
 
@@ -187,8 +199,26 @@ pub fn image(plan: &Plan) -> ModuleImage {
     }
 }
 
+/// Sites load, store and update by turns.
+pub fn is_update(site: usize) -> bool {
+    site % 3 == 2
+}
+
+/// Words of the value of a step.
+fn value_words(site_bytes: &[u32], step: &Step) -> usize {
+    let words = |site: usize, lanes: u64| {
+        let bytes = site_bytes[site] as usize * lanes as usize;
+        bytes.div_ceil(8) * if is_update(site) { 2 } else { 1 }
+    };
+    match *step {
+        Step::Access(site, _) => words(site, 1),
+        Step::Masked(site, lanes, _) | Step::Gather(site, lanes) => words(site, lanes),
+        _ => unreachable!("{step:?} has no value"),
+    }
+}
+
 /// Words behind the header.
-pub fn word_count(segment: &Seg) -> usize {
+pub fn word_count(site_bytes: &[u32], segment: &Seg) -> usize {
     let operand = |operand: Operand| usize::from(operand == Operand::Word);
     let words = |step: &Step| match *step {
         Step::Access(_, a) => operand(a),
@@ -199,8 +229,12 @@ pub fn word_count(segment: &Seg) -> usize {
         Step::Exit => 0,
         Step::Alloc(_) | Step::Unmap(_) => 2,
         Step::AllocArray(_) | Step::Realloc(_) => 3,
+        Step::Stamp => 1,
+        Step::Value => 0,
     };
-    segment.steps.iter().map(words).sum()
+    let values = segment.steps.windows(2).filter(|pair| pair[1] == Step::Value);
+    let values: usize = values.map(|pair| value_words(site_bytes, &pair[0])).sum();
+    segment.steps.iter().map(words).sum::<usize>() + values
 }
 
 /// What one execution of a segment means, word by word.
@@ -211,7 +245,10 @@ pub fn expand(plan: &Plan, segment: &Seg, words: &[u64], out: &mut Vec<Happened>
     let mut addresses: Vec<u64> = Vec::new();
     let mut lengths: Vec<u64> = Vec::new();
     let name = || format!("f{}", segment.function);
-    for step in &segment.steps {
+    // Of the step before: its accesses, and how many lanes it has, which of them set.
+    let (mut made, mut lanes_before, mut mask_before) = (0, 1, 1);
+    for (number, step) in segment.steps.iter().enumerate() {
+        let events_before = out.len();
         let (mut address, mut length) = (0, 0);
         let mut derive = |operand: Operand, earlier: &[u64]| match operand {
             Operand::Word => next(),
@@ -239,6 +276,7 @@ pub fn expand(plan: &Plan, segment: &Seg, words: &[u64], out: &mut Vec<Happened>
             Step::Masked(site, lanes, a) => {
                 address = derive(a, &addresses);
                 let mask = next();
+                (lanes_before, mask_before) = (lanes, mask);
                 for lane in 0..lanes {
                     if mask & (1 << lane) != 0 {
                         let bytes = plan.site_bytes[site];
@@ -249,6 +287,7 @@ pub fn expand(plan: &Plan, segment: &Seg, words: &[u64], out: &mut Vec<Happened>
             Step::Gather(site, lanes) => {
                 let at: Vec<u64> = (0..lanes).map(|_| next()).collect();
                 let mask = next();
+                (lanes_before, mask_before) = (lanes, mask);
                 for (lane, &address) in at.iter().enumerate() {
                     if mask & (1 << lane) != 0 {
                         access(site, address, plan.site_bytes[site]);
@@ -275,7 +314,30 @@ pub fn expand(plan: &Plan, segment: &Seg, words: &[u64], out: &mut Vec<Happened>
                 let base = next();
                 out.push(Happened::Unmap(100 + site as u32, base, next()));
             }
+            Step::Stamp => out.push(Happened::Stamp(next())),
+            Step::Value => {
+                let before = &segment.steps[number - 1];
+                let (Step::Access(site, _) | Step::Masked(site, ..) | Step::Gather(site, _)) = *before else {
+                    unreachable!()
+                };
+                let bytes = plan.site_bytes[site] as usize;
+                let (lanes, mask) = match before {
+                    Step::Access(..) => (1, 1),
+                    _ => (lanes_before, mask_before),
+                };
+                let copies = if is_update(site) { 2 } else { 1 };
+                let words = value_words(&plan.site_bytes, before) / copies;
+                let memory: Vec<Vec<u8>> =
+                    (0..copies).map(|_| (0..words).flat_map(|_| next().to_le_bytes()).collect()).collect();
+                let mut access = out.len() - made;
+                for lane in (0..lanes as usize).filter(|lane| mask >> lane & 1 == 1) {
+                    let of_lane = memory.iter().flat_map(|copy| &copy[lane * bytes..][..bytes]);
+                    out.insert(access + 1, Happened::Value(of_lane.copied().collect()));
+                    access += 2;
+                }
+            }
         }
+        made = out.len() - events_before;
         addresses.push(address);
         lengths.push(length);
     }
@@ -289,6 +351,7 @@ pub fn happened(trace: &memlode_trace::Trace, batch: &memlode_trace::event::Batc
     let name = |function| sites.string(sites.function(function).name).to_owned();
     let mut out = Vec::new();
     let mut marks = batch.marks.iter().peekable();
+    let mut values = batch.values.iter().peekable();
     for at in 0..=batch.accesses.len() {
         while let Some((_, mark)) = marks.next_if(|(before, _)| *before as usize == at) {
             out.push(match *mark {
@@ -301,14 +364,17 @@ pub fn happened(trace: &memlode_trace::Trace, batch: &memlode_trace::event::Batc
                 Mark::Realloc { site, base, bytes, old } => Happened::Realloc(line(site), base, bytes, old),
                 Mark::Free { site, base } => Happened::Free(line(site), base),
                 Mark::Unmap { site, base, bytes } => Happened::Unmap(line(site), base, bytes),
+                Mark::Stamp { stamp } => Happened::Stamp(stamp),
             });
         }
         if let Some(access) = batch.accesses.get(at) {
             let memlode_trace::event::Access { address, bytes, site } = *access;
             out.push(Happened::Access { line: line(site), address, bytes });
+            let value = values.next_if(|&(of, _)| of == at);
+            out.extend(value.map(|(_, bytes)| Happened::Value(bytes.to_vec())));
         }
     }
-    assert!(marks.next().is_none(), "every mark has its place");
+    assert!(values.next().is_none() && marks.next().is_none(), "every mark has its place");
     out
 }
 
