@@ -124,6 +124,12 @@ pub mod flag {
     pub const FLOAT: u32 = 64;
 }
 
+/// Properties of a translation unit's table (bit set); readers ignore those they do not know.
+pub mod table_flag {
+    /// the user's filter left events out: not every access of the unit is recorded
+    pub const FILTERED: u16 = 1;
+}
+
 /// Shared memory: one memfd per process, a process header and then ring regions.
 pub mod ring {
     /// capacity before the room test fails
@@ -241,8 +247,8 @@ pub struct TableHeader {
     pub magic: u32,
     /// `version`
     pub version: u16,
-    /// zero
-    pub reserved: u16,
+    /// table_flag.\*
+    pub flags: u16,
     /// length of the payload, without this header and without tail padding
     pub payload_bytes: u32,
     /// CRC-32 (IEEE) of the payload
@@ -258,7 +264,7 @@ impl TableHeader {
         Self {
             magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
             version: u16::from_le_bytes([bytes[4], bytes[5]]),
-            reserved: u16::from_le_bytes([bytes[6], bytes[7]]),
+            flags: u16::from_le_bytes([bytes[6], bytes[7]]),
             payload_bytes: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
             crc32: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
         }
@@ -269,7 +275,7 @@ impl TableHeader {
         let mut bytes = [0; Self::BYTES];
         bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
         bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
-        bytes[6..8].copy_from_slice(&self.reserved.to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.flags.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.payload_bytes.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.crc32.to_le_bytes());
         bytes
@@ -285,7 +291,7 @@ impl Default for TableHeader {
 const _: () = assert!(size_of::<TableHeader>() == TableHeader::BYTES);
 const _: () = assert!(std::mem::offset_of!(TableHeader, magic) == 0);
 const _: () = assert!(std::mem::offset_of!(TableHeader, version) == 4);
-const _: () = assert!(std::mem::offset_of!(TableHeader, reserved) == 6);
+const _: () = assert!(std::mem::offset_of!(TableHeader, flags) == 6);
 const _: () = assert!(std::mem::offset_of!(TableHeader, payload_bytes) == 8);
 const _: () = assert!(std::mem::offset_of!(TableHeader, crc32) == 12);
 

@@ -72,6 +72,9 @@
 #define MEMLODE_FLAG_VECTOR 32 // one access of a vector register
 #define MEMLODE_FLAG_FLOAT 64 // its value is recorded and is a floating-point number
 
+// Properties of a translation unit's table (bit set); readers ignore those they do not know.
+#define MEMLODE_TABLE_FLAG_FILTERED 1 // the user's filter left events out: not every access of the unit is recorded
+
 // Shared memory: one memfd per process, a process header and then ring regions.
 #define MEMLODE_RING_CHUNK_BYTES 0x10000 // capacity before the room test fails
 #define MEMLODE_RING_ROOM_BIT 0x10000 // set in a cursor that lies inside a chunk; clear in the slack behind it
@@ -119,14 +122,14 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_anchor, segment) == 4, "memlode_an
 struct memlode_table_header {
   uint32_t magic;
   uint16_t version;
-  uint16_t reserved; // zero
+  uint16_t flags; // table_flag.*
   uint32_t payload_bytes; // length of the payload, without this header and without tail padding
   uint32_t crc32; // CRC-32 (IEEE) of the payload
 };
 MEMLODE_STATIC_ASSERT(sizeof(struct memlode_table_header) == 16, "memlode_table_header");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_table_header, magic) == 0, "memlode_table_header.magic");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_table_header, version) == 4, "memlode_table_header.version");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_table_header, reserved) == 6, "memlode_table_header.reserved");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_table_header, flags) == 6, "memlode_table_header.flags");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_table_header, payload_bytes) == 8, "memlode_table_header.payload_bytes");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_table_header, crc32) == 12, "memlode_table_header.crc32");
 

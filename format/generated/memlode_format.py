@@ -65,6 +65,9 @@ FLAG_GLOBAL = 16  # the address is based on a global variable
 FLAG_VECTOR = 32  # one access of a vector register
 FLAG_FLOAT = 64  # its value is recorded and is a floating-point number
 
+# Properties of a translation unit's table (bit set); readers ignore those they do not know.
+TABLE_FLAG_FILTERED = 1  # the user's filter left events out: not every access of the unit is recorded
+
 # Shared memory: one memfd per process, a process header and then ring regions.
 RING_CHUNK_BYTES = 0x10000  # capacity before the room test fails
 RING_ROOM_BIT = 0x10000  # set in a cursor that lies inside a chunk; clear in the slack behind it
@@ -139,7 +142,7 @@ TABLE_HEADER = Layout(
     "table_header",
     ("magic", "I", None),
     ("version", "H", None),
-    ("reserved", "H", None),  # zero
+    ("flags", "H", None),  # table_flag.*
     ("payload_bytes", "I", None),  # length of the payload, without this header and without tail padding
     ("crc32", "I", None),  # CRC-32 (IEEE) of the payload
 )

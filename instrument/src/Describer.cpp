@@ -8,29 +8,58 @@ using namespace llvm;
 
 namespace memlode {
 
-uint32_t Describer::access(const Access &A) {
+Describer::Describer(NameBook &Names, Table &Sites, Filter &Wanted, const Function &F)
+    : Names(Names), Sites(Sites), Wanted(Wanted), F(F), Instructions(F.getInstructionCount()) {}
+
+static FilterEvent::Kind kindOf(const Access &A) {
+  if (A.Transfer)
+    return FilterEvent::Range;
+  if (A.Flags & MEMLODE_FLAG_ATOMIC)
+    return FilterEvent::Atomic;
+  return A.Kind == MEMLODE_KIND_LOAD ? FilterEvent::Load : FilterEvent::Store;
+}
+
+Verdict Describer::access(const Access &A) {
   SiteEntry Entry;
   Entry.Kind = A.Kind;
   Entry.Flags = A.Flags;
   Entry.Bytes = A.Is == Access::Shape::Range || A.Is == Access::Shape::Compressed ? 0 : A.Bytes;
-  return site(Names.nameOf(*A.I, A.Pointer, A.direction(), A.Bytes), Entry);
+  return site(kindOf(A), Names.nameOf(*A.I, A.Pointer, A.direction(), A.Bytes), Entry);
 }
 
-uint32_t Describer::allocation(CallBase &Call) {
+Verdict Describer::allocation(CallBase &Call) {
   SiteEntry Entry;
   Entry.Kind = MEMLODE_KIND_ALLOC;
-  return site(Names.nameOfAllocation(Call), Entry);
+  return site(FilterEvent::Alloc, Names.nameOfAllocation(Call), Entry);
 }
 
-uint32_t Describer::release(CallBase &Call) {
+Verdict Describer::release(CallBase &Call) {
   SiteEntry Entry;
   Entry.Kind = MEMLODE_KIND_FREE;
   Name N;
   N.Location = Call.getDebugLoc().get();
-  return site(N, Entry);
+  return site(FilterEvent::Alloc, N, Entry);
 }
 
-uint32_t Describer::site(const Name &N, SiteEntry Entry) {
+Verdict Describer::frames() { return {0, leftOutBy(FilterEvent::Frames, F.getSubprogram(), {})}; }
+
+std::string Describer::rule(const Verdict &V) const {
+  return (Wanted.path() + ":" + Twine(V.LeftOutBy)).str();
+}
+
+unsigned Describer::leftOutBy(FilterEvent::Kind Kind, const DISubprogram *Source, StringRef Type) {
+  if (Wanted.empty())
+    return 0;
+  const unsigned Line = Wanted.leavesOut({Kind, &F, Instructions, Source, Type});
+  if (Line != 0)
+    Sites.mark(MEMLODE_TABLE_FLAG_FILTERED);
+  return Line;
+}
+
+Verdict Describer::site(FilterEvent::Kind Kind, const Name &N, SiteEntry Entry) {
+  const DISubprogram *Source = N.Location ? N.Location->getScope()->getSubprogram() : F.getSubprogram();
+  if (const unsigned Line = leftOutBy(Kind, Source, N.Type))
+    return {0, Line};
   Entry.Evidence = N.Evidence;
   if (N.Approximate)
     Entry.Flags |= MEMLODE_FLAG_APPROXIMATE;
@@ -42,7 +71,7 @@ uint32_t Describer::site(const Name &N, SiteEntry Entry) {
     Entry.Type = Sites.type(N.Type, N.TypeBytes) + 1;
   if (!N.Member.empty())
     Entry.Member = Sites.string(N.Member) + 1;
-  return Sites.site(Entry);
+  return {Sites.site(Entry), 0};
 }
 
 } // namespace memlode

@@ -1,33 +1,52 @@
 //===- Describer.h - what the site table says of an access ----------------===//
 //
-// The second step: joins an access with its name and files both as a site.
+// The second step: joins an access with its name and files both as a site,
+// unless the user's filter leaves it out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MEMLODE_INSTRUMENT_DESCRIBER_H
 #define MEMLODE_INSTRUMENT_DESCRIBER_H
 
+#include "Filter.h"
 #include "Finder.h"
 #include "Names.h"
 #include "Table.h"
 
 namespace memlode {
 
+/// The site of an event that is recorded, or who says that it is not.
+struct Verdict {
+  uint32_t Site = 0;
+  unsigned LeftOutBy = 0; ///< line of the filter file
+
+  explicit operator bool() const { return LeftOutBy == 0; }
+};
+
+/// Describes the events of one function.
 class Describer {
 public:
-  Describer(NameBook &Names, Table &Sites) : Names(Names), Sites(Sites) {}
+  Describer(NameBook &Names, Table &Sites, Filter &Wanted, const llvm::Function &F);
 
-  /// The site of \p A.
-  uint32_t access(const Access &A);
-  /// The site of a call that makes an object.
-  uint32_t allocation(llvm::CallBase &Call);
-  /// The site of a call that ends one.
-  uint32_t release(llvm::CallBase &Call);
+  Verdict access(const Access &A);
+  /// A call that makes an object.
+  Verdict allocation(llvm::CallBase &Call);
+  /// A call that ends one.
+  Verdict release(llvm::CallBase &Call);
+  /// The function's entries and exits; they have no site.
+  Verdict frames();
+
+  /// "…:12", where line 12 of the filter file leaves an event out.
+  std::string rule(const Verdict &V) const;
 
 private:
-  uint32_t site(const Name &N, SiteEntry Entry);
+  Verdict site(FilterEvent::Kind Kind, const Name &N, SiteEntry Entry);
+  unsigned leftOutBy(FilterEvent::Kind Kind, const llvm::DISubprogram *Source, llvm::StringRef Type);
 
   NameBook &Names;
   Table &Sites;
+  Filter &Wanted;
+  const llvm::Function &F;
+  unsigned Instructions;
 };
 
 } // namespace memlode

@@ -35,6 +35,7 @@ public:
 
 private:
   llvm::GlobalVariable *placeholder();
+  void anchorForMarks();
   void announce();
 
   llvm::Module &M;

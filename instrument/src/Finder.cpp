@@ -219,6 +219,7 @@ private:
     A.Pointer = Pointer;
     A.Kind = Kind;
     A.Flags = Flags;
+    A.Transfer = true;
     const auto *Constant = dyn_cast<ConstantInt>(Length);
     // A structure copy: one access of so many bytes needs no word for its length.
     if (Constant && Constant->getValue().ule(UINT32_MAX)) {

@@ -34,7 +34,8 @@ struct Access {
   llvm::Value *Length = nullptr;
   llvm::Value *Mask = nullptr;
   unsigned Lanes = 0;
-  unsigned Flags = 0; ///< MEMLODE_FLAG_*
+  unsigned Flags = 0;    ///< MEMLODE_FLAG_*
+  bool Transfer = false; ///< one side of a memcpy, memset or their like, whatever its shape
 
   Direction direction() const;
 };

@@ -56,7 +56,15 @@ GlobalVariable *Image::anchors(Function &F, const std::vector<Segment> &Segments
   return Anchors;
 }
 
+/// A reader finds a table by its anchors, and this one has to say that there could be some.
+void Image::anchorForMarks() {
+  const auto Body = find_if(M, [](const Function &F) { return !F.isDeclaration(); });
+  appendToUsed(M, {anchors(*Body, std::vector<Segment>(1))});
+}
+
 void Image::finish() {
+  if (!TableVariable && Sites.marks() != 0)
+    anchorForMarks();
   if (!TableVariable)
     return;
   Constant *Bytes = ConstantDataArray::getString(M.getContext(), Sites.write(), /*AddNull=*/false);

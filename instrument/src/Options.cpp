@@ -32,6 +32,8 @@ Expected<Options> Options::fromEnvironment() {
   }
   if (auto File = sys::Process::GetEnv("MEMLODE_ALLOCATORS"))
     O.AllocatorFile = *File;
+  if (auto File = sys::Process::GetEnv("MEMLODE_FILTER"))
+    O.FilterFile = *File;
   return O;
 }
 

@@ -28,6 +28,9 @@ struct Options {
   /// File that names further allocation functions; empty when there is none.
   std::string AllocatorFile;
 
+  /// File that says what is not recorded; empty when there is none.
+  std::string FilterFile;
+
   static llvm::Expected<Options> fromEnvironment();
 };
 

@@ -45,8 +45,9 @@ public:
   NameBook Names;
   Options Asked;
   Allocators Functions;
+  Filter Wanted;
 
-  /// Reads options and allocator file. False if there is a mistake in them, which is told once.
+  /// Reads options and the files they name. False if there is a mistake in them, which is told once.
   bool ready(Module &M) {
     if (!Sound)
       Sound = read(M.getContext()) && knows(M);
@@ -61,13 +62,14 @@ private:
       return false;
     }
     Asked = std::move(*Found);
-    if (Asked.AllocatorFile.empty())
-      return true;
-    if (Error E = Functions.addFile(Asked.AllocatorFile)) {
+    const auto sound = [&Ctx](Error E) {
+      if (!E)
+        return true;
       Ctx.emitError("memlode: " + toString(std::move(E)));
       return false;
-    }
-    return true;
+    };
+    return (Asked.AllocatorFile.empty() || sound(Functions.addFile(Asked.AllocatorFile))) &&
+           (Asked.FilterFile.empty() || sound(Wanted.addFile(Asked.FilterFile)));
   }
 
   /// A stream is made of 8-byte words that hold addresses of 48 bits.
@@ -174,7 +176,7 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
   const DataLayout &DL = F.getParent()->getDataLayout();
   const auto &TLI = FAM.getResult<TargetLibraryAnalysis>(F);
   const Finder Accesses(DL, TLI);
-  Describer Sites(S->Names, Into.table());
+  Describer Sites(S->Names, Into.table(), S->Wanted, F);
   Plan P = Planner(F, Accesses, S->Functions, TLI, Sites, FAM.getResult<OptimizationRemarkEmitterAnalysis>(F))
                .plan();
   if (!P.Useful)
@@ -206,6 +208,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
     if (!F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !F.hasFnAttribute(Mark))
       Functions.push_back(&F);
 
+  S->Wanted.beginModule();
   Image Into(M);
   for (Function *F : Functions) {
     const char *Why = Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated"

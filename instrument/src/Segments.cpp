@@ -15,6 +15,7 @@ using namespace llvm;
 
 STATISTIC(NumAccesses, "Accesses recorded");
 STATISTIC(NumSkipped, "Accesses that cannot be recorded");
+STATISTIC(NumFiltered, "Events left out by the filter");
 STATISTIC(NumSegments, "Segments");
 STATISTIC(NumAllocations, "Calls that make or end an object");
 STATISTIC(NumEarlyExits, "Calls in tail position kept there");
@@ -102,7 +103,8 @@ void Planner::block(BasicBlock &B) {
     while (isa<AllocaInst>(First) && cast<AllocaInst>(First)->isStaticAlloca())
       First = First->getNextNode();
     reload(First);
-    frame(MEMLODE_OP_ENTER, First);
+    if (Frames)
+      frame(MEMLODE_OP_ENTER, First);
   } else if (B.isLandingPad()) {
     reload(First);
     frame(MEMLODE_OP_RESUME, First);
@@ -158,7 +160,7 @@ bool Planner::noteCall(const CallBase &Call) {
     missed("AsmGoto", Call, "what an assembly with jumps records is not waited for");
     return false;
   }
-  Made.Useful = true;
+  Made.Useful |= Frames;
   return true;
 }
 
@@ -168,19 +170,30 @@ void Planner::opsOf(Instruction &I) {
     ++NumSkipped;
     missed(S.Remark, I, S.Why);
   }
-  for (const Access &A : Found.Accesses) {
+  for (const Access &A : Found.Accesses)
     access(A);
-    ++NumAccesses;
-    Made.Useful = true;
-  }
   if (auto *Call = dyn_cast<CallBase>(&I))
     released(*Call);
 }
 
+/// Whether the filter lets an event of \p I pass; if not, says so.
+bool Planner::wanted(const Verdict &V, const Instruction &I) {
+  if (V)
+    return true;
+  ++NumFiltered;
+  missed("Filtered", I, "left out by the rule at " + Sites.rule(V));
+  return false;
+}
+
 void Planner::access(const Access &A) {
+  const Verdict V = Sites.access(A);
+  if (!wanted(V, *A.I))
+    return;
+  ++NumAccesses;
+  Made.Useful = true;
   Op O;
   O.Before = A.I;
-  O.Site = Sites.access(A);
+  O.Site = V.Site;
   O.Lanes = A.Lanes;
   switch (A.Is) {
   case Access::Shape::Plain:
@@ -225,10 +238,14 @@ void Planner::released(CallBase &Call) {
   const Allocator *A = Functions.find(Call, Mismatch);
   if (!A || (A->Does != Allocator::Act::Free && A->Does != Allocator::Act::Unmap))
     return;
+  const Verdict V = Sites.release(Call);
+  if (!wanted(V, Call))
+    return;
   ++NumAllocations;
+  Made.Useful = true;
   Op O;
   O.Before = &Call;
-  O.Site = Sites.release(Call);
+  O.Site = V.Site;
   O.Code = A->Does == Allocator::Act::Free ? MEMLODE_OP_FREE : MEMLODE_OP_UNMAP;
   O.Words = {{Word::How::Value, Call.getArgOperand(A->Base)}};
   if (A->Does == Allocator::Act::Unmap)
@@ -285,8 +302,12 @@ void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) 
     break;
   }
   }
+  const Verdict V = Sites.allocation(Call);
+  if (!wanted(V, Call))
+    return;
   ++NumAllocations;
-  O.Site = Sites.allocation(Call);
+  Made.Useful = true;
+  O.Site = V.Site;
   add(std::move(O));
 }
 
@@ -299,10 +320,12 @@ void Planner::frame(uint8_t Code, Instruction *Before) {
 }
 
 void Planner::exit(Instruction *Before) {
-  Op O;
-  O.Code = MEMLODE_OP_EXIT;
-  O.Before = Before;
-  add(std::move(O));
+  if (Frames) {
+    Op O;
+    O.Code = MEMLODE_OP_EXIT;
+    O.Before = Before;
+    add(std::move(O));
+  }
   commit(Before);
 }
 

@@ -112,7 +112,8 @@ class Planner {
 public:
   Planner(llvm::Function &F, const Finder &Accesses, const Allocators &Functions,
           const llvm::TargetLibraryInfo &TLI, Describer &Sites, llvm::OptimizationRemarkEmitter &Remarks)
-      : F(F), Accesses(Accesses), Functions(Functions), TLI(TLI), Sites(Sites), Remarks(Remarks) {}
+      : F(F), Accesses(Accesses), Functions(Functions), TLI(TLI), Sites(Sites), Remarks(Remarks),
+        Frames(Sites.frames()) {}
 
   Plan plan();
 
@@ -121,6 +122,7 @@ private:
   void instruction(llvm::Instruction &I);
   void opsOf(llvm::Instruction &I);
   bool noteCall(const llvm::CallBase &Call);
+  bool wanted(const Verdict &V, const llvm::Instruction &I);
   void access(const Access &A);
   const Allocator *allocatorOf(const llvm::CallBase &Call);
   void released(llvm::CallBase &Call);
@@ -139,6 +141,7 @@ private:
   const llvm::TargetLibraryInfo &TLI;
   Describer &Sites;
   llvm::OptimizationRemarkEmitter &Remarks;
+  const bool Frames; ///< whether entries and exits are recorded
 
   Plan Made;
   std::vector<Step> *Steps = nullptr; ///< of the block at hand

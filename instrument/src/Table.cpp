@@ -55,8 +55,7 @@ uint32_t Table::file(const DIFile &File) {
   return Files.add(Entry);
 }
 
-/// `outer::inner::name`, as the source would say it.
-static std::string qualifiedName(const DISubprogram &Subprogram) {
+std::string qualifiedName(const DISubprogram &Subprogram) {
   std::string Name = Subprogram.getName().str();
   for (const DIScope *Scope = Subprogram.getScope();
        Scope && !isa<DIFile, DICompileUnit, DISubprogram>(Scope); Scope = Scope->getScope()) {
@@ -142,7 +141,7 @@ std::string Table::write() const {
   support::endian::Writer W(OS, endianness::little);
   W.write<uint32_t>(MEMLODE_MAGIC_TABLE);
   W.write<uint16_t>(MEMLODE_VERSION_TABLE);
-  W.write<uint16_t>(0);
+  W.write<uint16_t>(Marks);
   W.write<uint32_t>(Payload.size());
   W.write<uint32_t>(crc32(arrayRefFromStringRef(Payload)));
   OS << Payload;

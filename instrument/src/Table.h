@@ -52,8 +52,15 @@ struct SiteEntry {
   uint32_t Member = 0;
 };
 
+/// `outer::inner::name`, as the source would say it.
+std::string qualifiedName(const llvm::DISubprogram &Subprogram);
+
 class Table {
 public:
+  /// Sets MEMLODE_TABLE_FLAG_* in the header.
+  void mark(uint16_t Flag) { Marks |= Flag; }
+  uint16_t marks() const { return Marks; }
+
   uint32_t string(llvm::StringRef Text);
   uint32_t type(llvm::StringRef Name, uint64_t Bytes);
   uint32_t location(const llvm::DILocation &Location);
@@ -71,6 +78,7 @@ private:
   uint32_t file(const llvm::DIFile &File);
   uint32_t function(const llvm::DISubprogram &Subprogram);
 
+  uint16_t Marks = 0;
   TableList Strings, Files, Functions, Locations, Types, Sites, Segments;
   llvm::DenseMap<const llvm::DILocation *, uint32_t> LocationOf;
   llvm::DenseMap<const llvm::DISubprogram *, uint32_t> FunctionOf;

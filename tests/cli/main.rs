@@ -3,6 +3,7 @@
 mod bad_input;
 mod cargo;
 mod compiler;
+mod compiling;
 mod doctor;
 mod record;
 mod usage;
@@ -20,6 +21,7 @@ fn memlode() -> Command {
         "MEMLODE_CXX",
         "MEMLODE_HOME",
         "MEMLODE_ALLOCATORS",
+        "MEMLODE_FILTER",
         "MEMLODE_COLLECTOR",
         "MEMLODE_MODE",
     ] {

@@ -61,6 +61,10 @@ pub fn nothing_recorded(trace: &Trace) -> String {
             "{directory} holds no events: nothing that ran was built by memlode; build the program with `memlode cc` \
              or `memlode c++` (see `memlode help cc`), or with `memlode cargo`, and record it again"
         )
+    } else if trace.sites().is_filtered() {
+        format!(
+            "{directory} holds no events: the filter that the program was compiled with leaves out all that it did"
+        )
     } else {
         format!(
             "{directory} holds no events: the program ended before it touched memory in instrumented code"

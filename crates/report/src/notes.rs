@@ -6,6 +6,12 @@ use memlode_trace::{Replayed, Trace};
 pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<String> {
     let mut notes = Vec::new();
     let manifest = trace.manifest();
+    if trace.sites().is_filtered() {
+        notes.push(
+            "part of the program was compiled with a filter: what it leaves out is not in these numbers"
+                .to_string(),
+        );
+    }
     if !manifest.complete {
         notes.push("recording did not finish: what the collector had not yet written is missing".to_string());
     }

@@ -92,6 +92,7 @@ pub(crate) struct Flattener {
     locations: Interner<Location>,
     types: Interner<Type>,
     sites: Interner<Site>,
+    table_flags: u16,
 }
 
 /// Where the entries of one translation unit went.
@@ -106,6 +107,7 @@ impl Flattener {
     /// Adds a module. Segments whose anchors the linker dropped leave no sites.
     pub fn add(&mut self, module: &Module) -> Code {
         let numbers: Vec<Numbers> = module.tables.iter().map(|table| self.numbers(table)).collect();
+        self.table_flags |= module.tables.iter().fold(0, |flags, table| flags | table.flags);
         let mut code = Code::default();
         for anchor in 0..module.anchor_count() as u32 {
             let segment = module.segment(anchor).map(|(table, segment)| {
@@ -125,6 +127,7 @@ impl Flattener {
             locations: self.locations.values,
             types: self.types.values,
             sites: self.sites.values,
+            table_flags: self.table_flags,
         }
     }
 

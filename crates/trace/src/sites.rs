@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::format::{evidence, kind};
+use crate::format::{evidence, kind, table_flag};
 
 /// Index of a site over the whole trace, dense from 0.
 #[repr(transparent)]
@@ -151,6 +151,8 @@ pub struct SiteTable {
     pub(crate) locations: Vec<Location>,
     pub(crate) types: Vec<Type>,
     pub(crate) sites: Vec<Site>,
+    /// `table_flag.*` of the format, of any table.
+    pub(crate) table_flags: u16,
 }
 
 impl SiteTable {
@@ -197,6 +199,11 @@ impl SiteTable {
     /// All locations, in the order of their ids.
     pub fn locations(&self) -> &[Location] {
         &self.locations
+    }
+
+    /// Whether part of the code was compiled with a filter that left events out.
+    pub fn is_filtered(&self) -> bool {
+        self.table_flags & table_flag::FILTERED != 0
     }
 
     /// Number of strings.

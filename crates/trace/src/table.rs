@@ -8,6 +8,8 @@ use crate::sites::{Evidence, Kind};
 
 /// A site table. Indices are into its own lists.
 pub(crate) struct Table {
+    /// `table_flag.*` of the format.
+    pub flags: u16,
     pub strings: Vec<String>,
     /// Directory, name.
     pub files: Vec<(u32, u32)>,
@@ -167,7 +169,7 @@ impl Table {
         if crc32fast::hash(payload) != header.crc32 {
             return Err(TableError::Checksum(at));
         }
-        Parser { at, list: "strings", entry: 0, reader: Reader::new(payload) }.table()
+        Parser { at, list: "strings", entry: 0, reader: Reader::new(payload) }.table(header.flags)
     }
 }
 
@@ -180,7 +182,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn table(mut self) -> Result<Table, TableError> {
+    fn table(mut self, flags: u16) -> Result<Table, TableError> {
         let strings =
             self.list("strings", |p| Ok(String::from_utf8_lossy(p.get(Reader::blob)?).into_owned()))?;
         let string = |p: &mut Self| p.get(|reader| reader.index(strings.len()));
@@ -222,7 +224,7 @@ impl<'a> Parser<'a> {
         let mut ops = Vec::new();
         let segments = self.list("segments", |p| p.segment(functions.len(), &sites, &mut ops))?;
         match self.reader.left() {
-            0 => Ok(Table { strings, files, functions, locations, types, sites, segments, ops }),
+            0 => Ok(Table { flags, strings, files, functions, locations, types, sites, segments, ops }),
             left => Err(TableError::LeftOver { at: self.at, left }),
         }
     }

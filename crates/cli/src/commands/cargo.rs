@@ -21,7 +21,7 @@ use clap::Parser;
 
 use super::run::Options;
 use crate::driver::toolchain::shell_quote;
-use crate::driver::{self, ALLOCATORS, rustc};
+use crate::driver::{self, ALLOCATORS, FILTER, rustc};
 use crate::install::Install;
 use crate::term;
 
@@ -40,6 +40,9 @@ pub struct Args {
     /// Further allocation functions (also the variable MEMLODE_ALLOCATORS)
     #[arg(long, value_name = "FILE")]
     allocators: Option<PathBuf>,
+    /// What not to record (also the variable MEMLODE_FILTER)
+    #[arg(long, value_name = "FILE")]
+    filter: Option<PathBuf>,
     /// Cargo's subcommand and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     cargo: Vec<OsString>,
@@ -66,7 +69,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     rustc::require_linker()?;
     let additions = rustc::additions(&install, true)?;
-    let allocators = args.allocators.as_deref().map(driver::existing).transpose()?;
+    let files = [("--allocators", ALLOCATORS, &args.allocators), ("--filter", FILTER, &args.filter)].map(
+        |(option, variable, file)| {
+            file.as_deref().map(|file| Ok((variable, driver::existing(option, file)?.into())))
+        },
+    );
+    let files = files.into_iter().flatten().collect::<Result<Vec<(&str, OsString)>>>()?;
 
     let directory = match &request.target_dir {
         Some(directory) => std::path::absolute(directory)?,
@@ -83,9 +91,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     {
         variables.push((rustc::INNER_WRAPPER, inner));
     }
-    if let Some(file) = allocators {
-        variables.push((ALLOCATORS, file.into()));
-    }
+    variables.extend(files);
     let exe = std::env::current_exe().context("the path of the memlode executable is unknown")?;
     let words = line(&request, &host, &exe, &args.options)?;
 

@@ -1,8 +1,8 @@
 //! The drop-in compilers: the user's command line, and what memlode adds to it.
 //!
 //! ```text
-//! memlode cc [--print] [--allocators FILE] ARGS…
-//!            └── ours, only here ─────────┘ └── clang's, passed on as they are
+//! memlode cc [--print] [--allocators FILE] [--filter FILE] ARGS…
+//!            └── ours, only here ─────────────────────────┘ └── clang's, passed on as they are
 //!
 //! compiles?  -fpass-plugin=…/memlode-pass-22.so   (with -flto: at the link, through lld)
 //!            -g                                   (when no debug level was chosen)
@@ -29,6 +29,9 @@ use toolchain::{Compiler, Language, shell_quote};
 /// The variable through which the plug-in learns of further allocation functions.
 pub const ALLOCATORS: &str = "MEMLODE_ALLOCATORS";
 
+/// The variable through which the plug-in learns what is not to be recorded.
+pub const FILTER: &str = "MEMLODE_FILTER";
+
 /// Runs the compiler in place of this process; returns only to print or to fail.
 pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     let (own, args) = split_own(language, args)?;
@@ -39,17 +42,15 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     let line = additions.weave(args, &request);
 
     if own.print {
-        let variable = own.allocators.map(|file| OsString::from(format!("{ALLOCATORS}={}", file.display())));
-        let words: Vec<String> =
-            variable.iter().chain([&compiler.path.clone().into()]).chain(&line).map(shell_quote).collect();
+        let variables = own.variables.iter().map(|(name, value)| format!("{name}={}", shell_quote(value)));
+        let words: Vec<String> = variables
+            .chain([&compiler.path.clone().into()].into_iter().chain(&line).map(shell_quote))
+            .collect();
         crate::commands::print(&format!("{}\n", words.join(" ")))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut command = Command::new(&compiler.path);
-    command.args(&line);
-    if let Some(file) = own.allocators {
-        command.env(ALLOCATORS, file);
-    }
+    command.args(&line).envs(own.variables);
     Err(command.exec()).with_context(|| format!("cannot run {}", compiler.path.display()))
 }
 
@@ -57,47 +58,48 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
 #[derive(Default)]
 struct Own {
     print: bool,
-    allocators: Option<PathBuf>,
+    /// Variables for the plug-in.
+    variables: Vec<(&'static str, OsString)>,
 }
+
+/// Options that name a file for the plug-in, and the variable that it finds it in.
+const FILES: [(&str, &str); 2] = [("--allocators", ALLOCATORS), ("--filter", FILTER)];
 
 fn split_own(language: Language, args: Vec<OsString>) -> Result<(Own, Vec<OsString>)> {
     let mut own = Own::default();
     let mut rest = args.into_iter().peekable();
     let mut any = false;
     while let Some(arg) = rest.peek().and_then(|arg| arg.to_str()) {
-        match arg {
-            "--print" | "--memlode-print" => {
-                own.print = true;
-                rest.next();
-            }
-            "--allocators" => {
-                rest.next();
-                let Some(file) = rest.next() else {
-                    bail!("memlode {}: --allocators needs the name of a file", language.command());
-                };
-                own.allocators = Some(existing(Path::new(&file))?);
-            }
-            _ if arg.starts_with("--allocators=") => {
-                own.allocators = Some(existing(Path::new(&arg["--allocators=".len()..]))?);
-                rest.next();
-            }
+        let (name, joined) = match arg.split_once('=') {
+            Some((name, value)) => (name, Some(OsString::from(value))),
+            None => (arg, None),
+        };
+        if let Some((option, variable)) = FILES.into_iter().find(|(option, _)| *option == name) {
+            rest.next();
+            let Some(file) = joined.or_else(|| rest.next()) else {
+                bail!("memlode {}: {option} needs the name of a file", language.command());
+            };
+            own.variables.push((variable, existing(option, Path::new(&file))?.into()));
+        } else if matches!(arg, "--print" | "--memlode-print") {
+            own.print = true;
+            rest.next();
+        } else if arg == "--" && any {
             // After options of ours a `--` divides; without them it is clang's own.
-            "--" if any => {
-                rest.next();
-                break;
-            }
-            _ => break,
+            rest.next();
+            break;
+        } else {
+            break;
         }
         any = true;
     }
     Ok((own, rest.collect()))
 }
 
-/// The file of `--allocators`, whole, or why not.
-pub fn existing(file: &Path) -> Result<PathBuf> {
-    let absolute = std::path::absolute(file).with_context(|| format!("--allocators {}", file.display()))?;
+/// The file that an option of ours names, whole, or why not.
+pub fn existing(option: &str, file: &Path) -> Result<PathBuf> {
+    let absolute = std::path::absolute(file).with_context(|| format!("{option} {}", file.display()))?;
     if !absolute.is_file() {
-        bail!("--allocators {}: there is no such file", file.display());
+        bail!("{option} {}: there is no such file", file.display());
     }
     Ok(absolute)
 }

@@ -1,0 +1,108 @@
+//! What is recorded, as chosen when the program is compiled: the whole road, from the option to the report.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
+
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+struct hot { long key; };
+struct cold { long key; };
+
+__attribute__((noinline)) static long hot(const struct hot *h, int n) {
+  long total = 0;
+  for (int i = 0; i < n; i++)
+    total += h[i].key;
+  return total;
+}
+
+__attribute__((noinline)) static long cold(const struct cold *c, int n) {
+  long total = 0;
+  for (int i = 0; i < n; i++)
+    total += c[i].key;
+  return total;
+}
+
+int main(void) {
+  struct hot *h = calloc(1000, sizeof *h);
+  struct cold *c = calloc(500, sizeof *c);
+  printf("%ld\n", hot(h, 1000) + cold(c, 500));
+  return 0;
+}
+"#;
+
+/// Compiles the program above with these options of ours.
+fn compile(folder: &Path, options: &[&str]) -> Output {
+    fs::write(folder.join("prog.c"), PROGRAM).expect("a file");
+    memlode()
+        .env("MEMLODE_HOME", installation())
+        .current_dir(folder)
+        .arg("cc")
+        .args(options)
+        .args(["-O1", "prog.c", "-o", "prog"])
+        .output()
+        .expect("memlode runs")
+}
+
+/// Records it and returns its report.
+fn report(folder: &Path) -> Value {
+    let record = memlode().current_dir(folder).args(["record", "--force", "-o", "t", "./prog"]).output();
+    let record = record.expect("memlode runs");
+    assert!(record.status.success(), "{}", stderr(&record));
+    assert_eq!(stdout(&record), "0\n");
+    let output = memlode().current_dir(folder).args(["report", "t", "--json", "-m", "generic"]).output();
+    serde_json::from_str(&stdout(&output.expect("memlode runs"))).expect("JSON")
+}
+
+fn accesses_of(report: &Value, ty: &str) -> u64 {
+    let rows = report["types"].as_array().expect("types");
+    rows.iter().find(|row| row["type"] == ty).map_or(0, |row| row["accesses"].as_u64().expect("a number"))
+}
+
+#[test]
+fn a_filter_leaves_out_what_it_says_and_the_report_says_so() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let is_told = |report: &Value| report["trace"]["notes"].to_string().contains("compiled with a filter");
+
+    assert!(compile(folder.path(), &[]).status.success());
+    let whole = report(folder.path());
+    assert_eq!((accesses_of(&whole, "hot"), accesses_of(&whole, "cold")), (1000, 500));
+    assert!(!is_told(&whole));
+
+    fs::write(folder.path().join("rules"), "exclude\ninclude type=hot\n").expect("a file");
+    let output = compile(folder.path(), &["--filter", "rules"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let part = report(folder.path());
+    assert_eq!((accesses_of(&part, "hot"), accesses_of(&part, "cold")), (1000, 0));
+    assert_eq!(part["total"]["accesses"], 1000);
+    assert!(is_told(&part));
+    assert_eq!(part["trace"]["complete"], true, "all that was to be recorded was");
+    // Allocations stay, and tell where the accesses went.
+    assert_eq!(part["findings"][0]["objects"][0]["allocated_at"]["function"], "main");
+}
+
+#[test]
+fn a_program_without_anything_to_record_says_why() {
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::write(folder.path().join("rules"), "exclude kind=all").expect("a file");
+    assert!(compile(folder.path(), &["--filter=rules"]).status.success());
+    let output = memlode().current_dir(folder.path()).args(["record", "./prog"]).output().expect("runs");
+    assert_eq!(output.status.code(), Some(125));
+    assert_one_sentence(&output, &["holds no events", "the filter"]);
+}
+
+#[test]
+fn a_mistake_in_a_filter_ends_the_compilation() {
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::write(folder.path().join("rules"), "exclude\nomit type=hot\n").expect("a file");
+    let output = compile(folder.path(), &["--filter", "rules"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("rules:2: a rule begins with 'omit'"), "{}", stderr(&output));
+    assert_one_sentence(&compile(folder.path(), &["--filter=none"]), &["--filter none", "no such file"]);
+}
