@@ -68,22 +68,22 @@ std::string qualifiedName(const DISubprogram &Subprogram) {
   return Name;
 }
 
-uint32_t Table::function(const DISubprogram &Subprogram) {
-  auto Found = FunctionOf.find(&Subprogram);
+uint32_t Table::function(const DISubprogram &Subprogram, const DIFile *File) {
+  auto Found = FunctionOf.find({&Subprogram, File});
   if (Found != FunctionOf.end())
     return Found->second;
   TableList::Bytes Entry;
   StringRef Linkage = Subprogram.getLinkageName();
   putVarint(Entry, string(qualifiedName(Subprogram)));
   putVarint(Entry, string(Linkage.empty() ? Subprogram.getName() : Linkage));
-  putVarint(Entry, Subprogram.getFile() ? file(*Subprogram.getFile()) + 1 : 0);
+  putVarint(Entry, File ? file(*File) + 1 : 0);
   putVarint(Entry, Subprogram.getLine());
-  return FunctionOf[&Subprogram] = Functions.add(Entry);
+  return FunctionOf[{&Subprogram, File}] = Functions.add(Entry);
 }
 
 uint32_t Table::function(const Function &F) {
   if (const DISubprogram *Subprogram = F.getSubprogram())
-    return function(*Subprogram);
+    return function(*Subprogram, Subprogram->getFile());
   TableList::Bytes Entry;
   putVarint(Entry, string(demangle(F.getName())));
   putVarint(Entry, string(F.getName()));
@@ -99,7 +99,8 @@ uint32_t Table::location(const DILocation &Location) {
   TableList::Bytes Entry;
   // The caller's location first: its index must be the smaller one.
   const uint32_t InlinedAt = Location.getInlinedAt() ? location(*Location.getInlinedAt()) + 1 : 0;
-  putVarint(Entry, function(*Location.getScope()->getSubprogram()));
+  // A macro of another crate and a file that is included in a body have a file of their own.
+  putVarint(Entry, function(*Location.getScope()->getSubprogram(), Location.getScope()->getFile()));
   putVarint(Entry, Location.getLine());
   putVarint(Entry, Location.getColumn());
   putVarint(Entry, InlinedAt);

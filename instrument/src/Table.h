@@ -76,12 +76,13 @@ public:
 
 private:
   uint32_t file(const llvm::DIFile &File);
-  uint32_t function(const llvm::DISubprogram &Subprogram);
+  /// \p Subprogram as the owner of text in \p File: its own, or one that is included inside it.
+  uint32_t function(const llvm::DISubprogram &Subprogram, const llvm::DIFile *File);
 
   uint16_t Marks = 0;
   TableList Strings, Files, Functions, Locations, Types, Sites, Segments;
   llvm::DenseMap<const llvm::DILocation *, uint32_t> LocationOf;
-  llvm::DenseMap<const llvm::DISubprogram *, uint32_t> FunctionOf;
+  llvm::DenseMap<std::pair<const llvm::DISubprogram *, const llvm::DIFile *>, uint32_t> FunctionOf;
 };
 
 } // namespace memlode

@@ -444,6 +444,19 @@ fn dump_filters_and_ends_with_its_reader() {
     assert_eq!(events.len(), 50);
     assert!(events.iter().any(|event| event["kind"] == "alloc" && event["bytes"] == 6_400_000));
 
+    let (status, sites, _) = dump(&["--sites"]);
+    assert_eq!(status, Some(0));
+    assert!(sites.starts_with("#events\tkind\tbytes\tevidence\tplace\t"));
+    let accesses = |text: &str, kind: usize, number: &dyn Fn(&[&str]) -> u64| -> u64 {
+        let rows = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        rows.filter(|row| ["load", "store", "update"].contains(&row[kind])).map(|row| number(&row)).sum()
+    };
+    let executed = accesses(&sites, 1, &|row| row[0].parse().expect("a number"));
+    assert_eq!(executed, accesses(&all, 2, &|_| 1), "every access is counted at its site");
+    let (_, json, _) = dump(&["--sites", "--json", "-n", "1"]);
+    let site: Value = serde_json::from_str(&json).expect("one object");
+    assert!(site["events"].as_u64() > Some(1000) && site["type"].is_string(), "{site}");
+
     let mut shell = std::process::Command::new("sh");
     let binary = assert_cmd::cargo::cargo_bin!("memlode");
     let script =

@@ -3,8 +3,9 @@
     python3 tests/real/real.py [NAME…]
 
 Each program is built twice, by clang and by `memlode cc` (or by cargo and by `memlode cargo`), and runs
-the same workload twice. It passes when both outputs are the same, every finding has a line and a name, and
-the executed accesses have lines, variables and types as often as FLOORS asks. Writes target/bench/coverage.json.
+the same workload twice. It passes when both outputs are the same, every finding has a line and a name,
+the executed accesses have lines, variables and types as often as FLOORS asks, and the names that people have
+judged right still stand (names.py). Writes target/bench/coverage.json.
 """
 
 import hashlib
@@ -13,6 +14,8 @@ import os
 import pathlib
 import subprocess
 import sys
+
+import names
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -128,16 +131,16 @@ def examine(name):
         problems.append("there is no finding, or one without a line and a name")
     if not report["fields"]:
         problems.append("the report has no field of any type")
-    return row, problems
+    return row, problems + names.check(name)
 
 
-def main(names):
-    unknown = set(names) - set(PROGRAMS)
+def main(wanted):
+    unknown = set(wanted) - set(PROGRAMS)
     if unknown:
         sys.exit(f"real.py: no program called {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
     fetch()
     rows, failed = [], 0
-    for name in names or PROGRAMS:
+    for name in wanted or PROGRAMS:
         try:
             row, problems = examine(name)
             rows.append(row)
@@ -150,7 +153,7 @@ def main(names):
     out = TARGET / "bench" / "coverage.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps({"floors": FLOORS, "programs": rows}, indent=2) + "\n")
-    print(f"real: {len(names or PROGRAMS) - failed} passed, {failed} failed; figures in {out.relative_to(ROOT)}")
+    print(f"real: {len(wanted or PROGRAMS) - failed} passed, {failed} failed; figures in {out.relative_to(ROOT)}")
     return 1 if failed else 0
 
 

@@ -13,6 +13,7 @@
 //! The format is described in `format/SPEC.md`. This crate prints nothing and never exits.
 
 mod bytes;
+pub mod census;
 pub mod check;
 mod decode;
 pub mod error;

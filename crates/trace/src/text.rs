@@ -126,7 +126,7 @@ impl<'t> TextWriter<'t> {
     }
 }
 
-fn kind(sites: &SiteTable, site: SiteId) -> &'static str {
+pub(crate) fn kind(sites: &SiteTable, site: SiteId) -> &'static str {
     match sites.site(site).kind {
         Kind::Load => "load",
         Kind::Store => "store",
@@ -193,7 +193,7 @@ fn function_columns(sites: &SiteTable, id: FunctionId) -> String {
 }
 
 /// Keeps a name within its column.
-fn escape(name: &str) -> String {
+pub(crate) fn escape(name: &str) -> String {
     if name.is_empty() {
         return "-".to_owned();
     }

@@ -1,4 +1,4 @@
-//! `memlode dump`: a trace as text, one line an event.
+//! `memlode dump`: a trace as text, one line an event or an executed site.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Parser;
+use memlode_trace::census::{self, Census};
 use memlode_trace::text::{HEADER, TextWriter};
 use memlode_trace::{ChunkRef, Trace};
 
@@ -14,7 +15,7 @@ use super::OK;
 use crate::analyse::open;
 use crate::term;
 
-/// Print the events of a trace, one a line, columns separated by tabs
+/// Print the events or the sites of a trace, one a line, columns separated by tabs
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Exit status: 0 success, 1 the trace cannot be read or lacks chunks, 2 wrong usage.
@@ -26,7 +27,10 @@ pub struct Args {
     /// One thread only: PROCESS.THREAD as in the first column, or THREAD of process 0
     #[arg(long, short, value_name = "T")]
     thread: Option<String>,
-    /// Events at most
+    /// Executed sites instead of events: how often each was, and its names; most executed first
+    #[arg(long)]
+    sites: bool,
+    /// Lines at most
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<u64>,
     /// Print JSON, one object a line; what is unknown is left out
@@ -44,25 +48,32 @@ pub fn run(args: Args) -> Result<ExitCode> {
         (false, false) => Form::Plain,
     };
     let out = BufWriter::with_capacity(1 << 16, stdout.lock());
-    let mut lines = Lines { out, form, left: args.limit.unwrap_or(u64::MAX), partial: Vec::new() };
+    let header = if args.sites { census::HEADER } else { HEADER };
+    let left = args.limit.unwrap_or(u64::MAX);
+    let mut lines = Lines { out, form, header, left, partial: Vec::new() };
     if !args.json {
-        writeln!(lines.out, "{HEADER}")?;
+        writeln!(lines.out, "{header}")?;
     }
-    let mut writer = TextWriter::new(&trace);
-    let mut failure = None;
-    let replayed = trace.replay_chunks(&chunks, 1, |batch| match writer.write(batch, &mut lines) {
-        Ok(()) if lines.left > 0 => ControlFlow::Continue(()),
-        Ok(()) => ControlFlow::Break(()),
-        Err(error) => {
-            failure = Some(error);
-            ControlFlow::Break(())
-        }
-    });
-    match failure {
-        // The limit was reached in the middle of a chunk.
-        Some(error) if error.kind() == io::ErrorKind::Other && lines.left == 0 => {}
-        Some(error) => return Err(error.into()),
-        None => {}
+    let (written, replayed) = if args.sites {
+        let mut census = Census::new(&trace);
+        let replayed = trace.replay_chunks(&chunks, 1, |batch| {
+            census.add(batch);
+            ControlFlow::Continue(())
+        });
+        (census.write(&mut lines), replayed)
+    } else {
+        let mut writer = TextWriter::new(&trace);
+        let mut written = Ok(());
+        let replayed = trace.replay_chunks(&chunks, 1, |batch| {
+            written = writer.write(batch, &mut lines);
+            if written.is_ok() && lines.left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        (written, replayed)
+    };
+    match written {
+        // The limit was reached.
+        Err(error) if error.kind() == io::ErrorKind::Other && lines.left == 0 => {}
+        written => written?,
     }
     lines.out.flush()?;
     for damage in trace.damage() {
@@ -106,6 +117,8 @@ enum Form {
 struct Lines<W> {
     out: W,
     form: Form,
+    /// Names of the columns.
+    header: &'static str,
     left: u64,
     partial: Vec<u8>,
 }
@@ -141,17 +154,17 @@ impl<W: Write> Lines<W> {
                     text.trim_end_matches('\n').split('\t').map(memlode_report::text::printable).collect();
                 writeln!(self.out, "{}", columns.join("\t"))
             }
-            Form::Json => writeln!(self.out, "{}", object(&text)),
+            Form::Json => writeln!(self.out, "{}", object(self.header, &text)),
         }
     }
 }
 
 /// A line of text as an object: the columns that say something.
-fn object(line: &str) -> serde_json::Value {
-    let names = HEADER.trim_start_matches('#').split('\t');
+fn object(header: &str, line: &str) -> serde_json::Value {
+    let names = header.trim_start_matches('#').split('\t');
     let columns = names.zip(line.trim_end_matches('\n').split('\t')).filter(|(_, value)| *value != "-");
     let value = |name: &str, value: &str| match (name, value.parse::<u64>()) {
-        ("event" | "bytes", Ok(number)) => number.into(),
+        ("event" | "events" | "bytes", Ok(number)) => number.into(),
         _ => value.into(),
     };
     serde_json::Value::Object(columns.map(|(name, text)| (name.to_string(), value(name, text))).collect())
