@@ -128,6 +128,8 @@ pub mod flag {
 pub mod table_flag {
     /// the user's filter left events out: not every access of the unit is recorded
     pub const FILTERED: u16 = 1;
+    /// recorded before optimisation: the accesses of the source, not those of the code that ran
+    pub const AS_WRITTEN: u16 = 2;
 }
 
 /// Shared memory: one memfd per process, a process header and then ring regions.

@@ -67,6 +67,7 @@ FLAG_FLOAT = 64  # its value is recorded and is a floating-point number
 
 # Properties of a translation unit's table (bit set); readers ignore those they do not know.
 TABLE_FLAG_FILTERED = 1  # the user's filter left events out: not every access of the unit is recorded
+TABLE_FLAG_AS_WRITTEN = 2  # recorded before optimisation: the accesses of the source, not those of the code that ran
 
 # Shared memory: one memfd per process, a process header and then ring regions.
 RING_CHUNK_BYTES = 0x10000  # capacity before the room test fails

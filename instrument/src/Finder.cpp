@@ -28,7 +28,8 @@ namespace {
 
 class Visitor : public InstVisitor<Visitor> {
 public:
-  Visitor(const DataLayout &DL, const TargetLibraryInfo &TLI) : DL(DL), TLI(TLI) {}
+  Visitor(const DataLayout &DL, const TargetLibraryInfo &TLI, const Registers &NoMemory)
+      : DL(DL), TLI(TLI), NoMemory(NoMemory) {}
 
   Findings Found;
 
@@ -178,6 +179,8 @@ private:
     }
     if (Pointer->isSwiftError()) // a register dressed up as memory
       return;
+    if (const auto *Slot = dyn_cast<AllocaInst>(Pointer); Slot && NoMemory.contains(Slot))
+      return;
     if (T == Pointer->getType())
       A.Flags |= originOf(Pointer);
     Found.Accesses.push_back(A);
@@ -257,12 +260,13 @@ private:
 
   const DataLayout &DL;
   const TargetLibraryInfo &TLI;
+  const Registers &NoMemory;
 };
 
 } // namespace
 
 Findings Finder::find(Instruction &I) const {
-  Visitor V(DL, TLI);
+  Visitor V(DL, TLI, NoMemory);
   V.visit(I);
   return std::move(V.Found);
 }

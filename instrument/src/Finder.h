@@ -8,6 +8,7 @@
 #ifndef MEMLODE_INSTRUMENT_FINDER_H
 #define MEMLODE_INSTRUMENT_FINDER_H
 
+#include "AsWritten.h"
 #include "Calls.h"
 #include "Names.h"
 
@@ -53,13 +54,16 @@ struct Findings {
 
 class Finder {
 public:
-  Finder(const llvm::DataLayout &DL, const llvm::TargetLibraryInfo &TLI) : DL(DL), TLI(TLI) {}
+  /// Accesses of \p NoMemory are not found.
+  Finder(const llvm::DataLayout &DL, const llvm::TargetLibraryInfo &TLI, Registers NoMemory = {})
+      : DL(DL), TLI(TLI), NoMemory(std::move(NoMemory)) {}
 
   Findings find(llvm::Instruction &I) const;
 
 private:
   const llvm::DataLayout &DL;
   const llvm::TargetLibraryInfo &TLI;
+  const Registers NoMemory;
 };
 
 } // namespace memlode

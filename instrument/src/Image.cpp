@@ -63,7 +63,7 @@ void Image::anchorForMarks() {
 }
 
 void Image::finish() {
-  if (!TableVariable && Sites.marks() != 0)
+  if (!TableVariable && (Sites.marks() & MEMLODE_TABLE_FLAG_FILTERED))
     anchorForMarks();
   if (!TableVariable)
     return;

@@ -24,6 +24,12 @@ Expected<Options> Options::fromEnvironment() {
     else if (*Asked != "stream")
       return badChoice("MEMLODE_MODE", *Asked, "'stream', 'call' or 'both'");
   }
+  if (auto Asked = sys::Process::GetEnv("MEMLODE_FIDELITY")) {
+    if (*Asked == "source")
+      O.To = Fidelity::Source;
+    else if (*Asked != "optimised")
+      return badChoice("MEMLODE_FIDELITY", *Asked, "'optimised' or 'source'");
+  }
   if (auto Derive = sys::Process::GetEnv("MEMLODE_DERIVE")) {
     if (*Derive == "0")
       O.Derive = false;

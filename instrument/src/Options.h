@@ -22,6 +22,13 @@ struct Options {
   };
   Mode How = Mode::Stream;
 
+  /// Which accesses a program has.
+  enum class Fidelity {
+    Optimised, ///< those of the code that will run
+    Source     ///< those that the source names, before the optimiser merges, moves or drops them
+  };
+  Fidelity To = Fidelity::Optimised;
+
   /// Store one address for accesses a constant distance apart. Off only to check that it loses nothing.
   bool Derive = true;
 

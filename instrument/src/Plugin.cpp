@@ -2,12 +2,14 @@
 //
 // Names are remembered where the pipeline starts and types are whole; code is
 // added where it ends, so that no optimisation is lost to it. In an LTO build
-// only the link counts: the plug-in is given to the linker.
+// only the link counts: the plug-in is given to the linker. To record a program as
+// it is written both happen at the start, in an LTO build too.
 //
 //   opt -passes=memlode-names,…,memlode      runs both by hand
 //
 //===----------------------------------------------------------------------===//
 
+#include "AsWritten.h"
 #include "Derive.h"
 #include "Emit.h"
 #include "Flow.h"
@@ -15,6 +17,8 @@
 #include "Options.h"
 #include "RustAllocator.h"
 #include "Segments.h"
+
+#include "memlode_format.h"
 
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Analysis/ScalarEvolution.h"
@@ -111,16 +115,22 @@ private:
 
 class InstrumentPass : public PassInfoMixin<InstrumentPass> {
 public:
-  explicit InstrumentPass(std::shared_ptr<Session> S) : S(std::move(S)) {}
+  /// Where in a pipeline the pass stands. By hand, it stands where it is wanted.
+  enum class Place { Start, End, ByHand };
+
+  InstrumentPass(std::shared_ptr<Session> S, Place Where) : S(std::move(S)), Where(Where) {}
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM);
   static bool isRequired() { return true; }
 
 private:
+  /// Whether this is where the user wants code to be added to \p M.
+  bool isHere(Module &M) const;
   /// Plans and emits \p F; whether there was anything to record.
   bool instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into);
 
   std::shared_ptr<Session> S;
+  Place Where;
 };
 
 bool RememberPass::keepAllocators(Module &M) {
@@ -175,7 +185,8 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
     FAM.invalidate(F, PreservedAnalyses::none());
   const DataLayout &DL = F.getParent()->getDataLayout();
   const auto &TLI = FAM.getResult<TargetLibraryAnalysis>(F);
-  const Finder Accesses(DL, TLI);
+  const bool AsWritten = S->Asked.To == Options::Fidelity::Source;
+  const Finder Accesses(DL, TLI, AsWritten ? registersOf(F) : Registers());
   Describer Sites(S->Names, Into.table(), S->Wanted, F);
   Plan P = Planner(F, Accesses, S->Functions, TLI, Sites, FAM.getResult<OptimizationRemarkEmitterAnalysis>(F))
                .plan();
@@ -193,13 +204,29 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
     emitStream(F, P, Into);
   }
   dropAttributes(F);
+  if (AsWritten)
+    keepThroughOptimisation(F, TLI);
   FAM.invalidate(F, PreservedAnalyses::none());
   return true;
 }
 
+bool InstrumentPass::isHere(Module &M) const {
+  const bool AsWritten = S->Asked.To == Options::Fidelity::Source;
+  if (Where != Place::End || !AsWritten)
+    return Where != Place::Start || AsWritten;
+  if (!isAsWritten(M))
+    M.getContext().emitError(
+        "memlode: MEMLODE_FIDELITY is 'source', but " + M.getModuleIdentifier() +
+        " has been optimised already: give the plug-in to the compiler, not to the linker");
+  return false;
+}
+
 PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
-  if (!S->ready(M))
+  if (!S->ready(M) || !isHere(M))
     return PreservedAnalyses::all();
+  const bool AsWritten = S->Asked.To == Options::Fidelity::Source;
+  if (AsWritten)
+    inlineDemanded(M, MAM);
   auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
   const auto Resolvers = resolvers(M);
 
@@ -210,6 +237,10 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
 
   S->Wanted.beginModule();
   Image Into(M);
+  if (AsWritten) {
+    markAsWritten(M);
+    Into.table().mark(MEMLODE_TABLE_FLAG_AS_WRITTEN);
+  }
   for (Function *F : Functions) {
     const char *Why = Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated"
                                             : whySkipped(*F, FAM.getResult<TargetLibraryAnalysis>(*F));
@@ -230,18 +261,21 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
 
 void registerCallbacks(PassBuilder &PB) {
   auto S = std::make_shared<Session>();
-  PB.registerPipelineStartEPCallback(
-      [S](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(RememberPass(S)); });
+  using Place = InstrumentPass::Place;
+  PB.registerPipelineStartEPCallback([S](ModulePassManager &MPM, OptimizationLevel) {
+    MPM.addPass(RememberPass(S));
+    MPM.addPass(InstrumentPass(S, Place::Start));
+  });
   atThinLinkStart(PB, [S](ModulePassManager &MPM) { MPM.addPass(RememberPass(S)); });
-  atOptimizerLast(PB, [S](ModulePassManager &MPM) { MPM.addPass(InstrumentPass(S)); });
+  atOptimizerLast(PB, [S](ModulePassManager &MPM) { MPM.addPass(InstrumentPass(S, Place::End)); });
   PB.registerFullLinkTimeOptimizationLastEPCallback(
-      [S](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(InstrumentPass(S)); });
+      [S](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(InstrumentPass(S, Place::End)); });
   PB.registerPipelineParsingCallback(
       [S](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
         if (Name == "memlode-names")
           MPM.addPass(RememberPass(S));
         else if (Name == "memlode")
-          MPM.addPass(InstrumentPass(S));
+          MPM.addPass(InstrumentPass(S, Place::ByHand));
         else
           return false;
         return true;

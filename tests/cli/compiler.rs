@@ -216,6 +216,24 @@ fn allocators_reach_the_plug_in_through_the_environment() {
 }
 
 #[test]
+fn a_program_as_written_is_recorded_by_its_compiler_and_not_by_its_linker() {
+    let stage = Stage::new();
+    let print = |arguments: &str| stage.printed("cc", arguments);
+    let variable = "MEMLODE_FIDELITY=source ~/bin/clang-22";
+    assert_eq!(print("--fidelity=source -c x.c"), format!("{variable} -g {PLUGIN} -c x.c"));
+    assert_eq!(print("--fidelity source -flto -c x.c"), format!("{variable} -g {PLUGIN} -flto -c x.c"));
+    assert_eq!(
+        print("--fidelity source -flto x.o"),
+        format!("{variable} -flto x.o -fuse-ld=lld-22 {RUNTIME}")
+    );
+    let mut by_variable = stage.memlode();
+    by_variable.env("MEMLODE_FIDELITY", "source").args(["cc", "--print", "-flto", "-c", "x.c"]);
+    assert!(stdout(&by_variable.output().expect("memlode runs")).contains("-fpass-plugin="));
+    let output = stage.memlode().args(["cc", "--fidelity=full", "-c", "x.c"]).output().expect("memlode runs");
+    assert_one_sentence(&output, &["--fidelity is 'full'", "'optimised' or 'source'"]);
+}
+
+#[test]
 fn an_option_of_ours_behind_one_of_clangs_is_clangs() {
     let stage = Stage::new();
     assert_eq!(stage.printed("cc", "-c x.c --print"), format!("~/bin/clang-22 -g {PLUGIN} -c x.c --print"));

@@ -38,14 +38,14 @@ int main(void) {
 "#;
 
 /// Compiles the program above with these options of ours.
-fn compile(folder: &Path, options: &[&str]) -> Output {
+fn compile(folder: &Path, options: &[&str], level: &str) -> Output {
     fs::write(folder.join("prog.c"), PROGRAM).expect("a file");
     memlode()
         .env("MEMLODE_HOME", installation())
         .current_dir(folder)
         .arg("cc")
         .args(options)
-        .args(["-O1", "prog.c", "-o", "prog"])
+        .args([level, "prog.c", "-o", "prog"])
         .output()
         .expect("memlode runs")
 }
@@ -70,13 +70,13 @@ fn a_filter_leaves_out_what_it_says_and_the_report_says_so() {
     let folder = TempDir::new().expect("a temporary folder");
     let is_told = |report: &Value| report["trace"]["notes"].to_string().contains("compiled with a filter");
 
-    assert!(compile(folder.path(), &[]).status.success());
+    assert!(compile(folder.path(), &[], "-O1").status.success());
     let whole = report(folder.path());
     assert_eq!((accesses_of(&whole, "hot"), accesses_of(&whole, "cold")), (1000, 500));
     assert!(!is_told(&whole));
 
     fs::write(folder.path().join("rules"), "exclude\ninclude type=hot\n").expect("a file");
-    let output = compile(folder.path(), &["--filter", "rules"]);
+    let output = compile(folder.path(), &["--filter", "rules"], "-O1");
     assert!(output.status.success(), "{}", stderr(&output));
     let part = report(folder.path());
     assert_eq!((accesses_of(&part, "hot"), accesses_of(&part, "cold")), (1000, 0));
@@ -91,7 +91,7 @@ fn a_filter_leaves_out_what_it_says_and_the_report_says_so() {
 fn a_program_without_anything_to_record_says_why() {
     let folder = TempDir::new().expect("a temporary folder");
     fs::write(folder.path().join("rules"), "exclude kind=all").expect("a file");
-    assert!(compile(folder.path(), &["--filter=rules"]).status.success());
+    assert!(compile(folder.path(), &["--filter=rules"], "-O1").status.success());
     let output = memlode().current_dir(folder.path()).args(["record", "./prog"]).output().expect("runs");
     assert_eq!(output.status.code(), Some(125));
     assert_one_sentence(&output, &["holds no events", "the filter"]);
@@ -101,8 +101,27 @@ fn a_program_without_anything_to_record_says_why() {
 fn a_mistake_in_a_filter_ends_the_compilation() {
     let folder = TempDir::new().expect("a temporary folder");
     fs::write(folder.path().join("rules"), "exclude\nomit type=hot\n").expect("a file");
-    let output = compile(folder.path(), &["--filter", "rules"]);
+    let output = compile(folder.path(), &["--filter", "rules"], "-O1");
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("rules:2: a rule begins with 'omit'"), "{}", stderr(&output));
-    assert_one_sentence(&compile(folder.path(), &["--filter=none"]), &["--filter none", "no such file"]);
+    assert_one_sentence(
+        &compile(folder.path(), &["--filter=none"], "-O1"),
+        &["--filter none", "no such file"],
+    );
+}
+
+#[test]
+fn a_program_as_written_makes_the_accesses_of_its_source() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let as_written = |report: &Value| report["trace"]["notes"].to_string().contains("--fidelity=source");
+    // Vectors halve the accesses that run.
+    assert!(compile(folder.path(), &["--fidelity=source"], "-O2").status.success());
+    let written = report(folder.path());
+    assert_eq!((accesses_of(&written, "hot"), accesses_of(&written, "cold")), (1000, 500));
+    assert!(as_written(&written));
+
+    assert!(compile(folder.path(), &[], "-O2").status.success());
+    let optimised = report(folder.path());
+    assert!(accesses_of(&optimised, "hot") < 1000);
+    assert!(!as_written(&optimised));
 }

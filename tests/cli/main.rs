@@ -21,6 +21,7 @@ fn memlode() -> Command {
         "MEMLODE_CXX",
         "MEMLODE_HOME",
         "MEMLODE_ALLOCATORS",
+        "MEMLODE_FIDELITY",
         "MEMLODE_FILTER",
         "MEMLODE_COLLECTOR",
         "MEMLODE_MODE",

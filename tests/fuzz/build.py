@@ -67,10 +67,12 @@ class Build:
         if not self.shared:
             self.link += r.choice([[], [], ["-no-pie"], ["-static"] if not self.lto else []])
             self.flags += ["-fno-pie"] if "-no-pie" in self.link and "-fPIC" not in self.flags else []
+        self.fidelity = "source" if r.random() < 0.2 else "optimised"
 
     def __str__(self):
         return " ".join([f"clang{'++' if self.cxx else ''}-{self.version}", *self.flags, *self.link,
-                         *(["(units but the first in a library)"] if self.shared else [])])
+                         *(["(units but the first in a library)"] if self.shared else []),
+                         *(["(as written)"] if self.fidelity == "source" else [])])
 
     def native(self, sources, out):
         """The program as it is."""
@@ -89,7 +91,8 @@ class Build:
         return self.build(sources, out, both=True)
 
     def build(self, sources, out, both):
-        environment = dict(os.environ, MEMLODE_CC=f"clang-{self.version}", MEMLODE_CXX=f"clang++-{self.version}")
+        environment = dict(os.environ, MEMLODE_CC=f"clang-{self.version}", MEMLODE_CXX=f"clang++-{self.version}",
+                           MEMLODE_FIDELITY=self.fidelity)
         if both:
             environment["MEMLODE_MODE"] = "both"
         compiler = [MEMLODE, "c++" if self.cxx else "cc"]

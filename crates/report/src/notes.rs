@@ -15,6 +15,13 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<String> {
     if !manifest.complete {
         notes.push("recording did not finish: what the collector had not yet written is missing".to_string());
     }
+    if trace.sites().is_as_written() {
+        notes.push(
+            "part of the program was compiled with --fidelity=source: these are the accesses that its source names, \
+             of which an optimised program makes fewer"
+                .to_string(),
+        );
+    }
     notes.extend(trace.damage().iter().map(|damage| damage.to_string()));
     for (_, error) in replayed.map_or(&[][..], |replayed| &replayed.damaged) {
         notes.push(format!("{error}; left out"));

@@ -206,6 +206,11 @@ impl SiteTable {
         self.table_flags & table_flag::FILTERED != 0
     }
 
+    /// Whether part of the code was recorded before it was optimised.
+    pub fn is_as_written(&self) -> bool {
+        self.table_flags & table_flag::AS_WRITTEN != 0
+    }
+
     /// Number of strings.
     pub fn string_count(&self) -> usize {
         self.strings.len()

@@ -67,6 +67,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if let Some(other) = request.target.filter(|target| *target != host) {
         bail!("--target {other}: memlode records programs of this machine only, which is {host}");
     }
+    if std::env::var_os(driver::FIDELITY).is_some_and(|fidelity| fidelity == "source") {
+        bail!(
+            "{} is 'source': rustc loads no plug-ins, so Rust can be recorded as optimised only",
+            driver::FIDELITY
+        );
+    }
     rustc::require_linker()?;
     let additions = rustc::additions(&install, true)?;
     let files = [("--allocators", ALLOCATORS, &args.allocators), ("--filter", FILTER, &args.filter)].map(

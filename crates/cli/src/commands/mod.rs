@@ -42,12 +42,14 @@ Exit status: 0 success, 1 error, 2 wrong usage, 3 problems found (check, doctor)
 `cargo` as cargo does.";
 
 const COMPILER_HELP: &str = "\
-Usage: memlode cc [--print] [--allocators FILE] [--filter FILE] ARGUMENTS OF CLANG…
+Usage: memlode cc [--print] [--allocators FILE] [--filter FILE] [--fidelity F] ARGUMENTS OF CLANG…
 
 Options of memlode's own come first:
   --print             show the real command, and do not run it (also --memlode-print)
   --allocators FILE   further allocation functions (also the variable MEMLODE_ALLOCATORS)
   --filter FILE       what not to record, by function, file, type and kind (also MEMLODE_FILTER; docs/compiling.md)
+  --fidelity F        record the accesses of the 'optimised' program (default) or those of its 'source'
+                      (also MEMLODE_FIDELITY)
 
 Everything else goes to clang as it is. memlode adds:
   when compiling  -fpass-plugin=…, and -g unless a debug level is given (-g0 is honoured)

@@ -1,10 +1,11 @@
 //! The drop-in compilers: the user's command line, and what memlode adds to it.
 //!
 //! ```text
-//! memlode cc [--print] [--allocators FILE] [--filter FILE] ARGS…
-//!            └── ours, only here ─────────────────────────┘ └── clang's, passed on as they are
+//! memlode cc [--print] [--allocators FILE] [--filter FILE] [--fidelity F] ARGS…
+//!            └── ours, only here ──────────────────────────────────────────┘ └── clang's, passed on as they are
 //!
-//! compiles?  -fpass-plugin=…/memlode-pass-22.so   (with -flto: at the link, through lld)
+//! compiles?  -fpass-plugin=…/memlode-pass-22.so   (with -flto: at the link, through lld, unless the program is
+//!                                                  recorded as written)
 //!            -g                                   (when no debug level was chosen)
 //!            -fstandalone-debug                   (C++; the user's -flimit-debug-info comes later and wins)
 //! links?     -L… -lmemlode_record, its rpath, --build-id
@@ -29,6 +30,9 @@ use toolchain::{Compiler, Language, shell_quote};
 /// The variable through which the plug-in learns of further allocation functions.
 pub const ALLOCATORS: &str = "MEMLODE_ALLOCATORS";
 
+/// The variable through which the plug-in learns whether to record the program as written or as optimised.
+pub const FIDELITY: &str = "MEMLODE_FIDELITY";
+
 /// The variable through which the plug-in learns what is not to be recorded.
 pub const FILTER: &str = "MEMLODE_FILTER";
 
@@ -38,7 +42,7 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     let install = Install::find()?;
     let compiler = toolchain::find(language, &install)?;
     let request = argv::parse(&args, &|name| std::fs::read(Path::new(name)).ok());
-    let additions = Additions::new(language, &request, &compiler, &install)?;
+    let additions = Additions::new(language, &request, &compiler, &install, own.as_written())?;
     let line = additions.weave(args, &request);
 
     if own.print {
@@ -62,6 +66,15 @@ struct Own {
     variables: Vec<(&'static str, OsString)>,
 }
 
+impl Own {
+    /// Whether code is added before the optimiser runs.
+    fn as_written(&self) -> bool {
+        let option = self.variables.iter().rev().find(|(name, _)| *name == FIDELITY);
+        let asked = option.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(FIDELITY));
+        asked.is_some_and(|fidelity| fidelity == "source")
+    }
+}
+
 /// Options that name a file for the plug-in, and the variable that it finds it in.
 const FILES: [(&str, &str); 2] = [("--allocators", ALLOCATORS), ("--filter", FILTER)];
 
@@ -80,6 +93,13 @@ fn split_own(language: Language, args: Vec<OsString>) -> Result<(Own, Vec<OsStri
                 bail!("memlode {}: {option} needs the name of a file", language.command());
             };
             own.variables.push((variable, existing(option, Path::new(&file))?.into()));
+        } else if name == "--fidelity" {
+            rest.next();
+            let fidelity = joined.or_else(|| rest.next()).unwrap_or_default();
+            if !["optimised", "source"].iter().any(|known| *known == fidelity) {
+                bail!("--fidelity is '{}'; expected 'optimised' or 'source'", fidelity.display());
+            }
+            own.variables.push((FIDELITY, fidelity));
         } else if matches!(arg, "--print" | "--memlode-print") {
             own.print = true;
             rest.next();
@@ -117,6 +137,7 @@ impl Additions {
         request: &Request,
         compiler: &Compiler,
         install: &Install,
+        as_written: bool,
     ) -> Result<Additions> {
         let mut additions = Additions::default();
         // Kernels, firmware and C libraries have neither thread-local storage nor a loader to rely on.
@@ -133,15 +154,17 @@ impl Additions {
         if request.generates_code && language == Language::Cxx {
             additions.before.push("-fstandalone-debug".into());
         }
-        if request.generates_code && !request.lto {
+        if request.generates_code && (!request.lto || as_written) {
             require(&plugin)?;
             additions.before.push(joined("-fpass-plugin=", &plugin));
         }
         if links {
             require(&if request.is_static { install.static_runtime() } else { install.runtime() })?;
             if request.lto {
-                require(&plugin)?;
                 additions.after.push(format!("-fuse-ld=lld-{}", compiler.version).into());
+            }
+            if request.lto && !as_written {
+                require(&plugin)?;
                 additions.linker([joined("--load-pass-plugin=", &plugin)]);
                 // Code compiled at -O0 says so itself and stays as it is.
                 if request.thin_unoptimised {
