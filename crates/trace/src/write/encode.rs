@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::AddressSpace;
+use super::space::Resolved;
 use crate::bytes::{put_svarint, put_varint, zigzag};
 use crate::format::{ChunkHeader, magic, stream, version};
 use crate::module::{Module, ModuleId};
@@ -15,8 +16,9 @@ use crate::table::Op;
 const FULL_WORDS: u32 = 128 << 10;
 const FULL_ACCESSES: u64 = 1 << 20;
 
-/// Longest varint.
+/// Longest varint, and room to write one.
 const VARINT_BYTES: usize = 10;
+const VARINT_ROOM: usize = 16;
 
 /// Whether the words came to their end by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,9 +95,10 @@ impl EncodedChunk {
 pub struct ChunkEncoder {
     /// Segments this thread has ever executed; the first entry is [`NONE`].
     segments: Vec<Known>,
-    by_header: FxHashMap<u64, u32>,
+    /// By the address of their anchors.
+    images: Vec<ImageSegments>,
     by_anchor: FxHashMap<(ModuleId, u32), u32>,
-    /// Generation of the address space `by_header` is valid for.
+    /// Generation of the address space `images` is valid for.
     generation: u64,
     stack_ops: Vec<StackOp>,
     /// Previous value of each word of each segment.
@@ -125,6 +128,29 @@ struct Known {
     function: (ModuleId, u32),
     module: ModuleId,
     anchor: u32,
+}
+
+/// The segments of one image. A table, not a hash map: interpreters and the like jump about, and each jump looks up.
+struct ImageSegments {
+    /// Address of the first anchor.
+    start: u64,
+    /// By anchor; [`NONE`] if it has not been executed.
+    segments: Vec<u32>,
+}
+
+impl ImageSegments {
+    fn new(start: u64, anchors: usize) -> Self {
+        // Memory that is never touched is never allocated.
+        ImageSegments { start, segments: vec![NONE; anchors] }
+    }
+
+    #[inline(always)]
+    fn segment(&self, header: u64) -> Option<u32> {
+        let offset = header.wrapping_sub(self.start);
+        // An address between two anchors is turned into a number that none has.
+        let anchor = offset.rotate_right(stream::ANCHOR_BYTES.trailing_zeros());
+        self.segments.get(usize::try_from(anchor).ok()?).copied().filter(|&id| id != NONE)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -194,7 +220,7 @@ impl ChunkEncoder {
         };
         ChunkEncoder {
             segments: vec![none],
-            by_header: FxHashMap::default(),
+            images: Vec::new(),
             by_anchor: FxHashMap::default(),
             generation: 0,
             stack_ops: Vec::new(),
@@ -219,7 +245,7 @@ impl ChunkEncoder {
         space: &AddressSpace,
     ) -> Appended {
         if space.generation() != self.generation {
-            self.by_header.clear();
+            self.images.clear();
             // Predictions are header words, too; to name a segment that would have been predicted does no harm.
             self.chunk.dictionary.iter().for_each(|&id| self.segments[id as usize].next = NONE);
             self.generation = space.generation();
@@ -228,7 +254,7 @@ impl ChunkEncoder {
             self.begin(stamps.0);
         }
         self.chunk.stamps.1 = self.chunk.stamps.1.max(stamps.1);
-        let room = self.chunk.words_end + words.len() * VARINT_BYTES;
+        let room = self.chunk.words_end + words.len() * VARINT_BYTES + VARINT_ROOM;
         if self.chunk.words.len() < room {
             self.chunk.words.resize(room, 0);
         }
@@ -282,19 +308,23 @@ impl ChunkEncoder {
 
     /// The segment a header word stands for.
     fn look_up(&mut self, header: u64, tail: Tail, space: &AddressSpace) -> Result<u32, Stop> {
-        if let Some(&id) = self.by_header.get(&header) {
+        if let Some(id) = self.images.iter().find_map(|image| image.segment(header)) {
             return Ok(id);
         }
         if header == 0 && tail == Tail::Open {
             return Err(Stop::Unwritten);
         }
         let unknown = Stop::Unknown { header };
-        let (module_id, module, anchor) = space.resolve(header).ok_or(unknown)?;
+        let Resolved { id: module_id, module, start, anchor } = space.resolve(header).ok_or(unknown)?;
         let id = match self.by_anchor.get(&(module_id, anchor)) {
             Some(&id) => id,
             None => self.learn(module_id, module, anchor).ok_or(unknown)?,
         };
-        self.by_header.insert(header, id);
+        let image = match self.images.iter().position(|image| image.start == start) {
+            Some(known) => &mut self.images[known],
+            None => self.images.push_mut(ImageSegments::new(start, module.anchor_count())),
+        };
+        image.segments[anchor as usize] = id;
         Ok(id)
     }
 
@@ -446,22 +476,51 @@ impl ChunkEncoder {
 }
 
 /// Appends the differences to the previous values, which become these. The caller has made room.
-#[inline]
+///
+/// How long a varint is cannot be guessed in irregular streams, so nothing but its extremes is a branch.
+#[inline(always)]
 fn put_words(out: &mut [u8], mut end: usize, operands: &[u64], last: &mut [u64]) -> usize {
     for (&word, last) in operands.iter().zip(last) {
-        let mut rest = zigzag(word.wrapping_sub(*last) as i64);
+        let value = zigzag(word.wrapping_sub(*last) as i64);
         *last = word;
-        let room = &mut out[end..end + VARINT_BYTES];
-        let mut length = 0;
-        while rest >= 0x80 {
-            room[length] = rest as u8 | 0x80;
-            length += 1;
-            rest >>= 7;
-        }
-        room[length] = rest as u8;
-        end += length + 1;
+        let room: &mut [u8; VARINT_ROOM] =
+            out[end..].first_chunk_mut().expect("room that was made beforehand");
+        end += put_branchless(room, value);
     }
     end
+}
+
+/// A varint of up to 8 bytes is put into place at once: the inverse of what `words.rs` does.
+#[inline(always)]
+fn put_branchless(room: &mut [u8; VARINT_ROOM], value: u64) -> usize {
+    if value < 1 << 14 {
+        let long = u64::from(value >= 1 << 7);
+        let bytes = (value & 0x7f) | long << 7 | (value >> 7) << 8;
+        room[..2].copy_from_slice(&(bytes as u16).to_le_bytes());
+        return 1 + long as usize;
+    }
+    if value >= 1 << 56 {
+        return put_long(room, value);
+    }
+    let x = (value & 0x0000_0000_0fff_ffff) | (value & 0x00ff_ffff_f000_0000) << 4;
+    let x = (x & 0x0000_3fff_0000_3fff) | (x & 0x0fff_c000_0fff_c000) << 2;
+    let x = (x & 0x007f_007f_007f_007f) | (x & 0x3f80_3f80_3f80_3f80) << 1;
+    let last_byte = (63 - x.leading_zeros()) & !7;
+    let more = 0x8080_8080_8080_8080 & ((1 << last_byte) - 1);
+    room[..8].copy_from_slice(&(x | more).to_le_bytes());
+    last_byte as usize / 8 + 1
+}
+
+#[cold]
+fn put_long(room: &mut [u8; VARINT_ROOM], mut value: u64) -> usize {
+    let mut length = 0;
+    while value >= 0x80 {
+        room[length] = value as u8 | 0x80;
+        length += 1;
+        value >>= 7;
+    }
+    room[length] = value as u8;
+    length + 1
 }
 
 /// A segment must fit the position type of its words.

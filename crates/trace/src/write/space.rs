@@ -42,13 +42,24 @@ impl AddressSpace {
         self.generation
     }
 
-    /// Module and anchor index of a header word.
-    pub(crate) fn resolve(&self, header: u64) -> Option<(ModuleId, &Module, u32)> {
+    /// What a header word stands for.
+    pub(crate) fn resolve(&self, header: u64) -> Option<Resolved<'_>> {
         let image = self.images.iter().find(|image| image.contains(header))?;
         let offset = header - image.start;
         let anchor = (offset / u64::from(stream::ANCHOR_BYTES)) as u32;
-        offset.is_multiple_of(u64::from(stream::ANCHOR_BYTES)).then_some((image.id, &image.module, anchor))
+        let whole = offset.is_multiple_of(u64::from(stream::ANCHOR_BYTES));
+        whole.then_some(Resolved { id: image.id, module: &image.module, start: image.start, anchor })
     }
+}
+
+/// An anchor of a loaded image.
+pub(crate) struct Resolved<'a> {
+    pub id: ModuleId,
+    pub module: &'a Module,
+    /// Address of the image's first anchor.
+    pub start: u64,
+    /// Which of them it is.
+    pub anchor: u32,
 }
 
 impl Mapped {
