@@ -56,6 +56,8 @@ pub mod op {
     pub const MASKED: u8 = 2;
     /// site, lanes; one address word a lane, then one mask word
     pub const GATHER: u8 = 3;
+    /// site, segment, word, distance: an access at a distance from a word of an earlier segment
+    pub const DERIVED: u8 = 4;
     /// one word: address of the return-address slot (the frame's identity)
     pub const ENTER: u8 = 16;
     /// no word

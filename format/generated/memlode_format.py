@@ -31,6 +31,7 @@ OP_ACCESS = 0  # site, address
 OP_RANGE = 1  # site, address, length: memset, and each side of memcpy or memmove
 OP_MASKED = 2  # site, lanes, address; one mask word: lane i is at address + i * bytes
 OP_GATHER = 3  # site, lanes; one address word a lane, then one mask word
+OP_DERIVED = 4  # site, segment, word, distance: an access at a distance from a word of an earlier segment
 OP_ENTER = 16  # one word: address of the return-address slot (the frame's identity)
 OP_EXIT = 17  # no word
 OP_RESUME = 18  # one word, as enter: control came back by unwinding or longjmp

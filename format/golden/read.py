@@ -103,7 +103,7 @@ class Table:
 
     @staticmethod
     def op(r):
-        """Code, site, lanes, derived address (back, distance), derived length (back)."""
+        """Code, site, lanes, derived address (ops back, distance; or segments back, word, distance), length (back)."""
         code = r.u8()
         without = (f.OP_ENTER, f.OP_EXIT, f.OP_RESUME, f.OP_VALUE, f.OP_STAMP)
         site = r.varint() if code not in without else None
@@ -112,6 +112,8 @@ class Table:
         if code in (f.OP_ACCESS, f.OP_RANGE, f.OP_MASKED):
             back = r.varint()
             address = (back, r.svarint() if back else 0)
+        if code == f.OP_DERIVED:
+            address = (r.varint(), r.varint(), r.svarint())
         if code == f.OP_RANGE:
             length = r.varint()
         return code, site, lanes, address, length
@@ -152,7 +154,7 @@ class Table:
             count += {f.OP_ENTER: 1, f.OP_RESUME: 1, f.OP_ALLOC: 2, f.OP_ALLOC_ARRAY: 3, f.OP_REALLOC: 3}.get(code, 0)
             count += {f.OP_FREE: 1, f.OP_UNMAP: 2, f.OP_MASKED: 1, f.OP_STAMP: 1}.get(code, 0)
             count += lanes + 1 if code == f.OP_GATHER else 0
-            count += (address is not None and address[0] == 0) + (length == 0)
+            count += (address is not None and address[0] == 0 and code != f.OP_DERIVED) + (length == 0)
         return count
 
 
@@ -197,11 +199,11 @@ def with_values(table, op, words, accesses, mask):
         yield *event, " ".join(f"{label}={value}" for label, value in zip(labels, values, strict=True))
 
 
-def events(table, segment, words):
-    """The events of one execution, once those of each op are told what they moved."""
+def events(table, segment, words, earlier):
+    """The events of one execution, once those of each op are told what they moved. `earlier` has other segments' words."""
     words, ops = iter(words), table.segments[segment][1]
     made = []
-    for number, (mask, found) in enumerate(plain_events(table, segment, words)):
+    for number, (mask, found) in enumerate(plain_events(table, segment, words, earlier)):
         if ops[number][0] == f.OP_VALUE:
             made = list(with_values(table, ops[number - 1], words, made, before))
         else:
@@ -211,7 +213,7 @@ def events(table, segment, words):
     yield from made
 
 
-def plain_events(table, segment, words):
+def plain_events(table, segment, words, earlier):
     """For each op: the mask of its lanes, and kind, address, bytes, names and detail of its events."""
     function, ops = table.segments[segment]
     history = []
@@ -222,9 +224,11 @@ def plain_events(table, segment, words):
         names = table.site_columns(site, function) if site is not None else home
         size = table.sites[site][3] if site is not None else None
         kind = KINDS.get(table.sites[site][0]) if site is not None else None
-        if derived is not None:
+        if code == f.OP_DERIVED:
+            address = (earlier[segment - derived[0]][derived[1]] + derived[2]) & U64
+        elif derived is not None:
             address = (history[-derived[0]][0] + derived[1]) & U64 if derived[0] else next(words)
-        if code == f.OP_ACCESS:
+        if code in (f.OP_ACCESS, f.OP_DERIVED):
             made = [(kind, address, size, names, "-")]
         elif code == f.OP_RANGE:
             length = history[-back][1] if back else next(words)
@@ -258,7 +262,15 @@ def plain_events(table, segment, words):
 
 def chunk(header, r, modules):
     """The executions of a chunk: table, segment, words. The snapshot of the stack is skipped."""
-    dictionary = r.list(lambda: modules[r.varint()][r.varint()])
+    dictionary, history = [], {}
+    for _ in range(r.varint()):
+        number, word = r.varint(), r.varint()
+        table, segment = modules[number][word >> 1]
+        dictionary.append((table, segment))
+        if word & 1:
+            history[table, segment] = before = []
+            for _ in range(table.words(table.segments[segment][1])):
+                before.append(((before[-1] if before else 0) + r.svarint()) & U64)
     r.list(lambda: (r.varint(), r.svarint()))
     control = Reader(r.blob())
     order, successor = [], {}
@@ -270,13 +282,13 @@ def chunk(header, r, modules):
         for _ in range(control.varint()):
             order.append(successor[order[-1]])
     assert len(order) == header.segments
-    last, total = {}, 0
+    total = 0
     for entry in order:
         table, segment = dictionary[entry]
         count = table.words(table.segments[segment][1])
-        words = [(word + r.svarint()) & U64 for word in last.get(entry, [0] * count)]
-        last[entry], total = words, total + 1 + count
-        yield table, segment, words
+        words = [(word + r.svarint()) & U64 for word in history.get((table, segment), [0] * count)]
+        history[table, segment], total = words, total + 1 + count
+        yield table, segment, words, {of: words for (holder, of), words in history.items() if holder is table}
     assert total == header.raw_words and r.left() == 0
 
 

@@ -171,13 +171,14 @@ static void put_table(struct bytes *out) {
   put_op(&p, MEMLODE_OP_ACCESS, 2, SITE_COST, 0u);
   put_op(&p, MEMLODE_OP_ACCESS, 3, SITE_KEY, 1u, 47u); /* svarint 47 is -24 */
   put_op(&p, MEMLODE_OP_RANGE, 3, SITE_MEMSET, 0u, 0u);
-  put_varints(&p, 2, 0u, 6u);
+  put_varints(&p, 2, 0u, 7u);
   put_op(&p, MEMLODE_OP_GATHER, 2, SITE_GATHER, 4u);
   put_op(&p, MEMLODE_OP_VALUE, 0);
   put_op(&p, MEMLODE_OP_MASKED, 3, SITE_MASKED, 8u, 0u);
   put_op(&p, MEMLODE_OP_ACCESS, 3, SITE_ATOMIC, 1u, 8u);
   put_op(&p, MEMLODE_OP_VALUE, 0);
   put_op(&p, MEMLODE_OP_STAMP, 0);
+  put_op(&p, MEMLODE_OP_DERIVED, 4, SITE_KEY, 1u, 0u, 32u); /* 16 bytes above the last body's first word */
   put_varints(&p, 2, 0u, 5u);
   put_op(&p, MEMLODE_OP_ALLOC_ARRAY, 1, SITE_ALLOC);
   put_op(&p, MEMLODE_OP_REALLOC, 1, SITE_ALLOC);
@@ -247,10 +248,14 @@ static void put_chunk(struct bytes *out, struct memlode_chunk_header header, con
 static const int64_t frame = 0x7ffc00001000, arc = 0x555600000000, buffer = 0x555500005000,
                      words = 0x7ffc00000000;
 
+/* A segment in the dictionary, alone or with its words before the chunk. */
+#define ENTRY(segment) ((unsigned)(segment) << 1)
+#define INHERITED(segment) (ENTRY(segment) | 1u)
+
 /* enter, body, body, body: the third body is the usual successor of the second. */
 static void put_first_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
-  put_varints(&p, 5, 2u, 0u, SEG_ENTER, 0u, SEG_BODY); /* dictionary: module 0, anchor */
+  put_varints(&p, 5, 2u, 0u, ENTRY(SEG_ENTER), 0u, ENTRY(SEG_BODY)); /* dictionary: module 0, anchor */
   put_varint(&p, 0);                                   /* empty stack */
   put_varints(&control, 6, 0u, 0u, 1u, 0u, 1u, 1u);    /* enter; body; body again, and once as usual */
   put_blob(&p, control.data, control.length);
@@ -272,7 +277,12 @@ static void put_first_chunk(struct bytes *out) {
 /* vector, heap, resume, exit: starts inside price(). */
 static void put_second_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
-  put_varints(&p, 11, 5u, 0u, SEG_ENTER, 0u, SEG_VECTOR, 0u, SEG_HEAP, 0u, SEG_RESUME, 0u, SEG_EXIT);
+  put_varints(&p, 11, 6u, 0u, ENTRY(SEG_ENTER), 0u, ENTRY(SEG_VECTOR), 0u, ENTRY(SEG_HEAP), 0u,
+              ENTRY(SEG_RESUME), 0u, ENTRY(SEG_EXIT));
+  put_varints(&p, 2, 0u, INHERITED(SEG_BODY));
+  put_svarint(&p, arc + 128);
+  put_svarint(&p, buffer - (arc + 128));
+  put_svarint(&p, 0x180000000 - buffer);
   put_varints(&p, 2, 1u, 0u); /* stack: one frame, entered by entry 0 */
   put_svarint(&p, frame);
   put_varints(&control, 8, 1u, 0u, 2u, 0u, 3u, 0u, 4u, 0u);
@@ -296,7 +306,7 @@ static void put_second_chunk(struct bytes *out) {
             (struct memlode_chunk_header){.sequence = 1,
                                           .raw_words = 28,
                                           .segments = 4,
-                                          .accesses = 3,
+                                          .accesses = 4,
                                           .first_stamp = 200,
                                           .last_stamp = 300},
             &p);
@@ -343,7 +353,7 @@ int main(int argc, char **argv) {
       "{\"format\":\"memlode trace\",\"version\":%d,\"writer\":\"golden\",\"command\":[\"pricing\"],"
       "\"complete\":true,\"summary\":{\"finished_unix_ms\":0,\"exit_code\":0,\"torn_segments\":0,"
       "\"unknown_words\":0,\"unregistered_threads\":0},\"threads\":[{\"process\":0,\"thread\":0,\"chunks\":2,"
-      "\"bytes\":%zu,\"raw_words\":42,\"accesses\":12}],\"modules\":1,\"events\":5",
+      "\"bytes\":%zu,\"raw_words\":42,\"accesses\":13}],\"modules\":1,\"events\":5",
       MEMLODE_VERSION_TRACE, thread.length);
   put_sealed(&manifest, body);
   write_file(argv[1], "manifest.json", &manifest);

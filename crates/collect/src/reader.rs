@@ -223,6 +223,11 @@ impl Reader {
                 Stop::Full => self.flush(process, output, tools),
                 Stop::End | Stop::Unwritten => return at,
                 Stop::Torn | Stop::Unknown { header: 0 } if !finished => return at,
+                Stop::Orphan { words } => {
+                    count(&output.counters.unknown_words, words as u64);
+                    self.skipped += words as u64;
+                    at += words;
+                }
                 Stop::Unknown { header } if header != 0 && process.find_image_of(header, output) => {}
                 Stop::Torn | Stop::Unknown { .. } => {
                     let rest = &words[at..];
@@ -235,6 +240,8 @@ impl Reader {
                     count(&output.counters.unknown_words, skipped as u64);
                     self.skipped += skipped as u64;
                     at += skipped;
+                    self.flush(process, output, tools);
+                    self.encoder.gap();
                 }
             }
         }

@@ -1,12 +1,14 @@
 //! Chunks to batches (SPEC §4.3).
 
+use rustc_hash::FxHashMap;
+
 use crate::bytes::{Malformed, Reader, unzigzag};
 use crate::event::{Access, Batch, Frame, Mark};
 use crate::flatten::{Code, Template};
 use crate::format::{ChunkHeader, limit};
 use crate::pack::{UnpackError, Unpacker};
 use crate::sites::{FunctionId, SiteId, SiteTable};
-use crate::table::{Op, Place};
+use crate::table::{Op, Place, Source};
 use crate::words::Words;
 
 /// Why a chunk could not be decoded.
@@ -22,6 +24,8 @@ pub(crate) enum DecodeError {
     Module(u64),
     #[error("anchor {anchor} of module {module} stands for no segment")]
     Anchor { module: u64, anchor: u64 },
+    #[error("a segment takes addresses from another that is not in the dictionary")]
+    Source,
     #[error("a segment is said to be followed by its usual successor, but has none yet")]
     NoSuccessor,
     #[error("the words end too early or one of them has more than 64 bits")]
@@ -39,6 +43,7 @@ pub(crate) struct Decoder {
     unpacker: Unpacker,
     unpacked: Vec<u8>,
     last: Vec<u64>,
+    bases: Vec<u32>,
 }
 
 /// A dictionary entry: all that executing it takes, in one place.
@@ -50,6 +55,9 @@ struct Local<'t> {
     words: u16,
     /// First of its last words.
     base: usize,
+    /// Where in the list of bases its own is; those of its sources follow.
+    first_base: usize,
+    sources: usize,
     /// The entry that followed it last.
     next: u32,
 }
@@ -58,7 +66,7 @@ const NONE: u32 = u32::MAX;
 
 impl Decoder {
     pub fn new() -> Self {
-        Decoder { unpacker: Unpacker::new(), unpacked: Vec::new(), last: Vec::new() }
+        Decoder { unpacker: Unpacker::new(), unpacked: Vec::new(), last: Vec::new(), bases: Vec::new() }
     }
 
     /// Fills a batch with the events of a chunk. `codes` are the modules, `None` for one that could not be read.
@@ -79,7 +87,7 @@ impl Decoder {
         }
         self.unpacker.unpack(header.codec, packed, header.unpacked_bytes.into(), &mut self.unpacked)?;
         let mut reader = Reader::new(&self.unpacked);
-        let mut locals = dictionary(&mut reader, codes)?;
+        let mut locals = dictionary(&mut reader, codes, &mut self.last, &mut self.bases)?;
         let depth = reader.count()?;
         let mut address = 0u64;
         for _ in 0..depth {
@@ -90,13 +98,11 @@ impl Decoder {
         let control = reader.blob()?;
         let words = reader.take(reader.left())?;
 
-        let last_words = locals.last().map_or(0, |local| local.base + local.words as usize);
-        self.last.clear();
-        self.last.resize(last_words, 0);
         batch.accesses.reserve(header.accesses.min(limit::CHUNK_ACCESSES) as usize);
         let mut run = Run {
             words: Words { bytes: words, at: 0 },
             last: &mut self.last,
+            bases: &self.bases,
             sites,
             batch,
             accesses: 0,
@@ -116,16 +122,41 @@ impl Decoder {
     }
 }
 
-fn dictionary<'t>(reader: &mut Reader<'_>, codes: &'t [Option<Code>]) -> Result<Vec<Local<'t>>, DecodeError> {
+/// The segments of a chunk; their words before its first segment, 0 if it does not say; and for each segment where its
+/// own words and those of its sources are.
+fn dictionary<'t>(
+    reader: &mut Reader<'_>,
+    codes: &'t [Option<Code>],
+    last: &mut Vec<u64>,
+    bases: &mut Vec<u32>,
+) -> Result<Vec<Local<'t>>, DecodeError> {
     let count = reader.count()?;
-    let mut locals = Vec::with_capacity(count);
-    let mut base = 0;
-    for _ in 0..count {
-        let (module, anchor) = (reader.varint()?, reader.varint()?);
+    let mut locals: Vec<Local<'_>> = Vec::with_capacity(count);
+    let mut numbers = FxHashMap::default();
+    let mut derived: Vec<(usize, u64, u32, &[Source])> = Vec::new();
+    last.clear();
+    bases.clear();
+    for number in 0..count {
+        let (module, word) = (reader.varint()?, reader.varint()?);
+        let (anchor, inherits) = (word >> 1, word & 1 == 1);
         let code = usize::try_from(module).ok().and_then(|module| codes.get(module)?.as_ref());
         let code = code.ok_or(DecodeError::Module(module))?;
         let segment = u32::try_from(anchor).ok().and_then(|anchor| code.segment(anchor));
         let segment = segment.ok_or(DecodeError::Anchor { module, anchor })?;
+        let sources = code.sources(segment);
+        let base = last.len();
+        last.resize(base + segment.words as usize, 0);
+        if inherits {
+            let mut before = 0u64;
+            for word in &mut last[base..] {
+                before = before.wrapping_add_signed(reader.svarint()?);
+                *word = before;
+            }
+        }
+        if !sources.is_empty() {
+            derived.push((number, module, anchor as u32, sources));
+        }
+        numbers.insert((module, anchor as u32), number);
         locals.push(Local {
             function: segment.function,
             templates: code.templates(segment),
@@ -133,9 +164,21 @@ fn dictionary<'t>(reader: &mut Reader<'_>, codes: &'t [Option<Code>]) -> Result<
             accesses: segment.accesses,
             words: segment.words,
             base,
+            first_base: 0,
+            sources: sources.len(),
             next: NONE,
         });
-        base += segment.words as usize;
+    }
+    for (number, module, anchor, sources) in derived {
+        let first = bases.len();
+        bases.push(locals[number].base as u32);
+        bases.extend(sources.iter().map_while(|source| {
+            let number = numbers.get(&(module, anchor.checked_sub(source.back)?))?;
+            Some(&locals[*number]).filter(|found| found.words >= source.words).map(|found| found.base as u32)
+        }));
+        // One that is not executed, but has a frame on the stack, may lack them.
+        let complete = bases.len() == first + 1 + sources.len();
+        locals[number].first_base = if complete { first } else { usize::MAX };
     }
     Ok(locals)
 }
@@ -144,6 +187,7 @@ fn dictionary<'t>(reader: &mut Reader<'_>, codes: &'t [Option<Code>]) -> Result<
 struct Run<'a> {
     words: Words<'a>,
     last: &'a mut [u64],
+    bases: &'a [u32],
     sites: &'a SiteTable,
     batch: &'a mut Batch,
     /// Access, range, masked and gather ops so far.
@@ -208,6 +252,21 @@ impl Run<'_> {
             return Ok(());
         }
         self.room_for(times.saturating_mul(local.templates.len() as u64))?;
+        if local.sources > 0 {
+            for _ in 0..times {
+                self.read_words(local)?;
+                let bases = self.bases.get(local.first_base..).ok_or(DecodeError::Source)?;
+                self.batch.accesses.extend(local.templates.iter().map(|template| {
+                    let word = bases[template.source as usize] as usize + template.word as usize;
+                    Access {
+                        address: self.last[word].wrapping_add(template.offset),
+                        bytes: template.bytes,
+                        site: template.site,
+                    }
+                }));
+            }
+            return Ok(());
+        }
         // Local copies: what is behind `self` would be stored and loaded again for each word.
         let mut words = self.words;
         let last = &mut self.last[local.base..local.base + local.words as usize];
@@ -248,6 +307,13 @@ impl Run<'_> {
             let mark = match op {
                 Op::Access { site, at } => {
                     let address = place(self, at);
+                    self.access(SiteId(site), address, self.bytes(site))?;
+                    continue;
+                }
+                Op::Derived { site, source, at } => {
+                    let bases = self.bases.get(local.first_base..).ok_or(DecodeError::Source)?;
+                    let base = bases[1 + source as usize] as usize;
+                    let address = self.last[base + at.word as usize].wrapping_add(at.offset);
                     self.access(SiteId(site), address, self.bytes(site))?;
                     continue;
                 }

@@ -9,7 +9,7 @@ use crate::module::Module;
 use crate::sites::{
     Function, FunctionId, Location, LocationId, Site, SiteId, SiteTable, StringId, Type, TypeId,
 };
-use crate::table::{Op, Table, TableSite};
+use crate::table::{Op, Source, Table, TableSite};
 
 /// The segments of a module, in terms of the whole trace.
 #[derive(Default)]
@@ -19,6 +19,7 @@ pub(crate) struct Code {
     segments: Vec<CodeSegment>,
     templates: Vec<Template>,
     ops: Vec<Op>,
+    sources: Vec<Source>,
 }
 
 /// What one execution of a segment does.
@@ -30,6 +31,7 @@ pub(crate) struct CodeSegment {
     pub accesses: u32,
     templates: (u32, u32),
     ops: (u32, u32),
+    sources: (u32, u32),
 }
 
 /// An access op, ready to be filled in.
@@ -40,6 +42,8 @@ pub(crate) struct Template {
     pub bytes: u32,
     pub site: SiteId,
     pub word: u16,
+    /// Whose word: 0 is the segment's own, n that of its source n − 1.
+    pub source: u16,
 }
 
 impl Code {
@@ -52,6 +56,11 @@ impl Code {
     /// All of a segment's ops as templates, if it has plain accesses only.
     pub fn templates(&self, segment: &CodeSegment) -> &[Template] {
         &self.templates[segment.templates.0 as usize..segment.templates.1 as usize]
+    }
+
+    /// The segments whose words a segment refers to: their anchors stand as far back as they do.
+    pub fn sources(&self, segment: &CodeSegment) -> &[Source] {
+        &self.sources[segment.sources.0 as usize..segment.sources.1 as usize]
     }
 
     /// The ops of a segment that has others, too; sites are those of the whole trace.
@@ -166,25 +175,32 @@ impl Flattener {
         let segment = &table.segments[segment];
         let function = numbers.functions[segment.function as usize];
         let ops = &table.ops[segment.ops.start as usize..segment.ops.end as usize];
-        let plain = ops.iter().all(|op| matches!(op, Op::Access { .. }));
+        let plain = ops.iter().all(|op| matches!(op, Op::Access { .. } | Op::Derived { .. }));
         let (first_template, first_op) = (code.templates.len() as u32, code.ops.len() as u32);
         for &op in ops {
             let op = op.with_site(|site| self.site(&table.sites[site as usize], numbers, function));
-            match op {
-                Op::Access { site, at } if plain => {
-                    let bytes = self.sites.values[site as usize].bytes;
-                    let template = Template { offset: at.offset, bytes, site: SiteId(site), word: at.word };
-                    code.templates.push(template);
+            let (site, source, at) = match op {
+                Op::Access { site, at } if plain => (site, 0, at),
+                Op::Derived { site, source, at } if plain => (site, source + 1, at),
+                op => {
+                    code.ops.push(op);
+                    continue;
                 }
-                op => code.ops.push(op),
-            }
+            };
+            let bytes = self.sites.values[site as usize].bytes;
+            let site = SiteId(site);
+            code.templates.push(Template { offset: at.offset, bytes, site, word: at.word, source });
         }
+        let first_source = code.sources.len() as u32;
+        let sources = segment.sources.start as usize..segment.sources.end as usize;
+        code.sources.extend_from_slice(&table.sources[sources]);
         code.segments.push(CodeSegment {
             function,
             words: segment.words,
             accesses: segment.accesses,
             templates: (first_template, code.templates.len() as u32),
             ops: (first_op, code.ops.len() as u32),
+            sources: (first_source, code.sources.len() as u32),
         });
     }
 

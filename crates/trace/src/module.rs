@@ -7,7 +7,7 @@ use crate::bytes::{Malformed, Reader, put_blob, put_svarint, put_varint};
 use crate::error::Error;
 use crate::format::{Anchor, ModuleHeader, magic, version};
 use crate::pack::{Effort, Packer, Unpacker};
-use crate::table::{Segment, Table, TableError};
+use crate::table::{Segment, Source, Table, TableError};
 
 /// Index of a module over the whole trace: `modules/NNNN.mlm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -153,6 +153,12 @@ impl Module {
     pub(crate) fn segment(&self, anchor: u32) -> Option<(usize, usize)> {
         let (table, segment) = (*self.anchors.get(anchor as usize)?)?;
         Some((table as usize, segment as usize))
+    }
+
+    /// The segments whose words a segment refers to.
+    pub(crate) fn sources_of(&self, (table, segment): (usize, usize)) -> &[Source] {
+        let sources = &self.tables[table].segments[segment].sources;
+        &self.tables[table].sources[sources.start as usize..sources.end as usize]
     }
 
     pub(crate) fn segment_of(&self, (table, segment): (usize, usize)) -> &Segment {

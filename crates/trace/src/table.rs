@@ -21,6 +21,8 @@ pub(crate) struct Table {
     pub segments: Vec<Segment>,
     /// The ops of all segments.
     pub ops: Vec<Op>,
+    /// The sources of all segments.
+    pub sources: Vec<Source>,
 }
 
 pub(crate) struct TableFunction {
@@ -59,6 +61,17 @@ pub(crate) struct Segment {
     pub accesses: u32,
     /// Into the list of ops.
     pub ops: Range<u32>,
+    /// Into the list of sources.
+    pub sources: Range<u32>,
+}
+
+/// An earlier segment whose words a segment refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// How many segments back it stands.
+    pub back: u32,
+    /// How many of its words must be there.
+    pub words: u16,
 }
 
 /// An address that is a word of the segment plus a constant: chains of derived operands are resolved while parsing.
@@ -73,6 +86,12 @@ pub(crate) struct Place {
 pub(crate) enum Op {
     Access {
         site: u32,
+        at: Place,
+    },
+    /// An access at an offset from a word of one of the segment's sources.
+    Derived {
+        site: u32,
+        source: u16,
         at: Place,
     },
     Range {
@@ -222,9 +241,26 @@ impl<'a> Parser<'a> {
             })
         })?;
         let mut ops = Vec::new();
-        let segments = self.list("segments", |p| p.segment(functions.len(), &sites, &mut ops))?;
+        let mut sources = Vec::new();
+        let mut before: Vec<(u32, u16)> = Vec::new();
+        let segments = self.list("segments", |p| {
+            let segment = p.segment(functions.len(), &sites, &before, &mut ops, &mut sources)?;
+            before.push((segment.function, segment.words));
+            Ok(segment)
+        })?;
         match self.reader.left() {
-            0 => Ok(Table { flags, strings, files, functions, locations, types, sites, segments, ops }),
+            0 => Ok(Table {
+                flags,
+                strings,
+                files,
+                functions,
+                locations,
+                types,
+                sites,
+                segments,
+                ops,
+                sources,
+            }),
             left => Err(TableError::LeftOver { at: self.at, left }),
         }
     }
@@ -260,23 +296,73 @@ impl<'a> Parser<'a> {
         &mut self,
         functions: usize,
         sites: &[TableSite],
+        segments: &[(u32, u16)],
         ops: &mut Vec<Op>,
+        sources: &mut Vec<Source>,
     ) -> Result<Segment, TableError> {
         let function = self.get(|reader| reader.index(functions))?;
         let count = self.get(Reader::count)?;
-        let first = ops.len();
+        let (first, first_source) = (ops.len(), sources.len());
         let mut words = 0;
         let mut accesses = 0;
         for _ in 0..count {
-            let op = self.op(sites, &ops[first..], &mut words)?;
+            let op = match self.get(Reader::u8)? {
+                op::DERIVED => self.derived(function, sites, segments, sources, first_source)?,
+                code => self.op(code, sites, &ops[first..], &mut words)?,
+            };
             accesses += u32::from(op.is_access());
             ops.push(op);
         }
-        Ok(Segment { function, words, accesses, ops: first as u32..ops.len() as u32 })
+        let (ops, sources) = (first as u32..ops.len() as u32, first_source as u32..sources.len() as u32);
+        Ok(Segment { function, words, accesses, ops, sources })
     }
 
-    fn op(&mut self, sites: &[TableSite], before: &[Op], words: &mut u16) -> Result<Op, TableError> {
-        let code = self.get(Reader::u8)?;
+    /// An access derived from a word of an earlier segment of the same function.
+    fn derived(
+        &mut self,
+        function: u32,
+        sites: &[TableSite],
+        segments: &[(u32, u16)],
+        sources: &mut Vec<Source>,
+        first: usize,
+    ) -> Result<Op, TableError> {
+        let site = self.get(|reader| reader.index(sites.len()))?;
+        let back = self.get(|reader| reader.up_to(segments.len() as u64))? as usize;
+        let word = self.get(Reader::varint)?;
+        let offset = self.get(Reader::svarint)? as u64;
+        if sites[site as usize].bytes == 0 {
+            return Err(self.invalid("an access of no bytes"));
+        }
+        let Some(&(holder, words)) = segments.len().checked_sub(back).and_then(|at| segments.get(at)) else {
+            return Err(self.invalid("an address is derived from the segment itself"));
+        };
+        if holder != function {
+            return Err(self.invalid("an address is derived from another function's segment"));
+        }
+        if word >= words.into() {
+            return Err(self.invalid("an address is derived from a word that its segment does not have"));
+        }
+        let word = word as u16;
+        let known = sources[first..].iter().position(|source| source.back == back as u32);
+        let source = known.unwrap_or_else(|| {
+            sources.push(Source { back: back as u32, words: 0 });
+            sources.len() - 1 - first
+        });
+        let Some(number) = u16::try_from(source).ok().filter(|&number| number < u16::MAX) else {
+            return Err(self.invalid("addresses are derived from too many segments"));
+        };
+        let words = &mut sources[first + source].words;
+        *words = (*words).max(word + 1);
+        Ok(Op::Derived { site, source: number, at: Place { word, offset } })
+    }
+
+    fn op(
+        &mut self,
+        code: u8,
+        sites: &[TableSite],
+        before: &[Op],
+        words: &mut u16,
+    ) -> Result<Op, TableError> {
         let site = match code {
             op::ENTER | op::EXIT | op::RESUME | op::VALUE | op::STAMP => 0,
             _ => self.get(|reader| reader.index(sites.len()))?,
@@ -325,7 +411,7 @@ impl<'a> Parser<'a> {
     /// The value of the op before it.
     fn value(&self, sites: &[TableSite], before: Option<&Op>, words: &mut u16) -> Result<Op, TableError> {
         let (site, lanes, mask) = match before {
-            Some(&Op::Access { site, .. }) => (site, 0, 0),
+            Some(&(Op::Access { site, .. } | Op::Derived { site, .. })) => (site, 0, 0),
             Some(&Op::Masked { site, lanes, mask, .. } | &Op::Gather { site, lanes, mask, .. }) => {
                 (site, lanes, mask)
             }
@@ -379,6 +465,7 @@ impl Op {
     pub fn with_site(mut self, new: impl FnOnce(u32) -> u32) -> Op {
         match &mut self {
             Op::Access { site, .. }
+            | Op::Derived { site, .. }
             | Op::Range { site, .. }
             | Op::Masked { site, .. }
             | Op::Gather { site, .. }
@@ -393,6 +480,9 @@ impl Op {
     }
 
     pub fn is_access(self) -> bool {
-        matches!(self, Op::Access { .. } | Op::Range { .. } | Op::Masked { .. } | Op::Gather { .. })
+        matches!(
+            self,
+            Op::Access { .. } | Op::Derived { .. } | Op::Range { .. } | Op::Masked { .. } | Op::Gather { .. }
+        )
     }
 }

@@ -54,8 +54,24 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 fn plan() -> impl Strategy<Value = Plan> {
     let segment = (0..FUNCTIONS, steps()).prop_map(|(function, steps)| Seg { function, steps });
-    (prop::collection::vec(segment, 1..6), prop::collection::vec(1..100u32, SITES))
-        .prop_map(|(segments, site_bytes)| Plan { functions: FUNCTIONS, site_bytes, segments })
+    let derived = prop::collection::vec((0..SITES, 1..6usize, 0..12usize, any::<i16>()), 0..4);
+    let segments = prop::collection::vec((segment, derived), 1..8);
+    (segments, prop::collection::vec(1..100u32, SITES)).prop_map(|(segments, site_bytes)| {
+        let mut plan = Plan { functions: FUNCTIONS, site_bytes, segments: Vec::new() };
+        for (index, (mut segment, derived)) in segments.into_iter().enumerate() {
+            for (site, back, word, distance) in derived {
+                // Words of an earlier segment of the same function.
+                let source = index.checked_sub(back).map(|source| &plan.segments[source]);
+                if source
+                    .is_some_and(|s| s.function == segment.function && word < word_count(&plan.site_bytes, s))
+                {
+                    segment.steps.push(Step::Derived(site, back, word, distance.into()));
+                }
+            }
+            plan.segments.push(segment);
+        }
+        plan
+    })
 }
 
 /// Values a program may write: near, far, and extreme ones.
@@ -83,7 +99,14 @@ fn executions(plan: Plan) -> impl Strategy<Value = (Plan, Vec<Vec<Vec<Execution>
                 .flat_map(|(body, times)| vec![body.iter().map(fit).collect::<Vec<_>>(); *times].concat())
                 .collect()
         };
-        let threads = threads.iter().map(|chunks| chunks.iter().map(unroll).collect()).collect();
+        let mut threads: Vec<Vec<Vec<Execution>>> =
+            threads.iter().map(|chunks| chunks.iter().map(unroll).collect()).collect();
+        // Every segment once at first, in order: what others derive addresses from has been executed.
+        for chunk in threads.iter_mut().filter_map(|chunks| chunks.first_mut()) {
+            let words = |segment: usize| (0..70).map(move |word| 0x5000 * (segment as u64 + 1) + 64 * word);
+            let first = (0..plan.segments.len()).map(|segment| fit(&(segment, words(segment).collect())));
+            chunk.splice(0..0, first);
+        }
         (plan.clone(), threads)
     })
 }
@@ -104,12 +127,13 @@ type Stack = Vec<(String, u64)>;
 /// The naive model's answer for each chunk of a thread, and its stack before each.
 fn expected(plan: &Plan, chunks: &[Vec<Execution>]) -> Vec<(Vec<Happened>, Stack)> {
     let mut stack = Stack::new();
+    let mut history = History::new();
     let mut out = Vec::new();
     for chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
         let before = stack.clone();
         let mut events = Vec::new();
         for (segment, words) in chunk {
-            expand(plan, &plan.segments[*segment], words, &mut events);
+            expand(plan, *segment, words, &mut history, &mut events);
         }
         for event in &events {
             match event {

@@ -50,6 +50,11 @@ pub enum Stop {
     Unwritten,
     /// The last segment lacks words. In an open tail it may still be completed.
     Torn,
+    /// A segment whose addresses are derived from words that are lost, or were never recorded.
+    Orphan {
+        /// Words it has, its header included.
+        words: usize,
+    },
     /// The word is no header of a known module, so that what follows cannot be told apart.
     Unknown {
         /// The word.
@@ -101,6 +106,10 @@ pub struct ChunkEncoder {
     /// Generation of the address space `images` is valid for.
     generation: u64,
     stack_ops: Vec<StackOp>,
+    /// Anchors of the segments whose words others refer to, and how many words those must have.
+    sources: Vec<(u32, u16)>,
+    /// Words have been lost so often: what was executed before is not what later segments refer to.
+    gaps: u32,
     /// Previous value of each word of each segment.
     last: Vec<u64>,
     stack: ShadowStack<Caller>,
@@ -118,12 +127,18 @@ struct Known {
     chunk: u32,
     /// Index in the chunk's dictionary.
     local: u32,
+    /// Whether the chunk says nothing of its words so far.
+    fresh: bool,
+    /// Number of the gap before which it was executed last.
+    gap: u32,
     /// First of its last words.
     base: u32,
     words: u16,
     accesses: u32,
     /// Into `stack_ops`.
     stack_ops: (u32, u32),
+    /// Into `sources`.
+    sources: (u32, u32),
     /// Names the function over all modules.
     function: (ModuleId, u32),
     module: ModuleId,
@@ -179,6 +194,8 @@ struct Chunk {
     number: u32,
     open: bool,
     dictionary: Vec<u32>,
+    /// Entries of the dictionary that others refer to before they are executed, and their words.
+    inherited: Vec<(u32, Vec<u64>)>,
     stack: Vec<u8>,
     control: Vec<u8>,
     /// Packed words; `words_end` of them are valid, the rest is room.
@@ -210,10 +227,13 @@ impl ChunkEncoder {
             next: NONE,
             chunk: 0,
             local: 0,
+            fresh: false,
+            gap: 0,
             base: 0,
             words: 0,
             accesses: 0,
             stack_ops: (0, 0),
+            sources: (0, 0),
             function: (ModuleId(u32::MAX), 0),
             module: ModuleId(u32::MAX),
             anchor: 0,
@@ -224,6 +244,8 @@ impl ChunkEncoder {
             by_anchor: FxHashMap::default(),
             generation: 0,
             stack_ops: Vec::new(),
+            sources: Vec::new(),
+            gaps: 0,
             last: Vec::new(),
             stack: ShadowStack::default(),
             chunk: Chunk::default(),
@@ -289,8 +311,8 @@ impl ChunkEncoder {
             }
             if predicted {
                 self.chunk.run += 1;
-            } else {
-                self.explicit(header, id);
+            } else if let Err(stop) = self.explicit(header, id) {
+                return (at, stop);
             }
             let segment = &self.segments[id as usize];
             let base = segment.base as usize;
@@ -332,6 +354,9 @@ impl ChunkEncoder {
     fn learn(&mut self, module_id: ModuleId, module: &Module, anchor: u32) -> Option<u32> {
         let at = module.segment(anchor)?;
         let segment = module.segment_of(at);
+        let first_source = self.sources.len() as u32;
+        let sources = module.sources_of(at).iter();
+        self.sources.extend(sources.map(|source| (anchor.saturating_sub(source.back), source.words)));
         let first = self.stack_ops.len() as u32;
         let ops = &module.tables[at.0].ops[segment.ops.start as usize..segment.ops.end as usize];
         self.stack_ops.extend(ops.iter().filter_map(|op| match *op {
@@ -346,10 +371,13 @@ impl ChunkEncoder {
             next: NONE,
             chunk: 0,
             local: 0,
+            fresh: false,
+            gap: u32::MAX,
             base: self.last.len() as u32,
             words: segment.words,
             accesses: segment.accesses,
             stack_ops: (first, self.stack_ops.len() as u32),
+            sources: (first_source, self.sources.len() as u32),
             function: (module_id, module.function_number(at)),
             module: module_id,
             anchor,
@@ -360,7 +388,11 @@ impl ChunkEncoder {
     }
 
     /// Names a segment in the control stream, and predicts it from now on.
-    fn explicit(&mut self, header: u64, id: u32) {
+    fn explicit(&mut self, header: u64, id: u32) -> Result<(), Stop> {
+        let segment = &self.segments[id as usize];
+        if segment.fresh || segment.chunk != self.chunk.number {
+            self.first_in_chunk(id)?;
+        }
         let local = self.local(id);
         let previous = &mut self.segments[self.chunk.previous as usize];
         previous.next_header = header;
@@ -370,6 +402,42 @@ impl ChunkEncoder {
         }
         self.chunk.run = 0;
         put_varint(&mut self.chunk.control, local.into());
+        Ok(())
+    }
+
+    /// A segment's words are differences from 0 at first, and the words it refers to have to be in the chunk. A
+    /// segment that no chunk has named cannot have been predicted.
+    fn first_in_chunk(&mut self, id: u32) -> Result<(), Stop> {
+        let Known { sources, base, words, module, .. } = self.segments[id as usize];
+        let sources = sources.0 as usize..sources.1 as usize;
+        let source = |encoder: &Self, at: usize| {
+            let (anchor, words) = encoder.sources[at];
+            let id = *encoder.by_anchor.get(&(module, anchor))?;
+            let source = &encoder.segments[id as usize];
+            (source.gap == encoder.gaps && source.words >= words).then_some(id)
+        };
+        if sources.clone().any(|at| source(self, at).is_none()) {
+            return Err(Stop::Orphan { words: usize::from(words) + 1 });
+        }
+        for at in sources {
+            let Some(source) = source(self, at) else { continue };
+            let local = self.local(source);
+            let segment = &mut self.segments[source as usize];
+            if std::mem::take(&mut segment.fresh) {
+                let last = segment.base as usize..segment.base as usize + segment.words as usize;
+                self.chunk.inherited.push((local, self.last[last].to_vec()));
+            }
+        }
+        self.local(id);
+        let segment = &mut self.segments[id as usize];
+        (segment.fresh, segment.gap) = (false, self.gaps);
+        self.last[base as usize..base as usize + words as usize].fill(0);
+        Ok(())
+    }
+
+    /// Words of the stream are lost here: addresses that follow must not be derived from words before.
+    pub fn gap(&mut self) {
+        self.gaps += 1;
     }
 
     /// Index in the chunk's dictionary; entering it clears what the segment remembers of earlier chunks.
@@ -379,8 +447,7 @@ impl ChunkEncoder {
             segment.chunk = self.chunk.number;
             segment.next = NONE;
             segment.local = self.chunk.dictionary.len() as u32;
-            let base = segment.base as usize;
-            self.last[base..base + segment.words as usize].fill(0);
+            segment.fresh = true;
             self.chunk.dictionary.push(id);
         }
         self.segments[id as usize].local
@@ -409,6 +476,7 @@ impl ChunkEncoder {
             }
         };
         chunk.dictionary.clear();
+        chunk.inherited.clear();
         chunk.stack.clear();
         chunk.control.clear();
         chunk.words_end = 0;
@@ -441,14 +509,23 @@ impl ChunkEncoder {
             chunk.dictionary.len() * 8
                 + chunk.stack.len()
                 + chunk.control.len()
+                + chunk.inherited.len() * 16
                 + chunk.words_end
                 + VARINT_BYTES,
         );
         put_varint(&mut unpacked, chunk.dictionary.len() as u64);
-        for &id in &chunk.dictionary {
+        let mut inherited = chunk.inherited.clone();
+        inherited.sort_unstable_by_key(|&(local, _)| std::cmp::Reverse(local));
+        for (local, &id) in chunk.dictionary.iter().enumerate() {
             let segment = &self.segments[id as usize];
+            let words = inherited.pop_if(|next| next.0 as usize == local);
             put_varint(&mut unpacked, segment.module.0.into());
-            put_varint(&mut unpacked, segment.anchor.into());
+            put_varint(&mut unpacked, u64::from(segment.anchor) << 1 | u64::from(words.is_some()));
+            let mut before = 0;
+            for word in words.into_iter().flat_map(|(_, words)| words) {
+                put_svarint(&mut unpacked, word.wrapping_sub(before) as i64);
+                before = word;
+            }
         }
         unpacked.extend_from_slice(&chunk.stack);
         put_varint(&mut unpacked, chunk.control.len() as u64);

@@ -20,6 +20,8 @@ pub enum Step {
     Range(usize, Operand, Operand),
     Masked(usize, u64, Operand),
     Gather(usize, u64),
+    /// Site; segments back, word of that segment, distance.
+    Derived(usize, usize, usize, i64),
     Enter,
     Exit,
     Resume,
@@ -169,6 +171,12 @@ fn put_step(p: &mut Vec<u8>, step: &Step) {
             code(3, site);
             varint(p, lanes);
         }
+        Step::Derived(site, back, word, distance) => {
+            code(4, site);
+            varint(p, back as u64);
+            varint(p, word as u64);
+            varint(p, ((distance << 1) ^ (distance >> 63)) as u64);
+        }
         Step::Enter => p.push(16),
         Step::Exit => p.push(17),
         Step::Resume => p.push(18),
@@ -211,7 +219,7 @@ fn value_words(site_bytes: &[u32], step: &Step) -> usize {
         bytes.div_ceil(8) * if is_update(site) { 2 } else { 1 }
     };
     match *step {
-        Step::Access(site, _) => words(site, 1),
+        Step::Access(site, _) | Step::Derived(site, ..) => words(site, 1),
         Step::Masked(site, lanes, _) | Step::Gather(site, lanes) => words(site, lanes),
         _ => unreachable!("{step:?} has no value"),
     }
@@ -226,7 +234,7 @@ pub fn word_count(site_bytes: &[u32], segment: &Seg) -> usize {
         Step::Masked(_, _, a) => operand(a) + 1,
         Step::Gather(_, lanes) => lanes as usize + 1,
         Step::Enter | Step::Resume | Step::Free(_) => 1,
-        Step::Exit => 0,
+        Step::Exit | Step::Derived(..) => 0,
         Step::Alloc(_) | Step::Unmap(_) => 2,
         Step::AllocArray(_) | Step::Realloc(_) => 3,
         Step::Stamp => 1,
@@ -237,8 +245,13 @@ pub fn word_count(site_bytes: &[u32], segment: &Seg) -> usize {
     segment.steps.iter().map(words).sum::<usize>() + values
 }
 
+/// The words of each segment's last execution in a thread.
+pub type History = std::collections::HashMap<usize, Vec<u64>>;
+
 /// What one execution of a segment means, word by word.
-pub fn expand(plan: &Plan, segment: &Seg, words: &[u64], out: &mut Vec<Happened>) {
+pub fn expand(plan: &Plan, index: usize, words: &[u64], history: &mut History, out: &mut Vec<Happened>) {
+    let segment = &plan.segments[index];
+    history.insert(index, words.to_vec());
     let mut words = words.iter().copied();
     let mut next = || words.next().expect("as many words as word_count says");
     // Address and length of each op so far.
@@ -293,6 +306,10 @@ pub fn expand(plan: &Plan, segment: &Seg, words: &[u64], out: &mut Vec<Happened>
                         access(site, address, plan.site_bytes[site]);
                     }
                 }
+            }
+            Step::Derived(site, back, word, distance) => {
+                let from = history[&(index - back)][word];
+                access(site, from.wrapping_add(distance as u64), plan.site_bytes[site]);
             }
             Step::Enter => out.push(Happened::Enter(name(), next())),
             Step::Exit => out.push(Happened::Exit(name())),
