@@ -2,7 +2,12 @@
 
 #include "Derive.h"
 
+#include "Reach.h"
+
+#include "memlode_format.h"
+
 #include "llvm/ADT/Statistic.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -12,33 +17,61 @@
 using namespace llvm;
 
 STATISTIC(NumDerived, "Addresses derived from another of the segment");
+STATISTIC(NumDerivedAcross, "Addresses derived from another segment's");
 
 namespace memlode {
 
 namespace {
 
-/// How many earlier addresses are compared by scalar evolution; the search is quadratic in it.
+/// How many earlier addresses of an object are compared by scalar evolution: the search is quadratic in it.
 constexpr unsigned ComparedRoots = 12;
 
-struct Known {
+/// An address that is a word of the stream.
+struct Root {
+  unsigned Segment;
   unsigned Op;
-  int64_t Offset; ///< of the op's address from the base
+  unsigned Word;  ///< of the segment, behind its header
+  int64_t Offset; ///< from the base it is filed under
+  const SCEV *Evolution;
+  const Loop *Inside;
 };
 
 class Deriver {
 public:
-  Deriver(Segment &S, const DataLayout &DL, ScalarEvolution &SE) : S(S), DL(DL), SE(SE) {}
+  Deriver(Plan &P, const DataLayout &DL, ScalarEvolution &SE, const LoopInfo &Loops)
+      : P(P), DL(DL), SE(SE), Loops(Loops), Behind(segmentsBehind(P)) {}
 
   void run() {
-    for (unsigned I = 0; I < S.Ops.size(); ++I) {
-      if (S.Ops[I].Address)
-        address(I);
-      if (S.Ops[I].Length)
-        length(I);
+    for (unsigned I = 0; I < P.Blocks.size(); ++I) {
+      Here = Behind.empty() ? BitVector(P.Segments.size()) : Behind[I];
+      Inside = Loops.getLoopFor(P.Blocks[I].Block);
+      for (const Step &S : P.Blocks[I].Steps) {
+        if (S.Is != Step::What::Segment) {
+          Here.reset();
+          continue;
+        }
+        segment(S.Segment);
+        if (!Behind.empty())
+          Here.set(S.Segment);
+      }
     }
   }
 
 private:
+  void segment(unsigned Index) {
+    Current = Index;
+    Lengths.clear();
+    unsigned Word = 0;
+    std::vector<Op> &Ops = P.Segments[Index].Ops;
+    for (unsigned I = 0; I < Ops.size(); ++I) {
+      if (Ops[I].Address)
+        address(I, Word);
+      if (Ops[I].Length)
+        length(I);
+      Word += Ops[I].words();
+    }
+  }
+
   /// The value \p V is a constant distance from. Each reference to a thread's own variable makes a value of
   /// its own.
   const Value *baseOf(const Value *V, int64_t &Offset) const {
@@ -49,62 +82,78 @@ private:
     return II && II->getIntrinsicID() == Intrinsic::threadlocal_address ? II->getArgOperand(0) : V;
   }
 
-  void address(unsigned I) {
+  void address(unsigned I, unsigned Word) {
+    Op &O = P.Segments[Current].Ops[I];
     int64_t Offset;
-    const Value *Base = baseOf(S.Ops[I].Address, Offset);
-    auto [Found, New] = ByBase.try_emplace(Base, Known{I, Offset});
-    if (!New) {
-      from(I, Found->second.Op, Offset - Found->second.Offset);
-      Found->second = {I, Offset};
-      return;
+    SmallVectorImpl<Root> &OfBase = ByBase[baseOf(O.Address, Offset)];
+    for (const Root &R : reverse(OfBase))
+      if (from(O, I, R, Offset - R.Offset))
+        return;
+    Root New{Current, I, Word, Offset, nullptr, Inside};
+    if (SE.isSCEVable(O.Address->getType())) {
+      New.Evolution = SE.getSCEV(O.Address);
+      SmallVectorImpl<Root> &OfObject = ByObject[SE.getPointerBase(New.Evolution)];
+      unsigned Compared = 0;
+      for (const Root &R : reverse(OfObject)) {
+        // Elsewhere the same recurrence may be another iteration's.
+        if (R.Inside != Inside || !usable(O, R))
+          continue;
+        if (++Compared > ComparedRoots)
+          break;
+        const auto *Distance = dyn_cast<SCEVConstant>(SE.getMinusSCEV(New.Evolution, R.Evolution));
+        if (Distance && from(O, I, R, Distance->getAPInt().getSExtValue()))
+          return;
+      }
+      OfObject.push_back(New);
     }
-    if (!SE.isSCEVable(S.Ops[I].Address->getType()))
-      return;
-    const SCEV *Evolution = SE.getSCEV(S.Ops[I].Address);
-    const SCEV *Object = SE.getPointerBase(Evolution);
-    for (const auto &[Root, RootEvolution, RootObject] : reverse(Roots)) {
-      if (RootObject != Object)
-        continue;
-      const auto *Distance = dyn_cast<SCEVConstant>(SE.getMinusSCEV(Evolution, RootEvolution));
-      if (!Distance)
-        continue;
-      from(I, Root, Distance->getAPInt().getSExtValue());
-      return;
-    }
-    if (Roots.size() == ComparedRoots)
-      Roots.erase(Roots.begin());
-    Roots.push_back({I, Evolution, Object});
+    OfBase.push_back(New);
   }
 
-  void from(unsigned I, unsigned Earlier, int64_t Delta) {
-    S.Ops[I].AddressFrom = I - Earlier;
-    S.Ops[I].AddressDelta = Delta;
-    ++NumDerived;
+  bool usable(const Op &O, const Root &R) const {
+    return R.Segment == Current || (O.Code == MEMLODE_OP_ACCESS && Here.test(R.Segment));
+  }
+
+  bool from(Op &O, unsigned I, const Root &R, int64_t Distance) {
+    if (!usable(O, R))
+      return false;
+    O.AddressDelta = Distance;
+    if (R.Segment == Current) {
+      O.AddressFrom = I - R.Op;
+      ++NumDerived;
+    } else {
+      O.FromSegment = Current - R.Segment;
+      O.FromWord = R.Word;
+      ++NumDerivedAcross;
+    }
+    return true;
   }
 
   void length(unsigned I) {
-    auto [Found, New] = ByLength.try_emplace(S.Ops[I].Length, I);
+    Op &O = P.Segments[Current].Ops[I];
+    auto [Found, New] = Lengths.try_emplace(O.Length, I);
     if (!New)
-      S.Ops[I].LengthFrom = I - Found->second;
+      O.LengthFrom = I - Found->second;
     Found->second = I;
   }
 
-  struct Root {
-    unsigned Op;
-    const SCEV *Evolution;
-    const SCEV *Object;
-  };
-
-  Segment &S;
+  Plan &P;
   const DataLayout &DL;
   ScalarEvolution &SE;
-  DenseMap<const Value *, Known> ByBase;
-  DenseMap<const Value *, unsigned> ByLength;
-  SmallVector<Root, ComparedRoots> Roots;
+  const LoopInfo &Loops;
+  const std::vector<BitVector> Behind;
+
+  BitVector Here; ///< segments that are surely executed before the current one
+  const Loop *Inside = nullptr;
+  unsigned Current = 0;
+  DenseMap<const Value *, SmallVector<Root, 2>> ByBase;
+  DenseMap<const SCEV *, SmallVector<Root, 4>> ByObject;
+  DenseMap<const Value *, unsigned> Lengths;
 };
 
 } // namespace
 
-void derive(Segment &S, const DataLayout &DL, ScalarEvolution &SE) { Deriver(S, DL, SE).run(); }
+void derive(Plan &P, const DataLayout &DL, ScalarEvolution &SE, const LoopInfo &Loops) {
+  Deriver(P, DL, SE, Loops).run();
+}
 
 } // namespace memlode

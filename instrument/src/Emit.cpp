@@ -135,7 +135,7 @@ private:
   }
 
   void op(IRBuilder<> &B, const Op &O, Value *Start, unsigned &Position) {
-    if (O.Address && O.AddressFrom == 0)
+    if (O.addressIsWord())
       store(B, O.Address, Start, Position);
     if (O.Length && O.LengthFrom == 0)
       store(B, integer(B, O.Length), Start, Position);

@@ -197,8 +197,7 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
     emitCalls(F, P, Into);
   if (S->Asked.How != Options::Mode::Call) {
     if (S->Asked.Derive)
-      for (Segment &Each : P.Segments)
-        derive(Each, DL, FAM.getResult<ScalarEvolutionAnalysis>(F));
+      derive(P, DL, FAM.getResult<ScalarEvolutionAnalysis>(F), FAM.getResult<LoopAnalysis>(F));
     placeRoomTests(P);
     dropCleanCommits(P);
     emitStream(F, P, Into);

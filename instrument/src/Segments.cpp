@@ -27,7 +27,7 @@ unsigned Word::count() const {
 }
 
 unsigned Op::words() const {
-  unsigned Count = (Address && AddressFrom == 0) + (Length && LengthFrom == 0);
+  unsigned Count = addressIsWord() + (Length && LengthFrom == 0);
   for (const Word &W : Words)
     Count += W.count();
   return Count;
@@ -39,6 +39,13 @@ void Op::encode(SmallVectorImpl<char> &Out) const {
     if (AddressFrom != 0)
       putSigned(Out, AddressDelta);
   };
+  if (FromSegment != 0) {
+    Out.push_back(static_cast<char>(MEMLODE_OP_DERIVED));
+    putVarint(Out, Site);
+    putVarint(Out, FromSegment);
+    putVarint(Out, FromWord);
+    return putSigned(Out, AddressDelta);
+  }
   Out.push_back(static_cast<char>(Code));
   switch (Code) {
   case MEMLODE_OP_ENTER:

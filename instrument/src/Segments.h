@@ -67,7 +67,12 @@ struct Op {
   unsigned AddressFrom = 0;
   int64_t AddressDelta = 0;
   unsigned LengthFrom = 0;
+  /// How far back the segment is whose word FromWord tells the address of an access; 0: none.
+  unsigned FromSegment = 0;
+  unsigned FromWord = 0;
 
+  /// Whether the address is a word of the stream.
+  bool addressIsWord() const { return Address && AddressFrom == 0 && FromSegment == 0; }
   unsigned words() const;
   /// Appends the op as the site table describes it.
   void encode(llvm::SmallVectorImpl<char> &Out) const;

@@ -71,6 +71,7 @@ private:
     const auto *A = reinterpret_cast<const memlode_anchor *>(*At++);
     const TableInfo &Table = tableOf(A);
     const auto &S = Table.Segments.at(A->segment);
+    Words[A] = At;
     std::vector<uint64_t> Addresses(S.Ops.size()), Lengths(S.Ops.size());
     for (size_t I = 0; I < S.Ops.size(); ++I) {
       const OpInfo &O = S.Ops[I];
@@ -85,6 +86,14 @@ private:
         address();
         access(Table, O, Addresses[I], Table.Sites.at(O.Site).Bytes, ~0ULL, 0);
         break;
+      case MEMLODE_OP_DERIVED: {
+        auto Source = Words.find(A - O.FromSegment);
+        if (Source == Words.end())
+          fail("an address is derived from a segment that was not executed");
+        const uint64_t Address = Source->second[O.FromWord] + uint64_t(O.Delta);
+        access(Table, O, Address, Table.Sites.at(O.Site).Bytes, ~0ULL, 0);
+        break;
+      }
       case MEMLODE_OP_RANGE:
         address();
         Lengths[I] = O.LengthFrom ? Lengths[I - O.LengthFrom] : *At++;
@@ -238,6 +247,7 @@ private:
   const Thread &T;
   bool Print;
   uint64_t Latest = 0;
+  std::map<const memlode_anchor *, const uint64_t *> Words; ///< of each segment's last execution
   const uint64_t *At = nullptr;
   /// Calls that agree; and the ops they were made for, of which a gather makes several.
   size_t Compared = 0, Accesses = 0;

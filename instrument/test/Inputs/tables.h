@@ -24,7 +24,7 @@ namespace {
 
 struct OpInfo {
   uint8_t Code;
-  uint64_t Site, Lanes, AddressFrom, LengthFrom;
+  uint64_t Site, Lanes, AddressFrom, LengthFrom, FromSegment, FromWord;
   int64_t Delta;
 };
 
@@ -130,6 +130,11 @@ OpInfo readOp(Bytes &B) {
     break;
   case MEMLODE_OP_GATHER:
     O.Lanes = B.varint();
+    break;
+  case MEMLODE_OP_DERIVED:
+    O.FromSegment = B.varint();
+    O.FromWord = B.varint();
+    O.Delta = B.svarint();
     break;
   case MEMLODE_OP_ALLOC:
   case MEMLODE_OP_ALLOC_ARRAY:
