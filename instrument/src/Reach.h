@@ -8,8 +8,8 @@
 
 namespace memlode {
 
-/// For each block of a plan, the segments executed on every path to it with no call that may record behind them.
-/// Empty if the function is so large that the sets would not fit.
+/// For each block of a plan, the segments executed on every path to it with no call that may record behind
+/// them. Empty if the function is so large that the sets would not fit.
 std::vector<llvm::BitVector> segmentsBehind(const Plan &P);
 
 } // namespace memlode
