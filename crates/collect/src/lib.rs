@@ -11,7 +11,8 @@
 //! * `process`: the images and threads of one process
 //! * `images`: ELF files behind what a program says it has loaded
 //! * `reader`: one ring, read in order
-//! * `worker`: the threads that do so, and when they sleep
+//! * `packing`: encoded chunks that wait to be packed
+//! * `worker`: the threads that do all that, and when they sleep
 //! * `output`: where it all goes, and what happens when the disk is full
 //!
 //! Nothing is printed here, and nothing a traced program does to its shared memory can make the collector panic, hang
@@ -22,6 +23,7 @@ mod control;
 pub mod error;
 mod images;
 mod output;
+mod packing;
 mod process;
 mod reader;
 mod shared;
@@ -51,7 +53,8 @@ pub const ENVIRONMENT: &str = "MEMLODE_COLLECTOR";
 pub struct Options {
     /// Where to.
     pub destination: Destination,
-    /// Threads that read rings; `None` for one per four processors, at most four.
+    /// Threads that read rings and pack what they read; `None` for one per four processors, at least two if there are
+    /// two processors, at most four.
     pub workers: Option<usize>,
     /// When the command has ended: wait for descendants as long as they live, or only as long as it takes for those
     /// that are ending as well.
@@ -151,7 +154,8 @@ impl Collector {
             workers: Vec::new(),
             wait_for_all: options.wait_for_all,
         };
-        let usual = std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(4).min(4));
+        let usual =
+            std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(4).clamp(n.get().min(2), 4));
         let start = |name: &str, body: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.into()).spawn(body).map_err(system("start a thread"))
         };

@@ -195,7 +195,7 @@ impl Process {
             };
             let number = thread.rings.fetch_add(1, Ordering::Relaxed).min(u8::MAX.into()) as u8;
             thread.open.fetch_add(1, Ordering::Relaxed);
-            let reader = Mutex::new(Some(Reader::new(slot, thread.index, number)));
+            let reader = Mutex::new(Some(Reader::new(slot, self.index, thread.index, number)));
             streams.push(Arc::new(Stream { tid, thread, over: AtomicBool::new(false), reader }));
             discovery.found += 1;
             discovery.slots.insert(slot);

@@ -5,6 +5,7 @@
 //! now and then so that little is lost should the collector be killed.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memlode_trace::format::{ring, stream};
@@ -12,6 +13,7 @@ use memlode_trace::write::{ChunkEncoder, Packer, Stop, Tail};
 
 use crate::clock;
 use crate::output::{Output, count};
+use crate::packing::{Lane, Packing};
 use crate::process::Process;
 use crate::shared::{CHUNK_AND_SLACK_BYTES, Ring, Stamps};
 
@@ -21,10 +23,22 @@ const FLUSH_AFTER: Duration = Duration::from_secs(1);
 const TURN: u32 = 4;
 
 /// What a worker brings along.
-#[derive(Default)]
 pub struct Tools {
     words: Vec<u64>,
     packer: Packer,
+    packing: Arc<Packing>,
+}
+
+impl Tools {
+    /// Tools of a thread that shares its packing with others.
+    pub fn new(packing: Arc<Packing>) -> Tools {
+        Tools { words: Vec::new(), packer: Packer::new(), packing }
+    }
+
+    /// Packs a chunk if one waits.
+    pub fn pack_one(&mut self, output: &Output) -> bool {
+        self.packing.pack_one(&mut self.packer, output)
+    }
 }
 
 /// How the unfinished chunk of a ring is to be read.
@@ -56,8 +70,7 @@ enum Extent {
 pub struct Reader {
     slot: u32,
     thread: u32,
-    /// Which of the thread's streams this is.
-    stream: u8,
+    lane: Arc<Lane>,
     /// Chunks given back; our own count, whatever the shared memory says.
     tail: u32,
     /// Words of chunk `tail` that were read while it was in use.
@@ -73,11 +86,11 @@ pub struct Reader {
 
 impl Reader {
     /// A reader for a ring that was just claimed.
-    pub fn new(slot: u32, thread: u32, stream: u8) -> Reader {
+    pub fn new(slot: u32, process: u32, thread: u32, stream: u8) -> Reader {
         Reader {
             slot,
             thread,
-            stream,
+            lane: Lane::new(process, thread, stream),
             tail: 0,
             read_ahead: 0,
             encoder: ChunkEncoder::new(),
@@ -114,7 +127,7 @@ impl Reader {
     pub fn read_if_due(&mut self, process: &Process, output: &Output, tools: &mut Tools, now: Instant) {
         if !output.discards() && now.duration_since(self.flushed) >= FLUSH_AFTER {
             self.read_unfinished(process, output, tools, &Ending::CutShort);
-            self.flush(process, output, tools);
+            self.flush(output, tools);
         }
     }
 
@@ -220,7 +233,7 @@ impl Reader {
             };
             at += appended.consumed;
             match appended.stop {
-                Stop::Full => self.flush(process, output, tools),
+                Stop::Full => self.flush(output, tools),
                 Stop::End | Stop::Unwritten => return at,
                 Stop::Torn | Stop::Unknown { header: 0 } if !finished => return at,
                 Stop::Orphan { words } => {
@@ -240,7 +253,7 @@ impl Reader {
                     count(&output.counters.unknown_words, skipped as u64);
                     self.skipped += skipped as u64;
                     at += skipped;
-                    self.flush(process, output, tools);
+                    self.flush(output, tools);
                     self.encoder.gap();
                 }
             }
@@ -248,9 +261,9 @@ impl Reader {
     }
 
     /// Writes out what the encoder holds.
-    pub fn flush(&mut self, process: &Process, output: &Output, tools: &mut Tools) {
-        if let Some(chunk) = self.encoder.finish(&mut tools.packer) {
-            output.append(process.index, self.thread, self.stream, chunk);
+    pub fn flush(&mut self, output: &Output, tools: &mut Tools) {
+        if let Some(chunk) = self.encoder.finish() {
+            tools.packing.add(&self.lane, chunk, &mut tools.packer, output);
         }
         self.flushed = Instant::now();
     }
@@ -274,7 +287,8 @@ impl Reader {
             process.memory.ring(self.slot).peek(self.tail, self.read_ahead, &mut tools.words);
             count(&output.counters.torn_segments, u64::from(!tools.words.is_empty()));
         }
-        self.flush(process, output, tools);
+        self.flush(output, tools);
+        tools.packing.finish(&self.lane, &mut tools.packer, output);
         if self.skipped > 0 {
             output.note(format!(
                 "process {}, thread {}: {} words belong to no instrumented image that is known, or a signal handler \

@@ -1,7 +1,8 @@
 //! The threads that read the rings.
 //!
 //! One worker, the leader, watches all processes and sleeps on their doorbells. Helpers sleep until the leader finds more
-//! than one ring with something to read; who reads which ring is settled ring by ring, by a lock that nobody waits for.
+//! than one ring with something to read, or chunks that wait to be packed; who reads which ring is settled ring by ring,
+//! by a lock that nobody waits for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
@@ -14,6 +15,7 @@ use rustix::time::{ClockId, Timespec};
 
 use crate::images::Images;
 use crate::output::Output;
+use crate::packing::Packing;
 use crate::process::Process;
 use crate::reader::Tools;
 
@@ -30,6 +32,8 @@ pub struct Shared {
     pub output: Output,
     /// The ELF files behind the programs.
     pub images: Arc<Images>,
+    /// Chunks on their way to the output.
+    pub packing: Arc<Packing>,
     processes: RwLock<Vec<Arc<Process>>>,
     /// Bumped when the leader is to look up.
     attention: AtomicU32,
@@ -46,6 +50,7 @@ impl Shared {
         Shared {
             output,
             images: Arc::default(),
+            packing: Arc::default(),
             processes: RwLock::default(),
             attention: AtomicU32::new(0),
             help: AtomicU32::new(0),
@@ -126,22 +131,24 @@ impl Shared {
 
     /// The life of the leader.
     pub fn lead(&self) {
-        let mut tools = Tools::default();
+        let mut tools = Tools::new(self.packing.clone());
         while !self.stops() {
-            match self.round(&mut tools) {
-                0 => self.sleep(),
-                1 => {}
-                _ => self.call_helpers(),
+            let busy = self.round(&mut tools);
+            if busy > 1 || self.packing.has_waiting() {
+                self.call_helpers();
+            }
+            if busy == 0 && !tools.pack_one(&self.output) {
+                self.sleep();
             }
         }
     }
 
     /// The life of a helper.
     pub fn help(&self) {
-        let mut tools = Tools::default();
+        let mut tools = Tools::new(self.packing.clone());
         while !self.stops() {
             let called = self.help.load(Ordering::SeqCst);
-            if self.round(&mut tools) == 0 && !self.stops() {
+            if self.round(&mut tools) == 0 && !tools.pack_one(&self.output) && !self.stops() {
                 let _ = futex::wait(&self.help, futex::Flags::PRIVATE, called, None);
             }
         }

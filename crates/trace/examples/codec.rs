@@ -180,11 +180,11 @@ fn encode(words: &[u64], pieces: &[usize], space: &AddressSpace, zstd: bool) -> 
             let appended = encoder.append(&words[start..end], Tail::HandedOver, (0, 0), space);
             start += appended.consumed;
             if appended.stop == Stop::Full {
-                chunks.extend(encoder.finish(&mut packer));
+                chunks.extend(encoder.finish().map(|chunk| chunk.pack(&mut packer)));
             }
         }
     }
-    chunks.extend(encoder.finish(&mut packer));
+    chunks.extend(encoder.finish().map(|chunk| chunk.pack(&mut packer)));
     chunks
 }
 

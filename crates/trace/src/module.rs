@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::bytes::{Malformed, Reader, put_blob, put_svarint, put_varint};
 use crate::error::Error;
 use crate::format::{Anchor, ModuleHeader, magic, version};
-use crate::pack::{Effort, Packer, Unpacker};
+use crate::pack::{Packer, Unpacker};
 use crate::table::{Segment, Source, Table, TableError};
 
 /// Index of a module over the whole trace: `modules/NNNN.mlm`.
@@ -173,7 +173,7 @@ impl Module {
     /// Writes a module file.
     pub(crate) fn write(image: &ModuleImage, path: &Path) -> Result<(), Error> {
         let unpacked = image.to_payload();
-        let (codec, payload) = Packer::new().pack(&unpacked, Effort::Regular);
+        let (codec, payload) = Packer::new().pack(&unpacked);
         let mut header = ModuleHeader {
             magic: magic::MODULE,
             version: version::TRACE,

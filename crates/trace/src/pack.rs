@@ -4,35 +4,12 @@ use std::io::Read;
 
 use crate::format::codec;
 
-/// zstd's levels: its fastest regular one, for the delta coding before it has done most of the work; and one that is
-/// quicker still where there is little to find. SPEC §4.3 has the figures.
+/// zstd's fastest regular level: the delta coding before it has done most of the work. SPEC §4.3 has the figures.
 const LEVEL: i32 = 1;
-const QUICK_LEVEL: i32 = -5;
-
-/// Payloads that shrink to more than one part in so many are packed quickly.
-const WORTHWHILE: usize = 3;
-
-/// How hard to look for repetition.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Effort {
-    /// What pays for most payloads.
-    #[default]
-    Regular,
-    /// There is not much.
-    Quick,
-}
-
-impl Effort {
-    /// For a payload that is like one that shrank so far.
-    pub fn after(unpacked: usize, packed: usize) -> Effort {
-        if packed * WORTHWHILE > unpacked { Effort::Quick } else { Effort::Regular }
-    }
-}
 
 /// Packs payloads; reuses its tables from one to the next.
 pub struct Packer {
-    /// Regular and quick.
-    zstd: Option<[zstd::bulk::Compressor<'static>; 2]>,
+    zstd: Option<zstd::bulk::Compressor<'static>>,
 }
 
 /// Unpacks payloads.
@@ -61,8 +38,7 @@ impl Packer {
     /// A packer that packs.
     pub fn new() -> Self {
         // Fails only when memory is exhausted, like every allocation.
-        let at = |level| zstd::bulk::Compressor::new(level).expect("memory for a zstd context");
-        Packer { zstd: Some([at(LEVEL), at(QUICK_LEVEL)]) }
+        Packer { zstd: Some(zstd::bulk::Compressor::new(LEVEL).expect("memory for a zstd context")) }
     }
 
     /// A packer that leaves payloads as they are: larger files for less time.
@@ -71,8 +47,8 @@ impl Packer {
     }
 
     /// Codec and packed bytes; what does not shrink is stored.
-    pub(crate) fn pack(&mut self, payload: &[u8], effort: Effort) -> (u8, Vec<u8>) {
-        match self.zstd.as_mut().map(|zstd| zstd[effort as usize].compress(payload)) {
+    pub(crate) fn pack(&mut self, payload: &[u8]) -> (u8, Vec<u8>) {
+        match self.zstd.as_mut().map(|zstd| zstd.compress(payload)) {
             Some(Ok(packed)) if packed.len() < payload.len() => (codec::ZSTD, packed),
             _ => (codec::STORED, payload.to_vec()),
         }
@@ -123,11 +99,8 @@ mod tests {
         let noise: Vec<u8> =
             (0..5000u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
         let zeros = vec![0; 3_000_000];
-        let efforts = [Effort::Regular, Effort::Quick];
-        for (payload, effort) in
-            [&b""[..], b"a", &noise, &zeros].into_iter().flat_map(|p| efforts.map(|e| (p, e)))
-        {
-            let (codec, packed) = Packer::new().pack(payload, effort);
+        for payload in [&b""[..], b"a", &noise, &zeros] {
+            let (codec, packed) = Packer::new().pack(payload);
             let mut out = Vec::new();
             Unpacker::new().unpack(codec, &packed, payload.len() as u64, &mut out).unwrap();
             assert_eq!(out, payload);
@@ -138,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_bomb_stops_at_what_its_header_promised() {
-        let (codec, packed) = Packer::new().pack(&vec![0; 1 << 26], Effort::Regular);
+        let (codec, packed) = Packer::new().pack(&vec![0; 1 << 26]);
         let mut out = Vec::new();
         let error = Unpacker::new().unpack(codec, &packed, 2 << 20, &mut out).unwrap_err();
         assert!(matches!(error, UnpackError::Length { .. } | UnpackError::Zstd), "{error}");

@@ -79,7 +79,7 @@ fn a_full_chunk_is_finished_and_nothing_is_lost() {
     loop {
         let appended = encoder.append(&words[at..], Tail::HandedOver, (at as u64, at as u64 + 1), &space);
         at += appended.consumed;
-        let chunk = encoder.finish(&mut packer).unwrap();
+        let chunk = encoder.finish().unwrap().pack(&mut packer);
         assert!(chunk.raw_words() < 1 << 18);
         assert_eq!(chunk.accesses() * 2, u64::from(chunk.raw_words()));
         writer.append(0, 0, chunk).unwrap();
@@ -89,7 +89,7 @@ fn a_full_chunk_is_finished_and_nothing_is_lost() {
             other => panic!("{other:?}"),
         }
     }
-    assert!(encoder.is_empty() && encoder.finish(&mut packer).is_none());
+    assert!(encoder.is_empty() && encoder.finish().is_none());
     writer.finish(Default::default()).unwrap();
     let trace = Trace::open(directory.path()).unwrap();
     assert!(trace.chunks().len() > 2);
@@ -127,7 +127,7 @@ fn header_words_mean_what_is_loaded_now() {
     // The first one elsewhere.
     space.load(first, module, LOAD_BIAS + 0x10_0000);
     assert_eq!(take(&[header(0) + 0x10_0000, 9, header(2), 6], &space), Stop::End);
-    writer.append(0, 0, encoder.finish(&mut packer).unwrap()).unwrap();
+    writer.append(0, 0, encoder.finish().unwrap().pack(&mut packer)).unwrap();
     writer.finish(Default::default()).unwrap();
 
     let trace = Trace::open(directory.path()).unwrap();

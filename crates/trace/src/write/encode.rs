@@ -7,7 +7,7 @@ use super::space::Resolved;
 use crate::bytes::{put_svarint, put_varint, zigzag};
 use crate::format::{ChunkHeader, magic, stream, version};
 use crate::module::{Module, ModuleId};
-use crate::pack::{Effort, Packer};
+use crate::pack::Packer;
 use crate::stack::ShadowStack;
 use crate::table::Op;
 
@@ -62,6 +62,27 @@ pub enum Stop {
     },
 }
 
+/// A chunk that takes no more words, not packed yet.
+#[derive(Clone, Debug)]
+pub struct FullChunk {
+    header: ChunkHeader,
+    unpacked: Vec<u8>,
+}
+
+impl FullChunk {
+    /// Packs it.
+    pub fn pack(self, packer: &mut Packer) -> EncodedChunk {
+        let (codec, payload) = packer.pack(&self.unpacked);
+        let header = ChunkHeader {
+            codec,
+            payload_bytes: payload.len() as u32,
+            payload_crc32: crc32fast::hash(&payload),
+            ..self.header
+        };
+        EncodedChunk { header, payload }
+    }
+}
+
 /// A chunk ready to be written.
 #[derive(Clone, Debug)]
 pub struct EncodedChunk {
@@ -114,8 +135,6 @@ pub struct ChunkEncoder {
     last: Vec<u64>,
     stack: ShadowStack<Caller>,
     chunk: Chunk,
-    /// For the next chunk, which will be much like the last.
-    effort: Effort,
 }
 
 /// What is kept of a segment between its executions.
@@ -249,7 +268,6 @@ impl ChunkEncoder {
             last: Vec::new(),
             stack: ShadowStack::default(),
             chunk: Chunk::default(),
-            effort: Effort::default(),
         }
     }
 
@@ -497,8 +515,8 @@ impl ChunkEncoder {
         }
     }
 
-    /// Closes the chunk and packs it; `None` if nothing was appended.
-    pub fn finish(&mut self, packer: &mut Packer) -> Option<EncodedChunk> {
+    /// Closes the chunk; `None` if nothing was appended.
+    pub fn finish(&mut self) -> Option<FullChunk> {
         self.chunk.open = false;
         if self.is_empty() {
             return None;
@@ -531,24 +549,19 @@ impl ChunkEncoder {
         put_varint(&mut unpacked, chunk.control.len() as u64);
         unpacked.extend_from_slice(&chunk.control);
         unpacked.extend_from_slice(&chunk.words[..chunk.words_end]);
-        let (codec, payload) = packer.pack(&unpacked, self.effort);
-        self.effort = Effort::after(unpacked.len(), payload.len());
         let header = ChunkHeader {
             magic: magic::CHUNK,
             version: version::TRACE,
-            codec,
             raw_words: chunk.raw_words,
             segments: chunk.segments,
-            payload_bytes: payload.len() as u32,
             unpacked_bytes: unpacked.len() as u32,
-            payload_crc32: crc32fast::hash(&payload),
             accesses: chunk.accesses,
             first_stamp: chunk.stamps.0,
             last_stamp: chunk.stamps.1,
             ..Default::default()
         };
         self.chunk.raw_words = 0;
-        Some(EncodedChunk { header, payload })
+        Some(FullChunk { header, unpacked })
     }
 }
 

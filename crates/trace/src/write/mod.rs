@@ -9,5 +9,5 @@ mod space;
 
 pub use crate::pack::Packer;
 pub use directory::TraceWriter;
-pub use encode::{Appended, ChunkEncoder, EncodedChunk, Stop, Tail};
+pub use encode::{Appended, ChunkEncoder, EncodedChunk, FullChunk, Stop, Tail};
 pub use space::AddressSpace;

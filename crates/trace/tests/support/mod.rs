@@ -428,7 +428,7 @@ pub fn write_trace(directory: &Path, plan: &Plan, threads: &[Vec<Vec<Execution>>
             let words = raw(chunk);
             let appended = encoder.append(&words, Tail::HandedOver, (stamp, stamp + 5), &space);
             assert_eq!((appended.consumed, appended.stop), (words.len(), Stop::End));
-            if let Some(chunk) = encoder.finish(&mut packer) {
+            if let Some(chunk) = encoder.finish().map(|chunk| chunk.pack(&mut packer)) {
                 writer.append(0, thread, chunk).unwrap();
             }
         }
