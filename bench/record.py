@@ -18,6 +18,7 @@ import os
 import pathlib
 import platform
 import random
+import resource
 import shutil
 import statistics
 import subprocess
@@ -41,6 +42,17 @@ PROGRAMS = {
     "tree": {"full": 30, "file": 30, "cachegrind": 4, "quick": 3},
     "counters": {"full": 160, "file": 24, "cachegrind": 4, "quick": 8},
     "lua": {"full": 60, "file": 20, "cachegrind": 3, "quick": 4},
+    "sqlite": {"full": 4, "file": 1, "cachegrind": 1},
+    "zstd": {"full": 6, "file": 2, "cachegrind": 1},
+    "cxx": {"full": 12, "file": 4, "cachegrind": 1},
+    "rust": {"full": 12, "file": 4, "cachegrind": 1},
+}
+# What one run of a program that takes no number of rounds is.
+REPEATED = {
+    "sqlite": '"$PROGRAM" :memory: <"$REAL/sqlite/workload.sql"',
+    "zstd": '"$PROGRAM" -q -f -6 "$SCRATCH/corpus" -o "$SCRATCH/corpus.zst"',
+    "cxx": '"$PROGRAM"',
+    "rust": '"$PROGRAM"',
 }
 RATIOS = ["discard_ratio", "call_ratio", "cachegrind_ratio", "file_cpu_ratio", "file_wall_ratio"]
 
@@ -49,17 +61,31 @@ class Failure(Exception):
     """A measurement that could not be made."""
 
 
+def command(name, program):
+    """What runs a program; the number of rounds is to follow."""
+    if name == "lua":
+        return [str(program), str(real.HERE / "lua" / "mix.lua")]
+    if name not in REPEATED:
+        return [str(program)]
+    scratch = WORK / "scratch"
+    if name == "zstd" and not (scratch / "corpus").exists():
+        scratch.mkdir(parents=True, exist_ok=True)
+        subprocess.run([sys.executable, real.HERE / "zstd" / "corpus.py", scratch / "corpus"], check=True)
+    loop = f"for round in $(seq $0); do {REPEATED[name]}; done"
+    return ["env", f"PROGRAM={program}", f"REAL={real.HERE}", f"SCRATCH={scratch}", "bash", "-euc", loop]
+
+
 def build(name, kind):
     """The program `name` as `kind`: native, memlode or call."""
-    if name == "lua":
+    if name in real.PROGRAMS:
         real.fetch()
-        return [str(real.build("lua", kind)), str(ROOT / "tests" / "real" / "lua" / "mix.lua")]
+        return real.build(name, kind)
     program = WORK / kind / name
     program.parent.mkdir(parents=True, exist_ok=True)
     compiler = real.COMPILERS[kind]
-    command = [*compiler["CC"].split(), "-O2", "-g", "-pthread", HERE / "kernels" / f"{name}.c", "-o", program]
-    subprocess.run(command, check=True, env={**os.environ, **compiler})
-    return [str(program)]
+    compile_it = [*compiler["CC"].split(), "-O2", "-g", "-pthread", HERE / "kernels" / f"{name}.c", "-o", program]
+    subprocess.run(compile_it, check=True, env={**os.environ, **compiler})
+    return program
 
 
 def run(command, prefix=(), environment=None):
@@ -80,10 +106,14 @@ def without_collector():
 
 
 def trace_to_file(command):
-    """Cost of the program under `memlode run`, with the size of the trace and its accesses."""
+    """Cost of the program under `memlode record`, with what the trace holds and the collector's CPU time."""
     trace = WORK / "trace"
     shutil.rmtree(trace, ignore_errors=True)
-    cost = run(command, prefix=[MEMLODE, "run", "--no-report", "-o", trace, "--"])
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cost = run(command, prefix=[MEMLODE, "record", "-o", trace, "--"])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    both = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    cost["collector_cpu_s"] = both - cost["cpu_s"]
     cost["bytes"] = sum(path.stat().st_size for path in trace.rglob("*") if path.is_file())
     manifest = json.loads((trace / "manifest.json").read_text())
     cost["accesses"] = sum(thread["accesses"] for thread in manifest["threads"])
@@ -118,30 +148,33 @@ def one_round(commands, sizes, shuffler):
         "call_ratio": figures["call"]["cpu_s"] / full["cpu_s"],
         "file_cpu_ratio": figures["file"]["cpu_s"] / file["cpu_s"],
         "file_wall_ratio": figures["file"]["wall_s"] / file["wall_s"],
+        "codec_maccess_s": figures["file"]["accesses"] / figures["file"]["collector_cpu_s"] / 1e6,
         "bytes_per_access": figures["file"]["bytes"] / max(1, figures["file"]["accesses"]),
         "accesses": figures["file"]["accesses"],
     }
 
 
-def cachegrind_ratio(native, size):
+def cachegrind_ratio(name, native, size):
     # Valgrind 3.19 gives up on clang 22's debug information.
     stripped = WORK / "stripped"
-    subprocess.run(["strip", "--strip-debug", "-o", stripped, native[0]], check=True)
-    command = [stripped, *native[1:], size]
-    base = min(run(command)["cpu_s"] for _ in range(3))
+    subprocess.run(["strip", "--strip-debug", "-o", stripped, native], check=True)
+    once = [*command(name, stripped), size]
+    base = min(run(once)["cpu_s"] for _ in range(3))
     valgrind = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null", "-q"]
-    return run([*valgrind, *command])["cpu_s"] / base
+    skip = "--trace-children-skip=*/env,*/bash,*/seq"
+    return run([*valgrind, "--trace-children=yes", skip, *once])["cpu_s"] / base
 
 
 def examine(name, options):
-    commands = {kind: build(name, kind) for kind in ("native", "memlode", "call")}
+    programs = {kind: build(name, kind) for kind in ("native", "memlode", "call")}
+    commands = {kind: command(name, program) for kind, program in programs.items()}
     sizes = {key: str(value) for key, value in PROGRAMS[name].items()}
     if options.quick:
-        sizes = dict.fromkeys(sizes, sizes["quick"])
+        sizes = dict.fromkeys(sizes, sizes.get("quick", "1"))
     shuffler = random.Random(name)
     rounds = [one_round(commands, sizes, shuffler) for _ in range(options.rounds)]
     row = {"name": name, **{key: statistics.median(r[key] for r in rounds) for key in rounds[0]}}
-    row["cachegrind_ratio"] = cachegrind_ratio(commands["native"], sizes["cachegrind"])
+    row["cachegrind_ratio"] = cachegrind_ratio(name, programs["native"], sizes["cachegrind"])
     return row
 
 
@@ -163,7 +196,8 @@ def print_row(row):
     print(
         f"{row['name']:10}{row.get('native_cpu_s', ''):{'9.3f' if 'native_cpu_s' in row else '9'}}"
         + "".join(f"{row[key]:12.2f}" for key in RATIOS)
-        + (f"{row['bytes_per_access']:10.3f}{row['accesses']:15,.0f}" if "accesses" in row else ""),
+        + (f"{row['codec_maccess_s']:9.0f}{row['bytes_per_access']:10.3f}" if "accesses" in row else "")
+        + (f"{row['accesses']:15,.0f}" if "accesses" in row else ""),
         flush=True,
     )
 
@@ -187,9 +221,10 @@ def main():
         "programs": [],
     }
     heads = "".join(f"{key.removesuffix('_ratio'):>12}" for key in RATIOS)
-    print(f"{'program':10}{'native s':>9}{heads}{'B/access':>10}{'accesses':>15}")
+    print(f"{'program':10}{'native s':>9}{heads}{'M acc/s':>9}{'B/access':>10}{'accesses':>15}")
     failed = False
-    for name in options.names or PROGRAMS:
+    everything = [name for name, sizes in PROGRAMS.items() if "quick" in sizes or not options.quick]
+    for name in options.names or everything:
         try:
             row = examine(name, options)
         except (Failure, real.Failure, subprocess.CalledProcessError) as failure:
