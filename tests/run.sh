@@ -18,6 +18,8 @@ suite_gallery() { python3 tests/gallery.py; }
 
 suite_safety() { python3 tests/safety/safety.py; }
 
+suite_languages() { python3 tests/languages/languages.py; }
+
 suite_real() { python3 tests/real/real.py; }
 
 # The programs of a few seeds; `make fuzz` goes on with others.
@@ -25,7 +27,7 @@ suite_fuzz() { python3 tests/fuzz/fuzz.py --seeds 1-8; }
 
 suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/quick.json; }
 
-all=(rust c lit22 lit19 gallery safety real fuzz bench)
+all=(rust c lit22 lit19 gallery safety languages real fuzz bench)
 [ $# -gt 0 ] || set -- "${all[@]}"
 passed=0
 failed=

@@ -40,7 +40,10 @@ private:
       Work.push_back({V, Offset});
   }
 
-  bool offer(Rank R, const DIType *Element, std::string Variable = "", std::string Member = "") {
+  /// \p Frames: how deep the code that speaks is inlined. The program's own variables name the memory before
+  /// those of library helpers do.
+  bool offer(Rank R, const DIType *Element, std::string Variable = "", std::string Member = "",
+             unsigned Frames = 0) {
     Element = TypeNames::strip(Element);
     // Raw bytes are what every allocation is; they are an answer only when nothing better comes.
     if (!Element)
@@ -49,10 +52,13 @@ private:
       // Rust's `u8` is also its `void`: the library's vectors hold pointers to it whatever their elements
       // are.
       R = B->getName() == "u8" ? Nothing : std::max(R, FromArgument);
-    if (!Variable.empty() && (Best.Variable.empty() || R < NameRank)) {
+    unsigned N = Frames ? FromThis : R;
+    if (!Variable.empty() &&
+        (Best.Variable.empty() || N < NameRank || (N == NameRank && Frames < NameFrames))) {
       Best.Variable = std::move(Variable);
       Best.Member = std::move(Member);
-      NameRank = R;
+      NameRank = N;
+      NameFrames = Frames;
     }
     if (R >= TypeRank)
       return false;
@@ -78,7 +84,7 @@ private:
         Outermost = &P;
     if (Outermost)
       offer(Outermost->Text == "this" ? FromThis : FromVariable, Outermost->Type,
-            Outermost->Text == "this" ? "" : Outermost->Text);
+            Outermost->Text == "this" ? "" : Outermost->Text, "", steps(*Outermost));
   }
 
   void look(Use &U, int64_t Offset) {
@@ -120,7 +126,13 @@ private:
     if (!R)
       return;
     auto To = R->At.Indirect ? std::optional<const DIType *>() : TypeNames::pointee(R->Found.Leaf);
-    offer(FromStore, To.value_or(nullptr), R->At.Text, R->Found.Member);
+    StringRef Member = R->Found.Member;
+    if (R->Found.Element) { // a vector's buffer goes by the vector's name
+      To = R->Found.Element;
+      if (Member.consume_back(RustBuffer))
+        Member = Member.rtrim('.');
+    }
+    offer(FromStore, To.value_or(nullptr), R->At.Text, Member.str());
     // The variable's own slot, before optimisation: what is loaded from it again is the memory too.
     if (isa<AllocaInst>(S.getPointerOperand()) && R->Found.Member.empty())
       for (User *U : S.getPointerOperand()->users())
@@ -151,7 +163,7 @@ private:
   PointerWalk &Walk;
   TypeNames &Types;
   AllocationUse Best;
-  unsigned TypeRank = Nothing, NameRank = Nothing;
+  unsigned TypeRank = Nothing, NameRank = Nothing, NameFrames = 0;
   SmallVector<std::pair<Value *, int64_t>, 16> Work;
   SmallPtrSet<Value *, 16> Met;
 };

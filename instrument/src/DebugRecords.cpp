@@ -107,15 +107,14 @@ void valuePlace(const DbgVariableRecord &R, SmallVectorImpl<Place> &Out) {
     Out.push_back(std::move(P));
     return;
   }
-  std::string Member;
-  const DIType *Pointer = pointerIn(Var->getType(), fragmentBytes(E), Member);
-  if (!Pointer)
+  std::optional<PointerPart> Part = pointerIn(Var->getType(), fragmentBytes(E));
+  if (!Part)
     return;
-  if (!Member.empty())
-    P.Text += "." + Member;
-  P.Type = *TypeNames::pointee(Pointer);
+  if (!Part->Member.empty())
+    P.Text += "." + Part->Member;
+  P.Type = Part->To;
   P.Offset = -How.Offset;
-  P.Arrow = !TypeNames::isReference(Pointer);
+  P.Arrow = !TypeNames::isReference(Part->Pointer);
   P.Repeats = true;
   Out.push_back(std::move(P));
 }
@@ -181,6 +180,27 @@ void DebugRecords::places(const Value *V, SmallVectorImpl<Place> &Out) const {
     else
       valuePlace(*R, Out);
   }
+}
+
+const DIType *DebugRecords::typeOf(const Value *V) const {
+  auto It = ByValue.find(V);
+  if (It == ByValue.end())
+    return nullptr;
+  for (auto [R, Spilled] : It->second)
+    if (!R->isDbgDeclare() && R->getNumVariableLocationOps() == 1 && R->getVariableLocationOp(0) == V &&
+        R->getExpression()->getNumElements() == 0)
+      return R->getVariable()->getType();
+  return nullptr;
+}
+
+const DIType *DebugRecords::typeAt(const Value *Slot) const {
+  auto It = ByValue.find(Slot);
+  if (It == ByValue.end())
+    return nullptr;
+  for (auto [R, Spilled] : It->second)
+    if (R->isDbgDeclare() && !Spilled && R->getExpression()->getNumElements() == 0)
+      return R->getVariable()->getType();
+  return nullptr;
 }
 
 bool DebugRecords::globalPlace(const DIGlobalVariableExpression &E, Place &Out) {

@@ -42,6 +42,11 @@ public:
   /// of.
   void places(const llvm::Value *V, llvm::SmallVectorImpl<Place> &Out) const;
 
+  /// The type of a variable whose value is \p V, or null.
+  const llvm::DIType *typeOf(const llvm::Value *V) const;
+  /// The type of the variable that lives at \p Slot, or null.
+  const llvm::DIType *typeAt(const llvm::Value *Slot) const;
+
   /// What a variable that describes the global says about its address.
   static bool globalPlace(const llvm::DIGlobalVariableExpression &E, Place &Out);
 

@@ -95,7 +95,9 @@ struct Part {
   bool IsBase, IsBitField;
 };
 
-void partsOf(const DICompositeType *R, SmallVectorImpl<Part> &Parts) {
+int64_t extentAsBase(const DIType *T, unsigned Depth);
+
+void partsOf(const DICompositeType *R, SmallVectorImpl<Part> &Parts, unsigned Depth = 0) {
   for (const DINode *N : R->getElements()) {
     if (auto *Variants = dyn_cast_or_null<DICompositeType>(N)) {
       if (Variants->getTag() == dwarf::DW_TAG_variant_part)
@@ -115,7 +117,9 @@ void partsOf(const DICompositeType *R, SmallVectorImpl<Part> &Parts) {
     if (isEmpty(T))
       continue;
     int64_t First = D->getOffsetInBits();
-    int64_t Bits = D->isBitField() ? D->getSizeInBits() : TypeNames::bytes(T) * 8;
+    int64_t Bits = D->isBitField() ? D->getSizeInBits()
+                   : IsBase        ? extentAsBase(T, Depth)
+                                   : TypeNames::bytes(T) * 8;
     Parts.push_back({T, D->getName(), First, First + Bits, IsBase, D->isBitField()});
   }
   // `T tail[]`, `T tail[0]` and the older `T tail[1]` at the end of a structure go on for as long as the
@@ -128,8 +132,48 @@ void partsOf(const DICompositeType *R, SmallVectorImpl<Part> &Parts) {
   }
 }
 
+/// Bits that a base class takes up in a class derived from it. Its virtual bases, which its own size
+/// includes, and its tail padding are the derived class's to place.
+int64_t extentAsBase(const DIType *T, unsigned Depth) {
+  int64_t Bytes = TypeNames::bytes(T);
+  auto *R = asRecord(TypeNames::strip(T));
+  auto isVirtual = [](const DINode *N) {
+    auto *D = dyn_cast_or_null<DIDerivedType>(N);
+    return D && D->getTag() == dwarf::DW_TAG_inheritance && (D->getFlags() & DINode::FlagVirtual);
+  };
+  if (!R || Depth > MaxDepth || none_of(R->getElements(), isVirtual))
+    return Bytes * 8;
+  SmallVector<Part, 16> Parts;
+  partsOf(R, Parts, Depth + 1);
+  int64_t End = 0;
+  for (const Part &P : Parts)
+    End = std::max(End, P.EndBit);
+  return End;
+}
+
+/// Whether a variable index can walk something in \p T.
+bool holdsArray(const DIType *T, unsigned Depth = 0) {
+  T = TypeNames::strip(T);
+  if (asArray(T))
+    return true;
+  auto *R = asRecord(T);
+  SmallVector<Part, 16> Parts;
+  if (R && Depth < MaxDepth)
+    partsOf(R, Parts);
+  return any_of(Parts, [&](const Part &P) { return holdsArray(P.Type, Depth + 1); });
+}
+
+/// What \p R keeps in its buffer, if it is the typed part of Rust's vectors. What it wraps allocates bytes.
+const DIType *vectorElement(const DICompositeType *R) {
+  if (!R->getName().starts_with("RawVec<") || R->getTemplateParams().empty())
+    return nullptr;
+  auto *T = dyn_cast<DITemplateTypeParameter>(R->getTemplateParams()[0]);
+  return T ? T->getType() : nullptr;
+}
+
 struct Hit {
   const DIType *Owner = nullptr;
+  const DIType *Element = nullptr; ///< of the vector that it is in
   std::string Path;
   const DIType *Leaf = nullptr;
   bool Indexed = false, Tagged = false, Doubtful = false, Fits = false;
@@ -150,7 +194,7 @@ private:
   void record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here, unsigned Depth);
   bool byStride(const DICompositeType *R, int64_t Base, int64_t Offset, ArrayRef<uint64_t> Strides,
                 const Hit &Here, unsigned Depth);
-  bool discriminant(const DICompositeType *R, int64_t FirstBit, size_t From, const Hit &Here);
+  bool discriminant(const DICompositeType *R, int64_t Offset, int64_t FirstBit, size_t From, const Hit &Here);
   void finish(const DIType *Leaf, bool Doubtful, Hit Here);
   bool fits(const DIType *Leaf) const;
 
@@ -252,6 +296,8 @@ void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t
                      unsigned Depth) {
   if (Q.TagRecord && static_cast<int64_t>(Q.TagOffset) == Offset && sameRecord(R, Q.TagRecord))
     Here.Tagged = true;
+  if (const DIType *Element = vectorElement(R))
+    Here.Element = Element;
   int64_t Size = TypeNames::bytes(R);
   if (Q.Part && Offset == 0 && sameRecord(R, Q.Part))
     return finish(R, false, std::move(Here));
@@ -270,10 +316,7 @@ void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t
       Touched.push_back(P);
 
   size_t Before = Hits.size();
-  bool Walkable = any_of(Touched, [](const Part &P) {
-    const DIType *T = TypeNames::strip(P.Type);
-    return asArray(T) || asRecord(T);
-  });
+  bool Walkable = any_of(Touched, [](const Part &P) { return holdsArray(P.Type); });
   if (!Strides.empty() && !Walkable) {
     if (byStride(R, 0, Offset, Strides, Here, Depth + 1)) {
       prefer(Before, Here);
@@ -286,7 +329,7 @@ void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t
   if (isUnion(R)) {
     for (const Part &P : Touched)
       visit(P.Type, Offset - P.FirstBit / 8, Strides, into(P, Here), Depth + 1);
-    if (discriminant(R, First, Before, Here))
+    if (discriminant(R, Offset, First, Before, Here))
       return;
     prefer(Before, Here);
     for (size_t I = Before; I != Hits.size(); ++I) {
@@ -320,12 +363,18 @@ void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t
       finish(TypeNames::strip(P.Type), false, into(P, Here));
 }
 
-/// Where no variant of \p R has a member may stand what tells them apart. (Where one has, its impossible
-/// values do that, and it is the member that is named.)
-bool Descent::discriminant(const DICompositeType *R, int64_t FirstBit, size_t From, const Hit &Here) {
+/// What tells the variants of \p R apart stands where none has a member, or in the impossible values of a
+/// member (a niche). Code that knows the variant reaches the member by the member's own type, so that a whole
+/// integer here is looked at, or set to a constant, to tell variants apart.
+bool Descent::discriminant(const DICompositeType *R, int64_t Offset, int64_t FirstBit, size_t From,
+                           const Hit &Here) {
   const DIDerivedType *D = R->getTag() == dwarf::DW_TAG_variant_part ? R->getDiscriminator() : nullptr;
-  if (!D || FirstBit != static_cast<int64_t>(D->getOffsetInBits()) ||
-      !std::all_of(Hits.begin() + From, Hits.end(), [](const Hit &H) { return H.Doubtful; }))
+  if (!D || FirstBit != static_cast<int64_t>(D->getOffsetInBits()))
+    return false;
+  bool Alone = std::all_of(Hits.begin() + From, Hits.end(), [](const Hit &H) { return H.Doubtful; });
+  bool Niche = Q.MayTellVariants && Q.Kind == ValueKind::Integer && !Q.Bits && !isBlock() &&
+               Offset * 8 == FirstBit && TypeNames::bytes(D->getBaseType()) == Q.ElementBytes;
+  if (!Alone && !Niche)
     return false;
   Hits.truncate(From);
   finish(D->getBaseType(), false, into({D, "{discriminant}", 0, 0, false, false}, Here));
@@ -387,10 +436,14 @@ static Landing landAt(const DIType *Object, const Probe &Q, int64_t Offset) {
     Root.Indexed = Strides.size() != Q.Strides.size();
     bool Outside = Offset < 0 || Offset >= Bytes;
     bool InTail = false;
-    if (auto *R = asRecord(T); R && Offset >= 0 && Outside && !Root.Indexed) {
+    if (auto *R = asRecord(T); R && Offset >= 0 && Outside) {
       SmallVector<Part, 16> Parts;
       partsOf(R, Parts);
       InTail = !Parts.empty() && Parts.back().EndBit > Bytes * 8 && !isUnion(R);
+    }
+    if (InTail) { // what it is an index of is the array at the end, not an array of such objects
+      Strides.assign(Q.Strides.begin(), Q.Strides.end());
+      Root.Indexed = false;
     }
     if (Outside && !InTail && Strides.empty()) {
       // Without a variable index this is `p[1].x`, or a header whose payload follows it.
@@ -427,6 +480,9 @@ static Landing landAt(const DIType *Object, const Probe &Q, int64_t Offset) {
   L.Member = join(Paths, "|");
   if (!L.Pointers.empty())
     L.Leaf = L.Pointers.front();
+  auto To = TypeNames::pointee(First.Leaf);
+  if (const DIType *Byte = To ? TypeNames::strip(*To) : nullptr; Byte && Byte->getName() == "u8")
+    L.Element = First.Element;
   return L;
 }
 
@@ -456,23 +512,27 @@ bool holdsAt(const DIType *Object, const Probe &Q, const DICompositeType *Inner)
   return land(Object, P).Tagged;
 }
 
-const DIType *pointerIn(const DIType *Object, uint64_t Offset, std::string &Member) {
-  Member.clear();
+std::optional<PointerPart> pointerIn(const DIType *Object, uint64_t Offset) {
   const DIType *T = TypeNames::strip(Object);
-  if (TypeNames::pointee(T))
-    return Offset == 0 ? T : nullptr;
+  if (auto To = TypeNames::pointee(T))
+    return Offset == 0 ? std::optional(PointerPart{T, *To, ""}) : std::nullopt;
   if (!asRecord(T) && !asArray(T))
-    return nullptr;
+    return std::nullopt;
   Probe Q;
   Q.Offset = static_cast<int64_t>(Offset);
   Q.Kind = ValueKind::Pointer;
   Q.Bytes = Q.ElementBytes = 8;
   Landing L = land(T, Q);
-  if (L.Doubtful || !TypeNames::pointee(L.Leaf))
-    return nullptr;
+  auto To = TypeNames::pointee(L.Leaf);
+  if (L.Doubtful || !To)
+    return std::nullopt;
+  PointerPart Found{TypeNames::strip(L.Leaf), L.Element ? L.Element : *To, ""};
   if (TypeNames::bytes(T) != Q.Bytes)
-    Member = L.Member;
-  return TypeNames::strip(L.Leaf);
+    Found.Member = L.Member;
+  StringRef Path = Found.Member;
+  if (L.Element && Path.consume_back(RustBuffer))
+    Found.Member = Path.rtrim('.').str();
+  return Found;
 }
 
 } // namespace memlode

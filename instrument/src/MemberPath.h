@@ -11,6 +11,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 
+#include <optional>
 #include <string>
 
 namespace memlode {
@@ -39,6 +40,8 @@ struct Probe {
   const llvm::DICompositeType *TagRecord = nullptr;
   uint64_t TagOffset = 0;
   ValueUse Value;
+  /// A read, or a constant that is written: it may tell the variants of a tagged union apart.
+  bool MayTellVariants = false;
   /// Stop at the part of this type: the question is where it is, not what is in it.
   const llvm::DICompositeType *Part = nullptr;
 };
@@ -50,13 +53,15 @@ struct Landing {
   std::string Member; ///< empty: the object itself
   const llvm::DIType *Leaf = nullptr;                  ///< the innermost type reached; null: unknown
   llvm::SmallVector<const llvm::DIType *, 1> Pointers; ///< the pointer types that may stand there
-  bool Indexed = false;                                ///< Member or Leaf is an element of an array
-  bool Repeated = false;                               ///< the object itself is one of an array
-  bool Plain = false;                                  ///< a member of a structure, through no array or union
-  bool Ambiguous = false;                              ///< a union's members that look alike
-  bool Tagged = false;                                 ///< the alias tag's member is the one at this place
-  bool Doubtful = false; ///< strides that no array explains, or an offset outside the object
-  bool Fits = false;     ///< Leaf has the size and kind of the access
+  const llvm::DIType *Element =
+      nullptr;            ///< what Rust's vectors, whose buffers are bytes, keep behind such a pointer
+  bool Indexed = false;   ///< Member or Leaf is an element of an array
+  bool Repeated = false;  ///< the object itself is one of an array
+  bool Plain = false;     ///< a member of a structure, through no array or union
+  bool Ambiguous = false; ///< a union's members that look alike
+  bool Tagged = false;    ///< the alias tag's member is the one at this place
+  bool Doubtful = false;  ///< strides that no array explains, or an offset outside the object
+  bool Fits = false;      ///< Leaf has the size and kind of the access
 };
 
 Landing land(const llvm::DIType *Object, const Probe &Q);
@@ -64,9 +69,20 @@ Landing land(const llvm::DIType *Object, const Probe &Q);
 /// True when an object of type \p Inner starts where \p Q points in \p Object.
 bool holdsAt(const llvm::DIType *Object, const Probe &Q, const llvm::DICompositeType *Inner);
 
-/// The pointer or reference type found \p Offset bytes into \p Object, which may be that type itself; \p
-/// Member gets the path, which is left empty when nothing else is in the object (iterators, smart pointers).
-const llvm::DIType *pointerIn(const llvm::DIType *Object, uint64_t Offset, std::string &Member);
+/// Where the pointer to its buffer is in Rust's `Vec`.
+inline constexpr llvm::StringLiteral RustBuffer = "buf.inner.ptr.pointer.pointer";
+
+/// A pointer or reference that is part of an object.
+struct PointerPart {
+  const llvm::DIType *Pointer; ///< its type
+  const llvm::DIType *To;      ///< what it leads to; null: `void`
+  /// Path to it, empty when nothing else is in the object (iterators, smart pointers) or it is a vector's
+  /// buffer.
+  std::string Member;
+};
+
+/// The pointer or reference \p Offset bytes into \p Object, which may be that pointer itself.
+std::optional<PointerPart> pointerIn(const llvm::DIType *Object, uint64_t Offset);
 
 } // namespace memlode
 #endif

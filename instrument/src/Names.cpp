@@ -90,7 +90,7 @@ struct NameBook::Impl {
   Walked walk(Value *Pointer, const AccessShape &A);
   Name decide(ArrayRef<Entry> Filed, const AccessShape &A, Value *Pointer);
   Name allocation(CallBase &Call);
-  void scalar(Name &N, const AccessShape &A);
+  bool scalar(Name &N, const AccessShape &A);
 };
 
 NameBook::NameBook() : P(std::make_unique<Impl>()) {}
@@ -214,16 +214,28 @@ void NameBook::Impl::fileAllocation(CallBase &Call) {
 
 //===- After optimisation -------------------------------------------------===//
 
-/// The type of a value that nothing else is known of.
-void NameBook::Impl::scalar(Name &N, const AccessShape &A) {
+/// The type of a value that nothing else is known of; whether a variable gave it, not the alias tag.
+bool NameBook::Impl::scalar(Name &N, const AccessShape &A) {
+  bool FromVariable = false;
   if (A.Tag.isVTable()) {
     N.Type = "void *";
     N.Member = "_vptr";
     N.TypeBytes = A.ElementBytes;
-    return;
+    return false;
   }
   N.Type = A.Tag.scalarType();
+  // C's tags say `int` for `unsigned` too, and copies have none: the variable that takes or gives the value
+  // knows better.
+  if (A.ElementBytes && A.Kind != ValueKind::Pointer)
+    if (const DIType *T = Walk->typeOfValue(A)) {
+      StringRef Plain = Types->name(T);
+      Plain.consume_front("unsigned ");
+      FromVariable = N.Type.empty() || N.Type == Plain;
+      if (FromVariable)
+        N.Type = Types->name(T).str();
+    }
   N.TypeBytes = N.Type.empty() ? 0 : A.ElementBytes;
+  return FromVariable;
 }
 
 Walked NameBook::Impl::walk(Value *Pointer, const AccessShape &A) {
@@ -231,8 +243,10 @@ Walked NameBook::Impl::walk(Value *Pointer, const AccessShape &A) {
   Name &N = W.Found;
   std::optional<Reading> R = Walk->read(Pointer, A);
   if (!R) {
-    scalar(N, A);
-    N.Evidence = N.Type.empty() ? MEMLODE_EVIDENCE_PARTIAL : MEMLODE_EVIDENCE_TBAA;
+    bool FromVariable = scalar(N, A);
+    N.Evidence = N.Type.empty() ? MEMLODE_EVIDENCE_PARTIAL
+                 : FromVariable ? MEMLODE_EVIDENCE_DEBUG
+                                : MEMLODE_EVIDENCE_TBAA;
     return W;
   }
   N.Variable = R->At.Text;
@@ -295,14 +309,24 @@ Name NameBook::Impl::decide(ArrayRef<Entry> Filed, const AccessShape &A, Value *
     if (E.Bytes == A.Bytes || Elements) {
       if (!E.Member.empty())
         return nameFrom(E);
+      if (E.Type.empty()) { // a copy through `void *`, until its value was seen
+        Name Known = nameFrom(E), Now = walk(Pointer, A).Found;
+        Known.Type = std::move(Now.Type);
+        Known.TypeBytes = Now.TypeBytes;
+        return Known;
+      }
       // A helper takes or returns a plain `int &`; inlined, it may be seen which member that is.
       Walked W = walk(Pointer, A);
       return W.Firm && !W.Found.Member.empty() && W.Leaf == E.Type ? W.Found : nameFrom(E);
     }
     // A copy split into its members, or neighbours merged into one access: the walk knows which part this is.
     Name N = walk(Pointer, A).Found;
-    return !N.Variable.empty() && !N.Type.empty() && (N.Type == E.Type || E.Bytes > A.Bytes) ? N
-                                                                                             : nameFrom(E);
+    bool Merged = StringRef(N.Member).contains('|');
+    if (N.Variable.empty() && N.Type == E.Type)
+      N.Variable = E.Variable.str();
+    return !N.Variable.empty() && !N.Type.empty() && (N.Type == E.Type || E.Bytes > A.Bytes || Merged)
+               ? N
+               : nameFrom(E);
   }
 
   Name N = walk(Pointer, A).Found;

@@ -17,6 +17,7 @@
 #include "Options.h"
 #include "RustAllocator.h"
 #include "Segments.h"
+#include "StringCopies.h"
 
 #include "memlode_format.h"
 
@@ -181,7 +182,9 @@ void dropAttributes(Function &F) {
 }
 
 bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into) {
-  if (prepare(F))
+  bool Changed = openStringCopies(F, FAM.getResult<TargetLibraryAnalysis>(F));
+  Changed |= prepare(F);
+  if (Changed)
     FAM.invalidate(F, PreservedAnalyses::none());
   const DataLayout &DL = F.getParent()->getDataLayout();
   const auto &TLI = FAM.getResult<TargetLibraryAnalysis>(F);

@@ -28,7 +28,9 @@ Probe probe(const Place &P) {
   return Q;
 }
 
-/// How near the frame of the place's variable is to the one the access stands in, after inlining.
+/// How near the place's variable is to the access: first the frame it stands in, after inlining, then whether
+/// the access is in the variable's own block. A macro that is used twice makes two blocks with variables of
+/// one name.
 int PointerWalk::closeness(const Place &P, const Instruction *I) const {
   const DebugLoc &Loc = I->getDebugLoc();
   if (!P.Variable || !Loc)
@@ -36,8 +38,13 @@ int PointerWalk::closeness(const Place &P, const Instruction *I) const {
   const DISubprogram *SP = functionOf(P.Variable);
   int Steps = 0;
   for (const DILocation *L = Loc.get(); L; L = L->getInlinedAt(), ++Steps)
-    if (L->getInlinedAt() == P.Frame && L->getScope()->getSubprogram() == SP)
-      return std::max(1, 20 - 2 * Steps);
+    if (L->getInlinedAt() == P.Frame && L->getScope()->getSubprogram() == SP) {
+      const DILocalScope *Block = P.Variable->getScope()->getNonLexicalBlockFileScope();
+      const DIScope *S = L->getScope();
+      while (S && S != Block && !isa<DISubprogram>(S))
+        S = S->getScope();
+      return std::max(1, 20 - 2 * Steps) - (S == Block ? 0 : 10);
+    }
   return 0;
 }
 
@@ -63,6 +70,8 @@ Reading PointerWalk::weigh(const Place &P, const AccessShape &A) const {
   Reading R;
   R.At = P;
   R.Score = -3 * static_cast<int>(std::min(P.Distance, 5u)) + closeness(P, A.I);
+  if (P.Text.empty())
+    R.Score -= 8; // a temporary; a variable that is copied into it or from it says more
   if (P.Indirect)
     return R;
   Probe Q = probe(P);
@@ -71,6 +80,8 @@ Reading PointerWalk::weigh(const Place &P, const AccessShape &A) const {
   Q.Kind = A.Kind;
   Q.FirstBit = A.FirstBit;
   Q.Bits = A.Bits;
+  auto *Store = dyn_cast<StoreInst>(A.I);
+  Q.MayTellVariants = isa<LoadInst>(A.I) || (Store && isa<ConstantInt>(Store->getValueOperand()));
   Q.TagRecord = A.TagRecord ? A.TagRecord : P.Via;
   Q.TagOffset = A.TagRecord ? A.Tag.Offset : static_cast<uint64_t>(P.ViaOffset);
   R.Found = land(P.Type, Q);
@@ -122,6 +133,10 @@ std::optional<Reading> PointerWalk::read(const Value *Pointer, const AccessShape
   return weigh(P, A);
 }
 
+const DIType *PointerWalk::typeOfValue(const AccessShape &A) const {
+  return memlode::typeOfValue(A, Records);
+}
+
 std::string PointerWalk::text(const Reading &R) {
   const Place &P = R.At;
   if (P.Text.empty())
@@ -131,7 +146,8 @@ std::string PointerWalk::text(const Reading &R) {
     Member = Member.take_front(Table + strlen("_vptr"));
   auto *Array = dyn_cast_or_null<DICompositeType>(TypeNames::strip(P.Type));
   bool Indexed = R.Found.Repeated || (Array && Array->getTag() == dwarf::DW_TAG_array_type);
-  std::string Text = P.Text;
+  // What is reached through a pointer to the pointer: `(*p)->next`.
+  std::string Text = P.Text[0] == '*' && !Member.empty() ? "(" + P.Text + ")" : P.Text;
   auto *Class = dyn_cast_or_null<DICompositeType>(R.Found.Owner);
   if (Text == "this" && Class && Class->getName().empty())
     return Member.str(); // what a lambda captured goes by its own name

@@ -15,6 +15,7 @@ namespace {
 
 constexpr unsigned MaxDepth = 128; ///< of the walk; longer chains were met from their other end before
 constexpr unsigned MaxPlaces = 8;  ///< beliefs kept for one pointer
+constexpr unsigned MaxUses = 16;   ///< of a temporary, to find out its type
 constexpr size_t MaxChoices = 3;   ///< other members that one pointer may lead to
 
 /// `find<int>` → `find`, and the operators keep their angle brackets.
@@ -144,12 +145,82 @@ void PointerWalk::fromAlloca(const AllocaInst &A, Places &Out) {
   const Type *T = A.getAllocatedType();
   while (auto *Array = dyn_cast<ArrayType>(T))
     T = Array->getElementType();
-  if (const DIType *Record = Types.byStruct(dyn_cast<StructType>(T))) {
+  const DIType *Record = Types.byStruct(dyn_cast<StructType>(T));
+  if (!Record)
+    Record = passedAs(A);
+  if (Record) {
     Place P; // a temporary: it has a type and no name
     P.Type = Record;
     P.Repeats = true;
     Out.push_back(std::move(P));
   }
+}
+
+/// The type of a temporary that LLVM knows as bytes: what the call returns that writes it, what it is passed
+/// for, or what it is copied from or to.
+const DIType *PointerWalk::passedAs(const AllocaInst &Slot) {
+  auto Bytes = Slot.getAllocationSize(Layout);
+  if (!Bytes || Bytes->isScalable())
+    return nullptr;
+  auto fits = [&](const DIType *T) {
+    return T && isa_and_nonnull<DICompositeType>(TypeNames::strip(T)) &&
+           TypeNames::bytes(T) == Bytes->getFixedValue();
+  };
+  const DIType *Copied = nullptr;
+  unsigned Seen = 0;
+  for (const Use &U : Slot.uses()) {
+    if (++Seen > MaxUses)
+      break;
+    auto *C = dyn_cast<CallBase>(U.getUser());
+    if (!C || !C->isArgOperand(&U))
+      continue;
+    if (auto *M = dyn_cast<MemTransferInst>(C)) {
+      auto *Length = dyn_cast<ConstantInt>(M->getLength());
+      const Value *Other = M->getRawSource() == &Slot ? M->getRawDest() : M->getRawSource();
+      if (!Copied && Other != &Slot && Length && Length->getZExtValue() == Bytes->getFixedValue())
+        for (const Place &P : places(Other))
+          if (P.Offset == 0 && P.Strides.empty() && !P.Indirect && fits(P.Type)) {
+            Copied = P.Type;
+            break;
+          }
+      continue;
+    }
+    const DISubprogram *Callee;
+    const DIType *Result = returnType(*C, Callee);
+    unsigned Position = C->getArgOperandNo(&U);
+    bool Slotted = Position == 0 && C->getType()->isVoidTy() && fits(Result);
+    if (Slotted && (C->hasStructRetAttr() || C->paramHasAttr(0, Attribute::DeadOnUnwind)))
+      return Result;
+    DITypeRefArray Declared =
+        Callee && Callee->getType() ? Callee->getType()->getTypeArray() : DITypeRefArray();
+    unsigned Hidden = C->getType()->isVoidTy() && Result ? 1 : 0;
+    if (!Declared || Declared.size() + Hidden != C->arg_size() + 1 || Position < Hidden)
+      continue;
+    // By value, or by reference.
+    const DIType *Parameter = Declared[Position - Hidden + 1];
+    auto To = TypeNames::pointee(Parameter);
+    if (fits(Parameter))
+      return Parameter;
+    if (To && fits(*To))
+      return *To;
+  }
+  return Copied;
+}
+
+/// The type of the value that \p A has the address of, if it is where the result goes. The attribute that
+/// says so gets lost when a function becomes private to its module; the other marks of a slot for the result
+/// stay.
+static const DIType *resultAt(const Argument &A) {
+  const Function &F = *A.getParent();
+  const DISubprogram *SP = F.getSubprogram();
+  DITypeRefArray Declared = SP && SP->getType() ? SP->getType()->getTypeArray() : DITypeRefArray();
+  if (!Declared || !Declared.size() || !Declared[0])
+    return nullptr;
+  if (A.hasStructRetAttr())
+    return Declared[0];
+  bool Slot = A.getArgNo() == 0 && F.getReturnType()->isVoidTy() && A.hasAttribute(Attribute::Writable) &&
+              A.hasAttribute(Attribute::DeadOnUnwind);
+  return Slot && A.getDereferenceableBytes() == TypeNames::bytes(Declared[0]) ? Declared[0] : nullptr;
 }
 
 void PointerWalk::fromArgument(const Argument &A, Places &Out) {
@@ -160,8 +231,8 @@ void PointerWalk::fromArgument(const Argument &A, Places &Out) {
                        : A.hasByValAttr()   ? A.getParamByValType()
                                             : nullptr;
   const DIType *Record = Types.byStruct(dyn_cast_or_null<StructType>(Passed));
-  if (!Record && A.hasStructRetAttr() && SP && SP->getType() && SP->getType()->getTypeArray().size())
-    Record = SP->getType()->getTypeArray()[0];
+  if (!Record)
+    Record = resultAt(A);
   if (Record) {
     Place P;
     P.Type = Record;
@@ -177,7 +248,7 @@ void PointerWalk::fromArgument(const Argument &A, Places &Out) {
   if (!SP || !SP->getType())
     return;
   DITypeRefArray Declared = SP->getType()->getTypeArray();
-  unsigned Hidden = A.getParent()->hasStructRetAttr() ? 1 : 0;
+  unsigned Hidden = A.getParent()->hasStructRetAttr() || resultAt(*A.getParent()->getArg(0)) ? 1 : 0;
   // The lists agree unless the ABI split or dropped a parameter; then positions mean nothing.
   if (!Declared || Declared.size() + Hidden != A.getParent()->arg_size() + 1 || A.getArgNo() < Hidden)
     return;
@@ -313,7 +384,7 @@ void PointerWalk::fromLoad(const LoadInst &L, Places &Out) {
   P.Text = text(*R);
   // A union's pointer may be any of its pointers; whoever uses it knows which fits.
   for (const DIType *Leaf : R->Found.Pointers) {
-    P.Type = *TypeNames::pointee(Leaf);
+    P.Type = R->Found.Element ? R->Found.Element : *TypeNames::pointee(Leaf);
     P.Arrow = !TypeNames::isReference(Leaf);
     Out.push_back(P);
   }
@@ -395,16 +466,15 @@ void PointerWalk::fromCall(const CallBase &C, Places &Out) {
         return borrow(Address->getArgOperand(0), Out);
   const DISubprogram *Callee;
   const DIType *Result = returnType(C, Callee);
-  std::string Member;
-  const DIType *Pointer = Result ? pointerIn(Result, 0, Member) : nullptr;
-  if (!Pointer)
+  auto Part = Result ? pointerIn(Result, 0) : std::nullopt;
+  if (!Part)
     return;
   Place P;
-  P.Type = *TypeNames::pointee(Pointer);
+  P.Type = Part->To;
   if (!TypeNames::strip(P.Type))
     return; // `void *`: the name of an allocator names no data
   P.Text = callText(C, Callee);
-  P.Arrow = !TypeNames::isReference(Pointer);
+  P.Arrow = !TypeNames::isReference(Part->Pointer);
   P.Repeats = true;
   P.Distance = 1;
   Out.push_back(std::move(P));
@@ -419,18 +489,17 @@ void PointerWalk::fromAggregate(const ExtractValueInst &E, Places &Out) {
   if (!C || !Shape || E.getNumIndices() != 1)
     return;
   const DISubprogram *Callee;
-  std::string Member;
   uint64_t Offset = Layout.getStructLayout(Shape)->getElementOffset(E.getIndices()[0]);
   const DIType *Result = returnType(*C, Callee);
-  const DIType *Pointer = Result ? pointerIn(Result, Offset, Member) : nullptr;
-  if (!Pointer)
+  auto Part = Result ? pointerIn(Result, Offset) : std::nullopt;
+  if (!Part)
     return;
   Place P;
-  P.Type = *TypeNames::pointee(Pointer);
+  P.Type = Part->To;
   P.Text = callText(*C, Callee);
-  if (!Member.empty() && !P.Text.empty())
-    P.Text += "." + Member;
-  P.Arrow = !TypeNames::isReference(Pointer);
+  if (!Part->Member.empty() && !P.Text.empty())
+    P.Text += "." + Part->Member;
+  P.Arrow = !TypeNames::isReference(Part->Pointer);
   P.Repeats = true;
   P.Distance = 1;
   Out.push_back(std::move(P));

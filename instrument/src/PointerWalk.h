@@ -42,6 +42,9 @@ public:
   /// All beliefs about \p V, best first.
   llvm::ArrayRef<Place> places(const llvm::Value *V);
 
+  /// The scalar type that the source gives to the value which the access moves, or null.
+  const llvm::DIType *typeOfValue(const AccessShape &A) const;
+
   /// How the source would write what \p R reads: `p->next`, `grid[].z`, `*p`.
   static std::string text(const Reading &R);
 
@@ -58,6 +61,7 @@ private:
   void fromPhi(const llvm::PHINode &N, Places &Out);
   void fromAggregate(const llvm::ExtractValueInst &E, Places &Out);
   void fromInteger(const llvm::Value *V, Places &Out);
+  const llvm::DIType *passedAs(const llvm::AllocaInst &Slot);
   std::string partText(const llvm::Value *V, const llvm::DICompositeType *Class);
   std::string callText(const llvm::CallBase &C, const llvm::DISubprogram *Callee);
   const llvm::DIType *returnType(const llvm::CallBase &C, const llvm::DISubprogram *&Callee);

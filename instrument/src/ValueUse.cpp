@@ -90,4 +90,28 @@ ValueUse useOfValue(const AccessShape &A, const DebugRecords &Records) {
   return Out;
 }
 
+const DIType *typeOfValue(const AccessShape &A, const DebugRecords &Records) {
+  const Value *V = A.I;
+  auto *S = dyn_cast<StoreInst>(A.I);
+  if (S)
+    V = S->getValueOperand();
+  const DIType *T = Records.typeOf(V);
+  auto *L = dyn_cast<LoadInst>(V);
+  if (!T && S && L)
+    T = Records.typeAt(L->getPointerOperand());
+  unsigned Seen = 0;
+  if (!T && !S && L)
+    for (const User *U : L->users()) {
+      if (++Seen > MaxUses || T)
+        break;
+      const DISubprogram *SP = L->getFunction()->getSubprogram();
+      if (auto *Into = dyn_cast<StoreInst>(U); Into && Into->getValueOperand() == L)
+        T = Records.typeAt(Into->getPointerOperand());
+      else if (isa<ReturnInst>(U) && SP && SP->getType() && SP->getType()->getTypeArray().size())
+        T = SP->getType()->getTypeArray()[0];
+    }
+  T = TypeNames::strip(T);
+  return isa_and_nonnull<DIBasicType>(T) && TypeNames::bytes(T) == A.ElementBytes ? T : nullptr;
+}
+
 } // namespace memlode

@@ -11,5 +11,9 @@ namespace memlode {
 /// it.
 ValueUse useOfValue(const AccessShape &A, const DebugRecords &Records);
 
+/// The type of the variable or result that the loaded value becomes, or that the stored value comes from;
+/// null if that is none or not a scalar.
+const llvm::DIType *typeOfValue(const AccessShape &A, const DebugRecords &Records);
+
 } // namespace memlode
 #endif

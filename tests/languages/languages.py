@@ -1,0 +1,79 @@
+"""Names in small programs of each language: what stands behind `//=` in a line is what its accesses must be called.
+
+    python3 -B tests/languages/languages.py [PROGRAM…]
+
+Each program is compiled by `memlode cc`, `c++` or `cargo`, optimised, run under `memlode run`, and every expected
+name is looked for among the executed sites of its line: `kind VARIABLE : TYPE.MEMBER`, separated by `;`.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+MEMLODE = ROOT / "target" / "memlode" / "bin" / "memlode"
+WORK = ROOT / "target" / "languages"
+
+MARK = "//= "
+SOURCES = {"c": "shapes.c", "c++": "classes.cpp", "rust": "rust/src/main.rs"}
+
+
+def build(language, source, program):
+    if language == "rust":
+        target = WORK / "rust"
+        command = [MEMLODE, "cargo", "build", "--release", "--offline", "--manifest-path", HERE / "rust/Cargo.toml"]
+        subprocess.run([*command, "--target-dir", target], check=True, env={**os.environ, "CARGO_BUILD_JOBS": "2"})
+        return next(target.glob("*/release/shapes"))
+    compiler = {"c": ["cc"], "c++": ["c++", "-std=c++17"]}[language]
+    subprocess.run([MEMLODE, *compiler, "-O2", "-g", source, "-o", program], check=True)
+    return program
+
+
+def sites(program, trace):
+    """Executed sites by the line of ours that they stand in or are inlined into."""
+    subprocess.run(["rm", "-rf", trace], check=True)
+    run = [MEMLODE, "run", "--no-report", "-o", trace, "--", program]
+    subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
+    listing = subprocess.run([MEMLODE, "dump", "--sites", trace], check=True, capture_output=True, text=True).stdout
+    header, *rows = [line.split("\t") for line in listing.lstrip("#").splitlines()]
+    return [dict(zip(header, row)) for row in rows]
+
+
+def names_by_line(rows, source):
+    names = {}
+    for row in rows:
+        name = row["type"] if row["member"] == "-" else f"{row['type']}.{row['member']}"
+        for place in (row["place"], row["inlined"]):
+            match = re.fullmatch(r"~?.*?([^/]*):(\d+):\d+", place)
+            if match and match[1] == source.name:
+                names.setdefault(int(match[2]), set()).add(f"{row['kind']} {row['variable']} : {name}")
+    return names
+
+
+def check(language, source):
+    WORK.mkdir(parents=True, exist_ok=True)
+    program = build(language, source, WORK / source.stem)
+    names = names_by_line(sites(program, WORK / f"{source.stem}.trace"), source)
+    expected = failed = 0
+    for number, line in enumerate(source.read_text().splitlines(), 1):
+        for name in filter(None, (part.strip() for part in line.partition(MARK)[2].split(";"))):
+            expected += 1
+            if name not in names.get(number, ()):
+                failed += 1
+                found = "; ".join(sorted(names.get(number, ()))) or "nothing"
+                print(f"{source.relative_to(ROOT)}:{number}: expected {name}\n    found {found}")
+    print(f"languages: {language}: {expected - failed} of {expected} names as expected")
+    if not expected:
+        sys.exit(f"languages: {source} expects nothing")
+    return failed
+
+
+def main(wanted):
+    return 1 if sum(check(name, HERE / SOURCES[name]) for name in wanted or SOURCES) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
