@@ -2,7 +2,8 @@
 
     python3 bench/record.py [--quick] [--rounds N] [NAME…]
 
-  discard     instrumented, no collector: the trace is written and thrown away
+  discard     instrumented: the trace is written and thrown away
+  dormant     instrumented, and nobody records it
   call        instrumented with a call per access to an empty function, for comparison
   cachegrind  valgrind --tool=cachegrind on the native program (once, on a smaller input)
   file        under `memlode run`: the program's CPU and wall time while a trace is written
@@ -54,7 +55,7 @@ REPEATED = {
     "cxx": '"$PROGRAM"',
     "rust": '"$PROGRAM"',
 }
-RATIOS = ["discard_ratio", "call_ratio", "cachegrind_ratio", "file_cpu_ratio", "file_wall_ratio"]
+RATIOS = ["discard_ratio", "dormant_ratio", "call_ratio", "cachegrind_ratio", "file_cpu_ratio", "file_wall_ratio"]
 
 
 class Failure(Exception):
@@ -128,7 +129,11 @@ def one_round(commands, sizes, shuffler):
     figures = {}
 
     def measure_discard():
-        figures["discard"] = run([*commands["memlode"], sizes["full"]], environment=environment)
+        discarding = {**environment, "MEMLODE_COLLECTOR": "discard"}
+        figures["discard"] = run([*commands["memlode"], sizes["full"]], environment=discarding)
+
+    def measure_dormant():
+        figures["dormant"] = run([*commands["memlode"], sizes["full"]], environment=environment)
 
     def measure_call():
         figures["call"] = run([*commands["call"], sizes["full"]], environment=environment)
@@ -136,7 +141,8 @@ def one_round(commands, sizes, shuffler):
     def measure_file():
         figures["file"] = trace_to_file([*commands["memlode"], sizes["file"]])
 
-    for step in shuffler.sample([measure_discard, measure_call, measure_file], 3):
+    steps = [measure_discard, measure_dormant, measure_call, measure_file]
+    for step in shuffler.sample(steps, len(steps)):
         step()
     for size, costs in native.items():
         costs.append(run([*commands["native"], size]))
@@ -145,6 +151,7 @@ def one_round(commands, sizes, shuffler):
     return {
         "native_cpu_s": full["cpu_s"],
         "discard_ratio": figures["discard"]["cpu_s"] / full["cpu_s"],
+        "dormant_ratio": figures["dormant"]["cpu_s"] / full["cpu_s"],
         "call_ratio": figures["call"]["cpu_s"] / full["cpu_s"],
         "file_cpu_ratio": figures["file"]["cpu_s"] / file["cpu_s"],
         "file_wall_ratio": figures["file"]["wall_s"] / file["wall_s"],

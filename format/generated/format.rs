@@ -148,6 +148,8 @@ pub mod ring {
     pub const FIRST_RING_OFFSET: u32 = 0x10000;
     /// set in end\[k]: the chunk was given up; its last segment may lack words
     pub const END_CUT_SHORT: u32 = 1;
+    /// set in end\[k]: recording was switched off behind this chunk
+    pub const END_GAP: u32 = 2;
     /// `ring.slot_free`
     pub const SLOT_FREE: u32 = 0;
     /// the program is filling in the ring's header
@@ -176,6 +178,12 @@ pub mod message {
     pub const PATH_BYTES: u16 = 4096;
     /// `message.build_id_bytes`
     pub const BUILD_ID_BYTES: u16 = 32;
+}
+
+/// Properties of a chunk (bit set).
+pub mod chunk_flag {
+    /// recording had been off: what was done since the stream's chunk before is not known, nor the stack
+    pub const AFTER_GAP: u32 = 1;
 }
 
 /// How a chunk's payload is packed.
@@ -329,8 +337,8 @@ pub struct ChunkHeader {
     pub payload_crc32: u32,
     /// CRC-32 (IEEE) of this header with this field zero
     pub header_crc32: u32,
-    /// zero
-    pub reserved: u32,
+    /// chunk_flag.\*
+    pub flags: u32,
     /// access, range, masked and gather ops executed
     pub accesses: u64,
     /// time stamp counter when the chunk's first word could be written
@@ -359,7 +367,7 @@ impl ChunkHeader {
             unpacked_bytes: u32::from_le_bytes([bytes[32], bytes[33], bytes[34], bytes[35]]),
             payload_crc32: u32::from_le_bytes([bytes[36], bytes[37], bytes[38], bytes[39]]),
             header_crc32: u32::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43]]),
-            reserved: u32::from_le_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]),
+            flags: u32::from_le_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]),
             accesses: u64::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51], bytes[52], bytes[53], bytes[54], bytes[55]]),
             first_stamp: u64::from_le_bytes([bytes[56], bytes[57], bytes[58], bytes[59], bytes[60], bytes[61], bytes[62], bytes[63]]),
             last_stamp: u64::from_le_bytes([bytes[64], bytes[65], bytes[66], bytes[67], bytes[68], bytes[69], bytes[70], bytes[71]]),
@@ -382,7 +390,7 @@ impl ChunkHeader {
         bytes[32..36].copy_from_slice(&self.unpacked_bytes.to_le_bytes());
         bytes[36..40].copy_from_slice(&self.payload_crc32.to_le_bytes());
         bytes[40..44].copy_from_slice(&self.header_crc32.to_le_bytes());
-        bytes[44..48].copy_from_slice(&self.reserved.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.flags.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.accesses.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.first_stamp.to_le_bytes());
         bytes[64..72].copy_from_slice(&self.last_stamp.to_le_bytes());
@@ -410,7 +418,7 @@ const _: () = assert!(std::mem::offset_of!(ChunkHeader, payload_bytes) == 28);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, unpacked_bytes) == 32);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, payload_crc32) == 36);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, header_crc32) == 40);
-const _: () = assert!(std::mem::offset_of!(ChunkHeader, reserved) == 44);
+const _: () = assert!(std::mem::offset_of!(ChunkHeader, flags) == 44);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, accesses) == 48);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, first_stamp) == 56);
 const _: () = assert!(std::mem::offset_of!(ChunkHeader, last_stamp) == 64);
@@ -518,11 +526,17 @@ pub struct ProcessHeader {
     pub reserved2: u32,
     /// source of ring generations
     pub generation: u64,
+    /// what follows is read often and written rarely: on a cache line of its own
+    pub pad0: [u8; 72],
+    /// not 0 while nothing is to be recorded; the program sees this page twice
+    pub dormant: u32,
+    /// zero
+    pub reserved3: u32,
 }
 
 impl ProcessHeader {
     /// Size in memory and in a file.
-    pub const BYTES: usize = 56;
+    pub const BYTES: usize = 136;
 
     /// From its little-endian form.
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
@@ -541,6 +555,9 @@ impl ProcessHeader {
             exiting_thread: u32::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43]]),
             reserved2: u32::from_le_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]),
             generation: u64::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51], bytes[52], bytes[53], bytes[54], bytes[55]]),
+            pad0: std::array::from_fn::<_, 72, _>(|i| bytes[56 + i]),
+            dormant: u32::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131]]),
+            reserved3: u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]),
         }
     }
 
@@ -561,6 +578,9 @@ impl ProcessHeader {
         bytes[40..44].copy_from_slice(&self.exiting_thread.to_le_bytes());
         bytes[44..48].copy_from_slice(&self.reserved2.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.generation.to_le_bytes());
+        bytes[56..128].copy_from_slice(&self.pad0);
+        bytes[128..132].copy_from_slice(&self.dormant.to_le_bytes());
+        bytes[132..136].copy_from_slice(&self.reserved3.to_le_bytes());
         bytes
     }
 }
@@ -586,6 +606,9 @@ const _: () = assert!(std::mem::offset_of!(ProcessHeader, unregistered_threads) 
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, exiting_thread) == 40);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved2) == 44);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, generation) == 48);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 56);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, dormant) == 128);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved3) == 132);
 
 /// Offset 0 of a ring region. Chunk k starts at (2 \* k + 1) \* chunk_bytes; slack of the same size follows each.
 #[repr(C)]

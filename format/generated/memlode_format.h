@@ -84,6 +84,7 @@
 #define MEMLODE_RING_RINGS 4096 // ring slots per process
 #define MEMLODE_RING_FIRST_RING_OFFSET 0x10000 // file offset of ring 0; ring i is one region further each
 #define MEMLODE_RING_END_CUT_SHORT 1 // set in end[k]: the chunk was given up; its last segment may lack words
+#define MEMLODE_RING_END_GAP 2 // set in end[k]: recording was switched off behind this chunk
 #define MEMLODE_RING_SLOT_FREE 0
 #define MEMLODE_RING_SLOT_CLAIMED 1 // the program is filling in the ring's header
 #define MEMLODE_RING_SLOT_ACTIVE 2
@@ -98,6 +99,9 @@
 #define MEMLODE_MESSAGE_STATUS_VERSION 2
 #define MEMLODE_MESSAGE_PATH_BYTES 4096
 #define MEMLODE_MESSAGE_BUILD_ID_BYTES 32
+
+// Properties of a chunk (bit set).
+#define MEMLODE_CHUNK_FLAG_AFTER_GAP 1 // recording had been off: what was done since the stream's chunk before is not known, nor the stack
 
 // How a chunk's payload is packed.
 #define MEMLODE_CODEC_STORED 0 // not packed
@@ -150,7 +154,7 @@ struct memlode_chunk_header {
   uint32_t unpacked_bytes; // length after unpacking
   uint32_t payload_crc32; // CRC-32 (IEEE) of the packed payload
   uint32_t header_crc32; // CRC-32 (IEEE) of this header with this field zero
-  uint32_t reserved; // zero
+  uint32_t flags; // chunk_flag.*
   uint64_t accesses; // access, range, masked and gather ops executed
   uint64_t first_stamp; // time stamp counter when the chunk's first word could be written
   uint64_t last_stamp; // time stamp counter when the chunk was handed over
@@ -169,7 +173,7 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, payload_bytes) == 28
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, unpacked_bytes) == 32, "memlode_chunk_header.unpacked_bytes");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, payload_crc32) == 36, "memlode_chunk_header.payload_crc32");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, header_crc32) == 40, "memlode_chunk_header.header_crc32");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, reserved) == 44, "memlode_chunk_header.reserved");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, flags) == 44, "memlode_chunk_header.flags");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, accesses) == 48, "memlode_chunk_header.accesses");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, first_stamp) == 56, "memlode_chunk_header.first_stamp");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_chunk_header, last_stamp) == 64, "memlode_chunk_header.last_stamp");
@@ -211,8 +215,11 @@ struct memlode_process_header {
   uint32_t exiting_thread; // kernel id of the thread that ran the exit handlers, 0 before
   uint32_t reserved2; // zero
   uint64_t generation; // source of ring generations
+  uint8_t pad0[72]; // what follows is read often and written rarely: on a cache line of its own
+  uint32_t dormant; // not 0 while nothing is to be recorded; the program sees this page twice
+  uint32_t reserved3; // zero
 };
-MEMLODE_STATIC_ASSERT(sizeof(struct memlode_process_header) == 56, "memlode_process_header");
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_process_header) == 136, "memlode_process_header");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, magic) == 0, "memlode_process_header.magic");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, version) == 4, "memlode_process_header.version");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved) == 6, "memlode_process_header.reserved");
@@ -227,6 +234,9 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, unregistered_threa
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, exiting_thread) == 40, "memlode_process_header.exiting_thread");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved2) == 44, "memlode_process_header.reserved2");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, generation) == 48, "memlode_process_header.generation");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 56, "memlode_process_header.pad0");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, dormant) == 128, "memlode_process_header.dormant");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved3) == 132, "memlode_process_header.reserved3");
 
 // Offset 0 of a ring region. Chunk k starts at (2 * k + 1) * chunk_bytes; slack of the same size follows each.
 struct memlode_ring_header {

@@ -77,6 +77,7 @@ RING_CHUNKS = 16  # chunks per ring; region = (2 * chunks + 2) * chunk_bytes
 RING_RINGS = 4096  # ring slots per process
 RING_FIRST_RING_OFFSET = 0x10000  # file offset of ring 0; ring i is one region further each
 RING_END_CUT_SHORT = 1  # set in end[k]: the chunk was given up; its last segment may lack words
+RING_END_GAP = 2  # set in end[k]: recording was switched off behind this chunk
 RING_SLOT_FREE = 0
 RING_SLOT_CLAIMED = 1  # the program is filling in the ring's header
 RING_SLOT_ACTIVE = 2
@@ -91,6 +92,9 @@ MESSAGE_STATUS_REFUSED = 1
 MESSAGE_STATUS_VERSION = 2
 MESSAGE_PATH_BYTES = 4096
 MESSAGE_BUILD_ID_BYTES = 32
+
+# Properties of a chunk (bit set).
+CHUNK_FLAG_AFTER_GAP = 1  # recording had been off: what was done since the stream's chunk before is not known, nor the stack
 
 # How a chunk's payload is packed.
 CODEC_STORED = 0  # not packed
@@ -166,7 +170,7 @@ CHUNK_HEADER = Layout(
     ("unpacked_bytes", "I", None),  # length after unpacking
     ("payload_crc32", "I", None),  # CRC-32 (IEEE) of the packed payload
     ("header_crc32", "I", None),  # CRC-32 (IEEE) of this header with this field zero
-    ("reserved", "I", None),  # zero
+    ("flags", "I", None),  # chunk_flag.*
     ("accesses", "Q", None),  # access, range, masked and gather ops executed
     ("first_stamp", "Q", None),  # time stamp counter when the chunk's first word could be written
     ("last_stamp", "Q", None),  # time stamp counter when the chunk was handed over
@@ -204,8 +208,11 @@ PROCESS_HEADER = Layout(
     ("exiting_thread", "I", None),  # kernel id of the thread that ran the exit handlers, 0 before
     ("reserved2", "I", None),  # zero
     ("generation", "Q", None),  # source of ring generations
+    ("pad0", "s", 72),  # what follows is read often and written rarely: on a cache line of its own
+    ("dormant", "I", None),  # not 0 while nothing is to be recorded; the program sees this page twice
+    ("reserved3", "I", None),  # zero
 )
-assert PROCESS_HEADER.size == 56
+assert PROCESS_HEADER.size == 136
 
 # Offset 0 of a ring region. Chunk k starts at (2 * k + 1) * chunk_bytes; slack of the same size follows each.
 RING_HEADER = Layout(

@@ -35,13 +35,16 @@ namespace {
 
 class Emitter {
 public:
-  Emitter(Function &F, GlobalVariable &Anchors)
-      : F(F), M(*F.getParent()), Anchors(Anchors), Int64(Type::getInt64Ty(F.getContext())),
+  Emitter(Function &F, const Versions &Sides, GlobalVariable &Anchors)
+      : F(F), M(*F.getParent()), Sides(Sides), Anchors(Anchors), Int64(Type::getInt64Ty(F.getContext())),
         Pointer(PointerType::getUnqual(F.getContext())) {}
 
   void run(const Plan &P) {
     IRBuilder<> B(&F.getEntryBlock(), F.getEntryBlock().begin());
     Cursor = B.CreateAlloca(Pointer, nullptr, "memlode.cursor");
+    // The dormant side has no cursor to keep in a register.
+    for (Instruction *Jump : Sides.SharedJumps)
+      at(Jump).CreateStore(ConstantPointerNull::get(cast<PointerType>(Pointer)), Cursor);
     for (const BlockPlan &Block : P.Blocks)
       for (const Step &S : Block.Steps)
         step(P, S);
@@ -71,6 +74,8 @@ private:
       ++NumCommits;
       return;
     }
+    case Step::What::Switch:
+      return changeSides(cast<BranchInst>(S.Before));
     }
   }
 
@@ -83,7 +88,7 @@ private:
   void segment(const Segment &S, unsigned Index) {
     Instruction *First = S.Ops.front().Before;
     if (S.TestsRoom)
-      testRoom(First);
+      testRoom(First, S.Fresh);
     IRBuilder<> B = at(First);
     Value *Start = B.CreateLoad(Pointer, Cursor);
     unsigned Position = 0;
@@ -95,21 +100,57 @@ private:
     B.CreateStore(slot(B, Start, Position), Cursor);
   }
 
-  void testRoom(Instruction *Before) {
+  void testRoom(Instruction *Before, bool Fresh) {
     IRBuilder<> B = at(Before);
     Value *Now = B.CreateLoad(Pointer, Cursor);
-    Value *Bit = B.CreateAnd(B.CreatePtrToInt(Now, Int64), MEMLODE_RING_ROOM_BIT);
-    MDNode *Rare = MDBuilder(F.getContext()).createUnlikelyBranchWeights();
-    Instruction *Cold = SplitBlockAndInsertIfThen(B.CreateIsNull(Bit), Before, /*Unreachable=*/false, Rare);
+    Instruction *Cold = SplitBlockAndInsertIfThen(isFull(B, Now), Before, /*Unreachable=*/false, unlikely());
     B.SetInsertPoint(Cold);
-    CallInst *Refill = B.CreateCall(refill(), {Now});
+    refill(B, Now, !Fresh ? "__memlode_more" : Sides ? "__memlode_switch" : "__memlode_refill");
+  }
+
+  /// Puts a test for room in the place of \p Choice:
+  ///
+  ///   room in the cursor? ─ no ─► NULL, and recording off? ─ no ─► refill; room now?
+  ///     │ yes                       │ yes                            │ yes    │ no
+  ///     ▼                           ▼                                ▼        ▼
+  ///   record                      sleep                            record   sleep
+  void changeSides(BranchInst *Choice) {
+    BasicBlock *Sleep = Choice->getSuccessor(0), *Record = Choice->getSuccessor(1);
+    const auto block = [&](const char *Name) { return BasicBlock::Create(F.getContext(), Name, &F, Record); };
+    BasicBlock *Full = block("memlode.full"), *Idle = block("memlode.idle"), *Ask = block("memlode.ask");
+    IRBuilder<> B = at(Choice);
+    Value *Now = B.CreateLoad(Pointer, Cursor);
+    B.CreateCondBr(isFull(B, Now), Full, Record, unlikely());
+    const DebugLoc Where = Choice->getDebugLoc();
+    Choice->eraseFromParent();
+    const auto begin = [&](BasicBlock *At) {
+      B.SetInsertPoint(At);
+      B.SetCurrentDebugLocation(Where);
+    };
+    begin(Full);
+    B.CreateCondBr(B.CreateIsNull(Now), Idle, Ask);
+    begin(Idle);
+    B.CreateCondBr(B.CreateIsNotNull(loadDormant(B)), Sleep, Ask);
+    begin(Ask);
+    B.CreateCondBr(isFull(B, refill(B, Now, "__memlode_switch")), Sleep, Record, unlikely());
+  }
+
+  Value *isFull(IRBuilder<> &B, Value *Now) {
+    return B.CreateIsNull(B.CreateAnd(B.CreatePtrToInt(Now, Int64), MEMLODE_RING_ROOM_BIT));
+  }
+
+  MDNode *unlikely() { return MDBuilder(F.getContext()).createUnlikelyBranchWeights(); }
+
+  Value *refill(IRBuilder<> &B, Value *Now, const char *Name) {
+    CallInst *Refill = B.CreateCall(refiller(Name), {Now});
     Refill->setCallingConv(CallingConv::PreserveAll);
     B.CreateStore(Refill, Cursor);
     ++NumRoomTests;
+    return Refill;
   }
 
-  FunctionCallee refill() {
-    FunctionCallee Callee = M.getOrInsertFunction("__memlode_refill", Pointer, Pointer);
+  FunctionCallee refiller(const char *Name) {
+    FunctionCallee Callee = M.getOrInsertFunction(Name, Pointer, Pointer);
     if (auto *Declared = dyn_cast<Function>(Callee.getCallee())) {
       Declared->setCallingConv(CallingConv::PreserveAll);
       Declared->addFnAttr(Attribute::NoUnwind);
@@ -187,6 +228,7 @@ private:
 
   Function &F;
   Module &M;
+  const Versions &Sides;
   GlobalVariable &Anchors;
   Type *Int64;
   Type *Pointer;
@@ -196,6 +238,8 @@ private:
 
 } // namespace
 
-void emitStream(Function &F, const Plan &P, Image &Into) { Emitter(F, *Into.anchors(F, P.Segments)).run(P); }
+void emitStream(Function &F, const Versions &Sides, const Plan &P, Image &Into) {
+  Emitter(F, Sides, *Into.anchors(F, P.Segments)).run(P);
+}
 
 } // namespace memlode

@@ -4,6 +4,10 @@
 //
 //   thread_local uint64_t *__memlode_cursor;     where the thread writes next
 //   uint64_t *__memlode_refill(uint64_t *);      a cursor with room; keeps all other registers
+//   uint64_t *__memlode_more(uint64_t *);        the same behind words that what follows may be derived from
+//   uint64_t *__memlode_switch(uint64_t *);      the same for functions with two sides; a cursor without room
+//                                                means: go over to the dormant one
+//   char __memlode_control[];                    begins as the shared memory does: is recording off?
 //   void __memlode_module_load(const void *);    an image's events are about to begin
 //   void __memlode_module_unload(const void *);  … have ended
 //   const char __memlode_abi_1;                  exists as long as the above mean the same
@@ -44,7 +48,7 @@ private:
 };
 
 /// Writes \p P into \p F with the cursor in a register between calls.
-void emitStream(llvm::Function &F, const Plan &P, Image &Into);
+void emitStream(llvm::Function &F, const Versions &Sides, const Plan &P, Image &Into);
 
 /// Calls `__memlode_call_access(anchor, address, extent)` in front of each access instead: what tracing costs
 /// without streams. The extent is the length of a range or the mask of lanes; a gather makes a call for each

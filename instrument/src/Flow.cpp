@@ -34,28 +34,42 @@ DenseMap<const BasicBlock *, unsigned> orderOf(const Plan &P) {
 void placeRoomTests(Plan &P) {
   const auto Order = orderOf(P);
   std::vector<unsigned> WordsAtEnd(P.Blocks.size());
+  std::vector<char> FreshAtEnd(P.Blocks.size());
   for (unsigned I = 0; I < P.Blocks.size(); ++I) {
     unsigned Words = I == 0 ? Untested : 0;
+    bool Fresh = I != 0;
     for (const BasicBlock *Pred : predecessors(P.Blocks[I].Block)) {
       auto At = Order.find(Pred);
       if (At == Order.end()) // unreachable
         continue;
       Words = std::max(Words, At->second < I ? WordsAtEnd[At->second] : Untested);
+      Fresh &= At->second < I && FreshAtEnd[At->second];
     }
     for (const Step &S : P.Blocks[I].Steps) {
       if (S.Is == Step::What::Reload)
         Words = Untested;
+      if (S.Is == Step::What::Switch)
+        Words = 0; // it tests
+      Fresh |= S.Is != Step::What::Segment;
       if (S.Is != Step::What::Segment)
         continue;
       Segment &Next = P.Segments[S.Segment];
       if (Words == Untested || Words + Next.words() > PathWords) {
         Next.TestsRoom = true;
+        Next.Fresh = Fresh;
         Words = 0;
       }
       Words += Next.words();
+      Fresh = false;
     }
+    FreshAtEnd[I] = Fresh;
     WordsAtEnd[I] = Words;
   }
+}
+
+/// Whether words were written that memory does not know of.
+static bool isDirtyAfter(const Step &S, bool Before) {
+  return S.Is == Step::What::Segment || (S.Is == Step::What::Switch && Before);
 }
 
 void dropCleanCommits(Plan &P) {
@@ -72,7 +86,7 @@ void dropCleanCommits(Plan &P) {
     for (unsigned I = 0; I < P.Blocks.size(); ++I) {
       bool Dirty = dirtyAtStart(P.Blocks[I]);
       for (const Step &S : P.Blocks[I].Steps)
-        Dirty = S.Is == Step::What::Segment;
+        Dirty = isDirtyAfter(S, Dirty);
       Changed |= Dirty != static_cast<bool>(DirtyAtEnd[I]);
       DirtyAtEnd[I] = Dirty;
     }
@@ -81,7 +95,7 @@ void dropCleanCommits(Plan &P) {
     bool Dirty = dirtyAtStart(B);
     erase_if(B.Steps, [&](const Step &S) {
       const bool Clean = S.Is == Step::What::Commit && !Dirty;
-      Dirty = S.Is == Step::What::Segment;
+      Dirty = isDirtyAfter(S, Dirty);
       return Clean;
     });
   }

@@ -30,11 +30,13 @@ Expected<Options> Options::fromEnvironment() {
     else if (*Asked != "optimised")
       return badChoice("MEMLODE_FIDELITY", *Asked, "'optimised' or 'source'");
   }
-  if (auto Derive = sys::Process::GetEnv("MEMLODE_DERIVE")) {
-    if (*Derive == "0")
-      O.Derive = false;
-    else if (*Derive != "1")
-      return badChoice("MEMLODE_DERIVE", *Derive, "'0' or '1'");
+  for (auto [Variable, Choice] :
+       {std::pair("MEMLODE_DERIVE", &O.Derive), std::pair("MEMLODE_VERSIONS", &O.Versions)}) {
+    const auto Asked = sys::Process::GetEnv(Variable);
+    if (Asked && *Asked != "0" && *Asked != "1")
+      return badChoice(Variable, *Asked, "'0' or '1'");
+    if (Asked)
+      *Choice = *Asked == "1";
   }
   if (auto File = sys::Process::GetEnv("MEMLODE_ALLOCATORS"))
     O.AllocatorFile = *File;

@@ -32,6 +32,9 @@ struct Options {
   /// Store one address for accesses a constant distance apart. Off only to check that it loses nothing.
   bool Derive = true;
 
+  /// Each function twice, so that it costs little while recording is off.
+  bool Versions = true;
+
   /// File that names further allocation functions; empty when there is none.
   std::string AllocatorFile;
 

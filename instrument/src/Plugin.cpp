@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AsWritten.h"
+#include "Calls.h"
 #include "Derive.h"
 #include "Emit.h"
 #include "Flow.h"
@@ -24,6 +25,7 @@
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/EHPersonalities.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
@@ -181,6 +183,27 @@ void dropAttributes(Function &F) {
   F.removeFnAttr(Attribute::Speculatable);
 }
 
+/// Whether a plan of \p F would be of use.
+bool isWorthRecording(Function &F, const Finder &Accesses, const TargetLibraryInfo &TLI) {
+  return any_of(instructions(F), [&](Instruction &I) {
+    const auto *Call = dyn_cast<CallBase>(&I);
+    return (Call && !isa<CallBrInst>(Call) && mayRecord(*Call, TLI)) || !Accesses.find(I).Accesses.empty();
+  });
+}
+
+Versions sidesOf(Function &F, FunctionAnalysisManager &FAM, OptimizationRemarkEmitter &Remarks) {
+  if (const char *Why = whySingle(F)) {
+    Remarks.emit([&] {
+      return OptimizationRemarkMissed(DEBUG_TYPE, "SingleVersion", F.getSubprogram(), &F.getEntryBlock())
+             << "function records as slowly when recording is off: " << Why;
+    });
+    return {};
+  }
+  Versions Sides = makeVersions(F, FAM.getResult<DominatorTreeAnalysis>(F), FAM.getResult<LoopAnalysis>(F));
+  FAM.invalidate(F, PreservedAnalyses::none());
+  return Sides;
+}
+
 bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into) {
   bool Changed = openStringCopies(F, FAM.getResult<TargetLibraryAnalysis>(F));
   Changed |= prepare(F);
@@ -191,10 +214,15 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
   const bool AsWritten = S->Asked.To == Options::Fidelity::Source;
   const Finder Accesses(DL, TLI, AsWritten ? registersOf(F) : Registers());
   Describer Sites(S->Names, Into.table(), S->Wanted, F);
-  Plan P = Planner(F, Accesses, S->Functions, TLI, Sites, FAM.getResult<OptimizationRemarkEmitterAnalysis>(F))
-               .plan();
-  if (!P.Useful)
+  auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
+  // Code as written is optimised later: that would make one of two sides, or undo the other.
+  const bool Twice = S->Asked.Versions && S->Asked.How != Options::Mode::Call && !AsWritten;
+  const Versions Sides = Twice && isWorthRecording(F, Accesses, TLI) ? sidesOf(F, FAM, Remarks) : Versions();
+  Plan P = Planner(F, Sides, Accesses, S->Functions, TLI, Sites, Remarks).plan();
+  if (!P.Useful) {
+    dropDormant(F, Sides); // the filter leaves nothing
     return false;
+  }
 
   if (S->Asked.How != Options::Mode::Stream)
     emitCalls(F, P, Into);
@@ -203,7 +231,7 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
       derive(P, DL, FAM.getResult<ScalarEvolutionAnalysis>(F), FAM.getResult<LoopAnalysis>(F));
     placeRoomTests(P);
     dropCleanCommits(P);
-    emitStream(F, P, Into);
+    emitStream(F, Sides, P, Into);
   }
   dropAttributes(F);
   if (AsWritten)

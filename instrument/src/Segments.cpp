@@ -80,7 +80,8 @@ unsigned Segment::words() const {
 
 Plan Planner::plan() {
   for (BasicBlock *B : ReversePostOrderTraversal<Function *>(&F))
-    block(*B);
+    if (!Sides.Dormant.contains(B))
+      block(*B);
   NumSegments += Made.Segments.size();
   return std::move(Made);
 }
@@ -100,24 +101,36 @@ static Instruction *exitPoint(BasicBlock &B) {
   return Last;
 }
 
+/// What has to be recorded for control to be in \p B at all. Moves \p First behind slots of the frame.
+void Planner::begin(BasicBlock &B, Instruction *&First) {
+  if (&B == &F.getEntryBlock()) {
+    while (isa<AllocaInst>(First) && cast<AllocaInst>(First)->isStaticAlloca())
+      First = First->getNextNode();
+    reload(First);
+  }
+  if (&B == (Sides ? Sides.Body : &F.getEntryBlock())) {
+    if (Frames)
+      frame(MEMLODE_OP_ENTER, First);
+  } else if (B.isLandingPad() || Sides.Wakes.contains(&B)) {
+    reload(First);
+    if (Frames || B.isLandingPad())
+      frame(MEMLODE_OP_RESUME, First);
+  } else if (BasicBlock *Pred = B.getSinglePredecessor()) {
+    if (auto *Invoke = dyn_cast<InvokeInst>(Pred->getTerminator()))
+      returned(*Invoke, First);
+  }
+}
+
 void Planner::block(BasicBlock &B) {
   Made.Blocks.push_back({&B, {}});
   Steps = &Made.Blocks.back().Steps;
   Open = false;
   Instruction *First = &*B.getFirstInsertionPt();
-
-  if (&B == &F.getEntryBlock()) {
-    while (isa<AllocaInst>(First) && cast<AllocaInst>(First)->isStaticAlloca())
-      First = First->getNextNode();
-    reload(First);
-    if (Frames)
-      frame(MEMLODE_OP_ENTER, First);
-  } else if (B.isLandingPad()) {
-    reload(First);
-    frame(MEMLODE_OP_RESUME, First);
-  } else if (BasicBlock *Pred = B.getSinglePredecessor()) {
-    if (auto *Invoke = dyn_cast<InvokeInst>(Pred->getTerminator()))
-      returned(*Invoke, First);
+  begin(B, First);
+  if (Sides.Switches.contains(&B)) {
+    // Nothing else is in it that could record.
+    Steps->push_back({Step::What::Switch, 0, B.getTerminator()});
+    return;
   }
 
   Instruction *Exit = exitPoint(B);

@@ -24,6 +24,7 @@
 #include "Allocators.h"
 #include "Describer.h"
 #include "Finder.h"
+#include "Versions.h"
 
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
 #include "llvm/IR/Function.h"
@@ -81,16 +82,19 @@ struct Op {
 struct Segment {
   std::vector<Op> Ops;
   bool TestsRoom = false;
+  /// Whether nothing was written since a call or since sides could be changed. Only then may recording be
+  /// taken up again at the test: what follows may be derived from what was written.
+  bool Fresh = false;
 
   /// Header included.
   unsigned words() const;
 };
 
 struct Step {
-  enum class What { Segment, Commit, Reload };
+  enum class What { Segment, Commit, Reload, Switch };
   What Is;
   unsigned Segment = 0;                ///< index into the plan's segments
-  llvm::Instruction *Before = nullptr; ///< of a commit or a reload
+  llvm::Instruction *Before = nullptr; ///< of a commit or a reload; the branch of a switch
 };
 
 struct BlockPlan {
@@ -115,15 +119,16 @@ llvm::Instruction *lastEffect(const llvm::Instruction &Before);
 
 class Planner {
 public:
-  Planner(llvm::Function &F, const Finder &Accesses, const Allocators &Functions,
+  Planner(llvm::Function &F, const Versions &Sides, const Finder &Accesses, const Allocators &Functions,
           const llvm::TargetLibraryInfo &TLI, Describer &Sites, llvm::OptimizationRemarkEmitter &Remarks)
-      : F(F), Accesses(Accesses), Functions(Functions), TLI(TLI), Sites(Sites), Remarks(Remarks),
-        Frames(Sites.frames()) {}
+      : F(F), Sides(Sides), Accesses(Accesses), Functions(Functions), TLI(TLI), Sites(Sites),
+        Remarks(Remarks), Frames(Sites.frames()) {}
 
   Plan plan();
 
 private:
   void block(llvm::BasicBlock &B);
+  void begin(llvm::BasicBlock &B, llvm::Instruction *&First);
   void instruction(llvm::Instruction &I);
   void opsOf(llvm::Instruction &I);
   bool noteCall(const llvm::CallBase &Call);
@@ -141,6 +146,7 @@ private:
   void missed(const char *Remark, const llvm::Instruction &I, const llvm::Twine &Why);
 
   llvm::Function &F;
+  const Versions &Sides;
   const Finder &Accesses;
   const Allocators &Functions;
   const llvm::TargetLibraryInfo &TLI;

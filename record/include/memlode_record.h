@@ -24,6 +24,19 @@ extern __thread uint64_t *__memlode_cursor __attribute__((tls_model("initial-exe
  * every register but the result's and, on x86-64, r11 and the flags (LLVM's preserve_allcc). */
 uint64_t *__memlode_refill(uint64_t *cursor);
 
+/* The same, but words that are lost because recording is off stay so when it is on again: what follows
+ * may be derived from them. */
+uint64_t *__memlode_more(uint64_t *cursor);
+
+/* As __memlode_refill, for functions that have a dormant side beside the recording one. While recording is off it
+ * returns a cursor without room: for what is stored on the way to the next point where control can
+ * change sides. */
+uint64_t *__memlode_switch(uint64_t *cursor);
+
+/* Begins with struct memlode_process_header, once the process has said hello, of which instrumented
+ * code reads `dormant`. Until then it is all zero: everything is recorded. */
+extern char __memlode_control[];
+
 /* Called once by each instrumented image when it comes and goes; `handle` is any address in it. */
 void __memlode_module_load(const void *handle);
 void __memlode_module_unload(const void *handle);

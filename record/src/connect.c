@@ -84,6 +84,16 @@ static bool read_environment(void) {
   return true;
 }
 
+/* MEMLODE_COLLECTOR=discard: words are written as if somebody read them. What that costs is a figure of
+ * its own. */
+static bool asks_to_discard(void) {
+  static const char word[] = "discard";
+  size_t i = 0;
+  while (i < sizeof word && memlode_process.socket.path[i] == word[i])
+    i++;
+  return i == sizeof word;
+}
+
 /* A connected socket or -errno. */
 static long open_socket(int flags) {
   if (memlode_process.socket.path[0] == 0)
@@ -204,6 +214,11 @@ static bool map_shared(int fd) {
       memlode_call(SYS_munmap, base, bytes);
       return false;
     }
+    if (memlode_failed(memlode_call(SYS_mmap, __memlode_control, MEMLODE_CONTROL_BYTES,
+                                    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0))) {
+      memlode_call(SYS_munmap, base, bytes);
+      return false;
+    }
     memlode_process.shared = shared;
     memlode_process.first_ring = (char *)first_ring;
     memlode_process.rings = rings;
@@ -216,12 +231,26 @@ static void set_mode(enum memlode_mode mode) {
   atomic_store_explicit(&memlode_process.mode, mode, memory_order_release);
 }
 
+MEMLODE_HIDDEN void memlode_discard(void) {
+  set_mode(MEMLODE_DISCARDING);
+  atomic_store_explicit(memlode_dormant(), 1, memory_order_relaxed);
+}
+
+MEMLODE_HIDDEN void memlode_forget_control(void) {
+  memlode_call(SYS_mmap, __memlode_control, MEMLODE_CONTROL_BYTES, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
 /* Says hello if this process has not yet. Stays unconnected when trying again later may help. */
 MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void) {
   enum memlode_mode mode =
       (enum memlode_mode)atomic_load_explicit(&memlode_process.mode, memory_order_relaxed);
   if (mode != MEMLODE_UNCONNECTED || memlode_is_vfork_child() || !read_environment())
     return mode;
+  if (asks_to_discard()) {
+    set_mode(MEMLODE_DISCARDING);
+    return MEMLODE_DISCARDING;
+  }
   struct memlode_reply reply;
   int fd;
   fill_in(&hello, MEMLODE_MESSAGE_HELLO);
@@ -229,9 +258,9 @@ MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void) {
   long result = exchange(&hello, &reply, &fd);
   if (result != 0) {
     if (is_final(result))
-      set_mode(MEMLODE_DISCARDING);
+      memlode_discard();
   } else if (reply.status != MEMLODE_MESSAGE_STATUS_OK || fd < 0 || !map_shared(fd)) {
-    set_mode(MEMLODE_DISCARDING);
+    memlode_discard();
   } else {
     make_canary();
     atomic_store_explicit(memlode_process.canary, 1, memory_order_relaxed);
@@ -251,7 +280,7 @@ MEMLODE_HIDDEN void memlode_send_locked(struct memlode_request *request) {
   fill_in(request, request->kind);
   long result = exchange(request, &reply, &fd);
   if (is_final(result))
-    set_mode(MEMLODE_DISCARDING);
+    memlode_discard();
   if (fd >= 0)
     memlode_call(SYS_close, fd);
 }

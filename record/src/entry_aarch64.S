@@ -1,15 +1,18 @@
 /* uint64_t *__memlode_refill(uint64_t *cursor)
+ * uint64_t *__memlode_more(uint64_t *cursor)
+ * uint64_t *__memlode_switch(uint64_t *cursor)
  *
  * Called from the middle of instrumented code, which counts on every register but x0 and the
- * flags. memlode_refill keeps x19 to x28 and is compiled without vector registers, so x1 to x18
+ * flags. The C function keeps x19 to x28 and is compiled without vector registers, so x1 to x18
  * and the link register are left to save. */
 #include "stubs.h"
 
 	.text
-	.globl	__memlode_refill
-	.type	__memlode_refill, %function
+.macro entry function
+	.globl	__\function
+	.type	__\function, %function
 	.p2align 4
-__memlode_refill:
+__\function:
 	.cfi_startproc
 	hint	#34			/* bti c */
 	stp	x29, x30, [sp, #-176]!
@@ -26,7 +29,7 @@ __memlode_refill:
 	stp	x13, x14, [sp, #112]
 	stp	x15, x16, [sp, #128]
 	stp	x17, x18, [sp, #144]
-	bl	memlode_refill
+	bl	\function
 	ldp	x1, x2, [sp, #16]
 	ldp	x3, x4, [sp, #32]
 	ldp	x5, x6, [sp, #48]
@@ -42,7 +45,12 @@ __memlode_refill:
 	.cfi_def_cfa_offset 0
 	ret
 	.cfi_endproc
-	.size	__memlode_refill, .-__memlode_refill
+	.size	__\function, .-__\function
+.endm
+
+	entry memlode_refill
+	entry memlode_more
+	entry memlode_switch
 
 /* The stubs of signals.c: each adds its number to a handler's three arguments. A handler without
  * SA_SIGINFO gets one argument from the kernel, so the address of its context, behind the 128 bytes

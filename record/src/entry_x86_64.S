@@ -1,7 +1,9 @@
 /* uint64_t *__memlode_refill(uint64_t *cursor)
+ * uint64_t *__memlode_more(uint64_t *cursor)
+ * uint64_t *__memlode_switch(uint64_t *cursor)
  *
  * Called from the middle of instrumented code, which counts on every register but rax, r11 and
- * the flags. The callee-saved ones are memlode_refill's to keep, and it is compiled without
+ * the flags. The callee-saved ones are the C function's to keep, and it is compiled without
  * vector registers, so the seven that are left are all there is to save. */
 #include "stubs.h"
 
@@ -12,10 +14,11 @@
 #endif
 
 	.text
-	.globl	__memlode_refill
-	.type	__memlode_refill, @function
+.macro entry function
+	.globl	__\function
+	.type	__\function, @function
 	.p2align 4
-__memlode_refill:
+__\function:
 	.cfi_startproc
 	_CET_ENDBR
 	pushq	%rdi
@@ -34,7 +37,7 @@ __memlode_refill:
 	.cfi_adjust_cfa_offset 8
 	/* 7 registers and the return address: the stack is 16-byte aligned here. */
 	cld
-	callq	memlode_refill
+	callq	\function
 	popq	%r10
 	.cfi_adjust_cfa_offset -8
 	popq	%r9
@@ -51,7 +54,12 @@ __memlode_refill:
 	.cfi_adjust_cfa_offset -8
 	retq
 	.cfi_endproc
-	.size	__memlode_refill, .-__memlode_refill
+	.size	__\function, .-__\function
+.endm
+
+	entry memlode_refill
+	entry memlode_more
+	entry memlode_switch
 
 /* The stubs of signals.c: each adds its number to a handler's three arguments. */
 	.globl	memlode_stubs

@@ -20,6 +20,7 @@ MEMLODE_HIDDEN void memlode_forget_parent(void) {
         (uintptr_t)memlode_process.first_ring + (size_t)memlode_process.rings * MEMLODE_REGION_BYTES;
     atomic_store_explicit(&memlode_process.mode, MEMLODE_UNCONNECTED, memory_order_relaxed);
     memlode_call(SYS_munmap, base, end - base);
+    memlode_forget_control();
     /* In a child forked by a signal handler, the interrupted code will write on where it was: to
      * memory that nobody reads, until its next refill. */
     for (uint32_t i = 0; i < count; i++)

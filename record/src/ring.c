@@ -14,7 +14,7 @@
  *   not NULL           0                    writing
  *   not NULL           set                  about to hand over (the caller's cursor has no room)
  *   NULL               set                  handing over: head is to move
- *   NULL               0                    to take the next chunk, once there is room
+ *   NULL               0                    to take the next chunk, once there is room, or asleep
  *
  * Each transition is one compare-and-swap, so it happens once. Only one thread ever changes these
  * words; the atomic instructions are there because a signal cannot split one. */
@@ -51,7 +51,7 @@ static bool wait_for_room(struct memlode_ring_header *ring, uint32_t head) {
     struct timespec patience = {.tv_sec = 0, .tv_nsec = 200000000};
     long result = memlode_call(SYS_futex, tail_word, FUTEX_WAIT, tail, &patience);
     if (result == -ETIMEDOUT && !memlode_collector_lives())
-      atomic_store_explicit(&memlode_process.mode, MEMLODE_DISCARDING, memory_order_relaxed);
+      memlode_discard();
   }
   atomic_store_explicit(waits, 0, memory_order_relaxed);
   return room;
@@ -142,6 +142,34 @@ MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream) {
   hand_over(ring, head);
 }
 
+/* Recording is off. Words that are not handed over yet are, and the collector hears that what follows in
+ * the ring is of another time; the cursor is NULL until it is on again. */
+static void pause(struct memlode_ring_header *ring, uint64_t *cursor) {
+  _Atomic(uint64_t *) *published = (_Atomic(uint64_t *) *)&__memlode_cursor;
+  uint64_t *seen = atomic_load_explicit(published, memory_order_relaxed);
+  uint32_t head = atomic_load_explicit((_Atomic uint32_t *)&ring->head, memory_order_relaxed);
+  uint32_t chunk = head % MEMLODE_RING_CHUNKS;
+  size_t used = (uintptr_t)cursor - (uintptr_t)chunk_start(ring, chunk);
+  if (!seen || used > MEMLODE_PAIR_BYTES)
+    return; /* nothing was written since the last time */
+  ring->last_stamp[chunk] = memlode_time_stamp();
+  ring->end[chunk] = (uint32_t)used | MEMLODE_RING_END_GAP;
+  if (atomic_compare_exchange_strong_explicit(published, &seen, NULL, memory_order_relaxed,
+                                              memory_order_relaxed))
+    hand_over(ring, head);
+}
+
+/* Where code goes on that is on the recording side: to a place that sends it to the other side soon, if
+ * it has one. */
+static uint64_t *rest(uint64_t *cursor, bool has_sides) {
+  if (memlode_ring)
+    pause(memlode_ring, cursor);
+  if (!has_sides)
+    return memlode_scratch(cursor);
+  __memlode_cursor = NULL;
+  return memlode_scratch_slack(cursor);
+}
+
 /* A free ring for the calling thread, NULL if all are taken. */
 static struct memlode_ring_header *claim(void) {
   for (uint32_t i = 0; i < memlode_process.rings; i++) {
@@ -186,7 +214,7 @@ static struct memlode_ring_header *claim_patiently(void) {
 }
 
 /* The first cursor of a thread, or the next one of a thread that has had no ring so far. */
-static uint64_t *begin(uint64_t *cursor) {
+static uint64_t *begin(uint64_t *cursor, bool has_sides) {
   if (atomic_load_explicit(&memlode_process.mode, memory_order_acquire) == MEMLODE_DISCARDING)
     return memlode_scratch(cursor);
   if (memlode_is_strange_child())
@@ -196,6 +224,11 @@ static uint64_t *begin(uint64_t *cursor) {
   struct memlode_ring_header *ring = NULL;
   memlode_lock(&signals);
   bool connected = !memlode_is_vfork_child() && memlode_connect_locked() == MEMLODE_CONNECTED;
+  if (memlode_is_dormant()) { /* as it turns out now */
+    cursor = rest(cursor, has_sides);
+    memlode_unlock(&signals);
+    return cursor;
+  }
   if (connected && memlode_is_too_deep()) {
     connected = false;
     if (!cursor)
@@ -218,18 +251,32 @@ static uint64_t *begin(uint64_t *cursor) {
   return cursor;
 }
 
-MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor) {
+static uint64_t *next(uint64_t *cursor, bool has_sides) {
   if (memlode_notice_jump((uintptr_t)__builtin_frame_address(0), cursor))
     cursor = __memlode_cursor;
   struct memlode_ring_header *ring = memlode_ring;
   if (ring && memlode_is_strange_child()) {
     memlode_forget_parent();
+    ring = NULL;
     cursor = NULL;
-  } else if (ring) {
+  }
+  if (memlode_is_dormant())
+    return rest(cursor, has_sides);
+  if (ring) {
+    if (memlode_is_scratch(cursor)) /* awake again */
+      cursor = __memlode_cursor = NULL;
     uint64_t *next = advance(ring, cursor);
     if (next)
       return next;
     memlode_ring = NULL;
   }
-  return begin(cursor);
+  return begin(cursor, has_sides);
 }
+
+MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor) { return next(cursor, false); }
+
+MEMLODE_HIDDEN uint64_t *memlode_more(uint64_t *cursor) {
+  return memlode_is_scratch(cursor) ? memlode_scratch(cursor) : next(cursor, false);
+}
+
+MEMLODE_HIDDEN uint64_t *memlode_switch(uint64_t *cursor) { return next(cursor, true); }

@@ -29,6 +29,11 @@
 
 enum {
   MEMLODE_REGION_BYTES = (2 * MEMLODE_RING_CHUNKS + 2) * MEMLODE_RING_CHUNK_BYTES,
+#if defined(__x86_64__)
+  MEMLODE_CONTROL_BYTES = 4096,
+#else
+  MEMLODE_CONTROL_BYTES = 0x10000, /* the largest page that a kernel may have */
+#endif
   MEMLODE_LEVELS = 7, /* streams of a thread: its own, and those of handlers up to six deep */
   MEMLODE_PAIR_BYTES = 2 * MEMLODE_RING_CHUNK_BYTES, /* a chunk and its slack */
 };
@@ -49,7 +54,7 @@ struct memlode_stream {
 enum memlode_mode {
   MEMLODE_UNCONNECTED, /* no hello yet in this process */
   MEMLODE_CONNECTED,
-  MEMLODE_DISCARDING, /* nobody listens, or no longer: everything goes to scratch, for ever */
+  MEMLODE_DISCARDING, /* nobody listens, or no longer: code goes dormant, or to scratch, for ever */
 };
 
 /* The whole state of the process. Fields below `lock` change under it only. */
@@ -71,8 +76,18 @@ struct memlode_process {
 };
 extern MEMLODE_HIDDEN struct memlode_process memlode_process;
 
+/* Whether nothing is to be recorded. */
+static inline _Atomic uint32_t *memlode_dormant(void) {
+  return (_Atomic uint32_t *)&((struct memlode_process_header *)__memlode_control)->dormant;
+}
+static inline bool memlode_is_dormant(void) {
+  return atomic_load_explicit(memlode_dormant(), memory_order_relaxed);
+}
+
 /* ring.c */
 MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor);
+MEMLODE_HIDDEN uint64_t *memlode_more(uint64_t *cursor);
+MEMLODE_HIDDEN uint64_t *memlode_switch(uint64_t *cursor);
 /* Ends a stream's chunk behind the last word that abandoned code has written to it. */
 MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream);
 /* A child of a fork that ran no fork handlers. What it wrote until now is in its parent's ring, where
@@ -99,6 +114,9 @@ MEMLODE_HIDDEN uint32_t memlode_forget_streams(struct memlode_ring_header *aband
 
 /* scratch.c */
 MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor);
+/* A place for the words of a path, where the test for room fails. */
+MEMLODE_HIDDEN uint64_t *memlode_scratch_slack(uint64_t *cursor);
+MEMLODE_HIDDEN bool memlode_is_scratch(const uint64_t *cursor);
 
 /* connect.c. The lock is held with all signals blocked: a handler may need a refill, too. */
 MEMLODE_HIDDEN void memlode_lock(uint64_t *saved_signals);
@@ -106,6 +124,10 @@ MEMLODE_HIDDEN void memlode_unlock(const uint64_t *saved_signals);
 MEMLODE_HIDDEN void memlode_block_signals(uint64_t *saved);
 MEMLODE_HIDDEN void memlode_restore_signals(const uint64_t *saved);
 MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void);
+/* There is no collector (any more). */
+MEMLODE_HIDDEN void memlode_discard(void);
+/* Makes the control page the process's own again, all zero. */
+MEMLODE_HIDDEN void memlode_forget_control(void);
 MEMLODE_HIDDEN bool memlode_collector_lives(void);
 MEMLODE_HIDDEN void memlode_send_locked(struct memlode_request *request);
 MEMLODE_HIDDEN void memlode_doorbell(bool even_if_awake);

@@ -14,15 +14,29 @@ enum { CHUNKS = 32 };
 static char area[(2 * CHUNKS + 3) * MEMLODE_RING_CHUNK_BYTES];
 static _Atomic uint32_t next_chunk;
 
-MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor) {
+static uintptr_t first_chunk(void) {
   uintptr_t low = (uintptr_t)area;
-  uintptr_t first =
-      ((low + MEMLODE_PAIR_BYTES - 1) & ~(uintptr_t)(MEMLODE_PAIR_BYTES - 1)) + MEMLODE_RING_CHUNK_BYTES;
+  return ((low + MEMLODE_PAIR_BYTES - 1) & ~(uintptr_t)(MEMLODE_PAIR_BYTES - 1)) + MEMLODE_RING_CHUNK_BYTES;
+}
+
+MEMLODE_HIDDEN bool memlode_is_scratch(const uint64_t *cursor) {
+  return (uintptr_t)cursor - first_chunk() < (uintptr_t)CHUNKS * MEMLODE_PAIR_BYTES;
+}
+
+static uintptr_t chunk_for(const uint64_t *cursor) {
+  uintptr_t first = first_chunk();
   uintptr_t chunk;
-  if ((uintptr_t)cursor - first < (uintptr_t)CHUNKS * MEMLODE_PAIR_BYTES) {
+  if (memlode_is_scratch(cursor))
     chunk = ((uintptr_t)cursor - first) / MEMLODE_PAIR_BYTES; /* stay where the caches are warm */
-  } else {
+  else
     chunk = atomic_fetch_add_explicit(&next_chunk, 1, memory_order_relaxed) % CHUNKS;
-  }
-  return __memlode_cursor = (uint64_t *)(first + chunk * MEMLODE_PAIR_BYTES);
+  return first + chunk * MEMLODE_PAIR_BYTES;
+}
+
+MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor) {
+  return __memlode_cursor = (uint64_t *)chunk_for(cursor);
+}
+
+MEMLODE_HIDDEN uint64_t *memlode_scratch_slack(uint64_t *cursor) {
+  return (uint64_t *)(chunk_for(cursor) + MEMLODE_RING_CHUNK_BYTES);
 }

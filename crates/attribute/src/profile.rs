@@ -224,7 +224,7 @@ impl<'t> Profiler<'t> {
         match *mark {
             Mark::Enter { function, frame } => stack.enter(function, frame, &mut self.paths),
             Mark::Exit { function } => stack.exit(function),
-            Mark::Resume { frame, .. } => stack.resume(frame),
+            Mark::Resume { function, frame } => stack.resume(function, frame, &mut self.paths),
             Mark::Alloc { site, base, count, element_bytes } => {
                 self.alloc(site, base, count.saturating_mul(element_bytes), objects, stack);
             }

@@ -30,7 +30,7 @@ pub(crate) struct ThreadStack {
 impl ThreadStack {
     /// Takes up the thread at a chunk: goes on where the chunk before it ended, or starts from the chunk's snapshot.
     pub fn begin(&mut self, batch: &Batch, paths: &mut Paths) {
-        if self.next != Some((batch.stream, batch.sequence)) {
+        if batch.after_gap || self.next != Some((batch.stream, batch.sequence)) {
             let mut path = PathId::ROOT;
             self.calls.reset(batch.stack.iter().map(|frame| {
                 path = paths.enter(path, frame.function);
@@ -61,7 +61,7 @@ impl ThreadStack {
     /// A function is entered.
     pub fn enter(&mut self, function: FunctionId, address: u64, paths: &mut Paths) {
         // Calls that ended without an exit must go before the path is read.
-        self.calls.resume(address.saturating_add(1));
+        self.calls.unwind(address.saturating_add(1));
         let path = paths.enter(self.path(), function);
         self.calls.enter(Call { function, path }, address);
     }
@@ -72,7 +72,9 @@ impl ThreadStack {
     }
 
     /// Control came back to a frame.
-    pub fn resume(&mut self, address: u64) {
-        self.calls.resume(address);
+    pub fn resume(&mut self, function: FunctionId, address: u64, paths: &mut Paths) {
+        self.calls.unwind(address);
+        let path = paths.enter(self.path(), function);
+        self.calls.resume(Call { function, path }, address);
     }
 }

@@ -181,6 +181,10 @@ impl Reader {
                 count(&output.counters.torn_segments, u64::from(torn));
                 tools.words = words;
             }
+            if end.is_some_and(|end| end.gap) {
+                self.flush(output, tools);
+                self.encoder.resume_after_off();
+            }
         }
         some
     }

@@ -181,6 +181,8 @@ pub struct End {
     pub bytes: usize,
     /// Whoever wrote it was abandoned: the last segment may lack words.
     pub cut_short: bool,
+    /// Recording was switched off behind it.
+    pub gap: bool,
 }
 
 impl<'a> Ring<'a> {
@@ -233,9 +235,12 @@ impl<'a> Ring<'a> {
     pub fn end(&self, chunk: u32) -> Option<End> {
         let index = (chunk % ring::CHUNKS) as usize * 4;
         let end = self.u32(field!(RingHeader, end) + index).load(Ordering::Relaxed);
-        let bytes = (end & !ring::END_CUT_SHORT) as usize;
-        (bytes.is_multiple_of(8) && bytes <= CHUNK_AND_SLACK_BYTES)
-            .then_some(End { bytes, cut_short: end & ring::END_CUT_SHORT != 0 })
+        let bytes = (end & !(ring::END_CUT_SHORT | ring::END_GAP)) as usize;
+        (bytes.is_multiple_of(8) && bytes <= CHUNK_AND_SLACK_BYTES).then_some(End {
+            bytes,
+            cut_short: end & ring::END_CUT_SHORT != 0,
+            gap: end & ring::END_GAP != 0,
+        })
     }
 
     /// Copies what is written of a chunk that is still in use, from a word on: up to its last word that is not 0, and
@@ -387,9 +392,12 @@ mod tests {
             [(0, Some(0)), (8, Some(8)), (0x2_0000, Some(0x2_0000)), (0x2_0008, None), (4, None)]
         {
             for cut_short in [false, true] {
-                let word = end | if cut_short { ring::END_CUT_SHORT } else { 0 };
+                let gap = !cut_short;
+                let word = end
+                    | if cut_short { ring::END_CUT_SHORT } else { 0 }
+                    | if gap { ring::END_GAP } else { 0 };
                 ring.u32(field!(RingHeader, end) + 4 * 3).store(word, Ordering::Relaxed);
-                assert_eq!(ring.end(3 + ring::CHUNKS), expected.map(|bytes| End { bytes, cut_short }));
+                assert_eq!(ring.end(3 + ring::CHUNKS), expected.map(|bytes| End { bytes, cut_short, gap }));
             }
         }
     }

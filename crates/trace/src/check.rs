@@ -175,6 +175,9 @@ impl Follower {
         let snapshot: Vec<_> = batch.stack.iter().map(|frame| (frame.function, frame.address)).collect();
         let known = !self.gap || self.stacks.contains_key(&batch.stream);
         let stack = self.stacks.entry(batch.stream).or_default();
+        if batch.after_gap {
+            stack.reset([]);
+        }
         if known && stack.snapshot() != snapshot {
             problems.push("does not start with the stack that the chunk before ends with".to_owned());
         }

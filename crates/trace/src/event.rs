@@ -147,6 +147,9 @@ pub struct Batch {
     /// Which of the thread's streams it belongs to: signal handlers have streams of their own, so a chunk continues the
     /// one before it only if both are of the same.
     pub stream: u8,
+    /// Recording had been off: what was done since the stream's chunk before is not known. Nothing is left of what its
+    /// accesses brought into caches.
+    pub after_gap: bool,
     /// Time stamp counter when the chunk was taken and when it was handed over.
     pub stamps: (u64, u64),
     /// The accesses, in program order.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::event::{ProcessId, ThreadId};
-use crate::format::{ChunkHeader, limit, magic, version};
+use crate::format::{ChunkHeader, chunk_flag, limit, magic, version};
 
 /// One chunk of a trace. Its header has passed its checksum; its payload is checked when it is decoded.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,11 @@ impl ChunkRef {
     /// Bytes in the file, header included.
     pub fn file_bytes(&self) -> u64 {
         (ChunkHeader::BYTES as u64) + u64::from(self.header.payload_bytes)
+    }
+
+    /// Whether recording had been off between this chunk and the one before of its stream.
+    pub fn is_after_gap(&self) -> bool {
+        self.header.flags & chunk_flag::AFTER_GAP != 0
     }
 
     /// Time stamp counter when the chunk's first word could be written and when it was handed over.

@@ -190,6 +190,7 @@ impl Trace {
         batch.thread = Some(chunk.thread);
         batch.sequence = chunk.header.sequence;
         batch.stream = chunk.header.stream;
+        batch.after_gap = chunk.is_after_gap();
         batch.stamps = chunk.stamps();
         Ok(())
     }

@@ -48,9 +48,18 @@ impl<F: Copy + PartialEq> ShadowStack<F> {
 
     /// Control is back in the frame at an address: everything below it is gone.
     #[inline]
-    pub fn resume(&mut self, address: u64) {
+    pub fn unwind(&mut self, address: u64) {
         while self.frames.last().is_some_and(|&(_, top)| top < address) {
             self.frames.pop();
+        }
+    }
+
+    /// Control is back in a function. The frame may be new: nobody saw it entered while recording was off.
+    #[inline]
+    pub fn resume(&mut self, function: F, address: u64) {
+        self.unwind(address);
+        if self.frames.last().is_none_or(|&(_, top)| top != address) {
+            self.frames.push((function, address));
         }
     }
 
@@ -71,7 +80,7 @@ impl ShadowStack<crate::sites::FunctionId> {
         match *mark {
             Mark::Enter { function, frame } => self.enter(function, frame),
             Mark::Exit { function } => self.exit(function),
-            Mark::Resume { frame, .. } => self.resume(frame),
+            Mark::Resume { function, frame } => self.resume(function, frame),
             _ => {}
         }
     }
@@ -100,8 +109,11 @@ mod tests {
         stack.exit("f");
         stack.enter("tail", 900);
         stack.enter("h", 700);
-        stack.resume(900);
+        stack.resume("tail", 900);
         assert_eq!(stack.frames(), [("main", 1000), ("tail", 900)]);
+        // A frame that was entered while recording was off.
+        stack.resume("late", 800);
+        assert_eq!(stack.frames(), [("main", 1000), ("tail", 900), ("late", 800)]);
         // A frame without an exit (longjmp past it) goes when its place is used again.
         stack.enter("i", 900);
         assert_eq!(stack.frames(), [("main", 1000), ("i", 900)]);

@@ -50,6 +50,11 @@ impl<'t> TextWriter<'t> {
     pub fn write(&mut self, batch: &Batch, out: &mut impl Write) -> io::Result<()> {
         let mut marks = batch.marks.iter().peekable();
         let mut values = batch.values.iter().peekable();
+        if batch.after_gap {
+            self.begin(batch, "gap");
+            self.line.push_str("\t-\t-\t-\t-\t-\t-\t-\n");
+            out.write_all(self.line.as_bytes())?;
+        }
         for at in 0..=batch.accesses.len() {
             while let Some((_, mark)) = marks.next_if(|(before, _)| *before as usize <= at) {
                 self.mark(batch, mark);

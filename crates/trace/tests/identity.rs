@@ -144,7 +144,14 @@ fn expected(plan: &Plan, chunks: &[Vec<Execution>]) -> Vec<(Vec<Happened>, Stack
                 Happened::Exit(function) => {
                     stack.pop_if(|(top, _)| top == function);
                 }
-                Happened::Resume(_, frame) => stack.retain(|(_, address)| address >= frame),
+                Happened::Resume(name, frame) => {
+                    while stack.last().is_some_and(|(_, address)| address < frame) {
+                        stack.pop();
+                    }
+                    if stack.last().is_none_or(|(_, address)| address != frame) {
+                        stack.push((name.clone(), *frame));
+                    }
+                }
                 _ => {}
             }
         }

@@ -3,12 +3,17 @@
 //
 // By default it compares: a program built with MEMLODE_MODE=both also calls for every access, and the two
 // must agree. With MEMLODE_TEST_PRINT set, it prints every op of the stream instead, one a line.
+//
+// memlode_test_record(0) switches recording off, memlode_test_record(1) on. What is written on the way to a
+// function's dormant side is kept, too: the two still must agree. With MEMLODE_TEST_TOGGLE set, a thread
+// switches all the time.
 
 #include "tables.h"
 
 #include <mutex>
 #include <string>
 #include <sys/mman.h>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -22,6 +27,7 @@ struct Called {
 
 struct Thread {
   char *Memory;
+  std::vector<const uint64_t *> *Pieces; ///< where its words are, in order
   std::vector<Called> *Calls;
   Thread *Next;
 };
@@ -49,18 +55,16 @@ const char *nameOf(uint8_t Code) {
 }
 
 /// Walks one thread's stream.
+bool Switched; ///< recording was off at times
+
 class Decoder {
 public:
   Decoder(const Thread &T, bool Print) : T(T), Print(Print) {}
 
   uint64_t run() {
-    for (size_t Chunk = 0;; ++Chunk) {
-      At = reinterpret_cast<const uint64_t *>(T.Memory + (2 * Chunk + 1) * MEMLODE_RING_CHUNK_BYTES);
-      if (*At == 0)
-        break;
-      while (*At != 0)
+    for (const uint64_t *Piece : *T.Pieces)
+      for (At = Piece; *At != 0;)
         segment();
-    }
     if (!Print && T.Calls && Compared != T.Calls->size())
       fail("%zu calls, %zu of them decoded", T.Calls->size(), Compared);
     return Accesses;
@@ -202,9 +206,11 @@ private:
     if (Print)
       printf("%s %s depth %zu\n", nameOf(O.Code), Name, Stack.size());
     if (O.Code == MEMLODE_OP_EXIT) {
-      if (Stack.empty())
+      // What was entered while recording was off is on no stack.
+      if (Stack.empty() && !Switched)
         fail("%s exits an empty stack", Name);
-      Stack.pop_back();
+      if (!Stack.empty())
+        Stack.pop_back();
     }
   }
 
@@ -280,7 +286,21 @@ extern const char __memlode_abi_1;
 const char __memlode_abi_1 = 1;
 __attribute__((tls_model("initial-exec"))) thread_local uint64_t *__memlode_cursor;
 
-static uint64_t *firstChunk() {
+/// Nothing but zeros: recording is on.
+alignas(4096) char __memlode_control[4096];
+
+static volatile uint32_t &dormant() {
+  return reinterpret_cast<memlode_process_header *>(__memlode_control)->dormant;
+}
+
+/// For the calling thread at once, for others when they run out of room.
+void memlode_test_record(int On) {
+  dormant() = !On;
+  Switched = true;
+  __memlode_cursor = nullptr;
+}
+
+static Thread *newThread() {
   void *Memory = mmap(nullptr, ReservedBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (Memory == MAP_FAILED)
@@ -288,23 +308,41 @@ static uint64_t *firstChunk() {
   auto *T = new Thread;
   const uintptr_t Step = 2 * MEMLODE_RING_CHUNK_BYTES;
   T->Memory = reinterpret_cast<char *>((reinterpret_cast<uintptr_t>(Memory) + Step - 1) / Step * Step);
+  T->Pieces = new std::vector<const uint64_t *>;
   if (!Mine.Calls)
     Mine.Calls = new std::vector<Called>;
   T->Calls = Mine.Calls;
   std::lock_guard<std::mutex> Guard(Lock);
   T->Next = Threads;
   Threads = T;
-  return reinterpret_cast<uint64_t *>(T->Memory + MEMLODE_RING_CHUNK_BYTES);
+  return T;
+}
+
+/// A fresh chunk, or, without room, the slack of one.
+static uint64_t *newPiece(bool Room) {
+  static thread_local Thread *Own;
+  if (!Own)
+    Own = newThread();
+  const size_t Index = 2 * Own->Pieces->size() + (Room ? 1 : 2);
+  auto *Start = reinterpret_cast<uint64_t *>(Own->Memory + Index * MEMLODE_RING_CHUNK_BYTES);
+  Own->Pieces->push_back(Start);
+  return Start;
 }
 
 /// The compiler saves all that the convention promises.
 __attribute__((preserve_all)) uint64_t *__memlode_refill(uint64_t *Cursor) {
-  if (!Cursor)
-    return __memlode_cursor = firstChunk();
-  const auto At = reinterpret_cast<uintptr_t>(Cursor);
-  if (At & MEMLODE_RING_ROOM_BIT)
+  if (reinterpret_cast<uintptr_t>(Cursor) & MEMLODE_RING_ROOM_BIT)
     fail("refilled with room left");
-  return __memlode_cursor = reinterpret_cast<uint64_t *>((At | (MEMLODE_RING_ROOM_BIT - 1)) + 1);
+  return __memlode_cursor = newPiece(true);
+}
+
+__attribute__((preserve_all)) uint64_t *__memlode_more(uint64_t *Cursor) { return __memlode_refill(Cursor); }
+
+__attribute__((preserve_all)) uint64_t *__memlode_switch(uint64_t *Cursor) {
+  if (!dormant())
+    return __memlode_refill(Cursor);
+  __memlode_cursor = nullptr;
+  return newPiece(false);
 }
 
 void __memlode_call_access(uint64_t Anchor, uint64_t Address, uint64_t Extent) {
@@ -316,6 +354,13 @@ void __memlode_call_access(uint64_t Anchor, uint64_t Address, uint64_t Extent) {
 void __memlode_module_load(const void *) {
   if (!Loaded)
     atexit(atEnd);
+  if (!Loaded && getenv("MEMLODE_TEST_TOGGLE"))
+    std::thread([] {
+      for (uint64_t Random = 1;; Random = Random * 6364136223846793005ULL + 1) {
+        std::this_thread::sleep_for(std::chrono::microseconds(Random >> 58));
+        memlode_test_record(Random >> 40 & 1);
+      }
+    }).detach();
   Loaded = true;
 }
 

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::AddressSpace;
 use super::space::Resolved;
 use crate::bytes::{put_svarint, put_varint, zigzag};
-use crate::format::{ChunkHeader, magic, stream, version};
+use crate::format::{ChunkHeader, chunk_flag, magic, stream, version};
 use crate::module::{Module, ModuleId};
 use crate::pack::Packer;
 use crate::stack::ShadowStack;
@@ -135,6 +135,8 @@ pub struct ChunkEncoder {
     last: Vec<u64>,
     stack: ShadowStack<Caller>,
     chunk: Chunk,
+    /// Recording was off before the next chunk.
+    was_off: bool,
 }
 
 /// What is kept of a segment between its executions.
@@ -268,6 +270,7 @@ impl ChunkEncoder {
             last: Vec::new(),
             stack: ShadowStack::default(),
             chunk: Chunk::default(),
+            was_off: false,
         }
     }
 
@@ -478,7 +481,7 @@ impl ChunkEncoder {
             match *op {
                 StackOp::Enter(word) => self.stack.enter(caller, operands[word as usize]),
                 StackOp::Exit => self.stack.exit(caller),
-                StackOp::Resume(word) => self.stack.resume(operands[word as usize]),
+                StackOp::Resume(word) => self.stack.resume(caller, operands[word as usize]),
             }
         }
     }
@@ -515,6 +518,13 @@ impl ChunkEncoder {
         }
     }
 
+    /// What follows is of a later time: recording was off in between. To be called behind [`Self::finish`].
+    pub fn resume_after_off(&mut self) {
+        self.gap();
+        self.stack.reset([]);
+        self.was_off = true;
+    }
+
     /// Closes the chunk; `None` if nothing was appended.
     pub fn finish(&mut self) -> Option<FullChunk> {
         self.chunk.open = false;
@@ -549,7 +559,9 @@ impl ChunkEncoder {
         put_varint(&mut unpacked, chunk.control.len() as u64);
         unpacked.extend_from_slice(&chunk.control);
         unpacked.extend_from_slice(&chunk.words[..chunk.words_end]);
+        let flags = if std::mem::take(&mut self.was_off) { chunk_flag::AFTER_GAP } else { 0 };
         let header = ChunkHeader {
+            flags,
             magic: magic::CHUNK,
             version: version::TRACE,
             raw_words: chunk.raw_words,

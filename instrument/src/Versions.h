@@ -1,0 +1,60 @@
+//===- Versions.h - a function twice: recording and dormant ---------------===//
+//
+// Bursty tracing (Arnold and Ryder, PLDI 2001; Hirzel and Chilimbi, FDDO 2001): a function holds its code
+// twice, and control changes sides at few places.
+//
+//             entry ── is there room in the cursor? ──┐
+//               │ yes                                 │ no, and recording is off
+//               ▼                                     ▼
+//        ┌► recording loop ── no room, and off ─► dormant loop ◄┐
+//        │   header, body                         header, body  │
+//        └──────┘          ◄─ resume ── on again ────┘     └────┘
+//
+// They are the entry, the headers of loops and the labels whose address is taken. The recording side pays
+// nothing for it, since it tests its cursor for room there anyway; the dormant side pays the test of one word
+// of memory. What the two sides compute meets in phis in front of the loops.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_VERSIONS_H
+#define MEMLODE_INSTRUMENT_VERSIONS_H
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Instructions.h"
+
+namespace memlode {
+
+/// Where the two sides of a function are. Empty: the function has one side, which records.
+struct Versions {
+  /// Where the recording side begins.
+  llvm::BasicBlock *Body = nullptr;
+  /// Blocks that record nothing.
+  llvm::DenseSet<const llvm::BasicBlock *> Dormant;
+  /// Recording blocks whose branch goes to the dormant side when its condition holds, which it does not until
+  /// the emitter puts the test of the cursor in its place.
+  llvm::SmallPtrSet<llvm::BasicBlock *, 8> Switches;
+  /// Blocks in which a frame begins to record in its middle.
+  llvm::SmallPtrSet<const llvm::BasicBlock *, 8> Wakes;
+  /// Jumps of the dormant side to labels that both sides share; no cursor is known there.
+  llvm::SmallVector<llvm::Instruction *, 2> SharedJumps;
+
+  explicit operator bool() const { return Body != nullptr; }
+};
+
+/// Why \p F has to be left with one side, or null.
+const char *whySingle(const llvm::Function &F);
+
+/// Makes the second side of \p F. Nothing that analyses knew of it holds afterwards.
+Versions makeVersions(llvm::Function &F, llvm::DominatorTree &DT, llvm::LoopInfo &LI);
+
+/// Leaves the recording side of \p F alone in it.
+void dropDormant(llvm::Function &F, const Versions &Sides);
+
+/// Reads the word that is not 0 while recording is off.
+llvm::Value *loadDormant(llvm::IRBuilder<> &B);
+
+} // namespace memlode
+#endif
