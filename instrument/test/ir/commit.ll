@@ -30,7 +30,7 @@ define void @twice() {
 ; CHECK: call double @sqrt
 ; CHECK-NOT: @__memlode_
 ; CHECK: call double @llvm.sin
-; CHECK-NOT: @__memlode_refill
+; CHECK-NOT: call preserve_allcc
 ; CHECK: @__memlode_cursor
 ; CHECK-NOT: @__memlode_cursor
 ; CHECK: ret double
