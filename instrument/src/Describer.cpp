@@ -4,11 +4,13 @@
 
 #include "memlode_format.h"
 
+#include "llvm/IR/InstIterator.h"
+
 using namespace llvm;
 
 namespace memlode {
 
-Describer::Describer(NameBook &Names, Table &Sites, Filter &Wanted, const Function &F)
+Describer::Describer(NameBook &Names, Table &Sites, Filter &Wanted, Function &F)
     : Names(Names), Sites(Sites), Wanted(Wanted), F(F), Instructions(F.getInstructionCount()) {}
 
 static FilterEvent::Kind kindOf(const Access &A) {
@@ -19,18 +21,28 @@ static FilterEvent::Kind kindOf(const Access &A) {
   return A.Kind == MEMLODE_KIND_LOAD ? FilterEvent::Load : FilterEvent::Store;
 }
 
+void Describer::learn(const Finder &Accesses, const Allocators &Functions) {
+  for (Instruction &I : instructions(F)) {
+    for (const Access &A : Accesses.find(I).Accesses)
+      Known.try_emplace({&I, A.Kind}, Names.nameOf(I, A.Pointer, A.direction(), A.Bytes));
+    bool Mismatch;
+    if (auto *Call = dyn_cast<CallBase>(&I); Call && Functions.find(*Call, Mismatch))
+      Known.try_emplace({&I, MEMLODE_KIND_ALLOC}, Names.nameOfAllocation(*Call));
+  }
+}
+
 Verdict Describer::access(const Access &A) {
   SiteEntry Entry;
   Entry.Kind = A.Kind;
   Entry.Flags = A.Flags;
   Entry.Bytes = A.Is == Access::Shape::Range || A.Is == Access::Shape::Compressed ? 0 : A.Bytes;
-  return site(kindOf(A), Names.nameOf(*A.I, A.Pointer, A.direction(), A.Bytes), Entry);
+  return site(kindOf(A), Known.at({A.I, A.Kind}), Entry);
 }
 
 Verdict Describer::allocation(CallBase &Call) {
   SiteEntry Entry;
   Entry.Kind = MEMLODE_KIND_ALLOC;
-  return site(FilterEvent::Alloc, Names.nameOfAllocation(Call), Entry);
+  return site(FilterEvent::Alloc, Known.at({&Call, Entry.Kind}), Entry);
 }
 
 Verdict Describer::release(CallBase &Call) {

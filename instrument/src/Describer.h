@@ -7,10 +7,13 @@
 #ifndef MEMLODE_INSTRUMENT_DESCRIBER_H
 #define MEMLODE_INSTRUMENT_DESCRIBER_H
 
+#include "Allocators.h"
 #include "Filter.h"
 #include "Finder.h"
 #include "Names.h"
 #include "Table.h"
+
+#include "llvm/ADT/DenseMap.h"
 
 namespace memlode {
 
@@ -25,7 +28,11 @@ struct Verdict {
 /// Describes the events of one function.
 class Describer {
 public:
-  Describer(NameBook &Names, Table &Sites, Filter &Wanted, const llvm::Function &F);
+  Describer(NameBook &Names, Table &Sites, Filter &Wanted, llvm::Function &F);
+
+  /// Takes the names of what \p Accesses and \p Functions find, before the function is changed: where two
+  /// versions of a value have been joined, it is harder to see what a pointer points to.
+  void learn(const Finder &Accesses, const Allocators &Functions);
 
   Verdict access(const Access &A);
   /// A call that makes an object.
@@ -45,8 +52,9 @@ private:
   NameBook &Names;
   Table &Sites;
   Filter &Wanted;
-  const llvm::Function &F;
+  llvm::Function &F;
   unsigned Instructions;
+  llvm::DenseMap<std::pair<const llvm::Instruction *, unsigned>, Name> Known; ///< by instruction and kind
 };
 
 } // namespace memlode

@@ -214,6 +214,7 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
   const bool AsWritten = S->Asked.To == Options::Fidelity::Source;
   const Finder Accesses(DL, TLI, AsWritten ? registersOf(F) : Registers());
   Describer Sites(S->Names, Into.table(), S->Wanted, F);
+  Sites.learn(Accesses, S->Functions);
   auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
   // Code as written is optimised later: that would make one of two sides, or undo the other.
   const bool Twice = S->Asked.Versions && S->Asked.How != Options::Mode::Call && !AsWritten;
