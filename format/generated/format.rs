@@ -8,6 +8,8 @@ pub mod version {
     pub const TRACE: u16 = 1;
     /// site table (one per translation unit) inside an ELF image
     pub const TABLE: u16 = 1;
+    /// a trace on its way through a socket
+    pub const WIRE: u16 = 1;
     /// shared memory between a traced program and the collector
     pub const RING: u16 = 1;
 }
@@ -22,6 +24,8 @@ pub mod magic {
     pub const TABLE: u32 = 0x42544c4d;
     /// "MLRG": a process's shared memory
     pub const RING: u32 = 0x47524c4d;
+    /// "MLWR": a message of, or to, a receiver of traces
+    pub const WIRE: u32 = 0x52574c4d;
     /// "MLMS": one message on the collector's socket
     pub const MESSAGE: u32 = 0x534d4c4d;
 }
@@ -186,6 +190,34 @@ pub mod chunk_flag {
     pub const AFTER_GAP: u32 = 1;
 }
 
+/// A trace on its way to `memlode serve` (SPEC.md §6): what a wire_frame holds.
+pub mod wire {
+    /// thread file a.b: payload at offset `at`, which is its end
+    pub const APPEND: u16 = 0;
+    /// events.ndjson, the same
+    pub const APPEND_EVENTS: u16 = 1;
+    /// module file a: a piece of it
+    pub const PUT_MODULE: u16 = 2;
+    /// manifest.json: a piece of it
+    pub const PUT_MANIFEST: u16 = 3;
+    /// nothing happened lately
+    pub const ALIVE: u16 = 4;
+    /// all has been sent; answered by wire_status.ok once it is stored
+    pub const FINISH: u16 = 5;
+    /// flag of a put
+    pub const LAST_PIECE: u16 = 1;
+}
+
+/// What a receiver says in a wire_reply.
+pub mod wire_status {
+    /// `wire_status.ok`
+    pub const OK: u16 = 0;
+    /// the payload is a sentence; the connection ends
+    pub const REFUSED: u16 = 1;
+    /// the payload is a nonce of 32 bytes
+    pub const CHALLENGE: u16 = 2;
+}
+
 /// How a chunk's payload is packed.
 pub mod codec {
     /// not packed
@@ -204,6 +236,14 @@ pub mod limit {
     pub const CHUNK_UNPACKED_BYTES: u64 = 0x4000000;
     /// frames of a stack snapshot: the innermost are kept
     pub const FRAMES: u64 = 0x100000;
+    /// payload of one wire_frame
+    pub const WIRE_PAYLOAD_BYTES: u64 = 0x100000;
+    /// a file that is put in pieces
+    pub const WIRE_PUT_BYTES: u64 = 0x10000000;
+    /// files of one trace
+    pub const WIRE_FILES: u64 = 0x100000;
+    /// payload of a wire_reply
+    pub const WIRE_SENTENCE_BYTES: u64 = 0x1000;
     /// length of one range
     pub const RANGE_BYTES: u64 = 0x1000000000000;
     /// `limit.lanes`
@@ -847,3 +887,171 @@ const _: () = assert!(std::mem::offset_of!(Reply, version) == 4);
 const _: () = assert!(std::mem::offset_of!(Reply, status) == 6);
 const _: () = assert!(std::mem::offset_of!(Reply, process) == 8);
 const _: () = assert!(std::mem::offset_of!(Reply, reserved) == 12);
+
+/// What a receiver says; `bytes` of payload follow.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WireReply {
+    /// `magic`
+    pub magic: u32,
+    /// version.wire
+    pub version: u16,
+    /// wire_status.\*
+    pub status: u16,
+    /// length of the payload
+    pub bytes: u32,
+    /// zero
+    pub reserved: u32,
+}
+
+impl WireReply {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 16;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            version: u16::from_le_bytes([bytes[4], bytes[5]]),
+            status: u16::from_le_bytes([bytes[6], bytes[7]]),
+            bytes: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
+            reserved: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.status.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.reserved.to_le_bytes());
+        bytes
+    }
+}
+
+impl Default for WireReply {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<WireReply>() == WireReply::BYTES);
+const _: () = assert!(std::mem::offset_of!(WireReply, magic) == 0);
+const _: () = assert!(std::mem::offset_of!(WireReply, version) == 4);
+const _: () = assert!(std::mem::offset_of!(WireReply, status) == 6);
+const _: () = assert!(std::mem::offset_of!(WireReply, bytes) == 8);
+const _: () = assert!(std::mem::offset_of!(WireReply, reserved) == 12);
+
+/// A sender's answer to the challenge.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WireAnswer {
+    /// `magic`
+    pub magic: u32,
+    /// version.wire
+    pub version: u16,
+    /// zero
+    pub reserved: u16,
+    /// HMAC-SHA-256 of the nonce, keyed with the token
+    pub proof: [u8; 32],
+}
+
+impl WireAnswer {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 40;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            version: u16::from_le_bytes([bytes[4], bytes[5]]),
+            reserved: u16::from_le_bytes([bytes[6], bytes[7]]),
+            proof: std::array::from_fn::<_, 32, _>(|i| bytes[8 + i]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.reserved.to_le_bytes());
+        bytes[8..40].copy_from_slice(&self.proof);
+        bytes
+    }
+}
+
+impl Default for WireAnswer {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<WireAnswer>() == WireAnswer::BYTES);
+const _: () = assert!(std::mem::offset_of!(WireAnswer, magic) == 0);
+const _: () = assert!(std::mem::offset_of!(WireAnswer, version) == 4);
+const _: () = assert!(std::mem::offset_of!(WireAnswer, reserved) == 6);
+const _: () = assert!(std::mem::offset_of!(WireAnswer, proof) == 8);
+
+/// A piece of a trace; `bytes` of payload follow.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WireFrame {
+    /// wire.append …
+    pub kind: u16,
+    /// wire.last_piece or 0
+    pub flags: u16,
+    /// length of the payload
+    pub bytes: u32,
+    /// index of the process or module
+    pub a: u32,
+    /// index of the thread
+    pub b: u32,
+    /// bytes that came before of the file (append) or of the pieces (put)
+    pub at: u64,
+}
+
+impl WireFrame {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 24;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            kind: u16::from_le_bytes([bytes[0], bytes[1]]),
+            flags: u16::from_le_bytes([bytes[2], bytes[3]]),
+            bytes: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
+            a: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
+            b: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
+            at: u64::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19], bytes[20], bytes[21], bytes[22], bytes[23]]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..2].copy_from_slice(&self.kind.to_le_bytes());
+        bytes[2..4].copy_from_slice(&self.flags.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.a.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.b.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.at.to_le_bytes());
+        bytes
+    }
+}
+
+impl Default for WireFrame {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<WireFrame>() == WireFrame::BYTES);
+const _: () = assert!(std::mem::offset_of!(WireFrame, kind) == 0);
+const _: () = assert!(std::mem::offset_of!(WireFrame, flags) == 2);
+const _: () = assert!(std::mem::offset_of!(WireFrame, bytes) == 4);
+const _: () = assert!(std::mem::offset_of!(WireFrame, a) == 8);
+const _: () = assert!(std::mem::offset_of!(WireFrame, b) == 12);
+const _: () = assert!(std::mem::offset_of!(WireFrame, at) == 16);

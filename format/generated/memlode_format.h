@@ -14,6 +14,7 @@
 // Versions. A change that an older reader would misread raises one of them and adds a golden file.
 #define MEMLODE_VERSION_TRACE 1 // trace directory: manifest, chunk header, payload layout
 #define MEMLODE_VERSION_TABLE 1 // site table (one per translation unit) inside an ELF image
+#define MEMLODE_VERSION_WIRE 1 // a trace on its way through a socket
 #define MEMLODE_VERSION_RING 1 // shared memory between a traced program and the collector
 
 // First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -21,6 +22,7 @@
 #define MEMLODE_MAGIC_MODULE 0x444d4c4d // "MLMD": one module file
 #define MEMLODE_MAGIC_TABLE 0x42544c4d // "MLTB": one translation unit's site table
 #define MEMLODE_MAGIC_RING 0x47524c4d // "MLRG": a process's shared memory
+#define MEMLODE_MAGIC_WIRE 0x52574c4d // "MLWR": a message of, or to, a receiver of traces
 #define MEMLODE_MAGIC_MESSAGE 0x534d4c4d // "MLMS": one message on the collector's socket
 
 // ELF sections of an instrumented image, both read-only and never touched at run time.
@@ -103,6 +105,20 @@
 // Properties of a chunk (bit set).
 #define MEMLODE_CHUNK_FLAG_AFTER_GAP 1 // recording had been off: what was done since the stream's chunk before is not known, nor the stack
 
+// A trace on its way to `memlode serve` (SPEC.md §6): what a wire_frame holds.
+#define MEMLODE_WIRE_APPEND 0 // thread file a.b: payload at offset `at`, which is its end
+#define MEMLODE_WIRE_APPEND_EVENTS 1 // events.ndjson, the same
+#define MEMLODE_WIRE_PUT_MODULE 2 // module file a: a piece of it
+#define MEMLODE_WIRE_PUT_MANIFEST 3 // manifest.json: a piece of it
+#define MEMLODE_WIRE_ALIVE 4 // nothing happened lately
+#define MEMLODE_WIRE_FINISH 5 // all has been sent; answered by wire_status.ok once it is stored
+#define MEMLODE_WIRE_LAST_PIECE 1 // flag of a put
+
+// What a receiver says in a wire_reply.
+#define MEMLODE_WIRE_STATUS_OK 0
+#define MEMLODE_WIRE_STATUS_REFUSED 1 // the payload is a sentence; the connection ends
+#define MEMLODE_WIRE_STATUS_CHALLENGE 2 // the payload is a nonce of 32 bytes
+
 // How a chunk's payload is packed.
 #define MEMLODE_CODEC_STORED 0 // not packed
 #define MEMLODE_CODEC_ZSTD 1 // one zstd frame
@@ -112,6 +128,10 @@
 #define MEMLODE_LIMIT_CHUNK_ACCESSES 0x4000000 // accesses one chunk expands to
 #define MEMLODE_LIMIT_CHUNK_UNPACKED_BYTES 0x4000000
 #define MEMLODE_LIMIT_FRAMES 0x100000 // frames of a stack snapshot: the innermost are kept
+#define MEMLODE_LIMIT_WIRE_PAYLOAD_BYTES 0x100000 // payload of one wire_frame
+#define MEMLODE_LIMIT_WIRE_PUT_BYTES 0x10000000 // a file that is put in pieces
+#define MEMLODE_LIMIT_WIRE_FILES 0x100000 // files of one trace
+#define MEMLODE_LIMIT_WIRE_SENTENCE_BYTES 0x1000 // payload of a wire_reply
 #define MEMLODE_LIMIT_RANGE_BYTES 0x1000000000000ULL // length of one range
 #define MEMLODE_LIMIT_LANES 64
 
@@ -310,5 +330,50 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_reply, version) == 4, "memlode_rep
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_reply, status) == 6, "memlode_reply.status");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_reply, process) == 8, "memlode_reply.process");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_reply, reserved) == 12, "memlode_reply.reserved");
+
+// What a receiver says; `bytes` of payload follow.
+struct memlode_wire_reply {
+  uint32_t magic;
+  uint16_t version; // version.wire
+  uint16_t status; // wire_status.*
+  uint32_t bytes; // length of the payload
+  uint32_t reserved; // zero
+};
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_wire_reply) == 16, "memlode_wire_reply");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_reply, magic) == 0, "memlode_wire_reply.magic");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_reply, version) == 4, "memlode_wire_reply.version");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_reply, status) == 6, "memlode_wire_reply.status");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_reply, bytes) == 8, "memlode_wire_reply.bytes");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_reply, reserved) == 12, "memlode_wire_reply.reserved");
+
+// A sender's answer to the challenge.
+struct memlode_wire_answer {
+  uint32_t magic;
+  uint16_t version; // version.wire
+  uint16_t reserved; // zero
+  uint8_t proof[32]; // HMAC-SHA-256 of the nonce, keyed with the token
+};
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_wire_answer) == 40, "memlode_wire_answer");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_answer, magic) == 0, "memlode_wire_answer.magic");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_answer, version) == 4, "memlode_wire_answer.version");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_answer, reserved) == 6, "memlode_wire_answer.reserved");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_answer, proof) == 8, "memlode_wire_answer.proof");
+
+// A piece of a trace; `bytes` of payload follow.
+struct memlode_wire_frame {
+  uint16_t kind; // wire.append …
+  uint16_t flags; // wire.last_piece or 0
+  uint32_t bytes; // length of the payload
+  uint32_t a; // index of the process or module
+  uint32_t b; // index of the thread
+  uint64_t at; // bytes that came before of the file (append) or of the pieces (put)
+};
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_wire_frame) == 24, "memlode_wire_frame");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_frame, kind) == 0, "memlode_wire_frame.kind");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_frame, flags) == 2, "memlode_wire_frame.flags");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_frame, bytes) == 4, "memlode_wire_frame.bytes");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_frame, a) == 8, "memlode_wire_frame.a");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_frame, b) == 12, "memlode_wire_frame.b");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_frame, at) == 16, "memlode_wire_frame.at");
 
 #endif

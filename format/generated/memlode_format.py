@@ -7,6 +7,7 @@ from collections import namedtuple
 # Versions. A change that an older reader would misread raises one of them and adds a golden file.
 VERSION_TRACE = 1  # trace directory: manifest, chunk header, payload layout
 VERSION_TABLE = 1  # site table (one per translation unit) inside an ELF image
+VERSION_WIRE = 1  # a trace on its way through a socket
 VERSION_RING = 1  # shared memory between a traced program and the collector
 
 # First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -14,6 +15,7 @@ MAGIC_CHUNK = 0x4b434c4d  # "MLCK": one chunk of a thread's stream
 MAGIC_MODULE = 0x444d4c4d  # "MLMD": one module file
 MAGIC_TABLE = 0x42544c4d  # "MLTB": one translation unit's site table
 MAGIC_RING = 0x47524c4d  # "MLRG": a process's shared memory
+MAGIC_WIRE = 0x52574c4d  # "MLWR": a message of, or to, a receiver of traces
 MAGIC_MESSAGE = 0x534d4c4d  # "MLMS": one message on the collector's socket
 
 # ELF sections of an instrumented image, both read-only and never touched at run time.
@@ -96,6 +98,20 @@ MESSAGE_BUILD_ID_BYTES = 32
 # Properties of a chunk (bit set).
 CHUNK_FLAG_AFTER_GAP = 1  # recording had been off: what was done since the stream's chunk before is not known, nor the stack
 
+# A trace on its way to `memlode serve` (SPEC.md §6): what a wire_frame holds.
+WIRE_APPEND = 0  # thread file a.b: payload at offset `at`, which is its end
+WIRE_APPEND_EVENTS = 1  # events.ndjson, the same
+WIRE_PUT_MODULE = 2  # module file a: a piece of it
+WIRE_PUT_MANIFEST = 3  # manifest.json: a piece of it
+WIRE_ALIVE = 4  # nothing happened lately
+WIRE_FINISH = 5  # all has been sent; answered by wire_status.ok once it is stored
+WIRE_LAST_PIECE = 1  # flag of a put
+
+# What a receiver says in a wire_reply.
+WIRE_STATUS_OK = 0
+WIRE_STATUS_REFUSED = 1  # the payload is a sentence; the connection ends
+WIRE_STATUS_CHALLENGE = 2  # the payload is a nonce of 32 bytes
+
 # How a chunk's payload is packed.
 CODEC_STORED = 0  # not packed
 CODEC_ZSTD = 1  # one zstd frame
@@ -105,6 +121,10 @@ LIMIT_CHUNK_WORDS = 0x100000  # words of the stream in one chunk
 LIMIT_CHUNK_ACCESSES = 0x4000000  # accesses one chunk expands to
 LIMIT_CHUNK_UNPACKED_BYTES = 0x4000000
 LIMIT_FRAMES = 0x100000  # frames of a stack snapshot: the innermost are kept
+LIMIT_WIRE_PAYLOAD_BYTES = 0x100000  # payload of one wire_frame
+LIMIT_WIRE_PUT_BYTES = 0x10000000  # a file that is put in pieces
+LIMIT_WIRE_FILES = 0x100000  # files of one trace
+LIMIT_WIRE_SENTENCE_BYTES = 0x1000  # payload of a wire_reply
 LIMIT_RANGE_BYTES = 0x1000000000000  # length of one range
 LIMIT_LANES = 64
 
@@ -260,3 +280,36 @@ REPLY = Layout(
     ("reserved", "I", None),  # zero
 )
 assert REPLY.size == 16
+
+# What a receiver says; `bytes` of payload follow.
+WIRE_REPLY = Layout(
+    "wire_reply",
+    ("magic", "I", None),
+    ("version", "H", None),  # version.wire
+    ("status", "H", None),  # wire_status.*
+    ("bytes", "I", None),  # length of the payload
+    ("reserved", "I", None),  # zero
+)
+assert WIRE_REPLY.size == 16
+
+# A sender's answer to the challenge.
+WIRE_ANSWER = Layout(
+    "wire_answer",
+    ("magic", "I", None),
+    ("version", "H", None),  # version.wire
+    ("reserved", "H", None),  # zero
+    ("proof", "s", 32),  # HMAC-SHA-256 of the nonce, keyed with the token
+)
+assert WIRE_ANSWER.size == 40
+
+# A piece of a trace; `bytes` of payload follow.
+WIRE_FRAME = Layout(
+    "wire_frame",
+    ("kind", "H", None),  # wire.append …
+    ("flags", "H", None),  # wire.last_piece or 0
+    ("bytes", "I", None),  # length of the payload
+    ("a", "I", None),  # index of the process or module
+    ("b", "I", None),  # index of the thread
+    ("at", "Q", None),  # bytes that came before of the file (append) or of the pieces (put)
+)
+assert WIRE_FRAME.size == 24

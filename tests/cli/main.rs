@@ -4,6 +4,7 @@ mod bad_input;
 mod cargo;
 mod compiler;
 mod compiling;
+mod destinations;
 mod doctor;
 mod record;
 mod usage;
@@ -25,6 +26,7 @@ fn memlode() -> Command {
         "MEMLODE_FILTER",
         "MEMLODE_COLLECTOR",
         "MEMLODE_MODE",
+        "MEMLODE_TOKEN",
     ] {
         command.env_remove(variable);
     }

@@ -11,18 +11,24 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("trace", &[]),
     ("symbols", &["trace"]),
     ("collect", &["trace", "symbols"]),
+    ("wire", &["trace"]),
     ("machine", &[]),
     ("simulate", &[]),
     ("attribute", &["trace", "machine", "simulate"]),
     ("analyses", &["trace", "attribute"]),
     ("report", &["trace", "machine", "attribute", "analyses"]),
-    ("cli", &["trace", "symbols", "collect", "machine", "simulate", "attribute", "analyses", "report"]),
+    (
+        "cli",
+        &["trace", "symbols", "collect", "wire", "machine", "simulate", "attribute", "analyses", "report"],
+    ),
 ];
 
 /// Subjects that one room, or a few, know about: the crate, and who may use it.
 const ONLY: &[(&str, &[&str])] = &[
     ("object", &["symbols"]),
-    ("rustix", &["collect", "cli"]),
+    ("rustix", &["collect", "wire", "cli"]),
+    ("hmac", &["wire"]),
+    ("sha2", &["wire"]),
     ("zstd", &["trace"]),
     ("clap", &["cli"]),
     ("anyhow", &["cli"]),

@@ -80,8 +80,12 @@ impl Program {
         use std::os::unix::process::CommandExt;
         // Before the program runs: a signal that comes early must not end us and leave it alone.
         let mut signals = SignalsInfo::<WithOrigin>::new(forwarded()).context("cannot receive signals")?;
-        let spawned =
-            Command::new(path).arg0(&command[0]).args(&command[1..]).envs(variables.iter().copied()).spawn();
+        let spawned = Command::new(path)
+            .arg0(&command[0])
+            .args(&command[1..])
+            .envs(variables.iter().copied())
+            .env_remove(crate::destination::TOKEN)
+            .spawn();
         let child = match spawned {
             Ok(child) => child,
             Err(error) => return Ok(Err(not_started(path, &error))),

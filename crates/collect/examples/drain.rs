@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let destination = match destination.as_str() {
         "discard" => Destination::Discard,
-        path => Destination::Directory { path: path.into(), replace: true, info: Default::default() },
+        path => Destination::directory(path.as_ref(), true, Default::default()).expect("a trace directory"),
     };
     let collector = Collector::start(Options::new(destination))?;
     let start = Instant::now();

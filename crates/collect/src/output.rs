@@ -1,7 +1,7 @@
 //! Where the streams go.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,21 +9,26 @@ use memlode_trace::error::Error;
 use memlode_trace::log::Event;
 use memlode_trace::manifest::{ManifestInfo, Summary};
 use memlode_trace::module::{Module, ModuleId, ModuleImage};
-use memlode_trace::write::{EncodedChunk, TraceWriter};
+use memlode_trace::write::{DirectoryStore, EncodedChunk, Store, TraceWriter};
 
 /// What becomes of the words.
 pub enum Destination {
-    /// A trace directory.
-    Directory {
-        /// Where.
-        path: PathBuf,
-        /// Whether a trace that is already there may be replaced.
-        replace: bool,
+    /// A trace.
+    Trace {
+        /// Where to.
+        store: Box<dyn Store>,
         /// What was run, and where.
         info: ManifestInfo,
     },
     /// Words are counted and dropped, unread: what recording alone costs.
     Discard,
+}
+
+impl Destination {
+    /// A trace directory, which must not yet be there unless a trace in it is to be replaced.
+    pub fn directory(path: &Path, replace: bool, info: ManifestInfo) -> Result<Destination, Error> {
+        Ok(Destination::Trace { store: Box::new(DirectoryStore::create(path, replace)?), info })
+    }
 }
 
 /// The destination while recording. Once writing fails it takes no more, but the program goes on: words are dropped
@@ -66,9 +71,7 @@ impl Output {
     /// Opens the destination.
     pub fn open(destination: Destination) -> Result<Output, Error> {
         let (writer, discards) = match destination {
-            Destination::Directory { path, replace, info } => {
-                (Some(TraceWriter::create(&path, info, replace)?), false)
-            }
+            Destination::Trace { store, info } => (Some(TraceWriter::new(store, info)?), false),
             Destination::Discard => (None, true),
         };
         Ok(Output {

@@ -51,6 +51,22 @@ pub enum Error {
         /// What it holds.
         what: &'static str,
     },
+    /// The store may not hold more.
+    #[error("{path} may hold {limit} bytes, and they are used up", path = .path.display())]
+    Full {
+        /// Where the trace is.
+        path: PathBuf,
+        /// Bytes that it may hold.
+        limit: u64,
+    },
+    /// The other end of a connection.
+    #[error("{address}: {what}")]
+    Remote {
+        /// Where it is.
+        address: String,
+        /// A sentence.
+        what: String,
+    },
 }
 
 impl Error {

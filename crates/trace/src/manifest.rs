@@ -137,12 +137,11 @@ impl Manifest {
         }
     }
 
-    /// Replaces the file as a whole: a reader finds the old or the new one.
-    pub(crate) fn write(&self, directory: &Path) -> Result<(), Error> {
-        let json = serde_json::to_string_pretty(self).map_err(|error| Error::damaged(directory, error))?;
-        let (path, temporary) = (directory.join(FILE), directory.join("manifest.json.new"));
-        fs::write(&temporary, seal(&json) + "\n").map_err(Error::io(&temporary))?;
-        fs::rename(&temporary, &path).map_err(Error::io(&path))
+    /// The file.
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let json =
+            serde_json::to_string_pretty(self).map_err(|error| Error::damaged(Path::new(FILE), error))?;
+        Ok((seal(&json) + "\n").into_bytes())
     }
 
     /// Reads the manifest of a trace directory.

@@ -170,24 +170,6 @@ impl Module {
         self.function_base[segment.0] + self.segment_of(segment).function
     }
 
-    /// Writes a module file.
-    pub(crate) fn write(image: &ModuleImage, path: &Path) -> Result<(), Error> {
-        let unpacked = image.to_payload();
-        let (codec, payload) = Packer::new().pack(&unpacked);
-        let mut header = ModuleHeader {
-            magic: magic::MODULE,
-            version: version::TRACE,
-            codec,
-            payload_bytes: payload.len() as u64,
-            unpacked_bytes: unpacked.len() as u64,
-            payload_crc32: crc32fast::hash(&payload),
-            ..Default::default()
-        };
-        header.header_crc32 = crc32fast::hash(&header.to_bytes());
-        let bytes = [&header.to_bytes()[..], &payload].concat();
-        fs::write(path, bytes).map_err(Error::io(path))
-    }
-
     /// Reads a module file.
     pub(crate) fn read(path: &Path) -> Result<Module, Error> {
         let bytes = fs::read(path).map_err(Error::io(path))?;
@@ -224,6 +206,23 @@ impl Module {
 }
 
 impl ModuleImage {
+    /// The module file.
+    pub(crate) fn to_file(&self) -> Vec<u8> {
+        let unpacked = self.to_payload();
+        let (codec, payload) = Packer::new().pack(&unpacked);
+        let mut header = ModuleHeader {
+            magic: magic::MODULE,
+            version: version::TRACE,
+            codec,
+            payload_bytes: payload.len() as u64,
+            unpacked_bytes: unpacked.len() as u64,
+            payload_crc32: crc32fast::hash(&payload),
+            ..Default::default()
+        };
+        header.header_crc32 = crc32fast::hash(&header.to_bytes());
+        [&header.to_bytes()[..], &payload].concat()
+    }
+
     fn to_payload(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.anchors.bytes.len() + self.tables.bytes.len() + 4096);
         put_blob(&mut out, self.path.as_bytes());

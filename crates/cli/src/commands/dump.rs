@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -36,6 +36,23 @@ pub struct Args {
     /// Print JSON, one object a line; what is unknown is left out
     #[arg(long)]
     json: bool,
+}
+
+/// Writes all events of a trace as text.
+pub fn events(directory: &Path, out: impl Write + IsTerminal) -> Result<()> {
+    let trace = open(directory)?;
+    let form = if out.is_terminal() { Form::Screen } else { Form::Plain };
+    let out = BufWriter::with_capacity(1 << 16, out);
+    let mut lines = Lines { out, form, header: HEADER, left: u64::MAX, partial: Vec::new() };
+    writeln!(lines.out, "{HEADER}")?;
+    let mut writer = TextWriter::new(&trace);
+    let mut written = Ok(());
+    trace.replay(1, |batch| {
+        written = writer.write(batch, &mut lines);
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    written?;
+    Ok(lines.out.flush()?)
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {

@@ -3,9 +3,10 @@
 mod cargo;
 mod check;
 mod doctor;
-mod dump;
+pub mod dump;
 mod report;
 mod run;
+mod serve;
 mod sim;
 
 use std::ffi::OsString;
@@ -83,6 +84,7 @@ enum Command {
     Sim(sim::Args),
     Dump(dump::Args),
     Check(check::Args),
+    Serve(serve::Args),
     Doctor(doctor::Args),
 }
 
@@ -98,6 +100,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Sim(args) => sim::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
+        Command::Serve(args) => serve::run(args),
         Command::Doctor(args) => doctor::run(args),
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, ExitStatus};
+use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
@@ -12,9 +12,11 @@ use clap::Parser;
 use memlode_collect::{Collector, Destination, ENVIRONMENT, Outcome, Summary};
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::ManifestInfo;
+use memlode_trace::write::DirectoryStore;
 
 use super::report::{MachineArgs, ShapeArgs, make};
 use crate::child::{NotStarted, Program, ending, exit_code, locate};
+use crate::destination::{self, InMemory, Place, To, parse_bytes};
 use crate::term;
 
 /// Memlode itself failed, as `env`, `timeout` and others say it.
@@ -93,6 +95,17 @@ struct RecordingArgs {
     /// Replace a trace that is already there
     #[arg(long, requires = "output")]
     force: bool,
+    /// Where to record: `directory`; `ram`, copied to --output when the program has ended, or else reported and
+    /// removed; `text`, to --output or standard output when it has ended; `tcp://HOST:PORT` or `unix:///PATH`, where
+    /// `memlode serve` receives
+    #[arg(long, value_name = "WHERE", default_value_t = To::Directory, conflicts_with = "discard")]
+    to: To,
+    /// Bytes that a trace in memory may have, with k, M or G (default: half of what /dev/shm has free)
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    ram_limit: Option<u64>,
+    /// File with the token of the receiver (also the variable MEMLODE_TOKEN)
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// Collect everything and keep nothing: what recording alone costs
     #[arg(long)]
     discard: bool,
@@ -110,6 +123,15 @@ impl RecordingArgs {
         if let Some(directory) = &self.output {
             words.extend(["--output".into(), std::path::absolute(directory)?.into()]);
         }
+        if self.to != To::Directory {
+            words.extend(["--to".into(), self.to.to_string().into()]);
+        }
+        if let Some(bytes) = self.ram_limit {
+            words.extend(["--ram-limit".into(), bytes.to_string().into()]);
+        }
+        if let Some(file) = &self.token_file {
+            words.extend(["--token-file".into(), std::path::absolute(file)?.into()]);
+        }
         let flags = [
             ("--force", self.force),
             ("--discard", self.discard),
@@ -123,7 +145,7 @@ impl RecordingArgs {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     let Args { options, command } = args;
-    Ok(ExitCode::from(outcome(recorded(&options.recording, &command, |trace| {
+    Ok(ExitCode::from(outcome(recorded(&options.recording, &command, !options.no_report, |trace| {
         if options.no_report {
             return Ok(());
         }
@@ -145,7 +167,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 pub fn record(args: RecordArgs) -> Result<ExitCode> {
-    Ok(ExitCode::from(outcome(recorded(&args.recording, &args.command, |_| Ok(())))))
+    Ok(ExitCode::from(outcome(recorded(&args.recording, &args.command, false, |_| Ok(())))))
 }
 
 /// Failures of ours have a status of their own, so that scripts can tell them from the program's.
@@ -160,17 +182,14 @@ fn outcome(result: Result<u8>) -> u8 {
 fn recorded(
     args: &RecordingArgs,
     command: &[OsString],
+    reports: bool,
     then: impl FnOnce(&Path) -> Result<()>,
 ) -> Result<u8> {
     let path = match locate(&command[0]) {
         Ok(path) => path,
         Err(not_started) => return Ok(refuse(not_started)),
     };
-    let directory = if args.discard { None } else { Some(directory(args, &path)?) };
-    let destination = match &directory {
-        Some(path) => Destination::Directory { path: path.clone(), replace: args.force, info: info(command) },
-        None => Destination::Discard,
-    };
+    let (place, destination) = place(args, &path, command, reports)?;
     let options =
         memlode_collect::Options { wait_for_all: args.wait, ..memlode_collect::Options::new(destination) };
     let collector = Collector::start(options)?;
@@ -180,56 +199,127 @@ fn recorded(
         Err(not_started) => {
             drop(collector);
             // Nothing ran: leave nothing behind.
-            let _ = directory.as_ref().map(fs::remove_dir_all);
+            let _ = place.remove();
             return Ok(refuse(not_started));
         }
     };
     let status = program.wait()?;
     let summary = collector.finish(Outcome { exit_code: status.code(), signal: status.signal() })?;
-    let Some(directory) = directory else {
+    if let Place::Nowhere = place {
         term::line(&format!("{} words recorded and discarded", count(summary.stats.words)));
         return Ok(exit_code(status));
+    }
+    if let Some(ending) = ending(status) {
+        term::note(&ending);
+    }
+    finish(args, place, exit_code(status), &summary, then)
+}
+
+/// Opens the destination.
+fn place(
+    args: &RecordingArgs,
+    program: &Path,
+    command: &[OsString],
+    reports: bool,
+) -> Result<(Place, Destination)> {
+    if args.discard {
+        return Ok((Place::Nowhere, Destination::Discard));
+    }
+    let info = info(command);
+    let in_memory = || -> Result<_> {
+        let (memory, store) = InMemory::create(args.ram_limit)?;
+        Ok((memory, Destination::Trace { store: Box::new(store), info: info.clone() }))
     };
-    finish(args, &directory, status, &summary, then)
+    Ok(match &args.to {
+        To::Directory => {
+            let directory = directory(args, program)?;
+            let destination = Destination::directory(&directory, args.force, info)?;
+            (Place::Directory(directory), destination)
+        }
+        To::Ram => {
+            if args.output.is_none() && !reports {
+                bail!(
+                    "--to ram would leave nothing: name a directory for the trace with -o, or let `memlode run` report"
+                );
+            }
+            let (memory, destination) = in_memory()?;
+            if let Some(directory) = &args.output {
+                // What is in the way is told before the program runs.
+                DirectoryStore::create(directory, args.force)?;
+            }
+            (Place::Memory(memory, args.output.clone()), destination)
+        }
+        To::Text => {
+            let (memory, destination) = in_memory()?;
+            (Place::Text(memory, args.output.clone()), destination)
+        }
+        To::Remote(address) => {
+            if reports {
+                bail!(
+                    "a trace that is sent to {address} is reported there: use `memlode record --to {address}`, and \
+                     `memlode report` where it is received"
+                );
+            }
+            if args.output.is_some() {
+                bail!(
+                    "--to {address} and -o exclude each other: the receiver knows where the trace is written"
+                );
+            }
+            let store = destination::remote(address, args.token_file.as_deref())?;
+            (Place::Remote(address.clone()), Destination::Trace { store: Box::new(store), info })
+        }
+    })
 }
 
 fn finish(
     args: &RecordingArgs,
-    directory: &Path,
-    status: ExitStatus,
+    place: Place,
+    code: u8,
     summary: &Summary,
     then: impl FnOnce(&Path) -> Result<()>,
 ) -> Result<u8> {
-    if let Some(ending) = ending(status) {
-        term::note(&ending);
-    }
-    let code = exit_code(status);
     if let Some(failure) = &summary.failure {
-        bail!(
-            "recording stopped early: {failure}; what was written until then is in {} and can be reported",
-            directory.display()
-        );
+        let rest = match &place {
+            Place::Directory(directory) => {
+                bail!(
+                    "recording stopped early: {failure}; what was written until then is in {} and can be reported",
+                    directory.display()
+                );
+            }
+            Place::Remote(_) => {
+                bail!("recording stopped early: {failure}; the receiver keeps what was sent until then")
+            }
+            _ => "this is about what was recorded until then (--ram-limit grants more)",
+        };
+        term::note(&format!("recording stopped early: {failure}; {rest}"));
     }
     if summary.stats.words == 0 {
-        let trace = memlode_trace::Trace::open(directory)?;
-        let why = crate::analyse::nothing_recorded(&trace);
+        let why = match place.trace() {
+            Some(trace) => crate::analyse::nothing_recorded(&memlode_trace::Trace::open(trace)?),
+            None => "nothing was recorded: was the program built by `memlode cc`?".to_owned(),
+        };
         // An empty trace is of no use to anybody.
-        fs::remove_dir_all(directory).with_context(|| format!("cannot remove {}", directory.display()))?;
+        place.remove()?;
         if args.allow_empty {
             return Ok(code);
         }
         term::error(&anyhow::anyhow!(why));
         return Ok(if code == 0 { OURS } else { code });
     }
-    then(directory)?;
-    term::line(&format!(
-        "{} accesses in {} at {}: `memlode report {}`",
-        count(summary.stats.accesses),
-        bytes(summary.stats.bytes),
-        directory.display(),
-        crate::driver::toolchain::shell_quote(&directory.into()),
-    ));
-    Ok(code)
+    if let Some(trace) = place.trace() {
+        then(trace)?;
+    }
+    let (accesses, size) = (count(summary.stats.accesses), bytes(summary.stats.bytes));
+    let sent = match &place {
+        Place::Remote(address) => format!(" sent to {address}"),
+        _ => String::new(),
+    };
+    let kept = place.settle()?.map_or(sent, |directory| {
+        let quoted = crate::driver::toolchain::shell_quote(&directory.as_os_str().to_owned());
+        format!(" at {}: `memlode report {quoted}`", directory.display())
+    });
+    term::line(&format!("{accesses} accesses in {size}{kept}"));
+    Ok(if summary.failure.is_some() { OURS } else { code })
 }
 
 fn refuse(not_started: NotStarted) -> u8 {

@@ -107,8 +107,7 @@ fn a_killed_collector_is_no_concern_of_the_program() {
 fn a_destination_that_cannot_be_written_to_is_an_error_at_once() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().join("trace");
-    let destination = Destination::Directory { path, replace: false, info: Default::default() };
-    assert!(Collector::start(Options::new(destination)).is_err());
+    assert!(Destination::directory(&path, false, Default::default()).is_err());
 }
 
 /// A small file system, if we may mount one.

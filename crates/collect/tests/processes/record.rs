@@ -27,7 +27,7 @@ pub struct Recording {
 
 /// A directory destination.
 pub fn directory(path: &Path) -> Destination {
-    Destination::Directory { path: path.join("trace"), replace: false, info: Default::default() }
+    Destination::directory(&path.join("trace"), false, Default::default()).unwrap()
 }
 
 /// A collector that writes to `path/trace`.

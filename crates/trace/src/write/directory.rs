@@ -1,147 +1,110 @@
-//! The trace directory, written.
+//! A trace as a directory of files.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::collections::hash_map::Entry;
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::EncodedChunk;
+use super::store::{Store, TraceFile};
 use crate::error::Error;
-use crate::log::{Event, seal};
-use crate::manifest::{self, Manifest, ManifestInfo, Summary, ThreadTotals};
-use crate::module::{Module, ModuleId, ModuleImage};
-use crate::names;
+use crate::{manifest, names};
 
 /// Files kept open; a program with more threads than this has them reopened.
 const OPEN_FILES: usize = 128;
 
-/// Writes one trace directory. Everything handed to it is in the file system when the call returns, so that a trace
-/// whose writer is killed lacks at most what was not handed over.
-pub struct TraceWriter {
+/// A trace tells where a program keeps its data: it is its user's alone.
+const PRIVATE_DIRECTORY: u32 = 0o700;
+const PRIVATE_FILE: u32 = 0o600;
+
+/// Writes a trace directory. What was handed over is in the file system when a call returns.
+pub struct DirectoryStore {
     directory: PathBuf,
-    manifest: Manifest,
-    events: File,
-    modules: FxHashMap<ModuleImageKey, (ModuleId, Arc<Module>)>,
-    threads: BTreeMap<(u32, u32), ThreadTotals>,
-    files: FxHashMap<(u32, u32), File>,
+    files: FxHashMap<TraceFile, File>,
+    /// Bytes that may still be written, and how many they were.
+    room: u64,
+    limit: u64,
 }
 
-/// Two loads of the same file are one module.
-type ModuleImageKey = (String, Vec<u8>, u32);
-
-impl TraceWriter {
+impl DirectoryStore {
     /// Creates the directory. An existing trace is replaced only if told so, anything else that is not an empty directory never.
-    pub fn create(directory: &Path, info: ManifestInfo, replace: bool) -> Result<TraceWriter, Error> {
+    pub fn create(directory: &Path, replace: bool) -> Result<DirectoryStore, Error> {
         clear(directory, replace)?;
         for directory in [directory, &directory.join(names::THREADS), &directory.join(names::MODULES)] {
-            fs::create_dir_all(directory).map_err(Error::io(directory))?;
+            DirBuilder::new()
+                .recursive(true)
+                .mode(PRIVATE_DIRECTORY)
+                .create(directory)
+                .map_err(Error::io(directory))?;
         }
-        let manifest = Manifest::new(info);
-        manifest.write(directory)?;
-        let path = directory.join(names::EVENTS);
-        let events =
-            OpenOptions::new().create_new(true).append(true).open(&path).map_err(Error::io(&path))?;
-        Ok(TraceWriter {
-            directory: directory.to_owned(),
-            manifest,
-            events,
-            modules: FxHashMap::default(),
-            threads: BTreeMap::new(),
-            files: FxHashMap::default(),
-        })
+        let directory = directory.to_owned();
+        Ok(DirectoryStore { directory, files: FxHashMap::default(), room: u64::MAX, limit: u64::MAX })
     }
 
-    /// Writes an image's file, unless the same image was added before.
-    pub fn add_module(&mut self, image: ModuleImage) -> Result<(ModuleId, Arc<Module>), Error> {
-        let mut contents = crc32fast::Hasher::new();
-        contents.update(&image.anchors.bytes);
-        contents.update(&image.tables.bytes);
-        let key = (image.path.clone(), image.build_id.clone(), contents.finalize());
-        if let Some((id, module)) = self.modules.get(&key) {
-            return Ok((*id, module.clone()));
-        }
-        let path = image.path.clone();
-        let module = Module::parse(image).map_err(|error| Error::damaged(Path::new(&path), error))?;
-        let id = ModuleId(self.modules.len() as u32);
-        Module::write(module.image(), &self.directory.join(names::module(id.0)))?;
-        let module = Arc::new(module);
-        self.modules.insert(key, (id, module.clone()));
-        Ok((id, module))
+    /// Refuses to hold more than so many bytes.
+    pub fn limited_to(self, bytes: u64) -> DirectoryStore {
+        DirectoryStore { room: bytes, limit: bytes, ..self }
     }
 
-    /// Appends a line to `events.ndjson`.
-    pub fn event(&mut self, event: &Event) -> Result<(), Error> {
-        if let Event::ThreadStart { process, thread, .. } = *event {
-            self.totals(process, thread);
-        }
-        if let Event::ThreadEnd { process, thread, .. } = *event {
-            self.files.remove(&(process, thread));
-        }
-        let path = self.directory.join(names::EVENTS);
-        let json = serde_json::to_string(event).map_err(|error| Error::damaged(&path, error))?;
-        self.events.write_all((seal(&json) + "\n").as_bytes()).map_err(Error::io(&path))?;
-        self.manifest.events += 1;
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.directory
+    }
+
+    fn take_room(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let full = || Error::Full { path: self.directory.clone(), limit: self.limit };
+        self.room = self.room.checked_sub(bytes.len() as u64).ok_or_else(full)?;
         Ok(())
     }
 
-    /// Appends a chunk to its thread's file. When that fails, a full disk say, the file is cut back to its last whole chunk.
-    pub fn append(&mut self, process: u32, thread: u32, chunk: EncodedChunk) -> Result<(), Error> {
-        let EncodedChunk { mut header, payload } = chunk;
-        let totals = *self.totals(process, thread);
-        (header.process, header.thread, header.sequence) = (process, thread, totals.chunks);
-        header.header_crc32 = 0;
-        header.header_crc32 = crc32fast::hash(&header.to_bytes());
-        let bytes = [&header.to_bytes()[..], &payload].concat();
-
-        let path = self.directory.join(names::thread(process, thread));
-        let file = self.file(process, thread, &path)?;
-        if let Err(error) = file.write_all(&bytes) {
-            // Best effort: a reader skips a partial chunk as well.
-            let _ = file.set_len(totals.bytes);
-            return Err(Error::Io { path, source: error });
-        }
-        let totals = self.totals(process, thread);
-        totals.chunks += 1;
-        totals.bytes += bytes.len() as u64;
-        totals.raw_words += u64::from(header.raw_words);
-        totals.accesses += header.accesses;
-        Ok(())
-    }
-
-    /// Totals so far, by process and thread.
-    pub fn threads(&self) -> impl Iterator<Item = &ThreadTotals> {
-        self.threads.values()
-    }
-
-    /// Completes the trace.
-    pub fn finish(mut self, summary: Summary) -> Result<(), Error> {
-        self.manifest.complete = true;
-        self.manifest.summary = Some(summary);
-        self.manifest.threads = self.threads.values().copied().collect();
-        self.manifest.modules = self.modules.len() as u32;
-        self.manifest.write(&self.directory)
-    }
-
-    fn totals(&mut self, process: u32, thread: u32) -> &mut ThreadTotals {
-        let fresh = ThreadTotals { process, thread, ..Default::default() };
-        self.threads.entry((process, thread)).or_insert(fresh)
-    }
-
-    fn file(&mut self, process: u32, thread: u32, path: &Path) -> Result<&mut File, Error> {
-        if self.files.len() >= OPEN_FILES && !self.files.contains_key(&(process, thread)) {
+    fn file(&mut self, file: TraceFile, path: &Path) -> Result<&mut File, Error> {
+        if self.files.len() >= OPEN_FILES && !self.files.contains_key(&file) {
             self.files.clear();
         }
-        Ok(match self.files.entry((process, thread)) {
-            std::collections::hash_map::Entry::Occupied(file) => file.into_mut(),
-            std::collections::hash_map::Entry::Vacant(room) => {
-                let file =
-                    OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(path))?;
-                room.insert(file)
+        Ok(match self.files.entry(file) {
+            Entry::Occupied(file) => file.into_mut(),
+            Entry::Vacant(room) => {
+                let mut options = OpenOptions::new();
+                options.create(true).append(true).mode(PRIVATE_FILE);
+                room.insert(options.open(path).map_err(Error::io(path))?)
             }
         })
+    }
+}
+
+impl Store for DirectoryStore {
+    fn append(&mut self, file: TraceFile, at: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.take_room(bytes)?;
+        let path = self.directory.join(file.path());
+        let file = self.file(file, &path)?;
+        if let Err(source) = file.write_all(bytes) {
+            // Best effort: a reader skips a partial chunk as well.
+            let _ = file.set_len(at);
+            return Err(Error::Io { path, source });
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, file: TraceFile, bytes: &[u8]) -> Result<(), Error> {
+        // The manifest is what tells that the others are incomplete: it always has room.
+        if file != TraceFile::Manifest {
+            self.take_room(bytes)?;
+        }
+        let path = self.directory.join(file.path());
+        let mut temporary = path.clone().into_os_string();
+        temporary.push(".new");
+        let temporary = PathBuf::from(temporary);
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(true).write(true).mode(PRIVATE_FILE);
+        let mut out = options.open(&temporary).map_err(Error::io(&temporary))?;
+        out.write_all(bytes).map_err(Error::io(&temporary))?;
+        fs::rename(&temporary, &path).map_err(Error::io(&path))
+    }
+
+    fn close(&mut self, file: TraceFile) {
+        self.files.remove(&file);
     }
 }
 
@@ -155,6 +118,10 @@ fn clear(directory: &Path, replace: bool) -> Result<(), Error> {
         }
         entries => entries.map_err(Error::io(directory))?,
     };
+    if fs::metadata(directory).map_err(Error::io(directory))?.permissions().mode() & 0o002 != 0 {
+        // Whoever may write there may put links in the way of our files.
+        return occupied("everybody may write to it");
+    }
     if entries.count() == 0 {
         return Ok(());
     }

@@ -1,13 +1,17 @@
 //! Writing a trace: what the collector uses.
 //!
 //! One [`ChunkEncoder`] per traced thread turns words into chunks; one [`TraceWriter`] puts chunks, modules and events
-//! into the directory. [`AddressSpace`] knows, per process, what the header words stand for.
+//! into a [`Store`], of which a [`DirectoryStore`] is one. [`AddressSpace`] knows, per process, what the header words stand for.
 
 mod directory;
 mod encode;
 mod space;
+mod store;
+mod writer;
 
 pub use crate::pack::Packer;
-pub use directory::TraceWriter;
+pub use directory::DirectoryStore;
 pub use encode::{Appended, ChunkEncoder, EncodedChunk, FullChunk, Stop, Tail};
 pub use space::AddressSpace;
+pub use store::{Store, TraceFile};
+pub use writer::TraceWriter;

@@ -1,0 +1,227 @@
+//! Where a trace goes while it is recorded, and what becomes of it then.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail};
+use memlode_trace::write::DirectoryStore;
+use memlode_wire::{Address, RemoteStore, Token};
+
+/// The variable that holds a token. The traced program never sees it.
+pub const TOKEN: &str = "MEMLODE_TOKEN";
+
+/// A file system in memory.
+const MEMORY: &str = "/dev/shm";
+
+/// What `--to` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Files, as without the option.
+    Directory,
+    /// Memory: a directory of files in a file system without a disk.
+    Ram,
+    /// Text, one event a line, once the program has ended.
+    Text,
+    /// `memlode serve`.
+    Remote(Address),
+}
+
+impl FromStr for To {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<To, String> {
+        Ok(match text {
+            "directory" => To::Directory,
+            "ram" => To::Ram,
+            "text" => To::Text,
+            address => {
+                To::Remote(address.parse().map_err(|_| {
+                    "expected directory, ram, text, tcp://HOST:PORT or unix:///PATH".to_owned()
+                })?)
+            }
+        })
+    }
+}
+
+impl std::fmt::Display for To {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            To::Directory => f.write_str("directory"),
+            To::Ram => f.write_str("ram"),
+            To::Text => f.write_str("text"),
+            To::Remote(address) => address.fmt(f),
+        }
+    }
+}
+
+/// A number of bytes with an optional k, M, G or T (powers of 1024).
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let (number, shift) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
+        Some(b'M') => (&text[..text.len() - 1], 20),
+        Some(b'G') => (&text[..text.len() - 1], 30),
+        Some(b'T') => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    let number: u64 =
+        number.parse().map_err(|_| "expected a number, with k, M, G or T behind it".to_owned())?;
+    number.checked_mul(1 << shift).ok_or_else(|| "that is more than there can be".to_owned())
+}
+
+/// The token of a file or of the environment, if there is one.
+pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
+    let Some(file) = file else {
+        let Some(text) = std::env::var_os(TOKEN).filter(|text| !text.is_empty()) else { return Ok(None) };
+        return Token::new(text.as_encoded_bytes())
+            .map(Some)
+            .map_err(|why| anyhow::anyhow!("{TOKEN}: {why}"));
+    };
+    let name = file.display();
+    let meta = fs::metadata(file).with_context(|| format!("--token-file {name}"))?;
+    if meta.permissions().mode() & 0o077 != 0 {
+        bail!("--token-file {name}: others may read it; `chmod 600 {name}` first");
+    }
+    let text = fs::read(file).with_context(|| format!("--token-file {name}"))?;
+    Token::new(&text).map(Some).map_err(|why| anyhow::anyhow!("--token-file {name}: {why}"))
+}
+
+/// Connects to a receiver.
+pub fn remote(address: &Address, token_file: Option<&Path>) -> Result<RemoteStore> {
+    let token = match (token(token_file)?, address) {
+        (Some(token), _) => token,
+        (None, Address::Unix(_)) => Token::none(),
+        (None, Address::Tcp(_)) => {
+            bail!("--to {address} needs the receiver's token: set {TOKEN}, or name a file with --token-file")
+        }
+    };
+    Ok(RemoteStore::connect(address, &token)?)
+}
+
+/// Where the trace of a recording goes, and what can be done with it then.
+pub enum Place {
+    /// A directory that stays.
+    Directory(PathBuf),
+    /// Memory, and perhaps a directory that the trace is copied to in the end.
+    Memory(InMemory, Option<PathBuf>),
+    /// Memory, and then text: in a file or on standard output.
+    Text(InMemory, Option<PathBuf>),
+    /// Another process.
+    Remote(Address),
+    /// It is thrown away.
+    Nowhere,
+}
+
+impl Place {
+    /// The trace directory, if it is one of ours.
+    pub fn trace(&self) -> Option<&Path> {
+        match self {
+            Place::Directory(directory) => Some(directory),
+            Place::Memory(memory, _) | Place::Text(memory, _) => Some(&memory.directory),
+            Place::Remote(_) | Place::Nowhere => None,
+        }
+    }
+
+    /// Removes what was made for a trace that is of no use.
+    pub fn remove(self) -> Result<()> {
+        match self {
+            Place::Directory(directory) | Place::Memory(_, Some(directory)) => fs::remove_dir_all(&directory)
+                .with_context(|| format!("cannot remove {}", directory.display())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts the trace where it is to stay and says, in words, where that is.
+    pub fn settle(self) -> Result<Option<PathBuf>> {
+        match self {
+            Place::Directory(directory) => Ok(Some(directory)),
+            Place::Memory(memory, Some(directory)) => {
+                copy(&memory.directory, &directory)?;
+                Ok(Some(directory))
+            }
+            Place::Text(memory, file) => {
+                text(&memory.directory, file.as_deref())?;
+                Ok(None)
+            }
+            Place::Memory(_, None) | Place::Remote(_) | Place::Nowhere => Ok(None),
+        }
+    }
+}
+
+/// Writes the events of a trace as `memlode dump` does.
+fn text(trace: &Path, file: Option<&Path>) -> Result<()> {
+    let Some(file) = file else { return crate::commands::dump::events(trace, std::io::stdout().lock()) };
+    let mut options = fs::OpenOptions::new();
+    let out = options.write(true).create(true).truncate(true).mode(0o600).open(file);
+    crate::commands::dump::events(trace, out.with_context(|| format!("cannot write {}", file.display()))?)
+}
+
+/// A trace directory in memory, removed when this is dropped.
+pub struct InMemory {
+    directory: PathBuf,
+}
+
+impl InMemory {
+    /// Makes one of our own, and the store that may hold so many bytes in it; by default half of what is free.
+    pub fn create(limit: Option<u64>) -> Result<(InMemory, DirectoryStore)> {
+        let memory = Path::new(MEMORY);
+        let free = rustix::fs::statvfs(memory)
+            .with_context(|| format!("--to ram uses {MEMORY}, which cannot be used"))?;
+        let limit = limit.unwrap_or(free.f_bavail.saturating_mul(free.f_frsize) / 2);
+        for number in 0..1000 {
+            let directory = memory.join(format!("memlode-{}-{number}", std::process::id()));
+            // What exists is not ours, whoever made it, be it a link.
+            match fs::DirBuilder::new().mode(0o700).create(&directory) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+                made => made.with_context(|| format!("--to ram: cannot make {}", directory.display()))?,
+            }
+            let store = DirectoryStore::create(&directory, false)?.limited_to(limit);
+            return Ok((InMemory { directory }, store));
+        }
+        bail!("there are too many directories called {MEMORY}/memlode-{}-N", std::process::id());
+    }
+}
+
+impl Drop for InMemory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target)
+                .with_context(|| format!("cannot copy the trace to {}", target.display()))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_with_units() {
+        assert_eq!(parse_bytes("17"), Ok(17));
+        assert_eq!(parse_bytes("64G"), Ok(64 << 30));
+        assert_eq!(parse_bytes("3k"), Ok(3072));
+        for wrong in ["", "k", "-1", "1.5G", "17179869184T", "1B"] {
+            assert!(parse_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn destinations_are_shown_as_they_are_typed() {
+        for text in ["directory", "ram", "text", "tcp://h:1", "unix:///s"] {
+            assert_eq!(text.parse::<To>().map(|to| to.to_string()).as_deref(), Ok(text));
+        }
+        assert!("disk".parse::<To>().is_err());
+    }
+}

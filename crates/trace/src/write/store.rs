@@ -1,0 +1,56 @@
+//! Where the files of a trace are put.
+
+use std::path::PathBuf;
+
+use crate::error::Error;
+use crate::{manifest, names};
+
+/// One file of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TraceFile {
+    /// `manifest.json`
+    Manifest,
+    /// `events.ndjson`
+    Events,
+    /// `modules/NNNN.mlm`
+    Module(u32),
+    /// `threads/pPPPP-tTTTT.mlt`
+    Thread {
+        /// Index of the process in the trace.
+        process: u32,
+        /// Index of the thread in the process.
+        thread: u32,
+    },
+}
+
+impl TraceFile {
+    /// Where it is in a trace directory.
+    pub fn path(self) -> PathBuf {
+        match self {
+            TraceFile::Manifest => manifest::FILE.into(),
+            TraceFile::Events => names::EVENTS.into(),
+            TraceFile::Module(module) => names::module(module).into(),
+            TraceFile::Thread { process, thread } => names::thread(process, thread).into(),
+        }
+    }
+}
+
+/// A destination: all of them get the same bytes of the same files in the same order.
+pub trait Store: Send {
+    /// Appends to a file, which exists from the first time on. `at` is the number of bytes that it has: if only a part of
+    /// `bytes` fits, that part is taken back.
+    fn append(&mut self, file: TraceFile, at: u64, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Makes or replaces a file as a whole: whoever reads it finds the old one or the new one.
+    fn put(&mut self, file: TraceFile, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Nothing is going to be appended to the file.
+    fn close(&mut self, file: TraceFile) {
+        let _ = file;
+    }
+
+    /// Nothing more comes: returns when all of it is where it is to stay.
+    fn finish(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}

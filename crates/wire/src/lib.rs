@@ -1,0 +1,31 @@
+//! A trace on its way through a socket.
+//!
+//! ```text
+//!  TraceWriter ──► RemoteStore ══ TCP or Unix socket ══► Server ──► DirectoryStore (or any other)
+//!                       │  one frame a piece of a file        │
+//!                       └── waits while the receiver is busy  └── one thread a sender, one frame of memory each
+//! ```
+//! * `address`: `tcp://host:port`, `unix:///path`, and the streams behind them
+//! * `token`: who may send
+//! * `client`: the sender's side
+//! * `server`: the receiver's
+//!
+//! What arrives are the bytes of the files that a [`memlode_trace::write::DirectoryStore`] would have been given, so the
+//! receiver's directory equals one written on the spot. The protocol is in format/SPEC.md §6. Nothing is printed here.
+
+mod address;
+mod client;
+mod server;
+mod token;
+
+pub use address::{Address, AddressError, Listener};
+pub use client::RemoteStore;
+pub use server::{Limits, Server, Told};
+pub use token::Token;
+
+/// Neither side waits longer than this for the other to say the first words.
+const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(10);
+/// A sender with nothing to send says so this often.
+const ALIVE: std::time::Duration = std::time::Duration::from_secs(5);
+/// Who has neither taken nor sent a byte for so long is dead.
+pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(60);

@@ -1,0 +1,345 @@
+//! The receiver's side.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use memlode_trace::format::{WireAnswer, WireFrame, WireReply, limit, magic, version, wire, wire_status};
+use memlode_trace::write::{Store, TraceFile};
+use rustc_hash::FxHashMap;
+
+use crate::address::{Listener, Stream};
+use crate::token::{Token, nonce};
+use crate::{HANDSHAKE, SILENCE};
+
+/// What a receiver grants.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Senders at a time.
+    pub clients: usize,
+    /// Bytes of one trace.
+    pub bytes: u64,
+    /// A sender that says nothing for so long is dead.
+    pub silence: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { clients: 16, bytes: 64 << 30, silence: SILENCE }
+    }
+}
+
+/// What happened, for whoever prints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// A sender that knows the token.
+    Began {
+        /// Who.
+        peer: String,
+    },
+    /// All of its trace is stored.
+    Completed {
+        /// Who.
+        peer: String,
+        /// Bytes of its files, manifests that were replaced included.
+        bytes: u64,
+    },
+    /// A connection that brought no whole trace, and why. What was received is stored.
+    Failed {
+        /// Who.
+        peer: String,
+        /// A sentence.
+        why: String,
+    },
+}
+
+/// Receives traces.
+pub struct Server {
+    listener: Listener,
+    rules: Arc<Rules>,
+}
+
+struct Rules {
+    token: Token,
+    limits: Limits,
+    clients: AtomicUsize,
+}
+
+/// Makes a store for the trace of a new sender, or says why not.
+pub trait Open: Fn(&str) -> Result<Box<dyn Store>, String> + Send + Sync {}
+impl<F: Fn(&str) -> Result<Box<dyn Store>, String> + Send + Sync> Open for F {}
+
+impl Server {
+    /// Receives what comes to `listener` from those who know `token`.
+    pub fn new(listener: Listener, token: Token, limits: Limits) -> Server {
+        Server { listener, rules: Arc::new(Rules { token, limits, clients: AtomicUsize::new(0) }) }
+    }
+
+    /// Receives one trace on this thread. Connections that do not get as far as to begin one are told and forgotten.
+    pub fn serve_one(&self, open: &dyn Open, told: &dyn Fn(Told)) -> io::Result<bool> {
+        loop {
+            let (stream, peer) = self.listener.accept()?;
+            let mut session = Session::new(stream, peer, self.rules.clone());
+            if session.begin(open, told) {
+                return Ok(session.receive(told));
+            }
+        }
+    }
+
+    /// Receives for ever, each sender on a thread of its own.
+    pub fn serve(&self, open: Arc<dyn Open>, told: Arc<dyn Fn(Told) + Send + Sync>) -> io::Result<()> {
+        loop {
+            let (stream, peer) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                // Of the one connection, or of a moment without descriptors: not of the listener.
+                Err(error) if error.kind() != ErrorKind::InvalidInput => {
+                    told(Told::Failed { peer: "a connection".to_owned(), why: error.to_string() });
+                    std::thread::sleep(Duration::from_millis(50));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let mut session = Session::new(stream, peer, self.rules.clone());
+            let place = self.rules.clients.fetch_add(1, Ordering::Relaxed);
+            if place >= self.rules.limits.clients {
+                let why = format!("{} senders are here already, as many as are allowed", place);
+                // It has sent nothing yet that would have to be read.
+                let _ = session.say(wire_status::REFUSED, why.as_bytes());
+                told(Told::Failed { peer: session.peer.clone(), why });
+                self.rules.clients.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let (open, told, rules) = (open.clone(), told.clone(), self.rules.clone());
+            let body = move || {
+                // Also when a panic unwinds.
+                let _place = Place(&rules.clients);
+                if session.begin(&*open, &*told) {
+                    session.receive(&*told);
+                }
+            };
+            if std::thread::Builder::new().name("memlode-receive".into()).spawn(body).is_err() {
+                self.rules.clients.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+struct Place<'a>(&'a AtomicUsize);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// One connection.
+struct Session {
+    stream: Stream,
+    peer: String,
+    rules: Arc<Rules>,
+    store: Option<Box<dyn Store>>,
+    /// Bytes of each file that is appended to.
+    lengths: FxHashMap<TraceFile, u64>,
+    modules: u32,
+    /// The pieces so far of a file that is put.
+    pieces: Vec<u8>,
+    bytes: u64,
+}
+
+impl Session {
+    fn new(stream: Stream, peer: String, rules: Arc<Rules>) -> Session {
+        Session {
+            stream,
+            peer,
+            rules,
+            store: None,
+            lengths: FxHashMap::default(),
+            modules: 0,
+            pieces: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Asks for the proof and opens the store. Whether there is a trace to receive.
+    fn begin(&mut self, open: &dyn Open, told: &dyn Fn(Told)) -> bool {
+        let peer = self.peer.clone();
+        match self.greet().and_then(|()| open(&peer)) {
+            Ok(store) => {
+                self.store = Some(store);
+                if self.say(wire_status::OK, &[]).is_err() {
+                    return false;
+                }
+                told(Told::Began { peer });
+                true
+            }
+            Err(why) => {
+                self.refuse(&why);
+                told(Told::Failed { peer, why });
+                false
+            }
+        }
+    }
+
+    fn greet(&mut self) -> Result<(), String> {
+        let text = |error: io::Error| error.to_string();
+        self.stream.set_write_timeout(HANDSHAKE).map_err(text)?;
+        let nonce = nonce().map_err(text)?;
+        self.say(wire_status::CHALLENGE, &nonce).map_err(text)?;
+        let mut bytes = [0; WireAnswer::BYTES];
+        self.stream
+            .read_by(&mut bytes, Instant::now() + HANDSHAKE)
+            .map_err(|_| "no answer to the challenge".to_owned())?;
+        let answer = WireAnswer::from_bytes(&bytes);
+        if answer.magic != magic::WIRE {
+            return Err("what it says is not memlode's protocol".to_owned());
+        }
+        if answer.version != version::WIRE {
+            let (theirs, ours) = (answer.version, version::WIRE);
+            return Err(format!("it speaks version {theirs} of the protocol, this memlode version {ours}"));
+        }
+        match self.rules.token.accepts(&nonce, &answer.proof) {
+            true => Ok(()),
+            false => Err("the token is not the right one (MEMLODE_TOKEN or --token-file)".to_owned()),
+        }
+    }
+
+    /// Stores what comes. Whether it was all.
+    fn receive(&mut self, told: &dyn Fn(Told)) -> bool {
+        let peer = self.peer.clone();
+        let outcome = loop {
+            match self.frame() {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(why) => break Err(why),
+            }
+        };
+        match outcome {
+            Ok(()) => {
+                let _ = self.say(wire_status::OK, &[]);
+                told(Told::Completed { peer, bytes: self.bytes });
+                true
+            }
+            Err(why) => {
+                self.refuse(&why);
+                told(Told::Failed { peer, why });
+                false
+            }
+        }
+    }
+
+    /// Takes one frame; false at the end.
+    fn frame(&mut self) -> Result<bool, String> {
+        let silence = self.rules.limits.silence;
+        let lost = |error: io::Error| match error.kind() {
+            ErrorKind::UnexpectedEof => "the sender went away in the middle of its trace".to_owned(),
+            ErrorKind::TimedOut => format!("the sender has said nothing for {} s", silence.as_secs_f32()),
+            _ => format!("the connection was lost: {error}"),
+        };
+        let mut header = [0; WireFrame::BYTES];
+        self.stream.read_by(&mut header, Instant::now() + silence).map_err(lost)?;
+        let frame = WireFrame::from_bytes(&header);
+        if u64::from(frame.bytes) > limit::WIRE_PAYLOAD_BYTES {
+            return Err(format!("a frame of {} bytes is longer than any can be", frame.bytes));
+        }
+        let mut payload = vec![0; frame.bytes as usize];
+        self.stream.read_by(&mut payload, Instant::now() + silence).map_err(lost)?;
+        self.bytes += payload.len() as u64;
+        if self.bytes > self.rules.limits.bytes {
+            return Err(format!(
+                "the trace is larger than the {} bytes that are allowed",
+                self.rules.limits.bytes
+            ));
+        }
+        match frame.kind {
+            wire::APPEND => {
+                self.append(TraceFile::Thread { process: frame.a, thread: frame.b }, frame.at, &payload)?;
+            }
+            wire::APPEND_EVENTS => self.append(TraceFile::Events, frame.at, &payload)?,
+            wire::PUT_MODULE => self.put(TraceFile::Module(frame.a), &frame, &payload)?,
+            wire::PUT_MANIFEST => self.put(TraceFile::Manifest, &frame, &payload)?,
+            wire::ALIVE => {}
+            wire::FINISH => {
+                self.store().finish().map_err(|error| error.to_string())?;
+                return Ok(false);
+            }
+            kind => return Err(format!("a frame of kind {kind}, which does not exist")),
+        }
+        Ok(true)
+    }
+
+    fn store(&mut self) -> &mut dyn Store {
+        &mut **self.store.as_mut().expect("a session receives after it has begun")
+    }
+
+    fn append(&mut self, file: TraceFile, at: u64, bytes: &[u8]) -> Result<(), String> {
+        let files = self.lengths.len() as u64;
+        let length = match self.lengths.get(&file) {
+            Some(&length) => length,
+            None if files >= limit::WIRE_FILES => return Err("more files than a trace can have".to_owned()),
+            None => 0,
+        };
+        if at != length {
+            return Err(format!(
+                "{} has {length} bytes, the next are for position {at}",
+                file.path().display()
+            ));
+        }
+        self.store().append(file, at, bytes).map_err(|error| error.to_string())?;
+        self.lengths.insert(file, length + bytes.len() as u64);
+        Ok(())
+    }
+
+    fn put(&mut self, file: TraceFile, frame: &WireFrame, bytes: &[u8]) -> Result<(), String> {
+        let name = || file.path().display().to_string();
+        if frame.at != self.pieces.len() as u64 {
+            return Err(format!("{}: a piece for position {} is not the next", name(), frame.at));
+        }
+        if self.pieces.len() as u64 + bytes.len() as u64 > limit::WIRE_PUT_BYTES {
+            return Err(format!("{} is larger than any can be", name()));
+        }
+        self.pieces.extend_from_slice(bytes);
+        if frame.flags & wire::LAST_PIECE == 0 {
+            return Ok(());
+        }
+        if let TraceFile::Module(module) = file {
+            if module != self.modules || u64::from(module) >= limit::WIRE_FILES {
+                return Err(format!("{} is not the next module", name()));
+            }
+            self.modules += 1;
+        }
+        let whole = std::mem::take(&mut self.pieces);
+        self.store().put(file, &whole).map_err(|error| error.to_string())
+    }
+
+    fn say(&mut self, status: u16, payload: &[u8]) -> io::Result<()> {
+        let reply = WireReply {
+            magic: magic::WIRE,
+            version: version::WIRE,
+            status,
+            bytes: payload.len() as u32,
+            ..Default::default()
+        };
+        self.stream.write_all(&[&reply.to_bytes()[..], payload].concat())
+    }
+
+    /// Says why this ends here. What is still on its way is read for a moment: closed with it unread, a TCP connection
+    /// would lose the sentence.
+    fn refuse(&mut self, why: &str) {
+        let why = &why.as_bytes()[..why.len().min(limit::WIRE_SENTENCE_BYTES as usize)];
+        if self.stream.set_write_timeout(Duration::from_secs(1)).is_err()
+            || self.say(wire_status::REFUSED, why).is_err()
+        {
+            return;
+        }
+        self.stream.end();
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let mut unread = [0; 4096];
+        while Instant::now() < deadline && self.stream.set_read_timeout(Duration::from_millis(500)).is_ok() {
+            match self.stream.read(&mut unread) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+    }
+}

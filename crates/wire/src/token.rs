@@ -1,0 +1,89 @@
+//! Who may send a trace. A token is never sent: the receiver asks for a proof of it over a fresh nonce.
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+
+/// A secret that sender and receiver share. Empty where the system tells who is at the other end of a Unix socket.
+#[derive(Clone)]
+pub struct Token(Vec<u8>);
+
+/// More is a mistake: the wrong file, say.
+const MOST_BYTES: usize = 1024;
+
+impl Token {
+    /// A token as typed or read from a file; white space around it does not count.
+    pub fn new(text: &[u8]) -> Result<Token, &'static str> {
+        match text.trim_ascii() {
+            [] => Err("the token is empty"),
+            long if long.len() > MOST_BYTES => Err("the token is longer than 1024 bytes: is it a token?"),
+            token => Ok(Token(token.to_vec())),
+        }
+    }
+
+    /// No secret.
+    pub fn none() -> Token {
+        Token(Vec::new())
+    }
+
+    /// A fresh one: 256 random bits in hexadecimal.
+    pub fn generate() -> std::io::Result<Token> {
+        let text: String = nonce()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Token(text.into_bytes()))
+    }
+
+    /// The token, for its owner's eyes.
+    pub fn reveal(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+
+    pub(crate) fn proof(&self, nonce: &[u8]) -> [u8; 32] {
+        self.mac(nonce).finalize().into_bytes().into()
+    }
+
+    /// Takes as long for a wrong proof as for the right one.
+    pub(crate) fn accepts(&self, nonce: &[u8], proof: &[u8]) -> bool {
+        self.mac(nonce).verify_slice(proof).is_ok()
+    }
+
+    fn mac(&self, nonce: &[u8]) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length will do");
+        mac.update(nonce);
+        mac
+    }
+}
+
+/// 32 random bytes.
+pub(crate) fn nonce() -> std::io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let length = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
+    if length == bytes.len() { Ok(bytes) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_is_of_one_token_and_one_nonce() {
+        let token = Token::new(b" secret\n").unwrap();
+        let proof = token.proof(b"nonce");
+        assert!(Token::new(b"secret").unwrap().accepts(b"nonce", &proof));
+        assert!(!token.accepts(b"other", &proof));
+        assert!(!token.accepts(b"nonce", &proof[..31]));
+        assert!(!Token::new(b"secreT").unwrap().accepts(b"nonce", &proof));
+        assert!(!Token::none().accepts(b"nonce", &proof));
+    }
+
+    #[test]
+    fn fresh_tokens_differ() {
+        let (one, other) = (Token::generate().unwrap(), Token::generate().unwrap());
+        assert_ne!(one.reveal(), other.reveal());
+        assert_eq!(one.reveal().len(), 64);
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused() {
+        assert!(Token::new(b" \n").is_err());
+        assert!(Token::new(&[b'x'; 2000]).is_err());
+    }
+}

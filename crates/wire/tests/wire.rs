@@ -1,0 +1,363 @@
+//! Sender and receiver against each other, and the receiver against everybody else.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use memlode_trace::error::Error;
+use memlode_trace::format::{WireAnswer, WireFrame, WireReply, limit, magic, version, wire, wire_status};
+use memlode_trace::write::{DirectoryStore, Store, TraceFile};
+use memlode_wire::{Address, Limits, Listener, RemoteStore, Server, Token, Told};
+
+const THREAD: TraceFile = TraceFile::Thread { process: 0, thread: 3 };
+
+/// A receiver on a thread of its own, which lives as long as the test.
+struct Receiving {
+    address: Address,
+    token: Token,
+    told: Receiver<Told>,
+}
+
+fn receive(at: &str, limits: Limits, open: impl Fn() -> Box<dyn Store> + Send + Sync + 'static) -> Receiving {
+    let listener = Listener::bind(&at.parse().unwrap()).unwrap();
+    let (address, token) = (listener.address().unwrap(), Token::generate().unwrap());
+    let server = Server::new(listener, token.clone(), limits);
+    let (tell, told) = channel();
+    let tell = Mutex::new(tell);
+    std::thread::spawn(move || {
+        server.serve(
+            Arc::new(move |_: &str| Ok(open())),
+            Arc::new(move |what| {
+                let _ = tell.lock().unwrap().send(what);
+            }),
+        )
+    });
+    Receiving { address, token, told }
+}
+
+fn receive_into(directory: &Path) -> Receiving {
+    let directory = directory.to_owned();
+    let open = move || -> Box<dyn Store> { Box::new(DirectoryStore::create(&directory, false).unwrap()) };
+    receive("tcp://127.0.0.1:0", Limits::default(), open)
+}
+
+impl Receiving {
+    fn connect(&self) -> RemoteStore {
+        RemoteStore::connect(&self.address, &self.token).unwrap()
+    }
+
+    /// Says these bytes in place of a sender, behind a right answer if that is wanted; returns the receiver's sentence.
+    fn hear(&self, answers: bool, bytes: &[u8]) -> String {
+        let Address::Tcp(host) = &self.address else { panic!("TCP only") };
+        let mut stream = TcpStream::connect(host).unwrap();
+        let nonce = said(&mut stream).1;
+        if answers {
+            // The proof over a nonce is a sender's secret: take it from a sender that asks this one question.
+            let proof = proof_of(&self.token, &nonce);
+            let answer =
+                WireAnswer { magic: magic::WIRE, version: version::WIRE, proof, ..Default::default() };
+            stream.write_all(&answer.to_bytes()).unwrap();
+            assert_eq!(said(&mut stream).0, wire_status::OK);
+        }
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let (status, sentence) = said(&mut stream);
+        assert_eq!(status, wire_status::REFUSED);
+        String::from_utf8(sentence).unwrap()
+    }
+}
+
+fn said(stream: &mut TcpStream) -> (u16, Vec<u8>) {
+    let mut bytes = [0; WireReply::BYTES];
+    stream.read_exact(&mut bytes).unwrap();
+    let reply = WireReply::from_bytes(&bytes);
+    assert_eq!((reply.magic, reply.version), (magic::WIRE, version::WIRE));
+    let mut payload = vec![0; reply.bytes as usize];
+    stream.read_exact(&mut payload).unwrap();
+    (reply.status, payload)
+}
+
+/// What a sender that knows the token answers to a nonce.
+fn proof_of(token: &Token, nonce: &[u8]) -> [u8; 32] {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap().to_string());
+    let token = token.clone();
+    let sender = std::thread::spawn(move || RemoteStore::connect(&address, &token).map(|_| ()));
+    let (mut stream, _) = listener.accept().unwrap();
+    let challenge = WireReply {
+        magic: magic::WIRE,
+        version: version::WIRE,
+        status: wire_status::CHALLENGE,
+        bytes: nonce.len() as u32,
+        ..Default::default()
+    };
+    stream.write_all(&[&challenge.to_bytes()[..], nonce].concat()).unwrap();
+    let mut answer = [0; WireAnswer::BYTES];
+    stream.read_exact(&mut answer).unwrap();
+    drop(stream);
+    assert!(sender.join().unwrap().is_err());
+    WireAnswer::from_bytes(&answer).proof
+}
+
+fn frame(frame: WireFrame, payload: &[u8]) -> Vec<u8> {
+    [&frame.to_bytes()[..], payload].concat()
+}
+
+/// Contents of all files below a directory.
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let inner = files(&path).into_iter();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            found.extend(inner.map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
+        } else {
+            found.insert(
+                path.file_name().unwrap().to_str().unwrap().to_owned(),
+                std::fs::read(&path).unwrap(),
+            );
+        }
+    }
+    found
+}
+
+/// A trace of sorts: every kind of file, pieces smaller and larger than a frame.
+fn fill(store: &mut dyn Store) -> Result<(), Error> {
+    let bytes = |seed: u64, length: usize| -> Vec<u8> {
+        (0..length as u64).map(|i| ((i * 0x9e37_79b9 + seed) >> 7) as u8).collect()
+    };
+    store.put(TraceFile::Manifest, b"begun")?;
+    store.append(TraceFile::Events, 0, b"")?;
+    store.append(TraceFile::Events, 0, b"one\n")?;
+    store.put(TraceFile::Module(0), &bytes(1, 3 << 20))?;
+    store.put(TraceFile::Module(1), b"")?;
+    let mut at = 0;
+    for length in [1, 70_000, (2 << 20) + 17] {
+        store.append(THREAD, at, &bytes(at, length))?;
+        at += length as u64;
+    }
+    store.close(THREAD);
+    store.append(TraceFile::Thread { process: 7, thread: 70_000 }, 0, b"other")?;
+    store.append(TraceFile::Events, 4, b"two\n")?;
+    store.put(TraceFile::Manifest, b"complete")?;
+    store.finish()
+}
+
+#[test]
+fn a_socket_leaves_the_files_that_a_directory_gets() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().join("here");
+    fill(&mut DirectoryStore::create(&here, false).unwrap()).unwrap();
+    let socket = format!("unix://{}", folder.path().join("socket").display());
+    for (name, at) in [("tcp", "tcp://127.0.0.1:0"), ("unix", socket.as_str())] {
+        let there = folder.path().join(name);
+        let copy = there.clone();
+        let receiving =
+            receive(at, Limits::default(), move || Box::new(DirectoryStore::create(&copy, false).unwrap()));
+        fill(&mut receiving.connect()).unwrap();
+        assert!(matches!(receiving.told.recv().unwrap(), Told::Began { .. }));
+        assert!(matches!(receiving.told.recv().unwrap(), Told::Completed { .. }));
+        assert_eq!(files(&there).keys().collect::<Vec<_>>(), files(&here).keys().collect::<Vec<_>>());
+        assert!(files(&there) == files(&here), "{name}: contents differ");
+    }
+    // Files are their owner's alone.
+    for file in ["tcp", "here/events.ndjson", "socket"] {
+        let mode = std::fs::metadata(folder.path().join(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{file}");
+    }
+}
+
+#[test]
+fn only_who_knows_the_token_may_send() {
+    let folder = tempfile::tempdir().unwrap();
+    let receiving = receive_into(&folder.path().join("t"));
+    for wrong in [Token::none(), Token::new(b"guess").unwrap()] {
+        let error = RemoteStore::connect(&receiving.address, &wrong).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("the token is not the right one"), "{error}");
+    }
+    assert!(!folder.path().join("t").exists(), "strangers leave nothing behind");
+    fill(&mut receiving.connect()).unwrap();
+}
+
+/// Takes nothing until it is told to.
+struct Gate(Arc<Mutex<()>>, Sender<u64>);
+
+impl Store for Gate {
+    fn append(&mut self, _: TraceFile, _: u64, bytes: &[u8]) -> Result<(), Error> {
+        let _open = self.0.lock().unwrap();
+        self.1.send(bytes.len() as u64).unwrap();
+        Ok(())
+    }
+
+    fn put(&mut self, _: TraceFile, _: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_slow_receiver_slows_the_sender_and_loses_nothing() {
+    const MEGABYTES: u64 = 64;
+    let gate = Arc::new(Mutex::new(()));
+    let closed = gate.lock().unwrap();
+    let (tell, stored) = channel();
+    let (inner, tell) = (gate.clone(), Mutex::new(tell));
+    let receiving = receive("tcp://127.0.0.1:0", Limits::default(), move || {
+        Box::new(Gate(inner.clone(), tell.lock().unwrap().clone()))
+    });
+    let mut store = receiving.connect();
+    let sender = std::thread::spawn(move || {
+        for at in 0..MEGABYTES {
+            store.append(THREAD, at << 20, &vec![7; 1 << 20]).unwrap();
+        }
+        store.finish().unwrap();
+    });
+    // Far more than sockets hold: it cannot end before the gate opens.
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!sender.is_finished());
+    drop(closed);
+    sender.join().unwrap();
+    assert_eq!(stored.try_iter().sum::<u64>(), MEGABYTES << 20);
+}
+
+#[test]
+fn nonsense_is_refused_with_a_reason_and_harms_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let number = Mutex::new(0);
+    let parent = folder.path().to_owned();
+    let receiving = receive("tcp://127.0.0.1:0", Limits::default(), move || {
+        let mut number = number.lock().unwrap();
+        *number += 1;
+        Box::new(DirectoryStore::create(&parent.join(number.to_string()), false).unwrap())
+    });
+    let kind = |kind| WireFrame { kind, ..Default::default() };
+    let piece = |kind, bytes| WireFrame { kind, bytes, ..Default::default() };
+    let cases: Vec<(bool, Vec<u8>, &str)> = vec![
+        (false, b"GET / HTTP/1.1\r\nHost: somebody who is lost\r\n\r\n".to_vec(), "not memlode's protocol"),
+        (false, b"short".to_vec(), "no answer"),
+        (
+            false,
+            WireAnswer { magic: magic::WIRE, version: 9, ..Default::default() }.to_bytes().to_vec(),
+            "version 9",
+        ),
+        (true, frame(kind(77), b""), "kind 77"),
+        (true, vec![0xff; 24], "longer than any can be"),
+        (true, frame(piece(wire::APPEND, u32::MAX), b""), "longer than any can be"),
+        (true, frame(piece(wire::APPEND, 5), b"abc"), "went away"),
+        (true, vec![1; 3], "went away"),
+        (true, frame(WireFrame { at: 1, ..piece(wire::APPEND, 1) }, b"x"), "has 0 bytes"),
+        (true, frame(WireFrame { at: u64::MAX, ..piece(wire::APPEND_EVENTS, 1) }, b"x"), "position"),
+        (true, frame(WireFrame { at: 9, ..piece(wire::PUT_MANIFEST, 1) }, b"x"), "not the next"),
+        (
+            true,
+            frame(WireFrame { a: 5, flags: wire::LAST_PIECE, ..piece(wire::PUT_MODULE, 1) }, b"x"),
+            "not the next module",
+        ),
+    ];
+    for (answers, bytes, expected) in cases {
+        let sentence = receiving.hear(answers, &bytes);
+        assert!(sentence.contains(expected), "{expected}: {sentence}");
+    }
+    fill(&mut receiving.connect()).unwrap();
+    assert!(receiving.told.iter().any(|what| matches!(what, Told::Completed { .. })));
+}
+
+#[test]
+fn a_file_in_pieces_has_an_end() {
+    let receiving = receive_into(&tempfile::tempdir().unwrap().path().join("t"));
+    let bytes = limit::WIRE_PAYLOAD_BYTES as u32;
+    let payload = vec![0; bytes as usize];
+    let mut all = Vec::new();
+    for at in (0..=limit::WIRE_PUT_BYTES).step_by(bytes as usize) {
+        all.extend(frame(WireFrame { kind: wire::PUT_MANIFEST, bytes, at, ..Default::default() }, &payload));
+    }
+    let sentence = receiving.hear(true, &all);
+    assert!(sentence.contains("manifest.json is larger than any can be"), "{sentence}");
+}
+
+#[test]
+fn limits_are_told_to_the_sender() {
+    let open = || -> Box<dyn Store> {
+        let folder = tempfile::tempdir().unwrap().keep();
+        Box::new(DirectoryStore::create(&folder, false).unwrap().limited_to(1 << 20))
+    };
+    let append = |receiving: &Receiving| {
+        let mut store = receiving.connect();
+        let mut at = 0;
+        let failed = loop {
+            match store.append(THREAD, at, &[1; 50_000]) {
+                Ok(()) => at += 50_000,
+                Err(error) => break error.to_string(),
+            }
+        };
+        // Nothing is tried again.
+        assert_eq!(store.put(TraceFile::Manifest, b"").unwrap_err().to_string(), failed);
+        failed
+    };
+    let receiving = receive("tcp://127.0.0.1:0", Limits::default(), open);
+    let failed = append(&receiving);
+    assert!(failed.contains("the receiver refuses") && failed.contains("may hold 1048576 bytes"), "{failed}");
+
+    let receiving = receive("tcp://127.0.0.1:0", Limits { bytes: 300_000, ..Limits::default() }, open);
+    let failed = append(&receiving);
+    assert!(failed.contains("larger than the 300000 bytes"), "{failed}");
+}
+
+#[test]
+fn there_are_only_so_many_senders_at_a_time() {
+    let open = || -> Box<dyn Store> { Box::new(Gate(Arc::default(), channel().0)) };
+    let receiving = receive("tcp://127.0.0.1:0", Limits { clients: 1, ..Limits::default() }, open);
+    let mut first = receiving.connect();
+    let error = RemoteStore::connect(&receiving.address, &receiving.token).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("as many as are allowed"), "{error}");
+    first.finish().unwrap();
+}
+
+#[test]
+fn a_sender_that_falls_silent_is_given_up() {
+    let silence = Duration::from_millis(30);
+    let open = || -> Box<dyn Store> { Box::new(Gate(Arc::default(), channel().0)) };
+    let receiving = receive("tcp://127.0.0.1:0", Limits { silence, ..Limits::default() }, open);
+    let _silent = receiving.connect();
+    let failed = receiving.told.iter().find_map(|what| match what {
+        Told::Failed { why, .. } => Some(why),
+        _ => None,
+    });
+    assert!(failed.unwrap().contains("has said nothing"));
+}
+
+#[test]
+fn nobody_there_is_a_sentence() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap().to_string());
+    drop(listener);
+    let error = RemoteStore::connect(&address, &Token::none()).map(|_| ()).unwrap_err().to_string();
+    assert!(
+        error.starts_with(&address.to_string()) && error.contains("start `memlode serve` first"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_socket_file_is_replaced_only_if_nobody_listens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let address = Address::Unix(path.clone());
+    let first = Listener::bind(&address).unwrap();
+    assert!(Listener::bind(&address).is_err(), "somebody listens");
+    // As a killed receiver leaves it.
+    std::mem::forget(first);
+    assert!(Listener::bind(&address).is_err(), "its descriptor is open still");
+    std::fs::remove_file(&path).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    drop(Listener::bind(&address).unwrap());
+    assert!(!path.exists());
+    std::fs::write(&path, "a file").unwrap();
+    assert!(Listener::bind(&address).is_err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "a file");
+}
