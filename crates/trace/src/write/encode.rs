@@ -3,11 +3,11 @@
 use rustc_hash::FxHashMap;
 
 use super::AddressSpace;
+use super::chunk::FullChunk;
 use super::space::Resolved;
 use crate::bytes::{put_svarint, put_varint, zigzag};
 use crate::format::{ChunkHeader, chunk_flag, magic, stream, version};
 use crate::module::{Module, ModuleId};
-use crate::pack::Packer;
 use crate::stack::ShadowStack;
 use crate::table::Op;
 
@@ -60,57 +60,6 @@ pub enum Stop {
         /// The word.
         header: u64,
     },
-}
-
-/// A chunk that takes no more words, not packed yet.
-#[derive(Clone, Debug)]
-pub struct FullChunk {
-    header: ChunkHeader,
-    unpacked: Vec<u8>,
-}
-
-impl FullChunk {
-    /// Packs it.
-    pub fn pack(self, packer: &mut Packer) -> EncodedChunk {
-        let (codec, payload) = packer.pack(&self.unpacked);
-        let header = ChunkHeader {
-            codec,
-            payload_bytes: payload.len() as u32,
-            payload_crc32: crc32fast::hash(&payload),
-            ..self.header
-        };
-        EncodedChunk { header, payload }
-    }
-}
-
-/// A chunk ready to be written.
-#[derive(Clone, Debug)]
-pub struct EncodedChunk {
-    pub(crate) header: ChunkHeader,
-    pub(crate) payload: Vec<u8>,
-}
-
-impl EncodedChunk {
-    /// Words of the stream in it.
-    pub fn raw_words(&self) -> u32 {
-        self.header.raw_words
-    }
-
-    /// Access, range, masked and gather ops executed in it.
-    pub fn accesses(&self) -> u64 {
-        self.header.accesses
-    }
-
-    /// The same chunk as one of another of its thread's streams; without this it belongs to stream 0.
-    pub fn of_stream(mut self, stream: u8) -> EncodedChunk {
-        self.header.stream = stream;
-        self
-    }
-
-    /// Bytes it takes in a file.
-    pub fn bytes(&self) -> u64 {
-        (ChunkHeader::BYTES + self.payload.len()) as u64
-    }
 }
 
 /// Encodes the stream of one thread.
