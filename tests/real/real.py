@@ -123,6 +123,7 @@ def examine(name):
     native = run_native(name, build(name, "native"))
     traced, report = run_traced(name, build(name, "memlode"))
     row = {"name": name, "output_identical": native == traced, **report["coverage"]}
+    row["typed_allocations"], row["allocations"] = names.typed_allocations(name)
     problems = []
     if native != traced:
         for kind, text in (("native", native), ("memlode", traced)):
@@ -162,15 +163,20 @@ def main(wanted):
     return 1 if failed else 0
 
 
+EVIDENCE = ("source", "debug", "tbaa", "partial")
+
+
 def print_table(rows):
-    print(f"{'program':10}{'accesses':>14}{'line':>9}{'var/type':>10}{'member':>9}  {'output':10}evidence")
+    """As docs/coverage.md has it."""
+    print("| program | accesses | line | of them approximate | variable or type | member |", end="")
+    print(" names from: source | debug | tag | partial | allocations | with a type |")
+    print("|---" * 12 + "|")
     for row in rows:
-        evidence = ", ".join(f"{kind} {share:.1%}" for kind, share in row["by_evidence"].items() if share)
-        same = "same" if row["output_identical"] else "DIFFERS"
-        print(
-            f"{row['name']:10}{row['accesses']:14,}{row['line']:9.2%}{row['variable_or_type']:10.2%}"
-            f"{row['member']:9.2%}  {same:10}{evidence}"
-        )
+        shares = [row["line"], row["approximate_line"], row["variable_or_type"], row["member"]]
+        shares += [row["by_evidence"][kind] for kind in EVIDENCE]
+        cells = [row["name"], f"{row['accesses'] / 1e6:.0f} M", *(f"{share:.1%}" for share in shares)]
+        cells += [f"{row['allocations']:,}", f"{row['typed_allocations']:.1%}"]
+        print("| " + " | ".join(cells) + " |")
 
 
 if __name__ == "__main__":
