@@ -164,6 +164,20 @@ pub mod ring {
     pub const SLOT_DRAINING: u32 = 3;
 }
 
+/// Why nothing is to be recorded (bit set): bits of a process header's `dormant`.
+pub mod off {
+    /// there is no collector; set by the program
+    pub const NOBODY: u32 = 1;
+    /// between two bursts; set by the collector, as those that follow
+    pub const PACE: u32 = 2;
+    /// the user stopped it
+    pub const USER: u32 = 4;
+    /// before or behind the stretch that was asked for
+    pub const WINDOW: u32 = 8;
+    /// outside the regions that were asked for; set by the program
+    pub const REGION: u32 = 16;
+}
+
 /// Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it.
 pub mod message {
     /// reply carries the memfd
@@ -568,10 +582,10 @@ pub struct ProcessHeader {
     pub generation: u64,
     /// what follows is read often and written rarely: on a cache line of its own
     pub pad0: [u8; 72],
-    /// not 0 while nothing is to be recorded; the program sees this page twice
+    /// off.\*; not 0 while nothing is to be recorded; the program sees this page twice
     pub dormant: u32,
-    /// zero
-    pub reserved3: u32,
+    /// not 0 once it was not: whoever sets it sets this first
+    pub was_dormant: u32,
 }
 
 impl ProcessHeader {
@@ -597,7 +611,7 @@ impl ProcessHeader {
             generation: u64::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51], bytes[52], bytes[53], bytes[54], bytes[55]]),
             pad0: std::array::from_fn::<_, 72, _>(|i| bytes[56 + i]),
             dormant: u32::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131]]),
-            reserved3: u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]),
+            was_dormant: u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]),
         }
     }
 
@@ -620,7 +634,7 @@ impl ProcessHeader {
         bytes[48..56].copy_from_slice(&self.generation.to_le_bytes());
         bytes[56..128].copy_from_slice(&self.pad0);
         bytes[128..132].copy_from_slice(&self.dormant.to_le_bytes());
-        bytes[132..136].copy_from_slice(&self.reserved3.to_le_bytes());
+        bytes[132..136].copy_from_slice(&self.was_dormant.to_le_bytes());
         bytes
     }
 }
@@ -648,7 +662,7 @@ const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved2) == 44);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, generation) == 48);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 56);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, dormant) == 128);
-const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved3) == 132);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, was_dormant) == 132);
 
 /// Offset 0 of a ring region. Chunk k starts at (2 \* k + 1) \* chunk_bytes; slack of the same size follows each.
 #[repr(C)]

@@ -92,6 +92,13 @@
 #define MEMLODE_RING_SLOT_ACTIVE 2
 #define MEMLODE_RING_SLOT_DRAINING 3 // the thread is gone; the collector has chunks to read
 
+// Why nothing is to be recorded (bit set): bits of a process header's `dormant`.
+#define MEMLODE_OFF_NOBODY 1 // there is no collector; set by the program
+#define MEMLODE_OFF_PACE 2 // between two bursts; set by the collector, as those that follow
+#define MEMLODE_OFF_USER 4 // the user stopped it
+#define MEMLODE_OFF_WINDOW 8 // before or behind the stretch that was asked for
+#define MEMLODE_OFF_REGION 16 // outside the regions that were asked for; set by the program
+
 // Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it.
 #define MEMLODE_MESSAGE_HELLO 1 // reply carries the memfd
 #define MEMLODE_MESSAGE_MODULE_LOAD 2 // reply after the module's table is known
@@ -236,8 +243,8 @@ struct memlode_process_header {
   uint32_t reserved2; // zero
   uint64_t generation; // source of ring generations
   uint8_t pad0[72]; // what follows is read often and written rarely: on a cache line of its own
-  uint32_t dormant; // not 0 while nothing is to be recorded; the program sees this page twice
-  uint32_t reserved3; // zero
+  uint32_t dormant; // off.*; not 0 while nothing is to be recorded; the program sees this page twice
+  uint32_t was_dormant; // not 0 once it was not: whoever sets it sets this first
 };
 MEMLODE_STATIC_ASSERT(sizeof(struct memlode_process_header) == 136, "memlode_process_header");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, magic) == 0, "memlode_process_header.magic");
@@ -256,7 +263,7 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved2) == 44, 
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, generation) == 48, "memlode_process_header.generation");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 56, "memlode_process_header.pad0");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, dormant) == 128, "memlode_process_header.dormant");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved3) == 132, "memlode_process_header.reserved3");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, was_dormant) == 132, "memlode_process_header.was_dormant");
 
 // Offset 0 of a ring region. Chunk k starts at (2 * k + 1) * chunk_bytes; slack of the same size follows each.
 struct memlode_ring_header {

@@ -85,6 +85,13 @@ RING_SLOT_CLAIMED = 1  # the program is filling in the ring's header
 RING_SLOT_ACTIVE = 2
 RING_SLOT_DRAINING = 3  # the thread is gone; the collector has chunks to read
 
+# Why nothing is to be recorded (bit set): bits of a process header's `dormant`.
+OFF_NOBODY = 1  # there is no collector; set by the program
+OFF_PACE = 2  # between two bursts; set by the collector, as those that follow
+OFF_USER = 4  # the user stopped it
+OFF_WINDOW = 8  # before or behind the stretch that was asked for
+OFF_REGION = 16  # outside the regions that were asked for; set by the program
+
 # Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it.
 MESSAGE_HELLO = 1  # reply carries the memfd
 MESSAGE_MODULE_LOAD = 2  # reply after the module's table is known
@@ -229,8 +236,8 @@ PROCESS_HEADER = Layout(
     ("reserved2", "I", None),  # zero
     ("generation", "Q", None),  # source of ring generations
     ("pad0", "s", 72),  # what follows is read often and written rarely: on a cache line of its own
-    ("dormant", "I", None),  # not 0 while nothing is to be recorded; the program sees this page twice
-    ("reserved3", "I", None),  # zero
+    ("dormant", "I", None),  # off.*; not 0 while nothing is to be recorded; the program sees this page twice
+    ("was_dormant", "I", None),  # not 0 once it was not: whoever sets it sets this first
 )
 assert PROCESS_HEADER.size == 136
 

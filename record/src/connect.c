@@ -233,7 +233,7 @@ static void set_mode(enum memlode_mode mode) {
 
 MEMLODE_HIDDEN void memlode_discard(void) {
   set_mode(MEMLODE_DISCARDING);
-  atomic_store_explicit(memlode_dormant(), 1, memory_order_relaxed);
+  atomic_fetch_or_explicit(memlode_dormant(), MEMLODE_OFF_NOBODY, memory_order_relaxed);
 }
 
 MEMLODE_HIDDEN void memlode_forget_control(void) {

@@ -1,6 +1,7 @@
 //! The `memlode` binary from outside: what is typed, what comes out, how it exits.
 
 mod bad_input;
+mod bursts;
 mod cargo;
 mod compiler;
 mod compiling;

@@ -16,6 +16,7 @@ pub mod objects;
 pub mod paths;
 pub mod profile;
 pub mod run;
+pub mod sample;
 mod stacks;
 pub mod tables;
 
@@ -25,3 +26,4 @@ pub use coverage::Coverage;
 pub use paths::{PathId, Paths};
 pub use profile::{Cell, Profile, Profiler};
 pub use run::{Progress, profile_trace};
+pub use sample::{Covered, Estimate, Gaps, covered};

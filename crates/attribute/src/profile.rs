@@ -1,6 +1,6 @@
 //! The hot loop: every access through the caches, then to its cell.
 
-use memlode_simulate::{Hierarchy, LevelCounters, touch_lines};
+use memlode_simulate::{Bounds, Hierarchy, LevelCounters, touch_lines};
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{Kind, Site, SiteId};
@@ -10,6 +10,7 @@ use crate::classes::{Class, ClassId, Classes, Home};
 use crate::counts::Counts;
 use crate::objects::{Objects, Slot};
 use crate::paths::Paths;
+use crate::sample::{Gaps, RunCounts, Runs};
 use crate::stacks::ThreadStack;
 
 /// The accesses of one thread, at one site, to objects of one class.
@@ -35,6 +36,8 @@ pub struct Profile {
     pub paths: Paths,
     /// Counters of the cache levels, innermost first.
     pub levels: Vec<LevelCounters>,
+    /// If the trace has gaps, what that means for these.
+    pub gaps: Option<Gaps>,
 }
 
 /// A global variable of a loaded image, at its run-time address.
@@ -74,6 +77,11 @@ struct Shortcut {
 /// Batches of one thread must come in order; how threads are interleaved decides what a shared cache sees.
 /// Thread *t* runs on core *t* modulo the number of cores. Processes have address spaces of their own: their
 /// lines differ even where their addresses do not.
+///
+/// Over a gap in the trace caches keep what they held: of what the program used in the meantime nothing is known. Counts
+/// behind a gap are therefore estimates ("stitched" samples: Kessler, Hill and Wood, "A comparison of trace-sampling
+/// techniques for multi-megabyte caches", IEEE Transactions on Computers 43(6), 1994), and [`Gaps::bounds`] says between
+/// which numbers the truth lies.
 pub struct Profiler<'t> {
     sites: &'t [Site],
     facts: Vec<SiteFacts>,
@@ -86,6 +94,14 @@ pub struct Profiler<'t> {
     shortcuts: Vec<Shortcut>,
     cells: Vec<Cell>,
     index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
+    gaps: Option<GapWatch>,
+}
+
+/// What is kept of a trace with gaps besides.
+struct GapWatch {
+    numbers: Runs,
+    runs: Vec<RunCounts>,
+    bounds: Bounds,
 }
 
 impl<'t> Profiler<'t> {
@@ -114,7 +130,14 @@ impl<'t> Profiler<'t> {
             shortcuts: vec![never; sites.len()],
             cells: Vec::new(),
             index: FxHashMap::default(),
+            gaps: None,
         }
+    }
+
+    /// To be called first if the trace has gaps.
+    pub fn watch_gaps(&mut self) {
+        let bounds = Bounds::new(self.caches.clone());
+        self.gaps = Some(GapWatch { numbers: Runs::default(), runs: Vec::new(), bounds });
     }
 
     /// Makes the globals of an image of `process` known.
@@ -134,6 +157,8 @@ impl<'t> Profiler<'t> {
         let mut objects = self.processes.remove(&process).unwrap_or_default();
         let mut stack = self.stacks.remove(&thread).unwrap_or_default();
         stack.begin(batch, &mut self.paths);
+        let before = self.gaps.is_some().then(|| counted(&self.caches));
+        let run = self.gaps.as_mut().map_or(0, |gaps| gaps.begin(thread, batch));
         let mut done = 0;
         for &(at, mark) in &batch.marks {
             let at = (at as usize).min(batch.accesses.len());
@@ -142,6 +167,9 @@ impl<'t> Profiler<'t> {
             self.mark(&mark, &mut objects, &mut stack);
         }
         self.accesses(process, thread, &objects, &stack, &batch.accesses[done..]);
+        if let (Some(gaps), Some(before)) = (&mut self.gaps, before) {
+            gaps.runs[run].add(counted(&self.caches), before);
+        }
         self.processes.insert(process, objects);
         self.stacks.insert(thread, stack);
     }
@@ -153,6 +181,7 @@ impl<'t> Profiler<'t> {
             classes: self.classes.into_vec(),
             paths: self.paths,
             levels: self.caches.counters(),
+            gaps: self.gaps.map(|gaps| Gaps { runs: gaps.runs, bounds: gaps.bounds.misses() }),
         }
     }
 
@@ -179,11 +208,17 @@ impl<'t> Profiler<'t> {
             let cell = if known { shortcut.cell } else { self.cell(process, thread, objects, stack, access) };
             let counts = &mut self.cells[cell as usize].counts;
             let address = access.address ^ space;
+            let mut touch = |address, bytes| {
+                counts.add(self.caches.access(core, address, bytes, is_write), is_write);
+                if let Some(gaps) = &mut self.gaps {
+                    gaps.bounds.access(core, address, bytes, is_write);
+                }
+            };
             if u64::from(access.bytes) <= line_bytes {
-                counts.add(self.caches.access(core, address, access.bytes, is_write), is_write);
+                touch(address, access.bytes);
             } else {
                 for (address, bytes) in touch_lines(address, u64::from(access.bytes), self.line_bytes) {
-                    counts.add(self.caches.access(core, address, bytes, is_write), is_write);
+                    touch(address, bytes);
                 }
             }
         }
@@ -250,4 +285,27 @@ impl<'t> Profiler<'t> {
         self.classes.count(class, bytes);
         objects.insert(base, bytes, class);
     }
+}
+
+impl GapWatch {
+    /// The run that a chunk belongs to.
+    fn begin(&mut self, thread: ThreadId, batch: &Batch) -> usize {
+        let (run, begins) = self.numbers.next(thread, batch.stream, batch.stamps, batch.after_gap);
+        if begins {
+            self.bounds.forget();
+        }
+        self.runs.resize(self.runs.len().max(run + 1), RunCounts::default());
+        run
+    }
+}
+
+/// Accesses and misses so far.
+fn counted(caches: &Hierarchy) -> RunCounts {
+    let levels = caches.counters();
+    let accesses = levels.first().map_or(0, |level| level.reads + level.writes);
+    let mut counts = RunCounts { accesses, ..RunCounts::default() };
+    for (sum, level) in counts.misses.iter_mut().zip(levels) {
+        *sum = level.read_misses + level.write_misses;
+    }
+    counts
 }

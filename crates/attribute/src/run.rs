@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memlode_machine::Machine;
 use memlode_simulate::{Hierarchy, ImpossibleHierarchy, LevelSpec};
-use memlode_trace::{Replayed, Trace};
+use memlode_trace::{ChunkRef, Replayed, Trace};
 
 use crate::profile::{Global, Profile, Profiler};
 
@@ -51,6 +51,9 @@ pub fn profile_trace(
     mut watch: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<(Profile, Replayed), ImpossibleHierarchy> {
     let mut profiler = Profiler::new(trace.sites().sites(), caches(machine)?);
+    if trace.chunks().iter().any(ChunkRef::is_after_gap) {
+        profiler.watch_gaps();
+    }
     for image in trace.images() {
         let Some(module) = trace.modules().get(image.module.0 as usize) else { continue };
         let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy();

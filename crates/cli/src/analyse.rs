@@ -61,6 +61,12 @@ pub fn nothing_recorded(trace: &Trace) -> String {
             "{directory} holds no events: nothing that ran was built by memlode; build the program with `memlode cc` \
              or `memlode c++` (see `memlode help cc`), or with `memlode cargo`, and record it again"
         )
+    } else if let Some(burst) = trace.manifest().info.burst {
+        format!(
+            "{directory} holds no events: nothing ran in a burst, of which the first comes after {:.3} s; record with a \
+             shorter period, or without --burst",
+            (burst.period_us - burst.on_us.min(burst.period_us)) as f64 / 2e6
+        )
     } else if trace.sites().is_filtered() {
         format!(
             "{directory} holds no events: the filter that the program was compiled with leaves out all that it did"

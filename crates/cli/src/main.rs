@@ -9,6 +9,7 @@ mod destination;
 mod driver;
 mod install;
 mod term;
+mod times;
 
 use std::ffi::{OsStr, OsString};
 use std::io;

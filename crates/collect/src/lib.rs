@@ -13,6 +13,7 @@
 //! * `reader`: one ring, read in order
 //! * `packing`: encoded chunks that wait to be packed
 //! * `worker`: the threads that do all that, and when they sleep
+//! * `pace`: bursts
 //! * `output`: where it all goes, and what happens when the disk is full
 //!
 //! Nothing is printed here, and nothing a traced program does to its shared memory can make the collector panic, hang
@@ -23,6 +24,7 @@ mod control;
 pub mod error;
 mod images;
 mod output;
+mod pace;
 mod packing;
 mod process;
 mod reader;
@@ -38,7 +40,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use memlode_trace::manifest::Summary as ManifestSummary;
+use memlode_trace::format::off;
+use memlode_trace::manifest::{Burst, Summary as ManifestSummary};
 
 pub use crate::error::Error;
 pub use crate::output::Destination;
@@ -59,12 +62,14 @@ pub struct Options {
     /// When the command has ended: wait for descendants as long as they live, or only as long as it takes for those
     /// that are ending as well.
     pub wait_for_all: bool,
+    /// Record in bursts only; they begin to be counted when the collector starts.
+    pub burst: Option<Burst>,
 }
 
 impl Options {
     /// The usual way.
     pub fn new(destination: Destination) -> Options {
-        Options { destination, workers: None, wait_for_all: false }
+        Options { destination, workers: None, wait_for_all: false, burst: None }
     }
 }
 
@@ -129,6 +134,7 @@ pub struct Collector {
     socket: Arc<Socket>,
     stop: Arc<OwnedFd>,
     control: Option<JoinHandle<()>>,
+    pace: Option<JoinHandle<()>>,
     workers: Vec<JoinHandle<()>>,
     wait_for_all: bool,
 }
@@ -151,6 +157,7 @@ impl Collector {
             socket,
             stop: Arc::new(stop),
             control: None,
+            pace: None,
             workers: Vec::new(),
             wait_for_all: options.wait_for_all,
         };
@@ -170,6 +177,12 @@ impl Collector {
                 }
             };
             collector.workers.push(start("memlode-read", Box::new(body))?);
+        }
+        if let Some(burst) = options.burst.filter(|burst| burst.on_us < burst.period_us) {
+            collector.shared.switch(off::PACE, true);
+            let (shared, stop) = (collector.shared.clone(), collector.stop.clone());
+            let body = move || pace::keep(&shared, burst, &stop);
+            collector.pace = Some(start("memlode-pace", Box::new(body))?);
         }
         let (shared, socket, stop) =
             (collector.shared.clone(), collector.socket.clone(), collector.stop.clone());
@@ -266,8 +279,8 @@ impl Collector {
 
     fn stop_listening(&mut self) {
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
-        if let Some(control) = self.control.take() {
-            let _ = control.join();
+        for thread in [self.control.take(), self.pace.take()].into_iter().flatten() {
+            let _ = thread.join();
         }
     }
 

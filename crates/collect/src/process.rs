@@ -195,7 +195,8 @@ impl Process {
             };
             let number = thread.rings.fetch_add(1, Ordering::Relaxed).min(u8::MAX.into()) as u8;
             thread.open.fetch_add(1, Ordering::Relaxed);
-            let reader = Mutex::new(Some(Reader::new(slot, self.index, thread.index, number)));
+            let late = self.memory.was_dormant();
+            let reader = Mutex::new(Some(Reader::new(slot, self.index, thread.index, number, late)));
             streams.push(Arc::new(Stream { tid, thread, over: AtomicBool::new(false), reader }));
             discovery.found += 1;
             discovery.slots.insert(slot);

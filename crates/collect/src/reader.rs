@@ -85,15 +85,19 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader for a ring that was just claimed.
-    pub fn new(slot: u32, process: u32, thread: u32, stream: u8) -> Reader {
+    /// A reader for a ring that was just claimed; `late` if recording had been off before.
+    pub fn new(slot: u32, process: u32, thread: u32, stream: u8, late: bool) -> Reader {
+        let mut encoder = ChunkEncoder::new();
+        if late {
+            encoder.resume_after_off();
+        }
         Reader {
             slot,
             thread,
             lane: Lane::new(process, thread, stream),
             tail: 0,
             read_ahead: 0,
-            encoder: ChunkEncoder::new(),
+            encoder,
             flushed: Instant::now(),
             skipped: 0,
             lost: false,

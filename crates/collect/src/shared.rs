@@ -127,6 +127,22 @@ impl SharedMemory {
         self.u32_at(field!(ProcessHeader, unregistered_threads)).load(Ordering::Relaxed)
     }
 
+    /// Switches recording off for a reason (`off.*`), or takes that reason back.
+    pub fn switch(&self, reason: u32, off: bool) {
+        let dormant = self.u32_at(field!(ProcessHeader, dormant));
+        if off {
+            self.u32_at(field!(ProcessHeader, was_dormant)).store(1, Ordering::Relaxed);
+            dormant.fetch_or(reason, Ordering::Release);
+        } else {
+            dormant.fetch_and(!reason, Ordering::Release);
+        }
+    }
+
+    /// Whether recording is off, or has ever been.
+    pub fn was_dormant(&self) -> bool {
+        self.u32_at(field!(ProcessHeader, was_dormant)).load(Ordering::Acquire) != 0
+    }
+
     /// The ring in a slot.
     pub fn ring(&self, slot: u32) -> Ring<'_> {
         assert!(slot < ring::RINGS);

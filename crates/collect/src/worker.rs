@@ -14,7 +14,7 @@ use rustix::thread::futex::{self, Wait, WaitFlags, WaitvFlags};
 use rustix::time::{ClockId, Timespec};
 
 use crate::images::Images;
-use crate::output::Output;
+use crate::output::{Output, lock};
 use crate::packing::Packing;
 use crate::process::Process;
 use crate::reader::Tools;
@@ -35,6 +35,8 @@ pub struct Shared {
     /// Chunks on their way to the output.
     pub packing: Arc<Packing>,
     processes: RwLock<Vec<Arc<Process>>>,
+    /// Why recording is off in all processes, `off.*`; held while it changes.
+    off: Mutex<u32>,
     /// Bumped when the leader is to look up.
     attention: AtomicU32,
     /// Bumped when the helpers are.
@@ -52,6 +54,7 @@ impl Shared {
             images: Arc::default(),
             packing: Arc::default(),
             processes: RwLock::default(),
+            off: Mutex::default(),
             attention: AtomicU32::new(0),
             help: AtomicU32::new(0),
             stop: AtomicBool::new(false),
@@ -70,8 +73,19 @@ impl Shared {
         self.next_process.fetch_add(1, Ordering::Relaxed) as u32
     }
 
+    /// Switches recording off in all processes for a reason (`off.*`), or takes that reason back.
+    pub fn switch(&self, reason: u32, off: bool) {
+        let mut reasons = lock(&self.off);
+        *reasons = if off { *reasons | reason } else { *reasons & !reason };
+        self.processes().iter().for_each(|process| process.memory.switch(reason, off));
+    }
+
     /// A process said hello.
     pub fn add(&self, process: Arc<Process>) {
+        let reasons = lock(&self.off);
+        if *reasons != 0 {
+            process.memory.switch(*reasons, true);
+        }
         self.processes.write().unwrap_or_else(PoisonError::into_inner).push(process);
         self.wake();
     }

@@ -40,6 +40,7 @@ pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Rep
             processes: trace.processes().len(),
             threads: trace.threads().len(),
             notes: notes::notes(trace, Some(replayed)),
+            sample: crate::sample::sample(trace, profile, &levels),
         },
         machine: simulated(machine, &levels, profile),
         total: builder.numbers(&total),

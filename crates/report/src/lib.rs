@@ -9,6 +9,7 @@
 pub mod build;
 pub mod model;
 pub mod notes;
+pub mod sample;
 pub mod terminal;
 pub mod text;
 

@@ -60,6 +60,7 @@ pub fn header(report: &Report, style: Style) -> String {
     let mut out = String::new();
     page.title(&mut out);
     page.levels(&mut out);
+    page.sample(&mut out);
     page.coverage(&mut out);
     page.notes(&mut out);
     out
@@ -115,9 +116,10 @@ impl Page<'_> {
             if trace.processes > 1 { format!(" of {} processes", trace.processes) } else { String::new() };
         let _ = writeln!(
             out,
-            "{} {}: {} reads, {} writes, by {threads}{processes}",
+            "{} {}{}: {} reads, {} writes, by {threads}{processes}",
             self.bold("accesses"),
             count(total.accesses),
+            if trace.sample.is_some() { " recorded" } else { "" },
             count(total.reads),
             count(total.writes),
         );
@@ -139,6 +141,13 @@ impl Page<'_> {
             ]);
         }
         self.write_table(out, &table);
+    }
+
+    fn sample(&self, out: &mut String) {
+        let Some(sample) = &self.report.trace.sample else { return };
+        let [of, errors] = crate::sample::lines(sample);
+        let _ = writeln!(out, "{}   {of}", self.paint("1;33", "sample"));
+        let _ = writeln!(out, "         {}", printable(&errors));
     }
 
     fn coverage(&self, out: &mut String) {
@@ -171,7 +180,10 @@ impl Page<'_> {
         let _ = writeln!(
             out,
             "\n{}",
-            self.bold("Findings, by modelled cycles of waiting for data (an upper bound: misses overlap)")
+            self.bold(match &self.report.trace.sample {
+                None => "Findings, by modelled cycles of waiting for data (an upper bound: misses overlap)",
+                Some(_) => "Findings in the sample, by modelled cycles of waiting for data (misses overlap)",
+            })
         );
         for (i, finding) in findings.iter().take(FINDINGS).enumerate() {
             self.finding(out, i + 1, finding);

@@ -140,6 +140,17 @@ pub fn bytes(value: u64) -> String {
     scaled(value as f64, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], 1024.0)
 }
 
+/// An estimated share, 0 to 1, in percent: `0%`, `<0.01%`, `0.93%`, `7.3%`, `42%`.
+pub fn percent_of(share: f64) -> String {
+    match 100.0 * share {
+        0.0 => "0%".into(),
+        s if s < 0.01 => "<0.01%".into(),
+        s if s < 0.995 => format!("{s:.2}%"),
+        s if s < 9.95 => format!("{s:.1}%"),
+        s => format!("{s:.0}%"),
+    }
+}
+
 /// A share in percent: `0%`, `<0.1%`, `7.3%`, `42%`, `100%`. Only a whole is shown as `100%`.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {

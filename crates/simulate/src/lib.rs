@@ -31,6 +31,7 @@
 //!
 //! [`Causes`] says why each access missed, [`LineUse`] how much of each fetched line was used. Both are
 //! [`Observer`]s: they take the place of the call to [`Hierarchy::access`] and change none of its answers.
+//! [`Bounds`] says between which numbers misses lie where the trace has gaps.
 //! [`ReuseDistance`] needs no hierarchy: it measures the stream itself.
 //!
 //! # What it does not model
@@ -47,6 +48,7 @@
 //! The one thing that crosses pieces is an access that straddles lines of two of them: its depth is the
 //! greater of the two depths. [`Straddle::Together`] breaks the law and must be simulated in one piece.
 
+mod bounds;
 mod cache;
 mod causes;
 mod full;
@@ -58,6 +60,7 @@ mod row;
 mod sets;
 mod spec;
 
+pub use bounds::Bounds;
 pub use cache::{Cache, Evicted, Touch};
 pub use causes::{Cause, CauseCounters, Causes, Misses};
 pub use full::FullyAssociative;

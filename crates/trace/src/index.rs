@@ -27,6 +27,11 @@ impl ChunkRef {
         self.header.sequence
     }
 
+    /// Which of its thread's streams it belongs to.
+    pub fn stream(&self) -> u8 {
+        self.header.stream
+    }
+
     /// Words of the stream.
     pub fn raw_words(&self) -> u32 {
         self.header.raw_words

@@ -64,6 +64,18 @@ pub struct ManifestInfo {
     /// Bytes of a page.
     #[serde(default)]
     pub page_bytes: u64,
+    /// How recording was switched on and off, if it was in bursts: then the trace is a sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Burst>,
+}
+
+/// A duty cycle: recording is on for a while, then off, again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Burst {
+    /// Microseconds for which it is on.
+    pub on_us: u64,
+    /// Microseconds from one beginning to the next.
+    pub period_us: u64,
 }
 
 /// What is known when recording ends.
