@@ -12,6 +12,7 @@
 
 #include "Emit.h"
 
+#include "Sync.h"
 #include "memlode_format.h"
 
 #include "llvm/ADT/Statistic.h"
@@ -181,6 +182,12 @@ private:
     if (O.Length && O.LengthFrom == 0)
       store(B, integer(B, O.Length), Start, Position);
     for (const Word &W : O.Words) {
+      if (W.Computed == Word::How::Stamp) {
+        Value *Stamp = emitStamp(O.Before);
+        B.SetInsertPoint(O.Before);
+        store(B, Stamp, Start, Position);
+        continue;
+      }
       if (W.Computed != Word::How::Lanes) {
         store(B, word(B, W), Start, Position);
         continue;
@@ -221,9 +228,10 @@ private:
     case Word::How::StoredIfZero:
       return B.CreateSelect(B.CreateIsNull(W.B), B.CreateLoad(Pointer, W.A), Null);
     case Word::How::Lanes:
+    case Word::How::Stamp:
       break;
     }
-    llvm_unreachable("lanes are stored at once");
+    llvm_unreachable("lanes are stored at once, and a stamp is made where it is stored");
   }
 
   Function &F;

@@ -8,6 +8,7 @@
 //   uint64_t *__memlode_switch(uint64_t *);      the same for functions with two sides; a cursor without room
 //                                                means: go over to the dormant one
 //   char __memlode_control[];                    begins as the shared memory does: is recording off?
+//   uint32_t __memlode_others;                   not 0 once there are other threads to learn from
 //   void __memlode_module_load(const void *);    an image's events are about to begin
 //   void __memlode_module_unload(const void *);  … have ended
 //   const char __memlode_abi_1;                  exists as long as the above mean the same

@@ -31,7 +31,8 @@ Expected<Options> Options::fromEnvironment() {
       return badChoice("MEMLODE_FIDELITY", *Asked, "'optimised' or 'source'");
   }
   for (auto [Variable, Choice] :
-       {std::pair("MEMLODE_DERIVE", &O.Derive), std::pair("MEMLODE_VERSIONS", &O.Versions)}) {
+       {std::pair("MEMLODE_DERIVE", &O.Derive), std::pair("MEMLODE_VERSIONS", &O.Versions),
+        std::pair("MEMLODE_STAMPS", &O.Stamps)}) {
     const auto Asked = sys::Process::GetEnv(Variable);
     if (Asked && *Asked != "0" && *Asked != "1")
       return badChoice(Variable, *Asked, "'0' or '1'");

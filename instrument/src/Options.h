@@ -35,6 +35,9 @@ struct Options {
   /// Each function twice, so that it costs little while recording is off.
   bool Versions = true;
 
+  /// Store the time where the program synchronises.
+  bool Stamps = true;
+
   /// File that names further allocation functions; empty when there is none.
   std::string AllocatorFile;
 

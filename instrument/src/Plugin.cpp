@@ -219,7 +219,7 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
   // Code as written is optimised later: that would make one of two sides, or undo the other.
   const bool Twice = S->Asked.Versions && S->Asked.How != Options::Mode::Call && !AsWritten;
   const Versions Sides = Twice && isWorthRecording(F, Accesses, TLI) ? sidesOf(F, FAM, Remarks) : Versions();
-  Plan P = Planner(F, Sides, Accesses, S->Functions, TLI, Sites, Remarks).plan();
+  Plan P = Planner(F, Sides, Accesses, S->Functions, TLI, Sites, Remarks, S->Asked.Stamps).plan();
   if (!P.Useful) {
     dropDormant(F, Sides); // the filter leaves nothing
     return false;

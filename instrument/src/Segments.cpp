@@ -2,6 +2,8 @@
 
 #include "Segments.h"
 
+#include "Sync.h"
+
 #include "memlode_format.h"
 
 #include "llvm/ADT/PostOrderIterator.h"
@@ -18,6 +20,7 @@ STATISTIC(NumSkipped, "Accesses that cannot be recorded");
 STATISTIC(NumFiltered, "Events left out by the filter");
 STATISTIC(NumSegments, "Segments");
 STATISTIC(NumAllocations, "Calls that make or end an object");
+STATISTIC(NumStamps, "Time stamps");
 STATISTIC(NumEarlyExits, "Calls in tail position kept there");
 
 namespace memlode {
@@ -51,6 +54,7 @@ void Op::encode(SmallVectorImpl<char> &Out) const {
   case MEMLODE_OP_ENTER:
   case MEMLODE_OP_EXIT:
   case MEMLODE_OP_RESUME:
+  case MEMLODE_OP_STAMP:
     return;
   default:
     putVarint(Out, Site);
@@ -107,6 +111,8 @@ void Planner::begin(BasicBlock &B, Instruction *&First) {
     while (isa<AllocaInst>(First) && cast<AllocaInst>(First)->isStaticAlloca())
       First = First->getNextNode();
     reload(First);
+    if (isParallelBody(F))
+      stamp(First);
   }
   if (&B == (Sides ? Sides.Body : &F.getEntryBlock())) {
     if (Frames)
@@ -136,10 +142,11 @@ void Planner::block(BasicBlock &B) {
   Instruction *Exit = exitPoint(B);
   bool ExitsEarly = Exit && isa<CallInst>(Exit);
   if (ExitsEarly && !cast<CallInst>(Exit)->isMustTailCall()) {
-    // An object's birth can be recorded only after the call.
+    // An object's birth can be recorded only after the call, and so can what was waited for.
     bool Mismatch;
     const Allocator *A = Functions.find(*cast<CallInst>(Exit), Mismatch);
-    if (A && (A->Does == Allocator::Act::Allocate || A->Does == Allocator::Act::Resize)) {
+    if ((A && (A->Does == Allocator::Act::Allocate || A->Does == Allocator::Act::Resize)) ||
+        waitsForOthers(*cast<CallInst>(Exit))) {
       ExitsEarly = false;
       Exit = B.getTerminator();
     }
@@ -192,6 +199,8 @@ void Planner::opsOf(Instruction &I) {
   }
   for (const Access &A : Found.Accesses)
     access(A);
+  if (acquires(I))
+    stamp(I.getNextNode());
   if (auto *Call = dyn_cast<CallBase>(&I))
     released(*Call);
 }
@@ -280,6 +289,8 @@ void Planner::returned(CallBase &Call, Instruction *After) {
   reload(After);
   if (Call.hasFnAttr(Attribute::ReturnsTwice))
     frame(MEMLODE_OP_RESUME, After);
+  if (waitsForOthers(Call))
+    stamp(After);
   if (const Allocator *A = allocatorOf(Call))
     allocated(Call, *A, After);
 }
@@ -328,6 +339,8 @@ void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) 
   ++NumAllocations;
   Made.Useful = true;
   O.Site = V.Site;
+  // Memory that another thread gave back: what it did there comes first.
+  stamp(After);
   add(std::move(O));
 }
 
@@ -336,6 +349,18 @@ void Planner::frame(uint8_t Code, Instruction *Before) {
   O.Code = Code;
   O.Before = Before;
   O.Words = {{Word::How::Frame}};
+  add(std::move(O));
+}
+
+void Planner::stamp(Instruction *Before) {
+  if (!Stamps)
+    return;
+  ++NumStamps;
+  Made.Useful = true;
+  Op O;
+  O.Code = MEMLODE_OP_STAMP;
+  O.Before = Before;
+  O.Words = {{Word::How::Stamp}};
   add(std::move(O));
 }
 

@@ -43,6 +43,7 @@ struct Word {
     Frame,       ///< address of the function's return-address slot
     Product,     ///< A * B
     Mapped,      ///< A, or 0 if it is MAP_FAILED
+    Stamp,       ///< the time stamp counter
     Stored,      ///< the pointer stored at A
     StoredIfZero ///< the pointer stored at A, or 0 if B is not 0
   };
@@ -120,9 +121,10 @@ llvm::Instruction *lastEffect(const llvm::Instruction &Before);
 class Planner {
 public:
   Planner(llvm::Function &F, const Versions &Sides, const Finder &Accesses, const Allocators &Functions,
-          const llvm::TargetLibraryInfo &TLI, Describer &Sites, llvm::OptimizationRemarkEmitter &Remarks)
+          const llvm::TargetLibraryInfo &TLI, Describer &Sites, llvm::OptimizationRemarkEmitter &Remarks,
+          bool Stamps)
       : F(F), Sides(Sides), Accesses(Accesses), Functions(Functions), TLI(TLI), Sites(Sites),
-        Remarks(Remarks), Frames(Sites.frames()) {}
+        Remarks(Remarks), Frames(Sites.frames()), Stamps(Stamps) {}
 
   Plan plan();
 
@@ -139,6 +141,7 @@ private:
   void returned(llvm::CallBase &Call, llvm::Instruction *After);
   void allocated(llvm::CallBase &Call, const Allocator &A, llvm::Instruction *After);
   void frame(uint8_t Code, llvm::Instruction *Before);
+  void stamp(llvm::Instruction *Before);
   void exit(llvm::Instruction *Before);
   void add(Op O);
   void commit(llvm::Instruction *Before);
@@ -153,6 +156,7 @@ private:
   Describer &Sites;
   llvm::OptimizationRemarkEmitter &Remarks;
   const bool Frames; ///< whether entries and exits are recorded
+  const bool Stamps; ///< whether they are asked for
 
   Plan Made;
   std::vector<Step> *Steps = nullptr; ///< of the block at hand

@@ -20,6 +20,10 @@ extern "C" {
  * register and stores it here before every call, so whatever a call does finds it up to date. */
 extern __thread uint64_t *__memlode_cursor __attribute__((tls_model("initial-exec")));
 
+/* Not 0 once another thread of the process has recorded, or the process has forked: from then on there
+ * is somebody to learn from, and instrumented code stamps the places where it does. */
+extern uint32_t __memlode_others;
+
 /* Returns a cursor with room and stores it in __memlode_cursor. Written in assembly: preserves
  * every register but the result's and, on x86-64, r11 and the flags (LLVM's preserve_allcc). */
 uint64_t *__memlode_refill(uint64_t *cursor);

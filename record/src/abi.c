@@ -2,6 +2,7 @@
 #include "runtime.h"
 
 MEMLODE_EXPORT __thread uint64_t *__memlode_cursor;
+MEMLODE_EXPORT uint32_t __memlode_others;
 MEMLODE_HIDDEN __thread struct memlode_ring_header *memlode_ring;
 MEMLODE_HIDDEN __thread uint64_t memlode_owner;
 

@@ -35,9 +35,14 @@ MEMLODE_HIDDEN void memlode_forget_parent(void) {
   memlode_restore_signals(&signals);
 }
 
+/* Parent and child may share memory, and talk. */
+static void expect_child(void) {
+  atomic_store_explicit((_Atomic uint32_t *)&__memlode_others, 1, memory_order_relaxed);
+}
+
 __attribute__((constructor(101))) static void begin_process(void) {
   memlode_process.pid = (uint32_t)memlode_call(SYS_getpid);
-  pthread_atfork(NULL, NULL, memlode_forget_parent);
+  pthread_atfork(expect_child, NULL, memlode_forget_parent);
 }
 
 /* The last destructor of the last image: the program was not cut short. */

@@ -185,8 +185,11 @@ static struct memlode_ring_header *claim(void) {
     ring->tid = (uint32_t)memlode_call(SYS_gettid);
     ring->first_stamp[0] = memlode_time_stamp();
     ring->generation = atomic_fetch_add_explicit(generation, 1, memory_order_relaxed) + 1;
-    if (!memlode_owner)
+    if (!memlode_owner) {
       memlode_owner = ring->generation;
+      if (ring->generation > 1)
+        atomic_store_explicit((_Atomic uint32_t *)&__memlode_others, 1, memory_order_relaxed);
+    }
     ring->owner = memlode_owner;
     atomic_store_explicit(state, MEMLODE_RING_SLOT_ACTIVE, memory_order_release);
     memlode_doorbell(false);

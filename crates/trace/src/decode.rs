@@ -340,7 +340,10 @@ impl Run<'_> {
                     self.values(base + first as usize, bytes, lanes, mask, both);
                     continue;
                 }
-                Op::Stamp { word: stamp } => Mark::Stamp { stamp: word(self, stamp) },
+                Op::Stamp { word: stamp } => match word(self, stamp) {
+                    0 | 1 => continue, // nobody to learn from yet
+                    stamp => Mark::Stamp { stamp },
+                },
                 Op::Enter { frame } => Mark::Enter { function, frame: word(self, frame) },
                 Op::Exit => Mark::Exit { function },
                 Op::Resume { frame } => Mark::Resume { function, frame: word(self, frame) },

@@ -76,7 +76,7 @@ fn plan() -> impl Strategy<Value = Plan> {
 
 /// Values a program may write: near, far, and extreme ones.
 fn word() -> impl Strategy<Value = u64> {
-    prop_oneof![0x1000..0x1100u64, any::<u64>(), Just(0), Just(u64::MAX), 0..0x7fff_ffff_ffffu64]
+    prop_oneof![0x1000..0x1100u64, any::<u64>(), 0..3u64, Just(u64::MAX), 0..0x7fff_ffff_ffffu64]
 }
 
 /// Executions for a plan: loops (the same segments over and over) and jumps.

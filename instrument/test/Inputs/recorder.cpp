@@ -285,6 +285,7 @@ extern "C" {
 extern const char __memlode_abi_1;
 const char __memlode_abi_1 = 1;
 __attribute__((tls_model("initial-exec"))) thread_local uint64_t *__memlode_cursor;
+uint32_t __memlode_others = 1;
 
 /// Nothing but zeros: recording is on.
 alignas(4096) char __memlode_control[4096];

@@ -331,7 +331,7 @@ pub fn expand(plan: &Plan, index: usize, words: &[u64], history: &mut History, o
                 let base = next();
                 out.push(Happened::Unmap(100 + site as u32, base, next()));
             }
-            Step::Stamp => out.push(Happened::Stamp(next())),
+            Step::Stamp => out.extend(Some(next()).filter(|&stamp| stamp > 1).map(Happened::Stamp)),
             Step::Value => {
                 let before = &segment.steps[number - 1];
                 let (Step::Access(site, _) | Step::Masked(site, ..) | Step::Gather(site, _)) = *before else {

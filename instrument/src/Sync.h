@@ -1,0 +1,31 @@
+//===- Sync.h - where a thread learns what others did ---------------------===//
+//
+// Behind each such place the stream gets a time stamp (format/SPEC.md §4.4 says
+// why these places alone, and why behind them). What the program synchronises
+// by is atomics and calls; relaxed atomics order nothing and get no stamp.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_SYNC_H
+#define MEMLODE_INSTRUMENT_SYNC_H
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstrTypes.h"
+
+namespace memlode {
+
+/// Whether \p I is an atomic operation or a fence that acquires.
+bool acquires(const llvm::Instruction &I);
+
+/// Whether \p Call may return because of what another thread or process did: it locks, waits, joins or
+/// receives.
+bool waitsForOthers(const llvm::CallBase &Call);
+
+/// Whether \p F is the body of a parallel region, run by threads that wait for work in a library.
+bool isParallelBody(const llvm::Function &F);
+
+/// The time stamp counter, read in front of \p Before when everything before it is done; 1 as long as there
+/// is nobody to learn from. Splits the block.
+llvm::Value *emitStamp(llvm::Instruction *Before);
+
+} // namespace memlode
+#endif

@@ -1,0 +1,120 @@
+; What acquires is followed by a time stamp; what only releases, relaxed atomics and plain accesses are not.
+; RUN: %opt -passes=memlode -S %s | %FileCheck %s
+; RUN: env MEMLODE_STAMPS=0 %opt -passes=memlode -S %s | %FileCheck %s --check-prefix=OFF
+; RUN: not env MEMLODE_STAMPS=yes %opt -passes=memlode -S %s 2>&1 | %FileCheck %s --check-prefix=BAD
+; RUN: sed 's/x86_64-pc-linux-gnu/aarch64-linux-gnu/' %s | %opt -passes=memlode -S - | %FileCheck %s --check-prefix=ARM
+
+; OFF-NOT: rdtsc
+; OFF-NOT: __memlode_others
+; BAD: memlode: MEMLODE_STAMPS is 'yes'; expected '0' or '1', or unset
+; ARM-LABEL: define i32 @flag(
+; ARM: dsb ishld
+; ARM-SAME: isb
+; ARM-SAME: mrs $0, cntvct_el0
+
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-pc-linux-gnu"
+
+@guard = global i8 0
+@_ZGVZ3onevE1x = global i8 0
+
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare ptr @malloc(i64)
+declare void @take()
+
+; Counter 1 means that there is nobody to learn from.
+; CHECK-LABEL: define i32 @flag(
+; CHECK: load atomic i32, ptr %p acquire
+; CHECK: [[OTHERS:%.*]] = load atomic i32, ptr @__memlode_others monotonic
+; CHECK: [[SOME:%.*]] = icmp ne i32 [[OTHERS]], 0
+; CHECK: br i1 [[SOME]], label %[[READ:.*]], label %[[ON:.*]]{{$}}
+; CHECK: [[READ]]:
+; CHECK: [[NOW:%.*]] = call i64 asm sideeffect "lfence{{.*}}rdtsc
+; CHECK: [[ON]]:
+; CHECK: [[STAMP:%.*]] = phi i64 [ 1, {{.*}} ], [ [[NOW]], %[[READ]] ]
+; CHECK: store i64 [[STAMP]]
+; CHECK: ret i32
+define i32 @flag(ptr %p) {
+  %x = load atomic i32, ptr %p acquire, align 4
+  ret i32 %x
+}
+
+; CHECK-LABEL: define void @others_learn(
+; CHECK-NOT: rdtsc
+; CHECK: ret void
+define void @others_learn(ptr %p) {
+  store atomic i32 1, ptr %p release, align 4
+  %a = load atomic i32, ptr %p monotonic, align 4
+  %b = atomicrmw add ptr %p, i32 1 release
+  fence release
+  %c = load atomic i32, ptr %p syncscope("singlethread") acquire, align 4
+  %d = load atomic i8, ptr @_ZGVZ3onevE1x acquire, align 1
+  ret void
+}
+
+; CHECK-LABEL: define void @each(
+; CHECK-COUNT-4: rdtsc
+; CHECK-NOT: rdtsc
+; CHECK: ret void
+define void @each(ptr %p) {
+  %a = atomicrmw add ptr %p, i32 1 acq_rel
+  %b = cmpxchg ptr %p, i32 1, i32 2 acquire monotonic
+  %c = load atomic i8, ptr @guard seq_cst, align 1
+  fence seq_cst
+  ret void
+}
+
+; A fence alone is worth recording.
+; CHECK-LABEL: define void @only_a_fence(
+; CHECK: fence acquire
+; CHECK: rdtsc
+define void @only_a_fence() {
+  fence acquire
+  ret void
+}
+
+; Behind the lock, not behind the unlock.
+; CHECK-LABEL: define void @locks(
+; CHECK: call i32 @pthread_mutex_lock
+; CHECK: rdtsc
+; CHECK: call i32 @pthread_mutex_unlock
+; CHECK-NOT: rdtsc
+; CHECK: ret void
+define void @locks(ptr %m) {
+  %a = call i32 @pthread_mutex_lock(ptr %m)
+  %b = call i32 @pthread_mutex_unlock(ptr %m)
+  ret void
+}
+
+; A call in tail position whose return has to be seen.
+; CHECK-LABEL: define i32 @wrapper(
+; CHECK: call i32 @pthread_mutex_lock
+; CHECK: rdtsc
+; CHECK: ret i32
+define i32 @wrapper(ptr %m) {
+  %a = tail call i32 @pthread_mutex_lock(ptr %m)
+  ret i32 %a
+}
+
+; The stamp stands in front of the object it is for.
+; CHECK-LABEL: define ptr @allocates(
+; CHECK: [[NEW:%.*]] = call ptr @malloc
+; CHECK: rdtsc
+; CHECK: store i64 {{%.*}}, ptr
+; CHECK: store ptr [[NEW]]
+define ptr @allocates() {
+  %a = call ptr @malloc(i64 8)
+  ret ptr %a
+}
+
+; The threads that run it have waited for work.
+; CHECK-LABEL: define internal void @main.omp_outlined(
+; CHECK: rdtsc
+; CHECK: call void @take
+define internal void @main.omp_outlined(ptr %a, ptr %b) {
+  call void @take()
+  ret void
+}
+
+@kept = global ptr @main.omp_outlined
