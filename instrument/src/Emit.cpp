@@ -182,8 +182,8 @@ private:
     if (O.Length && O.LengthFrom == 0)
       store(B, integer(B, O.Length), Start, Position);
     for (const Word &W : O.Words) {
-      if (W.Computed == Word::How::Stamp) {
-        Value *Stamp = emitStamp(O.Before);
+      if (W.Computed == Word::How::Stamp || W.Computed == Word::How::LooseStamp) {
+        Value *Stamp = emitStamp(O.Before, W.Computed == Word::How::Stamp);
         B.SetInsertPoint(O.Before);
         store(B, Stamp, Start, Position);
         continue;
@@ -229,6 +229,7 @@ private:
       return B.CreateSelect(B.CreateIsNull(W.B), B.CreateLoad(Pointer, W.A), Null);
     case Word::How::Lanes:
     case Word::How::Stamp:
+    case Word::How::LooseStamp:
       break;
     }
     llvm_unreachable("lanes are stored at once, and a stamp is made where it is stored");

@@ -111,10 +111,10 @@ void Planner::begin(BasicBlock &B, Instruction *&First) {
     while (isa<AllocaInst>(First) && cast<AllocaInst>(First)->isStaticAlloca())
       First = First->getNextNode();
     reload(First);
-    if (isParallelBody(F))
-      stamp(First);
   }
   if (&B == (Sides ? Sides.Body : &F.getEntryBlock())) {
+    if (isParallelBody(F))
+      stamp(First, Word::How::Stamp);
     if (Frames)
       frame(MEMLODE_OP_ENTER, First);
   } else if (B.isLandingPad() || Sides.Wakes.contains(&B)) {
@@ -200,7 +200,7 @@ void Planner::opsOf(Instruction &I) {
   for (const Access &A : Found.Accesses)
     access(A);
   if (acquires(I))
-    stamp(I.getNextNode());
+    stamp(I.getNextNode(), Word::How::Stamp);
   if (auto *Call = dyn_cast<CallBase>(&I))
     released(*Call);
 }
@@ -290,7 +290,7 @@ void Planner::returned(CallBase &Call, Instruction *After) {
   if (Call.hasFnAttr(Attribute::ReturnsTwice))
     frame(MEMLODE_OP_RESUME, After);
   if (waitsForOthers(Call))
-    stamp(After);
+    stamp(After, Word::How::Stamp);
   if (const Allocator *A = allocatorOf(Call))
     allocated(Call, *A, After);
 }
@@ -339,8 +339,9 @@ void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) 
   ++NumAllocations;
   Made.Useful = true;
   O.Site = V.Site;
-  // Memory that another thread gave back: what it did there comes first.
-  stamp(After);
+  // Memory that another thread gave back: what it did there comes first. The allocator has synchronised a
+  // while ago.
+  stamp(After, Word::How::LooseStamp);
   add(std::move(O));
 }
 
@@ -352,7 +353,7 @@ void Planner::frame(uint8_t Code, Instruction *Before) {
   add(std::move(O));
 }
 
-void Planner::stamp(Instruction *Before) {
+void Planner::stamp(Instruction *Before, Word::How How) {
   if (!Stamps)
     return;
   ++NumStamps;
@@ -360,7 +361,7 @@ void Planner::stamp(Instruction *Before) {
   Op O;
   O.Code = MEMLODE_OP_STAMP;
   O.Before = Before;
-  O.Words = {{Word::How::Stamp}};
+  O.Words = {{How}};
   add(std::move(O));
 }
 

@@ -43,7 +43,8 @@ struct Word {
     Frame,       ///< address of the function's return-address slot
     Product,     ///< A * B
     Mapped,      ///< A, or 0 if it is MAP_FAILED
-    Stamp,       ///< the time stamp counter
+    Stamp,       ///< the time stamp counter, when all before it is done
+    LooseStamp,  ///< the time stamp counter, perhaps a little earlier
     Stored,      ///< the pointer stored at A
     StoredIfZero ///< the pointer stored at A, or 0 if B is not 0
   };
@@ -141,7 +142,7 @@ private:
   void returned(llvm::CallBase &Call, llvm::Instruction *After);
   void allocated(llvm::CallBase &Call, const Allocator &A, llvm::Instruction *After);
   void frame(uint8_t Code, llvm::Instruction *Before);
-  void stamp(llvm::Instruction *Before);
+  void stamp(llvm::Instruction *Before, Word::How How);
   void exit(llvm::Instruction *Before);
   void add(Op O);
   void commit(llvm::Instruction *Before);

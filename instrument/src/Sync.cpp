@@ -20,12 +20,14 @@ static bool isGuard(const Value *Pointer) {
   return Variable && Variable->getName().starts_with("_ZGV");
 }
 
+/// An update whose result nobody looks at counts something, and teaches nothing.
 bool acquires(const Instruction &I) {
   if (const auto *Load = dyn_cast<LoadInst>(&I))
     return isAcquireOrStronger(Load->getOrdering()) && Load->getSyncScopeID() != SyncScope::SingleThread &&
            !isGuard(Load->getPointerOperand());
   if (const auto *Update = dyn_cast<AtomicRMWInst>(&I))
-    return isAcquireOrStronger(Update->getOrdering()) && Update->getSyncScopeID() != SyncScope::SingleThread;
+    return !Update->use_empty() && isAcquireOrStronger(Update->getOrdering()) &&
+           Update->getSyncScopeID() != SyncScope::SingleThread;
   if (const auto *Exchange = dyn_cast<AtomicCmpXchgInst>(&I))
     return (isAcquireOrStronger(Exchange->getSuccessOrdering()) ||
             isAcquireOrStronger(Exchange->getFailureOrdering())) &&
@@ -88,18 +90,18 @@ bool isParallelBody(const Function &F) {
   return F.getName().contains(".omp_outlined") || F.getName().starts_with(".omp_task_entry");
 }
 
-/// What waits for all before it and then reads the counter: a counter read any earlier could be smaller than
+/// Without waiting, the counter could be read while an acquisition is still under way, and be smaller than
 /// those of the threads that were waited for.
-static Value *readCounter(IRBuilder<> &B) {
+static Value *readCounter(IRBuilder<> &B, bool Waits) {
   const bool IsX86 = targetOf(*B.GetInsertBlock()->getModule()).isX86();
   auto *Type = FunctionType::get(B.getInt64Ty(), false);
-  return B.CreateCall(
-      IsX86 ? InlineAsm::get(Type, "lfence\n\trdtsc\n\tshlq $$32, %rdx\n\torq %rdx, %rax",
-                             "={rax},~{rdx},~{memory},~{dirflag},~{fpsr},~{flags}", true)
-            : InlineAsm::get(Type, "dsb ishld\n\tisb\n\tmrs $0, cntvct_el0", "=r,~{memory}", true));
+  const std::string Wait = !Waits ? "" : IsX86 ? "lfence\n\t" : "dsb ishld\n\tisb\n\t";
+  return B.CreateCall(IsX86 ? InlineAsm::get(Type, Wait + "rdtsc\n\tshlq $$32, %rdx\n\torq %rdx, %rax",
+                                             "={rax},~{rdx},~{memory},~{dirflag},~{fpsr},~{flags}", true)
+                            : InlineAsm::get(Type, Wait + "mrs $0, cntvct_el0", "=r,~{memory}", true));
 }
 
-Value *emitStamp(Instruction *Before) {
+Value *emitStamp(Instruction *Before, bool Waits) {
   IRBuilder<> B(Before);
   Module &M = *Before->getModule();
   // Relaxed is enough: whoever made the others known did so before what was waited for.
@@ -109,7 +111,7 @@ Value *emitStamp(Instruction *Before) {
   BasicBlock *Alone = B.GetInsertBlock();
   Instruction *Together = SplitBlockAndInsertIfThen(B.CreateIsNotNull(Others), Before, /*Unreachable=*/false);
   B.SetInsertPoint(Together);
-  Value *Counter = readCounter(B);
+  Value *Counter = readCounter(B, Waits);
   B.SetInsertPoint(Before);
   PHINode *Stamp = B.CreatePHI(B.getInt64Ty(), 2);
   Stamp->addIncoming(B.getInt64(1), Alone);

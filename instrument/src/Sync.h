@@ -23,9 +23,9 @@ bool waitsForOthers(const llvm::CallBase &Call);
 /// Whether \p F is the body of a parallel region, run by threads that wait for work in a library.
 bool isParallelBody(const llvm::Function &F);
 
-/// The time stamp counter, read in front of \p Before when everything before it is done; 1 as long as there
-/// is nobody to learn from. Splits the block.
-llvm::Value *emitStamp(llvm::Instruction *Before);
+/// The time stamp counter, read in front of \p Before; 1 as long as there is nobody to learn from. If it
+/// \p Waits, everything before it is done by then: that costs as much again. Splits the block.
+llvm::Value *emitStamp(llvm::Instruction *Before, bool Waits);
 
 } // namespace memlode
 #endif

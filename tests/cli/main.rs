@@ -8,6 +8,7 @@ mod compiling;
 mod destinations;
 mod doctor;
 mod record;
+mod threads;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ fn memlode() -> Command {
         "MEMLODE_COLLECTOR",
         "MEMLODE_MODE",
         "MEMLODE_TOKEN",
+        "MEMLODE_STAMPS",
     ] {
         command.env_remove(variable);
     }

@@ -12,7 +12,7 @@
 //! The block of an address is the last start at or below it (a popcount gives its place in `slots`), or the
 //! carry. Larger blocks and globals are few and live in an ordered map.
 //!
-//! A freed block stays findable until another takes its place: threads are interleaved by chunk, so an access may
+//! A freed block stays findable until another takes its place: where threads synchronise unseen, an access may
 //! be seen after a `free` that it preceded. An access to memory that is really dead is an error of the program.
 
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! The hot loop: every access through the caches, then to its cell.
 
 use memlode_simulate::{Bounds, Hierarchy, LevelCounters, touch_lines};
+use memlode_trace::Piece;
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{Kind, Site, SiteId};
@@ -74,7 +75,7 @@ struct Shortcut {
 
 /// Feeds batches through a cache hierarchy and counts by thread, site and object class.
 ///
-/// Batches of one thread must come in order; how threads are interleaved decides what a shared cache sees.
+/// Batches of one stream must come in order; how threads are interleaved decides what a shared cache sees.
 /// Thread *t* runs on core *t* modulo the number of cores. Processes have address spaces of their own: their
 /// lines differ even where their addresses do not.
 ///
@@ -89,8 +90,10 @@ pub struct Profiler<'t> {
     line_bytes: u32,
     classes: Classes,
     paths: Paths,
-    processes: FxHashMap<ProcessId, Objects>,
-    stacks: FxHashMap<ThreadId, ThreadStack>,
+    /// `None` while in use.
+    processes: FxHashMap<ProcessId, Option<Objects>>,
+    /// By thread and stream: a signal handler has a stack of its own. `None` while in use.
+    stacks: FxHashMap<(ThreadId, u8), Option<ThreadStack>>,
     shortcuts: Vec<Shortcut>,
     cells: Vec<Cell>,
     index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
@@ -100,6 +103,8 @@ pub struct Profiler<'t> {
 /// What is kept of a trace with gaps besides.
 struct GapWatch {
     numbers: Runs,
+    /// The run that each stream's chunk at hand belongs to.
+    at_hand: FxHashMap<(ThreadId, u8), usize>,
     runs: Vec<RunCounts>,
     bounds: Bounds,
 }
@@ -137,12 +142,17 @@ impl<'t> Profiler<'t> {
     /// To be called first if the trace has gaps.
     pub fn watch_gaps(&mut self) {
         let bounds = Bounds::new(self.caches.clone());
-        self.gaps = Some(GapWatch { numbers: Runs::default(), runs: Vec::new(), bounds });
+        self.gaps = Some(GapWatch {
+            numbers: Runs::default(),
+            at_hand: FxHashMap::default(),
+            runs: Vec::new(),
+            bounds,
+        });
     }
 
     /// Makes the globals of an image of `process` known.
     pub fn add_globals(&mut self, process: ProcessId, globals: impl IntoIterator<Item = Global>) {
-        let objects = self.processes.entry(process).or_default();
+        let objects = self.processes.entry(process).or_default().get_or_insert_default();
         for global in globals {
             let class = self.classes.of(Home::Global { symbol: global.symbol, image: global.image });
             self.classes.count(class, global.bytes);
@@ -152,26 +162,36 @@ impl<'t> Profiler<'t> {
 
     /// One chunk of one thread.
     pub fn observe(&mut self, batch: &Batch) {
+        self.observe_piece(&Piece::whole(batch));
+    }
+
+    /// A piece of a chunk. The pieces of a chunk come in order; those of other streams may come between them.
+    pub fn observe_piece(&mut self, piece: &Piece<'_>) {
+        let batch = piece.batch;
         let (Some(process), Some(thread)) = (batch.process, batch.thread) else { return };
         // Taken out for the duration, so that the loop below borrows each part of `self` on its own.
-        let mut objects = self.processes.remove(&process).unwrap_or_default();
-        let mut stack = self.stacks.remove(&thread).unwrap_or_default();
-        stack.begin(batch, &mut self.paths);
-        let before = self.gaps.is_some().then(|| counted(&self.caches));
-        let run = self.gaps.as_mut().map_or(0, |gaps| gaps.begin(thread, batch));
-        let mut done = 0;
-        for &(at, mark) in &batch.marks {
-            let at = (at as usize).min(batch.accesses.len());
-            self.accesses(process, thread, &objects, &stack, &batch.accesses[done..at.max(done)]);
-            done = at.max(done);
-            self.mark(&mark, &mut objects, &mut stack);
+        let mut objects = self.processes.get_mut(&process).and_then(Option::take).unwrap_or_default();
+        let stack = (thread, batch.stream);
+        let mut stack_here = self.stacks.get_mut(&stack).and_then(Option::take).unwrap_or_default();
+        if piece.is_first() {
+            stack_here.begin(batch, &mut self.paths);
         }
-        self.accesses(process, thread, &objects, &stack, &batch.accesses[done..]);
+        let before = self.gaps.is_some().then(|| counted(&self.caches));
+        let run = self.gaps.as_mut().map_or(0, |gaps| gaps.run_of(thread, piece));
+        let accesses = piece.accesses();
+        let mut done = 0;
+        for (at, mark) in piece.marks() {
+            let at = at.max(done);
+            self.accesses(process, thread, &objects, &stack_here, &accesses[done..at]);
+            done = at;
+            self.mark(mark, &mut objects, &mut stack_here);
+        }
+        self.accesses(process, thread, &objects, &stack_here, &accesses[done..]);
         if let (Some(gaps), Some(before)) = (&mut self.gaps, before) {
             gaps.runs[run].add(counted(&self.caches), before);
         }
-        self.processes.insert(process, objects);
-        self.stacks.insert(thread, stack);
+        self.processes.insert(process, Some(objects));
+        self.stacks.insert(stack, Some(stack_here));
     }
 
     /// The counts.
@@ -288,13 +308,18 @@ impl<'t> Profiler<'t> {
 }
 
 impl GapWatch {
-    /// The run that a chunk belongs to.
-    fn begin(&mut self, thread: ThreadId, batch: &Batch) -> usize {
-        let (run, begins) = self.numbers.next(thread, batch.stream, batch.stamps, batch.after_gap);
+    /// The run that a piece belongs to.
+    fn run_of(&mut self, thread: ThreadId, piece: &Piece<'_>) -> usize {
+        let Batch { stream, stamps, after_gap, .. } = *piece.batch;
+        if !piece.is_first() {
+            return self.at_hand.get(&(thread, stream)).copied().unwrap_or(0);
+        }
+        let (run, begins) = self.numbers.next(thread, stream, stamps, after_gap);
         if begins {
             self.bounds.forget();
         }
         self.runs.resize(self.runs.len().max(run + 1), RunCounts::default());
+        self.at_hand.insert((thread, stream), run);
         run
     }
 }

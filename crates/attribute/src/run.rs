@@ -66,10 +66,13 @@ pub fn profile_trace(
         profiler.add_globals(image.process, globals);
     }
     let mut progress = Progress { chunks: 0, of: trace.chunks().len(), accesses: 0 };
-    let replayed = trace.replay(workers, |batch| {
-        profiler.observe(batch);
+    let replayed = trace.interleave(workers, |piece| {
+        profiler.observe_piece(piece);
+        progress.accesses += piece.accesses().len() as u64;
+        if !piece.is_last() {
+            return ControlFlow::Continue(());
+        }
         progress.chunks += 1;
-        progress.accesses += batch.accesses.len() as u64;
         watch(progress)
     });
     Ok((profiler.finish(), replayed))

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::event::Batch;
+use crate::event::{Batch, Mark};
 use crate::index::Damage;
 use crate::manifest::{self, ThreadTotals};
 use crate::names;
@@ -122,7 +122,10 @@ fn streams(trace: &Trace, workers: usize, report: &mut Report) {
         .map(|site| matches!(site.kind, Kind::Load | Kind::Store | Kind::Update))
         .collect();
     let mut followers: Vec<Follower> = trace.threads().iter().map(|_| Follower::default()).collect();
-    let replayed = trace.replay(workers, |batch| {
+    // One stream after the other would do as well: nothing is said of their order.
+    let mut chunks = trace.chunks().to_vec();
+    chunks.sort_by_key(|chunk| (chunk.thread, chunk.header.sequence));
+    let replayed = trace.replay_chunks(&chunks, workers, |batch| {
         let Some(thread) = batch.thread else { return ControlFlow::Continue(()) };
         let number = thread.0 as usize;
         let Thread { process, index, .. } = trace.threads()[number];
@@ -188,6 +191,14 @@ impl Follower {
         if batch.stamps.1 < batch.stamps.0 {
             problems
                 .push(format!("ends at stamp {}, before it begins at {}", batch.stamps.1, batch.stamps.0));
+        }
+        let mut latest = batch.stamps.0;
+        for (_, mark) in &batch.marks {
+            let Mark::Stamp { stamp } = *mark else { continue };
+            if stamp < latest {
+                problems.push(format!("has stamp {stamp} after {latest}"));
+            }
+            latest = latest.max(stamp);
         }
         stack.reset(snapshot);
         batch.marks.iter().for_each(|(_, mark)| stack.apply(mark));

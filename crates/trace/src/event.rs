@@ -108,10 +108,19 @@ impl Values {
     /// Index of the access, and the bytes it moved, as they lie in memory. An update has twice as many bytes as its
     /// access: what was there before, and what is there after.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        let starts = std::iter::once(0).chain(self.ends.iter().map(|&(_, end)| end));
-        starts
-            .zip(&self.ends)
-            .map(|(start, &(access, end))| (access as usize, &self.bytes[start as usize..end as usize]))
+        self.between(0, usize::MAX)
+    }
+
+    /// Those of the accesses from one to, exclusive, another.
+    pub fn between(&self, first: usize, end: usize) -> impl Iterator<Item = (usize, &[u8])> {
+        let first = self.ends.partition_point(|&(access, _)| (access as usize) < first);
+        let start = first.checked_sub(1).map_or(0, |before| self.ends[before].1);
+        let ends = self.ends[first..].iter().take_while(move |&&(access, _)| (access as usize) < end);
+        ends.scan(start, |start, &(access, end)| {
+            let bytes = &self.bytes[*start as usize..end as usize];
+            *start = end;
+            Some((access as usize, bytes))
+        })
     }
 
     pub(crate) fn clear(&mut self) {

@@ -6,8 +6,8 @@
 //! sections of an ELF image ────────────────────────────────────► modules/*.mlm
 //! what happened ───────────────────────────────────────────────► events.ndjson, manifest.json
 //!
-//!                 Trace::chunks              Trace::decode, Trace::replay
-//! threads/*.mlt ───────────────► replay order ───────────────────► Batch ──► simulate, attribute, text
+//!                 Trace::chunks              Trace::decode, Trace::interleave
+//! threads/*.mlt ───────────────► replay order ───────────────────► Piece ──► simulate, attribute, text
 //! modules/*.mlm ──► SiteTable, globals ─────────────────────────────────────────┘
 //! ```
 //! The format is described in `format/SPEC.md`. This crate prints nothing and never exits.
@@ -23,6 +23,7 @@ mod flatten;
 #[rustfmt::skip]
 pub mod format;
 mod index;
+mod interleave;
 pub mod log;
 pub mod manifest;
 pub mod module;
@@ -39,5 +40,6 @@ pub mod write;
 
 pub use error::Error;
 pub use index::{ChunkRef, Damage};
+pub use interleave::Piece;
 pub use read::{Image, Process, Thread, Trace};
 pub use replay::Replayed;

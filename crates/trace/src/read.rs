@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustc_hash::FxHashMap;
+
 use crate::decode::Decoder;
 use crate::error::Error;
 use crate::event::{Batch, ProcessId, ThreadId};
@@ -161,8 +163,7 @@ impl Trace {
         })
     }
 
-    /// The chunks in replay order: each thread's in its own order, threads interleaved by the time at which their
-    /// chunks began.
+    /// The chunks in the order in which they began, each stream's in its own order.
     pub fn chunks(&self) -> &[ChunkRef] {
         &self.chunks
     }
@@ -377,21 +378,16 @@ impl Trace {
         Ok(())
     }
 
-    /// Replay order. A stamp that runs backwards within a thread cannot change that thread's order.
+    /// Puts chunks in order. A stamp that runs backwards within a stream cannot change that stream's order.
     fn sort_chunks(&mut self) {
-        let mut latest = 0;
-        let mut previous = None;
-        let keys = self.chunks.iter().map(|chunk| {
-            latest = if previous == Some(chunk.thread) {
-                latest.max(chunk.header.first_stamp)
-            } else {
-                chunk.header.first_stamp
-            };
-            previous = Some(chunk.thread);
-            latest
-        });
-        let mut keyed: Vec<_> = keys.collect::<Vec<_>>().into_iter().zip(self.chunks.drain(..)).collect();
-        keyed.sort_by_key(|(stamp, chunk)| (*stamp, chunk.thread, chunk.header.sequence));
+        let mut latest: FxHashMap<(ThreadId, u8), u64> = FxHashMap::default();
+        let begin = |chunk: ChunkRef| {
+            let begins = latest.entry((chunk.thread, chunk.header.stream)).or_default();
+            *begins = chunk.header.first_stamp.max(*begins);
+            (*begins, chunk)
+        };
+        let mut keyed: Vec<_> = self.chunks.drain(..).map(begin).collect();
+        keyed.sort_by_key(|(begins, chunk)| (*begins, chunk.thread, chunk.header.sequence));
         self.chunks = keyed.into_iter().map(|(_, chunk)| chunk).collect();
     }
 }

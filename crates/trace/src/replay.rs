@@ -25,8 +25,8 @@ pub struct Replayed {
 }
 
 impl Trace {
-    /// Decodes all chunks on `workers` threads (0: on this one) and hands them over, on this thread, in replay order.
-    /// A damaged chunk is left out and reported.
+    /// Decodes all chunks on `workers` threads (0: on this one) and hands them over whole, on this thread, in the order
+    /// in which they began. A damaged chunk is left out and reported. [`Trace::interleave`] is finer.
     pub fn replay(&self, workers: usize, consume: impl FnMut(&Batch) -> ControlFlow<()>) -> Replayed {
         self.replay_chunks(self.chunks(), workers, consume)
     }
@@ -38,17 +38,24 @@ impl Trace {
         workers: usize,
         mut consume: impl FnMut(&Batch) -> ControlFlow<()>,
     ) -> Replayed {
-        let mut replayed = Replayed::default();
-        if workers == 0 {
-            let (mut decoder, mut packed, mut batch) = (Decoder::new(), Vec::new(), Batch::default());
-            for chunk in chunks {
-                let result = self.decode_with(&mut decoder, &mut packed, chunk, &mut batch);
-                if replayed.hand_over(chunk, result.map(|()| &batch), &mut consume).is_break() {
-                    break;
+        self.supply(chunks, workers, |supply| {
+            for _ in chunks {
+                if let Some(batch) = supply.next() {
+                    consume(&batch)?;
+                    supply.give_back(Some(batch));
                 }
             }
-            return replayed;
-        }
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Lets `consume` have the chunks, decoded on `workers` threads.
+    pub(crate) fn supply(
+        &self,
+        chunks: &[ChunkRef],
+        workers: usize,
+        consume: impl FnOnce(&mut Supply<'_>) -> ControlFlow<()>,
+    ) -> Replayed {
         let queue = Queue { state: Mutex::default(), moved: Condvar::new(), window: workers * WAITING };
         std::thread::scope(|scope| {
             for _ in 0..workers {
@@ -56,36 +63,65 @@ impl Trace {
             }
             // Also when the consumer panics: the workers must not wait for it for ever.
             let _closing = Closing(&queue);
-            for chunk in chunks {
-                let (batch, result) = queue.take();
-                if replayed.hand_over(chunk, result.map(|()| &batch), &mut consume).is_break() {
-                    break;
-                }
-                queue.lock().spare.push(batch);
-            }
-        });
-        replayed
+            let here = Here { trace: self, decoder: Decoder::new(), packed: Vec::new(), spare: Vec::new() };
+            let from = if workers == 0 { From::Here(here) } else { From::Workers(&queue) };
+            let mut supply = Supply { left: chunks, from, replayed: Replayed::default() };
+            let flow = consume(&mut supply);
+            Replayed { stopped: flow.is_break(), ..supply.replayed }
+        })
     }
 }
 
-impl Replayed {
-    fn hand_over(
-        &mut self,
-        chunk: &ChunkRef,
-        decoded: Result<&Batch, Error>,
-        consume: &mut impl FnMut(&Batch) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        match decoded {
-            Ok(batch) => {
-                self.chunks += 1;
-                let flow = consume(batch);
-                self.stopped = flow.is_break();
-                flow
+/// Decoded chunks, one after the other.
+pub(crate) struct Supply<'a> {
+    left: &'a [ChunkRef],
+    from: From<'a>,
+    replayed: Replayed,
+}
+
+enum From<'a> {
+    Here(Here<'a>),
+    Workers(&'a Queue),
+}
+
+/// Decodes on the consumer's thread.
+struct Here<'a> {
+    trace: &'a Trace,
+    decoder: Decoder,
+    packed: Vec<u8>,
+    spare: Vec<Batch>,
+}
+
+impl Supply<'_> {
+    /// The next chunk; `None` if it is damaged, or there is none left.
+    pub fn next(&mut self) -> Option<Batch> {
+        let (chunk, left) = self.left.split_first()?;
+        self.left = left;
+        let (batch, result) = match &mut self.from {
+            From::Workers(queue) => queue.take(),
+            From::Here(here) => {
+                let mut batch = here.spare.pop().unwrap_or_default();
+                let result = here.trace.decode_with(&mut here.decoder, &mut here.packed, chunk, &mut batch);
+                (batch, result)
+            }
+        };
+        match result {
+            Ok(()) => {
+                self.replayed.chunks += 1;
+                Some(batch)
             }
             Err(error) => {
-                self.damaged.push((*chunk, error));
-                ControlFlow::Continue(())
+                self.replayed.damaged.push((*chunk, error));
+                None
             }
+        }
+    }
+
+    /// Takes back a chunk that is done with, for its memory.
+    pub fn give_back(&mut self, batch: Option<Batch>) {
+        match &mut self.from {
+            From::Workers(queue) => queue.lock().spare.extend(batch),
+            From::Here(here) => here.spare.extend(batch),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use crate::event::{Batch, Mark};
 use crate::format::flag;
+use crate::interleave::Piece;
 use crate::read::Trace;
 use crate::sites::{FunctionId, Kind, SiteId, SiteTable};
 
@@ -46,21 +47,27 @@ impl<'t> TextWriter<'t> {
         }
     }
 
-    /// Writes the events of a batch.
+    /// Writes the events of a chunk.
     pub fn write(&mut self, batch: &Batch, out: &mut impl Write) -> io::Result<()> {
-        let mut marks = batch.marks.iter().peekable();
-        let mut values = batch.values.iter().peekable();
-        if batch.after_gap {
+        self.write_piece(&Piece::whole(batch), out)
+    }
+
+    /// Writes the events of a piece of a chunk.
+    pub fn write_piece(&mut self, piece: &Piece<'_>, out: &mut impl Write) -> io::Result<()> {
+        let batch = piece.batch;
+        let mut marks = piece.marks().peekable();
+        let mut values = piece.values().peekable();
+        if batch.after_gap && piece.is_first() {
             self.begin(batch, "gap");
             self.line.push_str("\t-\t-\t-\t-\t-\t-\t-\n");
             out.write_all(self.line.as_bytes())?;
         }
-        for at in 0..=batch.accesses.len() {
-            while let Some((_, mark)) = marks.next_if(|(before, _)| *before as usize <= at) {
+        for at in 0..=piece.accesses().len() {
+            while let Some((_, mark)) = marks.next_if(|&(before, _)| before <= at) {
                 self.mark(batch, mark);
                 out.write_all(self.line.as_bytes())?;
             }
-            if let Some(access) = batch.accesses.get(at) {
+            if let Some(access) = piece.accesses().get(at) {
                 self.begin(batch, kind(self.trace.sites(), access.site));
                 let _ = write!(self.line, "\t{:#x}\t{}\t", access.address, access.bytes);
                 self.site(access.site);

@@ -15,7 +15,7 @@
 // ACCESSES: exit main
 
 // FRAMES: enter main
-// FRAMES-NEXT: alloc some 800 main
+// FRAMES: alloc some 800 main
 // FRAMES-NOT: {{enter|exit}} leave
 // FRAMES: exit main
 

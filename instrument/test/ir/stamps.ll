@@ -47,22 +47,23 @@ define void @others_learn(ptr %p) {
   store atomic i32 1, ptr %p release, align 4
   %a = load atomic i32, ptr %p monotonic, align 4
   %b = atomicrmw add ptr %p, i32 1 release
+  %e = atomicrmw add ptr %p, i32 1 seq_cst
   fence release
   %c = load atomic i32, ptr %p syncscope("singlethread") acquire, align 4
   %d = load atomic i8, ptr @_ZGVZ3onevE1x acquire, align 1
   ret void
 }
 
-; CHECK-LABEL: define void @each(
-; CHECK-COUNT-4: rdtsc
+; CHECK-LABEL: define i32 @each(
+; CHECK-COUNT-4: lfence{{.*}}rdtsc
 ; CHECK-NOT: rdtsc
-; CHECK: ret void
-define void @each(ptr %p) {
+; CHECK: ret i32
+define i32 @each(ptr %p) {
   %a = atomicrmw add ptr %p, i32 1 acq_rel
   %b = cmpxchg ptr %p, i32 1, i32 2 acquire monotonic
   %c = load atomic i8, ptr @guard seq_cst, align 1
   fence seq_cst
-  ret void
+  ret i32 %a
 }
 
 ; A fence alone is worth recording.
@@ -100,6 +101,7 @@ define i32 @wrapper(ptr %m) {
 ; The stamp stands in front of the object it is for.
 ; CHECK-LABEL: define ptr @allocates(
 ; CHECK: [[NEW:%.*]] = call ptr @malloc
+; CHECK-NOT: lfence
 ; CHECK: rdtsc
 ; CHECK: store i64 {{%.*}}, ptr
 ; CHECK: store ptr [[NEW]]

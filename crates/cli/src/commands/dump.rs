@@ -19,7 +19,7 @@ use crate::term;
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Exit status: 0 success, 1 the trace cannot be read or lacks chunks, 2 wrong usage.
-Events of several threads come chunk by chunk, in the order in which their chunks began.")]
+Threads are interleaved as they ran, as far as they synchronised.")]
 pub struct Args {
     /// The trace directory that `run` or `record` made
     #[arg(value_name = "DIR")]
@@ -81,8 +81,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     } else {
         let mut writer = TextWriter::new(&trace);
         let mut written = Ok(());
-        let replayed = trace.replay_chunks(&chunks, 1, |batch| {
-            written = writer.write(batch, &mut lines);
+        let replayed = trace.interleave_chunks(&chunks, 1, |piece| {
+            written = writer.write_piece(piece, &mut lines);
             if written.is_ok() && lines.left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         (written, replayed)

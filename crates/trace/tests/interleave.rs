@@ -1,0 +1,202 @@
+//! Replay order: threads that synchronise are replayed in an order in which they can have run.
+
+mod support;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use memlode_trace::Trace;
+use memlode_trace::log::Event;
+use memlode_trace::write::{AddressSpace, ChunkEncoder, Packer, Stop, Tail, TraceWriter};
+use proptest::prelude::*;
+use support::*;
+
+/// A step of a program of several threads, in the order in which they were taken.
+#[derive(Clone, Copy, Debug)]
+enum Done {
+    /// Accesses the address that is the number of the step.
+    Access {
+        stamp_before: bool,
+    },
+    /// Learns all that was done by those who released this lock so far.
+    Acquire(usize),
+    Release(usize),
+    /// A chunk ends; the next begins.
+    HandOver,
+}
+
+const LOCKS: usize = 3;
+
+fn done() -> impl Strategy<Value = Done> {
+    prop_oneof![
+        4 => any::<bool>().prop_map(|stamp_before| Done::Access { stamp_before }),
+        2 => (0..LOCKS).prop_map(Done::Acquire),
+        2 => (0..LOCKS).prop_map(Done::Release),
+        1 => Just(Done::HandOver),
+    ]
+}
+
+/// Thread (its stream 1 from 4 on), and what it does.
+type Step = (usize, Done);
+const STREAMS: usize = 6;
+
+fn plan() -> Plan {
+    let access = support::Step::Access(0, Operand::Word);
+    Plan {
+        functions: 1,
+        site_bytes: vec![8],
+        segments: vec![
+            Seg { function: 0, steps: vec![access] },
+            Seg { function: 0, steps: vec![support::Step::Stamp] },
+            Seg { function: 0, steps: vec![support::Step::Stamp, access] },
+        ],
+    }
+}
+
+/// Writes what the steps leave behind. The time of step *i* is 10·(*i* + 1).
+fn write(directory: &Path, steps: &[Step]) {
+    let plan = plan();
+    let mut writer = TraceWriter::create(directory, Default::default(), true).unwrap();
+    let (id, module) = writer.add_module(image(&plan)).unwrap();
+    let mut space = AddressSpace::default();
+    space.load(id, module, LOAD_BIAS);
+    writer
+        .event(&Event::ProcessStart { process: 0, pid: 7, parent: None, command: vec![], stamp: 1 })
+        .unwrap();
+    let mut packer = Packer::new();
+    let mut encoders: Vec<_> = (0..STREAMS).map(|_| ChunkEncoder::new()).collect();
+    let mut begun = [1; STREAMS];
+    let mut finish = |stream: usize, encoder: &mut ChunkEncoder| {
+        if let Some(chunk) = encoder.finish(&mut packer) {
+            writer.append(0, stream as u32 % 4, chunk.of_stream(stream as u8 / 4)).unwrap();
+        }
+    };
+    for (number, &(stream, done)) in steps.iter().enumerate() {
+        let now = 10 * (number as u64 + 1);
+        let execution = match done {
+            Done::Access { stamp_before: false } => (0, vec![number as u64]),
+            Done::Access { stamp_before: true } => (2, vec![now, number as u64]),
+            Done::Acquire(_) => (1, vec![now]),
+            Done::Release(_) => continue,
+            Done::HandOver => {
+                finish(stream, &mut encoders[stream]);
+                begun[stream] = now;
+                continue;
+            }
+        };
+        let words = raw(&[execution]);
+        let stop = encoders[stream].append(&words, Tail::HandedOver, (begun[stream], now), &space).stop;
+        assert_eq!(stop, Stop::End);
+    }
+    for (stream, encoder) in encoders.iter_mut().enumerate() {
+        finish(stream, encoder);
+    }
+    writer.finish(Default::default()).unwrap();
+}
+
+/// For each step the steps that happened before it: in its stream, and by locks.
+fn before(steps: &[Step]) -> Vec<Vec<bool>> {
+    let none = vec![false; steps.len()];
+    let mut known = vec![none.clone(); STREAMS];
+    let mut released = vec![none; LOCKS];
+    let union = |into: &mut Vec<bool>, from: &[bool]| into.iter_mut().zip(from).for_each(|(a, &b)| *a |= b);
+    let mut all = Vec::new();
+    for (number, &(stream, done)) in steps.iter().enumerate() {
+        match done {
+            Done::Acquire(lock) => union(&mut known[stream], &released[lock]),
+            Done::Release(lock) => union(&mut released[lock], &known[stream]),
+            _ => {}
+        }
+        all.push(known[stream].clone());
+        known[stream][number] = true;
+    }
+    all
+}
+
+/// The numbers of the accesses as they are replayed.
+fn replayed(directory: &Path, workers: usize) -> Vec<usize> {
+    let trace = Trace::open(directory).unwrap();
+    assert_eq!(trace.damage(), []);
+    let (mut order, mut events) = (Vec::new(), 0);
+    let replayed = trace.interleave(workers, |piece| {
+        order.extend(piece.accesses().iter().map(|access| access.address as usize));
+        assert!(piece.marks().all(|(at, _)| at <= piece.accesses().len()));
+        events += piece.accesses().len() + piece.marks().count();
+        ControlFlow::Continue(())
+    });
+    assert!(replayed.damaged.is_empty() && replayed.chunks == trace.chunks().len());
+    let mut whole = 0;
+    trace.replay(0, |batch| {
+        whole += batch.accesses.len() + batch.marks.len();
+        ControlFlow::Continue(())
+    });
+    assert_eq!(events, whole, "every event comes once");
+    order
+}
+
+proptest! {
+    #[test]
+    fn what_happened_before_comes_before(steps in prop::collection::vec((0..STREAMS, done()), 0..120)) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("trace");
+        write(&path, &steps);
+        let order = replayed(&path, 0);
+        prop_assert_eq!(&replayed(&path, 2), &order);
+
+        let accesses = |step: &(usize, &Step)| matches!(step.1.1, Done::Access { .. });
+        let mut expected: Vec<usize> = steps.iter().enumerate().filter(accesses).map(|(n, _)| n).collect();
+        let mut place = vec![usize::MAX; steps.len()];
+        order.iter().enumerate().for_each(|(at, &number)| place[number] = at);
+        let before = before(&steps);
+        for &later in &expected {
+            for earlier in (0..later).filter(|&earlier| before[later][earlier]) {
+                let ordered = place[earlier] == usize::MAX || place[earlier] < place[later];
+                prop_assert!(ordered, "{earlier} happened before {later}, but not in {order:?}");
+            }
+        }
+        // Where each access is stamped, the order is that of time.
+        if steps.iter().all(|(_, done)| !matches!(done, Done::Access { stamp_before: false })) {
+            prop_assert_eq!(&order, &expected);
+        }
+        let mut sorted = order;
+        sorted.sort_unstable();
+        expected.sort_unstable();
+        prop_assert_eq!(sorted, expected);
+    }
+}
+
+/// No event is replayed later than it happened: what began later has to wait for nothing.
+#[test]
+fn a_stream_without_stamps_goes_where_its_chunk_began() {
+    let access = |stamp_before| Done::Access { stamp_before };
+    let steps = [
+        (0, access(false)), // 0
+        (1, Done::HandOver),
+        (0, access(false)), // 2
+        (1, access(true)),  // 3
+        (0, Done::HandOver),
+        (0, access(false)), // 5
+        (1, access(true)),  // 6
+        (0, access(false)), // 7
+    ];
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    write(&path, &steps);
+    assert_eq!(replayed(&path, 0), [0, 2, 3, 5, 7, 6]);
+}
+
+#[test]
+fn a_consumer_may_stop_between_two_pieces() {
+    let steps: Vec<_> = (0..100).map(|i| (i % 2, Done::Access { stamp_before: true })).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    write(&path, &steps);
+    for workers in [0, 2] {
+        let mut pieces = 0;
+        let replayed = Trace::open(&path).unwrap().interleave(workers, |_| {
+            pieces += 1;
+            if pieces == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert!(replayed.stopped && pieces == 10);
+    }
+}
