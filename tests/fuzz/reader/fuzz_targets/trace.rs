@@ -91,9 +91,9 @@ fn read(directory: &Path) {
     let mut text = TextWriter::new(&trace);
     let mut lines = Lines::default();
     let mut touched = 0u64;
-    trace.replay(1, |batch| {
-        touched += batch.accesses.iter().map(|access| u64::from(access.bytes)).sum::<u64>();
-        match text.write(batch, &mut lines) {
+    trace.interleave(1, |piece| {
+        touched += piece.accesses().iter().map(|access| u64::from(access.bytes)).sum::<u64>();
+        match text.write_piece(piece, &mut lines) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }
