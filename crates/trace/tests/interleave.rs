@@ -67,8 +67,8 @@ fn write(directory: &Path, steps: &[Step]) {
     let mut encoders: Vec<_> = (0..STREAMS).map(|_| ChunkEncoder::new()).collect();
     let mut begun = [1; STREAMS];
     let mut finish = |stream: usize, encoder: &mut ChunkEncoder| {
-        if let Some(chunk) = encoder.finish(&mut packer) {
-            writer.append(0, stream as u32 % 4, chunk.of_stream(stream as u8 / 4)).unwrap();
+        if let Some(chunk) = encoder.finish() {
+            writer.append(0, stream as u32 % 4, chunk.pack(&mut packer).of_stream(stream as u8 / 4)).unwrap();
         }
     };
     for (number, &(stream, done)) in steps.iter().enumerate() {
