@@ -99,6 +99,8 @@ struct Known {
     local: u32,
     /// Whether the chunk says nothing of its words so far.
     fresh: bool,
+    /// Whether it has been executed in the chunk.
+    executed: bool,
     /// Number of the gap before which it was executed last.
     gap: u32,
     /// First of its last words.
@@ -198,6 +200,7 @@ impl ChunkEncoder {
             chunk: 0,
             local: 0,
             fresh: false,
+            executed: false,
             gap: 0,
             base: 0,
             words: 0,
@@ -342,6 +345,7 @@ impl ChunkEncoder {
             chunk: 0,
             local: 0,
             fresh: false,
+            executed: false,
             gap: u32::MAX,
             base: self.last.len() as u32,
             words: segment.words,
@@ -360,7 +364,7 @@ impl ChunkEncoder {
     /// Names a segment in the control stream, and predicts it from now on.
     fn explicit(&mut self, header: u64, id: u32) -> Result<(), Stop> {
         let segment = &self.segments[id as usize];
-        if segment.fresh || segment.chunk != self.chunk.number {
+        if !segment.executed || segment.chunk != self.chunk.number {
             self.first_in_chunk(id)?;
         }
         let local = self.local(id);
@@ -375,8 +379,8 @@ impl ChunkEncoder {
         Ok(())
     }
 
-    /// A segment's words are differences from 0 at first, and the words it refers to have to be in the chunk. A
-    /// segment that no chunk has named cannot have been predicted.
+    /// A segment's words are differences from 0 at first, if another has not needed them before, and the words it
+    /// refers to have to be in the chunk. A segment that was not executed in the chunk cannot have been predicted.
     fn first_in_chunk(&mut self, id: u32) -> Result<(), Stop> {
         let Known { sources, base, words, module, .. } = self.segments[id as usize];
         let sources = sources.0 as usize..sources.1 as usize;
@@ -400,8 +404,10 @@ impl ChunkEncoder {
         }
         self.local(id);
         let segment = &mut self.segments[id as usize];
-        (segment.fresh, segment.gap) = (false, self.gaps);
-        self.last[base as usize..base as usize + words as usize].fill(0);
+        (segment.executed, segment.gap) = (true, self.gaps);
+        if std::mem::take(&mut segment.fresh) {
+            self.last[base as usize..base as usize + words as usize].fill(0);
+        }
         Ok(())
     }
 
@@ -417,7 +423,7 @@ impl ChunkEncoder {
             segment.chunk = self.chunk.number;
             segment.next = NONE;
             segment.local = self.chunk.dictionary.len() as u32;
-            segment.fresh = true;
+            (segment.fresh, segment.executed) = (true, false);
             self.chunk.dictionary.push(id);
         }
         self.segments[id as usize].local
