@@ -89,12 +89,13 @@ pass-%: | setup
 runtime: | setup
 	@$(MAKE) --no-print-directory -s -C record CC=clang-22
 
-# CMake wants a compiler to be one path, hence the two links.
+# CMake wants a compiler to be one path, hence the links.
 cli: | setup
 	@cargo build --release --package memlode-cli
 	@mkdir -p $(OUT)/bin
 	@install -C target/release/memlode $(MEMLODE)
 	@ln -sf memlode $(OUT)/bin/memlode-cc
 	@ln -sf memlode $(OUT)/bin/memlode-c++
+	@ln -sf memlode $(OUT)/bin/memlode-fc
 
 .PHONY: help demo setup build test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record format gen clean pass runtime cli

@@ -26,6 +26,13 @@ std::string demangledType(StringRef Mangled) {
   return Plain.consume_front("typeinfo name for ") ? Plain.str() : std::string();
 }
 
+/// flang's tags say what kind of variable is meant ("dummy arg data"), never a type.
+bool saysKind(const MDNode *Node) {
+  for (unsigned I = 0; I != 8 && Node && Node->getNumOperands() > 1; ++I)
+    Node = dyn_cast_or_null<MDNode>(Node->getOperand(1).get());
+  return nodeName(Node).starts_with("Flang function root");
+}
+
 } // namespace
 
 AliasTag AliasTag::of(const Instruction &I) {
@@ -36,7 +43,7 @@ AliasTag AliasTag::of(const Instruction &I) {
   auto *Base = dyn_cast_or_null<MDNode>(N->getOperand(0).get());
   auto *Access = dyn_cast_or_null<MDNode>(N->getOperand(1).get());
   auto *Offset = mdconst::dyn_extract_or_null<ConstantInt>(N->getOperand(2));
-  if (!Base || !Access || !Offset)
+  if (!Base || !Access || !Offset || saysKind(Access))
     return Tag;
   Tag.Scalar = nodeName(Access);
   if (Base != Access) {

@@ -1,6 +1,7 @@
 //===- AllocationUse.cpp --------------------------------------------------===//
 #include "AllocationUse.h"
 #include "AddressParts.h"
+#include "Fortran.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/BinaryFormat/Dwarf.h"
@@ -127,6 +128,8 @@ private:
       return;
     auto To = R->At.Indirect ? std::optional<const DIType *>() : TypeNames::pointee(R->Found.Leaf);
     StringRef Member = R->Found.Member;
+    if (Member.consume_back(DescriptorData))
+      Member = Member.rtrim('.');
     if (R->Found.Element) { // a vector's buffer goes by the vector's name
       To = R->Found.Element;
       if (Member.consume_back(RustBuffer))

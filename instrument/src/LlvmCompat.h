@@ -6,7 +6,9 @@
 #ifndef MEMLODE_INSTRUMENT_LLVMCOMPAT_H
 #define MEMLODE_INSTRUMENT_LLVMCOMPAT_H
 
+#include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -53,6 +55,22 @@ inline void atThinLinkStart(llvm::PassBuilder &PB,
   (void)PB;
   (void)Add;
 #endif
+}
+
+/// The DWARF number of the language that \p Unit is written in. LLVM 22 has another way to say it too.
+inline llvm::dwarf::SourceLanguage languageOf(const llvm::DICompileUnit &Unit) {
+#if LLVM_VERSION_MAJOR >= 22
+  const llvm::DISourceLanguageName Name = Unit.getSourceLanguage();
+  const unsigned Number =
+      Name.hasVersionedName()
+          ? llvm::dwarf::toDW_LANG(static_cast<llvm::dwarf::SourceLanguageName>(Name.getName()),
+                                   Name.getVersion())
+                .value_or(llvm::dwarf::SourceLanguage(0))
+          : Name.getUnversionedName();
+#else
+  const unsigned Number = Unit.getSourceLanguage();
+#endif
+  return static_cast<llvm::dwarf::SourceLanguage>(Number);
 }
 
 /// What \p M is compiled for: a string before LLVM 21.

@@ -1,5 +1,6 @@
 //===- MemberPath.cpp -----------------------------------------------------===//
 #include "MemberPath.h"
+#include "Fortran.h"
 #include "TypeNames.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -117,9 +118,10 @@ void partsOf(const DICompositeType *R, SmallVectorImpl<Part> &Parts, unsigned De
     if (isEmpty(T))
       continue;
     int64_t First = D->getOffsetInBits();
-    int64_t Bits = D->isBitField() ? D->getSizeInBits()
-                   : IsBase        ? extentAsBase(T, Depth)
-                                   : TypeNames::bytes(T) * 8;
+    auto *Array = asArray(TypeNames::strip(T));
+    int64_t Bits = D->isBitField() || (Array && isDescriptor(Array)) ? D->getSizeInBits()
+                   : IsBase                                          ? extentAsBase(T, Depth)
+                                                                     : TypeNames::bytes(T) * 8;
     Parts.push_back({T, D->getName(), First, First + Bits, IsBase, D->isBitField()});
   }
   // `T tail[]`, `T tail[0]` and the older `T tail[1]` at the end of a structure go on for as long as the
@@ -127,7 +129,7 @@ void partsOf(const DICompositeType *R, SmallVectorImpl<Part> &Parts, unsigned De
   if (!isUnion(R) && !Parts.empty()) {
     Part &Last = Parts.back();
     auto *A = asArray(TypeNames::strip(Last.Type));
-    if (A && TypeNames::bytes(A) <= TypeNames::bytes(A->getBaseType()))
+    if (A && !isDescriptor(A) && TypeNames::bytes(A) <= TypeNames::bytes(A->getBaseType()))
       Last.EndBit = INT64_MAX / 2;
   }
 }
@@ -154,8 +156,8 @@ int64_t extentAsBase(const DIType *T, unsigned Depth) {
 /// Whether a variable index can walk something in \p T.
 bool holdsArray(const DIType *T, unsigned Depth = 0) {
   T = TypeNames::strip(T);
-  if (asArray(T))
-    return true;
+  if (auto *A = asArray(T))
+    return !isDescriptor(A);
   auto *R = asRecord(T);
   SmallVector<Part, 16> Parts;
   if (R && Depth < MaxDepth)
@@ -191,6 +193,7 @@ public:
 
 private:
   void array(const DICompositeType *A, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here, unsigned Depth);
+  void descriptor(const DICompositeType *A, int64_t Offset, Hit Here);
   void record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here, unsigned Depth);
   bool byStride(const DICompositeType *R, int64_t Base, int64_t Offset, ArrayRef<uint64_t> Strides,
                 const Hit &Here, unsigned Depth);
@@ -249,6 +252,8 @@ void Descent::visit(const DIType *T, int64_t Offset, ArrayRef<uint64_t> Strides,
 
 void Descent::array(const DICompositeType *A, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here,
                     unsigned Depth) {
+  if (isDescriptor(A))
+    return descriptor(A, Offset, std::move(Here));
   const DIType *Element = A->getBaseType();
   int64_t Bytes = TypeNames::bytes(Element);
   if (Here.Path.empty())
@@ -265,6 +270,15 @@ void Descent::array(const DICompositeType *A, int64_t Offset, ArrayRef<uint64_t>
     if (S % Bytes)
       Rest.push_back(S);
   visit(Element, floorMod(Offset, Bytes), Rest, std::move(Here), Depth);
+}
+
+/// What a Fortran array is known by; the elements are behind its first word.
+void Descent::descriptor(const DICompositeType *A, int64_t Offset, Hit Here) {
+  if (isBlock() || width() > 8 || Offset < 0)
+    return finish(A, Offset < 0, std::move(Here));
+  Here.Path += (Here.Path.empty() ? "" : ".") + descriptorPart(Offset).str();
+  Here.Plain = false;
+  finish(Offset == 0 ? descriptorPointer(A) : nullptr, false, std::move(Here));
 }
 
 /// A folded index (`a[i - 1]`) moves the constant offset out of the array that the stride belongs to. Looks

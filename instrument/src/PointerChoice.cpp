@@ -1,4 +1,5 @@
 //===- PointerChoice.cpp - the most credible of several beliefs -----------===//
+#include "Fortran.h"
 #include "PointerWalk.h"
 #include "ValueUse.h"
 
@@ -145,6 +146,11 @@ std::string PointerWalk::text(const Reading &R) {
   if (size_t Table = Member.find("_vptr"); Table != StringRef::npos)
     Member = Member.take_front(Table + strlen("_vptr"));
   auto *Array = dyn_cast_or_null<DICompositeType>(TypeNames::strip(P.Type));
+  // In Fortran an array goes by its own name, not by that of the pointer in its descriptor.
+  if (Member == DescriptorData)
+    return P.Text;
+  if (Member.consume_back(DescriptorData))
+    Member = Member.rtrim('.');
   bool Indexed = R.Found.Repeated || (Array && Array->getTag() == dwarf::DW_TAG_array_type);
   // What is reached through a pointer to the pointer: `(*p)->next`.
   std::string Text = P.Text[0] == '*' && !Member.empty() ? "(" + P.Text + ")" : P.Text;

@@ -1,6 +1,7 @@
 //===- PointerWalk.cpp ----------------------------------------------------===//
 #include "PointerWalk.h"
 #include "AddressParts.h"
+#include "Fortran.h"
 
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/BinaryFormat/Dwarf.h"
@@ -58,7 +59,8 @@ void addLoopStride(const PHINode &N, SmallVectorImpl<uint64_t> &Strides, const D
 } // namespace
 
 PointerWalk::PointerWalk(Function &F, TypeNames &Types, bool AsWritten)
-    : AsWritten(AsWritten), Types(Types), Layout(F.getParent()->getDataLayout()), Records(F) {}
+    : AsWritten(AsWritten), Fortran(isFortran(F)), Types(Types), Layout(F.getParent()->getDataLayout()),
+      Records(F) {}
 
 ArrayRef<Place> PointerWalk::places(const Value *V) {
   auto [It, New] = Memo.try_emplace(V, nullptr);
@@ -142,6 +144,8 @@ void PointerWalk::fromGlobal(const GlobalVariable &G, Places &Out) {
 void PointerWalk::fromAlloca(const AllocaInst &A, Places &Out) {
   if (!Out.empty())
     return;
+  if (const Value *From = Fortran ? copiedInto(A) : nullptr)
+    return borrow(From, Out);
   const Type *T = A.getAllocatedType();
   while (auto *Array = dyn_cast<ArrayType>(T))
     T = Array->getElementType();
@@ -327,7 +331,11 @@ void PointerWalk::fromOffset(const GEPOperator &G, Places &Out) {
     Any = true;
     Place P = Base;
     P.Offset += Parts.Offset;
-    P.Strides.append(Parts.Strides.begin(), Parts.Strides.end());
+    // Fortran steps in bytes by the stride of a descriptor, which is a multiple of the element.
+    if (Fortran && Stepped->isIntegerTy(8) && Base.Repeats && !Parts.Strides.empty())
+      P.Strides.push_back(TypeNames::bytes(Base.Type));
+    else
+      P.Strides.append(Parts.Strides.begin(), Parts.Strides.end());
     P.Choices.append(Parts.Choices.begin(), Parts.Choices.end());
     P.ViaOffset += Parts.Offset;
     if (!Parts.Strides.empty() || !Parts.Choices.empty())
@@ -339,7 +347,7 @@ void PointerWalk::fromOffset(const GEPOperator &G, Places &Out) {
     }
     // In source order, a step in bytes that leaves the object is arithmetic on `char *`: what is there is no
     // element of an array of such objects. Optimisation writes every step in bytes.
-    if (AsWritten && Stepped->isIntegerTy(8) && Base.Repeats && TypeNames::bytes(Base.Type) > 1 &&
+    if (AsWritten && !Fortran && Stepped->isIntegerTy(8) && Base.Repeats && TypeNames::bytes(Base.Type) > 1 &&
         (!Parts.Strides.empty() || P.Offset < 0 ||
          P.Offset >= static_cast<int64_t>(TypeNames::bytes(Base.Type))))
       P.Type = nullptr;

@@ -71,7 +71,7 @@ private:
   void borrow(const llvm::Value *From, Places &Out);
   int closeness(const Place &P, const llvm::Instruction *I) const;
 
-  bool AsWritten;
+  bool AsWritten, Fortran;
   TypeNames &Types;
   const llvm::DataLayout &Layout;
   DebugRecords Records;

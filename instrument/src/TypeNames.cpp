@@ -1,11 +1,13 @@
 //===- TypeNames.cpp ------------------------------------------------------===//
 #include "TypeNames.h"
+#include "Fortran.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/DebugProgramInstruction.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
@@ -134,12 +136,41 @@ const DIType *TypeNames::strip(const DIType *T) {
   return nullptr; // a cycle; no front end makes one
 }
 
+/// The largest alignment that a member of \p T has by itself, in bytes. flang leaves the padding at the end
+/// of a derived type out of its size.
+static uint64_t alignment(const DICompositeType *T) {
+  uint64_t Largest = 1;
+  if (T->getTag() == dwarf::DW_TAG_structure_type)
+    for (const DINode *N : T->getElements())
+      if (auto *Member = dyn_cast_or_null<DIDerivedType>(N); Member && !Member->isStaticMember())
+        Largest = std::max<uint64_t>(Largest, Member->getAlignInBits() / 8);
+  return Largest;
+}
+
+/// Of an array that does not say it, as flang's: 0 when its extents are not constant.
+static uint64_t arrayBytes(const DICompositeType *T) {
+  uint64_t Bytes = T->getRawDataLocation() ? 0 : TypeNames::bytes(T->getBaseType());
+  for (const DINode *N : T->getElements()) {
+    auto *Range = dyn_cast_or_null<DISubrange>(N);
+    auto *Count = Range ? dyn_cast_if_present<ConstantInt *>(Range->getCount()) : nullptr;
+    bool Overflows = false;
+    Bytes = SaturatingMultiply(Bytes, Count && !Count->isNegative() ? Count->getZExtValue() : uint64_t(0),
+                               &Overflows);
+    if (Overflows)
+      return 0;
+  }
+  return Bytes;
+}
+
 uint64_t TypeNames::bytes(const DIType *T) {
   T = strip(T);
   if (!T)
     return 0;
+  auto *Composite = dyn_cast<DICompositeType>(T);
   if (uint64_t Bits = T->getSizeInBits())
-    return (Bits + 7) / 8;
+    return alignTo((Bits + 7) / 8, Composite && Bits % 64 ? alignment(Composite) : 1);
+  if (Composite && Composite->getTag() == dwarf::DW_TAG_array_type)
+    return arrayBytes(Composite);
   // Pointers and references carry their size; enumerations may leave it to their base.
   if (auto *C = dyn_cast<DICompositeType>(T))
     if (C->getTag() == dwarf::DW_TAG_enumeration_type && C->getBaseType() != T)
@@ -326,7 +357,9 @@ const DICompositeType *TypeNames::byStruct(const StructType *T) {
   if (!New)
     return It->second;
   StringRef Name = T->getName();
-  if (!Name.consume_front("struct.") && !Name.consume_front("class.") && !Name.consume_front("union."))
+  if (StringRef Derived = derivedTypeName(Name); !Derived.empty())
+    Name = Derived;
+  else if (!Name.consume_front("struct.") && !Name.consume_front("class.") && !Name.consume_front("union."))
     return nullptr;
   // LLVM appends `.7` to tell apart equal names of linked modules, and `.base` for a class without its tail
   // padding.
@@ -348,7 +381,7 @@ const DICompositeType *TypeNames::byStruct(const StructType *T) {
     if (Hit == Map->end())
       continue;
     for (const DICompositeType *C : Hit->second) {
-      if (!IsBase && C->getSizeInBits() != Bits)
+      if (!IsBase && bytes(C) * 8 != Bits)
         continue;
       if (Found && name(Found) != name(C))
         Ambiguous = true;

@@ -171,6 +171,23 @@ fn cxx_runs_the_cxx_driver() {
 }
 
 #[test]
+fn fc_runs_flang() {
+    let stage = Stage::new();
+    let output = stage
+        .memlode()
+        .args(["fc", "-c", "x.f90"])
+        .env("PATH", stage.path("bin"))
+        .output()
+        .expect("memlode runs");
+    assert_one_sentence(&output, &["flang-22 is not on the path", "apt-get install flang-22"]);
+    stage.script("bin/flang-22", "exit 7");
+    assert_eq!(
+        stage.printed("fc", "-c -J modules x.f90"),
+        format!("~/bin/flang-22 -g {PLUGIN} -c -J modules x.f90")
+    );
+}
+
+#[test]
 fn the_compiler_takes_our_place_and_its_status_is_ours() {
     let stage = Stage::new();
     let output = stage.memlode().args(["cc", "-c", "x.c"]).output().expect("memlode runs");

@@ -22,6 +22,7 @@ fn memlode() -> Command {
     for variable in [
         "MEMLODE_CC",
         "MEMLODE_CXX",
+        "MEMLODE_FC",
         "MEMLODE_HOME",
         "MEMLODE_ALLOCATORS",
         "MEMLODE_FIDELITY",

@@ -2,13 +2,14 @@
 
     python3 -B tests/languages/languages.py [PROGRAM…]
 
-Each program is compiled by `memlode cc`, `c++` or `cargo`, optimised, run under `memlode run`, and every expected
+Each program is compiled by `memlode cc`, `c++`, `cargo` or `fc`, optimised, run under `memlode run`, and every expected
 name is looked for among the executed sites of its line: `kind VARIABLE : TYPE.MEMBER`, separated by `;`.
 """
 
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -18,7 +19,7 @@ MEMLODE = ROOT / "target" / "memlode" / "bin" / "memlode"
 WORK = ROOT / "target" / "languages"
 
 MARK = "//= "
-SOURCES = {"c": "shapes.c", "c++": "classes.cpp", "rust": "rust/src/main.rs"}
+SOURCES = {"c": "shapes.c", "c++": "classes.cpp", "rust": "rust/src/main.rs", "fortran": "shapes.f90"}
 
 
 def build(language, source, program):
@@ -27,7 +28,7 @@ def build(language, source, program):
         command = [MEMLODE, "cargo", "build", "--release", "--offline", "--manifest-path", HERE / "rust/Cargo.toml"]
         subprocess.run([*command, "--target-dir", target], check=True, env={**os.environ, "CARGO_BUILD_JOBS": "2"})
         return next(target.glob("*/release/shapes"))
-    compiler = {"c": ["cc"], "c++": ["c++", "-std=c++17"]}[language]
+    compiler = {"c": ["cc"], "c++": ["c++", "-std=c++17"], "fortran": ["fc", "-module-dir", WORK]}[language]
     subprocess.run([MEMLODE, *compiler, "-O2", "-g", source, "-o", program], check=True)
     return program
 
@@ -54,9 +55,13 @@ def names_by_line(rows, source):
 
 
 def check(language, source):
+    # Too large a package for everyone to install who wants to run the tests.
+    if language == "fortran" and not shutil.which("flang-22"):
+        print("languages: fortran: not tested, for flang-22 is not installed")
+        return 0
     WORK.mkdir(parents=True, exist_ok=True)
-    program = build(language, source, WORK / source.stem)
-    names = names_by_line(sites(program, WORK / f"{source.stem}.trace"), source)
+    program = build(language, source, WORK / f"{source.stem}-{language}")
+    names = names_by_line(sites(program, WORK / f"{source.stem}-{language}.trace"), source)
     expected = failed = 0
     for number, line in enumerate(source.read_text().splitlines(), 1):
         for name in filter(None, (part.strip() for part in line.partition(MARK)[2].split(";"))):

@@ -31,19 +31,21 @@ fn main() -> ExitCode {
 }
 
 fn run(mut args: Vec<OsString>) -> anyhow::Result<ExitCode> {
-    // CMake wants a compiler to be one path: memlode-cc and memlode-c++ are links to memlode.
+    // CMake wants a compiler to be one path: memlode-cc, memlode-c++ and memlode-fc are links to memlode.
     let called_as = args.first().and_then(|name| Path::new(name).file_name()).and_then(OsStr::to_str);
     match called_as {
         Some("memlode-cc") => return driver::run(Language::C, args.split_off(1)),
         Some("memlode-c++") => return driver::run(Language::Cxx, args.split_off(1)),
+        Some("memlode-fc") => return driver::run(Language::Fortran, args.split_off(1)),
         // And cargo wants a compiler's wrapper to be one.
         Some(driver::rustc::NAME) => return driver::rustc::run(args.split_off(1)),
         _ => {}
     }
-    // Before clap sees them: every argument behind these two is clang's.
+    // Before clap sees them: every argument behind these is the compiler's.
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("cc") => driver::run(Language::C, args.split_off(2)),
         Some("c++") => driver::run(Language::Cxx, args.split_off(2)),
+        Some("fc") => driver::run(Language::Fortran, args.split_off(2)),
         _ => commands::run(args),
     }
 }

@@ -39,7 +39,7 @@ In ten minutes:
 
 Exit status: 0 success, 1 error, 2 wrong usage, 3 problems found (check, doctor).
 `run` and `record` exit as the program does, 128 + n after signal n; 125 when memlode itself failed,
-126 when the program cannot be executed, 127 when it is not found. `cc` and `c++` exit as clang does,
+126 when the program cannot be executed, 127 when it is not found. `cc`, `c++` and `fc` exit as the compiler does,
 `cargo` as cargo does.";
 
 const COMPILER_HELP: &str = "\
@@ -59,7 +59,8 @@ Everything else goes to clang as it is. memlode adds:
 Nothing is added for -ffreestanding, -E, -M, -fsyntax-only and assembler files.
 
 The compiler is clang-22 or else clang-19; MEMLODE_CC and MEMLODE_CXX name others of these versions.
-Build systems that want one path can use memlode-cc and memlode-c++.";
+For Fortran (`memlode fc`) it is flang-22, or what MEMLODE_FC names.
+Build systems that want one path can use memlode-cc, memlode-c++ and memlode-fc.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -74,6 +75,13 @@ enum Command {
     #[command(name = "c++", disable_help_flag = true, override_help = COMPILER_HELP)]
     Cxx {
         /// clang++'s arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Compile Fortran: flang, with memlode's recording added
+    #[command(disable_help_flag = true, override_help = COMPILER_HELP)]
+    Fc {
+        /// flang's arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
@@ -93,6 +101,9 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     match Cli::parse_from(args).command {
         Command::Cc { arguments } => crate::driver::run(crate::driver::toolchain::Language::C, arguments),
         Command::Cxx { arguments } => crate::driver::run(crate::driver::toolchain::Language::Cxx, arguments),
+        Command::Fc { arguments } => {
+            crate::driver::run(crate::driver::toolchain::Language::Fortran, arguments)
+        }
         Command::Cargo(args) => cargo::run(args),
         Command::Run(args) => run::run(args),
         Command::Record(args) => run::record(args),

@@ -26,7 +26,7 @@ pub enum Stage {
 pub struct Request {
     /// The last phase.
     pub stage: Stage,
-    /// Some input goes through the optimiser: C, C++, Objective-C or LLVM IR.
+    /// Some input goes through the optimiser: C, C++, Objective-C, Fortran or LLVM IR.
     pub generates_code: bool,
     /// `-flto` in any form is in force.
     pub lto: bool,
@@ -62,6 +62,7 @@ const TAKES_NEXT: &[&str] = &[
     "-F",
     "-G",
     "-I",
+    "-J",
     "-L",
     "-MF",
     "-MJ",
@@ -106,6 +107,7 @@ const TAKES_NEXT: &[&str] = &[
     "-l",
     "-mllvm",
     "-mmlir",
+    "-module-dir",
     "-o",
     "-rpath",
     "-serialize-diagnostics",
@@ -353,6 +355,9 @@ fn classify_name(name: &[u8]) -> Class {
         b"c" | b"i" | b"C" | b"cc" | b"cp" | b"cpp" | b"cxx" | b"c++" | b"CC" | b"CPP" | b"CXX" | b"C++"
         | b"ii" | b"m" | b"mi" | b"mm" | b"M" | b"mii" | b"cppm" | b"ccm" | b"cxxm" | b"c++m" | b"iim"
         | b"ixx" | b"ll" | b"bc" => Class::Code,
+        // Fortran; in capitals, with a preprocessor.
+        b"f" | b"F" | b"for" | b"FOR" | b"ftn" | b"FTN" | b"fpp" | b"FPP" | b"f77" | b"F77" | b"f90"
+        | b"F90" | b"f95" | b"F95" | b"f03" | b"F03" | b"f08" | b"F08" | b"f18" | b"F18" => Class::Code,
         b"h" | b"H" | b"hh" | b"hp" | b"hpp" | b"hxx" | b"h++" => Class::Header,
         b"s" | b"S" | b"asm" | b"sx" => Class::Assembler,
         _ => Class::ForTheLinker,
@@ -424,6 +429,8 @@ mod tests {
             ("@missing", Stage::Link, false),
             ("-c -- -odd.c", Stage::Compile, true),
             ("dir.c/obj", Stage::Link, false),
+            ("-c x.f90", Stage::Compile, true),
+            ("-J x.f90 -module-dir y.F z.o", Stage::Link, false),
         ] {
             let request = read(args);
             assert_eq!((request.stage, request.generates_code), (stage, code), "{args}");

@@ -18,6 +18,8 @@ pub enum Language {
     C,
     /// `memlode c++`.
     Cxx,
+    /// `memlode fc`.
+    Fortran,
 }
 
 impl Language {
@@ -26,6 +28,7 @@ impl Language {
         match self {
             Language::C => "cc",
             Language::Cxx => "c++",
+            Language::Fortran => "fc",
         }
     }
 
@@ -34,13 +37,40 @@ impl Language {
         match self {
             Language::C => "MEMLODE_CC",
             Language::Cxx => "MEMLODE_CXX",
+            Language::Fortran => "MEMLODE_FC",
         }
     }
 
-    fn clang(self, version: u32) -> String {
+    /// The compiler of an LLVM version, as Debian calls it.
+    fn compiler(self, version: u32) -> String {
         match self {
             Language::C => format!("clang-{version}"),
             Language::Cxx => format!("clang++-{version}"),
+            Language::Fortran => format!("flang-{version}"),
+        }
+    }
+
+    /// The LLVM versions whose compiler of this language says what its variables are, best first.
+    fn versions(self) -> &'static [u32] {
+        match self {
+            Language::C | Language::Cxx => &LLVM_VERSIONS,
+            Language::Fortran => &[22],
+        }
+    }
+
+    /// Which version that is, and how to get it, for messages.
+    fn wanted(self) -> (&'static str, &'static str) {
+        match self {
+            Language::C | Language::Cxx => ("clang 22 and 19", "clang-22 lld-22"),
+            Language::Fortran => ("flang 22", "flang-22 lld-22"),
+        }
+    }
+
+    /// What makes the compiler print its major version.
+    fn probe(self) -> (&'static [&'static str], &'static str) {
+        match self {
+            Language::C | Language::Cxx => (&["-x", "c", "-E", "-P", "-"], "__clang_major__"),
+            Language::Fortran => (&["-x", "f95-cpp-input", "-E", "-P", "-"], "__flang_major__"),
         }
     }
 }
@@ -61,30 +91,32 @@ pub fn find(language: Language, install: &Install) -> Result<Compiler> {
         let path = search_path(&name).with_context(|| {
             format!("{variable} names {}, which is not an executable file", name.display())
         })?;
-        let version = version_of(&path).with_context(|| format!("{variable} names {}", path.display()))?;
-        if !LLVM_VERSIONS.contains(&version) {
+        let version =
+            version_of(language, &path).with_context(|| format!("{variable} names {}", path.display()))?;
+        if !language.versions().contains(&version) {
             bail!(
-                "{variable} names {}, version {version}; memlode has plug-ins for clang 22 and 19 only: name one of those",
-                path.display()
+                "{variable} names {}, version {version}; memlode has plug-ins for {} only: name one of those",
+                path.display(),
+                language.wanted().0
             );
         }
         return Ok(Compiler { path, version });
     }
-    let found: Vec<Compiler> = LLVM_VERSIONS
-        .into_iter()
-        .filter_map(|version| {
-            Some(Compiler { path: search_path(OsStr::new(&language.clang(version)))?, version })
-        })
+    let names: Vec<String> = language.versions().iter().map(|&version| language.compiler(version)).collect();
+    let found: Vec<Compiler> = names
+        .iter()
+        .zip(language.versions())
+        .filter_map(|(name, &version)| Some(Compiler { path: search_path(OsStr::new(name))?, version }))
         .collect();
-    found.iter().find(|compiler| install.plugin(compiler.version).exists()).or(found.first()).cloned().with_context(
-        || {
-            format!(
-                "neither {} nor {} is on the path: `apt-get install clang-22 lld-22` (or set {variable} to a clang 22 or 19)",
-                language.clang(22),
-                language.clang(19)
-            )
-        },
-    )
+    let best = found.iter().find(|compiler| install.plugin(compiler.version).exists()).or(found.first());
+    best.cloned().with_context(|| {
+        let (wanted, packages) = language.wanted();
+        let missing = match names.as_slice() {
+            [one] => format!("{one} is not"),
+            several => format!("neither {} is", several.join(" nor ")),
+        };
+        format!("{missing} on the path: `apt-get install {packages}` (or set {variable} to a compiler of {wanted})")
+    })
 }
 
 /// Finds an executable as a shell would.
@@ -102,39 +134,44 @@ fn is_executable(file: &Path) -> bool {
 
 /// The major LLVM version of a clang: from its name, from where its symbolic link leads, or, failing
 /// both, by asking it once and remembering the answer.
-pub fn version_of(compiler: &Path) -> Result<u32> {
+pub fn version_of(language: Language, compiler: &Path) -> Result<u32> {
     let resolved = compiler.canonicalize().unwrap_or_else(|_| compiler.to_path_buf());
     match version_in_name(compiler).or_else(|| version_in_name(&resolved)) {
         Some(version) => Ok(version),
-        None => ask(&resolved),
+        None => ask(language, &resolved),
     }
 }
 
 /// `…/clang++-22` or `…/llvm-22/bin/clang`.
 fn version_in_name(compiler: &Path) -> Option<u32> {
     let name = compiler.file_name()?.to_str()?;
-    if let Some(version) = name.strip_prefix("clang++-").or_else(|| name.strip_prefix("clang-")) {
+    if let Some(version) =
+        ["clang++-", "clang-", "flang-"].iter().find_map(|prefix| name.strip_prefix(prefix))
+    {
         return version.parse().ok();
     }
-    let is_clang = name == "clang" || name == "clang++";
+    let is_ours = ["clang", "clang++", "flang"].contains(&name);
     let folder = compiler.parent()?.parent()?.file_name()?.to_str()?;
-    folder.strip_prefix("llvm-").filter(|_| is_clang)?.parse().ok()
+    folder.strip_prefix("llvm-").filter(|_| is_ours)?.parse().ok()
 }
 
-fn ask(compiler: &Path) -> Result<u32> {
+fn ask(language: Language, compiler: &Path) -> Result<u32> {
     let stamp = stamp(compiler);
     if let Some(version) = stamp.as_deref().and_then(remembered) {
         return Ok(version);
     }
+    let (options, macro_name) = language.probe();
     let output = Command::new(compiler)
-        .args(["-x", "c", "-E", "-P", "-"])
-        .stdin(probe_source()?)
+        .args(options)
+        .stdin(text_as_input(macro_name)?)
         .stderr(std::process::Stdio::null())
         .output()
         .with_context(|| format!("cannot run {}", compiler.display()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let version = text.trim().parse().ok().with_context(|| {
-        format!("{} is not clang: memlode's plug-ins need clang 22 or 19", compiler.display())
+        let wanted = language.wanted().0;
+        let compiler_name = wanted.split(' ').next().unwrap_or_default();
+        format!("{} is not {compiler_name}: memlode's plug-ins need {wanted}", compiler.display())
     })?;
     if let Some(stamp) = stamp {
         remember(&stamp, version);
@@ -142,10 +179,11 @@ fn ask(compiler: &Path) -> Result<u32> {
     Ok(version)
 }
 
-/// Any compiler has a `-dumpversion`; only clang expands this.
-fn probe_source() -> Result<std::process::Stdio> {
+/// Any compiler has a `-dumpversion`; only the one that is meant expands its own macro.
+fn text_as_input(macro_name: &str) -> Result<std::process::Stdio> {
     let (reader, mut writer) = std::io::pipe().context("cannot make a pipe to the compiler")?;
-    std::io::Write::write_all(&mut writer, b"__clang_major__\n").context("cannot write to the compiler")?;
+    std::io::Write::write_all(&mut writer, format!("{macro_name}\n").as_bytes())
+        .context("cannot write to the compiler")?;
     Ok(reader.into())
 }
 
@@ -203,6 +241,9 @@ mod tests {
             ("/usr/bin/clang++-19", Some(19)),
             ("/usr/lib/llvm-22/bin/clang", Some(22)),
             ("/usr/lib/llvm-19/bin/clang++", Some(19)),
+            ("/usr/bin/flang-22", Some(22)),
+            ("/usr/lib/llvm-22/bin/flang", Some(22)),
+            ("/usr/bin/flang-new-22", None),
             ("/usr/bin/clang", None),
             ("/usr/bin/clang-cl-22", None),
             ("/usr/bin/gcc-12", None),

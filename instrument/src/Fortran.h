@@ -1,0 +1,43 @@
+//===- Fortran.h - what flang's code and debug info are made of -----------===//
+//
+// Allocatable, pointer and assumed-shape arrays are known by a descriptor: the
+// address of the elements first, then what they are, then a lower bound, an
+// extent and a stride for each dimension. In debug info such an array says
+// where its elements are by an expression (`dataLocation`).
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_FORTRAN_H
+#define MEMLODE_INSTRUMENT_FORTRAN_H
+
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+
+namespace memlode {
+
+/// Whether \p F was written in Fortran.
+bool isFortran(const llvm::Function &F);
+
+/// Whether an object of the array type \p A is a descriptor, its elements being elsewhere.
+bool isDescriptor(const llvm::DICompositeType *A);
+
+/// The bytes of such a descriptor, without what flang appends for arrays of derived types.
+int64_t descriptorBytes(const llvm::DICompositeType *A);
+
+/// The type of the descriptor's first word: a pointer to the elements.
+const llvm::DIType *descriptorPointer(const llvm::DICompositeType *A);
+
+/// The member name of that word.
+inline constexpr llvm::StringLiteral DescriptorData = "{data}";
+
+/// What stands \p Offset bytes into a descriptor.
+llvm::StringRef descriptorPart(int64_t Offset);
+
+/// What \p Slot holds a copy of, or null: flang copies a descriptor before it reads it.
+const llvm::Value *copiedInto(const llvm::AllocaInst &Slot);
+
+/// `_QMshapesTgrid` → `grid`; empty when flang made no derived type of that name.
+llvm::StringRef derivedTypeName(llvm::StringRef Mangled);
+
+} // namespace memlode
+#endif
