@@ -27,6 +27,7 @@
 #include "llvm/IR/EHPersonalities.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/PassManager.h"
+#include "llvm/Support/TargetSelect.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 #include <memory>
@@ -291,6 +292,8 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
 }
 
 void registerCallbacks(PassBuilder &PB) {
+  // Time stamps are inline assembly, which flang has no parser for by itself.
+  InitializeNativeTargetAsmParser();
   auto S = std::make_shared<Session>();
   using Place = InstrumentPass::Place;
   PB.registerPipelineStartEPCallback([S](ModulePassManager &MPM, OptimizationLevel) {
