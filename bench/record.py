@@ -4,6 +4,7 @@
 
   discard     instrumented: the trace is written and thrown away
   dormant     instrumented, and nobody records it
+  burst       recorded in bursts, 1% of the time, to a file: the program's CPU time
   call        instrumented with a call per access to an empty function, for comparison
   cachegrind  valgrind --tool=cachegrind on the native program (once, on a smaller input)
   file        under `memlode run`: the program's CPU and wall time while a trace is written
@@ -55,7 +56,8 @@ REPEATED = {
     "cxx": '"$PROGRAM"',
     "rust": '"$PROGRAM"',
 }
-RATIOS = ["discard_ratio", "dormant_ratio", "call_ratio", "cachegrind_ratio", "file_cpu_ratio", "file_wall_ratio"]
+WAYS = ["discard", "dormant", "burst", "call", "cachegrind", "file_cpu", "file_wall"]
+RATIOS = [f"{way}_ratio" for way in WAYS]
 
 
 class Failure(Exception):
@@ -135,13 +137,20 @@ def one_round(commands, sizes, shuffler):
     def measure_dormant():
         figures["dormant"] = run([*commands["memlode"], sizes["full"]], environment=environment)
 
+    def measure_burst():
+        trace = WORK / "trace"
+        shutil.rmtree(trace, ignore_errors=True)
+        record = [MEMLODE, "record", "--burst", "1%", "--allow-empty", "-o", trace, "--"]
+        figures["burst"] = run([*commands["memlode"], sizes["full"]], prefix=record)
+        shutil.rmtree(trace, ignore_errors=True)
+
     def measure_call():
         figures["call"] = run([*commands["call"], sizes["full"]], environment=environment)
 
     def measure_file():
         figures["file"] = trace_to_file([*commands["memlode"], sizes["file"]])
 
-    steps = [measure_discard, measure_dormant, measure_call, measure_file]
+    steps = [measure_discard, measure_dormant, measure_burst, measure_call, measure_file]
     for step in shuffler.sample(steps, len(steps)):
         step()
     for size, costs in native.items():
@@ -152,6 +161,7 @@ def one_round(commands, sizes, shuffler):
         "native_cpu_s": full["cpu_s"],
         "discard_ratio": figures["discard"]["cpu_s"] / full["cpu_s"],
         "dormant_ratio": figures["dormant"]["cpu_s"] / full["cpu_s"],
+        "burst_ratio": figures["burst"]["cpu_s"] / full["cpu_s"],
         "call_ratio": figures["call"]["cpu_s"] / full["cpu_s"],
         "file_cpu_ratio": figures["file"]["cpu_s"] / file["cpu_s"],
         "file_wall_ratio": figures["file"]["wall_s"] / file["wall_s"],

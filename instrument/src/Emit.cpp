@@ -112,16 +112,25 @@ private:
   /// Puts a test for room in the place of \p Choice:
   ///
   ///   room in the cursor? ─ no ─► NULL, and recording off? ─ no ─► refill; room now?
-  ///     │ yes                       │ yes                            │ yes    │ no
-  ///     ▼                           ▼                                ▼        ▼
-  ///   record                      sleep                            record   sleep
+  ///     │ yes                       │ yes                     ▲      │ yes    │ no
+  ///     ▼                           ▼                         │      ▼        ▼
+  ///   recording off? ─ yes ─────────┼─────────────────────────┘    record   sleep
+  ///     │ no                        ▼
+  ///     ▼                         sleep
+  ///   record
+  ///
+  /// At the entry the cursor alone is asked: calls cost less so, and a chunk is soon full. In a loop that
+  /// would not do: where loops in it have used up the chunk, they go on with scratch, and leave some room of
+  /// that.
   void changeSides(BranchInst *Choice) {
+    const bool InLoop = Choice->getParent() != &F.getEntryBlock();
     BasicBlock *Sleep = Choice->getSuccessor(0), *Record = Choice->getSuccessor(1);
     const auto block = [&](const char *Name) { return BasicBlock::Create(F.getContext(), Name, &F, Record); };
     BasicBlock *Full = block("memlode.full"), *Idle = block("memlode.idle"), *Ask = block("memlode.ask");
     IRBuilder<> B = at(Choice);
     Value *Now = B.CreateLoad(Pointer, Cursor);
-    B.CreateCondBr(isFull(B, Now), Full, Record, unlikely());
+    BasicBlock *HasRoom = InLoop ? block("memlode.room") : Record;
+    B.CreateCondBr(isFull(B, Now), Full, HasRoom, unlikely());
     const DebugLoc Where = Choice->getDebugLoc();
     Choice->eraseFromParent();
     const auto begin = [&](BasicBlock *At) {
@@ -132,6 +141,10 @@ private:
     B.CreateCondBr(B.CreateIsNull(Now), Idle, Ask);
     begin(Idle);
     B.CreateCondBr(B.CreateIsNotNull(loadDormant(B)), Sleep, Ask);
+    if (InLoop) {
+      begin(HasRoom);
+      B.CreateCondBr(B.CreateIsNotNull(loadDormant(B)), Ask, Record, unlikely());
+    }
     begin(Ask);
     B.CreateCondBr(isFull(B, refill(B, Now, "__memlode_switch")), Sleep, Record, unlikely());
   }

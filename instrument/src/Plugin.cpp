@@ -200,7 +200,8 @@ Versions sidesOf(Function &F, FunctionAnalysisManager &FAM, OptimizationRemarkEm
     });
     return {};
   }
-  Versions Sides = makeVersions(F, FAM.getResult<DominatorTreeAnalysis>(F), FAM.getResult<LoopAnalysis>(F));
+  Versions Sides = makeVersions(F, FAM.getResult<DominatorTreeAnalysis>(F), FAM.getResult<LoopAnalysis>(F),
+                                FAM.getResult<ScalarEvolutionAnalysis>(F));
   FAM.invalidate(F, PreservedAnalyses::none());
   return Sides;
 }

@@ -37,23 +37,39 @@ bool touchesMemory(const Instruction &I) {
 
 bool calls(const Instruction &I) { return isa<CallBase>(I) && !isa<IntrinsicInst>(I); }
 
-/// Whether control may change sides in \p L. In a loop without calls inside another one that is not worth its
-/// cost: the outer one is there for it, and addresses stay easier to derive.
-bool isCrossable(const Loop &L) {
-  if (L.getHeader()->isEHPad())
-    return false;
+/// Where control may change sides in a loop.
+enum class Crossing {
+  None,
+  Wake, ///< to the recording side only
+  Both,
+};
+
+/// Fewer rounds are over before a burst is.
+constexpr unsigned ManyRounds = 4096;
+
+/// In a loop without calls inside another one recording is not left: the outer one is there for it, and
+/// addresses stay easier to derive. It is taken up there if the loop may count to many, or a sample would
+/// never show more than the beginnings of such loops. Those that search for something are mostly over soon,
+/// and too small for it.
+Crossing crossingOf(const Loop &L, ScalarEvolution &SE) {
+  if (L.getHeader()->isEHPad() || L.getHeader()->hasAddressTaken())
+    return Crossing::None;
   bool Touches = false, Calls = false;
   for (const BasicBlock *B : L.blocks())
     for (const Instruction &I : *B) {
       Touches |= touchesMemory(I);
       Calls |= calls(I);
     }
-  return Calls || (Touches && !(L.isInnermost() && !L.isOutermost()));
+  if (Calls || (Touches && !(L.isInnermost() && !L.isOutermost())))
+    return Crossing::Both;
+  const unsigned Most = SE.getSmallConstantMaxTripCount(&L);
+  const bool MayBeLong = SE.hasLoopInvariantBackedgeTakenCount(&L) && (Most == 0 || Most >= ManyRounds);
+  return Touches && MayBeLong ? Crossing::Wake : Crossing::None;
 }
 
 class Maker {
 public:
-  Maker(Function &F, DominatorTree &DT, LoopInfo &LI) : F(F), DT(DT), LI(LI) {}
+  Maker(Function &F, DominatorTree &DT, LoopInfo &LI, ScalarEvolution &SE) : F(F), DT(DT), LI(LI), SE(SE) {}
 
   Versions run() {
     findCrossings();
@@ -78,10 +94,17 @@ public:
 
 private:
   void findCrossings() {
+    SmallVector<std::pair<Loop *, Crossing>, 8> Loops;
     for (Loop *L : LI.getLoopsInPreorder())
-      if (isCrossable(*L) && !L->getHeader()->hasAddressTaken() &&
-          (L->getLoopPreheader() || InsertPreheaderForLoop(L, &DT, &LI, nullptr, /*PreserveLCSSA=*/false)))
-        Headers.push_back(L->getHeader());
+      if (const Crossing Kind = crossingOf(*L, SE); Kind != Crossing::None)
+        Loops.push_back({L, Kind});
+    for (auto [L, Kind] : Loops) {
+      if (!L->getLoopPreheader() && !InsertPreheaderForLoop(L, &DT, &LI, nullptr, /*PreserveLCSSA=*/false))
+        continue;
+      Headers.push_back(L->getHeader());
+      if (Kind == Crossing::Wake)
+        OnlyWakes.insert(L->getHeader());
+    }
     for (BasicBlock &B : F)
       if (B.hasAddressTaken())
         Labels.push_back(&B);
@@ -170,8 +193,12 @@ private:
     BasicBlock *Front = Fronts[Header];
     BasicBlock *DormantFront = copyOf(Front);
 
-    BasicBlock *Sleep = makeSwitch(Header, DormantFront);
-    addEntry(Dormant, DormantFront, Sleep, Header);
+    if (OnlyWakes.contains(Header)) {
+      MergeBlockIntoPredecessor(Header->getSingleSuccessor());
+    } else {
+      BasicBlock *Sleep = makeSwitch(Header, DormantFront);
+      addEntry(Dormant, DormantFront, Sleep, Header);
+    }
 
     Instruction *Jump = Dormant->getTerminator();
     BasicBlock *Wake = newBlock("memlode.wake", Front, Jump->getDebugLoc());
@@ -240,9 +267,11 @@ private:
   Function &F;
   DominatorTree &DT;
   LoopInfo &LI;
+  ScalarEvolution &SE;
   Versions Made;
-  SmallVector<BasicBlock *, 8> Headers; ///< of the loops in which sides may be changed
-  SmallVector<BasicBlock *, 8> Labels;  ///< whose addresses are taken
+  SmallVector<BasicBlock *, 8> Headers;   ///< of the loops in which sides may be changed
+  SmallPtrSet<BasicBlock *, 8> OnlyWakes; ///< headers in which recording is taken up, and not left
+  SmallVector<BasicBlock *, 8> Labels;    ///< whose addresses are taken
   DenseMap<BasicBlock *, BasicBlock *> Fronts;
   ValueToValueMapTy Copies;
   SmallVector<BasicBlock *, 32> Copied;
@@ -251,7 +280,9 @@ private:
 
 } // namespace
 
-Versions makeVersions(Function &F, DominatorTree &DT, LoopInfo &LI) { return Maker(F, DT, LI).run(); }
+Versions makeVersions(Function &F, DominatorTree &DT, LoopInfo &LI, ScalarEvolution &SE) {
+  return Maker(F, DT, LI, SE).run();
+}
 
 const char *whySingle(const Function &F) {
   for (const Argument &A : F.args())

@@ -10,9 +10,9 @@
 //        │   header, body                         header, body  │
 //        └──────┘          ◄─ resume ── on again ────┘     └────┘
 //
-// They are the entry, the headers of loops and the labels whose address is taken. The recording side pays
-// nothing for it, since it tests its cursor for room there anyway; the dormant side pays the test of one word
-// of memory. What the two sides compute meets in phis in front of the loops.
+// They are the entry, the headers of loops and the labels whose address is taken. Both sides pay the test of one
+// word of memory for it; the recording side not at the entry, where it tests its cursor for room anyway. In an inner loop that may count to many recording is only taken up. What the two sides compute
+// meets in phis in front of the loops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MEMLODE_INSTRUMENT_VERSIONS_H
@@ -21,6 +21,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
@@ -48,7 +49,8 @@ struct Versions {
 const char *whySingle(const llvm::Function &F);
 
 /// Makes the second side of \p F. Nothing that analyses knew of it holds afterwards.
-Versions makeVersions(llvm::Function &F, llvm::DominatorTree &DT, llvm::LoopInfo &LI);
+Versions makeVersions(llvm::Function &F, llvm::DominatorTree &DT, llvm::LoopInfo &LI,
+                      llvm::ScalarEvolution &SE);
 
 /// Leaves the recording side of \p F alone in it.
 void dropDormant(llvm::Function &F, const Versions &Sides);

@@ -279,7 +279,10 @@ static uint64_t *next(uint64_t *cursor, bool has_sides) {
 MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor) { return next(cursor, false); }
 
 MEMLODE_HIDDEN uint64_t *memlode_more(uint64_t *cursor) {
-  return memlode_is_scratch(cursor) ? memlode_scratch(cursor) : next(cursor, false);
+  if (!memlode_is_scratch(cursor))
+    return next(cursor, false);
+  /* On again: without room, the code gets a chunk where it can change sides. */
+  return memlode_is_dormant() || !memlode_ring ? memlode_scratch(cursor) : memlode_scratch_slack(cursor);
 }
 
 MEMLODE_HIDDEN uint64_t *memlode_switch(uint64_t *cursor) { return next(cursor, true); }

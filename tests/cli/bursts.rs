@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use crate::{installation, memlode, stderr, stdout};
 
 /// Every second access is to a random line of 4 MiB: as long as it runs, about half of the accesses miss the first level.
+/// The lines are touched by a loop without calls inside another one where the first argument is `nested`.
 /// Runs for so many rounds, or if there are none, for so many milliseconds.
 const PROGRAM: &str = r#"
 #include <stdio.h>
@@ -28,6 +29,16 @@ __attribute__((noinline)) static unsigned long round_of(unsigned long at) {
   return at;
 }
 
+__attribute__((noinline)) static long nested(long rounds) {
+  long sum = 0;
+  for (long round = 0; round < rounds; round++) {
+    for (long i = 0; i < 1000000; i++)
+      sum += lines[i * 7 & 0xffff].key ^ sum;
+    lines[round & 0xffff].key = sum;
+  }
+  return sum;
+}
+
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -37,6 +48,10 @@ static double now(void) {
 int main(int argc, char **argv) {
   (void)argc;
   unsigned long at = 1;
+  if (argv[1][0] == 'n') {
+    printf("%ld\n", nested(atol(argv[2])));
+    return 0;
+  }
   long rounds = atol(argv[1]);
   for (long i = 0; i < rounds; i++)
     at = round_of(at);
@@ -124,6 +139,18 @@ fn a_sample_says_so_and_is_near_the_truth() {
     assert!(least <= miss_ratio(&estimate) && miss_ratio(&estimate) <= most, "{sample}");
     // The first level is soon known in full: what it held before a burst matters little.
     assert!(most - least < 0.1, "{sample}");
+}
+
+/// In an inner loop, recording is taken up and cannot be left; where that loop is over, it can.
+#[test]
+fn bursts_come_and_go_in_loops_without_calls() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let trace = folder.path().join("trace");
+    record(&trace, &["--burst", "200us/10ms"], ["nested", "250"]);
+    let (sim, text) = simulated(&trace);
+    let sample = &sim["trace"]["sample"];
+    assert!(sample["runs"].as_u64() > Some(4), "{text}");
+    assert!(sample["time_share"].as_f64() < Some(0.9), "{text}");
 }
 
 #[test]

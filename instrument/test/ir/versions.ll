@@ -62,11 +62,36 @@ end:
   ret i64 %more
 }
 
-; A loop without calls inside another: the outer one is enough.
-; CHECK-LABEL: define void @nested(
-; CHECK-COUNT-1: memlode.wake:
+; A loop without calls inside another: the outer one is enough to go to sleep, and if the inner one is over soon, to
+; wake up, too.
+; CHECK-LABEL: define void @nested_short(
+; CHECK-COUNT-1: {{^}}memlode.wake{{[0-9]*}}:
 ; CHECK-NOT: {{^}}memlode.wake
+; CHECK-LABEL: define void @nested(
+; CHECK-COUNT-2: {{^}}memlode.wake{{[0-9]*}}:
+; CHECK-COUNT-2: {{^}}memlode.sleep{{[0-9]*}}:
+; CHECK-NOT: {{^}}memlode.sleep
 ; CHECK-LABEL: define void @dispatch(
+define void @nested_short(ptr %p, i64 %n) {
+entry:
+  br label %outer
+outer:
+  %j = phi i64 [ 0, %entry ], [ %j.next, %outer.end ]
+  br label %inner
+inner:
+  %i = phi i64 [ 0, %outer ], [ %next, %inner ]
+  %q = getelementptr i64, ptr %p, i64 %i
+  store i64 %j, ptr %q
+  %next = add i64 %i, 1
+  %done = icmp eq i64 %next, 100
+  br i1 %done, label %outer.end, label %inner
+outer.end:
+  %j.next = add i64 %j, 1
+  %all = icmp eq i64 %j.next, %n
+  br i1 %all, label %end, label %outer
+end:
+  ret void
+}
 define void @nested(ptr %p, i64 %n) {
 entry:
   br label %outer
