@@ -42,18 +42,13 @@ def read_tsv(lines):
     return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def listing(name):
-    """All executed sites of the last trace."""
+def sites(name):
+    """Executed access sites of the last trace; those that nothing tells apart are one."""
     done = subprocess.run(
         [MEMLODE, "dump", "--sites", TARGET / "real" / "trace" / name], check=True, capture_output=True, text=True
     )
-    return read_tsv(done.stdout.lstrip("#").splitlines())
-
-
-def sites(name):
-    """Executed access sites of the last trace; those that nothing tells apart are one."""
     merged = {}
-    for row in listing(name):
+    for row in read_tsv(done.stdout.lstrip("#").splitlines()):
         if row["kind"] in ("load", "store", "update"):
             row["full"] = row["place"]
             row["place"], row["inlined"] = short(row["place"]), short(row["inlined"])
@@ -139,14 +134,6 @@ def check(name):
     if gone > len(rows) // 4:
         problems.append(f"{gone} of the {len(rows)} judged sites are not in the trace: draw and judge a new sample")
     return problems
-
-
-def typed_allocations(name):
-    """The share of the last trace's allocations whose site says of what type the object is, and their number."""
-    allocations = [row for row in listing(name) if row["kind"] == "alloc"]
-    number = sum(int(row["events"]) for row in allocations)
-    typed = sum(int(row["events"]) for row in allocations if row["type"] != "-")
-    return typed / max(number, 1), number
 
 
 def wilson(right, number):

@@ -123,7 +123,6 @@ def examine(name):
     native = run_native(name, build(name, "native"))
     traced, report = run_traced(name, build(name, "memlode"))
     row = {"name": name, "output_identical": native == traced, **report["coverage"]}
-    row["typed_allocations"], row["allocations"] = names.typed_allocations(name)
     problems = []
     if native != traced:
         for kind, text in (("native", native), ("memlode", traced)):
@@ -169,13 +168,13 @@ EVIDENCE = ("source", "debug", "tbaa", "partial")
 def print_table(rows):
     """As docs/coverage.md has it."""
     print("| program | accesses | line | of them approximate | variable or type | member |", end="")
-    print(" names from: source | debug | tag | partial | allocations | with a type |")
-    print("|---" * 12 + "|")
+    print(" names from: source | debug | tag | partial | allocations | typed | by use |")
+    print("|---" * 13 + "|")
     for row in rows:
         shares = [row["line"], row["approximate_line"], row["variable_or_type"], row["member"]]
         shares += [row["by_evidence"][kind] for kind in EVIDENCE]
         cells = [row["name"], f"{row['accesses'] / 1e6:.0f} M", *(f"{share:.1%}" for share in shares)]
-        cells += [f"{row['allocations']:,}", f"{row['typed_allocations']:.1%}"]
+        cells += [f"{row['allocations']:,}", f"{row['typed_allocations']:.1%}", f"{row['typed_by_use']:.1%}"]
         print("| " + " | ".join(cells) + " |")
 
 

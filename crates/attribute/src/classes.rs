@@ -47,12 +47,20 @@ pub enum Home {
 pub struct Class {
     /// Where its objects live.
     pub home: Home,
-    /// Element type as the allocation tells it.
+    /// Element type, if it is known.
     pub element: Option<TypeId>,
+    /// Whether that is what the accesses to its objects say, since the allocation does not.
+    pub element_by_use: bool,
     /// Objects made (1 for a global; 0 for the stack and the unknown, which are not counted).
     pub objects: u64,
     /// Bytes of all of them.
     pub bytes: u64,
+}
+
+impl Class {
+    fn new(home: Home) -> Class {
+        Class { home, element: None, element_by_use: false, objects: 0, bytes: 0 }
+    }
 }
 
 /// The classes of a profile, each home once.
@@ -64,7 +72,7 @@ pub struct Classes {
 
 impl Default for Classes {
     fn default() -> Classes {
-        let unknown = Class { home: Home::Unknown, element: None, objects: 0, bytes: 0 };
+        let unknown = Class::new(Home::Unknown);
         Classes {
             classes: vec![unknown],
             index: FxHashMap::from_iter([(Home::Unknown, ClassId::UNKNOWN)]),
@@ -80,7 +88,7 @@ impl Classes {
             return class;
         }
         let class = ClassId(self.classes.len() as u32);
-        self.classes.push(Class { home: home.clone(), element: None, objects: 0, bytes: 0 });
+        self.classes.push(Class::new(home.clone()));
         self.index.insert(home, class);
         class
     }
@@ -105,7 +113,28 @@ impl Classes {
     }
 
     /// All classes, by id.
-    pub fn into_vec(self) -> Vec<Class> {
+    ///
+    /// `uses` are accesses to objects of a class, and the type that they name. Where many data structures come from one
+    /// function that returns bytes (`xmalloc`), the allocation cannot tell what they are, but on the call path to each of
+    /// them one type is used most: that of more than half of all accesses to the objects.
+    pub fn into_vec(mut self, uses: impl Iterator<Item = (ClassId, Option<TypeId>, u64)>) -> Vec<Class> {
+        let mut totals = vec![0u64; self.classes.len()];
+        let mut by_type: FxHashMap<(ClassId, TypeId), u64> = FxHashMap::default();
+        for (class, ty, accesses) in uses {
+            let home = &self.classes[class.0 as usize];
+            if home.element.is_none() && matches!(home.home, Home::Heap { .. }) {
+                totals[class.0 as usize] += accesses;
+                if let Some(ty) = ty {
+                    *by_type.entry((class, ty)).or_default() += accesses;
+                }
+            }
+        }
+        for ((class, ty), accesses) in by_type {
+            if accesses > totals[class.0 as usize] / 2 {
+                let class = &mut self.classes[class.0 as usize];
+                (class.element, class.element_by_use) = (Some(ty), true);
+            }
+        }
         self.classes
     }
 }

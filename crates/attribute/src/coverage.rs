@@ -3,9 +3,10 @@
 use memlode_trace::sites::{Evidence, Site};
 use serde::Serialize;
 
+use crate::classes::Home;
 use crate::profile::Profile;
 
-/// Executed accesses by what is known of them. All fields are numbers of accesses.
+/// Executed accesses, and objects, by what is known of them. Fields that do not say otherwise are numbers of accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Coverage {
     /// All of them.
@@ -20,6 +21,12 @@ pub struct Coverage {
     pub member: u64,
     /// Those that hit an object whose allocation, symbol or stack frame is known.
     pub object: u64,
+    /// Objects allocated on the heap.
+    pub allocations: u64,
+    /// Those whose allocation says of what type they are.
+    pub typed_allocations: u64,
+    /// Those of which only the accesses to them say it (not contained in `typed_allocations`).
+    pub typed_by_use: u64,
     /// By how the names were found.
     pub evidence: ByEvidence,
 }
@@ -43,6 +50,14 @@ impl Coverage {
     /// The coverage of a profile; `has_line` tells whether a site's location has a line.
     pub fn of(profile: &Profile, sites: &[Site], has_line: impl Fn(&Site) -> bool) -> Coverage {
         let mut sum = Coverage::default();
+        for class in profile.classes.iter().filter(|class| matches!(class.home, Home::Heap { .. })) {
+            sum.allocations += class.objects;
+            if class.element_by_use {
+                sum.typed_by_use += class.objects;
+            } else if class.element.is_some() {
+                sum.typed_allocations += class.objects;
+            }
+        }
         for cell in &profile.cells {
             let site = &sites[cell.site.0 as usize];
             let n = cell.counts.accesses();

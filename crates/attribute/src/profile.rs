@@ -196,9 +196,13 @@ impl<'t> Profiler<'t> {
 
     /// The counts.
     pub fn finish(self) -> Profile {
+        let uses = self
+            .cells
+            .iter()
+            .map(|cell| (cell.class, self.sites[cell.site.0 as usize].ty, cell.counts.accesses()));
         Profile {
+            classes: self.classes.into_vec(uses),
             cells: self.cells,
-            classes: self.classes.into_vec(),
             paths: self.paths,
             levels: self.caches.counters(),
             gaps: self.gaps.map(|gaps| Gaps { runs: gaps.runs, bounds: gaps.bounds.misses() }),

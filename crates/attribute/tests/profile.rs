@@ -5,7 +5,7 @@ use memlode_attribute::{Counts, Home, Profile, Profiler};
 use memlode_simulate::{Hierarchy, LevelSpec};
 use memlode_trace::event::{Access, Batch, Frame, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
-use memlode_trace::sites::{Evidence, FunctionId, Kind, Site, SiteId};
+use memlode_trace::sites::{Evidence, FunctionId, Kind, Site, SiteId, TypeId};
 
 const LOAD: SiteId = SiteId(0);
 const STORE: SiteId = SiteId(1);
@@ -63,6 +63,29 @@ fn cells(profile: &Profile) -> Vec<(Home, [u64; 3], [u64; 3])> {
         .iter()
         .map(|cell| (home(cell), three(cell.counts.reads), three(cell.counts.writes)))
         .collect()
+}
+
+#[test]
+fn accesses_tell_the_type_that_an_allocation_does_not() {
+    let mut sites = sites();
+    sites[LOAD.0 as usize].ty = Some(TypeId(7));
+    // A block of each call path: (loads, stores) of it, and what is believed. Stores name no type.
+    for (loads, stores, told, element) in [
+        (3, 2, None, (Some(TypeId(7)), true)),
+        (2, 2, None, (None, false)),
+        (3, 0, Some(TypeId(9)), (Some(TypeId(9)), false)),
+        (0, 0, None, (None, false)),
+    ] {
+        sites[ALLOC.0 as usize].ty = told;
+        let mut profiler = Profiler::new(&sites, caches(1));
+        let mut only = batch(0, 0, 0);
+        only.marks = vec![(0, Mark::Alloc { site: ALLOC, base: 0x1000, count: 1, element_bytes: 64 })];
+        only.accesses = [vec![access(LOAD, 0x1000); loads], vec![access(STORE, 0x1008); stores]].concat();
+        profiler.observe(&only);
+        let profile = profiler.finish();
+        let block = profile.classes.iter().find(|class| matches!(class.home, Home::Heap { .. })).unwrap();
+        assert_eq!((block.element, block.element_by_use), element, "{loads} loads, {stores} stores");
+    }
 }
 
 #[test]

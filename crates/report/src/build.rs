@@ -123,6 +123,9 @@ fn shares(coverage: &Coverage) -> model::Shares {
         variable_or_type: share(coverage.variable_or_type),
         member: share(coverage.member),
         object: share(coverage.object),
+        allocations: coverage.allocations,
+        typed_allocations: coverage.typed_allocations as f64 / coverage.allocations.max(1) as f64,
+        typed_by_use: coverage.typed_by_use as f64 / coverage.allocations.max(1) as f64,
         by_evidence: BTreeMap::from([
             ("source", share(evidence.source)),
             ("debug", share(evidence.debug)),
@@ -236,6 +239,7 @@ impl Builder<'_> {
         model::Object {
             home,
             element: class.element.map(|ty| self.string(self.names.ty(ty).name)),
+            element_by_use: class.element_by_use,
             count: class.objects,
             bytes: class.bytes,
         }

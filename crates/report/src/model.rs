@@ -197,6 +197,12 @@ pub struct Shares {
     pub member: f64,
     /// To an object whose allocation, symbol or stack frame is known.
     pub object: f64,
+    /// Objects allocated on the heap.
+    pub allocations: u64,
+    /// Of those, with an element type from the allocation.
+    pub typed_allocations: f64,
+    /// Of those, with an element type from the accesses to them alone.
+    pub typed_by_use: f64,
     /// By how the names were found: `source`, `debug`, `tbaa`, `partial`, `none`.
     pub by_evidence: BTreeMap<&'static str, f64>,
 }
@@ -336,8 +342,10 @@ pub struct Object {
     /// Where they live.
     #[serde(flatten)]
     pub home: Home,
-    /// Element type as the allocation tells it.
+    /// Element type.
     pub element: Option<String>,
+    /// Whether the allocation did not say it, but more than half of the accesses to the objects do.
+    pub element_by_use: bool,
     /// Objects made.
     pub count: u64,
     /// Bytes of all of them.

@@ -326,18 +326,16 @@ impl Page<'_> {
             By::Object => {
                 let room = self.room(4);
                 let row = |object: &Object| {
-                    let element = object.element.as_deref().unwrap_or("");
+                    let mut element = brief(object.element.as_deref().unwrap_or(""));
+                    if object.element_by_use {
+                        element.insert(0, '~');
+                    }
                     let (number, size) = if object.count > 0 {
                         (count(object.count), bytes(object.bytes))
                     } else {
                         Default::default()
                     };
-                    vec![
-                        fit_end(&self::object(object), room * 2 / 3),
-                        fit(&brief(element), room / 3),
-                        number,
-                        size,
-                    ]
+                    vec![fit_end(&self::object(object), room * 2 / 3), fit(&element, room / 3), number, size]
                 };
                 let objects = &report.objects;
                 (objects.iter().take(top).map(|o| (row(&o.object), &o.numbers)).collect(), objects.len())
