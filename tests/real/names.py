@@ -1,10 +1,11 @@
 """Are the names in traces of the real programs right? Samples of sites, judged by reading the source lines.
 
-    python3 -B tests/real/names.py draw PROGRAM     draws a sample of the program's last trace into judged/PROGRAM.tsv
-    python3 -B tests/real/names.py show PROGRAM     prints the sample, each site with its source line
+    python3 -B tests/real/names.py draw SAMPLE      draws a sample of the program's last trace into judged/SAMPLE.tsv
+    python3 -B tests/real/names.py show SAMPLE      prints the sample, each site with its source line
     python3 -B tests/real/names.py check PROGRAM    fails if a name that was judged right is now another
     python3 -B tests/real/names.py table            accuracy of all judged samples, with 95% confidence intervals
 
+A sample is called as its program, or PROGRAM.2, PROGRAM.3, …: further ones, of sites that no earlier one has.
 `real.py` (`make real`) makes the traces and runs `check`. A sample has 50 sites drawn by how often they were executed
 and 50 drawn evenly from all executed ones. A verdict is right, wrong, partly (part of a true answer), missing (the
 source has a name where the claim has `-`) or unclear (the source does not decide it).
@@ -60,8 +61,11 @@ def sites(name):
 
 def draw(name):
     """By Efraimidis and Spirakis: the sites with the largest u^(1/weight)."""
-    numbers = random.Random(SEED)
-    left = sites(name)
+    program, _, number = name.partition(".")
+    numbers = random.Random(SEED + int(number or 0))
+    earlier = [row for path in samples(program) if path.stem < name for row in judged(path.stem)]
+    seen = {(row["place"], row["inlined"]) for row in earlier}
+    left = [row for row in sites(program) if (row["place"], row["inlined"]) not in seen]
     drawn = []
     for how, weight in (("executed", lambda row: row["events"]), ("evenly", lambda row: 1)):
         left.sort(key=lambda row: math.log(numbers.random()) / weight(row), reverse=True)
@@ -73,19 +77,25 @@ def draw(name):
             file.write("\t".join(str(row.get(column, "")) for column in COLUMNS) + "\n")
 
 
+def samples(program):
+    return [path for path in sorted(JUDGED.glob("*.tsv")) if path.stem.partition(".")[0] == program]
+
+
 def judged(name):
     with open(JUDGED / f"{name}.tsv") as file:
         return read_tsv(file)
 
 
 def source_lines(path):
-    """The text of a source file; the standard library's is in the toolchain's documentation."""
+    """The text of a source file, if there is one; the standard library's is in the toolchain's documentation."""
     library = re.match(r"/rustc/[0-9a-f]+/library/(.*)", path)
     if not library:
         return pathlib.Path(path).read_text(errors="replace").splitlines()
     sysroot = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True).stdout.strip()
-    page = pathlib.Path(sysroot, "share/doc/rust/html/src", library[1].replace("/src/", "/", 1) + ".html").read_text()
-    code = re.search(r"<code[^>]*>(.*?)</code>", page, re.S)
+    page = pathlib.Path(sysroot, "share/doc/rust/html/src", library[1].replace("/src/", "/", 1) + ".html")
+    if not page.exists():
+        return []
+    code = re.search(r"<code[^>]*>(.*?)</code>", page.read_text(), re.S)
     return html.unescape(re.sub(r"<[^>]*>", "", code[1])).splitlines()
 
 
@@ -97,7 +107,7 @@ def clip(text, columns=70):
 
 def show(name):
     columns = (*SITE, *CLAIM)
-    full = {tuple(row[column] for column in columns): row for row in sites(name)}
+    full = {tuple(row[column] for column in columns): row for row in sites(name.partition(".")[0])}
     for number, row in enumerate(judged(name), 1):
         known = full.get(tuple(row[column] for column in columns))
         verdicts = " ".join(row[f"{aspect}?"] or "-" for aspect in ASPECTS)
@@ -117,12 +127,12 @@ def show(name):
 
 def check(name):
     """What is wrong with today's names, by the judged sample; empty if nothing is, or there is no sample."""
-    if not (JUDGED / f"{name}.tsv").exists():
+    if not samples(name):
         return []
     now = {}
     for row in sites(name):
         now.setdefault(tuple(row[column] for column in SITE), []).append(row)
-    problems, gone, rows = [], 0, judged(name)
+    problems, gone, rows = [], 0, [row for path in samples(name) for row in judged(path.stem)]
     for row in rows:
         claims = now.get(tuple(row[column] for column in SITE))
         right = [aspect for aspect in CLAIM if row[f"{aspect}?"] == "right"]
