@@ -147,19 +147,33 @@ static uint64_t alignment(const DICompositeType *T) {
   return Largest;
 }
 
+static const DICompositeType *unsizedArray(const DIType *T) {
+  auto *A = dyn_cast_or_null<DICompositeType>(T);
+  return A && A->getTag() == dwarf::DW_TAG_array_type && !A->getSizeInBits() ? A : nullptr;
+}
+
 /// Of an array that does not say it, as flang's: 0 when its extents are not constant.
-static uint64_t arrayBytes(const DICompositeType *T) {
-  uint64_t Bytes = T->getRawDataLocation() ? 0 : TypeNames::bytes(T->getBaseType());
-  for (const DINode *N : T->getElements()) {
-    auto *Range = dyn_cast_or_null<DISubrange>(N);
-    auto *Count = Range ? dyn_cast_if_present<ConstantInt *>(Range->getCount()) : nullptr;
-    bool Overflows = false;
-    Bytes = SaturatingMultiply(Bytes, Count && !Count->isNegative() ? Count->getZExtValue() : uint64_t(0),
-                               &Overflows);
-    if (Overflows)
-      return 0;
+static uint64_t arrayBytes(const DICompositeType *A) {
+  uint64_t Number = 1;
+  bool Overflows = false;
+  for (unsigned Depth = 0; Depth != MaxDepth && !A->getRawDataLocation(); ++Depth) {
+    for (const DINode *N : A->getElements()) {
+      auto *Range = dyn_cast_or_null<DISubrange>(N);
+      auto *Count = Range ? dyn_cast_if_present<ConstantInt *>(Range->getCount()) : nullptr;
+      if (!Count || Count->isNegative())
+        return 0;
+      Number = SaturatingMultiply(Number, Count->getZExtValue(), &Overflows);
+      if (Overflows)
+        return 0;
+    }
+    const DIType *Element = TypeNames::strip(A->getBaseType());
+    A = unsizedArray(Element);
+    if (!A) {
+      uint64_t Bytes = SaturatingMultiply(Number, TypeNames::bytes(Element), &Overflows);
+      return Overflows ? 0 : Bytes;
+    }
   }
-  return Bytes;
+  return 0;
 }
 
 uint64_t TypeNames::bytes(const DIType *T) {
@@ -169,8 +183,8 @@ uint64_t TypeNames::bytes(const DIType *T) {
   auto *Composite = dyn_cast<DICompositeType>(T);
   if (uint64_t Bits = T->getSizeInBits())
     return alignTo((Bits + 7) / 8, Composite && Bits % 64 ? alignment(Composite) : 1);
-  if (Composite && Composite->getTag() == dwarf::DW_TAG_array_type)
-    return arrayBytes(Composite);
+  if (const DICompositeType *A = unsizedArray(T))
+    return arrayBytes(A);
   // Pointers and references carry their size; enumerations may leave it to their base.
   if (auto *C = dyn_cast<DICompositeType>(T))
     if (C->getTag() == dwarf::DW_TAG_enumeration_type && C->getBaseType() != T)

@@ -8,6 +8,7 @@
 ; CHECK: empty: hostile.c:1:1 read 4
 ; CHECK: odd: hostile.c:1:1 read 4
 ; CHECK: loop: hostile.c:1:1 read 4
+; CHECK: array: hostile.c:1:1 read 4
 
 define i32 @cycle(ptr %p) !dbg !10 {
   #dbg_value(ptr %p, !20, !DIExpression(), !30)
@@ -52,6 +53,13 @@ done:
   ret i32 %v
 }
 
+define i32 @array(ptr %p) !dbg !16 {
+  #dbg_declare(ptr %p, !25, !DIExpression(), !36)
+  %q = getelementptr i8, ptr %p, i64 8
+  %v = load i32, ptr %q, !dbg !36
+  ret i32 %v
+}
+
 !llvm.dbg.cu = !{!0}
 !llvm.module.flags = !{!1}
 !0 = distinct !DICompileUnit(language: DW_LANG_C99, file: !2, emissionKind: FullDebug)
@@ -64,18 +72,21 @@ done:
 !13 = distinct !DISubprogram(name: "empty", file: !2, line: 1, type: !3, unit: !0, spFlags: DISPFlagDefinition)
 !14 = distinct !DISubprogram(name: "odd", file: !2, line: 1, unit: !0, spFlags: DISPFlagDefinition)
 !15 = distinct !DISubprogram(name: "loop", file: !2, line: 1, type: !3, unit: !0, spFlags: DISPFlagDefinition)
+!16 = distinct !DISubprogram(name: "array", file: !2, line: 1, type: !3, unit: !0, spFlags: DISPFlagDefinition)
 
 !20 = !DILocalVariable(name: "a", scope: !10, file: !2, type: !40)
 !21 = !DILocalVariable(name: "b", scope: !11, file: !2, type: !41)
 !22 = !DILocalVariable(name: "c", scope: !12, file: !2, type: !42)
 !23 = !DILocalVariable(name: "d", scope: !13, file: !2, type: !43)
 !24 = !DILocalVariable(name: "", scope: !14, file: !2)
+!25 = !DILocalVariable(name: "e", scope: !16, file: !2, type: !64)
 !30 = !DILocation(line: 1, column: 1, scope: !10)
 !31 = !DILocation(line: 1, column: 1, scope: !11)
 !32 = !DILocation(line: 1, column: 1, scope: !12)
 !33 = !DILocation(line: 1, column: 1, scope: !13)
 !34 = !DILocation(line: 1, column: 1, scope: !14)
 !35 = !DILocation(line: 1, column: 1, scope: !15)
+!36 = !DILocation(line: 1, column: 1, scope: !16)
 
 ; A pointer to a type that stands for itself.
 !40 = !DIDerivedType(tag: DW_TAG_pointer_type, baseType: !44, size: 64)
@@ -95,6 +106,13 @@ done:
 ; A union without members, a class that is only declared, an enumeration of nothing.
 !43 = distinct !DICompositeType(tag: DW_TAG_union_type, size: 1, elements: !{!63})
 !63 = !DIDerivedType(tag: DW_TAG_member, name: "gone", baseType: null, offset: 7)
+; An array of itself, and a descriptor of a structure that holds it; neither says its size.
+!64 = distinct !DICompositeType(tag: DW_TAG_structure_type, name: "holder", size: 256, elements: !{!65, !66})
+!65 = !DIDerivedType(tag: DW_TAG_member, name: "self", scope: !64, baseType: !67)
+!66 = !DIDerivedType(tag: DW_TAG_member, name: "behind", scope: !64, baseType: !68, offset: 64)
+!67 = distinct !DICompositeType(tag: DW_TAG_array_type, baseType: !67, elements: !{!69})
+!68 = distinct !DICompositeType(tag: DW_TAG_array_type, baseType: !64, elements: !{}, dataLocation: !DIExpression(DW_OP_push_object_address, DW_OP_deref))
+!69 = !DISubrange(count: 9223372036854775807)
 
 !50 = !{!53, !53, i64 0}
 !53 = !{!"int", !56, i64 0}
