@@ -586,11 +586,13 @@ pub struct ProcessHeader {
     pub dormant: u32,
     /// not 0 once it was not: whoever sets it sets this first
     pub was_dormant: u32,
+    /// names of the regions to be recorded, each ended by a zero; empty: everything is
+    pub regions: [u8; 256],
 }
 
 impl ProcessHeader {
     /// Size in memory and in a file.
-    pub const BYTES: usize = 136;
+    pub const BYTES: usize = 392;
 
     /// From its little-endian form.
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
@@ -612,6 +614,7 @@ impl ProcessHeader {
             pad0: std::array::from_fn::<_, 72, _>(|i| bytes[56 + i]),
             dormant: u32::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131]]),
             was_dormant: u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]),
+            regions: std::array::from_fn::<_, 256, _>(|i| bytes[136 + i]),
         }
     }
 
@@ -635,6 +638,7 @@ impl ProcessHeader {
         bytes[56..128].copy_from_slice(&self.pad0);
         bytes[128..132].copy_from_slice(&self.dormant.to_le_bytes());
         bytes[132..136].copy_from_slice(&self.was_dormant.to_le_bytes());
+        bytes[136..392].copy_from_slice(&self.regions);
         bytes
     }
 }
@@ -663,6 +667,7 @@ const _: () = assert!(std::mem::offset_of!(ProcessHeader, generation) == 48);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 56);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, dormant) == 128);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, was_dormant) == 132);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, regions) == 136);
 
 /// Offset 0 of a ring region. Chunk k starts at (2 \* k + 1) \* chunk_bytes; slack of the same size follows each.
 #[repr(C)]

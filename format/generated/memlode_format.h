@@ -245,8 +245,9 @@ struct memlode_process_header {
   uint8_t pad0[72]; // what follows is read often and written rarely: on a cache line of its own
   uint32_t dormant; // off.*; not 0 while nothing is to be recorded; the program sees this page twice
   uint32_t was_dormant; // not 0 once it was not: whoever sets it sets this first
+  uint8_t regions[256]; // names of the regions to be recorded, each ended by a zero; empty: everything is
 };
-MEMLODE_STATIC_ASSERT(sizeof(struct memlode_process_header) == 136, "memlode_process_header");
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_process_header) == 392, "memlode_process_header");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, magic) == 0, "memlode_process_header.magic");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, version) == 4, "memlode_process_header.version");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved) == 6, "memlode_process_header.reserved");
@@ -264,6 +265,7 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, generation) == 48,
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 56, "memlode_process_header.pad0");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, dormant) == 128, "memlode_process_header.dormant");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, was_dormant) == 132, "memlode_process_header.was_dormant");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, regions) == 136, "memlode_process_header.regions");
 
 // Offset 0 of a ring region. Chunk k starts at (2 * k + 1) * chunk_bytes; slack of the same size follows each.
 struct memlode_ring_header {

@@ -238,8 +238,9 @@ PROCESS_HEADER = Layout(
     ("pad0", "s", 72),  # what follows is read often and written rarely: on a cache line of its own
     ("dormant", "I", None),  # off.*; not 0 while nothing is to be recorded; the program sees this page twice
     ("was_dormant", "I", None),  # not 0 once it was not: whoever sets it sets this first
+    ("regions", "s", 256),  # names of the regions to be recorded, each ended by a zero; empty: everything is
 )
-assert PROCESS_HEADER.size == 136
+assert PROCESS_HEADER.size == 392
 
 # Offset 0 of a ring region. Chunk k starts at (2 * k + 1) * chunk_bytes; slack of the same size follows each.
 RING_HEADER = Layout(

@@ -266,6 +266,7 @@ MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void) {
     atomic_store_explicit(memlode_process.canary, 1, memory_order_relaxed);
     memlode_process.index = reply.process;
     set_mode(MEMLODE_CONNECTED);
+    memlode_switch_regions_locked(); /* a forked child is where its parent was */
     memlode_announce_modules_locked();
   }
   if (fd >= 0)

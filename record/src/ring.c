@@ -170,6 +170,15 @@ static uint64_t *rest(uint64_t *cursor, bool has_sides) {
   return memlode_scratch_slack(cursor);
 }
 
+/* The calling thread's code has just stored its cursor, and will look at it again. */
+MEMLODE_HIDDEN void memlode_rest(void) {
+  if (!memlode_ring || !__memlode_cursor)
+    return;
+  uint64_t *cursor = __memlode_cursor;
+  pause(memlode_ring, cursor);
+  __memlode_cursor = memlode_scratch_slack(cursor);
+}
+
 /* A free ring for the calling thread, NULL if all are taken. */
 static struct memlode_ring_header *claim(void) {
   for (uint32_t i = 0; i < memlode_process.rings; i++) {

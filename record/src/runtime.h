@@ -8,6 +8,7 @@
  *   signals.c   a program's signal handlers, and the stubs they are called through
  *   jumps.c     longjmp out of a signal handler
  *   modules.c   which instrumented images are loaded
+ *   regions.c   which parts of the program are to be recorded
  *   fork.c      a child starts its own stream; how the process ended
  *   abi.c       the symbols instrumented code refers to
  *
@@ -88,6 +89,8 @@ static inline bool memlode_is_dormant(void) {
 MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor);
 MEMLODE_HIDDEN uint64_t *memlode_more(uint64_t *cursor);
 MEMLODE_HIDDEN uint64_t *memlode_switch(uint64_t *cursor);
+/* Recording was switched off by the calling thread. */
+MEMLODE_HIDDEN void memlode_rest(void);
 /* Ends a stream's chunk behind the last word that abandoned code has written to it. */
 MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream);
 /* A child of a fork that ran no fork handlers. What it wrote until now is in its parent's ring, where
@@ -132,6 +135,9 @@ MEMLODE_HIDDEN bool memlode_collector_lives(void);
 MEMLODE_HIDDEN void memlode_send_locked(struct memlode_request *request);
 MEMLODE_HIDDEN void memlode_doorbell(bool even_if_awake);
 MEMLODE_HIDDEN bool memlode_is_vfork_child(void);
+
+/* regions.c: switches recording off, if no region is open and some are asked for, or on. */
+MEMLODE_HIDDEN void memlode_switch_regions_locked(void);
 
 /* modules.c: tells a fresh connection about the images it has not heard of. */
 MEMLODE_HIDDEN void memlode_announce_modules_locked(void);

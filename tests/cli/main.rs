@@ -5,6 +5,7 @@ mod bursts;
 mod cargo;
 mod compiler;
 mod compiling;
+mod control;
 mod destinations;
 mod doctor;
 mod record;

@@ -67,6 +67,8 @@ pub fn nothing_recorded(trace: &Trace) -> String {
              shorter period, or without --burst",
             (burst.period_us - burst.on_us.min(burst.period_us)) as f64 / 2e6
         )
+    } else if let [first, ..] = &trace.manifest().info.only[..] {
+        format!("{directory} holds no events: {first}")
     } else if trace.sites().is_filtered() {
         format!(
             "{directory} holds no events: the filter that the program was compiled with leaves out all that it did"

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
+use memlode_collect::Switch;
 use rustix::process::{PidfdFlags, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -71,11 +72,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts `path` (found by [`locate`]) under the name that the user typed.
+    /// Starts `path` (found by [`locate`]) under the name that the user typed. A signal that toggles the recording
+    /// does not go to it.
     pub fn start(
         path: &Path,
         command: &[OsString],
         variables: &[(&str, &OsStr)],
+        toggle: Option<(i32, Switch)>,
     ) -> Result<Result<Program, NotStarted>> {
         use std::os::unix::process::CommandExt;
         // Before the program runs: a signal that comes early must not end us and leave it alone.
@@ -98,6 +101,10 @@ impl Program {
         let handle = signals.handle();
         let forwarder = std::thread::spawn(move || {
             for origin in signals.forever() {
+                if let Some((_, switch)) = toggle.as_ref().filter(|(signal, _)| *signal == origin.signal) {
+                    switch.toggle();
+                    continue;
+                }
                 // Without a sender it came from the terminal, which told the program itself.
                 if origin.process.is_some()
                     && let Some(signal) = Signal::from_named_raw(origin.signal)

@@ -52,6 +52,11 @@ impl Install {
         self.lib.join(format!("memlode-pass-{version}.so"))
     }
 
+    /// The directory with `memlode.h`, whether it exists or not.
+    pub fn headers(&self) -> PathBuf {
+        self.lib.with_file_name("include")
+    }
+
     /// The run-time library, whether it exists or not.
     pub fn runtime(&self) -> PathBuf {
         self.lib.join(RUNTIME)

@@ -5,6 +5,7 @@
 mod analyse;
 mod child;
 mod commands;
+mod control;
 mod destination;
 mod driver;
 mod install;

@@ -29,6 +29,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| format!("`{text}` is too long"))
 }
 
+/// As [`parse_duration`] reads it.
+pub fn duration_text(duration: Duration) -> String {
+    format!("{}s", duration.as_secs_f64())
+}
+
 /// `1%`, or `5ms/500ms`: on for so long, in every so long.
 pub fn parse_burst(text: &str) -> Result<Burst, String> {
     let (on, period) = if let Some(percent) = text.strip_suffix('%') {

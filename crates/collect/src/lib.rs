@@ -13,7 +13,8 @@
 //! * `reader`: one ring, read in order
 //! * `packing`: encoded chunks that wait to be packed
 //! * `worker`: the threads that do all that, and when they sleep
-//! * `pace`: bursts
+//! * `pace`: bursts, and the stretch of time that is wanted
+//! * `switch`: what the user may do to it meanwhile
 //! * `output`: where it all goes, and what happens when the disk is full
 //!
 //! Nothing is printed here, and nothing a traced program does to its shared memory can make the collector panic, hang
@@ -30,6 +31,7 @@ mod process;
 mod reader;
 mod shared;
 mod socket;
+mod switch;
 mod worker;
 
 use std::os::fd::OwnedFd;
@@ -46,11 +48,16 @@ use memlode_trace::manifest::{Burst, Summary as ManifestSummary};
 pub use crate::error::Error;
 pub use crate::output::Destination;
 use crate::output::Output;
+use crate::pace::Pace;
 use crate::socket::Socket;
+pub use crate::switch::Switch;
 use crate::worker::Shared;
 
 /// The environment variable that tells a program where its collector is.
 pub const ENVIRONMENT: &str = "MEMLODE_COLLECTOR";
+
+/// Bytes that the names of regions may have together, with one more each.
+pub const MOST_REGIONS_BYTES: usize = shared::REGIONS_BYTES - 1;
 
 /// How to record.
 pub struct Options {
@@ -64,12 +71,29 @@ pub struct Options {
     pub wait_for_all: bool,
     /// Record in bursts only; they begin to be counted when the collector starts.
     pub burst: Option<Burst>,
+    /// Record only from so long after the collector's start.
+    pub delay: Duration,
+    /// Record only for so long, after the delay.
+    pub length: Option<Duration>,
+    /// Stop recording when so many accesses have been written; some more were under way.
+    pub most_accesses: Option<u64>,
+    /// Record only in these regions, which the program tells by `memlode_start` and `memlode_stop`. If there are none, everywhere.
+    pub regions: Vec<String>,
 }
 
 impl Options {
     /// The usual way.
     pub fn new(destination: Destination) -> Options {
-        Options { destination, workers: None, wait_for_all: false, burst: None }
+        Options {
+            destination,
+            workers: None,
+            wait_for_all: false,
+            burst: None,
+            delay: Duration::ZERO,
+            length: None,
+            most_accesses: None,
+            regions: Vec::new(),
+        }
     }
 }
 
@@ -134,7 +158,8 @@ pub struct Collector {
     socket: Arc<Socket>,
     stop: Arc<OwnedFd>,
     control: Option<JoinHandle<()>>,
-    pace: Option<JoinHandle<()>>,
+    pace: Arc<Pace>,
+    timing: Vec<JoinHandle<()>>,
     workers: Vec<JoinHandle<()>>,
     wait_for_all: bool,
 }
@@ -149,7 +174,8 @@ impl Collector {
     pub fn start(options: Options) -> Result<Collector, Error> {
         let system = |what| move |source: std::io::Error| Error::System { what, source };
         let socket = Arc::new(Socket::open()?);
-        let shared = Arc::new(Shared::new(Output::open(options.destination)?));
+        let shared = Shared::new(Output::open(options.destination)?, options.regions, options.most_accesses);
+        let shared = Arc::new(shared);
         let stop = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)
             .map_err(|error| system("create an eventfd")(error.into()))?;
         let mut collector = Collector {
@@ -157,7 +183,8 @@ impl Collector {
             socket,
             stop: Arc::new(stop),
             control: None,
-            pace: None,
+            pace: Arc::default(),
+            timing: Vec::new(),
             workers: Vec::new(),
             wait_for_all: options.wait_for_all,
         };
@@ -178,11 +205,18 @@ impl Collector {
             };
             collector.workers.push(start("memlode-read", Box::new(body))?);
         }
-        if let Some(burst) = options.burst.filter(|burst| burst.on_us < burst.period_us) {
+        if options.burst.is_some() {
+            collector.pace.set_burst(options.burst);
             collector.shared.switch(off::PACE, true);
-            let (shared, stop) = (collector.shared.clone(), collector.stop.clone());
-            let body = move || pace::keep(&shared, burst, &stop);
-            collector.pace = Some(start("memlode-pace", Box::new(body))?);
+        }
+        let (shared, pace) = (collector.shared.clone(), collector.pace.clone());
+        collector.timing.push(start("memlode-pace", Box::new(move || pace.keep(&shared)))?);
+        let (delay, length) = (options.delay, options.length);
+        if !delay.is_zero() || length.is_some() {
+            collector.shared.switch(off::WINDOW, !delay.is_zero());
+            let (shared, pace) = (collector.shared.clone(), collector.pace.clone());
+            let body = move || pace.keep_window(&shared, delay, length);
+            collector.timing.push(start("memlode-window", Box::new(body))?);
         }
         let (shared, socket, stop) =
             (collector.shared.clone(), collector.socket.clone(), collector.stop.clone());
@@ -196,19 +230,15 @@ impl Collector {
         self.socket.path()
     }
 
-    /// Totals so far, for a progress line.
-    pub fn stats(&self) -> Stats {
-        let counters = &self.shared.output.counters;
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Stats {
-            words: get(&counters.words),
-            accesses: get(&counters.accesses),
-            bytes: get(&counters.bytes),
-            processes: get(&counters.processes),
-            threads: get(&counters.threads),
-        }
+    /// What switches recording on and off meanwhile.
+    pub fn switch(&self) -> Switch {
+        Switch { shared: self.shared.clone(), pace: self.pace.clone() }
     }
 
+    /// Totals so far, for a progress line.
+    pub fn stats(&self) -> Stats {
+        stats(&self.shared)
+    }
     /// Processes that are still recorded.
     pub fn live_processes(&self) -> usize {
         self.shared.processes().len()
@@ -279,7 +309,8 @@ impl Collector {
 
     fn stop_listening(&mut self) {
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
-        for thread in [self.control.take(), self.pace.take()].into_iter().flatten() {
+        self.pace.stop();
+        for thread in self.control.take().into_iter().chain(self.timing.drain(..)) {
             let _ = thread.join();
         }
     }
@@ -289,6 +320,18 @@ impl Collector {
         for worker in self.workers.drain(..) {
             let _ = worker.join();
         }
+    }
+}
+
+fn stats(shared: &Shared) -> Stats {
+    let counters = &shared.output.counters;
+    let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    Stats {
+        words: get(&counters.words),
+        accesses: get(&counters.accesses),
+        bytes: get(&counters.bytes),
+        processes: get(&counters.processes),
+        threads: get(&counters.threads),
     }
 }
 

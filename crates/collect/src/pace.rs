@@ -1,53 +1,135 @@
-//! Bursts: recording is on for a while, then off, again and again.
+//! When recording is on: bursts, and the stretch of time that is wanted.
 //!
-//! The program needs not be told: its threads look at a word of the shared memory where they can change sides. A thread
-//! takes up recording at the next such place, and leaves it when its chunk is full.
+//! The program needs not be told: its threads look at a word of the shared memory where they can change sides.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use memlode_trace::format::off;
 use memlode_trace::manifest::Burst;
-use rustix::event::{PollFd, PollFlags, Timespec};
 
+use crate::output::lock;
 use crate::worker::Shared;
 
-/// Switches recording on and off until `stop` becomes readable. It has to be off before.
-///
-/// A burst is in the middle of its period: a systematic sample that is centred takes the program's beginning and end
-/// neither for more nor for less than they are.
-pub fn keep(shared: &Shared, burst: Burst, stop: &OwnedFd) {
-    let (on, period) = (Duration::from_micros(burst.on_us), Duration::from_micros(burst.period_us));
-    let start = Instant::now() + (period - on) / 2;
-    for round in 0.. {
-        let begin = start + period.saturating_mul(round);
-        // On a busy machine a burst comes late; half a period late it is left out rather than to have two in a row.
-        if Instant::now() >= begin + period / 2 {
-            continue;
-        }
-        if !wait_until(begin, stop) {
-            return;
-        }
-        shared.switch(off::PACE, false);
-        let goes_on = wait_until(Instant::now() + on, stop);
-        shared.switch(off::PACE, true);
-        if !goes_on {
-            return;
-        }
-    }
+/// What the pace is, as others may change it.
+#[derive(Default)]
+pub struct Pace {
+    state: Mutex<State>,
+    changed: Condvar,
 }
 
-/// False if `stop` became readable first.
-fn wait_until(when: Instant, stop: &OwnedFd) -> bool {
-    loop {
-        let left = when.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return true;
+#[derive(Clone, Copy, Default)]
+struct State {
+    burst: Option<Burst>,
+    /// How often it was changed.
+    changes: u32,
+    stop: bool,
+}
+
+impl Pace {
+    /// Records in bursts from now on, or without a break.
+    pub fn set_burst(&self, burst: Option<Burst>) {
+        self.change(|state| state.burst = burst.filter(|burst| burst.on_us < burst.period_us));
+    }
+
+    /// The duty cycle.
+    pub fn burst(&self) -> Option<Burst> {
+        lock(&self.state).burst
+    }
+
+    /// Ends the threads that keep it.
+    pub fn stop(&self) {
+        self.change(|state| state.stop = true);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = lock(&self.state);
+        change(&mut state);
+        state.changes += 1;
+        self.changed.notify_all();
+    }
+
+    /// Waits until a moment, or for ever; false if something else is to be done first.
+    fn wait(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        until: Option<Instant>,
+        is_due: impl Fn(&State) -> bool,
+    ) -> bool {
+        while !is_due(&state) {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            state = match left {
+                Some(Duration::ZERO) => return true,
+                Some(left) => match self.changed.wait_timeout(state, left) {
+                    Ok((state, _)) => state,
+                    Err(poisoned) => poisoned.into_inner().0,
+                },
+                None => self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner()),
+            };
         }
-        let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ };
-        let mut polled = [PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)];
-        if rustix::event::poll(&mut polled, Some(&left)).is_ok_and(|ready| ready > 0) {
-            return false;
+        false
+    }
+
+    /// Switches recording on and off as the duty cycle says, until told to stop.
+    pub fn keep(&self, shared: &Shared) {
+        loop {
+            let state = lock(&self.state);
+            if state.stop {
+                return;
+            }
+            let now = *state;
+            match now.burst {
+                None => {
+                    shared.switch(off::PACE, false);
+                    self.wait(state, None, |state| state.changes != now.changes);
+                }
+                Some(burst) => {
+                    drop(state);
+                    self.cycle(shared, burst, now.changes);
+                }
+            }
+        }
+    }
+
+    /// Bursts of one duty cycle, until the state has changed.
+    ///
+    /// A burst is in the middle of its period: a systematic sample that is centred takes the program's beginning and
+    /// end neither for more nor for less than they are.
+    fn cycle(&self, shared: &Shared, burst: Burst, changes: u32) {
+        let (on, period) = (Duration::from_micros(burst.on_us), Duration::from_micros(burst.period_us));
+        let is_over = |state: &State| state.changes != changes;
+        let wait = |until| self.wait(lock(&self.state), Some(until), is_over);
+        shared.switch(off::PACE, true);
+        let start = Instant::now() + (period - on) / 2;
+        for round in 0.. {
+            let begin = start + period.saturating_mul(round);
+            // On a busy machine a burst comes late; half a period late it is left out rather than to have two in a row.
+            if Instant::now() >= begin + period / 2 {
+                continue;
+            }
+            if !wait(begin) {
+                return;
+            }
+            shared.switch(off::PACE, false);
+            let goes_on = wait(Instant::now() + on);
+            shared.switch(off::PACE, true);
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// Records from a while after now, for a while. It has to be off before, if the first is not 0.
+    pub fn keep_window(&self, shared: &Shared, delay: Duration, length: Option<Duration>) {
+        let begin = Instant::now().checked_add(delay);
+        let wait = |until| self.wait(lock(&self.state), until, |state| state.stop);
+        if !wait(begin) {
+            return;
+        }
+        shared.switch(off::WINDOW, false);
+        let Some(length) = length else { return };
+        if wait(begin.and_then(|begin| begin.checked_add(length))) {
+            shared.switch(off::WINDOW, true);
         }
     }
 }

@@ -21,6 +21,9 @@ pub const REGION_BYTES: usize = (2 * ring::CHUNKS as usize + 2) * ring::CHUNK_BY
 /// What a chunk can hold at most, its slack included.
 pub const CHUNK_AND_SLACK_BYTES: usize = 2 * ring::CHUNK_BYTES as usize;
 
+/// Bytes of the names of regions, each with a zero behind it.
+pub const REGIONS_BYTES: usize = 256;
+
 const LENGTH: usize = ring::FIRST_RING_OFFSET as usize + ring::RINGS as usize * REGION_BYTES;
 
 /// The memfd and its mapping.
@@ -135,6 +138,18 @@ impl SharedMemory {
             dormant.fetch_or(reason, Ordering::Release);
         } else {
             dormant.fetch_and(!reason, Ordering::Release);
+        }
+    }
+
+    /// Says which regions are to be recorded; too long a list is cut. To be called before the program has the memory.
+    pub fn set_regions(&self, names: &[String]) {
+        let list: Vec<u8> = names.iter().flat_map(|name| name.bytes().chain([0])).collect();
+        let mut field = [0; REGIONS_BYTES];
+        let length = list.len().min(field.len() - 1);
+        field[..length].copy_from_slice(&list[..length]);
+        let offset = field!(ProcessHeader, regions);
+        for (index, bytes) in field.as_chunks::<4>().0.iter().enumerate() {
+            self.u32_at(offset + 4 * index).store(u32::from_le_bytes(*bytes), Ordering::Relaxed);
         }
     }
 

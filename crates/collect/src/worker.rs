@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use memlode_trace::format::off;
 use rustix::io::Errno;
 use rustix::thread::futex::{self, Wait, WaitFlags, WaitvFlags};
 use rustix::time::{ClockId, Timespec};
@@ -37,6 +38,9 @@ pub struct Shared {
     processes: RwLock<Vec<Arc<Process>>>,
     /// Why recording is off in all processes, `off.*`; held while it changes.
     off: Mutex<u32>,
+    /// Regions to be recorded, if not everything.
+    regions: Vec<String>,
+    most_accesses: u64,
     /// Bumped when the leader is to look up.
     attention: AtomicU32,
     /// Bumped when the helpers are.
@@ -48,13 +52,15 @@ pub struct Shared {
 
 impl Shared {
     /// No process yet.
-    pub fn new(output: Output) -> Shared {
+    pub fn new(output: Output, regions: Vec<String>, most_accesses: Option<u64>) -> Shared {
         Shared {
             output,
             images: Arc::default(),
             packing: Arc::default(),
             processes: RwLock::default(),
             off: Mutex::default(),
+            regions,
+            most_accesses: most_accesses.unwrap_or(u64::MAX),
             attention: AtomicU32::new(0),
             help: AtomicU32::new(0),
             stop: AtomicBool::new(false),
@@ -80,11 +86,28 @@ impl Shared {
         self.processes().iter().for_each(|process| process.memory.switch(reason, off));
     }
 
+    /// Why recording is off in all processes, `off.*`.
+    pub fn reasons(&self) -> u32 {
+        *lock(&self.off)
+    }
+
+    /// Ends the recording once enough was written.
+    fn watch_amount(&self) {
+        let enough = self.output.counters.accesses.load(Ordering::Relaxed) >= self.most_accesses;
+        if enough && self.reasons() & off::WINDOW == 0 {
+            self.switch(off::WINDOW, true);
+        }
+    }
+
     /// A process said hello.
     pub fn add(&self, process: Arc<Process>) {
         let reasons = lock(&self.off);
         if *reasons != 0 {
             process.memory.switch(*reasons, true);
+        }
+        if !self.regions.is_empty() {
+            process.memory.set_regions(&self.regions);
+            process.memory.switch(off::REGION, true);
         }
         self.processes.write().unwrap_or_else(PoisonError::into_inner).push(process);
         self.wake();
@@ -148,6 +171,7 @@ impl Shared {
         let mut tools = Tools::new(self.packing.clone());
         while !self.stops() {
             let busy = self.round(&mut tools);
+            self.watch_amount();
             if busy > 1 || self.packing.has_waiting() {
                 self.call_helpers();
             }

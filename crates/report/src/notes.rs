@@ -12,6 +12,7 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<String> {
                 .to_string(),
         );
     }
+    notes.extend(manifest.info.only.iter().cloned());
     if !manifest.complete {
         notes.push("recording did not finish: what the collector had not yet written is missing".to_string());
     }

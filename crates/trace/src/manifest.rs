@@ -67,6 +67,9 @@ pub struct ManifestInfo {
     /// How recording was switched on and off, if it was in bursts: then the trace is a sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
+    /// Sentences about which part of the program was to be recorded. Empty: all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
 }
 
 /// A duty cycle: recording is on for a while, then off, again and again.

@@ -2,6 +2,7 @@
 
 mod cargo;
 mod check;
+mod ctl;
 mod doctor;
 pub mod dump;
 mod report;
@@ -93,6 +94,7 @@ enum Command {
     Dump(dump::Args),
     Check(check::Args),
     Serve(serve::Args),
+    Ctl(ctl::Args),
     Doctor(doctor::Args),
 }
 
@@ -112,6 +114,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
         Command::Serve(args) => serve::run(args),
+        Command::Ctl(args) => ctl::run(args),
         Command::Doctor(args) => doctor::run(args),
     }
 }

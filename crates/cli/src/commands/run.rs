@@ -11,14 +11,14 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use memlode_collect::{Collector, Destination, ENVIRONMENT, Outcome, Summary};
 use memlode_report::text::{bytes, count};
-use memlode_trace::manifest::{Burst, ManifestInfo};
+use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::write::DirectoryStore;
 
 use super::report::{MachineArgs, ShapeArgs, make};
 use crate::child::{NotStarted, Program, ending, exit_code, locate};
+use crate::control::{ControlArgs, Server};
 use crate::destination::{self, InMemory, Place, To, parse_bytes};
 use crate::term;
-use crate::times::{burst_text, parse_burst};
 
 /// Memlode itself failed, as `env`, `timeout` and others say it.
 const OURS: u8 = 125;
@@ -110,9 +110,8 @@ struct RecordingArgs {
     /// Collect everything and keep nothing: what recording alone costs
     #[arg(long)]
     discard: bool,
-    /// Record in bursts: a part of the time, as in 1%, or so long in every so long, as in 5ms/500ms
-    #[arg(long, value_name = "CYCLE", value_parser = parse_burst)]
-    burst: Option<Burst>,
+    #[command(flatten)]
+    control: ControlArgs,
     /// Also record children of the program that outlive it
     #[arg(long)]
     wait: bool,
@@ -136,9 +135,7 @@ impl RecordingArgs {
         if let Some(file) = &self.token_file {
             words.extend(["--token-file".into(), std::path::absolute(file)?.into()]);
         }
-        if let Some(burst) = &self.burst {
-            words.extend(["--burst".into(), burst_text(burst).into()]);
-        }
+        words.extend(self.control.words());
         let flags = [
             ("--force", self.force),
             ("--discard", self.discard),
@@ -197,23 +194,24 @@ fn recorded(
         Err(not_started) => return Ok(refuse(not_started)),
     };
     let (place, destination) = place(args, &path, command, reports)?;
-    let options = memlode_collect::Options {
-        wait_for_all: args.wait,
-        burst: args.burst,
-        ..memlode_collect::Options::new(destination)
-    };
+    let mut options =
+        memlode_collect::Options { wait_for_all: args.wait, ..memlode_collect::Options::new(destination) };
+    args.control.apply(&mut options)?;
     let collector = Collector::start(options)?;
+    let server = Server::start(collector.socket_path(), collector.switch())?;
+    let toggle = args.control.signal().map(|signal| (signal, collector.switch()));
     let variables = [(ENVIRONMENT, collector.socket_path().as_os_str())];
-    let program = match Program::start(&path, command, &variables)? {
+    let program = match Program::start(&path, command, &variables, toggle)? {
         Ok(program) => program,
         Err(not_started) => {
-            drop(collector);
+            drop((server, collector));
             // Nothing ran: leave nothing behind.
             let _ = place.remove();
             return Ok(refuse(not_started));
         }
     };
     let status = program.wait()?;
+    drop(server);
     let summary = collector.finish(Outcome { exit_code: status.code(), signal: status.signal() })?;
     if let Place::Nowhere = place {
         term::line(&format!("{} words recorded and discarded", count(summary.stats.words)));
@@ -235,7 +233,7 @@ fn place(
     if args.discard {
         return Ok((Place::Nowhere, Destination::Discard));
     }
-    let info = ManifestInfo { burst: args.burst, ..info(command) };
+    let info = args.control.describe(info(command));
     let in_memory = || -> Result<_> {
         let (memory, store) = InMemory::create(args.ram_limit)?;
         Ok((memory, Destination::Trace { store: Box::new(store), info: info.clone() }))

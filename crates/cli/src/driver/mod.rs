@@ -146,6 +146,10 @@ impl Additions {
         }
         let plugin = install.plugin(compiler.version);
         let links = request.stage == Stage::Link && !request.relocatable;
+        if request.generates_code && install.headers().is_dir() {
+            // Behind all others: nothing of the program's own is hidden.
+            additions.after.extend(["-idirafter".into(), install.headers().into()]);
+        }
         if request.generates_code && !request.debug_level {
             additions.before.push("-g".into());
         }

@@ -1,0 +1,65 @@
+//! Recording switched on and off by the user, while the program runs.
+
+use std::sync::Arc;
+
+use memlode_trace::format::off;
+use memlode_trace::manifest::Burst;
+
+use crate::Stats;
+use crate::pace::Pace;
+use crate::worker::Shared;
+
+/// Switches the recording of a [`crate::Collector`], from any thread.
+#[derive(Clone)]
+pub struct Switch {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) pace: Arc<Pace>,
+}
+
+impl Switch {
+    /// Stops recording, or goes on.
+    pub fn record(&self, on: bool) {
+        self.shared.switch(off::USER, !on);
+    }
+
+    /// Stops if recording goes on, and goes on if it was stopped.
+    pub fn toggle(&self) {
+        self.record(self.is_stopped());
+    }
+
+    /// Whether the user has stopped it.
+    pub fn is_stopped(&self) -> bool {
+        self.shared.reasons() & off::USER != 0
+    }
+
+    /// Records in bursts from now on, or without a break.
+    pub fn set_burst(&self, burst: Option<Burst>) {
+        self.pace.set_burst(burst);
+    }
+
+    /// The duty cycle.
+    pub fn burst(&self) -> Option<Burst> {
+        self.pace.burst()
+    }
+
+    /// Why nothing is recorded at the moment, in words. None if it is, as far as the collector decides.
+    pub fn why_off(&self) -> Vec<&'static str> {
+        let reasons = [
+            (off::USER, "stopped by the user"),
+            (off::WINDOW, "outside the stretch that was asked for"),
+            (off::PACE, "between two bursts"),
+        ];
+        let now = self.shared.reasons();
+        reasons.iter().filter(|(reason, _)| now & reason != 0).map(|(_, text)| *text).collect()
+    }
+
+    /// The kernel's ids of the processes that are recorded.
+    pub fn pids(&self) -> Vec<u32> {
+        self.shared.processes().iter().map(|process| process.pid.as_raw_pid() as u32).collect()
+    }
+
+    /// Totals so far.
+    pub fn stats(&self) -> Stats {
+        crate::stats(&self.shared)
+    }
+}
