@@ -39,9 +39,11 @@ def run(stage, arguments, expected, **options):
     return done
 
 
-def record(stage, program, out, expected, environment):
-    """Records a run; returns what `memlode check` says."""
-    run(stage, [MEMLODE, "record", "--force", "-o", out, "--", program], expected, env=environment)
+def record(stage, program, out, expected, environment, options=()):
+    """Records a run; returns what `memlode check` says, None if nothing was recorded."""
+    run(stage, [MEMLODE, "record", "--force", "-o", out, *options, "--", program], expected, env=environment)
+    if not out.exists():
+        return None
     done = subprocess.run([MEMLODE, "check", "--json", out], capture_output=True, text=True, timeout=60, check=False)
     if done.returncode != 0:
         raise Failure(f"{stage}: check", done.stdout + done.stderr)
@@ -132,6 +134,10 @@ def examine(program, seed, work):
     checked = record("recorded", plain, trace, expected, environment)
     if recorded_ops(trace) != called:
         raise Failure("count", f"{called} accesses called, {recorded_ops(trace)} recorded")
+    bursts = ["--allow-empty", "--burst", "100us/200us"]
+    sampled = record("recorded in bursts", plain, work / "sampled", expected, environment, bursts)
+    if sampled and sampled["accesses"] > checked["accesses"]:
+        raise Failure("bursts", f"{checked['accesses']} accesses, and {sampled['accesses']} of them in bursts")
     report = call("report", [MEMLODE, "report", "--json", "--machine", "generic", trace], 120)
     json.loads(report.stdout)
     return checked["accesses"]
