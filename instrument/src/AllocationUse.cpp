@@ -24,6 +24,11 @@ public:
   AllocationUse run() {
     if (auto *Site = dyn_cast_or_null<DIType>(Call.getMetadata("heapallocsite")))
       offer(FromSite, Site);
+    // Fortran's library stores the address in the descriptor that it is given.
+    if (Call.getType()->isIntegerTy() && Call.arg_size() && Call.getArgOperand(0)->getType()->isPointerTy()) {
+      described(Call.getArgOperand(0));
+      return Best;
+    }
     variables(&Call);
     push(&Call, 0);
     for (unsigned Seen = 0; !Work.empty() && Seen < MaxUses;) {
@@ -141,6 +146,18 @@ private:
       for (User *U : S.getPointerOperand()->users())
         if (auto *L = dyn_cast<LoadInst>(U); L && !To.value_or(nullptr))
           push(L, 0);
+  }
+
+  void described(const Value *Descriptor) {
+    AccessShape Data;
+    Data.I = &Call;
+    Data.Bytes = Data.ElementBytes = 8;
+    Data.Kind = ValueKind::Pointer;
+    std::optional<Reading> R = Walk.read(Descriptor, Data);
+    StringRef Member = R ? StringRef(R->Found.Member) : "";
+    if (Member.consume_back(DescriptorData))
+      if (auto To = TypeNames::pointee(R->Found.Leaf))
+        offer(FromStore, *To, R->At.Text, Member.rtrim('.').str());
   }
 
   void accessed(const Instruction &I, int64_t Offset) {

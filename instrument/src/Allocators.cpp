@@ -52,6 +52,15 @@ const Row Rows[] = {
     {"__rdl_alloc __rdl_alloc_zeroed __rg_alloc __rg_alloc_zeroed", {Act::Allocate, None, 0, None}},
     {"__rdl_realloc __rg_realloc", {Act::Resize, None, 3, 0}},
     {"__rdl_dealloc __rg_dealloc", {Act::Free, None, None, 0}},
+
+    // What flang's library does for allocate and deallocate; of intrinsic types it mostly calls malloc
+    // itself.
+    {"_FortranAAllocatableAllocate _FortranAAllocatableAllocateSource _FortranAPointerAllocate "
+     "_FortranAPointerAllocateSource",
+     {Act::Allocate, None, None, 0, Failure::NonZeroStatus, /*Described=*/true}},
+    {"_FortranAAllocatableDeallocate _FortranAAllocatableDeallocatePolymorphic _FortranAPointerDeallocate "
+     "_FortranAPointerDeallocatePolymorphic",
+     {Act::Free, None, None, 0, Failure::Null, /*Described=*/true}},
 };
 
 bool isIntegerAt(const CallBase &Call, int Position) {

@@ -30,6 +30,8 @@ struct Allocator {
   int Base =
       None; ///< Allocate: where the base is stored, None for the return value. Else: the object that ends
   Failure Fails = Failure::Null;
+  /// Fortran's: Base is the position of a descriptor (`Fortran.h`), which tells the size too.
+  bool Described = false;
 };
 
 class Allocators {

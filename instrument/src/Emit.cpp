@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emit.h"
+#include "Fortran.h"
 
 #include "Sync.h"
 #include "memlode_format.h"
@@ -240,6 +241,8 @@ private:
       return B.CreateLoad(Pointer, W.A);
     case Word::How::StoredIfZero:
       return B.CreateSelect(B.CreateIsNull(W.B), B.CreateLoad(Pointer, W.A), Null);
+    case Word::How::Described:
+      return B.CreateCall(describedBytes(M), W.A);
     case Word::How::Lanes:
     case Word::How::Stamp:
     case Word::How::LooseStamp:

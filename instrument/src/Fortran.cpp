@@ -3,6 +3,7 @@
 #include "LlvmCompat.h"
 
 #include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
 
 using namespace llvm;
@@ -11,6 +12,8 @@ namespace memlode {
 
 namespace {
 
+constexpr int64_t ElementBytes = 8;  ///< where the bytes of one element stand
+constexpr int64_t RankByte = 20;     ///< where the number of dimensions stands
 constexpr int64_t Bounds = 24;       ///< where the first dimension's words begin
 constexpr int64_t Dimension = 3 * 8; ///< lower bound, extent, stride
 
@@ -42,6 +45,40 @@ StringRef descriptorPart(int64_t Offset) {
     return "{kind}";
   constexpr StringLiteral Parts[] = {"{lower bound}", "{extent}", "{stride}"};
   return Parts[(Offset - Bounds) / 8 % 3];
+}
+
+Function *describedBytes(Module &M) {
+  constexpr StringLiteral Name = "__memlode_described_bytes";
+  if (Function *Known = M.getFunction(Name))
+    return Known;
+  LLVMContext &C = M.getContext();
+  Type *Int64 = Type::getInt64Ty(C), *Int8 = Type::getInt8Ty(C);
+  auto *F = Function::Create(FunctionType::get(Int64, {PointerType::getUnqual(C)}, false),
+                             GlobalValue::PrivateLinkage, Name, M);
+  F->setDoesNotThrow();
+  Value *Descriptor = F->getArg(0);
+  BasicBlock *Entry = BasicBlock::Create(C, "", F), *Head = BasicBlock::Create(C, "", F),
+             *Body = BasicBlock::Create(C, "", F), *Done = BasicBlock::Create(C, "", F);
+  IRBuilder<> B(Entry);
+  auto at = [&](Value *Offset) { return B.CreatePtrAdd(Descriptor, Offset); };
+  Value *One = B.CreateLoad(Int64, at(B.getInt64(ElementBytes)));
+  Value *Rank = B.CreateZExt(B.CreateLoad(Int8, at(B.getInt64(RankByte))), Int64);
+  B.CreateBr(Head);
+  B.SetInsertPoint(Head);
+  PHINode *Dimensions = B.CreatePHI(Int64, 2), *Bytes = B.CreatePHI(Int64, 2);
+  B.CreateCondBr(B.CreateICmpULT(Dimensions, Rank), Body, Done);
+  B.SetInsertPoint(Body);
+  Value *Bound = B.CreateAdd(B.CreateMul(Dimensions, B.getInt64(Dimension)), B.getInt64(Bounds + 8));
+  Value *More = B.CreateMul(Bytes, B.CreateLoad(Int64, at(Bound)));
+  Value *Next = B.CreateAdd(Dimensions, B.getInt64(1));
+  B.CreateBr(Head);
+  Dimensions->addIncoming(B.getInt64(0), Entry);
+  Dimensions->addIncoming(Next, Body);
+  Bytes->addIncoming(One, Entry);
+  Bytes->addIncoming(More, Body);
+  B.SetInsertPoint(Done);
+  B.CreateRet(Bytes);
+  return F;
 }
 
 const Value *copiedInto(const AllocaInst &Slot) {

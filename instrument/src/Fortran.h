@@ -12,6 +12,7 @@
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
 
 namespace memlode {
 
@@ -32,6 +33,9 @@ inline constexpr llvm::StringLiteral DescriptorData = "{data}";
 
 /// What stands \p Offset bytes into a descriptor.
 llvm::StringRef descriptorPart(int64_t Offset);
+
+/// A function of \p M that returns the bytes of the elements of the array whose descriptor it is given.
+llvm::Function *describedBytes(llvm::Module &M);
 
 /// What \p Slot holds a copy of, or null: flang copies a descriptor before it reads it.
 const llvm::Value *copiedInto(const llvm::AllocaInst &Slot);

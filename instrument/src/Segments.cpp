@@ -276,7 +276,7 @@ void Planner::released(CallBase &Call) {
   O.Before = &Call;
   O.Site = V.Site;
   O.Code = A->Does == Allocator::Act::Free ? MEMLODE_OP_FREE : MEMLODE_OP_UNMAP;
-  O.Words = {{Word::How::Value, Call.getArgOperand(A->Base)}};
+  O.Words = {{A->Described ? Word::How::Stored : Word::How::Value, Call.getArgOperand(A->Base)}};
   if (A->Does == Allocator::Act::Unmap)
     O.Words.push_back({Word::How::Value, Call.getArgOperand(A->Size)});
   add(std::move(O));
@@ -316,7 +316,10 @@ void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) 
   case Allocator::Act::Unmap:
     return;
   case Allocator::Act::Allocate:
-    if (A.Count == Allocator::None) {
+    if (A.Described) {
+      O.Code = MEMLODE_OP_ALLOC;
+      O.Words = {Base, {Word::How::Described, Base.A}};
+    } else if (A.Count == Allocator::None) {
       O.Code = MEMLODE_OP_ALLOC;
       O.Words = {Base, argument(A.Size)};
     } else {

@@ -36,17 +36,18 @@ namespace memlode {
 /// A word (or several) of the stream and how to compute it.
 struct Word {
   enum class How {
-    Value,       ///< A, a pointer or an integer
-    Lanes,       ///< every pointer of the vector A: several words
-    Mask,        ///< the bits of A, a vector of i1
-    MaskBytes,   ///< bits set in A, times Bytes
-    Frame,       ///< address of the function's return-address slot
-    Product,     ///< A * B
-    Mapped,      ///< A, or 0 if it is MAP_FAILED
-    Stamp,       ///< the time stamp counter, when all before it is done
-    LooseStamp,  ///< the time stamp counter, perhaps a little earlier
-    Stored,      ///< the pointer stored at A
-    StoredIfZero ///< the pointer stored at A, or 0 if B is not 0
+    Value,        ///< A, a pointer or an integer
+    Lanes,        ///< every pointer of the vector A: several words
+    Mask,         ///< the bits of A, a vector of i1
+    MaskBytes,    ///< bits set in A, times Bytes
+    Frame,        ///< address of the function's return-address slot
+    Product,      ///< A * B
+    Mapped,       ///< A, or 0 if it is MAP_FAILED
+    Stamp,        ///< the time stamp counter, when all before it is done
+    LooseStamp,   ///< the time stamp counter, perhaps a little earlier
+    Stored,       ///< the pointer stored at A
+    StoredIfZero, ///< the pointer stored at A, or 0 if B is not 0
+    Described     ///< the bytes of the array whose Fortran descriptor is at A
   };
   How Computed = How::Value;
   llvm::Value *A = nullptr;

@@ -104,7 +104,7 @@ program main
   call fixed(50, x, work)
   !dir$ noinline
   call assumed(m)
-  allocate(g%points(20), g%weight(20, 20), counts(10))
+  allocate(g%points(20), g%weight(20, 20), counts(10)) !//= alloc g : point.points; alloc g : real(kind=8).weight; alloc counts : integer
   counts = 0
   call fill(g, 20)
   labels%id = 1
@@ -114,5 +114,5 @@ program main
   !dir$ noinline
   where = found(g%points, 7)
   print *, total(g), where, side(g, 2), entry_of(3, 2), counts(4), shared(2), sum(m), sum(work), labels(3)%id, labels(3)%seen
-  deallocate(work)
+  deallocate(work, g%points)
 end program
