@@ -146,7 +146,7 @@ impl Additions {
         }
         let plugin = install.plugin(compiler.version);
         let links = request.stage == Stage::Link && !request.relocatable;
-        if request.generates_code && install.headers().is_dir() {
+        if request.generates_code && language != Language::Fortran && install.headers().is_dir() {
             // Behind all others: nothing of the program's own is hidden.
             additions.after.extend(["-idirafter".into(), install.headers().into()]);
         }
