@@ -62,6 +62,10 @@ pub mod op {
     pub const GATHER: u8 = 3;
     /// site, segment, word, distance: an access at a distance from a word of an earlier segment
     pub const DERIVED: u8 = 4;
+    /// one word: how often the strides, which are the rest of the segment, are executed by turns
+    pub const REPEAT: u8 = 5;
+    /// site, address, step: an access, its address a step further each time
+    pub const STRIDE: u8 = 6;
     /// one word: address of the return-address slot (the frame's identity)
     pub const ENTER: u8 = 16;
     /// no word

@@ -41,6 +41,8 @@
 #define MEMLODE_OP_MASKED 2 // site, lanes, address; one mask word: lane i is at address + i * bytes
 #define MEMLODE_OP_GATHER 3 // site, lanes; one address word a lane, then one mask word
 #define MEMLODE_OP_DERIVED 4 // site, segment, word, distance: an access at a distance from a word of an earlier segment
+#define MEMLODE_OP_REPEAT 5 // one word: how often the strides, which are the rest of the segment, are executed by turns
+#define MEMLODE_OP_STRIDE 6 // site, address, step: an access, its address a step further each time
 #define MEMLODE_OP_ENTER 16 // one word: address of the return-address slot (the frame's identity)
 #define MEMLODE_OP_EXIT 17 // no word
 #define MEMLODE_OP_RESUME 18 // one word, as enter: control came back by unwinding or longjmp

@@ -50,6 +50,8 @@ public:
           Here.reset();
           continue;
         }
+        if (P.Segments[S.Segment].Ops.front().Code == MEMLODE_OP_REPEAT)
+          continue; // has been derived, and may be split on its way into the trace
         segment(S.Segment);
         if (!Behind.empty())
           Here.set(S.Segment);

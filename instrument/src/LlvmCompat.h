@@ -13,6 +13,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
 
 #if LLVM_VERSION_MAJOR >= 22
 #include "llvm/Plugins/PassPlugin.h"
@@ -75,6 +76,18 @@ inline llvm::dwarf::SourceLanguage languageOf(const llvm::DICompileUnit &Unit) {
 
 /// What \p M is compiled for: a string before LLVM 21.
 inline llvm::Triple targetOf(const llvm::Module &M) { return llvm::Triple(M.getTargetTriple()); }
+
+/// A SCEVExpander; before LLVM 20 it has to be told the data layout.
+class Expander : public llvm::SCEVExpander {
+public:
+  explicit Expander(llvm::ScalarEvolution &SE)
+#if LLVM_VERSION_MAJOR >= 20
+      : SCEVExpander(SE, "memlode"){}
+#else
+      : SCEVExpander(SE, SE.getDataLayout(), "memlode") {
+  }
+#endif
+};
 
 /// Operands of llvm.masked.{load,store,gather,scatter}: LLVM 22 turned the alignment operand into an
 /// attribute.

@@ -16,6 +16,7 @@
 #include "Flow.h"
 #include "LlvmCompat.h"
 #include "Options.h"
+#include "Repeat.h"
 #include "RustAllocator.h"
 #include "Segments.h"
 #include "StringCopies.h"
@@ -192,7 +193,8 @@ bool isWorthRecording(Function &F, const Finder &Accesses, const TargetLibraryIn
   });
 }
 
-Versions sidesOf(Function &F, FunctionAnalysisManager &FAM, OptimizationRemarkEmitter &Remarks) {
+Versions sidesOf(Function &F, FunctionAnalysisManager &FAM, const RepeatedLoops &Repeats,
+                 OptimizationRemarkEmitter &Remarks) {
   if (const char *Why = whySingle(F)) {
     Remarks.emit([&] {
       return OptimizationRemarkMissed(DEBUG_TYPE, "SingleVersion", F.getSubprogram(), &F.getEntryBlock())
@@ -201,7 +203,7 @@ Versions sidesOf(Function &F, FunctionAnalysisManager &FAM, OptimizationRemarkEm
     return {};
   }
   Versions Sides = makeVersions(F, FAM.getResult<DominatorTreeAnalysis>(F), FAM.getResult<LoopAnalysis>(F),
-                                FAM.getResult<ScalarEvolutionAnalysis>(F));
+                                FAM.getResult<ScalarEvolutionAnalysis>(F), Repeats);
   FAM.invalidate(F, PreservedAnalyses::none());
   return Sides;
 }
@@ -220,7 +222,12 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
   auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
   // Code as written is optimised later: that would make one of two sides, or undo the other.
   const bool Twice = S->Asked.Versions && S->Asked.How != Options::Mode::Call && !AsWritten;
-  const Versions Sides = Twice && isWorthRecording(F, Accesses, TLI) ? sidesOf(F, FAM, Remarks) : Versions();
+  RepeatedLoops Repeats;
+  if (S->Asked.Derive && S->Asked.How != Options::Mode::Call && !AsWritten)
+    Repeats = findRepeats(Accesses, FAM.getResult<DominatorTreeAnalysis>(F), FAM.getResult<LoopAnalysis>(F),
+                          FAM.getResult<ScalarEvolutionAnalysis>(F));
+  const Versions Sides =
+      Twice && isWorthRecording(F, Accesses, TLI) ? sidesOf(F, FAM, Repeats, Remarks) : Versions();
   Plan P = Planner(F, Sides, Accesses, S->Functions, TLI, Sites, Remarks, S->Asked.Stamps).plan();
   if (!P.Useful) {
     dropDormant(F, Sides); // the filter leaves nothing
@@ -230,6 +237,9 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
   if (S->Asked.How != Options::Mode::Stream)
     emitCalls(F, P, Into);
   if (S->Asked.How != Options::Mode::Call) {
+    if (!Repeats.empty())
+      hoistRepeats(P, FAM.getResult<LoopAnalysis>(F), FAM.getResult<ScalarEvolutionAnalysis>(F),
+                   FAM.getResult<TargetIRAnalysis>(F));
     if (S->Asked.Derive)
       derive(P, DL, FAM.getResult<ScalarEvolutionAnalysis>(F), FAM.getResult<LoopAnalysis>(F));
     placeRoomTests(P);

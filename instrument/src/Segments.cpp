@@ -51,6 +51,7 @@ void Op::encode(SmallVectorImpl<char> &Out) const {
   }
   Out.push_back(static_cast<char>(Code));
   switch (Code) {
+  case MEMLODE_OP_REPEAT:
   case MEMLODE_OP_ENTER:
   case MEMLODE_OP_EXIT:
   case MEMLODE_OP_RESUME:
@@ -62,6 +63,9 @@ void Op::encode(SmallVectorImpl<char> &Out) const {
   switch (Code) {
   case MEMLODE_OP_ACCESS:
     return address();
+  case MEMLODE_OP_STRIDE:
+    address();
+    return putSigned(Out, Step);
   case MEMLODE_OP_RANGE:
     address();
     return putVarint(Out, LengthFrom);

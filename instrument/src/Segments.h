@@ -71,6 +71,7 @@ struct Op {
   unsigned AddressFrom = 0;
   int64_t AddressDelta = 0;
   unsigned LengthFrom = 0;
+  int64_t Step = 0; ///< of a stride
   /// How far back the segment is whose word FromWord tells the address of an access; 0: none.
   unsigned FromSegment = 0;
   unsigned FromWord = 0;

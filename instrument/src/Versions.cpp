@@ -69,7 +69,9 @@ Crossing crossingOf(const Loop &L, ScalarEvolution &SE) {
 
 class Maker {
 public:
-  Maker(Function &F, DominatorTree &DT, LoopInfo &LI, ScalarEvolution &SE) : F(F), DT(DT), LI(LI), SE(SE) {}
+  Maker(Function &F, DominatorTree &DT, LoopInfo &LI, ScalarEvolution &SE,
+        const SmallPtrSetImpl<const BasicBlock *> &Uncrossed)
+      : F(F), DT(DT), LI(LI), SE(SE), Uncrossed(Uncrossed) {}
 
   Versions run() {
     findCrossings();
@@ -96,7 +98,8 @@ private:
   void findCrossings() {
     SmallVector<std::pair<Loop *, Crossing>, 8> Loops;
     for (Loop *L : LI.getLoopsInPreorder())
-      if (const Crossing Kind = crossingOf(*L, SE); Kind != Crossing::None)
+      if (const Crossing Kind = crossingOf(*L, SE);
+          Kind != Crossing::None && !Uncrossed.contains(L->getHeader()))
         Loops.push_back({L, Kind});
     for (auto [L, Kind] : Loops) {
       if (!L->getLoopPreheader() && !InsertPreheaderForLoop(L, &DT, &LI, nullptr, /*PreserveLCSSA=*/false))
@@ -268,6 +271,7 @@ private:
   DominatorTree &DT;
   LoopInfo &LI;
   ScalarEvolution &SE;
+  const SmallPtrSetImpl<const BasicBlock *> &Uncrossed;
   Versions Made;
   SmallVector<BasicBlock *, 8> Headers;   ///< of the loops in which sides may be changed
   SmallPtrSet<BasicBlock *, 8> OnlyWakes; ///< headers in which recording is taken up, and not left
@@ -280,8 +284,9 @@ private:
 
 } // namespace
 
-Versions makeVersions(Function &F, DominatorTree &DT, LoopInfo &LI, ScalarEvolution &SE) {
-  return Maker(F, DT, LI, SE).run();
+Versions makeVersions(Function &F, DominatorTree &DT, LoopInfo &LI, ScalarEvolution &SE,
+                      const SmallPtrSetImpl<const BasicBlock *> &Uncrossed) {
+  return Maker(F, DT, LI, SE, Uncrossed).run();
 }
 
 const char *whySingle(const Function &F) {

@@ -50,8 +50,10 @@ struct Versions {
 const char *whySingle(const llvm::Function &F);
 
 /// Makes the second side of \p F. Nothing that analyses knew of it holds afterwards.
+/// Sides are not changed in the loops that \p Uncrossed begin: they have nothing to record in them.
 Versions makeVersions(llvm::Function &F, llvm::DominatorTree &DT, llvm::LoopInfo &LI,
-                      llvm::ScalarEvolution &SE);
+                      llvm::ScalarEvolution &SE,
+                      const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Uncrossed);
 
 /// Leaves the recording side of \p F alone in it.
 void dropDormant(llvm::Function &F, const Versions &Sides);

@@ -44,6 +44,7 @@ pub(crate) struct Decoder {
     unpacked: Vec<u8>,
     last: Vec<u64>,
     bases: Vec<u32>,
+    strides: Vec<(Access, u64)>,
 }
 
 /// A dictionary entry: all that executing it takes, in one place.
@@ -66,7 +67,13 @@ const NONE: u32 = u32::MAX;
 
 impl Decoder {
     pub fn new() -> Self {
-        Decoder { unpacker: Unpacker::new(), unpacked: Vec::new(), last: Vec::new(), bases: Vec::new() }
+        Decoder {
+            unpacker: Unpacker::new(),
+            unpacked: Vec::new(),
+            last: Vec::new(),
+            bases: Vec::new(),
+            strides: Vec::new(),
+        }
     }
 
     /// Fills a batch with the events of a chunk. `codes` are the modules, `None` for one that could not be read.
@@ -103,6 +110,7 @@ impl Decoder {
             words: Words { bytes: words, at: 0 },
             last: &mut self.last,
             bases: &self.bases,
+            strides: &mut self.strides,
             sites,
             batch,
             accesses: 0,
@@ -188,6 +196,8 @@ struct Run<'a> {
     words: Words<'a>,
     last: &'a mut [u64],
     bases: &'a [u32],
+    /// Those being repeated, each where its next access is, and its step.
+    strides: &'a mut Vec<(Access, u64)>,
     sites: &'a SiteTable,
     batch: &'a mut Batch,
     /// Access, range, masked and gather ops so far.
@@ -247,7 +257,10 @@ impl Run<'_> {
         if !local.ops.is_empty() {
             for _ in 0..times {
                 self.read_words(local)?;
-                self.ops(local)?;
+                match *local.ops {
+                    [Op::Repeat { count }, ref body @ ..] => self.repeat(local.base, count, body)?,
+                    _ => self.ops(local)?,
+                }
             }
             return Ok(());
         }
@@ -292,10 +305,33 @@ impl Run<'_> {
     }
 
     fn room_for(&self, accesses: u64) -> Fallible {
-        match self.batch.accesses.len() as u64 + accesses <= limit::CHUNK_ACCESSES {
+        match (self.batch.accesses.len() as u64).saturating_add(accesses) <= limit::CHUNK_ACCESSES {
             true => Ok(()),
             false => Err(DecodeError::TooMany(limit::CHUNK_ACCESSES).into()),
         }
+    }
+
+    /// Strides, by turns, as often as the segment's word says.
+    fn repeat(&mut self, base: usize, count: u16, body: &[Op]) -> Fallible {
+        let count = self.last[base + count as usize];
+        let accesses = count.saturating_mul(body.len() as u64);
+        self.room_for(accesses)?;
+        self.accesses += accesses;
+        self.strides.clear();
+        for op in body {
+            let Op::Stride { site, at, step } = *op else { unreachable!("the table's parser has looked") };
+            let address = self.last[base + at.word as usize].wrapping_add(at.offset);
+            let bytes = self.bytes(site);
+            self.strides.push((Access { address, bytes, site: SiteId(site) }, step));
+        }
+        self.batch.accesses.reserve(accesses as usize);
+        for _ in 0..count {
+            for (access, step) in self.strides.iter_mut() {
+                self.batch.accesses.push(*access);
+                access.address = access.address.wrapping_add(*step);
+            }
+        }
+        Ok(())
     }
 
     fn ops(&mut self, local: &Local<'_>) -> Fallible {
@@ -305,6 +341,7 @@ impl Run<'_> {
             let word = |run: &Self, word: u16| run.last[base + word as usize];
             let place = |run: &Self, at: Place| word(run, at.word).wrapping_add(at.offset);
             let mark = match op {
+                Op::Repeat { .. } | Op::Stride { .. } => unreachable!("a segment with these has no others"),
                 Op::Access { site, at } => {
                     let address = place(self, at);
                     self.access(SiteId(site), address, self.bytes(site))?;

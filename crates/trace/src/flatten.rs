@@ -27,7 +27,7 @@ pub(crate) struct CodeSegment {
     pub function: FunctionId,
     /// Words behind the header.
     pub words: u16,
-    /// Access, range, masked and gather ops.
+    /// Access, range, masked and gather ops; 0 if it repeats strides.
     pub accesses: u32,
     templates: (u32, u32),
     ops: (u32, u32),

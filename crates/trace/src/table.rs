@@ -57,7 +57,7 @@ pub(crate) struct Segment {
     pub function: u32,
     /// Words behind the header.
     pub words: u16,
-    /// Access, range, masked and gather ops.
+    /// Access, range, masked and gather ops; 0 if it repeats strides.
     pub accesses: u32,
     /// Into the list of ops.
     pub ops: Range<u32>,
@@ -93,6 +93,16 @@ pub(crate) enum Op {
         site: u32,
         source: u16,
         at: Place,
+    },
+    /// The first of a segment: how often the others, all of them strides, are executed by turns.
+    Repeat {
+        count: u16,
+    },
+    /// An access whose address is a step further each time.
+    Stride {
+        site: u32,
+        at: Place,
+        step: u64,
     },
     Range {
         site: u32,
@@ -245,7 +255,9 @@ impl<'a> Parser<'a> {
         let mut before: Vec<(u32, u16)> = Vec::new();
         let segments = self.list("segments", |p| {
             let segment = p.segment(functions.len(), &sites, &before, &mut ops, &mut sources)?;
-            before.push((segment.function, segment.words));
+            // What repeats may be split, and then its words are not those of its first turn.
+            let repeats = ops.get(segment.ops.start as usize).is_some_and(|op: &Op| op.is_repeat());
+            before.push((segment.function, if repeats { 0 } else { segment.words }));
             Ok(segment)
         })?;
         match self.reader.left() {
@@ -311,7 +323,14 @@ impl<'a> Parser<'a> {
                 code => self.op(code, sites, &ops[first..], &mut words)?,
             };
             accesses += u32::from(op.is_access());
+            let repeats = matches!(ops.get(first), Some(Op::Repeat { .. }));
+            if matches!(op, Op::Stride { .. }) != repeats || (op.is_repeat() && ops.len() > first) {
+                return Err(self.invalid("strides are all that follows a repeat, and nothing else does"));
+            }
             ops.push(op);
+        }
+        if matches!(ops[first..], [Op::Repeat { .. }]) {
+            return Err(self.invalid("a repeat of nothing"));
         }
         let (ops, sources) = (first as u32..ops.len() as u32, first_source as u32..sources.len() as u32);
         Ok(Segment { function, words, accesses, ops, sources })
@@ -364,14 +383,18 @@ impl<'a> Parser<'a> {
         words: &mut u16,
     ) -> Result<Op, TableError> {
         let site = match code {
-            op::ENTER | op::EXIT | op::RESUME | op::VALUE | op::STAMP => 0,
+            op::REPEAT | op::ENTER | op::EXIT | op::RESUME | op::VALUE | op::STAMP => 0,
             _ => self.get(|reader| reader.index(sites.len()))?,
         };
-        if matches!(code, op::ACCESS | op::MASKED | op::GATHER) && sites[site as usize].bytes == 0 {
+        if matches!(code, op::ACCESS | op::STRIDE | op::MASKED | op::GATHER)
+            && sites[site as usize].bytes == 0
+        {
             return Err(self.invalid("an access of no bytes"));
         }
         Ok(match code {
             op::ACCESS => Op::Access { site, at: self.address(before, words)? },
+            op::REPEAT => Op::Repeat { count: self.words(words, 1)? },
+            op::STRIDE => self.stride(site, before, words)?,
             op::RANGE => {
                 Op::Range { site, at: self.address(before, words)?, length: self.length(before, words)? }
             }
@@ -438,10 +461,23 @@ impl<'a> Parser<'a> {
         };
         let distance = self.get(Reader::svarint)?;
         match back {
-            Op::Access { at, .. } | Op::Range { at, .. } | Op::Masked { at, .. } => {
+            Op::Access { at, .. } | Op::Stride { at, .. } | Op::Range { at, .. } | Op::Masked { at, .. } => {
                 Ok(Place { word: at.word, offset: at.offset.wrapping_add(distance as u64) })
             }
             _ => Err(self.invalid("an address is derived from an op that has none")),
+        }
+    }
+
+    fn stride(&mut self, site: u32, before: &[Op], words: &mut u16) -> Result<Op, TableError> {
+        let at = self.address(before, words)?;
+        let step = self.get(Reader::svarint)? as u64;
+        // Executions are told apart by their words: one word cannot take two steps.
+        let other = before.iter().any(
+            |op| matches!(*op, Op::Stride { at: there, step: its, .. } if there.word == at.word && its != step),
+        );
+        match other {
+            true => Err(self.invalid("strides from one word differ in their steps")),
+            false => Ok(Op::Stride { site, at, step }),
         }
     }
 
@@ -466,6 +502,7 @@ impl Op {
         match &mut self {
             Op::Access { site, .. }
             | Op::Derived { site, .. }
+            | Op::Stride { site, .. }
             | Op::Range { site, .. }
             | Op::Masked { site, .. }
             | Op::Gather { site, .. }
@@ -474,9 +511,18 @@ impl Op {
             | Op::Realloc { site, .. }
             | Op::Free { site, .. }
             | Op::Unmap { site, .. } => *site = new(*site),
-            Op::Enter { .. } | Op::Exit | Op::Resume { .. } | Op::Value { .. } | Op::Stamp { .. } => {}
+            Op::Repeat { .. }
+            | Op::Enter { .. }
+            | Op::Exit
+            | Op::Resume { .. }
+            | Op::Value { .. }
+            | Op::Stamp { .. } => {}
         }
         self
+    }
+
+    pub fn is_repeat(self) -> bool {
+        matches!(self, Op::Repeat { .. })
     }
 
     pub fn is_access(self) -> bool {

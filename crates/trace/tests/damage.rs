@@ -312,7 +312,10 @@ proptest! {
         let plan = Plan {
             functions: 2,
             site_bytes: vec![8, 4],
-            segments: vec![Seg { function: 1, steps: vec![Step::Range(0, Operand::Word, Operand::Word), Step::Gather(1, 9)] }],
+            segments: vec![
+                Seg { function: 1, steps: vec![Step::Range(0, Operand::Word, Operand::Word), Step::Gather(1, 9)] },
+                Seg { function: 1, steps: vec![Step::Repeat, Step::Stride(0, Operand::Word, 8)] },
+            ],
         };
         let mut image = image(&plan);
         for (at, value) in edits {

@@ -12,8 +12,11 @@ use support::*;
 
 fn plan() -> Plan {
     let steps = |words| vec![Step::Access(0, Operand::Word); words];
-    let segments = [1, 2, 0].map(|words| Seg { function: 0, steps: steps(words) });
-    Plan { functions: 1, site_bytes: vec![8], segments: segments.into() }
+    let mut segments = Vec::from([1, 2, 0].map(|words| Seg { function: 0, steps: steps(words) }));
+    let strides = [(Operand::Word, 24), (Operand::Back(1, 8), 24), (Operand::Word, 0), (Operand::Word, -8)];
+    let strides = strides.map(|(address, step)| Step::Stride(0, address, step));
+    segments.push(Seg { function: 0, steps: [&[Step::Repeat], &strides[..]].concat() });
+    Plan { functions: 1, site_bytes: vec![8], segments }
 }
 
 /// A writer, and an address space with the plan's module.
@@ -62,7 +65,7 @@ fn handed_over_words_all_count() {
         (vec![a, 7, 0, 0], 2, Stop::Unknown { header: 0 }),
         (vec![a, 7, b, 8], 2, Stop::Torn),
         (vec![a, 7, a + 1, 8], 2, Stop::Unknown { header: a + 1 }),
-        (vec![a, 7, header(3), 8], 2, Stop::Unknown { header: header(3) }),
+        (vec![a, 7, header(4), 8], 2, Stop::Unknown { header: header(4) }),
         (vec![u64::MAX, 8], 0, Stop::Unknown { header: u64::MAX }),
     ] {
         assert_eq!(append(&words, Tail::HandedOver), Appended { consumed, stop }, "{words:x?}");
@@ -105,11 +108,40 @@ fn a_full_chunk_is_finished_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_long_loop_is_several_chunks() {
+    const TURNS: u64 = 1_000_000;
+    let directory = tempfile::tempdir().unwrap();
+    let (mut writer, space, _) = setup(directory.path());
+    let words =
+        [header(0), 7, header(3), TURNS, 0x1000, 0x2000, 0x4000_0000, header(3), 1, 1, 2, 3, header(0), 9];
+    let (mut encoder, mut packer) = (ChunkEncoder::new(), Packer::new());
+    let mut at = 0;
+    while at < words.len() {
+        at += encoder.append(&words[at..], Tail::HandedOver, (at as u64, at as u64), &space).consumed;
+        let chunk = encoder.finish().unwrap().pack(&mut packer);
+        assert!(chunk.accesses() <= (1 << 20) + 4 && chunk.bytes() < 200, "{chunk:?}");
+        writer.append(0, 0, chunk).unwrap();
+    }
+    writer.finish(Default::default()).unwrap();
+    let trace = Trace::open(directory.path()).unwrap();
+    assert_eq!(trace.chunks().len(), 4);
+    let turn = |i: u64| [0x1000 + 24 * i, 0x1008 + 24 * i, 0x2000, 0x4000_0000 - 8 * i];
+    let mut expected = [7].into_iter().chain((0..TURNS).flat_map(turn)).chain([1, 9, 2, 3, 9]);
+    trace.replay(0, |batch| {
+        for access in &batch.accesses {
+            assert_eq!(Some(access.address), expected.next());
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(expected.next(), None);
+}
+
+#[test]
 fn header_words_mean_what_is_loaded_now() {
     let directory = tempfile::tempdir().unwrap();
     let (mut writer, mut space, first) = setup(directory.path());
     let mut other_plan = plan();
-    other_plan.segments.reverse();
+    other_plan.segments[..3].reverse();
     let (second, other) = writer.add_module(image(&other_plan)).unwrap();
     let (same, module) = writer.add_module(image(&plan())).unwrap();
     assert!(same == first && second != first, "an image is written once");

@@ -52,19 +52,43 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
+/// A repeat and its strides; those that share a word go the same step.
+fn repeat() -> impl Strategy<Value = Vec<Step>> {
+    let stride = (0..SITES, 0..4usize, -64..64i64, prop_oneof![-8..64i64, any::<i64>()]);
+    prop::collection::vec(stride, 1..4).prop_map(|strides| {
+        let mut steps = vec![Step::Repeat];
+        for (site, back, distance, step) in strides {
+            steps.push(match steps.len().checked_sub(back).map(|at| &steps[at..]) {
+                Some([Step::Stride(_, _, step), ..]) => {
+                    Step::Stride(site, Operand::Back(back, distance), *step)
+                }
+                _ => Step::Stride(site, Operand::Word, step),
+            });
+        }
+        steps
+    })
+}
+
 fn plan() -> impl Strategy<Value = Plan> {
-    let segment = (0..FUNCTIONS, steps()).prop_map(|(function, steps)| Seg { function, steps });
+    let steps = prop_oneof![4 => steps(), 1 => repeat()];
+    let segment = (0..FUNCTIONS, steps).prop_map(|(function, steps)| Seg { function, steps });
     let derived = prop::collection::vec((0..SITES, 1..6usize, 0..12usize, any::<i16>()), 0..4);
     let segments = prop::collection::vec((segment, derived), 1..8);
     (segments, prop::collection::vec(1..100u32, SITES)).prop_map(|(segments, site_bytes)| {
         let mut plan = Plan { functions: FUNCTIONS, site_bytes, segments: Vec::new() };
         for (index, (mut segment, derived)) in segments.into_iter().enumerate() {
             for (site, back, word, distance) in derived {
+                if segment.steps[0] == Step::Repeat {
+                    continue;
+                }
                 // Words of an earlier segment of the same function.
                 let source = index.checked_sub(back).map(|source| &plan.segments[source]);
-                if source
-                    .is_some_and(|s| s.function == segment.function && word < word_count(&plan.site_bytes, s))
-                {
+                let fits = |s: &Seg| {
+                    s.function == segment.function
+                        && s.steps[0] != Step::Repeat
+                        && word < word_count(&plan.site_bytes, s)
+                };
+                if source.is_some_and(fits) {
                     segment.steps.push(Step::Derived(site, back, word, distance.into()));
                 }
             }
@@ -114,6 +138,9 @@ fn executions(plan: Plan) -> impl Strategy<Value = (Plan, Vec<Vec<Vec<Execution>
 /// Lengths of ranges that a machine can have.
 fn tame(site_bytes: &[u32], segment: &Seg, words: &mut [u64]) {
     let up_to = |steps: &[Step]| word_count(site_bytes, &Seg { function: 0, steps: steps.to_vec() });
+    if segment.steps[0] == Step::Repeat {
+        words[0] %= 100;
+    }
     for (number, step) in segment.steps.iter().enumerate() {
         if let Step::Range(_, _, Operand::Word) = step {
             words[up_to(&segment.steps[..=number]) - 1] %= 0x3_0000_0000;

@@ -76,6 +76,8 @@ private:
     const TableInfo &Table = tableOf(A);
     const auto &S = Table.Segments.at(A->segment);
     Words[A] = At;
+    if (!S.Ops.empty() && S.Ops[0].Code == MEMLODE_OP_REPEAT)
+      return repeat(Table, S);
     std::vector<uint64_t> Addresses(S.Ops.size()), Lengths(S.Ops.size());
     for (size_t I = 0; I < S.Ops.size(); ++I) {
       const OpInfo &O = S.Ops[I];
@@ -147,6 +149,22 @@ private:
         object(Table, O, 3);
       }
     }
+  }
+
+  void repeat(const TableInfo &Table, const TableInfo::SegmentInfo &S) {
+    const uint64_t Turns = *At++;
+    std::vector<uint64_t> Addresses(S.Ops.size());
+    for (size_t I = 1; I < S.Ops.size(); ++I)
+      Addresses[I] =
+          S.Ops[I].AddressFrom ? Addresses[I - S.Ops[I].AddressFrom] + uint64_t(S.Ops[I].Delta) : *At++;
+    for (uint64_t Turn = 0; Turn < Turns; ++Turn)
+      for (size_t I = 1; I < S.Ops.size(); ++I) {
+        const OpInfo &O = S.Ops[I];
+        if (O.Code != MEMLODE_OP_STRIDE)
+          fail("something other than a stride is repeated");
+        ++Accesses;
+        access(Table, O, Addresses[I] + Turn * uint64_t(O.Step), Table.Sites.at(O.Site).Bytes, ~0ULL, 0);
+      }
   }
 
   void access(const TableInfo &Table, const OpInfo &O, uint64_t Address, uint64_t Length, uint64_t Mask,

@@ -26,6 +26,7 @@ struct OpInfo {
   uint8_t Code;
   uint64_t Site, Lanes, AddressFrom, LengthFrom, FromSegment, FromWord;
   int64_t Delta;
+  int64_t Step;
 };
 
 struct SiteInfo {
@@ -108,6 +109,7 @@ OpInfo readOp(Bytes &B) {
       O.Delta = B.svarint();
   };
   switch (O.Code) {
+  case MEMLODE_OP_REPEAT:
   case MEMLODE_OP_ENTER:
   case MEMLODE_OP_EXIT:
   case MEMLODE_OP_RESUME:
@@ -130,6 +132,10 @@ OpInfo readOp(Bytes &B) {
     break;
   case MEMLODE_OP_GATHER:
     O.Lanes = B.varint();
+    break;
+  case MEMLODE_OP_STRIDE:
+    address();
+    O.Step = B.svarint();
     break;
   case MEMLODE_OP_DERIVED:
     O.FromSegment = B.varint();

@@ -9,5 +9,5 @@
 // ARM: stp{{[[:space:]]+}}{{x[0-9]+}}, {{x[0-9]+}}, [{{x[0-9]+}}], #16
 void clear(int *p) {
   for (int i = 0; i < 100; i++)
-    p[i] = i * i % 7;
+    p[i * i] = p[i] & 7;
 }

@@ -51,7 +51,8 @@ entry:
 head:
   %i = phi i64 [ 0, %entry ], [ %next, %head ]
   %sum = phi i64 [ 0, %entry ], [ %more, %head ]
-  %q = getelementptr i64, ptr %p, i64 %i
+  %square = mul i64 %i, %i
+  %q = getelementptr i64, ptr %p, i64 %square
   %v = load i64, ptr %q
   %w = mul i64 %v, %scale
   %more = add i64 %sum, %w
@@ -80,7 +81,8 @@ outer:
   br label %inner
 inner:
   %i = phi i64 [ 0, %outer ], [ %next, %inner ]
-  %q = getelementptr i64, ptr %p, i64 %i
+  %square = mul i64 %i, %i
+  %q = getelementptr i64, ptr %p, i64 %square
   store i64 %j, ptr %q
   %next = add i64 %i, 1
   %done = icmp eq i64 %next, 100
@@ -100,7 +102,8 @@ outer:
   br label %inner
 inner:
   %i = phi i64 [ 0, %outer ], [ %next, %inner ]
-  %q = getelementptr i64, ptr %p, i64 %i
+  %square = mul i64 %i, %i
+  %q = getelementptr i64, ptr %p, i64 %square
   store i64 %j, ptr %q
   %next = add i64 %i, 1
   %done = icmp eq i64 %next, %n

@@ -78,6 +78,10 @@ pub struct ChunkEncoder {
     stack_ops: Vec<StackOp>,
     /// Anchors of the segments whose words others refer to, and how many words those must have.
     sources: Vec<(u32, u16)>,
+    /// Of segments that repeat strides: which word goes how far each time.
+    steps: Vec<(u16, u64)>,
+    /// Of the first segment that has not been consumed yet: how often its strides are in chunks already.
+    repeated: u64,
     /// Words have been lost so often: what was executed before is not what later segments refer to.
     gaps: u32,
     /// Previous value of each word of each segment.
@@ -111,6 +115,10 @@ struct Known {
     stack_ops: (u32, u32),
     /// Into `sources`.
     sources: (u32, u32),
+    /// Into `steps`.
+    steps: (u32, u32),
+    /// How many strides it repeats, 0 if it does not.
+    strides: u32,
     /// Names the function over all modules.
     function: (ModuleId, u32),
     module: ModuleId,
@@ -207,6 +215,8 @@ impl ChunkEncoder {
             accesses: 0,
             stack_ops: (0, 0),
             sources: (0, 0),
+            steps: (0, 0),
+            strides: 0,
             function: (ModuleId(u32::MAX), 0),
             module: ModuleId(u32::MAX),
             anchor: 0,
@@ -218,6 +228,8 @@ impl ChunkEncoder {
             generation: 0,
             stack_ops: Vec::new(),
             sources: Vec::new(),
+            steps: Vec::new(),
+            repeated: 0,
             gaps: 0,
             last: Vec::new(),
             stack: ShadowStack::default(),
@@ -288,6 +300,13 @@ impl ChunkEncoder {
                 return (at, stop);
             }
             let segment = &self.segments[id as usize];
+            if segment.strides != 0 {
+                match self.repeat(id, operands) {
+                    true => at = end,
+                    false => self.chunk.raw_words += (end - at) as u32,
+                }
+                continue;
+            }
             let base = segment.base as usize;
             let last = &mut self.last[base..base + operands.len()];
             self.chunk.words_end = put_words(&mut self.chunk.words, self.chunk.words_end, operands, last);
@@ -299,6 +318,30 @@ impl ChunkEncoder {
             }
             at = end;
         }
+    }
+
+    /// As many turns of a segment's strides as the chunk has room for. Whether these were the last.
+    #[inline(never)]
+    fn repeat(&mut self, id: u32, operands: &[u64]) -> bool {
+        let Known { base, steps, strides, .. } = self.segments[id as usize];
+        let room = FULL_ACCESSES.saturating_sub(self.chunk.accesses).div_ceil(strides.into());
+        let left = operands[0].saturating_sub(self.repeated);
+        let turns = left.min(room);
+        let mut part = std::borrow::Cow::Borrowed(operands);
+        if turns != operands[0] {
+            let part = part.to_mut();
+            part[0] = turns;
+            for &(word, step) in &self.steps[steps.0 as usize..steps.1 as usize] {
+                part[word as usize] = part[word as usize].wrapping_add(step.wrapping_mul(self.repeated));
+            }
+        }
+        let last = &mut self.last[base as usize..base as usize + part.len()];
+        self.chunk.words_end = put_words(&mut self.chunk.words, self.chunk.words_end, &part, last);
+        self.chunk.segments += 1;
+        self.chunk.accesses += turns * u64::from(strides);
+        self.chunk.previous = id;
+        self.repeated = if turns == left { 0 } else { self.repeated + turns };
+        turns == left
     }
 
     /// The segment a header word stands for.
@@ -338,6 +381,16 @@ impl ChunkEncoder {
             Op::Resume { frame } => Some(StackOp::Resume(frame)),
             _ => None,
         }));
+        let first_step = self.steps.len() as u32;
+        let strides = ops.iter().filter_map(|op| match *op {
+            Op::Stride { at, step, .. } => Some((at.word, step)),
+            _ => None,
+        });
+        let mut steps: Vec<(u16, u64)> = strides.collect();
+        let strides = steps.len() as u32;
+        steps.sort_unstable();
+        steps.dedup();
+        self.steps.extend(steps);
         let id = self.segments.len() as u32;
         self.segments.push(Known {
             next_header: 0,
@@ -352,6 +405,8 @@ impl ChunkEncoder {
             accesses: segment.accesses,
             stack_ops: (first, self.stack_ops.len() as u32),
             sources: (first_source, self.sources.len() as u32),
+            steps: (first_step, self.steps.len() as u32),
+            strides,
             function: (module_id, module.function_number(at)),
             module: module_id,
             anchor,
@@ -414,6 +469,7 @@ impl ChunkEncoder {
     /// Words of the stream are lost here: addresses that follow must not be derived from words before.
     pub fn gap(&mut self) {
         self.gaps += 1;
+        self.repeated = 0;
     }
 
     /// Index in the chunk's dictionary; entering it clears what the segment remembers of earlier chunks.

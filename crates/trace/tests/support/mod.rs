@@ -22,6 +22,10 @@ pub enum Step {
     Gather(usize, u64),
     /// Site; segments back, word of that segment, distance.
     Derived(usize, usize, usize, i64),
+    /// How often the strides behind it are executed by turns.
+    Repeat,
+    /// Site; address of the first turn; step.
+    Stride(usize, Operand, i64),
     Enter,
     Exit,
     Resume,
@@ -177,6 +181,12 @@ fn put_step(p: &mut Vec<u8>, step: &Step) {
             varint(p, word as u64);
             varint(p, ((distance << 1) ^ (distance >> 63)) as u64);
         }
+        Step::Repeat => p.push(5),
+        Step::Stride(site, address, step) => {
+            code(6, site);
+            operand(p, address, true);
+            varint(p, ((step << 1) ^ (step >> 63)) as u64);
+        }
         Step::Enter => p.push(16),
         Step::Exit => p.push(17),
         Step::Resume => p.push(18),
@@ -229,7 +239,8 @@ fn value_words(site_bytes: &[u32], step: &Step) -> usize {
 pub fn word_count(site_bytes: &[u32], segment: &Seg) -> usize {
     let operand = |operand: Operand| usize::from(operand == Operand::Word);
     let words = |step: &Step| match *step {
-        Step::Access(_, a) => operand(a),
+        Step::Access(_, a) | Step::Stride(_, a, _) => operand(a),
+        Step::Repeat => 1,
         Step::Range(_, a, l) => operand(a) + operand(l),
         Step::Masked(_, _, a) => operand(a) + 1,
         Step::Gather(_, lanes) => lanes as usize + 1,
@@ -252,6 +263,9 @@ pub type History = std::collections::HashMap<usize, Vec<u64>>;
 pub fn expand(plan: &Plan, index: usize, words: &[u64], history: &mut History, out: &mut Vec<Happened>) {
     let segment = &plan.segments[index];
     history.insert(index, words.to_vec());
+    if segment.steps.first() == Some(&Step::Repeat) {
+        return repeat(plan, &segment.steps[1..], words, out);
+    }
     let mut words = words.iter().copied();
     let mut next = || words.next().expect("as many words as word_count says");
     // Address and length of each op so far.
@@ -311,6 +325,7 @@ pub fn expand(plan: &Plan, index: usize, words: &[u64], history: &mut History, o
                 let from = history[&(index - back)][word];
                 access(site, from.wrapping_add(distance as u64), plan.site_bytes[site]);
             }
+            Step::Repeat | Step::Stride(..) => unreachable!("they have been expanded"),
             Step::Enter => out.push(Happened::Enter(name(), next())),
             Step::Exit => out.push(Happened::Exit(name())),
             Step::Resume => out.push(Happened::Resume(name(), next())),
@@ -357,6 +372,25 @@ pub fn expand(plan: &Plan, index: usize, words: &[u64], history: &mut History, o
         made = out.len() - events_before;
         addresses.push(address);
         lengths.push(length);
+    }
+}
+
+/// Strides by turns.
+fn repeat(plan: &Plan, strides: &[Step], words: &[u64], out: &mut Vec<Happened>) {
+    for turn in 0..words[0] {
+        let mut next = words[1..].iter();
+        let mut first_turn: Vec<u64> = Vec::new();
+        for stride in strides {
+            let Step::Stride(site, a, step) = *stride else { unreachable!("strides alone") };
+            first_turn.push(match a {
+                Operand::Word => *next.next().expect("as many words as word_count says"),
+                Operand::Back(back, distance) => {
+                    first_turn[first_turn.len() - back].wrapping_add(distance as u64)
+                }
+            });
+            let address = first_turn[first_turn.len() - 1].wrapping_add((step as u64).wrapping_mul(turn));
+            out.push(Happened::Access { line: 100 + site as u32, address, bytes: plan.site_bytes[site] });
+        }
     }
 }
 
