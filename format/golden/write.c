@@ -256,8 +256,8 @@ static const int64_t frame = 0x7ffc00001000, arc = 0x555600000000, buffer = 0x55
 static void put_first_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
   put_varints(&p, 5, 2u, 0u, ENTRY(SEG_ENTER), 0u, ENTRY(SEG_BODY)); /* dictionary: module 0, anchor */
-  put_varint(&p, 0);                                   /* empty stack */
-  put_varints(&control, 6, 0u, 0u, 1u, 0u, 1u, 1u);    /* enter; body; body again, and once as usual */
+  put_varint(&p, 0);                                                 /* empty stack */
+  put_varints(&control, 6, 0u, 0u, 1u, 0u, 1u, 1u); /* enter; body; body again, and once as usual */
   put_blob(&p, control.data, control.length);
   put_svarint(&p, frame);
   put_svarint(&p, arc);

@@ -1,5 +1,5 @@
-// What C++ data is made of; see shapes.c for what the comments say. Lines of the library that are inlined into a line of
-// ours count as that line's.
+// What C++ data is made of; see shapes.c for what the comments say. Lines of the library that are inlined
+// into a line of ours count as that line's.
 // clang-format off: an access and its names stand in one line
 #include <cstdio>
 #include <deque>

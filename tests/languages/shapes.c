@@ -1,5 +1,6 @@
-// What C data is made of. Behind `//=` stands what the accesses of the line must be called: kind VARIABLE : TYPE.MEMBER.
-// More than one is separated by `;`. The functions are kept apart, so that each line is optimised as it stands.
+// What C data is made of. Behind `//=` stands what the accesses of the line must be called: kind VARIABLE :
+// TYPE.MEMBER. More than one is separated by `;`. The functions are kept apart, so that each line is
+// optimised as it stands.
 // clang-format off: an access and its names stand in one line
 #include <stddef.h>
 #include <stdio.h>
