@@ -103,9 +103,12 @@ class Table:
 
     @staticmethod
     def op(r):
-        """Code, site, lanes, derived address (ops back, distance; or segments back, word, distance), length (back)."""
+        """Code, site, lanes, derived address (ops back, distance; or segments back, word, distance), length (back).
+
+        A stride's address has its step behind it.
+        """
         code = r.u8()
-        without = (f.OP_ENTER, f.OP_EXIT, f.OP_RESUME, f.OP_VALUE, f.OP_STAMP)
+        without = (f.OP_REPEAT, f.OP_ENTER, f.OP_EXIT, f.OP_RESUME, f.OP_VALUE, f.OP_STAMP)
         site = r.varint() if code not in without else None
         lanes = r.varint() if code in (f.OP_MASKED, f.OP_GATHER) else None
         address = length = None
@@ -114,6 +117,9 @@ class Table:
             address = (back, r.svarint() if back else 0)
         if code == f.OP_DERIVED:
             address = (r.varint(), r.varint(), r.svarint())
+        if code == f.OP_STRIDE:
+            back = r.varint()
+            address = (back, r.svarint() if back else 0, r.svarint())
         if code == f.OP_RANGE:
             length = r.varint()
         return code, site, lanes, address, length
@@ -152,7 +158,7 @@ class Table:
                 each, copies = self.value_words(ops[number - 1])
                 count += each * copies
             count += {f.OP_ENTER: 1, f.OP_RESUME: 1, f.OP_ALLOC: 2, f.OP_ALLOC_ARRAY: 3, f.OP_REALLOC: 3}.get(code, 0)
-            count += {f.OP_FREE: 1, f.OP_UNMAP: 2, f.OP_MASKED: 1, f.OP_STAMP: 1}.get(code, 0)
+            count += {f.OP_REPEAT: 1, f.OP_FREE: 1, f.OP_UNMAP: 2, f.OP_MASKED: 1, f.OP_STAMP: 1}.get(code, 0)
             count += lanes + 1 if code == f.OP_GATHER else 0
             count += (address is not None and address[0] == 0 and code != f.OP_DERIVED) + (length == 0)
         return count
@@ -200,8 +206,14 @@ def with_values(table, op, words, accesses, mask):
 
 
 def events(table, segment, words, earlier):
-    """The events of one execution, once those of each op are told what they moved. `earlier` has other segments' words."""
+    """The events of one execution, once those of each op are told what they moved.
+
+    `earlier` has the words of other segments.
+    """
     words, ops = iter(words), table.segments[segment][1]
+    if ops[0][0] == f.OP_REPEAT:
+        yield from repeated(table, segment, words)
+        return
     made = []
     for number, (mask, found) in enumerate(plain_events(table, segment, words, earlier)):
         if ops[number][0] == f.OP_VALUE:
@@ -211,6 +223,18 @@ def events(table, segment, words, earlier):
             made = found
         before = mask
     yield from made
+
+
+def repeated(table, segment, words):
+    """The accesses of strides, by turns."""
+    function, [_, *strides] = table.segments[segment]
+    turns, first = next(words), []
+    for _, _, _, (back, distance, _), _ in strides:
+        first.append((first[-back] + distance) & U64 if back else next(words))
+    for turn in range(turns):
+        for (_, site, _, (_, _, step), _), address in zip(strides, first, strict=True):
+            kind, _, _, size = table.sites[site][:4]
+            yield KINDS[kind], (address + turn * step) & U64, size, table.site_columns(site, function), "-"
 
 
 def plain_events(table, segment, words, earlier):

@@ -113,7 +113,7 @@ enum site {
   SITE_FREE,
   SITES
 };
-enum segment { SEG_ENTER, SEG_BODY, SEG_VECTOR, SEG_HEAP, SEG_EXIT, SEG_RESUME, SEGMENTS };
+enum segment { SEG_ENTER, SEG_BODY, SEG_VECTOR, SEG_HEAP, SEG_EXIT, SEG_RESUME, SEG_LOOP, SEGMENTS };
 
 static void put_site(struct bytes *out, unsigned kind, unsigned evidence, unsigned flags, unsigned bytes,
                      unsigned location, unsigned variable, unsigned type, unsigned member) {
@@ -189,6 +189,10 @@ static void put_table(struct bytes *out) {
   put_op(&p, MEMLODE_OP_EXIT, 0);
   put_varints(&p, 2, 0u, 1u);
   put_op(&p, MEMLODE_OP_RESUME, 0);
+  put_varints(&p, 2, 0u, 3u); /* cost and key of one arc after the other */
+  put_op(&p, MEMLODE_OP_REPEAT, 0);
+  put_op(&p, MEMLODE_OP_STRIDE, 3, SITE_COST, 0u, 128u); /* svarint 128 is 64 */
+  put_op(&p, MEMLODE_OP_STRIDE, 4, SITE_KEY, 1u, 47u, 128u);
 
   const struct memlode_table_header header = {.magic = MEMLODE_MAGIC_TABLE,
                                               .version = MEMLODE_VERSION_TABLE,
@@ -274,18 +278,19 @@ static void put_first_chunk(struct bytes *out) {
             &p);
 }
 
-/* vector, heap, resume, exit: starts inside price(). */
+/* vector, heap, loop, resume, exit: starts inside price(). */
 static void put_second_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
-  put_varints(&p, 11, 6u, 0u, ENTRY(SEG_ENTER), 0u, ENTRY(SEG_VECTOR), 0u, ENTRY(SEG_HEAP), 0u,
+  put_varints(&p, 11, 7u, 0u, ENTRY(SEG_ENTER), 0u, ENTRY(SEG_VECTOR), 0u, ENTRY(SEG_HEAP), 0u,
               ENTRY(SEG_RESUME), 0u, ENTRY(SEG_EXIT));
   put_varints(&p, 2, 0u, INHERITED(SEG_BODY));
   put_svarint(&p, arc + 128);
   put_svarint(&p, buffer - (arc + 128));
   put_svarint(&p, 0x180000000 - buffer);
+  put_varints(&p, 2, 0u, ENTRY(SEG_LOOP));
   put_varints(&p, 2, 1u, 0u); /* stack: one frame, entered by entry 0 */
   put_svarint(&p, frame);
-  put_varints(&control, 8, 1u, 0u, 2u, 0u, 3u, 0u, 4u, 0u);
+  put_varints(&control, 10, 1u, 0u, 2u, 0u, 6u, 0u, 3u, 0u, 4u, 0u);
   put_blob(&p, control.data, control.length);
   for (int lane = 0; lane < 4; lane++)
     put_svarint(&p, words + 64 * lane);
@@ -301,12 +306,14 @@ static void put_second_chunk(struct bytes *out) {
                           arc + 0x2000, words, 4096};
   for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
     put_svarint(&p, heap[i]);
+  put_svarint(&p, 3); /* turns */
+  put_svarint(&p, arc);
   put_svarint(&p, frame);
   put_chunk(out,
             (struct memlode_chunk_header){.sequence = 1,
-                                          .raw_words = 28,
-                                          .segments = 4,
-                                          .accesses = 4,
+                                          .raw_words = 31,
+                                          .segments = 5,
+                                          .accesses = 10,
                                           .first_stamp = 200,
                                           .last_stamp = 300},
             &p);

@@ -60,7 +60,7 @@ Crossing crossingOf(const Loop &L, ScalarEvolution &SE) {
       Touches |= touchesMemory(I);
       Calls |= calls(I);
     }
-  if (Calls || (Touches && !(L.isInnermost() && !L.isOutermost())))
+  if (Calls || (Touches && (!L.isInnermost() || L.isOutermost())))
     return Crossing::Both;
   const unsigned Most = SE.getSmallConstantMaxTripCount(&L);
   const bool MayBeLong = SE.hasLoopInvariantBackedgeTakenCount(&L) && (Most == 0 || Most >= ManyRounds);

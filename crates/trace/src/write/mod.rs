@@ -8,6 +8,7 @@ mod directory;
 mod encode;
 mod space;
 mod store;
+mod words;
 mod writer;
 
 pub use crate::pack::Packer;
