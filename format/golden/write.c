@@ -360,7 +360,7 @@ int main(int argc, char **argv) {
       "{\"format\":\"memlode trace\",\"version\":%d,\"writer\":\"golden\",\"command\":[\"pricing\"],"
       "\"complete\":true,\"summary\":{\"finished_unix_ms\":0,\"exit_code\":0,\"torn_segments\":0,"
       "\"unknown_words\":0,\"unregistered_threads\":0},\"threads\":[{\"process\":0,\"thread\":0,\"chunks\":2,"
-      "\"bytes\":%zu,\"raw_words\":42,\"accesses\":13}],\"modules\":1,\"events\":5",
+      "\"bytes\":%zu,\"raw_words\":45,\"accesses\":19}],\"modules\":1,\"events\":5",
       MEMLODE_VERSION_TRACE, thread.length);
   put_sealed(&manifest, body);
   write_file(argv[1], "manifest.json", &manifest);
