@@ -77,14 +77,15 @@ inline llvm::dwarf::SourceLanguage languageOf(const llvm::DICompileUnit &Unit) {
 /// What \p M is compiled for: a string before LLVM 21.
 inline llvm::Triple targetOf(const llvm::Module &M) { return llvm::Triple(M.getTargetTriple()); }
 
-/// A SCEVExpander; before LLVM 20 it has to be told the data layout.
+/// A SCEVExpander that adds no LCSSA phis: they would stand where control is about to get another way in.
+/// Before LLVM 20 it has to be told the data layout.
 class Expander : public llvm::SCEVExpander {
 public:
   explicit Expander(llvm::ScalarEvolution &SE)
 #if LLVM_VERSION_MAJOR >= 20
-      : SCEVExpander(SE, "memlode"){}
+      : SCEVExpander(SE, "memlode", /*PreserveLCSSA=*/false){}
 #else
-      : SCEVExpander(SE, SE.getDataLayout(), "memlode") {
+      : SCEVExpander(SE, SE.getDataLayout(), "memlode", /*PreserveLCSSA=*/false) {
   }
 #endif
 };

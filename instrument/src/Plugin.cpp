@@ -28,6 +28,7 @@
 #include "llvm/IR/EHPersonalities.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/PassManager.h"
+#include "llvm/IR/Verifier.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
@@ -185,6 +186,14 @@ void dropAttributes(Function &F) {
   F.removeFnAttr(Attribute::Speculatable);
 }
 
+/// Tells of a mistake of ours by the function's name, where a release build of clang would crash later.
+void verify(const Function &F) {
+  std::string Why;
+  raw_string_ostream Stream(Why);
+  if (verifyFunction(F, &Stream))
+    F.getContext().emitError("memlode made invalid code of '" + F.getName() + "', a bug in memlode: " + Why);
+}
+
 /// Whether a plan of \p F would be of use.
 bool isWorthRecording(Function &F, const Finder &Accesses, const TargetLibraryInfo &TLI) {
   return any_of(instructions(F), [&](Instruction &I) {
@@ -247,6 +256,7 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
     emitStream(F, Sides, P, Into);
   }
   dropAttributes(F);
+  verify(F);
   if (AsWritten)
     keepThroughOptimisation(F, TLI);
   FAM.invalidate(F, PreservedAnalyses::none());

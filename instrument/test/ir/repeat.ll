@@ -63,3 +63,31 @@ head:
 end:
   ret void
 }
+
+; Where it begins may come out of an earlier loop in which sides are changed, by no phi.
+; CHECK-LABEL: define void @from_a_loop(
+; CHECK: store ptr getelementptr {{.*}}@memlode.anchors.from_a_loop, i64 0, i64 1), ptr
+; CHECK: store ptr %walked{{.*}}, ptr
+; CHECK: br label %[[REPEAT:again[^.]*]]{{$}}
+; CHECK: {{^}}[[REPEAT]]:
+; CHECK-NOT: memlode.anchors
+; CHECK: br i1 {{.*}}, label %end, label %[[REPEAT]]
+define void @from_a_loop(ptr %p, i1 %more, i64 %n) {
+entry:
+  br label %walk
+walk:
+  %walked = phi ptr [ %p, %entry ], [ %next, %step ]
+  br label %step
+step:
+  %next = load ptr, ptr %walked
+  br i1 %more, label %walk, label %again
+again:
+  %i = phi i64 [ 0, %step ], [ %i.next, %again ]
+  %q = getelementptr i64, ptr %walked, i64 %i
+  store i64 0, ptr %q
+  %i.next = add i64 %i, 1
+  %done = icmp eq i64 %i.next, %n
+  br i1 %done, label %end, label %again
+end:
+  ret void
+}
