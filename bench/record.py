@@ -8,6 +8,8 @@
   call        instrumented with a call per access to an empty function, for comparison
   cachegrind  valgrind --tool=cachegrind on the native program (once, on a smaller input)
   file        under `memlode run`: the program's CPU and wall time while a trace is written
+  compile     processor time of building it, over that of the native build
+  text        bytes of code, over those of the native program
 
 In each round every variant runs once, in random order, with native before and after; a ratio is to the
 faster of the two. Figures are medians over the rounds. Writes target/bench/record.json.
@@ -20,7 +22,6 @@ import os
 import pathlib
 import platform
 import random
-import resource
 import shutil
 import statistics
 import subprocess
@@ -56,7 +57,7 @@ REPEATED = {
     "cxx": '"$PROGRAM"',
     "rust": '"$PROGRAM"',
 }
-WAYS = ["discard", "dormant", "burst", "call", "cachegrind", "file_cpu", "file_wall"]
+WAYS = ["discard", "dormant", "burst", "call", "cachegrind", "file_cpu", "file_wall", "compile", "text"]
 RATIOS = [f"{way}_ratio" for way in WAYS]
 
 
@@ -79,16 +80,26 @@ def command(name, program):
 
 
 def build(name, kind):
-    """The program `name` as `kind`: native, memlode or call."""
+    """The program `name` as `kind` (native, memlode or call), and the processor time of building it."""
     if name in real.PROGRAMS:
         real.fetch()
-        return real.build(name, kind)
+        program = real.build(name, kind)
+        return program, float((program.parent / real.BUILD_CPU).read_text())
     program = WORK / kind / name
     program.parent.mkdir(parents=True, exist_ok=True)
     compiler = real.COMPILERS[kind]
     compile_it = [*compiler["CC"].split(), "-O2", "-g", "-pthread", HERE / "kernels" / f"{name}.c", "-o", program]
-    subprocess.run(compile_it, check=True, env={**os.environ, **compiler})
-    return program
+    costs = []
+    for _ in range(3):
+        before = real.children_cpu_s()
+        subprocess.run(compile_it, check=True, env={**os.environ, **compiler})
+        costs.append(real.children_cpu_s() - before)
+    return program, min(costs)
+
+
+def text_bytes(program):
+    sections = subprocess.run(["size", "-A", program], check=True, capture_output=True, text=True).stdout
+    return next(int(line.split()[1]) for line in sections.splitlines() if line.startswith(".text "))
 
 
 def run(command, prefix=(), environment=None):
@@ -112,11 +123,9 @@ def trace_to_file(command):
     """Cost of the program under `memlode record`, with what the trace holds and the collector's CPU time."""
     trace = WORK / "trace"
     shutil.rmtree(trace, ignore_errors=True)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = real.children_cpu_s()
     cost = run(command, prefix=[MEMLODE, "record", "-o", trace, "--"])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    both = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    cost["collector_cpu_s"] = both - cost["cpu_s"]
+    cost["collector_cpu_s"] = real.children_cpu_s() - before - cost["cpu_s"]
     cost["bytes"] = sum(path.stat().st_size for path in trace.rglob("*") if path.is_file())
     manifest = json.loads((trace / "manifest.json").read_text())
     cost["accesses"] = sum(thread["accesses"] for thread in manifest["threads"])
@@ -183,15 +192,18 @@ def cachegrind_ratio(name, native, size):
 
 
 def examine(name, options):
-    programs = {kind: build(name, kind) for kind in ("native", "memlode", "call")}
-    commands = {kind: command(name, program) for kind, program in programs.items()}
+    built = {kind: build(name, kind) for kind in ("native", "memlode", "call")}
+    commands = {kind: command(name, program) for kind, (program, _) in built.items()}
     sizes = {key: str(value) for key, value in PROGRAMS[name].items()}
     if options.quick:
         sizes = dict.fromkeys(sizes, sizes.get("quick", "1"))
     shuffler = random.Random(name)
     rounds = [one_round(commands, sizes, shuffler) for _ in range(options.rounds)]
     row = {"name": name, **{key: statistics.median(r[key] for r in rounds) for key in rounds[0]}}
-    row["cachegrind_ratio"] = cachegrind_ratio(name, programs["native"], sizes["cachegrind"])
+    (native, native_cpu_s), (memlode, memlode_cpu_s) = built["native"], built["memlode"]
+    row["cachegrind_ratio"] = cachegrind_ratio(name, native, sizes["cachegrind"])
+    row["compile_ratio"] = memlode_cpu_s / native_cpu_s
+    row["text_ratio"] = text_bytes(memlode) / text_bytes(native)
     return row
 
 

@@ -2,6 +2,8 @@
 
 #include "Versions.h"
 
+#include "LabelTable.h"
+
 #include "memlode_format.h"
 
 #include "llvm/ADT/Statistic.h"
@@ -71,7 +73,13 @@ class Maker {
 public:
   Maker(Function &F, DominatorTree &DT, LoopInfo &LI, ScalarEvolution &SE,
         const SmallPtrSetImpl<const BasicBlock *> &Uncrossed)
-      : F(F), DT(DT), LI(LI), SE(SE), Uncrossed(Uncrossed) {}
+      : F(F), DT(DT), LI(LI), SE(SE), Uncrossed(Uncrossed) {
+    // A function's own labels are of use if each jump between them passes a place where sides are changed.
+    if (const LabelTable Found = labelTableOf(F); Found && LI.isLoopHeader(Found.Jump->getParent())) {
+      Own = Found;
+      Dispatch = Found.Jump->getParent();
+    }
+  }
 
   Versions run() {
     findCrossings();
@@ -97,10 +105,11 @@ public:
 private:
   void findCrossings() {
     SmallVector<std::pair<Loop *, Crossing>, 8> Loops;
-    for (Loop *L : LI.getLoopsInPreorder())
-      if (const Crossing Kind = crossingOf(*L, SE);
-          Kind != Crossing::None && !Uncrossed.contains(L->getHeader()))
+    for (Loop *L : LI.getLoopsInPreorder()) {
+      const Crossing Kind = L->getHeader() == Dispatch ? Crossing::Both : crossingOf(*L, SE);
+      if (Kind != Crossing::None && !Uncrossed.contains(L->getHeader()))
         Loops.push_back({L, Kind});
+    }
     for (auto [L, Kind] : Loops) {
       if (!L->getLoopPreheader() && !InsertPreheaderForLoop(L, &DT, &LI, nullptr, /*PreserveLCSSA=*/false))
         continue;
@@ -108,6 +117,10 @@ private:
       if (Kind == Crossing::Wake)
         OnlyWakes.insert(L->getHeader());
     }
+    if (is_contained(Headers, Dispatch))
+      return;
+    Own = {};
+    Dispatch = nullptr;
     for (BasicBlock &B : F)
       if (B.hasAddressTaken())
         Labels.push_back(&B);
@@ -125,10 +138,14 @@ private:
   }
 
   void clone() {
-    // The value of an address is the same on both sides.
+    // The value of an address is the same on both sides, unless it comes from a table of each side's own.
     for (BasicBlock *Label : Labels) {
       auto *Address = BlockAddress::get(&F, Label);
       Copies[Address] = Address;
+    }
+    if (Own) {
+      Made.DormantLabels = newTable(*Own.Table);
+      Copies[Own.Table] = Made.DormantLabels;
     }
     SmallVector<BasicBlock *, 32> Blocks;
     for (BasicBlock &B : F)
@@ -149,6 +166,27 @@ private:
         RemapDbgRecordRange(F.getParent(), I.getDbgRecordRange(), Copies, Flags);
         RemapInstruction(&I, Copies, Flags);
       }
+  }
+
+  /// A table with one more label than \p Table.
+  static GlobalVariable *newTable(const GlobalVariable &Table) {
+    auto *Labels = cast<ArrayType>(Table.getValueType());
+    auto *Longer = ArrayType::get(Labels->getElementType(), Labels->getNumElements() + 1);
+    auto *New = new GlobalVariable(*const_cast<Module *>(Table.getParent()), Longer, /*isConstant=*/true,
+                                   GlobalValue::PrivateLinkage, nullptr, Table.getName() + ".dormant");
+    New->copyAttributesFrom(&Table);
+    New->setComdat(const_cast<Comdat *>(Table.getComdat()));
+    return New;
+  }
+
+  /// The labels of the table of the recording side, as they are here, and \p Wake.
+  void fillTable(BasicBlock *Wake) {
+    SmallVector<Constant *, 64> Labels;
+    for (const Use &Element : cast<ConstantArray>(Own.Table->getInitializer())->operands())
+      Labels.push_back(BlockAddress::get(&F, copyOf(cast<BlockAddress>(Element.get())->getBasicBlock())));
+    Labels.push_back(BlockAddress::get(&F, Wake));
+    Made.DormantLabels->setInitializer(
+        ConstantArray::get(cast<ArrayType>(Made.DormantLabels->getValueType()), Labels));
   }
 
   BasicBlock *copyOf(BasicBlock *B) { return cast<BasicBlock>(Copies[B]); }
@@ -206,11 +244,35 @@ private:
     Instruction *Jump = Dormant->getTerminator();
     BasicBlock *Wake = newBlock("memlode.wake", Front, Jump->getDebugLoc());
     addEntry(Header, Front, Wake, Dormant);
+    Made.Wakes.insert(Wake);
+    if (Header == Dispatch)
+      return wakeByTable(Dormant, Wake);
     IRBuilder<> B(Jump);
     MDNode *Usual = MDBuilder(F.getContext()).createLikelyBranchWeights();
     B.CreateCondBr(B.CreateIsNotNull(loadDormant(B)), Dormant->getSingleSuccessor(), Wake, Usual);
     Jump->eraseFromParent();
-    Made.Wakes.insert(Wake);
+  }
+
+  /// The jump through the table leads to \p Wake itself, the last label of it. What is one short block the
+  /// code generator repeats behind every operation of an interpreter, which branch predictors need (Ertl and
+  /// Gregg, The Structure and Performance of Efficient Interpreters, JILP 5, 2003).
+  void wakeByTable(BasicBlock *Dormant, BasicBlock *Wake) {
+    MergeBlockIntoPredecessor(Dormant->getSingleSuccessor());
+    auto *Jump = cast<IndirectBrInst>(Dormant->getTerminator());
+    auto *Load = cast<LoadInst>(Jump->getAddress());
+    IRBuilder<> B(Load);
+    Type *Table = Made.DormantLabels->getValueType();
+    Value *Last =
+        B.CreateConstInBoundsGEP2_64(Table, Made.DormantLabels, 0, Table->getArrayNumElements() - 1);
+    Load->setOperand(0, B.CreateSelect(B.CreateIsNotNull(loadDormant(B)), Load->getPointerOperand(), Last));
+    fillTable(Wake);
+    B.SetInsertPoint(Jump);
+    // A cloned jump has no room for one more destination.
+    IndirectBrInst *Wider = B.CreateIndirectBr(Load, Jump->getNumDestinations() + 1);
+    for (BasicBlock *Label : successors(Jump))
+      Wider->addDestination(Label);
+    Wider->addDestination(Wake);
+    Jump->eraseFromParent();
   }
 
   /// An address leads to the recording side's label only, so both sides jump there, and it leads on.
@@ -275,7 +337,9 @@ private:
   Versions Made;
   SmallVector<BasicBlock *, 8> Headers;   ///< of the loops in which sides may be changed
   SmallPtrSet<BasicBlock *, 8> OnlyWakes; ///< headers in which recording is taken up, and not left
-  SmallVector<BasicBlock *, 8> Labels;    ///< whose addresses are taken
+  LabelTable Own;                         ///< copied, so that each side jumps to its own labels
+  BasicBlock *Dispatch = nullptr;         ///< the header of the loop that does
+  SmallVector<BasicBlock *, 8> Labels;    ///< whose addresses are taken, and that both sides share
   DenseMap<BasicBlock *, BasicBlock *> Fronts;
   ValueToValueMapTy Copies;
   SmallVector<BasicBlock *, 32> Copied;
@@ -312,6 +376,8 @@ void dropDormant(Function &F, const Versions &Sides) {
     Choice->eraseFromParent();
   }
   removeUnreachableBlocks(F);
+  if (Sides.DormantLabels)
+    Sides.DormantLabels->eraseFromParent();
 }
 
 Value *loadDormant(IRBuilder<> &B) {

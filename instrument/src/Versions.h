@@ -10,10 +10,10 @@
 //        │   header, body                         header, body  │
 //        └──────┘          ◄─ resume ── on again ────┘     └────┘
 //
-// They are the entry, the headers of loops and the labels whose address is taken. Both sides pay the test of
-// one word of memory for it; the recording side not at the entry, where it tests its cursor for room anyway.
-// In an inner loop that may count to many recording is only taken up. What the two sides compute meets in
-// phis in front of the loops.
+// They are the entry, the headers of loops and those labels whose address may go anywhere. Both sides pay the
+// test of one word of memory for it; the recording side not at the entry, where it tests its cursor for room
+// anyway. In an inner loop that may count to many recording is only taken up. What the two sides compute
+// meets in phis in front of the loops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MEMLODE_INSTRUMENT_VERSIONS_H
@@ -42,6 +42,8 @@ struct Versions {
   llvm::SmallPtrSet<const llvm::BasicBlock *, 8> Wakes;
   /// Jumps of the dormant side to labels that both sides share; no cursor is known there.
   llvm::SmallVector<llvm::Instruction *, 2> SharedJumps;
+  /// Addresses of the dormant side's own labels, or null.
+  llvm::GlobalVariable *DormantLabels = nullptr;
 
   explicit operator bool() const { return Body != nullptr; }
 };

@@ -63,7 +63,7 @@ __attribute__((noinline)) static unsigned callee(int Rounds) {
   return Sum;
 }
 
-// A jump by the address of a label, from either side to either.
+// An interpreter that jumps through a table: each side has labels of its own, and changes where it jumps.
 __attribute__((noinline)) static unsigned dispatch(const char *Code) {
   static const void *const Labels[] = {&&Add, &&Double, &&Off, &&On, &&End};
   unsigned Value = 1;
@@ -82,6 +82,33 @@ Off:
 On:
   memlode_test_record(1);
   NEXT;
+End:
+  return Value;
+}
+
+// Addresses of labels that are kept in memory: the sides share the labels, and jump from either to either.
+__attribute__((noinline)) static unsigned threaded(const char *Code) {
+  static const void *Threads[64];
+  const void *const Labels[] = {&&Add, &&Double, &&Off, &&On, &&End};
+  int Length = 0;
+  for (; Code[Length]; ++Length)
+    Threads[Length] = Labels[Code[Length] - '0'];
+  const void **Next = Threads;
+  unsigned Value = 1;
+  goto **Next++;
+Add:
+  Value += In;
+  goto **Next++;
+Double:
+  Value *= 2;
+  In = Value & 0xff;
+  goto **Next++;
+Off:
+  memlode_test_record(0);
+  goto **Next++;
+On:
+  memlode_test_record(1);
+  goto **Next++;
 End:
   return Value;
 }
@@ -118,6 +145,7 @@ int main(void) {
   printf("%u\n", loop(6));
   printf("%u\n", callee(6));
   printf("%u\n", dispatch("0101210132210013104"));
+  printf("%u\n", threaded("0101210132210013104"));
   printf("%u\n", jumped());
   memlode_test_record(0);
   printf("%u\n", sleeper(5));
