@@ -2,6 +2,7 @@
 
 #include "Describer.h"
 
+#include "Moved.h"
 #include "memlode_format.h"
 
 #include "llvm/IR/InstIterator.h"
@@ -23,8 +24,10 @@ static FilterEvent::Kind kindOf(const Access &A) {
 
 void Describer::learn(const Finder &Accesses, const Allocators &Functions) {
   for (Instruction &I : instructions(F)) {
-    for (const Access &A : Accesses.find(I).Accesses)
-      Known.try_emplace({&I, A.Kind}, Names.nameOf(I, A.Pointer, A.direction(), A.Bytes));
+    for (const Access &A : Accesses.find(I).Accesses) {
+      auto Named = Known.try_emplace({&I, A.Kind}, Names.nameOf(I, A.Pointer, A.direction(), A.Bytes)).first;
+      Values |= takesValue(A, Named->second);
+    }
     bool Mismatch;
     if (auto *Call = dyn_cast<CallBase>(&I); Call && Functions.find(*Call, Mismatch))
       Known.try_emplace({&I, MEMLODE_KIND_ALLOC}, Names.nameOfAllocation(*Call));
@@ -36,7 +39,18 @@ Verdict Describer::access(const Access &A) {
   Entry.Kind = A.Kind;
   Entry.Flags = A.Flags;
   Entry.Bytes = A.Is == Access::Shape::Range || A.Is == Access::Shape::Compressed ? 0 : A.Bytes;
-  return site(kindOf(A), Known.at({A.I, A.Kind}), Entry);
+  const Name &N = Known.at({A.I, A.Kind});
+  const bool Value = takesValue(A, N);
+  if (Value && movedType(A, F.getParent()->getDataLayout())->isFPOrFPVectorTy())
+    Entry.Flags |= MEMLODE_FLAG_FLOAT;
+  Verdict V = site(kindOf(A), N, Entry);
+  V.Value = Value && V;
+  return V;
+}
+
+bool Describer::takesValue(const Access &A, const Name &N) {
+  return Wanted.mayTakeValues() && movedType(A, F.getParent()->getDataLayout()) &&
+         Wanted.takesValue({FilterEvent::Values, &F, Instructions, sourceOf(N), N.Type});
 }
 
 Verdict Describer::allocation(CallBase &Call) {
@@ -53,7 +67,7 @@ Verdict Describer::release(CallBase &Call) {
   return site(FilterEvent::Alloc, N, Entry);
 }
 
-Verdict Describer::frames() { return {0, leftOutBy(FilterEvent::Frames, F.getSubprogram(), {})}; }
+Verdict Describer::frames() { return {0, leftOutBy(FilterEvent::Frames, F.getSubprogram(), {}), false}; }
 
 std::string Describer::rule(const Verdict &V) const {
   return (Wanted.path() + ":" + Twine(V.LeftOutBy)).str();
@@ -68,10 +82,13 @@ unsigned Describer::leftOutBy(FilterEvent::Kind Kind, const DISubprogram *Source
   return Line;
 }
 
+const DISubprogram *Describer::sourceOf(const Name &N) const {
+  return N.Location ? N.Location->getScope()->getSubprogram() : F.getSubprogram();
+}
+
 Verdict Describer::site(FilterEvent::Kind Kind, const Name &N, SiteEntry Entry) {
-  const DISubprogram *Source = N.Location ? N.Location->getScope()->getSubprogram() : F.getSubprogram();
-  if (const unsigned Line = leftOutBy(Kind, Source, N.Type))
-    return {0, Line};
+  if (const unsigned Line = leftOutBy(Kind, sourceOf(N), N.Type))
+    return {0, Line, false};
   Entry.Evidence = N.Evidence;
   if (N.Approximate)
     Entry.Flags |= MEMLODE_FLAG_APPROXIMATE;
@@ -83,7 +100,7 @@ Verdict Describer::site(FilterEvent::Kind Kind, const Name &N, SiteEntry Entry) 
     Entry.Type = Sites.type(N.Type, N.TypeBytes) + 1;
   if (!N.Member.empty())
     Entry.Member = Sites.string(N.Member) + 1;
-  return {Sites.site(Entry), 0};
+  return {Sites.site(Entry), 0, false};
 }
 
 } // namespace memlode

@@ -21,6 +21,7 @@ namespace memlode {
 struct Verdict {
   uint32_t Site = 0;
   unsigned LeftOutBy = 0; ///< line of the filter file
+  bool Value = false;     ///< whether what the access moves is recorded, too
 
   explicit operator bool() const { return LeftOutBy == 0; }
 };
@@ -39,6 +40,9 @@ public:
   Verdict allocation(llvm::CallBase &Call);
   /// A call that ends one.
   Verdict release(llvm::CallBase &Call);
+  /// Whether the value of an access of the function is recorded.
+  bool takesValues() const { return Values; }
+
   /// The function's entries and exits; they have no site.
   Verdict frames();
 
@@ -48,12 +52,16 @@ public:
 private:
   Verdict site(FilterEvent::Kind Kind, const Name &N, SiteEntry Entry);
   unsigned leftOutBy(FilterEvent::Kind Kind, const llvm::DISubprogram *Source, llvm::StringRef Type);
+  bool takesValue(const Access &A, const Name &N);
+  /// The function whose text has what is named.
+  const llvm::DISubprogram *sourceOf(const Name &N) const;
 
   NameBook &Names;
   Table &Sites;
   Filter &Wanted;
   llvm::Function &F;
   unsigned Instructions;
+  bool Values = false;
   llvm::DenseMap<std::pair<const llvm::Instruction *, unsigned>, Name> Known; ///< by instruction and kind
 };
 

@@ -13,6 +13,7 @@
 #include "Emit.h"
 #include "Fortran.h"
 
+#include "Moved.h"
 #include "Sync.h"
 #include "memlode_format.h"
 
@@ -202,6 +203,11 @@ private:
         store(B, Stamp, Start, Position);
         continue;
       }
+      if (Value *What = moved(B, W)) {
+        B.CreateAlignedStore(What, slot(B, Start, Position), Align(8));
+        Position += W.count();
+        continue;
+      }
       if (W.Computed != Word::How::Lanes) {
         store(B, word(B, W), Start, Position);
         continue;
@@ -209,6 +215,20 @@ private:
       // A lane that is masked out may hold anything, but always the same thing.
       B.CreateAlignedStore(B.CreateFreeze(W.A), slot(B, Start, Position), Align(8));
       Position += W.count();
+    }
+  }
+
+  /// What is stored as it would lie in memory, or null.
+  Value *moved(IRBuilder<> &B, const Word &W) {
+    switch (W.Computed) {
+    case Word::How::Moved:
+      return W.A;
+    case Word::How::Before:
+      return valueBefore(B, *cast<Instruction>(W.A));
+    case Word::How::After:
+      return valueAfter(B, *cast<Instruction>(W.A));
+    default:
+      return nullptr;
     }
   }
 
@@ -244,11 +264,14 @@ private:
     case Word::How::Described:
       return B.CreateCall(describedBytes(M), W.A);
     case Word::How::Lanes:
+    case Word::How::Moved:
+    case Word::How::Before:
+    case Word::How::After:
     case Word::How::Stamp:
     case Word::How::LooseStamp:
       break;
     }
-    llvm_unreachable("lanes are stored at once, and a stamp is made where it is stored");
+    llvm_unreachable("some are stored at once, and a stamp is made where it is stored");
   }
 
   Function &F;

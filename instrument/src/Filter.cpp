@@ -53,11 +53,13 @@ static Expected<unsigned> kinds(StringRef Names) {
                               .Case("access", FilterEvent::Accesses)
                               .Case("alloc", FilterEvent::Alloc)
                               .Case("frames", FilterEvent::Frames)
+                              .Case("values", FilterEvent::Values)
                               .Case("all", FilterEvent::All)
                               .Default(0);
     if (Kind == 0)
       return mistake("there is no kind '" + Name +
-                     "'; expected load, store, atomic, range, access (these four), alloc, frames or all");
+                     "'; expected load, store, atomic, range, access (these four), alloc, frames, "
+                     "all (these) or values");
     Kinds |= Kind;
   }
   return Kinds;
@@ -173,18 +175,35 @@ const BitVector &Filter::placesOf(const FilterEvent &E) {
   return Found->second;
 }
 
-unsigned Filter::leavesOut(const FilterEvent &E) {
+const Filter::Rule *Filter::decides(const FilterEvent &E) {
   if (Rules.empty())
-    return 0;
+    return nullptr;
   const BitVector &Places = placesOf(E);
   for (size_t I = Rules.size(); I-- > 0;) {
     const Rule &R = Rules[I];
     if (Places.test(I) && (R.Kinds & E.Is) &&
         (!R.InstructionsBelow || E.Instructions < *R.InstructionsBelow) &&
         (!R.Type || (!E.Type.empty() && R.Type->match(E.Type))))
-      return R.Records ? 0 : R.Line;
+      return &R;
   }
-  return 0;
+  return nullptr;
+}
+
+unsigned Filter::leavesOut(const FilterEvent &E) {
+  const Rule *R = decides(E);
+  return R && !R->Records ? R->Line : 0;
+}
+
+bool Filter::mayTakeValues() const {
+  return AllValues ||
+         any_of(Rules, [](const Rule &R) { return R.Records && (R.Kinds & FilterEvent::Values); });
+}
+
+bool Filter::takesValue(const FilterEvent &E) {
+  if (!mayTakeValues())
+    return false;
+  const Rule *R = decides(E);
+  return R ? R->Records : AllValues;
 }
 
 } // namespace memlode

@@ -29,7 +29,8 @@
 
 namespace memlode {
 
-/// What a rule asks of an event. Each event is of exactly one kind.
+/// What a rule asks of an event. Each event is of exactly one kind; the value of an access is an event of
+/// its own.
 struct FilterEvent {
   enum Kind : unsigned {
     Load = 1,
@@ -38,6 +39,7 @@ struct FilterEvent {
     Range = 8, ///< either side of a memcpy, memset and their relatives, structure copies included
     Alloc = 16,
     Frames = 32,
+    Values = 64, ///< what an access of any of the first three kinds loads or stores
     Accesses = Load | Store | Atomic | Range,
     All = Accesses | Alloc | Frames
   };
@@ -62,6 +64,12 @@ public:
   /// Line of the rule that leaves \p E out; 0 when it is to be recorded.
   unsigned leavesOut(const FilterEvent &E);
 
+  /// Whether values are recorded that no rule speaks of.
+  bool AllValues = false;
+  bool mayTakeValues() const;
+  /// Whether the value of \p E, of that kind, is to be recorded.
+  bool takesValue(const FilterEvent &E);
+
   /// The file, for remarks.
   llvm::StringRef path() const { return Path; }
 
@@ -80,6 +88,8 @@ private:
   llvm::Error addCondition(Rule &R, llvm::StringRef Word);
   llvm::Error glob(std::optional<llvm::GlobPattern> &Into, llvm::StringRef Key, llvm::StringRef Pattern);
   const llvm::BitVector &placesOf(const FilterEvent &E);
+  /// The last rule that matches \p E, or null.
+  const Rule *decides(const FilterEvent &E);
 
   std::string Path;
   std::vector<Rule> Rules;

@@ -32,7 +32,7 @@ Expected<Options> Options::fromEnvironment() {
   }
   for (auto [Variable, Choice] :
        {std::pair("MEMLODE_DERIVE", &O.Derive), std::pair("MEMLODE_VERSIONS", &O.Versions),
-        std::pair("MEMLODE_STAMPS", &O.Stamps)}) {
+        std::pair("MEMLODE_STAMPS", &O.Stamps), std::pair("MEMLODE_VALUES", &O.Values)}) {
     const auto Asked = sys::Process::GetEnv(Variable);
     if (Asked && *Asked != "0" && *Asked != "1")
       return badChoice(Variable, *Asked, "'0' or '1'");

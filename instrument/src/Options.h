@@ -38,6 +38,9 @@ struct Options {
   /// Store the time where the program synchronises.
   bool Stamps = true;
 
+  /// Record what accesses load and store, where no rule of the filter says otherwise.
+  bool Values = false;
+
   /// File that names further allocation functions; empty when there is none.
   std::string AllocatorFile;
 

@@ -72,6 +72,7 @@ private:
       return false;
     }
     Asked = std::move(*Found);
+    Wanted.AllValues = Asked.Values;
     const auto sound = [&Ctx](Error E) {
       if (!E)
         return true;
@@ -232,7 +233,7 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
   // Code as written is optimised later: that would make one of two sides, or undo the other.
   const bool Twice = S->Asked.Versions && S->Asked.How != Options::Mode::Call && !AsWritten;
   RepeatedLoops Repeats;
-  if (S->Asked.Derive && S->Asked.How != Options::Mode::Call && !AsWritten)
+  if (S->Asked.Derive && S->Asked.How != Options::Mode::Call && !AsWritten && !Sites.takesValues())
     Repeats = findRepeats(Accesses, FAM.getResult<DominatorTreeAnalysis>(F), FAM.getResult<LoopAnalysis>(F),
                           FAM.getResult<ScalarEvolutionAnalysis>(F));
   const Versions Sides =

@@ -2,6 +2,7 @@
 
 #include "Segments.h"
 
+#include "Moved.h"
 #include "Sync.h"
 
 #include "memlode_format.h"
@@ -16,6 +17,7 @@
 using namespace llvm;
 
 STATISTIC(NumAccesses, "Accesses recorded");
+STATISTIC(NumValues, "Values recorded");
 STATISTIC(NumSkipped, "Accesses that cannot be recorded");
 STATISTIC(NumFiltered, "Events left out by the filter");
 STATISTIC(NumSegments, "Segments");
@@ -26,7 +28,16 @@ STATISTIC(NumEarlyExits, "Calls in tail position kept there");
 namespace memlode {
 
 unsigned Word::count() const {
-  return Computed == How::Lanes ? cast<FixedVectorType>(A->getType())->getNumElements() : 1;
+  switch (Computed) {
+  case How::Lanes:
+    return cast<FixedVectorType>(A->getType())->getNumElements();
+  case How::Moved:
+  case How::Before:
+  case How::After:
+    return divideCeil(Bytes, sizeof(uint64_t));
+  default:
+    return 1;
+  }
 }
 
 unsigned Op::words() const {
@@ -55,6 +66,7 @@ void Op::encode(SmallVectorImpl<char> &Out) const {
   case MEMLODE_OP_ENTER:
   case MEMLODE_OP_EXIT:
   case MEMLODE_OP_RESUME:
+  case MEMLODE_OP_VALUE:
   case MEMLODE_OP_STAMP:
     return;
   default:
@@ -253,7 +265,25 @@ void Planner::access(const Access &A) {
     O.Words = {{Word::How::Lanes, A.Pointer}, {Word::How::Mask, A.Mask}};
     break;
   }
-  add(std::move(O));
+  if (!V.Value)
+    return add(std::move(O));
+  Op Value = valueOf(A);
+  add(std::move(O), Value.words());
+  add(std::move(Value));
+}
+
+/// What \p A moves: known behind what reads, and in front of what only writes.
+Op Planner::valueOf(const Access &A) {
+  ++NumValues;
+  const uint64_t Bytes = A.Bytes * std::max(A.Lanes, 1u);
+  Op O;
+  O.Code = MEMLODE_OP_VALUE;
+  O.Before = A.Kind == MEMLODE_KIND_STORE ? A.I : A.I->getNextNode();
+  if (A.Kind == MEMLODE_KIND_UPDATE)
+    O.Words = {{Word::How::Before, A.I, nullptr, Bytes}, {Word::How::After, A.I, nullptr, Bytes}};
+  else
+    O.Words = {{Word::How::Moved, movedValue(*A.I), nullptr, Bytes}};
+  return O;
 }
 
 const Allocator *Planner::allocatorOf(const CallBase &Call) {
@@ -382,9 +412,9 @@ void Planner::exit(Instruction *Before) {
   commit(Before);
 }
 
-void Planner::add(Op O) {
+void Planner::add(Op O, unsigned Behind) {
   const unsigned Words = O.words();
-  if (!Open || OpenWords + Words > MEMLODE_STREAM_MAX_SEGMENT_WORDS) {
+  if (!Open || OpenWords + Words + Behind > MEMLODE_STREAM_MAX_SEGMENT_WORDS) {
     Step S{Step::What::Segment};
     S.Segment = Made.Segments.size();
     Steps->push_back(S);

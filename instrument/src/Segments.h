@@ -47,6 +47,9 @@ struct Word {
     LooseStamp,   ///< the time stamp counter, perhaps a little earlier
     Stored,       ///< the pointer stored at A
     StoredIfZero, ///< the pointer stored at A, or 0 if B is not 0
+    Moved,        ///< A, as it lies in memory: Bytes of it
+    Before,       ///< what was in memory before the update A, likewise
+    After,        ///< what is there after it
     Described     ///< the bytes of the array whose Fortran descriptor is at A
   };
   How Computed = How::Value;
@@ -139,6 +142,7 @@ private:
   bool noteCall(const llvm::CallBase &Call);
   bool wanted(const Verdict &V, const llvm::Instruction &I);
   void access(const Access &A);
+  Op valueOf(const Access &A);
   const Allocator *allocatorOf(const llvm::CallBase &Call);
   void released(llvm::CallBase &Call);
   void returned(llvm::CallBase &Call, llvm::Instruction *After);
@@ -146,7 +150,8 @@ private:
   void frame(uint8_t Code, llvm::Instruction *Before);
   void stamp(llvm::Instruction *Before, Word::How How);
   void exit(llvm::Instruction *Before);
-  void add(Op O);
+  /// Adds \p O to the open segment, or to a new one if it and so many words \p Behind it do not fit.
+  void add(Op O, unsigned Behind = 0);
   void commit(llvm::Instruction *Before);
   void reload(llvm::Instruction *Before);
   void missed(const char *Remark, const llvm::Instruction &I, const llvm::Twine &Why);

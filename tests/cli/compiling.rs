@@ -88,6 +88,24 @@ fn a_filter_leaves_out_what_it_says_and_the_report_says_so() {
 }
 
 #[test]
+fn values_are_recorded_where_they_are_asked_for() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let values = || {
+        report(folder.path());
+        let dump = memlode().current_dir(folder.path()).args(["dump", "t"]).output().expect("memlode runs");
+        let of = |line: &&str| line.contains(".key\t") && line.ends_with("\tvalue=0x0000000000000000");
+        stdout(&dump).lines().filter(of).count()
+    };
+    assert!(compile(folder.path(), &["--values"], "-O1").status.success());
+    assert_eq!(values(), 1500);
+    fs::write(folder.path().join("rules"), "include kind=values type=hot\n").expect("a file");
+    assert!(compile(folder.path(), &["--filter", "rules"], "-O1").status.success());
+    assert_eq!(values(), 1000);
+    assert!(compile(folder.path(), &[], "-O1").status.success());
+    assert_eq!(values(), 0);
+}
+
+#[test]
 fn a_program_without_anything_to_record_says_why() {
     let folder = TempDir::new().expect("a temporary folder");
     fs::write(folder.path().join("rules"), "exclude kind=all").expect("a file");

@@ -68,11 +68,13 @@ class Build:
             self.link += r.choice([[], [], ["-no-pie"], ["-static"] if not self.lto else []])
             self.flags += ["-fno-pie"] if "-no-pie" in self.link and "-fPIC" not in self.flags else []
         self.fidelity = "source" if r.random() < 0.2 else "optimised"
+        self.values = r.random() < 0.25
 
     def __str__(self):
         return " ".join([f"clang{'++' if self.cxx else ''}-{self.version}", *self.flags, *self.link,
                          *(["(units but the first in a library)"] if self.shared else []),
-                         *(["(as written)"] if self.fidelity == "source" else [])])
+                         *(["(as written)"] if self.fidelity == "source" else []),
+                         *(["(with values)"] if self.values else [])])
 
     def native(self, sources, out):
         """The program as it is."""
@@ -92,7 +94,7 @@ class Build:
 
     def build(self, sources, out, both):
         environment = dict(os.environ, MEMLODE_CC=f"clang-{self.version}", MEMLODE_CXX=f"clang++-{self.version}",
-                           MEMLODE_FIDELITY=self.fidelity)
+                           MEMLODE_FIDELITY=self.fidelity, MEMLODE_VALUES=str(int(self.values)))
         if both:
             environment["MEMLODE_MODE"] = "both"
         compiler = [MEMLODE, "c++" if self.cxx else "cc"]

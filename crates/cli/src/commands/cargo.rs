@@ -21,7 +21,7 @@ use clap::Parser;
 
 use super::run::Options;
 use crate::driver::toolchain::shell_quote;
-use crate::driver::{self, ALLOCATORS, FILTER, rustc};
+use crate::driver::{self, ALLOCATORS, FILTER, VALUES, rustc};
 use crate::install::Install;
 use crate::term;
 
@@ -43,6 +43,9 @@ pub struct Args {
     /// What not to record (also the variable MEMLODE_FILTER)
     #[arg(long, value_name = "FILE")]
     filter: Option<PathBuf>,
+    /// Record what is loaded and stored, too (also the variable MEMLODE_VALUES=1)
+    #[arg(long)]
+    values: bool,
     /// Cargo's subcommand and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     cargo: Vec<OsString>,
@@ -98,6 +101,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         variables.push((rustc::INNER_WRAPPER, inner));
     }
     variables.extend(files);
+    variables.extend(args.values.then(|| (VALUES, "1".into())));
     let exe = std::env::current_exe().context("the path of the memlode executable is unknown")?;
     let words = line(&request, &host, &exe, &args.options)?;
 

@@ -44,12 +44,14 @@ Exit status: 0 success, 1 error, 2 wrong usage, 3 problems found (check, doctor)
 `cargo` as cargo does.";
 
 const COMPILER_HELP: &str = "\
-Usage: memlode cc [--print] [--allocators FILE] [--filter FILE] [--fidelity F] ARGUMENTS OF CLANG…
+Usage: memlode cc [--print] [--allocators FILE] [--filter FILE] [--values] [--fidelity F] ARGUMENTS OF CLANG…
 
 Options of memlode's own come first:
   --print             show the real command, and do not run it (also --memlode-print)
   --allocators FILE   further allocation functions (also the variable MEMLODE_ALLOCATORS)
   --filter FILE       what not to record, by function, file, type and kind (also MEMLODE_FILTER; docs/compiling.md)
+  --values            record what is loaded and stored, too, which `memlode dump` shows (also MEMLODE_VALUES=1; rules of
+                      kind=values in the filter choose some)
   --fidelity F        record the accesses of the 'optimised' program (default) or those of its 'source'
                       (also MEMLODE_FIDELITY)
 

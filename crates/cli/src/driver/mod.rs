@@ -1,8 +1,8 @@
 //! The drop-in compilers: the user's command line, and what memlode adds to it.
 //!
 //! ```text
-//! memlode cc [--print] [--allocators FILE] [--filter FILE] [--fidelity F] ARGS…
-//!            └── ours, only here ──────────────────────────────────────────┘ └── clang's, passed on as they are
+//! memlode cc [--print] [--allocators FILE] [--filter FILE] [--values] [--fidelity F] ARGS…
+//!            └── ours, only here ─────────────────────────────────────────────────────┘ └── clang's, passed on as they are
 //!
 //! compiles?  -fpass-plugin=…/memlode-pass-22.so   (with -flto: at the link, through lld, unless the program is
 //!                                                  recorded as written)
@@ -35,6 +35,9 @@ pub const FIDELITY: &str = "MEMLODE_FIDELITY";
 
 /// The variable through which the plug-in learns what is not to be recorded.
 pub const FILTER: &str = "MEMLODE_FILTER";
+
+/// The variable through which the plug-in learns that values are to be recorded.
+pub const VALUES: &str = "MEMLODE_VALUES";
 
 /// Runs the compiler in place of this process; returns only to print or to fail.
 pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
@@ -100,6 +103,9 @@ fn split_own(language: Language, args: Vec<OsString>) -> Result<(Own, Vec<OsStri
                 bail!("--fidelity is '{}'; expected 'optimised' or 'source'", fidelity.display());
             }
             own.variables.push((FIDELITY, fidelity));
+        } else if arg == "--values" {
+            own.variables.push((VALUES, "1".into()));
+            rest.next();
         } else if matches!(arg, "--print" | "--memlode-print") {
             own.print = true;
             rest.next();
