@@ -59,7 +59,11 @@ void keepThroughOptimisation(Function &F, const TargetLibraryInfo &TLI) {
   for (Instruction &I : instructions(F)) {
     pinCursor(I);
     auto *Call = dyn_cast<CallBase>(&I);
-    if (Call && !isa<IntrinsicInst>(Call) && mayRecord(*Call, TLI))
+    if (!Call || isa<IntrinsicInst>(Call))
+      continue;
+    // `flatten` demands it of calls whose callee will be known later only.
+    Call->removeFnAttr(Attribute::AlwaysInline);
+    if (mayRecord(*Call, TLI))
       forgetPurity(*Call);
   }
 }
