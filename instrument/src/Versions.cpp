@@ -253,9 +253,8 @@ private:
     Jump->eraseFromParent();
   }
 
-  /// The jump through the table leads to \p Wake itself, the last label of it. What is one short block the
-  /// code generator repeats behind every operation of an interpreter, which branch predictors need (Ertl and
-  /// Gregg, The Structure and Performance of Efficient Interpreters, JILP 5, 2003).
+  /// The jump through the table leads to \p Wake itself, the last label of it: a choice between two
+  /// addresses, so that an interpreter's dispatch has no branch more than it had.
   void wakeByTable(BasicBlock *Dormant, BasicBlock *Wake) {
     MergeBlockIntoPredecessor(Dormant->getSingleSuccessor());
     auto *Jump = cast<IndirectBrInst>(Dormant->getTerminator());

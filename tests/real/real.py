@@ -24,8 +24,8 @@ TARGET = ROOT / "target"
 WORK = TARGET / "real"
 MEMLODE = TARGET / "memlode" / "bin" / "memlode"
 
-# name → Debian source package, or None for the program in our own folder
 BUILD_CPU = ".build_cpu_s"  # beside each program: what building it took
+# name → Debian source package, or None for the program in our own folder
 PROGRAMS = {"lua": "lua5.4", "sqlite": "sqlite3", "zstd": "libzstd", "cxx": None, "rust": None, "rust-json": None}
 
 FLOORS = {"line": 0.95, "variable_or_type": 0.85}
