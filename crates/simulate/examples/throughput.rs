@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use memlode_simulate::{Causes, Hierarchy, LevelSpec, LineUse, ReuseDistance};
+use memlode_simulate::{Detailed, Hierarchy, LevelSpec, ReuseDistance};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -71,8 +71,10 @@ fn main() {
         ("chase 64 bytes in 16M", chase(1 << 18, 64, count, &mut random)),
     ];
     for (name, levels) in machines {
-        println!("{name}: million accesses/s by layer, then misses of each level per access");
-        println!("  {:24} {:>8} {:>8} {:>8} {:>8}", "", "plain", "causes", "line use", "reuse");
+        println!(
+            "{name}: million accesses/s by layer, misses of each level per access, then bytes of details per line"
+        );
+        println!("  {:24} {:>8} {:>8} {:>8}", "", "plain", "detailed", "reuse");
         for (stream, addresses) in &streams {
             let fresh = || Hierarchy::new(&levels, 1).expect("a possible hierarchy");
             let mut caches = fresh();
@@ -80,25 +82,19 @@ fn main() {
                 // One access in four writes.
                 caches.access(0, base + address, 8, i & 3 == 3).into()
             });
-            let mut watched = fresh();
-            let mut layer = Causes::new(&watched);
-            let causes = speed(addresses, |i, address| {
-                layer.access(&mut watched, 0, base + address, 8, i & 3 == 3).depth.into()
-            });
-            let mut watched = fresh();
-            let mut layer = LineUse::new(&watched);
-            let line_use = speed(addresses, |i, address| {
-                layer.access(&mut watched, 0, base + address, 8, i & 3 == 3, i as u32 & 31).into()
+            let mut watched = Detailed::new(fresh());
+            let detailed = speed(addresses, |i, address| {
+                watched.access(0, base + address, 8, i & 3 == 3, i as u32 & 31).depth.into()
             });
             let mut distances = ReuseDistance::new();
             let reuse = speed(addresses, |_, address| distances.touch((base + address) >> 6).unwrap_or(0));
-            print!("  {stream:24} {plain:8.1} {causes:8.1} {line_use:8.1} {reuse:8.1}  ");
+            print!("  {stream:24} {plain:8.1} {detailed:8.1} {reuse:8.1}  ");
             let counters = caches.counters();
             let all = (counters[0].reads + counters[0].writes) as f64;
             for level in counters {
                 print!(" {:.4}", (level.read_misses + level.write_misses) as f64 / all);
             }
-            println!();
+            println!("  {:.1}", watched.bytes_of_lines() as f64 / distances.lines() as f64);
         }
     }
 }

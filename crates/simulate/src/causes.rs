@@ -1,7 +1,7 @@
-//! Why an access missed: the three Cs.
+//! Why an access missed (the three Cs), what evicted the line, and how much of each fetched line was used.
 //!
 //! A miss of one cache is
-//! - **cold** if the line was never in that cache before: only fetching it earlier would help;
+//! - **cold** if the line was never asked of that cache before: only fetching it earlier would help;
 //! - **capacity** if a fully associative LRU cache of the same size, given the same requests, misses too:
 //!   too many other lines were used in between;
 //! - **conflict** otherwise: there was room, but not in the line's set.
@@ -9,17 +9,39 @@
 //! (Hill, "Aspects of cache memory and instruction buffer performance", 1987.) A set-associative cache can
 //! also hit where the fully associative one misses, for example in loops just over its size; such lines are
 //! counted as *spared*: the lines that the fully associative cache misses are cold, capacity and spared.
+//!
+//! A *fetch* of a cache begins when the cache misses a line and ends when the cache drops it. A byte of the
+//! line is used by the fetch if, between the two, an access of a core that shares the cache touches it,
+//! whichever level answers that access. Each fetch is charged to the tag of the access that caused it, so
+//! a caller that tags accesses with their source gets, per source and level, the share of the fetched bytes
+//! that was worth fetching. The tag of the access that drops the line is remembered until the line is missed again: it
+//! is what that miss, unless it is cold, is due to.
+//!
+//! Use is kept in 64 bits a line: bytes for lines of up to 64, pairs of bytes for 128, and so on, where a
+//! pair of which one byte is touched counts as used whole.
+//!
+//! ```text
+//!   record of a line     line │ outer │ stamp, tag │ used │ stamp, tag │ used │ …
+//!                                       ╰─ innermost level ─╯
+//! ```
+//! Levels with the same lines and the same users (all levels, if there is one core) share the records. Where more cores
+//! share the outer level, or its lines are longer, it has records of its own, which `outer` leads to.
+//!
+//! A use is entered with the innermost level of a record alone, and handed outwards when that level misses the line: an
+//! outer level fetches a line only when the inner ones miss it, so whatever an inner level has seen since its last fetch,
+//! the outer one has had the line for.
 
-use rustc_hash::FxHashSet;
-
-use crate::full::FullyAssociative;
 use crate::hierarchy::{Hierarchy, Observer};
-use crate::spec::MAX_LEVELS;
+use crate::pairs::Pairs;
+use crate::residents::Residents;
+use crate::spec::{LevelSpec, MAX_LEVELS};
+use crate::table::{At, Table};
+use crate::twin::{Before, Twin};
 
 /// Why a cache missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The line was never in this cache before.
+    /// The line was never asked of this cache before.
     Cold,
     /// Too many other lines were used since.
     Capacity,
@@ -27,10 +49,10 @@ pub enum Cause {
     Conflict,
 }
 
-/// Misses of one level by cause.
+/// What was counted of one tag at one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CauseCounters {
-    /// Misses of lines never held before.
+pub struct LevelDetail {
+    /// Misses of lines never asked for before.
     pub cold: u64,
     /// Misses that full associativity would not have avoided.
     pub capacity: u64,
@@ -39,77 +61,175 @@ pub struct CauseCounters {
     /// Lines found although a fully associative cache would have lost them: not misses, and counted per
     /// line, not per access.
     pub spared: u64,
+    /// Lines fetched and since evicted.
+    pub evicted_lines: u64,
+    /// Bytes of those that were used.
+    pub evicted_used_bytes: u64,
+    /// Lines fetched and not evicted: they might yet be used more.
+    pub resident_lines: u64,
+    /// Bytes of those used so far.
+    pub resident_used_bytes: u64,
 }
 
-/// How deep an access went, and why it missed on the way.
+/// Misses for want of a line that somebody's access had pushed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Misses {
-    /// As [`Hierarchy::access`] returns it.
-    pub depth: u8,
-    causes: [Option<Cause>; MAX_LEVELS],
+pub struct Eviction {
+    /// Tag of the accesses that missed.
+    pub tag: u32,
+    /// Tag of the accesses that had pushed the lines out.
+    pub by: u32,
+    /// How many.
+    pub misses: u64,
 }
 
-impl Misses {
-    /// The causes at the levels that missed, innermost first. Where an access touches several lines, the
-    /// cause at a level is that of the first line missing there.
-    pub fn causes(&self) -> impl Iterator<Item = Cause> + '_ {
-        self.causes.iter().map_while(|cause| *cause)
+/// Set in a line's tag while the cache holds it: then the tag is that of the fetch, else of the eviction.
+const HELD: u32 = 1 << 31;
+
+/// Word of a record that leads to the outer level's, if there are any: its place + 1, 0 if there is none yet.
+const OUTER: usize = 1;
+
+/// The causes of the misses of one access: by level, the first missing line's.
+pub(crate) type CausesByLevel = [Option<Cause>; MAX_LEVELS];
+
+/// Observes every line of a [`Hierarchy`].
+#[derive(Clone, Debug)]
+pub(crate) struct LineWatch {
+    levels: Vec<Level>,
+    caches: Vec<Layer>,
+    tables: Vec<Table>,
+    /// By core: its cache at each level.
+    paths: Vec<[u32; MAX_LEVELS]>,
+    /// By tag and level.
+    counts: Vec<LevelDetail>,
+    /// By level: who missed for whose sake.
+    evictions: Vec<Pairs>,
+    now: Now,
+    /// The line that was touched last, its record, and uses of it that are not in the records yet.
+    last: Last,
+    /// Table and record of the line at the level asked last.
+    at: (usize, At),
+}
+
+#[derive(Clone, Debug)]
+struct Level {
+    /// From address to line number.
+    line_shift: u32,
+    /// From byte to bit: a bit stands for one byte, or more in lines of more than 64.
+    grain_shift: u32,
+}
+
+/// What is kept of one cache.
+#[derive(Clone, Debug)]
+struct Layer {
+    twin: Twin,
+    residents: Residents,
+    table: usize,
+    /// Word of a record: stamp below, tag above. Behind it, the bytes used.
+    word: usize,
+    /// That of the innermost level with the same records.
+    first_word: usize,
+    /// The next level has the same records.
+    has_next: bool,
+}
+
+/// The access under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Now {
+    core: usize,
+    first: u64,
+    last: u64,
+    tag: u32,
+    causes: CausesByLevel,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    core: usize,
+    /// Line of the first level.
+    line: u64,
+    record: At,
+    /// Bits as in the first level.
+    used: u64,
+}
+
+impl Level {
+    fn new(spec: &LevelSpec) -> Level {
+        let line_shift = spec.line_shift();
+        Level { line_shift, grain_shift: line_shift.saturating_sub(6) }
+    }
+
+    /// Bits of the bytes `first..=last`, which lie in one line.
+    #[inline]
+    fn bits(&self, first: u64, last: u64) -> u64 {
+        let bit = |address: u64| (address & ((1 << self.line_shift) - 1)) >> self.grain_shift;
+        (u64::MAX >> (63 - (bit(last) - bit(first)))) << bit(first)
+    }
+
+    fn used_bytes(&self, used: u64) -> u64 {
+        u64::from(used.count_ones()) << self.grain_shift
     }
 }
 
-/// Finds the cause of every miss of a [`Hierarchy`].
-#[derive(Clone, Debug)]
-pub struct Causes {
-    levels: usize,
-    /// By cache.
-    full: Vec<FullyAssociative>,
-    /// By cache: which of `seen` holds the lines it ever had. A cache whose requests all come from one inner
-    /// cache, line for line, has had exactly the inner one's lines, and shares its set.
-    seen_by: Vec<usize>,
-    seen: Vec<FxHashSet<u64>>,
-    counters: [CauseCounters; MAX_LEVELS],
-    /// Of the access under way: the cause at each level, and what it added to `seen`.
-    causes: [Option<Cause>; MAX_LEVELS],
-    fresh: Vec<(usize, u64)>,
-}
-
-impl Causes {
+impl LineWatch {
     /// Watches a hierarchy from its beginning: it must not have simulated anything yet.
-    pub fn new(hierarchy: &Hierarchy) -> Causes {
+    pub fn new(hierarchy: &Hierarchy) -> LineWatch {
         let specs = hierarchy.levels();
         let cores = hierarchy.cores();
-        let mut full = Vec::new();
-        let mut seen_by: Vec<usize> = Vec::new();
-        let mut sets = 0;
+        // Whether a cache of a level has the same users as that of the level inside, and the same lines.
+        let same = |level: usize, first_core: u32| {
+            let users = |spec: &LevelSpec| spec.shared_by.min(cores - first_core);
+            let inner = level.checked_sub(1).map(|inner| &specs[inner]);
+            let spec = &specs[level];
+            inner.is_some_and(|i| i.line_bytes == spec.line_bytes && users(i) == users(spec))
+        };
+        let first_cores = |level: usize| (0..cores).step_by(specs[level].shared_by as usize);
+        let one_table = (1..specs.len()).all(|level| first_cores(level).all(|core| same(level, core)));
+        let first_word = if one_table { OUTER } else { OUTER + 1 };
+        let mut caches: Vec<Layer> = Vec::new();
+        let mut strides: Vec<usize> = Vec::new();
         for (level, spec) in specs.iter().enumerate() {
-            for first_core in (0..cores).step_by(spec.shared_by as usize) {
-                full.push(FullyAssociative::new(spec.bytes / u64::from(spec.line_bytes)));
-                let users = spec.shared_by.min(cores - first_core);
-                let inner = level.checked_sub(1).map(|inner| &specs[inner]);
-                let same = inner.is_some_and(|i| i.line_bytes == spec.line_bytes && users <= i.shared_by);
-                seen_by.push(if same {
-                    seen_by[hierarchy.cache_of(first_core as usize, level - 1)]
+            for first_core in first_cores(level) {
+                let table = if same(level, first_core) {
+                    let inner = &mut caches[hierarchy.cache_of(first_core as usize, level - 1)];
+                    inner.has_next = true;
+                    inner.table
                 } else {
-                    sets += 1;
-                    sets - 1
+                    strides.push(first_word);
+                    strides.len() - 1
+                };
+                let word = strides[table];
+                let lines = (spec.bytes / u64::from(spec.line_bytes)) as u32;
+                caches.push(Layer {
+                    twin: Twin::new(lines, word),
+                    residents: Residents::new(spec),
+                    table,
+                    first_word,
+                    word,
+                    has_next: false,
                 });
+                strides[table] += 2;
             }
         }
-        Causes {
-            levels: specs.len(),
-            full,
-            seen_by,
-            seen: vec![FxHashSet::default(); sets],
-            counters: [CauseCounters::default(); MAX_LEVELS],
-            causes: [None; MAX_LEVELS],
-            fresh: Vec::new(),
+        let path = |core| {
+            let mut path = [0; MAX_LEVELS];
+            (0..specs.len()).for_each(|level| path[level] = hierarchy.cache_of(core, level) as u32);
+            path
+        };
+        LineWatch {
+            levels: specs.iter().map(Level::new).collect(),
+            caches,
+            tables: strides.into_iter().map(Table::new).collect(),
+            paths: (0..cores as usize).map(path).collect(),
+            counts: Vec::new(),
+            evictions: vec![Pairs::default(); specs.len()],
+            now: Now::default(),
+            // No line has this number: lines have at least 4 bytes.
+            last: Last { core: 0, line: u64::MAX, record: 0, used: 0 },
+            at: (0, 0),
         }
     }
 
-    /// One access of the hierarchy given to [`Causes::new`], as [`Hierarchy::access`].
-    ///
-    /// # Panics
-    /// If `core` is not below the number of cores.
+    /// One access; says its depth and its causes.
     #[inline]
     pub fn access(
         &mut self,
@@ -118,59 +238,211 @@ impl Causes {
         address: u64,
         bytes: u32,
         is_write: bool,
-    ) -> Misses {
+        tag: u32,
+    ) -> (u8, CausesByLevel) {
+        if (tag as usize + 1) * self.levels.len() > self.counts.len() {
+            self.make_room(tag);
+        }
+        // The last byte matters only when there is one.
+        let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
+        (self.now.core, self.now.first, self.now.last, self.now.tag) = (core, address, last, tag);
         let depth = hierarchy.access_observed(core, address, bytes, is_write, self);
         if depth == 0 {
-            return Misses { depth, causes: [None; MAX_LEVELS] };
+            return (0, [None; MAX_LEVELS]);
         }
-        self.fresh.clear();
-        let causes = std::mem::replace(&mut self.causes, [None; MAX_LEVELS]);
-        for (counters, cause) in self.counters.iter_mut().zip(causes) {
+        let causes = std::mem::replace(&mut self.now.causes, [None; MAX_LEVELS]);
+        let first = tag as usize * self.levels.len();
+        for (counts, cause) in self.counts[first..first + self.levels.len()].iter_mut().zip(causes) {
             match cause {
-                Some(Cause::Cold) => counters.cold += 1,
-                Some(Cause::Capacity) => counters.capacity += 1,
-                Some(Cause::Conflict) => counters.conflict += 1,
+                Some(Cause::Cold) => counts.cold += 1,
+                Some(Cause::Capacity) => counts.capacity += 1,
+                Some(Cause::Conflict) => counts.conflict += 1,
                 None => break,
             }
         }
-        Misses { depth, causes }
+        (depth, causes)
     }
 
-    /// Counters of each level, innermost first; cold + capacity + conflict are the level's misses.
-    pub fn counters(&self) -> &[CauseCounters] {
-        &self.counters[..self.levels]
-    }
-
-    fn is_cold(&mut self, cache: usize, line: u64) -> bool {
-        let set = self.seen_by[cache];
-        if self.seen[set].insert(line) {
-            self.fresh.push((set, line));
-            return true;
+    /// By tag and, innermost first, level.
+    pub fn finish(mut self) -> (Vec<LevelDetail>, Vec<Vec<Eviction>>) {
+        self.settle();
+        let levels = self.levels.len();
+        let mut seen = Vec::new();
+        for cores in &self.paths {
+            for (level, cache) in cores[..levels].iter().enumerate() {
+                if !seen.contains(cache) {
+                    seen.push(*cache);
+                    let Layer { table, word, first_word, .. } = self.caches[*cache as usize];
+                    for record in self.tables[table].records() {
+                        let tag = (record[word] >> 32) as u32;
+                        if tag & HELD != 0 {
+                            let counts = &mut self.counts[(tag & !HELD) as usize * levels + level];
+                            counts.resident_lines += 1;
+                            let used =
+                                (first_word..=word).step_by(2).fold(0, |used, word| used | record[word + 1]);
+                            counts.resident_used_bytes += self.levels[level].used_bytes(used);
+                        }
+                    }
+                }
+            }
         }
-        // An inner cache that shares the set may have added it a moment ago.
-        self.fresh.contains(&(set, line))
+        let eviction = |(tag, by, misses, _)| Eviction { tag, by, misses };
+        let evictions = self.evictions.iter().map(|pairs| pairs.sorted().into_iter().map(eviction).collect());
+        (self.counts, evictions.collect())
+    }
+
+    /// Bytes of memory that grow with the number of distinct lines.
+    pub fn bytes(&self) -> usize {
+        self.tables.iter().map(Table::bytes).sum()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, tag: u32) {
+        assert!(tag < HELD, "a tag is below 2^31, not {tag}");
+        self.counts.resize((tag as usize + 1) * self.levels.len(), LevelDetail::default());
+    }
+
+    /// The first level is asked for another line than the last.
+    #[inline]
+    fn turn_to(&mut self, table: usize, line: u64) {
+        self.settle();
+        let record = self.tables[table].find(line);
+        self.last = Last { core: self.now.core, line, record, used: 0 };
+    }
+
+    /// Enters the uses of the last line with the innermost level of its record, for [`LineWatch::evicted`] to hand on.
+    #[inline]
+    fn settle(&mut self) {
+        let Last { core, record, used, .. } = self.last;
+        let first = &self.caches[self.paths[core][0] as usize];
+        if used != 0 {
+            *self.tables[first.table].word(record, first.word + 1) |= used;
+            if self.tables.len() > 1 {
+                self.settle_outside();
+            }
+        }
+        self.last.used = 0;
+    }
+
+    /// Enters the uses of the last line with the outer records, which have other users besides.
+    #[inline(never)]
+    fn settle_outside(&mut self) {
+        let Last { core, line, mut record, used } = self.last;
+        let path = &self.paths[core];
+        let mut table = self.caches[path[0] as usize].table;
+        let inner = &self.levels[0];
+        for (level, cache) in self.levels.iter().zip(path).skip(1) {
+            let cache = &self.caches[*cache as usize];
+            if cache.table == table {
+                continue;
+            }
+            let outer = *self.tables[table].word(record, OUTER) as u32;
+            if outer == 0 {
+                return; // Nobody has asked for the line that far out.
+            }
+            (table, record) = (cache.table, outer - 1);
+            *self.tables[table].word(record, cache.word + 1) |= if level.line_shift == inner.line_shift {
+                used
+            } else {
+                widen(inner, level, line << inner.line_shift, used)
+            };
+        }
+    }
+
+    /// From the line's record at the level inside to that of this level, where they are not the same.
+    #[inline(never)]
+    fn go_out(&mut self, table: usize, line: u64) {
+        let (inner, record) = self.at;
+        let outer = *self.tables[inner].word(record, OUTER) as u32;
+        self.at = if outer != 0 {
+            (table, outer - 1)
+        } else {
+            let outer = self.tables[table].find(line);
+            *self.tables[inner].word(record, OUTER) = u64::from(outer) + 1;
+            (table, outer)
+        };
+    }
+
+    /// A cache was asked for the line at hand, and this is not one more hit of the line that was touched last.
+    #[inline]
+    fn touch(&mut self, level: usize, cache: usize, line: u64, hit: bool) {
+        let layer = &mut self.caches[cache];
+        let table = &mut self.tables[layer.table];
+        let before = layer.twin.touch(table, self.at.1);
+        if !hit {
+            self.miss(level, cache, line, before);
+        } else if before != Before::Held {
+            self.counts[self.now.tag as usize * self.levels.len() + level].spared += 1;
+        }
+    }
+
+    fn miss(&mut self, level: usize, cache: usize, line: u64, before: Before) {
+        let layer = &mut self.caches[cache];
+        layer.residents.enter(line, self.at.1);
+        let table = &mut self.tables[layer.table];
+        let word = table.word(self.at.1, layer.word);
+        let by = (*word >> 32) as u32;
+        *word = u64::from(*word as u32) | u64::from(self.now.tag | HELD) << 32;
+        let used = std::mem::take(table.word(self.at.1, layer.word + 1));
+        if layer.has_next {
+            *table.word(self.at.1, layer.word + 3) |= used;
+        }
+        let cause = match before {
+            Before::Never => Cause::Cold,
+            Before::Lost => Cause::Capacity,
+            Before::Held => Cause::Conflict,
+        };
+        if before != Before::Never {
+            self.evictions[level].add(self.now.tag, by);
+        }
+        self.now.causes[level].get_or_insert(cause);
     }
 }
 
-impl Observer for Causes {
-    #[inline]
+/// Bits of a first-level line as bits of the longer line around it.
+fn widen(inner: &Level, outer: &Level, address: u64, used: u64) -> u64 {
+    let grain = 1 << inner.grain_shift;
+    let set = (0..64).filter(|bit| used >> bit & 1 != 0).map(|bit| address + bit * grain);
+    set.fold(0, |bits, first| bits | outer.bits(first, first + (grain - 1)))
+}
+
+impl Observer for LineWatch {
+    #[inline(always)]
     fn asked(&mut self, level: usize, cache: usize, line: u64, hit: bool) {
-        let found = self.full[cache].touch(line);
-        if hit {
-            self.counters[level].spared += u64::from(!found);
-            return;
+        if level > 0 {
+            let table = self.caches[cache].table;
+            if self.at.0 != table {
+                self.go_out(table, line);
+            }
+            return self.touch(level, cache, line, hit);
         }
-        let cold = self.is_cold(cache, line);
-        let cause = if cold {
-            Cause::Cold
-        } else if found {
-            Cause::Conflict
-        } else {
-            Cause::Capacity
-        };
-        self.causes[level].get_or_insert(cause);
+        let again = self.last.line == line && self.last.core == self.now.core;
+        if !again {
+            self.turn_to(self.caches[cache].table, line);
+        }
+        let inner = &self.levels[0];
+        let start = line << inner.line_shift;
+        let end = start + ((1 << inner.line_shift) - 1);
+        self.last.used |= inner.bits(self.now.first.max(start), self.now.last.min(end));
+        if !(again && hit) {
+            self.at = (self.caches[cache].table, self.last.record);
+            self.touch(0, cache, line, hit);
+        }
     }
 
-    #[inline]
-    fn evicted(&mut self, _level: usize, _cache: usize, _line: u64) {}
+    fn evicted(&mut self, level: usize, cache: usize, line: u64) {
+        let layer = &mut self.caches[cache];
+        let table = &mut self.tables[layer.table];
+        let at = layer.residents.leave(line, |at| table.key(at) == line);
+        let word = table.word(at, layer.word);
+        let fetched_by = (*word >> 32) as u32 & !HELD;
+        *word = u64::from(*word as u32) | u64::from(self.now.tag) << 32;
+        let used =
+            (layer.first_word..=layer.word).step_by(2).fold(0, |used, word| used | *table.word(at, word + 1));
+        let bytes = self.levels[level].used_bytes(used);
+        let counts = &mut self.counts[fetched_by as usize * self.levels.len() + level];
+        counts.evicted_lines += 1;
+        counts.evicted_used_bytes += bytes;
+    }
 }

@@ -29,8 +29,9 @@
 //!
 //! # Layers
 //!
-//! [`Causes`] says why each access missed, [`LineUse`] how much of each fetched line was used. Both are
-//! [`Observer`]s: they take the place of the call to [`Hierarchy::access`] and change none of its answers.
+//! [`Detailed`] drives a hierarchy and says of each access why it missed, and by tag how much of each fetched line was
+//! used and whose accesses pushed out what was missed. It changes none of the hierarchy's answers, and takes 63 to
+//! 70 bytes for each distinct line of three levels (of each group of cores that shares a first level, if there are several).
 //! [`Bounds`] says between which numbers misses lie where the trace has gaps.
 //! [`ReuseDistance`] needs no hierarchy: it measures the stream itself.
 //!
@@ -46,26 +47,29 @@
 //! [`Hierarchy::shard_bits`] use different sets at every level; a trace split by the value of those bits
 //! can be simulated in independent pieces, and the pieces' counters add up to those of one sequential run.
 //! The one thing that crosses pieces is an access that straddles lines of two of them: its depth is the
-//! greater of the two depths. [`Straddle::Together`] breaks the law and must be simulated in one piece.
+//! greater of the two depths. [`Straddle::Together`] breaks the law and must be simulated in one piece; so does
+//! [`Detailed`], whose fully associative caches have one set.
 
 mod bounds;
 mod cache;
 mod causes;
-mod full;
+mod detailed;
 mod hierarchy;
-mod line_use;
 mod lines;
+mod pairs;
+mod residents;
 mod reuse;
 mod row;
 mod sets;
 mod spec;
+mod table;
+mod twin;
 
 pub use bounds::Bounds;
 pub use cache::{Cache, Evicted, Touch};
-pub use causes::{Cause, CauseCounters, Causes, Misses};
-pub use full::FullyAssociative;
+pub use causes::{Cause, Eviction, LevelDetail};
+pub use detailed::{Detailed, Details, Outcome};
 pub use hierarchy::{Hierarchy, LevelCounters, Observer, Straddle};
-pub use line_use::{LineUse, Usage};
 pub use lines::{Lines, touch_lines};
 pub use reuse::{ReuseDistance, ReuseHistogram};
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};

@@ -1,0 +1,54 @@
+//! How often each pair of tags met.
+
+use rustc_hash::FxHashMap;
+
+/// Exact counts of pairs; the pair that a tag was last in is found without looking it up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pairs {
+    index: FxHashMap<(u32, u32), u32>,
+    counts: Vec<u64>,
+    /// By first tag: the second tag of its last pair, and where that pair is counted.
+    last: Vec<(u32, u32)>,
+}
+
+/// Counts nothing yet: the tag `u32::MAX` is none.
+const NO_PAIR: (u32, u32) = (u32::MAX, 0);
+
+impl Pairs {
+    /// Counts one meeting; says which pair it was, in the order of their first meetings.
+    #[inline]
+    pub fn add(&mut self, first: u32, second: u32) -> u32 {
+        match self.last.get(first as usize) {
+            Some(&(other, slot)) if other == second => {
+                self.counts[slot as usize] += 1;
+                slot
+            }
+            _ => self.add_other(first, second),
+        }
+    }
+
+    #[inline(never)]
+    fn add_other(&mut self, first: u32, second: u32) -> u32 {
+        let fresh = self.counts.len() as u32;
+        let slot = *self.index.entry((first, second)).or_insert(fresh);
+        if slot == fresh {
+            self.counts.push(0);
+        }
+        self.counts[slot as usize] += 1;
+        if self.last.len() <= first as usize {
+            self.last.resize(first as usize + 1, NO_PAIR);
+        }
+        self.last[first as usize] = (second, slot);
+        slot
+    }
+
+    /// `(first, second, count, slot)`: by first tag, the most frequent second one first.
+    pub fn sorted(&self) -> Vec<(u32, u32, u64, u32)> {
+        let count = |(&(first, second), &slot): (&(u32, u32), &u32)| {
+            (first, second, self.counts[slot as usize], slot)
+        };
+        let mut pairs: Vec<_> = self.index.iter().map(count).collect();
+        pairs.sort_unstable_by_key(|&(first, second, count, _)| (first, u64::MAX - count, second));
+        pairs
+    }
+}
