@@ -33,15 +33,55 @@ pub struct LevelCounters {
     pub write_backs: u64,
 }
 
+impl LevelCounters {
+    /// Counters of each level from the number of accesses by [is write][level that answered].
+    pub(crate) fn from_answers(
+        levels: usize,
+        answered: &[[u64; MAX_LEVELS + 1]; 2],
+        write_backs: &[u64; MAX_LEVELS],
+    ) -> Vec<LevelCounters> {
+        let beyond = |write: usize, level: usize| answered[write][level..=levels].iter().sum();
+        (0..levels)
+            .map(|level| LevelCounters {
+                reads: beyond(0, level),
+                writes: beyond(1, level),
+                read_misses: beyond(0, level + 1),
+                write_misses: beyond(1, level + 1),
+                write_backs: write_backs[level],
+            })
+            .collect()
+    }
+}
+
 /// Told what goes on inside a hierarchy while it simulates; the layers of this crate are observers.
 ///
 /// `cache` counts the caches over all levels, innermost level first ([`Hierarchy::cache_of`]). Of one line
 /// of one access, the calls come in the order in which the levels are asked.
 pub trait Observer {
-    /// A cache was asked for a line and had it or not. In either case it holds the line afterwards.
+    /// A cache was asked for a line and had it or not. In either case it holds the line afterwards; in a
+    /// [`Model`](crate::Model), unless a rule of the level says otherwise, and only up to the level that
+    /// answers.
     fn asked(&mut self, level: usize, cache: usize, line: u64, hit: bool);
     /// A cache dropped a line to make room; follows the `asked` that caused it.
     fn evicted(&mut self, level: usize, cache: usize, line: u64);
+    /// [`Model`](crate::Model) only: a cache got a line without being asked for it by an access.
+    #[inline(always)]
+    fn entered(&mut self, _level: usize, _cache: usize, _line: u64) {}
+    /// [`Model`](crate::Model) only: an exclusive cache gave a line to a cache inside it.
+    #[inline(always)]
+    fn moved_inwards(&mut self, level: usize, cache: usize, line: u64) {
+        self.evicted(level, cache, line);
+    }
+    /// [`Model`](crate::Model) only: a cache lost a line because an inclusive one outside dropped it.
+    #[inline(always)]
+    fn back_invalidated(&mut self, level: usize, cache: usize, line: u64) {
+        self.evicted(level, cache, line);
+    }
+    /// [`Model`](crate::Model) only: a cache lost a line to another core's write; `tag` is that access's.
+    #[inline(always)]
+    fn invalidated(&mut self, level: usize, cache: usize, line: u64, _core: u32, _tag: u32) {
+        self.evicted(level, cache, line);
+    }
 }
 
 /// Nobody watches.
@@ -158,17 +198,7 @@ impl Hierarchy {
 
     /// Counters of each level, innermost first.
     pub fn counters(&self) -> Vec<LevelCounters> {
-        let levels = self.specs.len();
-        let beyond = |write: usize, level: usize| self.answered[write][level..=levels].iter().sum();
-        (0..levels)
-            .map(|level| LevelCounters {
-                reads: beyond(0, level),
-                writes: beyond(1, level),
-                read_misses: beyond(0, level + 1),
-                write_misses: beyond(1, level + 1),
-                write_backs: self.write_backs[level],
-            })
-            .collect()
+        LevelCounters::from_answers(self.specs.len(), &self.answered, &self.write_backs)
     }
 
     /// The levels' shapes, innermost first.
@@ -201,13 +231,8 @@ impl Hierarchy {
 
     /// The address bits that take part in choosing the set at every level: lines that differ in them never
     /// meet in any set. Empty when the levels have no such bit in common.
-    ///
-    /// A number of sets s · 2^k keeps the low k bits of the line number in its remainder, so the law also
-    /// serves caches whose number of sets is no power of two.
     pub fn shard_bits(&self) -> Range<u32> {
-        let start = self.specs.iter().map(LevelSpec::line_shift).max().unwrap_or(0);
-        let end = self.specs.iter().map(|s| s.line_shift() + s.sets().trailing_zeros()).min().unwrap_or(0);
-        start..end.max(start)
+        spec::shard_bits(&self.specs)
     }
 
     /// One line, from the first level outwards until a level has it.

@@ -27,6 +27,12 @@
 //!   Write-backs therefore never change which accesses miss.
 //! - An access that touches several lines counts once at each level it reaches ([`Straddle`]).
 //!
+//! # The general model
+//!
+//! [`Model`] has other rules for each level (replacement, inclusion, writes, sectors) and keeps private caches
+//! coherent; it says which misses another core's write is to blame for, and whether the two really share
+//! data. Without any of its rules it answers as [`Hierarchy`] does, more slowly.
+//!
 //! # Layers
 //!
 //! [`Detailed`] drives a hierarchy and says of each access why it missed, and by tag how much of each fetched line was
@@ -37,13 +43,13 @@
 //!
 //! # What it does not model
 //!
-//! Time, bandwidth, prefetching, coherence between private caches, address translation (sets are chosen by
-//! virtual addresses), hashed slice selection, and replacement other than LRU. A cache shared by several
-//! cores sees their accesses in the order in which the caller makes them.
+//! Time, bandwidth, prefetching, address translation (sets are chosen by virtual addresses), and hashed slice
+//! selection; a [`Hierarchy`] neither coherence between private caches nor replacement other than LRU. A cache
+//! shared by several cores sees their accesses in the order in which the caller makes them.
 //!
 //! # Sharding
 //!
-//! LRU order is kept per set, so sets never influence each other. Two lines whose addresses differ in
+//! The order of replacement is kept per set, so sets never influence each other. Two lines whose addresses differ in
 //! [`Hierarchy::shard_bits`] use different sets at every level; a trace split by the value of those bits
 //! can be simulated in independent pieces, and the pieces' counters add up to those of one sequential run.
 //! The one thing that crosses pieces is an access that straddles lines of two of them: its depth is the
@@ -56,6 +62,7 @@ mod causes;
 mod detailed;
 mod hierarchy;
 mod lines;
+mod model;
 mod pairs;
 mod residents;
 mod reuse;
@@ -71,5 +78,9 @@ pub use causes::{Cause, Eviction, LevelDetail};
 pub use detailed::{Detailed, Details, Outcome};
 pub use hierarchy::{Hierarchy, LevelCounters, Observer, Straddle};
 pub use lines::{Lines, touch_lines};
+pub use model::{
+    Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelTraffic, Model, ModelLevel, ModelSpec,
+    Replacement, Sharing, Write,
+};
 pub use reuse::{ReuseDistance, ReuseHistogram};
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};

@@ -1,5 +1,7 @@
 //! The shape of a cache level, and which shapes can exist.
 
+use std::ops::Range;
+
 use thiserror::Error;
 
 /// Most levels a hierarchy may have.
@@ -85,6 +87,16 @@ pub(crate) fn check_all(levels: &[LevelSpec], cores: u32) -> Result<(), Impossib
     if lines > MAX_LINES { Err(ImpossibleHierarchy::TooManyLines(lines)) } else { Ok(()) }
 }
 
+/// The address bits that take part in choosing the set at every level and lie above every line.
+///
+/// A number of sets s · 2^k keeps the low k bits of the line number in its remainder, so the law also
+/// serves caches whose number of sets is no power of two.
+pub(crate) fn shard_bits(levels: &[LevelSpec]) -> Range<u32> {
+    let start = levels.iter().map(LevelSpec::line_shift).max().unwrap_or(0);
+    let end = levels.iter().map(|s| s.line_shift() + s.sets().trailing_zeros()).min().unwrap_or(0);
+    start..end.max(start)
+}
+
 /// Why a hierarchy cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ImpossibleHierarchy {
@@ -138,4 +150,18 @@ pub enum Problem {
     /// The groups of cores do not nest.
     #[error("it is shared by {0} cores, no multiple of the {1} that share the level inside it")]
     Sharing(u32, u32),
+    /// A tree of bits over a number of ways that is no power of two.
+    #[error("`replacement`: tree-plru needs a power of two of ways, not {0}")]
+    TreeWays(u32),
+    /// Sectors that do not divide the line.
+    #[error(
+        "`sector`: {0} bytes are no power of two that divides a line of {1} bytes into at most 64 sectors"
+    )]
+    Sector(u32, u32),
+    /// The innermost level has nothing to include or exclude.
+    #[error("`inclusion`: no level is inside the innermost one, so it can only be non-inclusive")]
+    NothingInside,
+    /// Lines cannot move between the levels as they are.
+    #[error("`inclusion`: an exclusive level needs the lines and sectors of the level inside it")]
+    ExclusiveLines,
 }

@@ -1,0 +1,125 @@
+//! The tags of one cache: which line is in which way, and what is known of it.
+
+use super::policy::{self, Policy};
+use super::spec::ModelLevel;
+use crate::sets::SetIndex;
+
+/// Written since it came in, and newer than what the levels outside have.
+pub(super) const DIRTY: u8 = 1;
+/// In a first-level cache under MESI: the line is in state E or M, so a write needs to ask nobody.
+pub(super) const OWNED: u8 = 2;
+/// With [`OWNED`]: some other cache lost the line to a write and has not come back for it, so what is written
+/// must be noted.
+pub(super) const CONTESTED: u8 = 4;
+/// A line that left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    pub line: u64,
+    pub flags: u8,
+    /// Its valid sectors; 1 where there are none.
+    pub sectors: u64,
+}
+
+/// One cache. A *slot* is set × ways + way.
+pub(super) struct Array {
+    sets: SetIndex,
+    ways: usize,
+    /// Line number + 1, or 0 for an empty way: memory that was never used stays the kernel's.
+    lines: Vec<u64>,
+    flags: Vec<u8>,
+    /// Valid sectors of each line; empty where lines are whole.
+    sectors: Vec<u64>,
+    policy: Box<dyn Policy>,
+    /// Lines that are here.
+    held: usize,
+}
+
+impl Array {
+    pub fn new(level: &ModelLevel) -> Array {
+        let (sets, ways) = (level.shape.sets(), level.shape.ways as usize);
+        let slots = sets as usize * ways;
+        Array {
+            sets: SetIndex::new(sets),
+            ways,
+            lines: vec![0; slots],
+            flags: vec![0; slots],
+            sectors: vec![0; if level.sector_bytes.is_some() { slots } else { 0 }],
+            policy: policy::new(level.replacement, sets as usize, ways),
+            held: 0,
+        }
+    }
+
+    /// The slot of a line, if it is here.
+    #[inline]
+    pub fn find(&self, line: u64) -> Option<usize> {
+        let start = self.sets.of(line) * self.ways;
+        let way = self.lines[start..start + self.ways].iter().position(|held| *held == line + 1)?;
+        Some(start + way)
+    }
+
+    /// The line in this slot, known to be `line`, was used.
+    #[inline]
+    pub fn used(&mut self, slot: usize) {
+        self.policy.hit(slot / self.ways, slot % self.ways);
+    }
+
+    /// Brings in a line that is not here, and says which one made room.
+    pub fn insert(&mut self, line: u64, flags: u8, sectors: u64) -> (usize, Option<Left>) {
+        let set = self.sets.of(line);
+        let start = set * self.ways;
+        let empty = self.lines[start..start + self.ways].iter().position(|held| *held == 0);
+        let way = empty.unwrap_or_else(|| self.policy.victim(set));
+        let slot = start + way;
+        let left = self.take(slot);
+        self.lines[slot] = line + 1;
+        self.held += 1;
+        self.flags[slot] = flags;
+        if let Some(valid) = self.sectors.get_mut(slot) {
+            *valid = sectors;
+        }
+        self.policy.filled(set, way);
+        (slot, left)
+    }
+
+    /// Empties a slot.
+    pub fn take(&mut self, slot: usize) -> Option<Left> {
+        let left = self.peek(slot)?;
+        self.lines[slot] = 0;
+        self.held -= 1;
+        Some(left)
+    }
+
+    /// What is in a slot.
+    pub fn peek(&self, slot: usize) -> Option<Left> {
+        let line = self.lines[slot].checked_sub(1)?;
+        Some(Left { line, flags: self.flags[slot], sectors: self.sectors(slot) })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
+    #[inline]
+    pub fn flags(&mut self, slot: usize) -> &mut u8 {
+        &mut self.flags[slot]
+    }
+
+    /// Valid sectors of the line in a slot.
+    #[inline]
+    pub fn sectors(&self, slot: usize) -> u64 {
+        self.sectors.get(slot).copied().unwrap_or(1)
+    }
+
+    /// Makes sectors valid.
+    pub fn add_sectors(&mut self, slot: usize, sectors: u64) {
+        if let Some(valid) = self.sectors.get_mut(slot) {
+            *valid |= sectors;
+        }
+    }
+
+    /// Lines that are here, with their flags, in the order of their slots.
+    pub fn lines(&self) -> impl Iterator<Item = (u64, u8)> + '_ {
+        let held = self.lines.iter().zip(&self.flags);
+        held.filter_map(|(line, flags)| Some((line.checked_sub(1)?, *flags)))
+    }
+}

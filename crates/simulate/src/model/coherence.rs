@@ -1,0 +1,128 @@
+//! MESI: what an access takes from the caches that its core does not use.
+
+use super::Model;
+use super::array::{CONTESTED, DIRTY, Left, OWNED};
+use super::walk::Request;
+use crate::hierarchy::Observer;
+
+/// What the caches of other cores had.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Claimed {
+    /// One of them has the line, or had it until this write.
+    pub shared: bool,
+    /// One of them had newer bytes than the levels outside.
+    pub dirty: bool,
+}
+
+impl Model {
+    /// Makes a request possible: for a write, no cache off the core's way keeps the line; for a read, none
+    /// keeps it as its own.
+    pub(super) fn claim(&mut self, request: &Request, observer: &mut impl Observer) -> Claimed {
+        let mut claimed = Claimed::default();
+        let Some(directory) = &mut self.directory else { return claimed };
+        let array = &mut self.arrays[self.paths[request.core][0] as usize];
+        let slot = array.find(request.first >> self.line_shifts[0]);
+        let flags = slot.map_or(0, |slot| *array.flags(slot));
+        if request.is_write && flags & (OWNED | CONTESTED) != OWNED {
+            directory.written(request.core, request.first, request.last);
+        }
+        if flags & OWNED != 0 {
+            return claimed;
+        }
+        if request.is_write && slot.is_some() {
+            self.coherence.upgrades += 1;
+        }
+        let mut off_way = std::mem::take(&mut self.off_way);
+        directory.off_way(request.core, request.first, &mut off_way);
+        for &cache in &off_way {
+            claimed.shared = true;
+            claimed.dirty |= if request.is_write {
+                self.invalidate(cache, request, observer)
+            } else {
+                self.share(cache, request)
+            };
+        }
+        self.off_way = off_way;
+        claimed
+    }
+
+    /// After the walk: the state of the line in the first level, if it is there.
+    pub(super) fn own(&mut self, request: &Request, claimed: Claimed) {
+        let Some(directory) = &self.directory else { return };
+        let array = &mut self.arrays[self.paths[request.core][0] as usize];
+        let Some(slot) = array.find(request.first >> self.line_shifts[0]) else { return };
+        let flags = array.flags(slot);
+        if request.is_write || !claimed.shared {
+            *flags |= OWNED;
+        }
+        let contested = if directory.is_contested(request.first) { CONTESTED } else { 0 };
+        *flags = *flags & !CONTESTED | contested;
+    }
+
+    /// A cache got a line that lies at this address.
+    pub(super) fn enters(&mut self, cache: usize, address: u64) {
+        if let Some(directory) = self.directory.as_mut().filter(|directory| directory.tracks(cache)) {
+            directory.enters(cache, address);
+        }
+    }
+
+    /// A cache no longer has a line; of a granule of several lines it may have others.
+    pub(super) fn leaves(&mut self, level: usize, cache: usize, line: u64) {
+        let shift = self.line_shifts[level];
+        let Some(directory) = self.directory.as_mut().filter(|directory| directory.tracks(cache)) else {
+            return;
+        };
+        let (first, last) = directory.granule(line << shift);
+        let array = &self.arrays[cache];
+        if (first >> shift..=last >> shift).all(|line| array.find(line).is_none()) {
+            directory.leaves(cache, first);
+        }
+    }
+
+    /// A cache loses the granule of a request to it; true if it was dirty there.
+    fn invalidate(&mut self, cache: usize, request: &Request, observer: &mut impl Observer) -> bool {
+        let mut dirty = false;
+        for left in self.granule_lines(cache, request.first) {
+            let level = self.level_of(cache);
+            let Some(slot) = self.arrays[cache].find(left.line) else { continue };
+            self.arrays[cache].take(slot);
+            self.leaves(level, cache, left.line);
+            self.traffic[level].invalidations += 1;
+            dirty |= left.flags & DIRTY != 0;
+            observer.invalidated(level, cache, left.line, request.core as u32, request.tag);
+        }
+        if let Some(directory) = &mut self.directory {
+            directory.lost(cache, request.core, request.tag, request.first, request.last);
+        }
+        dirty
+    }
+
+    /// A cache keeps the granule of a request, but not for itself; true if it was dirty there.
+    fn share(&mut self, cache: usize, request: &Request) -> bool {
+        let level = self.level_of(cache);
+        let mut dirty = false;
+        for left in self.granule_lines(cache, request.first) {
+            let Some(slot) = self.arrays[cache].find(left.line) else { continue };
+            *self.arrays[cache].flags(slot) &= !(DIRTY | OWNED | CONTESTED);
+            if left.flags & DIRTY != 0 {
+                dirty = true;
+                self.write_back(level, cache, left);
+            }
+        }
+        dirty
+    }
+
+    /// The lines that a cache holds of the granule at an address.
+    fn granule_lines(&self, cache: usize, address: u64) -> Vec<Left> {
+        let Some(directory) = &self.directory else { return Vec::new() };
+        let (first, last) = directory.granule(address);
+        let shift = self.line_shifts[self.level_of(cache)];
+        let array = &self.arrays[cache];
+        (first >> shift..=last >> shift).filter_map(|line| array.peek(array.find(line)?)).collect()
+    }
+
+    fn level_of(&self, cache: usize) -> usize {
+        let path = self.paths[self.first_core[cache]];
+        path[..self.spec.levels.len()].iter().position(|used| *used as usize == cache).unwrap_or(0)
+    }
+}

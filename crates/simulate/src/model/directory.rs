@@ -1,0 +1,174 @@
+//! Which private caches hold a line, and which lost it to another core's write.
+//!
+//! Lines are tracked in *granules*: the longest line of the levels of which there are several caches. Caches
+//! of which there is only one are on every core's way and never have to be asked.
+
+use rustc_hash::FxHashMap;
+
+/// A cache lost a granule to a write of another core.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loss {
+    pub cache: u32,
+    /// Whose write took it, and that access's tag.
+    pub by_core: u32,
+    pub by_tag: u32,
+    /// Bytes of the granule that cores not using the cache wrote since, the write that took it included.
+    pub written: u64,
+}
+
+/// Holders and losses of every granule that has any.
+pub(super) struct Directory {
+    /// Address bits within a granule.
+    shift: u32,
+    /// Caches `0..caches` are tracked, with one bit each in so many words.
+    caches: usize,
+    words: usize,
+    entries: FxHashMap<u64, u32>,
+    /// `words` for each entry.
+    holders: Vec<u64>,
+    losses: Vec<Vec<Loss>>,
+    free: Vec<u32>,
+    /// `words` for each core: the caches on its way.
+    ways: Vec<u64>,
+}
+
+impl Directory {
+    /// `paths`: by core, its caches at the tracked levels.
+    pub fn new(shift: u32, caches: usize, paths: &[Vec<usize>]) -> Directory {
+        let words = caches.div_ceil(64);
+        let mut ways = vec![0; paths.len() * words];
+        for (core, path) in paths.iter().enumerate() {
+            for cache in path {
+                ways[core * words + cache / 64] |= 1 << (cache % 64);
+            }
+        }
+        Directory {
+            shift,
+            caches,
+            words,
+            entries: FxHashMap::default(),
+            holders: Vec::new(),
+            losses: Vec::new(),
+            free: Vec::new(),
+            ways,
+        }
+    }
+
+    /// Whether a cache is tracked.
+    #[inline]
+    pub fn tracks(&self, cache: usize) -> bool {
+        cache < self.caches
+    }
+
+    /// First and last address of the granule around an address.
+    #[inline]
+    pub fn granule(&self, address: u64) -> (u64, u64) {
+        let first = address >> self.shift << self.shift;
+        (first, first | ((1 << self.shift) - 1))
+    }
+
+    /// A bit for each of the bytes `first..=last`, which lie in one granule; in granules of more than 64
+    /// bytes a bit stands for 2, 4, … of them.
+    fn bytes(&self, first: u64, last: u64) -> u64 {
+        let bit = |address: u64| (address & ((1 << self.shift) - 1)) >> self.shift.saturating_sub(6);
+        (u64::MAX >> (63 - (bit(last) - bit(first)))) << bit(first)
+    }
+
+    /// The caches off a core's way that hold the granule, innermost first, into `off`.
+    pub fn off_way(&self, core: usize, address: u64, off: &mut Vec<usize>) {
+        off.clear();
+        let Some(entry) = self.entry(address) else { return };
+        let ways = &self.ways[core * self.words..][..self.words];
+        let holders = &self.holders[entry * self.words..][..self.words];
+        for (word, (holders, ways)) in holders.iter().zip(ways).enumerate() {
+            let mut rest = holders & !ways;
+            while rest != 0 {
+                off.push(word * 64 + rest.trailing_zeros() as usize);
+                rest &= rest - 1;
+            }
+        }
+    }
+
+    /// A cache got a line of the granule: whatever it had lost is made good.
+    pub fn enters(&mut self, cache: usize, address: u64) {
+        let entry = match self.entry(address) {
+            Some(entry) => entry,
+            None => self.make(address),
+        };
+        self.holders[entry * self.words + cache / 64] |= 1 << (cache % 64);
+        self.losses[entry].retain(|loss| loss.cache as usize != cache);
+    }
+
+    /// A cache holds no line of the granule any more.
+    pub fn leaves(&mut self, cache: usize, address: u64) {
+        if let Some(entry) = self.entry(address) {
+            self.holders[entry * self.words + cache / 64] &= !(1 << (cache % 64));
+            self.forget_empty(entry, address);
+        }
+    }
+
+    /// A cache left because of a core's write of the bytes `first..=last`.
+    pub fn lost(&mut self, cache: usize, by_core: usize, by_tag: u32, first: u64, last: u64) {
+        let written = self.bytes(first, last);
+        let entry = match self.entry(first) {
+            Some(entry) => entry,
+            None => self.make(first),
+        };
+        let (cache, by_core) = (cache as u32, by_core as u32);
+        self.losses[entry].push(Loss { cache, by_core, by_tag, written });
+    }
+
+    /// The loss that a cache's miss is due to; the cache is then even.
+    pub fn take_loss(&mut self, cache: usize, address: u64) -> Option<Loss> {
+        let entry = self.entry(address)?;
+        let place = self.losses[entry].iter().position(|loss| loss.cache as usize == cache)?;
+        let loss = self.losses[entry].swap_remove(place);
+        self.forget_empty(entry, address);
+        Some(loss)
+    }
+
+    /// Whether some cache has lost the granule and not come back.
+    pub fn is_contested(&self, address: u64) -> bool {
+        self.entry(address).is_some_and(|entry| !self.losses[entry].is_empty())
+    }
+
+    /// A core wrote the bytes `first..=last`: those who lost the granule did not see it.
+    pub fn written(&mut self, core: usize, first: u64, last: u64) {
+        let Some(entry) = self.entry(first) else { return };
+        let bytes = self.bytes(first, last);
+        let ways = &self.ways[core * self.words..][..self.words];
+        for loss in &mut self.losses[entry] {
+            if ways[loss.cache as usize / 64] >> (loss.cache % 64) & 1 == 0 {
+                loss.written |= bytes;
+            }
+        }
+    }
+
+    /// Whether one of the bytes `first..=last` was written since the loss.
+    pub fn touches_written(&self, loss: &Loss, first: u64, last: u64) -> bool {
+        loss.written & self.bytes(first, last) != 0
+    }
+
+    #[inline]
+    fn entry(&self, address: u64) -> Option<usize> {
+        self.entries.get(&(address >> self.shift)).map(|entry| *entry as usize)
+    }
+
+    fn make(&mut self, address: u64) -> usize {
+        let entry = self.free.pop().unwrap_or_else(|| {
+            self.holders.resize(self.holders.len() + self.words, 0);
+            self.losses.push(Vec::new());
+            self.losses.len() as u32 - 1
+        });
+        self.entries.insert(address >> self.shift, entry);
+        entry as usize
+    }
+
+    fn forget_empty(&mut self, entry: usize, address: u64) {
+        let holders = &self.holders[entry * self.words..][..self.words];
+        if self.losses[entry].is_empty() && holders.iter().all(|word| *word == 0) {
+            self.entries.remove(&(address >> self.shift));
+            self.free.push(entry as u32);
+        }
+    }
+}

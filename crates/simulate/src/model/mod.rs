@@ -1,0 +1,335 @@
+//! The general simulator.
+
+mod array;
+mod coherence;
+mod directory;
+mod policy;
+mod spec;
+mod walk;
+
+use std::ops::Range;
+
+use self::array::{Array, CONTESTED, DIRTY, OWNED};
+use self::directory::Directory;
+use self::walk::Request;
+use crate::hierarchy::{LevelCounters, Observer};
+use crate::spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, shard_bits};
+
+pub use spec::{Coherence, Inclusion, ModelLevel, ModelSpec, Replacement, Write};
+
+/// What one access met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The deepest level that had to be asked, as [`Hierarchy::access`](crate::Hierarchy::access) has it.
+    pub depth: u8,
+    /// The line, or its newest bytes, came from a cache of another core.
+    pub transfer: bool,
+    /// Another core's write is why the access missed, at the innermost level where that is so. Of several
+    /// lines, the first that was truly shared, else the first.
+    pub sharing: Option<Sharing>,
+}
+
+/// Why a line was gone: another core wrote to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// The access touches bytes that were written since: the cores exchange data. Else they only use
+    /// the same line (false sharing).
+    pub is_true: bool,
+    /// The core whose write took the line.
+    pub by_core: u32,
+    /// The tag of that write.
+    pub by_tag: u32,
+}
+
+/// What happened at one level besides demand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelTraffic {
+    /// Writes that went on outwards, through the level or past it.
+    pub passed_writes: u64,
+    /// Lines that left because an outer inclusive level dropped them.
+    pub back_invalidations: u64,
+    /// Lines that left because another core wrote to them.
+    pub invalidations: u64,
+}
+
+/// What keeping caches the same took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoherenceCounters {
+    /// Writes that found their line in the first level but had to ask for ownership.
+    pub upgrades: u64,
+    /// Accesses' lines that came from another core's cache.
+    pub transfers: u64,
+    /// Accesses that missed because of another core's write of the same bytes.
+    pub true_sharing: u64,
+    /// Accesses that missed because of another core's write of other bytes of the line.
+    pub false_sharing: u64,
+}
+
+/// Caches of any kind: what [`Hierarchy`](crate::Hierarchy) leaves out, at its price.
+///
+/// # Levels
+///
+/// Levels are asked from the innermost outwards. Each level has its own rules:
+///
+/// - **Replacement**: [`Replacement`], one file each in `policy/`.
+/// - **Inclusion**: [`Inclusion`]. What an inclusive level drops leaves the caches inside it at the same time;
+///   dirty copies go outwards with it. An exclusive level is filled by evictions only.
+/// - **Writes**: a write goes outwards until a write-back level holds its line. A level that it does not find
+///   the line in brings it in, or is passed by ([`ModelLevel::write_allocate`]). Once a level has answered,
+///   what still goes outwards is no demand: it does not add to the access's depth.
+/// - **Sectors**: a level with sectors fetches those that are touched and missing, and what lies between them.
+///   A missing sector of a line that is there is a miss that evicts nothing.
+///
+/// # Coherence
+///
+/// With [`Coherence::Mesi`] a write leaves no copy in a cache that the writing core does not use, at whatever
+/// level; a read takes exclusive ownership from there, and a dirty copy is written to the nearest level
+/// outside that holds the line. Ownership (E or M) is kept in the first-level caches and granted when no other
+/// core's cache holds the line: the directory knows every eviction. A dirty copy that a write takes moves to
+/// the writer without a write-back. As in the Illinois protocol (Papamarcos and Patel, ISCA 1984), a core
+/// gets the line from another core's cache if its own caches do not have it ([`Answer::transfer`]).
+///
+/// A miss is a *coherence miss* if the cache lost the line to another core's write and has not had it since.
+/// It is **true** sharing if the access touches a byte that a core not using this cache wrote since then, and
+/// **false** sharing otherwise: the rule of Torrellas, Lam and Hennessy (IEEE Transactions on Computers, 1994).
+/// It looks at the missing access only, so it calls false what Dubois et al. (ISCA 1993) call essential when
+/// a later access, before the line leaves again, reads a new value.
+pub struct Model {
+    spec: ModelSpec,
+    arrays: Vec<Array>,
+    /// By core: its cache at each level, counted over all levels, innermost first.
+    paths: Vec<[u32; MAX_LEVELS]>,
+    /// By cache: the first core that uses it.
+    first_core: Vec<usize>,
+    line_shifts: [u32; MAX_LEVELS],
+    unit_shifts: [u32; MAX_LEVELS],
+    /// Accesses by [is write][level that answered].
+    answered: [[u64; MAX_LEVELS + 1]; 2],
+    write_backs: [u64; MAX_LEVELS],
+    traffic: [LevelTraffic; MAX_LEVELS],
+    directory: Option<Directory>,
+    coherence: CoherenceCounters,
+    /// Caches off a core's way; empty between uses.
+    off_way: Vec<usize>,
+}
+
+impl Model {
+    /// Empty caches.
+    pub fn new(spec: &ModelSpec) -> Result<Model, ImpossibleHierarchy> {
+        spec.check()?;
+        let cores = spec.cores as usize;
+        let mut arrays = Vec::new();
+        let mut first_core = Vec::new();
+        let mut paths = vec![[0; MAX_LEVELS]; cores];
+        let (mut line_shifts, mut unit_shifts) = ([0; MAX_LEVELS], [0; MAX_LEVELS]);
+        for (i, level) in spec.levels.iter().enumerate() {
+            let shared_by = level.shape.shared_by as usize;
+            let first = arrays.len();
+            arrays.extend((0..cores.div_ceil(shared_by)).map(|_| Array::new(level)));
+            first_core.extend((0..cores).step_by(shared_by));
+            for (core, path) in paths.iter_mut().enumerate() {
+                path[i] = (first + core / shared_by) as u32;
+            }
+            line_shifts[i] = level.shape.line_shift();
+            unit_shifts[i] = level.unit_bytes().trailing_zeros();
+        }
+        let directory = match spec.coherence {
+            Coherence::Mesi => directory(spec, &paths),
+            Coherence::None => None,
+        };
+        Ok(Model {
+            spec: spec.clone(),
+            arrays,
+            paths,
+            first_core,
+            line_shifts,
+            unit_shifts,
+            answered: [[0; MAX_LEVELS + 1]; 2],
+            write_backs: [0; MAX_LEVELS],
+            traffic: [LevelTraffic::default(); MAX_LEVELS],
+            directory,
+            coherence: CoherenceCounters::default(),
+            off_way: Vec::new(),
+        })
+    }
+
+    /// One access by a core. `tag` says where in the program it comes from; it is given back with the misses
+    /// that the access causes elsewhere.
+    ///
+    /// Several lines, zero bytes and the end of the address space are as for
+    /// [`Hierarchy::access`](crate::Hierarchy::access).
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    #[inline]
+    pub fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) -> Answer {
+        self.access_observed(core, address, bytes, is_write, tag, &mut ())
+    }
+
+    /// [`Model::access`], watched.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    #[inline]
+    pub fn access_observed(
+        &mut self,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        tag: u32,
+        observer: &mut impl Observer,
+    ) -> Answer {
+        if bytes == 0 {
+            return Answer::default();
+        }
+        let shift = self.line_shifts[0];
+        let last = address.saturating_add(u64::from(bytes) - 1);
+        let (mut line, last_line) = (address >> shift, last >> shift);
+        let request = |first, last| Request { core, first, last, is_write, tag };
+        let mut outcome = if line == last_line {
+            self.access_line(request(address, last), observer)
+        } else {
+            self.access_line(request(address, (line << shift) | ((1 << shift) - 1)), observer)
+        };
+        while line != last_line {
+            line += 1;
+            let piece = request(line << shift, last.min((line << shift) | ((1 << shift) - 1)));
+            outcome.add(self.access_line(piece, observer));
+        }
+        self.answered[usize::from(is_write)][usize::from(outcome.depth)] += 1;
+        if let Some(sharing) = outcome.sharing {
+            let counter = if sharing.is_true {
+                &mut self.coherence.true_sharing
+            } else {
+                &mut self.coherence.false_sharing
+            };
+            *counter += 1;
+        }
+        outcome
+    }
+
+    /// Demand at each level, innermost first, counted as [`Hierarchy::counters`](crate::Hierarchy::counters)
+    /// has it.
+    pub fn counters(&self) -> Vec<LevelCounters> {
+        LevelCounters::from_answers(self.spec.levels.len(), &self.answered, &self.write_backs)
+    }
+
+    /// What else happened at each level, innermost first.
+    pub fn traffic(&self) -> &[LevelTraffic] {
+        &self.traffic[..self.spec.levels.len()]
+    }
+
+    /// What coherence took; all zero without it.
+    pub fn coherence(&self) -> CoherenceCounters {
+        self.coherence
+    }
+
+    /// What is modelled.
+    pub fn spec(&self) -> &ModelSpec {
+        &self.spec
+    }
+
+    /// Number of the cache that a core uses at a level, counted over all levels, innermost level first.
+    ///
+    /// # Panics
+    /// If there is no such core or level.
+    pub fn cache_of(&self, core: usize, level: usize) -> usize {
+        self.paths[core][..self.spec.levels.len()][level] as usize
+    }
+
+    /// Number of caches over all levels.
+    pub fn caches(&self) -> usize {
+        self.arrays.len()
+    }
+
+    /// The lines that a cache holds, in no particular order.
+    ///
+    /// # Panics
+    /// If there is no such cache.
+    pub fn held(&self, cache: usize) -> impl Iterator<Item = Held> + '_ {
+        let lines = self.arrays[cache].lines();
+        lines.map(|(line, flags)| Held { line, dirty: flags & DIRTY != 0, owned: flags & OWNED != 0 })
+    }
+
+    /// As [`Hierarchy::shard_bits`](crate::Hierarchy::shard_bits): all of the model's rules are kept per set
+    /// or per line.
+    pub fn shard_bits(&self) -> Range<u32> {
+        let shapes: Vec<LevelSpec> = self.spec.levels.iter().map(|level| level.shape).collect();
+        shard_bits(&shapes)
+    }
+
+    /// One access within one line of the first level.
+    #[inline]
+    fn access_line(&mut self, request: Request, observer: &mut impl Observer) -> Answer {
+        let cache = self.paths[request.core][0] as usize;
+        let line = request.first >> self.line_shifts[0];
+        let wanted = self.sectors(0, request.first, request.last);
+        let array = &mut self.arrays[cache];
+        if let Some(slot) = array.find(line)
+            && wanted & !array.sectors(slot) == 0
+        {
+            let flags = array.flags(slot);
+            let may_write = *flags & (OWNED | CONTESTED) == OWNED || self.directory.is_none();
+            if !request.is_write || (may_write && self.spec.levels[0].write == Write::Back) {
+                *flags |= if request.is_write { DIRTY } else { 0 };
+                array.used(slot);
+                observer.asked(0, cache, line, true);
+                return Answer::default();
+            }
+        }
+        self.access_slowly(request, observer)
+    }
+
+    #[inline(never)]
+    fn access_slowly(&mut self, request: Request, observer: &mut impl Observer) -> Answer {
+        let claimed = self.claim(&request, observer);
+        let walked = self.walk(&request, 0, observer);
+        if claimed.dirty && request.is_write && !walked.kept_dirty {
+            // Nobody inside keeps the other core's bytes.
+            self.write_backs[self.spec.levels.len() - 1] += 1;
+        }
+        self.own(&request, claimed);
+        let from_memory = usize::from(walked.depth) == self.spec.levels.len();
+        let transfer = claimed.dirty || (claimed.shared && from_memory);
+        self.coherence.transfers += u64::from(transfer);
+        Answer { depth: walked.depth, transfer, sharing: walked.sharing }
+    }
+}
+
+/// A line in a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Its line number.
+    pub line: u64,
+    /// It is newer than what the levels outside have.
+    pub dirty: bool,
+    /// In the first level under MESI: no cache off this one's way has it (state E or M).
+    pub owned: bool,
+}
+
+impl Answer {
+    /// The next line of the same access.
+    fn add(&mut self, next: Answer) {
+        self.depth = self.depth.max(next.depth);
+        self.transfer |= next.transfer;
+        let better = match (self.sharing, next.sharing) {
+            (None, _) => true,
+            (Some(have), Some(next)) => next.is_true && !have.is_true,
+            (Some(_), None) => false,
+        };
+        if better {
+            self.sharing = next.sharing;
+        }
+    }
+}
+
+/// The directory over the levels of which there are several caches; none if there are no such levels.
+fn directory(spec: &ModelSpec, paths: &[[u32; MAX_LEVELS]]) -> Option<Directory> {
+    let several = |level: &&ModelLevel| level.shape.shared_by < spec.cores;
+    let levels: Vec<&ModelLevel> = spec.levels.iter().take_while(several).collect();
+    let shift = levels.last()?.shape.line_shift();
+    let caches = levels.iter().map(|level| spec.cores.div_ceil(level.shape.shared_by) as usize).sum();
+    let path = |path: &[u32; MAX_LEVELS]| path[..levels.len()].iter().map(|cache| *cache as usize).collect();
+    Some(Directory::new(shift, caches, &paths.iter().map(path).collect::<Vec<_>>()))
+}

@@ -1,0 +1,44 @@
+//! Which line of a full set makes room.
+//!
+//! A policy knows sets and ways and nothing of lines. All of its state is kept per set, so sets never
+//! influence each other, whatever the policy.
+
+mod fifo;
+mod lru;
+mod random;
+mod rrip;
+mod tree_plru;
+
+use super::spec::Replacement;
+
+/// The order of replacement of one cache.
+///
+/// A cache calls `filled` when a line enters a way and `hit` when it is used again. It asks for a `victim`
+/// only while every way of the set is in use; lines that leave otherwise just leave an empty way behind,
+/// which is filled first.
+pub(super) trait Policy: Send {
+    /// The line in this way was used again.
+    fn hit(&mut self, set: usize, way: usize);
+    /// A line entered this way.
+    fn filled(&mut self, set: usize, way: usize);
+    /// The way whose line is to leave. May change the state: a `filled` of the same way follows.
+    fn victim(&mut self, set: usize) -> usize;
+}
+
+/// The state of an empty cache.
+pub(super) fn new(replacement: Replacement, sets: usize, ways: usize) -> Box<dyn Policy> {
+    match replacement {
+        Replacement::Lru => Box::new(lru::Lru::new(sets, ways)),
+        Replacement::TreePlru => Box::new(tree_plru::TreePlru::new(sets, ways)),
+        Replacement::Srrip => Box::new(rrip::Rrip::srrip(sets, ways)),
+        Replacement::Brrip => Box::new(rrip::Rrip::brrip(sets, ways)),
+        Replacement::Fifo => Box::new(fifo::Fifo::new(sets, ways)),
+        Replacement::Random => Box::new(random::Random::new(sets, ways)),
+    }
+}
+
+/// The way with the earliest time.
+fn oldest(times: &[u64]) -> usize {
+    let by_time = times.iter().enumerate().min_by_key(|(_, time)| **time);
+    by_time.map_or(0, |(way, _)| way)
+}

@@ -1,0 +1,136 @@
+//! What the levels of a [`Model`](super::Model) do, and which combinations can exist.
+
+use crate::spec::{self, ImpossibleHierarchy, LevelSpec, Problem};
+
+/// Which line of a full set makes room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replacement {
+    /// The least recently used one, exactly.
+    #[default]
+    Lru,
+    /// Least recently used, by a binary tree of bits; needs a power of two of ways.
+    TreePlru,
+    /// Static re-reference interval prediction, two bits.
+    Srrip,
+    /// Bimodal re-reference interval prediction, two bits: one fill in 32 is expected to be used again.
+    Brrip,
+    /// The one that came first.
+    Fifo,
+    /// Any; the same one in each run.
+    Random,
+}
+
+/// What a level holds of what the levels inside it hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inclusion {
+    /// It keeps what passes through it, and what it drops may stay inside.
+    #[default]
+    NonInclusive,
+    /// Everything: a line it drops leaves the caches inside it, too.
+    Inclusive,
+    /// Nothing that the next level inside has on its way through: it is filled by what that level evicts,
+    /// and a line found here moves inwards (a victim cache). Where several inner caches share it, a line
+    /// that one of them evicted may still be in another.
+    Exclusive,
+}
+
+/// What happens to a write that finds its line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Write {
+    /// It stays in the line, which is written out when it leaves.
+    #[default]
+    Back,
+    /// It goes on to the next level as well.
+    Through,
+}
+
+/// Whether the private caches of different cores are kept the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coherence {
+    /// They do not know of each other.
+    #[default]
+    None,
+    /// Modified, exclusive, shared, invalid.
+    Mesi,
+}
+
+/// One level of a [`Model`](super::Model).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelLevel {
+    /// Size, ways, lines, and who shares it.
+    pub shape: LevelSpec,
+    /// Who makes room.
+    pub replacement: Replacement,
+    /// What it holds of what is inside it. The innermost level is [`Inclusion::NonInclusive`].
+    pub inclusion: Inclusion,
+    /// What happens to a write that finds its line here.
+    pub write: Write,
+    /// Whether a write that does not find its line here brings it in; else the write passes on outwards.
+    pub write_allocate: bool,
+    /// Lines have one tag but are fetched in sectors of so many bytes; `None`: whole.
+    pub sector_bytes: Option<u32>,
+}
+
+/// As [`Hierarchy`](crate::Hierarchy) has it: LRU, non-inclusive, write-back, write-allocate, whole lines.
+impl From<LevelSpec> for ModelLevel {
+    fn from(shape: LevelSpec) -> ModelLevel {
+        ModelLevel {
+            shape,
+            replacement: Replacement::default(),
+            inclusion: Inclusion::default(),
+            write: Write::default(),
+            write_allocate: true,
+            sector_bytes: None,
+        }
+    }
+}
+
+impl ModelLevel {
+    /// Bytes that are valid or missing together: a sector, or the line.
+    pub(super) fn unit_bytes(&self) -> u32 {
+        self.sector_bytes.unwrap_or(self.shape.line_bytes)
+    }
+
+    fn check(&self, inner: Option<&ModelLevel>) -> Result<(), Problem> {
+        let LevelSpec { ways, line_bytes, .. } = self.shape;
+        if self.replacement == Replacement::TreePlru && !ways.is_power_of_two() {
+            return Err(Problem::TreeWays(ways));
+        }
+        if let Some(sector) = self.sector_bytes
+            && (!sector.is_power_of_two() || sector > line_bytes || line_bytes / sector > 64)
+        {
+            return Err(Problem::Sector(sector, line_bytes));
+        }
+        match (self.inclusion, inner) {
+            (Inclusion::NonInclusive, _) | (Inclusion::Inclusive, Some(_)) => Ok(()),
+            (_, None) => Err(Problem::NothingInside),
+            (Inclusion::Exclusive, Some(inner)) => {
+                let same = inner.shape.line_bytes == line_bytes && inner.unit_bytes() == self.unit_bytes();
+                if same { Ok(()) } else { Err(Problem::ExclusiveLines) }
+            }
+        }
+    }
+}
+
+/// The levels and cores of a [`Model`](super::Model).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelSpec {
+    /// From the innermost outwards.
+    pub levels: Vec<ModelLevel>,
+    /// Cores `0..cores`; core `c` uses cache number `c / shared_by` of each level.
+    pub cores: u32,
+    /// Whether private caches are kept the same.
+    pub coherence: Coherence,
+}
+
+impl ModelSpec {
+    pub(super) fn check(&self) -> Result<(), ImpossibleHierarchy> {
+        let shapes: Vec<LevelSpec> = self.levels.iter().map(|level| level.shape).collect();
+        spec::check_all(&shapes, self.cores)?;
+        for (i, level) in self.levels.iter().enumerate() {
+            let inner = i.checked_sub(1).map(|inner| &self.levels[inner]);
+            level.check(inner).map_err(|problem| ImpossibleHierarchy::Level { level: i + 1, problem })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,266 @@
+//! How a request goes outwards, and what the lines it replaces set off.
+
+use super::array::{DIRTY, Left};
+use super::directory::Loss;
+use super::{Inclusion, Model, Sharing, Write};
+use crate::hierarchy::Observer;
+
+/// An access, cut to one line of the first level.
+#[derive(Clone, Copy)]
+pub(super) struct Request {
+    pub core: usize,
+    /// First and last byte.
+    pub first: u64,
+    pub last: u64,
+    pub is_write: bool,
+    pub tag: u32,
+}
+
+/// How a request ended.
+pub(super) struct Walked {
+    pub depth: u8,
+    /// A write-back level keeps what was written.
+    pub kept_dirty: bool,
+    pub sharing: Option<Sharing>,
+}
+
+impl Model {
+    /// Asks the levels from `from` outwards until one has what is needed and what is written is kept.
+    pub(super) fn walk(&mut self, request: &Request, from: usize, observer: &mut impl Observer) -> Walked {
+        let levels = self.spec.levels.len();
+        let mut walked = Walked { depth: levels as u8, kept_dirty: false, sharing: None };
+        // A level inside waits for the bytes first..=last.
+        let mut need = !request.is_write;
+        // The bytes of the request are still to be written outside.
+        let mut write = request.is_write;
+        let mut answered = false;
+        let (mut first, mut last) = (request.first, request.last);
+        // Where the line was put last.
+        let mut keeper = None;
+        for level in from..levels {
+            if !need && !write {
+                break;
+            }
+            let cache = self.paths[request.core][level] as usize;
+            let line = first >> self.line_shifts[level];
+            let rules = &self.spec.levels[level];
+            let (exclusive, back) = (rules.inclusion == Inclusion::Exclusive, rules.write == Write::Back);
+            let allocate = !exclusive && (need || rules.write_allocate);
+            let wanted = self.sectors(level, first, last);
+            let array = &mut self.arrays[cache];
+            let mut slot = array.find(line);
+            let missing = slot.map_or(wanted, |slot| wanted & !array.sectors(slot));
+            let hit = missing == 0;
+            let mut left = None;
+            if !answered {
+                observer.asked(level, cache, line, hit);
+                if !hit && walked.sharing.is_none() {
+                    walked.sharing = self.lost(cache, request);
+                }
+            }
+            match slot {
+                Some(found) if exclusive && need => {
+                    self.move_inwards(level, cache, found, keeper, observer);
+                    slot = None;
+                }
+                Some(found) => {
+                    let array = &mut self.arrays[cache];
+                    array.used(found);
+                    array.add_sectors(found, missing);
+                }
+                None if allocate => {
+                    let (new, out) = self.arrays[cache].insert(line, 0, wanted);
+                    (slot, left) = (Some(new), out);
+                    self.enters(cache, first);
+                    if answered {
+                        observer.entered(level, cache, line);
+                    }
+                }
+                None => {}
+            }
+            if hit {
+                if !answered {
+                    answered = true;
+                    walked.depth = level as u8;
+                }
+                need = false;
+            } else if let Some(slot) = slot {
+                need = true;
+                keeper = Some((level, cache, slot));
+            }
+            if write {
+                match slot {
+                    Some(slot) if back => {
+                        *self.arrays[cache].flags(slot) |= DIRTY;
+                        write = false;
+                        walked.kept_dirty = true;
+                    }
+                    _ => self.traffic[level].passed_writes += 1,
+                }
+            }
+            (first, last) =
+                if need { self.range(level, line, missing) } else { (request.first, request.last) };
+            if write {
+                (first, last) = (first.min(request.first), last.max(request.last));
+            }
+            if let Some(left) = left {
+                self.evict(level, cache, left, observer);
+            }
+        }
+        walked
+    }
+
+    /// A line found in an exclusive level goes to the cache that waits for it.
+    fn move_inwards(
+        &mut self,
+        level: usize,
+        cache: usize,
+        slot: usize,
+        keeper: Option<(usize, usize, usize)>,
+        observer: &mut impl Observer,
+    ) {
+        let Some(left) = self.arrays[cache].take(slot) else { return };
+        self.leaves(level, cache, left.line);
+        observer.moved_inwards(level, cache, left.line);
+        let mut dirty = left.flags & DIRTY != 0;
+        if let Some((inner, cache, slot)) = keeper {
+            let array = &mut self.arrays[cache];
+            array.add_sectors(slot, left.sectors);
+            if dirty && self.spec.levels[inner].write == Write::Back {
+                *array.flags(slot) |= DIRTY;
+                dirty = false;
+            }
+        }
+        if dirty {
+            self.write_back(level, cache, left);
+        }
+    }
+
+    /// A line made room.
+    fn evict(&mut self, level: usize, cache: usize, mut left: Left, observer: &mut impl Observer) {
+        self.leaves(level, cache, left.line);
+        observer.evicted(level, cache, left.line);
+        if self.spec.levels[level].inclusion == Inclusion::Inclusive {
+            left.flags |= self.back_invalidate(level, cache, left.line, observer);
+        }
+        let outer = level + 1;
+        if self.spec.levels.get(outer).is_some_and(|outer| outer.inclusion == Inclusion::Exclusive) {
+            self.install(level, cache, left, observer);
+        } else if left.flags & DIRTY != 0 {
+            self.write_back(level, cache, left);
+        }
+    }
+
+    /// An exclusive level gets a line that the level inside it evicted.
+    fn install(&mut self, level: usize, cache: usize, left: Left, observer: &mut impl Observer) {
+        let outer = level + 1;
+        let outer_cache = self.paths[self.first_core[cache]][outer] as usize;
+        let mut dirty = left.flags & DIRTY;
+        self.write_backs[level] += u64::from(dirty != 0);
+        let through = dirty != 0 && self.spec.levels[outer].write == Write::Through;
+        if through {
+            dirty = 0;
+        }
+        let array = &mut self.arrays[outer_cache];
+        if let Some(slot) = array.find(left.line) {
+            // Another inner cache had evicted its copy.
+            array.add_sectors(slot, left.sectors);
+            *array.flags(slot) |= dirty;
+        } else {
+            let (_, out) = array.insert(left.line, dirty, left.sectors);
+            self.enters(outer_cache, left.line << self.line_shifts[outer]);
+            observer.entered(outer, outer_cache, left.line);
+            if let Some(out) = out {
+                self.evict(outer, outer_cache, out, observer);
+            }
+        }
+        if through {
+            self.write_back(outer, outer_cache, left);
+        }
+    }
+
+    /// Hands a dirty line of a cache to the nearest write-back level outside that holds it, else to memory.
+    pub(super) fn write_back(&mut self, level: usize, cache: usize, left: Left) {
+        let core = self.first_core[cache];
+        let address = left.line << self.line_shifts[level];
+        self.write_backs[level] += 1;
+        for outer in level + 1..self.spec.levels.len() {
+            let sectors = self.spread(level, left, outer);
+            let array = &mut self.arrays[self.paths[core][outer] as usize];
+            if let Some(slot) = array.find(address >> self.line_shifts[outer])
+                && self.spec.levels[outer].write == Write::Back
+            {
+                array.add_sectors(slot, sectors);
+                *array.flags(slot) |= DIRTY;
+                return;
+            }
+            self.write_backs[outer] += 1;
+        }
+    }
+
+    /// An inclusive cache dropped a line: so do the caches inside it. Gives [`DIRTY`] if one of them had newer
+    /// bytes, else 0.
+    fn back_invalidate(&mut self, level: usize, cache: usize, line: u64, observer: &mut impl Observer) -> u8 {
+        let cores = self.first_core[cache]..self.paths.len();
+        let users = self.spec.levels[level].shape.shared_by as usize;
+        let (first, last) = self.range(level, line, u64::MAX);
+        let mut dirty = 0;
+        for inner in 0..level {
+            let step = self.spec.levels[inner].shape.shared_by as usize;
+            let shift = self.line_shifts[inner];
+            for core in cores.clone().take(users).step_by(step) {
+                let inner_cache = self.paths[core][inner] as usize;
+                if self.arrays[inner_cache].is_empty() {
+                    continue;
+                }
+                for inner_line in first >> shift..=last >> shift {
+                    let Some(slot) = self.arrays[inner_cache].find(inner_line) else { continue };
+                    let Some(left) = self.arrays[inner_cache].take(slot) else { continue };
+                    self.leaves(inner, inner_cache, inner_line);
+                    observer.back_invalidated(inner, inner_cache, inner_line);
+                    self.traffic[inner].back_invalidations += 1;
+                    if left.flags & DIRTY != 0 {
+                        self.write_backs[inner] += 1;
+                        dirty = DIRTY;
+                    }
+                }
+            }
+        }
+        dirty
+    }
+
+    /// Whose write a miss of the request in this cache is due to.
+    fn lost(&mut self, cache: usize, request: &Request) -> Option<Sharing> {
+        let directory = self.directory.as_mut().filter(|directory| directory.tracks(cache))?;
+        let loss: Loss = directory.take_loss(cache, request.first)?;
+        let is_true = directory.touches_written(&loss, request.first, request.last);
+        Some(Sharing { is_true, by_core: loss.by_core, by_tag: loss.by_tag })
+    }
+
+    /// A bit for each sector of a level that the bytes `first..=last`, of one line, lie in; 1 for whole lines.
+    #[inline]
+    pub(super) fn sectors(&self, level: usize, first: u64, last: u64) -> u64 {
+        let in_line = (1 << self.line_shifts[level]) - 1;
+        let sector = |address: u64| (address & in_line) >> self.unit_shifts[level];
+        (u64::MAX >> (63 - (sector(last) - sector(first)))) << sector(first)
+    }
+
+    /// First and last byte of the given sectors of a line.
+    pub(super) fn range(&self, level: usize, line: u64, sectors: u64) -> (u64, u64) {
+        let (line_shift, unit_shift) = (self.line_shifts[level], self.unit_shifts[level]);
+        let start = line << line_shift;
+        let count = 1 << (line_shift - unit_shift);
+        let low = u64::from(sectors.trailing_zeros());
+        let high = u64::from(63 - sectors.leading_zeros()).min(count - 1);
+        (start + (low << unit_shift), start + (high << unit_shift) + ((1 << unit_shift) - 1))
+    }
+
+    /// The valid sectors of a line as sectors of an outer level.
+    fn spread(&self, level: usize, left: Left, outer: usize) -> u64 {
+        let set = (0..64).filter(|sector| left.sectors >> sector & 1 != 0);
+        set.fold(0, |sectors, sector| {
+            let (first, last) = self.range(level, left.line, 1 << sector);
+            sectors | self.sectors(outer, first, last)
+        })
+    }
+}

@@ -1,0 +1,282 @@
+//! The general model against the naive one, event by event, and the laws that its rules promise.
+
+mod common;
+#[path = "oracle/model.rs"]
+mod oracle;
+
+use common::{Access, cases};
+use memlode_simulate::{
+    Coherence, Held, Hierarchy, ImpossibleHierarchy, Inclusion, LevelSpec, Model, ModelLevel, ModelSpec,
+    Problem, Replacement, Write,
+};
+use oracle::{Event, Log, NaiveModel};
+use proptest::prelude::*;
+
+/// Rules for a level: replacement, inclusion, write-through, write-allocate, sectors of a line as a power of two.
+type Rules = (u8, u8, bool, bool, u32);
+
+fn rules() -> impl Strategy<Value = Vec<Rules>> {
+    let inclusion = prop_oneof![Just(0u8), Just(1), Just(2), Just(2)];
+    prop::collection::vec(
+        (0u8..6, inclusion, prop::bool::weighted(0.25), prop::bool::weighted(0.75), 0u32..5),
+        4,
+    )
+}
+
+/// The levels with these rules, or the nearest that can exist.
+fn spec(shapes: &[LevelSpec], cores: u32, rules: &[Rules], mesi: bool) -> ModelSpec {
+    let mut levels: Vec<ModelLevel> = Vec::new();
+    for (shape, (replacement, inclusion, through, write_allocate, sectors)) in shapes.iter().zip(rules) {
+        let replacement = match replacement {
+            0 => Replacement::Srrip,
+            1 => Replacement::Brrip,
+            2 => Replacement::Fifo,
+            3 => Replacement::Random,
+            4 if shape.ways.is_power_of_two() => Replacement::TreePlru,
+            _ => Replacement::Lru,
+        };
+        let sector = shape.line_bytes >> sectors;
+        let mut level = ModelLevel {
+            replacement,
+            write: if *through { Write::Through } else { Write::Back },
+            write_allocate: *write_allocate,
+            sector_bytes: (*sectors > 0 && sector > 0).then_some(sector),
+            ..ModelLevel::from(*shape)
+        };
+        if let Some(inner) = levels.last() {
+            if *inclusion == 1 {
+                level.inclusion = Inclusion::Inclusive;
+            } else if *inclusion == 2 && inner.shape.line_bytes == shape.line_bytes {
+                level.inclusion = Inclusion::Exclusive;
+                level.sector_bytes = inner.sector_bytes;
+            }
+        }
+        levels.push(level);
+    }
+    ModelSpec { levels, cores, coherence: if mesi { Coherence::Mesi } else { Coherence::None } }
+}
+
+fn held(model: &Model, cache: usize) -> Vec<Held> {
+    let mut held: Vec<Held> = model.held(cache).collect();
+    held.sort_by_key(|held| held.line);
+    held
+}
+
+/// Byte ranges of the lines that a cache holds.
+fn ranges(model: &Model, level: usize, cache: usize) -> Vec<(u64, u64)> {
+    let bytes = u64::from(model.spec().levels[level].shape.line_bytes);
+    held(model, cache).iter().map(|held| (held.line * bytes, held.line * bytes + (bytes - 1))).collect()
+}
+
+/// What inclusion promises, for every core's way.
+fn check_inclusion(model: &Model) {
+    for core in 0..model.spec().cores as usize {
+        for (level, rules) in model.spec().levels.iter().enumerate().skip(1) {
+            let outer = ranges(model, level, model.cache_of(core, level));
+            let covers = |line: &(u64, u64)| outer.iter().any(|out| out.0 <= line.0 && line.1 <= out.1);
+            for inner in 0..level {
+                let mut lines = ranges(model, inner, model.cache_of(core, inner)).into_iter();
+                match rules.inclusion {
+                    Inclusion::Inclusive => assert!(lines.all(|line| covers(&line)), "inner ⊆ outer"),
+                    // Where inner caches share it, the other one's eviction may bring a line that we still have.
+                    Inclusion::Exclusive
+                        if inner + 1 == level
+                            && model.spec().levels[0].shape.shared_by == rules.shape.shared_by =>
+                    {
+                        assert!(!lines.any(|line| covers(&line)), "never both");
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// What MESI promises: who owns a line is the only one off whose way no cache has it, and a dirty line in a
+/// write-back first level is owned.
+fn check_mesi(model: &Model) {
+    let cores = model.spec().cores as usize;
+    for core in 0..cores {
+        let own = model.cache_of(core, 0);
+        let bytes = u64::from(model.spec().levels[0].shape.line_bytes);
+        for line in held(model, own) {
+            assert!(line.owned || !line.dirty, "dirty lines are owned");
+            if !line.owned {
+                continue;
+            }
+            let way: Vec<usize> =
+                (0..model.spec().levels.len()).map(|level| model.cache_of(core, level)).collect();
+            for other in 0..cores {
+                for level in 0..model.spec().levels.len() {
+                    let cache = model.cache_of(other, level);
+                    let address = line.line * bytes;
+                    let has = ranges(model, level, cache).iter().any(|(a, b)| (a..=b).contains(&&address));
+                    assert!(!has || way.contains(&cache), "line {line:?} of cache {own} is in {cache}");
+                }
+            }
+        }
+    }
+}
+
+fn run(spec: &ModelSpec, trace: &[Access]) {
+    let mut naive = NaiveModel::new(spec);
+    let mut model = Model::new(spec).unwrap();
+    for (i, a) in trace.iter().enumerate() {
+        let tag = i as u32 % 7;
+        let mut log = Log::default();
+        naive.log.0.clear();
+        let expected = naive.access(a.core, a.address, a.bytes, a.write, tag);
+        let outcome = model.access_observed(a.core, a.address, a.bytes, a.write, tag, &mut log);
+        assert_eq!(log.0, naive.log.0, "access {i} {a:?}");
+        assert_eq!(outcome, expected, "access {i} {a:?}");
+        if i % 64 == 0 {
+            check_inclusion(&model);
+            if spec.coherence == Coherence::Mesi && spec.levels[0].shape.shared_by < spec.cores {
+                check_mesi(&model);
+            }
+        }
+    }
+    assert_eq!(model.counters(), naive.counters);
+    assert_eq!(model.traffic(), naive.traffic);
+    assert_eq!(model.coherence(), naive.coherence);
+    let naive_caches: Vec<_> = naive.caches.iter().flatten().collect();
+    for (cache, naive) in naive_caches.iter().enumerate() {
+        assert_eq!(held(&model, cache), naive.held(), "cache {cache}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_rules_together_are_as_in_the_naive_model(
+        (shapes, cores, trace) in cases(),
+        rules in rules(),
+        mesi in any::<bool>(),
+    ) {
+        run(&spec(&shapes, cores, &rules, mesi), &trace);
+    }
+
+    /// Without any of its rules, the model is the hierarchy to the digit.
+    #[test]
+    fn plain_rules_equal_the_hierarchy((shapes, cores, trace) in cases()) {
+        let levels = shapes.iter().map(|shape| ModelLevel::from(*shape)).collect();
+        let mut model = Model::new(&ModelSpec { levels, cores, coherence: Coherence::None }).unwrap();
+        let mut hierarchy = Hierarchy::new(&shapes, cores).unwrap();
+        for a in &trace {
+            let (mut log, mut expected) = (Log::default(), Log::default());
+            let depth = hierarchy.access_observed(a.core, a.address, a.bytes, a.write, &mut expected);
+            let outcome = model.access_observed(a.core, a.address, a.bytes, a.write, 0, &mut log);
+            prop_assert_eq!((outcome.depth, log.0), (depth, expected.0));
+        }
+        prop_assert_eq!(model.counters(), hierarchy.counters());
+        prop_assert_eq!(model.shard_bits(), hierarchy.shard_bits());
+    }
+
+    /// Coherence takes nothing from a program of one thread.
+    #[test]
+    fn one_core_alone_needs_no_coherence((shapes, cores, trace) in cases(), rules in rules()) {
+        let mut with = Model::new(&spec(&shapes, cores, &rules, true)).unwrap();
+        let mut without = Model::new(&spec(&shapes, cores, &rules, false)).unwrap();
+        for a in &trace {
+            let outcome = with.access(0, a.address, a.bytes, a.write, 0);
+            prop_assert_eq!(outcome, without.access(0, a.address, a.bytes, a.write, 0));
+        }
+        prop_assert_eq!(with.counters(), without.counters());
+        prop_assert_eq!(with.traffic(), without.traffic());
+        prop_assert_eq!(with.coherence(), Default::default());
+    }
+
+    /// The sharding law: pieces by the value of the shard bits, simulated apart, add up to the whole run.
+    #[test]
+    fn shards_add_up((shapes, cores, trace) in cases(), rules in rules(), mesi in any::<bool>()) {
+        let spec = spec(&shapes, cores, &rules, mesi);
+        let mut whole = Model::new(&spec).unwrap();
+        let bits = whole.shard_bits();
+        let shards = 1usize << bits.len().min(3);
+        let mut pieces: Vec<Model> = (0..shards).map(|_| Model::new(&spec).unwrap()).collect();
+        for a in &trace {
+            let outcome = whole.access(a.core, a.address, 1, a.write, 3);
+            let piece = (a.address >> bits.start) as usize & (shards - 1);
+            prop_assert_eq!(pieces[piece].access(a.core, a.address, 1, a.write, 3), outcome);
+        }
+        for (level, traffic) in whole.traffic().iter().enumerate() {
+            let invalidations: u64 = pieces.iter().map(|piece| piece.traffic()[level].invalidations).sum();
+            let write_backs: u64 = pieces.iter().map(|piece| piece.counters()[level].write_backs).sum();
+            prop_assert_eq!(invalidations, traffic.invalidations);
+            prop_assert_eq!(write_backs, whole.counters()[level].write_backs);
+        }
+        let upgrades: u64 = pieces.iter().map(|piece| piece.coherence().upgrades).sum();
+        prop_assert_eq!(upgrades, whole.coherence().upgrades);
+    }
+}
+
+/// The policies one by one, on a cache small enough that each line is fought for.
+#[test]
+fn each_policy_is_as_in_the_naive_model() {
+    use Replacement::{Brrip, Fifo, Lru, Random, Srrip, TreePlru};
+    let mut state = 88172645463325252u64;
+    let mut random = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    for replacement in [Lru, TreePlru, Srrip, Brrip, Fifo, Random] {
+        for ways in [1, 2, 4, 8, 16, 128] {
+            let shape = LevelSpec { bytes: 3 * 64 * u64::from(ways), ways, line_bytes: 64, shared_by: 1 };
+            let level = ModelLevel { replacement, ..ModelLevel::from(shape) };
+            let spec = ModelSpec { levels: vec![level], cores: 1, coherence: Coherence::None };
+            let lines = u64::from(ways) * 3 * 4 / 3 + 1;
+            let access = |line| Access { core: 0, address: line * 64, bytes: 8, write: line % 3 == 0 };
+            let trace: Vec<Access> = (0..3000).map(|_| access(random(lines))).collect();
+            run(&spec, &trace);
+        }
+    }
+}
+
+#[test]
+fn impossible_rules_are_refused_with_level_and_key() {
+    let shape = LevelSpec { bytes: 12 * 64 * 64, ways: 12, line_bytes: 64, shared_by: 1 };
+    let plain = ModelLevel::from(shape);
+    let refused = |levels: &[ModelLevel]| {
+        let spec = ModelSpec { levels: levels.to_vec(), cores: 1, coherence: Coherence::None };
+        Model::new(&spec).err().expect("refused")
+    };
+    let problem = |level, problem| ImpossibleHierarchy::Level { level, problem };
+    let tree = ModelLevel { replacement: Replacement::TreePlru, ..plain.clone() };
+    let error = refused(&[plain.clone(), tree]);
+    assert_eq!(error, problem(2, Problem::TreeWays(12)));
+    assert_eq!(
+        error.to_string(),
+        "cache level 2: `replacement`: tree-plru needs a power of two of ways, not 12"
+    );
+    for inclusion in [Inclusion::Inclusive, Inclusion::Exclusive] {
+        let inner = ModelLevel { inclusion, ..plain.clone() };
+        assert_eq!(refused(&[inner]), problem(1, Problem::NothingInside));
+    }
+    let long = ModelLevel {
+        inclusion: Inclusion::Exclusive,
+        ..ModelLevel::from(LevelSpec { line_bytes: 128, ..shape })
+    };
+    assert_eq!(refused(&[plain.clone(), long]), problem(2, Problem::ExclusiveLines));
+    let sectored = ModelLevel { inclusion: Inclusion::Exclusive, sector_bytes: Some(32), ..plain.clone() };
+    assert_eq!(refused(&[plain.clone(), sectored]), problem(2, Problem::ExclusiveLines));
+    for sector in [0, 24, 128] {
+        let sectored = ModelLevel { sector_bytes: Some(sector), ..plain.clone() };
+        assert_eq!(refused(&[sectored]), problem(1, Problem::Sector(sector, 64)));
+    }
+    assert_eq!(refused(&[]), ImpossibleHierarchy::LevelCount(0));
+}
+
+/// An observer's log has what happened, in order: line 0 is lost to core 1.
+#[test]
+fn observers_are_told_who_took_a_line() {
+    let shape = LevelSpec { bytes: 1024, ways: 2, line_bytes: 64, shared_by: 1 };
+    let spec = ModelSpec { levels: vec![shape.into()], cores: 2, coherence: Coherence::Mesi };
+    let mut model = Model::new(&spec).unwrap();
+    model.access(0, 0, 4, false, 5);
+    let mut log = Log::default();
+    model.access_observed(1, 8, 4, true, 6, &mut log);
+    assert_eq!(log.0, [Event::Invalidated(0, 0, 0, 1, 6), Event::Asked(0, 1, 0, false)]);
+}

@@ -1,0 +1,551 @@
+//! The general model as plainly as it can be said: sets are vectors of ways, coherence looks at every cache,
+//! and what was written since a line was lost is read off a log of all writes.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use memlode_simulate::{
+    Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelCounters, LevelTraffic, ModelSpec, Observer,
+    Replacement, Sharing, Write,
+};
+
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub line: u64,
+    pub dirty: bool,
+    pub owned: bool,
+    pub sectors: BTreeSet<u64>,
+}
+
+/// State of each policy, by way.
+enum Order {
+    /// Next to leave in front.
+    List(VecDeque<usize>, Replacement),
+    /// The half to leave next, by range of ways: true is the upper one.
+    Tree(HashMap<(usize, usize), bool>),
+    Predicted(Vec<u8>, Option<u32>),
+    Lot(u64),
+}
+
+impl Order {
+    fn new(replacement: Replacement, set: u64, ways: usize) -> Order {
+        match replacement {
+            Replacement::Lru | Replacement::Fifo => Order::List(VecDeque::new(), replacement),
+            Replacement::TreePlru => Order::Tree(HashMap::new()),
+            Replacement::Srrip => Order::Predicted(vec![0; ways], None),
+            Replacement::Brrip => Order::Predicted(vec![0; ways], Some(0)),
+            Replacement::Random => {
+                let mut z = (set + 1).wrapping_mul(0x9e3779b97f4a7c15);
+                z = (z ^ (z >> 30)).wrapping_mul(0xbf58476d1ce4e5b9);
+                z = (z ^ (z >> 27)).wrapping_mul(0x94d049bb133111eb);
+                Order::Lot(z ^ (z >> 31))
+            }
+        }
+    }
+
+    fn use_of(&mut self, way: usize, ways: usize, fill: bool) {
+        match self {
+            Order::List(list, kind) => {
+                if fill || *kind == Replacement::Lru {
+                    list.retain(|other| *other != way);
+                    list.push_back(way);
+                }
+            }
+            Order::Tree(halves) => {
+                let (mut low, mut high) = (0, ways);
+                while high - low > 1 {
+                    let middle = (low + high) / 2;
+                    halves.insert((low, high), way < middle);
+                    if way < middle { high = middle } else { low = middle }
+                }
+            }
+            Order::Predicted(lines, fills) => {
+                lines[way] = if fill { 2 } else { 0 };
+                if let (true, Some(fills)) = (fill, fills) {
+                    *fills += 1;
+                    lines[way] = if fills.is_multiple_of(32) { 2 } else { 3 };
+                }
+            }
+            Order::Lot(_) => {}
+        }
+    }
+
+    fn victim(&mut self, ways: usize) -> usize {
+        match self {
+            Order::List(list, _) => list[0],
+            Order::Tree(halves) => {
+                let (mut low, mut high) = (0, ways);
+                while high - low > 1 {
+                    let middle = (low + high) / 2;
+                    if halves.get(&(low, high)) == Some(&true) { low = middle } else { high = middle }
+                }
+                low
+            }
+            Order::Predicted(lines, _) => loop {
+                if let Some(way) = lines.iter().position(|line| *line == 3) {
+                    return way;
+                }
+                lines.iter_mut().for_each(|line| *line += 1);
+            },
+            Order::Lot(state) => {
+                *state ^= *state >> 12;
+                *state ^= *state << 25;
+                *state ^= *state >> 27;
+                let high = state.wrapping_mul(0x2545f4914f6cdd1d) >> 32;
+                (high as u128 * ways as u128 / (1 << 32)) as usize
+            }
+        }
+    }
+}
+
+pub struct Cache {
+    sets: u64,
+    ways: usize,
+    replacement: Replacement,
+    content: HashMap<u64, (Vec<Option<Line>>, Order)>,
+}
+
+impl Cache {
+    fn set(&mut self, line: u64) -> &mut (Vec<Option<Line>>, Order) {
+        let (set, ways, replacement) = (line % self.sets, self.ways, self.replacement);
+        self.content.entry(set).or_insert_with(|| (vec![None; ways], Order::new(replacement, set, ways)))
+    }
+
+    pub fn get(&mut self, line: u64) -> Option<&mut Line> {
+        self.set(line).0.iter_mut().flatten().find(|held| held.line == line)
+    }
+
+    fn touch(&mut self, line: u64) {
+        let ways = self.ways;
+        let (set, order) = self.set(line);
+        let way = set.iter().position(|held| held.as_ref().is_some_and(|held| held.line == line));
+        order.use_of(way.unwrap(), ways, false);
+    }
+
+    fn take(&mut self, line: u64) -> Option<Line> {
+        let way =
+            self.set(line).0.iter_mut().find(|held| held.as_ref().is_some_and(|held| held.line == line));
+        way.and_then(Option::take)
+    }
+
+    fn put(&mut self, new: Line) -> Option<Line> {
+        let ways = self.ways;
+        let (set, order) = self.set(new.line);
+        let way = set.iter().position(Option::is_none).unwrap_or_else(|| order.victim(ways));
+        order.use_of(way, ways, true);
+        set[way].replace(new)
+    }
+
+    pub fn held(&self) -> Vec<Held> {
+        let lines = self.content.values().flat_map(|(set, _)| set.iter().flatten());
+        let mut held: Vec<Held> =
+            lines.map(|line| Held { line: line.line, dirty: line.dirty, owned: line.owned }).collect();
+        held.sort_by_key(|held| held.line);
+        held
+    }
+}
+
+/// What an observer was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    Asked(usize, usize, u64, bool),
+    Evicted(usize, usize, u64),
+    Entered(usize, usize, u64),
+    MovedInwards(usize, usize, u64),
+    BackInvalidated(usize, usize, u64),
+    Invalidated(usize, usize, u64, u32, u32),
+}
+
+#[derive(Default)]
+pub struct Log(pub Vec<Event>);
+
+impl Observer for Log {
+    fn asked(&mut self, level: usize, cache: usize, line: u64, hit: bool) {
+        self.0.push(Event::Asked(level, cache, line, hit));
+    }
+    fn evicted(&mut self, level: usize, cache: usize, line: u64) {
+        self.0.push(Event::Evicted(level, cache, line));
+    }
+    fn entered(&mut self, level: usize, cache: usize, line: u64) {
+        self.0.push(Event::Entered(level, cache, line));
+    }
+    fn moved_inwards(&mut self, level: usize, cache: usize, line: u64) {
+        self.0.push(Event::MovedInwards(level, cache, line));
+    }
+    fn back_invalidated(&mut self, level: usize, cache: usize, line: u64) {
+        self.0.push(Event::BackInvalidated(level, cache, line));
+    }
+    fn invalidated(&mut self, level: usize, cache: usize, line: u64, core: u32, tag: u32) {
+        self.0.push(Event::Invalidated(level, cache, line, core, tag));
+    }
+}
+
+/// Bytes first..=last.
+pub type Bytes = (u64, u64);
+
+fn hull(a: Option<Bytes>, b: Option<Bytes>) -> Option<Bytes> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
+    }
+}
+
+struct Loss {
+    core: usize,
+    tag: u32,
+    /// Writes logged before the one that took the line.
+    since: usize,
+}
+
+pub struct NaiveModel {
+    pub spec: ModelSpec,
+    /// By level, then by number within the level.
+    pub caches: Vec<Vec<Cache>>,
+    pub counters: Vec<LevelCounters>,
+    pub traffic: Vec<LevelTraffic>,
+    pub coherence: CoherenceCounters,
+    pub log: Log,
+    granule: u64,
+    /// Levels of which there are several caches.
+    private: usize,
+    writes: Vec<(usize, Bytes)>,
+    losses: HashMap<(usize, usize, u64), Loss>,
+    // Of the line of the access under way:
+    touched: Bytes,
+    depth: Option<usize>,
+    sharing: Option<Sharing>,
+    kept_dirty: bool,
+}
+
+impl NaiveModel {
+    pub fn new(spec: &ModelSpec) -> NaiveModel {
+        let several = |shared_by: u32| spec.coherence == Coherence::Mesi && shared_by < spec.cores;
+        let private = spec.levels.iter().filter(|level| several(level.shape.shared_by)).count();
+        let cache = |level: &memlode_simulate::ModelLevel| Cache {
+            sets: level.shape.sets(),
+            ways: level.shape.ways as usize,
+            replacement: level.replacement,
+            content: HashMap::new(),
+        };
+        let caches = |level: &memlode_simulate::ModelLevel| {
+            (0..spec.cores.div_ceil(level.shape.shared_by)).map(|_| cache(level)).collect()
+        };
+        NaiveModel {
+            spec: spec.clone(),
+            caches: spec.levels.iter().map(caches).collect(),
+            counters: vec![LevelCounters::default(); spec.levels.len()],
+            traffic: vec![LevelTraffic::default(); spec.levels.len()],
+            coherence: CoherenceCounters::default(),
+            log: Log::default(),
+            granule: private.checked_sub(1).map_or(1, |l| spec.levels[l].shape.line_bytes.into()),
+            private,
+            writes: Vec::new(),
+            losses: HashMap::new(),
+            touched: (0, 0),
+            depth: None,
+            sharing: None,
+            kept_dirty: false,
+        }
+    }
+
+    pub fn line_bytes(&self, level: usize) -> u64 {
+        self.spec.levels[level].shape.line_bytes.into()
+    }
+
+    pub fn place(&self, level: usize, core: usize) -> usize {
+        core / self.spec.levels[level].shape.shared_by as usize
+    }
+
+    /// As observers count caches.
+    pub fn number(&self, level: usize, place: usize) -> usize {
+        self.caches[..level].iter().map(Vec::len).sum::<usize>() + place
+    }
+
+    fn unit(&self, level: usize) -> u64 {
+        self.spec.levels[level].sector_bytes.unwrap_or(self.spec.levels[level].shape.line_bytes).into()
+    }
+
+    fn sectors(&self, level: usize, (first, last): Bytes) -> BTreeSet<u64> {
+        let (line, unit) = (self.line_bytes(level), self.unit(level));
+        (first % line / unit..=last % line / unit).collect()
+    }
+
+    pub fn access(&mut self, core: usize, address: u64, bytes: u32, write: bool, tag: u32) -> Answer {
+        if bytes == 0 {
+            return Answer::default();
+        }
+        let last = (u128::from(address) + u128::from(bytes) - 1).min(u64::MAX.into()) as u64;
+        let size = self.line_bytes(0);
+        let mut all: Vec<Answer> = Vec::new();
+        for line in address / size..=last / size {
+            let piece = (address.max(line * size), last.min(line * size + (size - 1)));
+            all.push(self.access_line(core, piece, write, tag));
+        }
+        let outcome = Answer {
+            depth: all.iter().map(|outcome| outcome.depth).max().unwrap(),
+            transfer: all.iter().any(|outcome| outcome.transfer),
+            sharing: {
+                let mut sharing = all.iter().filter_map(|outcome| outcome.sharing);
+                let first = sharing.clone().next();
+                sharing.find(|sharing| sharing.is_true).or(first)
+            },
+        };
+        match outcome.sharing {
+            Some(sharing) if sharing.is_true => self.coherence.true_sharing += 1,
+            Some(_) => self.coherence.false_sharing += 1,
+            None => {}
+        }
+        for (level, counters) in self.counters.iter_mut().enumerate() {
+            let asked = u64::from(level <= outcome.depth.into());
+            let missed = u64::from(level < outcome.depth.into());
+            if write {
+                counters.writes += asked;
+                counters.write_misses += missed;
+            } else {
+                counters.reads += asked;
+                counters.read_misses += missed;
+            }
+        }
+        outcome
+    }
+
+    fn access_line(&mut self, core: usize, bytes: Bytes, write: bool, tag: u32) -> Answer {
+        (self.touched, self.depth, self.sharing, self.kept_dirty) = (bytes, None, None, false);
+        let size = self.line_bytes(0);
+        let line = bytes.0 / size;
+        let place = self.place(0, core);
+        let needed = self.sectors(0, bytes);
+        let held = self.caches[0][place].get(line).cloned();
+        let here = held.as_ref().is_some_and(|held| held.sectors.is_superset(&needed));
+        let owned = held.as_ref().is_some_and(|held| held.owned);
+        let (mut shared, mut dirty) = (false, false);
+        if self.private > 0 && !owned && (write || !here) {
+            self.coherence.upgrades += u64::from(write && held.is_some());
+            (shared, dirty) = self.claim(core, bytes, write, tag);
+        }
+        if write {
+            self.writes.push((core, bytes));
+        }
+        self.ask(0, core, (!write).then_some(bytes), write.then_some(bytes), None);
+        if write && dirty && !self.kept_dirty {
+            self.counters.last_mut().unwrap().write_backs += 1;
+        }
+        if self.private > 0
+            && (write || (!here && !shared))
+            && let Some(held) = self.caches[0][place].get(line)
+        {
+            held.owned = true;
+        }
+        let levels = self.spec.levels.len();
+        let depth = self.depth.unwrap_or(levels);
+        let transfer = dirty || (shared && depth == levels);
+        self.coherence.transfers += u64::from(transfer);
+        Answer { depth: depth as u8, transfer, sharing: self.sharing }
+    }
+
+    /// (someone else had the line, it was dirty there).
+    fn claim(&mut self, core: usize, bytes: Bytes, write: bool, tag: u32) -> (bool, bool) {
+        let (mut shared, mut dirty) = (false, false);
+        let granule = bytes.0 / self.granule;
+        for level in 0..self.private {
+            let lines = self.granule / self.line_bytes(level);
+            let own = self.place(level, core);
+            for place in (0..self.caches[level].len()).filter(|place| *place != own) {
+                let mut lost = false;
+                for line in granule * lines..(granule + 1) * lines {
+                    let number = self.number(level, place);
+                    if write {
+                        let Some(left) = self.caches[level][place].take(line) else { continue };
+                        (shared, dirty, lost) = (true, dirty | left.dirty, true);
+                        self.traffic[level].invalidations += 1;
+                        self.log.0.push(Event::Invalidated(level, number, line, core as u32, tag));
+                    } else if let Some(held) = self.caches[level][place].get(line) {
+                        let left = held.clone();
+                        (held.dirty, held.owned) = (false, false);
+                        (shared, dirty) = (true, dirty | left.dirty);
+                        if left.dirty {
+                            self.write_back(level, place, &left);
+                        }
+                    }
+                }
+                if lost {
+                    let loss = Loss { core, tag, since: self.writes.len() };
+                    self.losses.insert((level, place, granule), loss);
+                }
+            }
+        }
+        (shared, dirty)
+    }
+
+    fn ask(
+        &mut self,
+        level: usize,
+        core: usize,
+        need: Option<Bytes>,
+        write: Option<Bytes>,
+        waiting: Option<(usize, usize)>,
+    ) {
+        let Some(bytes) = hull(need, write).filter(|_| level < self.spec.levels.len()) else { return };
+        let rules = self.spec.levels[level].clone();
+        let exclusive = rules.inclusion == Inclusion::Exclusive;
+        let (place, line) = (self.place(level, core), bytes.0 / self.line_bytes(level));
+        let number = self.number(level, place);
+        let wanted = self.sectors(level, bytes);
+        let have = self.caches[level][place].get(line).cloned();
+        let missing: BTreeSet<u64> = match &have {
+            Some(have) => wanted.difference(&have.sectors).copied().collect(),
+            None => wanted.clone(),
+        };
+        let hit = missing.is_empty();
+        let demand = self.depth.is_none();
+        if demand {
+            self.log.0.push(Event::Asked(level, number, line, hit));
+            if !hit && self.sharing.is_none() {
+                self.sharing = self.why_lost(level, place, self.touched);
+            }
+        }
+        let mut here = false;
+        let mut out = None;
+        if have.is_some() && exclusive && need.is_some() {
+            let left = self.caches[level][place].take(line).unwrap();
+            self.log.0.push(Event::MovedInwards(level, number, line));
+            let (inner, inner_place) = waiting.expect("somebody needs the line");
+            let held = self.caches[inner][inner_place].get(line).unwrap();
+            held.sectors.extend(&left.sectors);
+            if self.spec.levels[inner].write == Write::Back {
+                held.dirty |= left.dirty;
+            } else if left.dirty {
+                self.write_back(level, place, &left);
+            }
+        } else if have.is_some() {
+            self.caches[level][place].touch(line);
+            self.caches[level][place].get(line).unwrap().sectors.extend(&missing);
+            here = true;
+        } else if !exclusive && (need.is_some() || rules.write_allocate) {
+            out = self.caches[level][place].put(Line { line, dirty: false, owned: false, sectors: wanted });
+            self.losses.remove(&(level, place, bytes.0 / self.granule));
+            if !demand {
+                self.log.0.push(Event::Entered(level, number, line));
+            }
+            here = true;
+        }
+        if hit && demand {
+            self.depth = Some(level);
+        }
+        let mut write_on = write;
+        if write.is_some() {
+            if here && rules.write == Write::Back {
+                self.caches[level][place].get(line).unwrap().dirty = true;
+                (write_on, self.kept_dirty) = (None, true);
+            } else {
+                self.traffic[level].passed_writes += 1;
+            }
+        }
+        let waits = !hit && (here || need.is_some());
+        let start = line * self.line_bytes(level);
+        let need_on = waits.then(|| {
+            let (low, high) = (missing.first().unwrap(), missing.last().unwrap());
+            (start + low * self.unit(level), start + high * self.unit(level) + (self.unit(level) - 1))
+        });
+        if let Some(out) = out {
+            self.evict(level, place, out);
+        }
+        self.ask(level + 1, core, need_on, write_on, if here { Some((level, place)) } else { waiting });
+    }
+
+    fn why_lost(&mut self, level: usize, place: usize, touched: Bytes) -> Option<Sharing> {
+        if level >= self.private {
+            return None;
+        }
+        let loss = self.losses.remove(&(level, place, touched.0 / self.granule))?;
+        // Granules of more than 64 bytes are told apart in units of 2, 4, … bytes.
+        let grain = (self.granule / 64).max(1);
+        let is_true = self.writes[loss.since..].iter().any(|(core, (first, last))| {
+            self.place(level, *core) != place
+                && first / self.granule == touched.0 / self.granule
+                && first / grain <= touched.1 / grain
+                && touched.0 / grain <= last / grain
+        });
+        Some(Sharing { is_true, by_core: loss.core as u32, by_tag: loss.tag })
+    }
+
+    fn evict(&mut self, level: usize, place: usize, mut out: Line) {
+        let number = self.number(level, place);
+        self.log.0.push(Event::Evicted(level, number, out.line));
+        let cores = self.spec.levels[level].shape.shared_by as usize;
+        let core = place * cores;
+        if self.spec.levels[level].inclusion == Inclusion::Inclusive {
+            for inner in 0..level {
+                for inner_place in 0..self.caches[inner].len() {
+                    if self.place(level, inner_place * self.spec.levels[inner].shape.shared_by as usize)
+                        != place
+                    {
+                        continue;
+                    }
+                    let lines = self.line_bytes(level) / self.line_bytes(inner);
+                    for line in out.line * lines..(out.line + 1) * lines {
+                        let Some(left) = self.caches[inner][inner_place].take(line) else { continue };
+                        let number = self.number(inner, inner_place);
+                        self.log.0.push(Event::BackInvalidated(inner, number, line));
+                        self.traffic[inner].back_invalidations += 1;
+                        self.counters[inner].write_backs += u64::from(left.dirty);
+                        out.dirty |= left.dirty;
+                    }
+                }
+            }
+        }
+        let outer = level + 1;
+        let Some(rules) = self.spec.levels.get(outer).cloned() else {
+            return if out.dirty {
+                self.write_back(level, place, &out)
+            };
+        };
+        if rules.inclusion != Inclusion::Exclusive {
+            return if out.dirty {
+                self.write_back(level, place, &out)
+            };
+        }
+        let outer_place = self.place(outer, core);
+        self.counters[level].write_backs += u64::from(out.dirty);
+        let keeps = out.dirty && rules.write == Write::Back;
+        if let Some(held) = self.caches[outer][outer_place].get(out.line) {
+            held.sectors.extend(&out.sectors);
+            held.dirty |= keeps;
+        } else {
+            let new = Line { dirty: keeps, owned: false, ..out.clone() };
+            let next = self.caches[outer][outer_place].put(new);
+            self.losses.remove(&(outer, outer_place, out.line * self.line_bytes(outer) / self.granule));
+            self.log.0.push(Event::Entered(outer, self.number(outer, outer_place), out.line));
+            if let Some(next) = next {
+                self.evict(outer, outer_place, next);
+            }
+        }
+        if out.dirty && !keeps {
+            self.write_back(outer, outer_place, &out);
+        }
+    }
+
+    fn write_back(&mut self, level: usize, place: usize, line: &Line) {
+        let core = place * self.spec.levels[level].shape.shared_by as usize;
+        let start = line.line * self.line_bytes(level);
+        self.counters[level].write_backs += 1;
+        for outer in level + 1..self.spec.levels.len() {
+            let unit = self.unit(level);
+            let sectors: BTreeSet<u64> = line
+                .sectors
+                .iter()
+                .flat_map(|sector| {
+                    self.sectors(outer, (start + sector * unit, start + sector * unit + (unit - 1)))
+                })
+                .collect();
+            let (outer_place, outer_line) = (self.place(outer, core), start / self.line_bytes(outer));
+            if self.spec.levels[outer].write == Write::Back
+                && let Some(held) = self.caches[outer][outer_place].get(outer_line)
+            {
+                held.dirty = true;
+                held.sectors.extend(sectors);
+                return;
+            }
+            self.counters[outer].write_backs += 1;
+        }
+    }
+}
