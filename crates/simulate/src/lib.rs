@@ -38,12 +38,14 @@
 //! [`Detailed`] drives a hierarchy and says of each access why it missed, and by tag how much of each fetched line was
 //! used and whose accesses pushed out what was missed. It changes none of the hierarchy's answers, and takes 63 to
 //! 70 bytes for each distinct line of three levels (of each group of cores that shares a first level, if there are several).
+//! With it go [`Tlb`] (translations, and the use of pages), [`StoreBuffer`] (loads that agree with a store in the low 12
+//! bits of another address) and [`Numa`] (memory of another node).
 //! [`Bounds`] says between which numbers misses lie where the trace has gaps.
 //! [`ReuseDistance`] needs no hierarchy: it measures the stream itself.
 //!
 //! # What it does not model
 //!
-//! Time, bandwidth, prefetching, address translation (sets are chosen by virtual addresses), and hashed slice
+//! Time, bandwidth, prefetching, physical addresses (sets are chosen by virtual ones), and hashed slice
 //! selection; a [`Hierarchy`] neither coherence between private caches nor replacement other than LRU. A cache
 //! shared by several cores sees their accesses in the order in which the caller makes them.
 //!
@@ -63,13 +65,16 @@ mod detailed;
 mod hierarchy;
 mod lines;
 mod model;
+mod numa;
 mod pairs;
 mod residents;
 mod reuse;
 mod row;
 mod sets;
 mod spec;
+mod store_buffer;
 mod table;
+mod tlb;
 mod twin;
 
 pub use bounds::Bounds;
@@ -82,5 +87,8 @@ pub use model::{
     Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelTraffic, Model, ModelLevel, ModelSpec,
     Replacement, Sharing, Write,
 };
+pub use numa::{Numa, NumaDetail};
 pub use reuse::{ReuseDistance, ReuseHistogram};
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};
+pub use store_buffer::{AliasConflict, AliasPair, StoreBuffer};
+pub use tlb::{ImpossibleTlb, Pages, Tlb, TlbDetail, TlbSpec, Translation};

@@ -1,0 +1,194 @@
+//! Loads that are held up by a store to another address: 4K aliasing.
+//!
+//! A store waits in the store buffer until it may change the cache. A later load must know whether one of the waiting
+//! stores writes what it reads; Intel's processors compare the low 12 bits of the addresses first, and a load that agrees
+//! in these with a store to another address is held up as if it depended on it (Intel 64 and IA-32 Architectures
+//! Optimization Reference Manual, event `LD_BLOCKS_PARTIAL.ADDRESS_ALIAS`; Melhus and Jensen, "Measurement bias from
+//! address aliasing").
+//!
+//! A load *conflicts* if the youngest store in flight that overlaps it in the low 12 bits does not overlap it in the whole
+//! address. If it does, the store's value is forwarded and nothing is wrong.
+//!
+//! A trace has no time, so what is in flight is told by order alone: the last stores of the core, as many as the store
+//! buffer has entries, unless as many accesses as the reorder buffer has entries have come since. These bounds are
+//! generous (stores leave as soon as the cache takes them, and other instructions need entries, too): a conflict is a
+//! pair that can collide, not a collision that was seen.
+
+use crate::pairs::Pairs;
+
+/// The part of an address that is compared first.
+const LOW: u64 = 0xfff;
+/// Bytes of the parts of a page that remember their last store.
+const GRANULE: u64 = 8;
+const GRANULES: usize = 512;
+
+/// A load that agreed in the low 12 bits with a store to another address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AliasConflict {
+    /// Tag of the store.
+    pub store_tag: u32,
+    /// Accesses of the core from the store to the load; 1 if the load came next.
+    pub accesses: u32,
+}
+
+/// All conflicts of loads of one tag with stores of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AliasPair {
+    /// Tag of the loads.
+    pub load_tag: u32,
+    /// Tag of the stores.
+    pub store_tag: u32,
+    /// How many loads.
+    pub conflicts: u64,
+    /// The least distance of them, in accesses.
+    pub least_accesses: u32,
+}
+
+/// The store buffers of all cores.
+#[derive(Clone, Debug)]
+pub struct StoreBuffer {
+    entries: u64,
+    window: u64,
+    cores: Vec<Core>,
+    pairs: Pairs,
+    /// By pair.
+    least_accesses: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Core {
+    /// The last stores, by number modulo the length.
+    stores: Vec<Store>,
+    /// By part of a page: the number of the last store into it, +1.
+    last: Vec<u64>,
+    /// Stores and accesses so far.
+    stored: u64,
+    accessed: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Store {
+    address: u64,
+    bytes: u32,
+    tag: u32,
+    /// Number of the access.
+    access: u64,
+}
+
+impl StoreBuffer {
+    /// Empty buffers of `entries` stores, for cores `0..cores` that keep `window` accesses in flight.
+    pub fn new(entries: u32, window: u32, cores: u32) -> StoreBuffer {
+        let core = Core {
+            stores: vec![Store::default(); entries.max(1).next_power_of_two() as usize],
+            last: vec![0; GRANULES],
+            stored: 0,
+            accessed: 0,
+        };
+        StoreBuffer {
+            entries: entries.into(),
+            window: window.into(),
+            cores: vec![core; cores as usize],
+            pairs: Pairs::default(),
+            least_accesses: Vec::new(),
+        }
+    }
+
+    /// One access; says whether it is a load that conflicts. An atomic update is a store here.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    #[inline]
+    pub fn access(
+        &mut self,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        tag: u32,
+    ) -> Option<AliasConflict> {
+        let core = &mut self.cores[core];
+        core.accessed += 1;
+        if bytes == 0 {
+            return None;
+        }
+        if is_write {
+            core.store(address, bytes, tag);
+            return None;
+        }
+        // No store younger than this overlaps the load.
+        let youngest = granules(address, bytes).map(|granule| core.last[granule]).max().unwrap_or(0);
+        if youngest + self.entries <= core.stored || youngest == 0 {
+            return None;
+        }
+        let conflict = core.conflict(address, bytes, youngest, self.entries, self.window)?;
+        self.count(tag, conflict);
+        Some(conflict)
+    }
+
+    /// By load tag, the most frequent store first.
+    pub fn finish(self) -> Vec<AliasPair> {
+        let pair = |(load_tag, store_tag, conflicts, slot)| {
+            let least_accesses = self.least_accesses[slot as usize];
+            AliasPair { load_tag, store_tag, conflicts, least_accesses }
+        };
+        self.pairs.sorted().into_iter().map(pair).collect()
+    }
+
+    fn count(&mut self, tag: u32, conflict: AliasConflict) {
+        let slot = self.pairs.add(tag, conflict.store_tag) as usize;
+        if slot == self.least_accesses.len() {
+            self.least_accesses.push(conflict.accesses);
+        }
+        self.least_accesses[slot] = self.least_accesses[slot].min(conflict.accesses);
+    }
+}
+
+impl Core {
+    #[inline]
+    fn store(&mut self, address: u64, bytes: u32, tag: u32) {
+        let slot = self.stored as usize & (self.stores.len() - 1);
+        self.stores[slot] = Store { address, bytes, tag, access: self.accessed };
+        self.stored += 1;
+        for granule in granules(address, bytes) {
+            self.last[granule] = self.stored;
+        }
+    }
+
+    /// What a load meets among the stores numbered below `youngest`, the youngest first.
+    fn conflict(
+        &self,
+        address: u64,
+        bytes: u32,
+        youngest: u64,
+        entries: u64,
+        window: u64,
+    ) -> Option<AliasConflict> {
+        let oldest = self.stored.saturating_sub(entries);
+        for number in (oldest..youngest).rev() {
+            let store = self.stores[number as usize & (self.stores.len() - 1)];
+            let accesses = self.accessed - store.access;
+            if accesses > window {
+                return None;
+            }
+            if overlap(address, bytes, store.address, store.bytes, LOW) {
+                let same = overlap(address, bytes, store.address, store.bytes, u64::MAX);
+                let conflict = AliasConflict { store_tag: store.tag, accesses: accesses as u32 };
+                return (!same).then_some(conflict);
+            }
+        }
+        None
+    }
+}
+
+/// Whether two ranges of bytes meet, addresses being compared under a mask of low bits.
+fn overlap(a: u64, a_bytes: u32, b: u64, b_bytes: u32, mask: u64) -> bool {
+    a.wrapping_sub(b) & mask < u64::from(b_bytes) || b.wrapping_sub(a) & mask < u64::from(a_bytes)
+}
+
+/// Parts of a page that a range of bytes touches, modulo the page.
+#[inline]
+fn granules(address: u64, bytes: u32) -> impl Iterator<Item = usize> {
+    let first = (address & LOW) / GRANULE;
+    let count = ((address % GRANULE + u64::from(bytes) - 1) / GRANULE + 1).min(GRANULES as u64);
+    (first..first + count).map(|granule| granule as usize % GRANULES)
+}

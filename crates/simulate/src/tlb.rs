@@ -1,0 +1,324 @@
+//! Translation look-aside buffers: which accesses wait for a page table, and how much of each page is used.
+//!
+//! A core has arrays of translations in two levels. An array holds pages of certain sizes, is set-associative with exact
+//! LRU replacement, and is indexed by the low bits of the page's number. A translation that the first level lacks is
+//! asked of the second and, if that lacks it too, found by a walk of the page tables; every array that was asked keeps
+//! it. A walk costs a fixed number of cycles: page tables are not sent through the caches.
+//!
+//! A *visit* of a page begins with a walk and ends when the outermost array that holds such pages drops it. Of each page
+//! the parts used during a visit are kept in 64 bits: the 64-byte lines of a 4 KiB page, 32 KiB of a 2 MiB page. They are
+//! charged to the tag of the access that made the walk. (Drepper, "Understanding application memory performance", 2008,
+//! counts the use of pages among what decides, next to that of lines: a program that uses a part of each page needs more
+//! translations than it could.)
+
+use thiserror::Error;
+
+use crate::cache::Cache;
+use crate::spec::LevelSpec;
+use crate::table::{At, Table};
+
+/// An array of translations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlbSpec {
+    /// 1: asked for every access. 2: asked when level 1 has no translation.
+    pub level: u32,
+    /// Translations it holds.
+    pub entries: u32,
+    /// Translations in a set; `entries` means fully associative.
+    pub ways: u32,
+    /// Sizes of the pages it holds translations of, in bytes.
+    pub page_bytes: Vec<u64>,
+    /// Cycles that a translation from here costs beyond one from level 1.
+    pub latency_cycles: u32,
+}
+
+/// How large the pages are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pages {
+    /// Bytes of a page wherever no range says otherwise, a power of two.
+    pub page_bytes: u64,
+    /// Addresses from the first up to, not including, the second lie in pages of the third's bytes. A range that holds a
+    /// part of a page decides for what lies in the range.
+    pub ranges: Vec<(u64, u64, u64)>,
+}
+
+impl Pages {
+    /// One size for all.
+    pub fn of(page_bytes: u64) -> Pages {
+        Pages { page_bytes, ranges: Vec::new() }
+    }
+
+    fn sizes(&self) -> impl Iterator<Item = u64> {
+        std::iter::once(self.page_bytes).chain(self.ranges.iter().map(|(_, _, bytes)| *bytes))
+    }
+}
+
+/// Who had the translation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Translation {
+    /// A first-level array.
+    #[default]
+    First,
+    /// A second-level array.
+    Second,
+    /// The page tables.
+    Walk,
+}
+
+/// What was counted of one tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TlbDetail {
+    /// Accesses whose translation the second level had. An access over two pages counts once, for the worse of them.
+    pub second_level_hits: u64,
+    /// Accesses that walked the page tables.
+    pub walks: u64,
+    /// Cycles beyond first-level translations.
+    pub cycles: u64,
+    /// Bytes of the pages visited for this tag's accesses: a page counts once for each visit.
+    pub visited_bytes: u64,
+    /// Those that were used during the visits, in 64ths of pages.
+    pub used_bytes: u64,
+}
+
+/// Why there cannot be such TLBs.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ImpossibleTlb {
+    /// A page size is no power of two from 4 KiB to 1 GiB.
+    #[error("a page of {0} bytes: expected a power of two from 4096 to 1073741824")]
+    PageSize(u64),
+    /// Nothing to ask.
+    #[error("no first-level TLB holds pages of {0} bytes")]
+    NoFirstLevel(u64),
+    /// Two arrays to ask.
+    #[error("two TLBs of level {0} hold pages of {1} bytes")]
+    Two(u32, u64),
+    /// Neither 1 nor 2.
+    #[error("a TLB is of level 1 or 2, not {0}")]
+    Level(u32),
+    /// The entries are no power of two of sets.
+    #[error("{0} entries of {1} ways: expected a power of two of sets")]
+    Shape(u32, u32),
+}
+
+/// The TLBs of all cores.
+#[derive(Clone)]
+pub struct Tlb {
+    /// By core and array.
+    arrays: Vec<Cache>,
+    arrays_per_core: usize,
+    latencies: Vec<u32>,
+    walk_cycles: u32,
+    sizes: Vec<Size>,
+    /// `(first, last, index in sizes)`, in the order of the addresses.
+    ranges: Vec<(u64, u64, usize)>,
+    /// By core: pages, and the visits they are in.
+    pages: Vec<Table>,
+    counts: Vec<TlbDetail>,
+    last: Last,
+}
+
+/// A page size in use.
+#[derive(Clone, Debug)]
+struct Size {
+    shift: u32,
+    /// The arrays that hold such pages.
+    first: usize,
+    second: Option<usize>,
+}
+
+/// The page touched last, and uses of it that are not in its record yet.
+#[derive(Clone, Copy)]
+struct Last {
+    core: usize,
+    size: usize,
+    page: u64,
+    at: At,
+    used: u64,
+}
+
+/// Words of a page's record. The tag of the visit + 1, 0 without one.
+const TAG: usize = 1;
+const USED: usize = 2;
+
+/// Page sizes are told apart by the bits above those of any page number.
+const SIZE_SHIFT: u32 = 54;
+
+impl Tlb {
+    /// Empty arrays for cores `0..cores`.
+    pub fn new(specs: &[TlbSpec], walk_cycles: u32, pages: &Pages, cores: u32) -> Result<Tlb, ImpossibleTlb> {
+        let mut arrays = Vec::new();
+        for spec in specs {
+            if !(1..=2).contains(&spec.level) {
+                return Err(ImpossibleTlb::Level(spec.level));
+            }
+            let bytes = u64::from(spec.entries) * 64;
+            let shape = LevelSpec { bytes, ways: spec.ways, line_bytes: 64, shared_by: 1 };
+            let array = Cache::new(&shape).ok().filter(|_| shape.sets().is_power_of_two());
+            arrays.push(array.ok_or(ImpossibleTlb::Shape(spec.entries, spec.ways))?);
+        }
+        let mut bytes_of: Vec<u64> = pages.sizes().collect();
+        bytes_of.sort_unstable();
+        bytes_of.dedup();
+        let mut sizes = Vec::new();
+        for &bytes in &bytes_of {
+            if !bytes.is_power_of_two() || !(1 << 12..=1 << 30).contains(&bytes) {
+                return Err(ImpossibleTlb::PageSize(bytes));
+            }
+            let array = |level: u32| {
+                let holds = |spec: &&TlbSpec| spec.level == level && spec.page_bytes.contains(&bytes);
+                match specs.iter().filter(holds).count() {
+                    0 | 1 => Ok(specs.iter().position(|spec| holds(&spec))),
+                    _ => Err(ImpossibleTlb::Two(level, bytes)),
+                }
+            };
+            let first = array(1)?.ok_or(ImpossibleTlb::NoFirstLevel(bytes))?;
+            sizes.push(Size { shift: bytes.trailing_zeros(), first, second: array(2)? });
+        }
+        let index = |bytes: u64| bytes_of.iter().position(|b| *b == bytes).unwrap_or(0);
+        // Where ranges overlap, the later one decides: it is looked at first.
+        let mut ranges: Vec<_> =
+            pages.ranges.iter().map(|&(first, end, bytes)| (first, end, index(bytes))).collect();
+        ranges.reverse();
+        ranges.push((0, u64::MAX, index(pages.page_bytes)));
+        Ok(Tlb {
+            arrays_per_core: arrays.len(),
+            arrays: (0..cores).flat_map(|_| arrays.iter().cloned()).collect(),
+            latencies: specs.iter().map(|spec| spec.latency_cycles).collect(),
+            walk_cycles,
+            sizes,
+            ranges,
+            pages: vec![Table::new(3); cores as usize],
+            counts: Vec::new(),
+            last: Last { core: 0, size: 0, page: u64::MAX, at: 0, used: 0 },
+        })
+    }
+
+    /// Translates one access; an access over a page's end translates both pages.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    #[inline]
+    pub fn access(&mut self, core: usize, address: u64, bytes: u32, tag: u32) -> Translation {
+        let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
+        let (size, page) = self.page_of(address);
+        let shift = self.sizes[size].shift;
+        let same = self.last.page == page && self.last.size == size && self.last.core == core;
+        if same && last >> shift == page {
+            self.last.used |= parts(shift, address, last);
+            return Translation::First;
+        }
+        self.access_other(core, address, last, tag)
+    }
+
+    /// By tag.
+    pub fn finish(mut self) -> Vec<TlbDetail> {
+        self.settle();
+        for pages in &self.pages {
+            for record in pages.records() {
+                if let Some(tag) = record[TAG].checked_sub(1) {
+                    let shift = self.sizes[(record[0] >> SIZE_SHIFT) as usize].shift;
+                    self.counts[tag as usize].visited_bytes += 1 << shift;
+                    self.counts[tag as usize].used_bytes +=
+                        u64::from(record[USED].count_ones()) << (shift - 6);
+                }
+            }
+        }
+        self.counts
+    }
+
+    #[inline]
+    fn page_of(&self, address: u64) -> (usize, u64) {
+        let mut ranges = self.ranges.iter();
+        let size = match &self.ranges[..] {
+            [(_, _, size)] => *size,
+            // The last range has all addresses but the very last one, whose page is the same.
+            _ => ranges.find(|(first, end, _)| (*first..*end).contains(&address)).map_or(0, |range| range.2),
+        };
+        (size, address >> self.sizes[size].shift)
+    }
+
+    #[inline(never)]
+    fn access_other(&mut self, core: usize, address: u64, last: u64, tag: u32) -> Translation {
+        if self.counts.len() <= tag as usize {
+            self.counts.resize(tag as usize + 1, TlbDetail::default());
+        }
+        let mut worst = (Translation::First, 0);
+        let mut from = address;
+        loop {
+            let (size, page) = self.page_of(from);
+            let shift = self.sizes[size].shift;
+            worst = worst.max(self.translate(core, size, page, tag));
+            let end = (page << shift) + ((1 << shift) - 1);
+            self.last.used |= parts(shift, from, last.min(end));
+            if last <= end {
+                break;
+            }
+            from = end + 1;
+        }
+        let counts = &mut self.counts[tag as usize];
+        match worst.0 {
+            Translation::First => {}
+            Translation::Second => counts.second_level_hits += 1,
+            Translation::Walk => counts.walks += 1,
+        }
+        counts.cycles += u64::from(worst.1);
+        worst.0
+    }
+
+    /// Who has the page's translation, and at what cost in cycles.
+    fn translate(&mut self, core: usize, size: usize, page: u64, tag: u32) -> (Translation, u32) {
+        self.settle();
+        let key = page | (size as u64) << SIZE_SHIFT;
+        let at = self.pages[core].find(key);
+        self.last = Last { core, size, page, at, used: 0 };
+        let Size { first, second, .. } = self.sizes[size];
+        let mut array = core * self.arrays_per_core + first;
+        let mut touch = self.arrays[array].touch(key, false);
+        if touch.hit {
+            return (Translation::First, 0);
+        }
+        if let Some(second) = second {
+            array = core * self.arrays_per_core + second;
+            touch = self.arrays[array].touch(key, false);
+            if touch.hit {
+                return (Translation::Second, self.latencies[second]);
+            }
+        }
+        if let Some(evicted) = touch.evicted {
+            let at = self.pages[core].find(evicted.line);
+            self.leave(core, at);
+        }
+        *self.pages[core].word(at, TAG) = u64::from(tag) + 1;
+        // The first level may have kept the page in use after its last visit.
+        *self.pages[core].word(at, USED) = 0;
+        (Translation::Walk, self.walk_cycles)
+    }
+
+    /// Ends a page's visit, if it is in one.
+    fn leave(&mut self, core: usize, at: At) {
+        let pages = &mut self.pages[core];
+        let shift = self.sizes[(pages.key(at) >> SIZE_SHIFT) as usize].shift;
+        let used = std::mem::take(pages.word(at, USED));
+        if let Some(tag) = std::mem::take(pages.word(at, TAG)).checked_sub(1) {
+            let counts = &mut self.counts[tag as usize];
+            counts.visited_bytes += 1 << shift;
+            counts.used_bytes += u64::from(used.count_ones()) << (shift - 6);
+        }
+    }
+
+    /// Enters the uses of the last page.
+    fn settle(&mut self) {
+        let Last { core, at, used, .. } = self.last;
+        if used != 0 {
+            *self.pages[core].word(at, USED) |= used;
+            self.last.used = 0;
+        }
+    }
+}
+
+/// The 64ths of a page that hold the bytes `first..=last`, which lie in it.
+#[inline]
+fn parts(shift: u32, first: u64, last: u64) -> u64 {
+    let part = |address: u64| address >> (shift - 6) & 63;
+    (u64::MAX >> (63 - (part(last) - part(first)))) << part(first)
+}
