@@ -132,6 +132,25 @@ impl<'t, 'a> Table<'t, 'a> {
         Ok(bytes)
     }
 
+    /// A list of sizes as [`Table::bytes`] reads them.
+    pub fn sizes(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Result<Vec<u64>, MachineError> {
+        let expected = "a list of sizes such as [\"4 KiB\", \"2 MiB\"]";
+        let value = self.required(key, expected)?;
+        let items = value.as_array().and_then(|array| {
+            let bytes = |item: &Spanned<DeValue>| item.get_ref().as_str().and_then(size);
+            array.iter().map(bytes).collect::<Option<Vec<_>>>()
+        });
+        let sizes = items.filter(|sizes| !sizes.is_empty());
+        let sizes = sizes.ok_or_else(|| self.error(key, unexpected(expected, value)))?;
+        match sizes.iter().find(|bytes| !range.contains(bytes)) {
+            None => Ok(sizes),
+            Some(bytes) => {
+                let (low, high) = (range.start(), range.end());
+                Err(self.error(key, format!("expected sizes of {low} to {high} bytes, found {bytes}")))
+            }
+        }
+    }
+
     /// An array of tables, possibly absent.
     pub fn tables(&mut self, key: &'static str) -> Result<Vec<Table<'t, 'a>>, MachineError> {
         let Some(value) = self.optional(key) else { return Ok(Vec::new()) };

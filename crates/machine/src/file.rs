@@ -1,5 +1,6 @@
 //! Machine files.
 
+use crate::core_parts;
 use crate::document::{Document, Table};
 use crate::machine::{Identity, Level, Machine, MachineError};
 
@@ -21,7 +22,7 @@ pub fn read(text: &str, file: &str) -> Result<Machine, MachineError> {
     let sources = root.strings("sources")?;
     let cores = root.integer("cores", 1..=CORES)? as u32;
     let line_bytes = power_of_two(&mut root, "line_bytes", None, LINE_BYTES)? as u32;
-    let page_bytes = power_of_two(&mut root, "page_bytes", Some(4096), 512..=1 << 30)?;
+    let page_bytes = core_parts::page_bytes(&mut root)?;
     let memory_latency_cycles = root.integer("memory_latency_cycles", 1..=LATENCY_CYCLES)? as u32;
 
     let mut levels: Vec<Level> = Vec::new();
@@ -38,6 +39,9 @@ pub fn read(text: &str, file: &str) -> Result<Machine, MachineError> {
         return Err(root.error("level", message));
     }
     let identities = root.tables("identified_by")?.into_iter().map(identity).collect::<Result<_, _>>()?;
+    let (tlbs, page_walk_cycles) = core_parts::tlbs(&mut root, page_bytes)?;
+    let in_flight = core_parts::in_flight(&mut root)?;
+    let nodes = core_parts::nodes(&mut root, cores)?;
     root.finish()?;
     Ok(Machine {
         name,
@@ -48,6 +52,10 @@ pub fn read(text: &str, file: &str) -> Result<Machine, MachineError> {
         page_bytes,
         memory_latency_cycles,
         levels,
+        tlbs,
+        page_walk_cycles,
+        in_flight,
+        nodes,
         identities,
     })
 }
@@ -112,7 +120,7 @@ fn identity(mut table: Table) -> Result<Identity, MachineError> {
     Ok(Identity { vendor, family, models })
 }
 
-fn power_of_two(
+pub(crate) fn power_of_two(
     table: &mut Table,
     key: &'static str,
     default: Option<u64>,

@@ -46,11 +46,15 @@ impl HostSources {
         host.identities.clear();
         if let Some(page_bytes) = self.page_bytes() {
             host.page_bytes = page_bytes;
+            if !host.tlbs.iter().any(|tlb| tlb.level == 1 && tlb.page_bytes.contains(&page_bytes)) {
+                host.tlbs.clear(); // not known for such pages
+            }
         }
         match found {
             Some(found) => {
                 notes.extend(found.notes);
                 host.cores = found.cores;
+                host.nodes = 1;
                 host.levels = found.levels;
                 host.line_bytes = host.levels.last().map_or(kin.line_bytes, |level| level.line_bytes);
                 add_latencies(&mut host, &kin);

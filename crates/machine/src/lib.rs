@@ -13,6 +13,7 @@
 //! ```
 
 mod built_in;
+mod core_parts;
 mod cpuid;
 mod document;
 mod file;
@@ -20,6 +21,7 @@ mod host;
 mod machine;
 mod sysfs;
 
+pub use crate::core_parts::{InFlight, Tlb};
 pub use built_in::names;
 pub use cpuid::CpuidCache;
 pub use host::HostSources;

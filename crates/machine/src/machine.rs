@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::core_parts::{InFlight, Tlb};
 use crate::host::HostSources;
 use crate::{built_in, file};
 
@@ -27,6 +28,14 @@ pub struct Machine {
     pub memory_latency_cycles: u32,
     /// Caches, innermost first; at least one.
     pub levels: Vec<Level>,
+    /// Translations of each core; none if they are not to be simulated.
+    pub tlbs: Vec<Tlb>,
+    /// Cycles to find a translation in the page tables; 0 without `tlbs`.
+    pub page_walk_cycles: u32,
+    /// What a core keeps in flight, if that is known.
+    pub in_flight: Option<InFlight>,
+    /// NUMA nodes, each with its part of the cores.
+    pub nodes: u32,
     /// Processors that this description fits.
     pub identities: Vec<Identity>,
 }

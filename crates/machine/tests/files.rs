@@ -45,6 +45,86 @@ fn a_file_is_read() {
     assert!(machine.levels.iter().all(|level| level.provenance == "test.toml"));
 }
 
+/// What a core has besides caches, behind [`GOOD`]'s keys.
+const CORE: &str = r#"memory_latency_cycles = 200
+page_walk_cycles = 30
+store_buffer_entries = 56
+reorder_buffer_entries = 224
+nodes = 2
+tlb = [
+  { name = "DTLB", level = 1, pages = ["4 KiB", "2 MiB"], entries = 64, ways = 4 },
+  { name = "STLB", level = 2, pages = ["4 KiB"], entries = 1536, ways = 12, latency_cycles = 7 },
+]"#;
+
+#[test]
+fn what_a_core_has_besides_caches_is_read() {
+    let text = GOOD.replacen("memory_latency_cycles = 200", CORE, 1);
+    let machine = Machine::from_toml(&text, "test.toml").unwrap();
+    let found: Vec<_> = machine.tlbs.iter().map(|t| (t.level, t.entries, t.ways, t.latency_cycles)).collect();
+    assert_eq!(found, [(1, 64, 4, 0), (2, 1536, 12, 7)]);
+    assert_eq!(machine.tlbs[0].page_bytes, [4096, 2 << 20]);
+    let flight = machine.in_flight.unwrap();
+    assert_eq!(
+        (machine.page_walk_cycles, flight.stores, flight.instructions, machine.nodes),
+        (30, 56, 224, 2)
+    );
+    let without = Machine::from_toml(GOOD, "test.toml").unwrap();
+    assert_eq!((without.tlbs, without.in_flight, without.nodes), (vec![], None, 1));
+}
+
+#[test]
+fn nonsense_about_a_core_is_refused() {
+    for (part, by, expected) in [
+        (
+            "page_walk_cycles = 30\n",
+            "",
+            "`page_walk_cycles`: missing; expected a whole number from 1 to 100000",
+        ),
+        ("level = 2", "level = 3", "tlb 2: `level`: expected a whole number from 1 to 2, found 3"),
+        (
+            "level = 2",
+            "level = 1",
+            "tlb 2: `pages`: expected sizes that DTLB of the same level does not hold",
+        ),
+        (
+            "level = 1",
+            "level = 2",
+            "tlb 2: `pages`: expected sizes that DTLB of the same level does not hold",
+        ),
+        (
+            "[\"4 KiB\", \"2 MiB\"]",
+            "[\"2 MiB\"]",
+            "`tlb`: expected one of level 1 that holds pages of 4096 bytes, found none",
+        ),
+        (
+            "[\"4 KiB\", \"2 MiB\"]",
+            "[4096]",
+            "tlb 1: `pages`: expected a list of sizes such as [\"4 KiB\", \"2 MiB\"], found an array",
+        ),
+        ("\"2 MiB\"", "\"3 MiB\"", "tlb 1: `pages`: expected powers of two, found 3145728"),
+        ("\"2 MiB\"", "\"1 KiB\"", "tlb 1: `pages`: expected sizes of 4096 to 1073741824 bytes, found 1024"),
+        ("entries = 64", "entries = 60", "tlb 1: `entries`: expected 4 ways times a power of two, found 60"),
+        (
+            ", latency_cycles = 7",
+            "",
+            "tlb 2: `latency_cycles`: missing; expected a whole number from 0 to 100000",
+        ),
+        (
+            "store_buffer_entries = 56\n",
+            "",
+            "`store_buffer_entries`: missing; expected a whole number from 1 to 1048576",
+        ),
+        ("nodes = 2", "nodes = 3", "`nodes`: expected a number that divides the 8 cores, found 3"),
+    ] {
+        assert!(CORE.contains(part), "{part}");
+        let text = GOOD.replacen("memory_latency_cycles = 200", &CORE.replacen(part, by, 1), 1);
+        let error = Machine::from_toml(&text, "test.toml").expect_err(by).to_string();
+        let (place, message) = error.split_once(": ").unwrap();
+        assert!(place.starts_with("test.toml:"), "{error}");
+        assert_eq!(message, expected);
+    }
+}
+
 /// Replaces a line of [`GOOD`] and gives the message.
 fn message(line: &str, by: &str) -> String {
     assert!(GOOD.contains(line), "{line}");
@@ -149,7 +229,8 @@ fn nonsense_is_refused_with_file_line_key_expectation_and_finding() {
             "cores = 8",
             "cores = 8\ncolour = \"red\"",
             "test.toml:5: unknown key `colour`; known keys: name, description, sources, cores, line_bytes, \
-             page_bytes, memory_latency_cycles, level, identified_by",
+             page_bytes, memory_latency_cycles, level, identified_by, tlb, store_buffer_entries, \
+             reorder_buffer_entries, nodes",
         ),
         (
             "ways = 12",
