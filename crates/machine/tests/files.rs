@@ -87,11 +87,6 @@ fn nonsense_about_a_core_is_refused() {
             "tlb 2: `pages`: expected sizes that DTLB of the same level does not hold",
         ),
         (
-            "level = 1",
-            "level = 2",
-            "tlb 2: `pages`: expected sizes that DTLB of the same level does not hold",
-        ),
-        (
             "[\"4 KiB\", \"2 MiB\"]",
             "[\"2 MiB\"]",
             "`tlb`: expected one of level 1 that holds pages of 4096 bytes, found none",
