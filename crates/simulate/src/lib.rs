@@ -29,7 +29,7 @@
 //!
 //! # The general model
 //!
-//! [`Model`] has other rules for each level (replacement, inclusion, writes, sectors) and keeps private caches
+//! [`Model`] has other rules for each level (replacement, inclusion, writes, sectors, prefetchers) and keeps private caches
 //! coherent; it says which misses another core's write is to blame for, and whether the two really share
 //! data. Without any of its rules it answers as [`Hierarchy`] does, more slowly.
 //!
@@ -45,9 +45,9 @@
 //!
 //! # What it does not model
 //!
-//! Time, bandwidth, prefetching, physical addresses (sets are chosen by virtual ones), and hashed slice
-//! selection; a [`Hierarchy`] neither coherence between private caches nor replacement other than LRU. A cache
-//! shared by several cores sees their accesses in the order in which the caller makes them.
+//! Time, bandwidth, physical addresses (sets are chosen by virtual ones), and hashed slice selection; a
+//! [`Hierarchy`] neither coherence between private caches, nor prefetching, nor replacement other than LRU. A
+//! cache shared by several cores sees their accesses in the order in which the caller makes them.
 //!
 //! # Sharding
 //!
@@ -56,7 +56,8 @@
 //! can be simulated in independent pieces, and the pieces' counters add up to those of one sequential run.
 //! The one thing that crosses pieces is an access that straddles lines of two of them: its depth is the
 //! greater of the two depths. [`Straddle::Together`] breaks the law and must be simulated in one piece; so does
-//! [`Detailed`], whose fully associative caches have one set.
+//! [`Detailed`], whose fully associative caches have one set, and a [`Model`]
+//! with prefetchers.
 
 mod bounds;
 mod cache;
@@ -85,7 +86,7 @@ pub use hierarchy::{Hierarchy, LevelCounters, Observer, Straddle};
 pub use lines::{Lines, touch_lines};
 pub use model::{
     Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelTraffic, Model, ModelLevel, ModelSpec,
-    Replacement, Sharing, Write,
+    Prefetch, PrefetchCounters, Replacement, Sharing, Write,
 };
 pub use numa::{Numa, NumaDetail};
 pub use reuse::{ReuseDistance, ReuseHistogram};

@@ -117,6 +117,9 @@ pub enum ImpossibleHierarchy {
     /// The tables would not fit in a sensible amount of memory.
     #[error("the caches of all cores hold {0} lines together; at most {MAX_LINES} can be simulated")]
     TooManyLines(u64),
+    /// The page is no power of two, or shorter than a line.
+    #[error("a page of {0} bytes is not a power of two that holds every line")]
+    Page(u64),
 }
 
 /// What is wrong with one level.
@@ -164,4 +167,7 @@ pub enum Problem {
     /// Lines cannot move between the levels as they are.
     #[error("`inclusion`: an exclusive level needs the lines and sectors of the level inside it")]
     ExclusiveLines,
+    /// An exclusive level is filled by evictions only.
+    #[error("`prefetch`: an exclusive level fetches nothing itself")]
+    ExclusivePrefetch,
 }

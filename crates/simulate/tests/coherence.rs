@@ -9,7 +9,7 @@ fn level(sets: u64, ways: u32, shared_by: u32) -> ModelLevel {
 }
 
 fn mesi(levels: Vec<ModelLevel>, cores: u32) -> Model {
-    Model::new(&ModelSpec { levels, cores, coherence: Coherence::Mesi }).unwrap()
+    Model::new(&ModelSpec { coherence: Coherence::Mesi, ..ModelSpec::new(levels, cores) }).unwrap()
 }
 
 /// Private first levels over one shared level, all roomy: only coherence makes a line leave.

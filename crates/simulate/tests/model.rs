@@ -7,26 +7,48 @@ mod oracle;
 use common::{Access, cases};
 use memlode_simulate::{
     Coherence, Held, Hierarchy, ImpossibleHierarchy, Inclusion, LevelSpec, Model, ModelLevel, ModelSpec,
-    Problem, Replacement, Write,
+    Prefetch, Problem, Replacement, Write,
 };
 use oracle::{Event, Log, NaiveModel};
 use proptest::prelude::*;
 
-/// Rules for a level: replacement, inclusion, write-through, write-allocate, sectors of a line as a power of two.
-type Rules = (u8, u8, bool, bool, u32);
+/// Rules for a level: replacement, inclusion, write-through, write-allocate, sectors of a line as a power of two,
+/// and a bit for each prefetcher.
+type Rules = (u8, u8, bool, bool, u32, u8);
 
-fn rules() -> impl Strategy<Value = Vec<Rules>> {
+/// `prefetchers`: bits of those that may be there; none are half of the time.
+fn rules(prefetchers: u8) -> impl Strategy<Value = Vec<Rules>> {
+    let prefetch =
+        (any::<bool>(), any::<u8>()).prop_map(move |(any, bits)| if any { bits & prefetchers } else { 0 });
     let inclusion = prop_oneof![Just(0u8), Just(1), Just(2), Just(2)];
-    prop::collection::vec(
-        (0u8..6, inclusion, prop::bool::weighted(0.25), prop::bool::weighted(0.75), 0u32..5),
-        4,
-    )
+    let through = prop::bool::weighted(0.25);
+    let allocate = prop::bool::weighted(0.75);
+    prop::collection::vec((0u8..6, inclusion, through, allocate, 0u32..5, prefetch), 4)
+}
+
+/// Accesses of a few sites, each of which goes on by a stride of its own or, with none, anywhere near: what
+/// prefetchers are for.
+fn walks(cores: u32) -> impl Strategy<Value = Vec<(Access, u32)>> {
+    let site = (0..cores as usize, 0u64..4, prop_oneof![-40i64..40, -300i64..300], any::<bool>());
+    let picks = prop::collection::vec((any::<prop::sample::Index>(), 0u64..2048), 1..500);
+    (prop::collection::vec(site, 1..4), picks).prop_map(|(mut sites, picks)| {
+        let mut at: Vec<u64> = sites.iter().map(|site| 0x7000_0000 + site.1 * 1024).collect();
+        let access = |(pick, near): (prop::sample::Index, u64)| {
+            let tag = pick.index(at.len());
+            let (core, _, stride, write) = &mut sites[tag];
+            at[tag] = if *stride == 0 { 0x7000_0000 + near } else { at[tag].wrapping_add_signed(*stride) };
+            (Access { core: *core, address: at[tag], bytes: 4, write: *write }, tag as u32)
+        };
+        picks.into_iter().map(access).collect()
+    })
 }
 
 /// The levels with these rules, or the nearest that can exist.
 fn spec(shapes: &[LevelSpec], cores: u32, rules: &[Rules], mesi: bool) -> ModelSpec {
     let mut levels: Vec<ModelLevel> = Vec::new();
-    for (shape, (replacement, inclusion, through, write_allocate, sectors)) in shapes.iter().zip(rules) {
+    for (shape, (replacement, inclusion, through, write_allocate, sectors, prefetch)) in
+        shapes.iter().zip(rules)
+    {
         let replacement = match replacement {
             0 => Replacement::Srrip,
             1 => Replacement::Brrip,
@@ -51,9 +73,14 @@ fn spec(shapes: &[LevelSpec], cores: u32, rules: &[Rules], mesi: bool) -> ModelS
                 level.sector_bytes = inner.sector_bytes;
             }
         }
+        if level.inclusion != Inclusion::Exclusive {
+            let kinds = [Prefetch::NextLine, Prefetch::AdjacentLine, Prefetch::Stride, Prefetch::Stream];
+            level.prefetch = (0..4).filter(|bit| prefetch >> bit & 1 != 0).map(|bit| kinds[bit]).collect();
+        }
         levels.push(level);
     }
-    ModelSpec { levels, cores, coherence: if mesi { Coherence::Mesi } else { Coherence::None } }
+    let coherence = if mesi { Coherence::Mesi } else { Coherence::None };
+    ModelSpec { coherence, fill_accesses: 5, ..ModelSpec::new(levels, cores) }
 }
 
 fn held(model: &Model, cache: usize) -> Vec<Held> {
@@ -118,11 +145,10 @@ fn check_mesi(model: &Model) {
     }
 }
 
-fn run(spec: &ModelSpec, trace: &[Access]) {
+fn run(spec: &ModelSpec, trace: impl IntoIterator<Item = (Access, u32)>) {
     let mut naive = NaiveModel::new(spec);
     let mut model = Model::new(spec).unwrap();
-    for (i, a) in trace.iter().enumerate() {
-        let tag = i as u32 % 7;
+    for (i, (a, tag)) in trace.into_iter().enumerate() {
         let mut log = Log::default();
         naive.log.0.clear();
         let expected = naive.access(a.core, a.address, a.bytes, a.write, tag);
@@ -139,6 +165,7 @@ fn run(spec: &ModelSpec, trace: &[Access]) {
     assert_eq!(model.counters(), naive.counters);
     assert_eq!(model.traffic(), naive.traffic);
     assert_eq!(model.coherence(), naive.coherence);
+    assert_eq!(model.prefetch(), naive.prefetch);
     let naive_caches: Vec<_> = naive.caches.iter().flatten().collect();
     for (cache, naive) in naive_caches.iter().enumerate() {
         assert_eq!(held(&model, cache), naive.held(), "cache {cache}");
@@ -151,17 +178,26 @@ proptest! {
     #[test]
     fn all_rules_together_are_as_in_the_naive_model(
         (shapes, cores, trace) in cases(),
-        rules in rules(),
+        rules in rules(3),
         mesi in any::<bool>(),
     ) {
-        run(&spec(&shapes, cores, &rules, mesi), &trace);
+        run(&spec(&shapes, cores, &rules, mesi), trace.into_iter().zip((0..7).cycle()));
+    }
+
+    #[test]
+    fn prefetchers_are_as_in_the_naive_model(
+        ((shapes, cores, _), walks) in cases().prop_flat_map(|case| { let walks = walks(case.1); (Just(case), walks) }),
+        rules in rules(15),
+        mesi in any::<bool>(),
+    ) {
+        run(&spec(&shapes, cores, &rules, mesi), walks);
     }
 
     /// Without any of its rules, the model is the hierarchy to the digit.
     #[test]
     fn plain_rules_equal_the_hierarchy((shapes, cores, trace) in cases()) {
         let levels = shapes.iter().map(|shape| ModelLevel::from(*shape)).collect();
-        let mut model = Model::new(&ModelSpec { levels, cores, coherence: Coherence::None }).unwrap();
+        let mut model = Model::new(&ModelSpec::new(levels, cores)).unwrap();
         let mut hierarchy = Hierarchy::new(&shapes, cores).unwrap();
         for a in &trace {
             let (mut log, mut expected) = (Log::default(), Log::default());
@@ -175,7 +211,7 @@ proptest! {
 
     /// Coherence takes nothing from a program of one thread.
     #[test]
-    fn one_core_alone_needs_no_coherence((shapes, cores, trace) in cases(), rules in rules()) {
+    fn one_core_alone_needs_no_coherence((shapes, cores, trace) in cases(), rules in rules(0)) {
         let mut with = Model::new(&spec(&shapes, cores, &rules, true)).unwrap();
         let mut without = Model::new(&spec(&shapes, cores, &rules, false)).unwrap();
         for a in &trace {
@@ -189,8 +225,9 @@ proptest! {
 
     /// The sharding law: pieces by the value of the shard bits, simulated apart, add up to the whole run.
     #[test]
-    fn shards_add_up((shapes, cores, trace) in cases(), rules in rules(), mesi in any::<bool>()) {
-        let spec = spec(&shapes, cores, &rules, mesi);
+    fn shards_add_up((shapes, cores, trace) in cases(), rules in rules(0), mesi in any::<bool>()) {
+        let mut spec = spec(&shapes, cores, &rules, mesi);
+        spec.levels.iter_mut().for_each(|level| level.prefetch.clear());
         let mut whole = Model::new(&spec).unwrap();
         let bits = whole.shard_bits();
         let shards = 1usize << bits.len().min(3);
@@ -226,11 +263,11 @@ fn each_policy_is_as_in_the_naive_model() {
         for ways in [1, 2, 4, 8, 16, 128] {
             let shape = LevelSpec { bytes: 3 * 64 * u64::from(ways), ways, line_bytes: 64, shared_by: 1 };
             let level = ModelLevel { replacement, ..ModelLevel::from(shape) };
-            let spec = ModelSpec { levels: vec![level], cores: 1, coherence: Coherence::None };
+            let spec = ModelSpec::new(vec![level], 1);
             let lines = u64::from(ways) * 3 * 4 / 3 + 1;
             let access = |line| Access { core: 0, address: line * 64, bytes: 8, write: line % 3 == 0 };
             let trace: Vec<Access> = (0..3000).map(|_| access(random(lines))).collect();
-            run(&spec, &trace);
+            run(&spec, trace.into_iter().zip(0..));
         }
     }
 }
@@ -240,7 +277,7 @@ fn impossible_rules_are_refused_with_level_and_key() {
     let shape = LevelSpec { bytes: 12 * 64 * 64, ways: 12, line_bytes: 64, shared_by: 1 };
     let plain = ModelLevel::from(shape);
     let refused = |levels: &[ModelLevel]| {
-        let spec = ModelSpec { levels: levels.to_vec(), cores: 1, coherence: Coherence::None };
+        let spec = ModelSpec::new(levels.to_vec(), 1);
         Model::new(&spec).err().expect("refused")
     };
     let problem = |level, problem| ImpossibleHierarchy::Level { level, problem };
@@ -266,14 +303,21 @@ fn impossible_rules_are_refused_with_level_and_key() {
         let sectored = ModelLevel { sector_bytes: Some(sector), ..plain.clone() };
         assert_eq!(refused(&[sectored]), problem(1, Problem::Sector(sector, 64)));
     }
+    let ahead =
+        ModelLevel { inclusion: Inclusion::Exclusive, prefetch: vec![Prefetch::NextLine], ..plain.clone() };
+    assert_eq!(refused(&[plain.clone(), ahead]), problem(2, Problem::ExclusivePrefetch));
     assert_eq!(refused(&[]), ImpossibleHierarchy::LevelCount(0));
+    for page_bytes in [0, 32, 4095] {
+        let spec = ModelSpec { page_bytes, ..ModelSpec::new(vec![plain.clone()], 1) };
+        assert_eq!(Model::new(&spec).err(), Some(ImpossibleHierarchy::Page(page_bytes)));
+    }
 }
 
 /// An observer's log has what happened, in order: line 0 is lost to core 1.
 #[test]
 fn observers_are_told_who_took_a_line() {
     let shape = LevelSpec { bytes: 1024, ways: 2, line_bytes: 64, shared_by: 1 };
-    let spec = ModelSpec { levels: vec![shape.into()], cores: 2, coherence: Coherence::Mesi };
+    let spec = ModelSpec { coherence: Coherence::Mesi, ..ModelSpec::new(vec![shape.into()], 2) };
     let mut model = Model::new(&spec).unwrap();
     model.access(0, 0, 4, false, 5);
     let mut log = Log::default();

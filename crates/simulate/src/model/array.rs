@@ -11,6 +11,9 @@ pub(super) const OWNED: u8 = 2;
 /// With [`OWNED`]: some other cache lost the line to a write and has not come back for it, so what is written
 /// must be noted.
 pub(super) const CONTESTED: u8 = 4;
+/// Brought by a prefetcher of this cache and not used yet.
+pub(super) const PREFETCHED: u8 = 8;
+
 /// A line that left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Left {

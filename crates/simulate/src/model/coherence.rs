@@ -1,7 +1,7 @@
 //! MESI: what an access takes from the caches that its core does not use.
 
 use super::Model;
-use super::array::{CONTESTED, DIRTY, Left, OWNED};
+use super::array::{CONTESTED, DIRTY, Left, OWNED, PREFETCHED};
 use super::walk::Request;
 use crate::hierarchy::Observer;
 
@@ -67,12 +67,13 @@ impl Model {
     }
 
     /// A cache no longer has a line; of a granule of several lines it may have others.
-    pub(super) fn leaves(&mut self, level: usize, cache: usize, line: u64) {
+    pub(super) fn leaves(&mut self, level: usize, cache: usize, left: Left) {
+        self.prefetch[level].useless += u64::from(left.flags & PREFETCHED != 0);
         let shift = self.line_shifts[level];
         let Some(directory) = self.directory.as_mut().filter(|directory| directory.tracks(cache)) else {
             return;
         };
-        let (first, last) = directory.granule(line << shift);
+        let (first, last) = directory.granule(left.line << shift);
         let array = &self.arrays[cache];
         if (first >> shift..=last >> shift).all(|line| array.find(line).is_none()) {
             directory.leaves(cache, first);
@@ -86,7 +87,7 @@ impl Model {
             let level = self.level_of(cache);
             let Some(slot) = self.arrays[cache].find(left.line) else { continue };
             self.arrays[cache].take(slot);
-            self.leaves(level, cache, left.line);
+            self.leaves(level, cache, left);
             self.traffic[level].invalidations += 1;
             dirty |= left.flags & DIRTY != 0;
             observer.invalidated(level, cache, left.line, request.core as u32, request.tag);

@@ -3,19 +3,24 @@
 mod array;
 mod coherence;
 mod directory;
+mod fetch;
 mod policy;
+mod prefetch;
 mod spec;
 mod walk;
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use self::array::{Array, CONTESTED, DIRTY, OWNED};
 use self::directory::Directory;
-use self::walk::Request;
+use self::fetch::Wanted;
+use self::prefetch::Ahead;
+use self::walk::{Origin, Request};
 use crate::hierarchy::{LevelCounters, Observer};
 use crate::spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, shard_bits};
 
-pub use spec::{Coherence, Inclusion, ModelLevel, ModelSpec, Replacement, Write};
+pub use spec::{Coherence, Inclusion, ModelLevel, ModelSpec, Prefetch, Replacement, Write};
 
 /// What one access met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +70,21 @@ pub struct CoherenceCounters {
     pub false_sharing: u64,
 }
 
+/// What the prefetchers of one level were good for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PrefetchCounters {
+    /// Lines fetched ahead.
+    pub issued: u64,
+    /// Of those, lines that a core or a prefetcher inside asked for before they left.
+    pub useful: u64,
+    /// Of the useful ones, lines that were asked for before they had come ([`ModelSpec::fill_accesses`]).
+    pub late: u64,
+    /// Lines that left unused.
+    pub useless: u64,
+    /// Demand misses of lines that had made room for a prefetch; of the last 4,096 or so such lines.
+    pub pollution: u64,
+}
+
 /// Caches of any kind: what [`Hierarchy`](crate::Hierarchy) leaves out, at its price.
 ///
 /// # Levels
@@ -79,6 +99,10 @@ pub struct CoherenceCounters {
 ///   what still goes outwards is no demand: it does not add to the access's depth.
 /// - **Sectors**: a level with sectors fetches those that are touched and missing, and what lies between them.
 ///   A missing sector of a line that is there is a miss that evicts nothing.
+///
+/// - **Prefetch**: [`Prefetch`], one file each in `prefetch/`. After an access, the lines its level's prefetchers
+///   want and lack are fetched in the order in which they were asked for. A prefetch is no demand, but the
+///   levels outside are asked as for any request, and their prefetchers see it.
 ///
 /// # Coherence
 ///
@@ -107,6 +131,15 @@ pub struct Model {
     answered: [[u64; MAX_LEVELS + 1]; 2],
     write_backs: [u64; MAX_LEVELS],
     traffic: [LevelTraffic; MAX_LEVELS],
+    /// Accesses so far.
+    clock: u64,
+    /// By cache: its prefetchers, if it has any.
+    ahead: Vec<Option<Box<Ahead>>>,
+    prefetch: [PrefetchCounters; MAX_LEVELS],
+    /// Lines to be fetched ahead; empty between accesses.
+    wanted: VecDeque<Wanted>,
+    /// What prefetchers propose; empty between uses.
+    lines: Vec<u64>,
     directory: Option<Directory>,
     coherence: CoherenceCounters,
     /// Caches off a core's way; empty between uses.
@@ -120,12 +153,14 @@ impl Model {
         let cores = spec.cores as usize;
         let mut arrays = Vec::new();
         let mut first_core = Vec::new();
+        let mut ahead = Vec::new();
         let mut paths = vec![[0; MAX_LEVELS]; cores];
         let (mut line_shifts, mut unit_shifts) = ([0; MAX_LEVELS], [0; MAX_LEVELS]);
         for (i, level) in spec.levels.iter().enumerate() {
             let shared_by = level.shape.shared_by as usize;
             let first = arrays.len();
             arrays.extend((0..cores.div_ceil(shared_by)).map(|_| Array::new(level)));
+            ahead.extend((first..arrays.len()).map(|_| fetch::ahead(spec, level)));
             first_core.extend((0..cores).step_by(shared_by));
             for (core, path) in paths.iter_mut().enumerate() {
                 path[i] = (first + core / shared_by) as u32;
@@ -147,6 +182,11 @@ impl Model {
             answered: [[0; MAX_LEVELS + 1]; 2],
             write_backs: [0; MAX_LEVELS],
             traffic: [LevelTraffic::default(); MAX_LEVELS],
+            clock: 0,
+            ahead,
+            prefetch: [PrefetchCounters::default(); MAX_LEVELS],
+            wanted: VecDeque::new(),
+            lines: Vec::new(),
             directory,
             coherence: CoherenceCounters::default(),
             off_way: Vec::new(),
@@ -183,6 +223,7 @@ impl Model {
         if bytes == 0 {
             return Answer::default();
         }
+        self.clock += 1;
         let shift = self.line_shifts[0];
         let last = address.saturating_add(u64::from(bytes) - 1);
         let (mut line, last_line) = (address >> shift, last >> shift);
@@ -225,6 +266,11 @@ impl Model {
         self.coherence
     }
 
+    /// What the prefetchers of each level did, innermost first.
+    pub fn prefetch(&self) -> &[PrefetchCounters] {
+        &self.prefetch[..self.spec.levels.len()]
+    }
+
     /// What is modelled.
     pub fn spec(&self) -> &ModelSpec {
         &self.spec
@@ -253,8 +299,11 @@ impl Model {
     }
 
     /// As [`Hierarchy::shard_bits`](crate::Hierarchy::shard_bits): all of the model's rules are kept per set
-    /// or per line.
+    /// or per line. Prefetchers alone are not, so with any of them there are none.
     pub fn shard_bits(&self) -> Range<u32> {
+        if self.spec.levels.iter().any(|level| !level.prefetch.is_empty()) {
+            return 0..0;
+        }
         let shapes: Vec<LevelSpec> = self.spec.levels.iter().map(|level| level.shape).collect();
         shard_bits(&shapes)
     }
@@ -275,6 +324,10 @@ impl Model {
                 *flags |= if request.is_write { DIRTY } else { 0 };
                 array.used(slot);
                 observer.asked(0, cache, line, true);
+                if self.ahead[cache].is_some() {
+                    self.see(0, &request, request.first, Some(slot), true);
+                    self.fetch_ahead(observer);
+                }
                 return Answer::default();
             }
         }
@@ -284,12 +337,13 @@ impl Model {
     #[inline(never)]
     fn access_slowly(&mut self, request: Request, observer: &mut impl Observer) -> Answer {
         let claimed = self.claim(&request, observer);
-        let walked = self.walk(&request, 0, observer);
+        let walked = self.walk(&request, Origin::Core, observer);
         if claimed.dirty && request.is_write && !walked.kept_dirty {
             // Nobody inside keeps the other core's bytes.
             self.write_backs[self.spec.levels.len() - 1] += 1;
         }
         self.own(&request, claimed);
+        self.fetch_ahead(observer);
         let from_memory = usize::from(walked.depth) == self.spec.levels.len();
         let transfer = claimed.dirty || (claimed.shared && from_memory);
         self.coherence.transfers += u64::from(transfer);

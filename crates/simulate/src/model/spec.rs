@@ -54,6 +54,19 @@ pub enum Coherence {
     Mesi,
 }
 
+/// What fetches lines before they are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefetch {
+    /// The line after one that misses, or that was prefetched and is used for the first time.
+    NextLine,
+    /// The other line of an aligned pair, when one misses.
+    AdjacentLine,
+    /// What a site with a constant stride will ask for.
+    Stride,
+    /// The lines ahead of a run of lines within a page.
+    Stream,
+}
+
 /// One level of a [`Model`](super::Model).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelLevel {
@@ -69,6 +82,8 @@ pub struct ModelLevel {
     pub write_allocate: bool,
     /// Lines have one tag but are fetched in sectors of so many bytes; `None`: whole.
     pub sector_bytes: Option<u32>,
+    /// What each cache of the level fetches ahead; an exclusive level nothing.
+    pub prefetch: Vec<Prefetch>,
 }
 
 /// As [`Hierarchy`](crate::Hierarchy) has it: LRU, non-inclusive, write-back, write-allocate, whole lines.
@@ -81,6 +96,7 @@ impl From<LevelSpec> for ModelLevel {
             write: Write::default(),
             write_allocate: true,
             sector_bytes: None,
+            prefetch: Vec::new(),
         }
     }
 }
@@ -100,6 +116,9 @@ impl ModelLevel {
             && (!sector.is_power_of_two() || sector > line_bytes || line_bytes / sector > 64)
         {
             return Err(Problem::Sector(sector, line_bytes));
+        }
+        if self.inclusion == Inclusion::Exclusive && !self.prefetch.is_empty() {
+            return Err(Problem::ExclusivePrefetch);
         }
         match (self.inclusion, inner) {
             (Inclusion::NonInclusive, _) | (Inclusion::Inclusive, Some(_)) => Ok(()),
@@ -121,12 +140,27 @@ pub struct ModelSpec {
     pub cores: u32,
     /// Whether private caches are kept the same.
     pub coherence: Coherence,
+    /// Bytes of a page, a power of two: prefetchers do not leave it.
+    pub page_bytes: u64,
+    /// How many accesses, of all cores, are made while a prefetched line is on its way. The model has no
+    /// time: a prefetched line whose first use is among so many accesses after the one that set it off
+    /// counts as late, and as useful all the same.
+    pub fill_accesses: u32,
 }
 
 impl ModelSpec {
+    /// Levels without coherence, pages of 4 KiB, and prefetched lines that are there at once.
+    pub fn new(levels: Vec<ModelLevel>, cores: u32) -> ModelSpec {
+        ModelSpec { levels, cores, coherence: Coherence::None, page_bytes: 4096, fill_accesses: 0 }
+    }
+
     pub(super) fn check(&self) -> Result<(), ImpossibleHierarchy> {
         let shapes: Vec<LevelSpec> = self.levels.iter().map(|level| level.shape).collect();
         spec::check_all(&shapes, self.cores)?;
+        let longest = shapes.iter().map(|shape| u64::from(shape.line_bytes)).max().unwrap_or(0);
+        if !self.page_bytes.is_power_of_two() || self.page_bytes < longest {
+            return Err(ImpossibleHierarchy::Page(self.page_bytes));
+        }
         for (i, level) in self.levels.iter().enumerate() {
             let inner = i.checked_sub(1).map(|inner| &self.levels[inner]);
             level.check(inner).map_err(|problem| ImpossibleHierarchy::Level { level: i + 1, problem })?;

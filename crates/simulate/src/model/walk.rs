@@ -1,6 +1,6 @@
 //! How a request goes outwards, and what the lines it replaces set off.
 
-use super::array::{DIRTY, Left};
+use super::array::{DIRTY, Left, PREFETCHED};
 use super::directory::Loss;
 use super::{Inclusion, Model, Sharing, Write};
 use crate::hierarchy::Observer;
@@ -16,6 +16,15 @@ pub(super) struct Request {
     pub tag: u32,
 }
 
+/// Who sends a request on its way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A core, to the first level.
+    Core,
+    /// A prefetcher, to its own level.
+    Prefetcher(usize),
+}
+
 /// How a request ended.
 pub(super) struct Walked {
     pub depth: u8,
@@ -25,15 +34,20 @@ pub(super) struct Walked {
 }
 
 impl Model {
-    /// Asks the levels from `from` outwards until one has what is needed and what is written is kept.
-    pub(super) fn walk(&mut self, request: &Request, from: usize, observer: &mut impl Observer) -> Walked {
+    /// Asks the levels outwards until one has what is needed and what is written is kept.
+    pub(super) fn walk(&mut self, request: &Request, origin: Origin, observer: &mut impl Observer) -> Walked {
+        let (from, demand) = match origin {
+            Origin::Core => (0, true),
+            Origin::Prefetcher(level) => (level, false),
+        };
         let levels = self.spec.levels.len();
         let mut walked = Walked { depth: levels as u8, kept_dirty: false, sharing: None };
         // A level inside waits for the bytes first..=last.
         let mut need = !request.is_write;
         // The bytes of the request are still to be written outside.
         let mut write = request.is_write;
-        let mut answered = false;
+        // The core waits no longer, or never did.
+        let mut answered = !demand;
         let (mut first, mut last) = (request.first, request.last);
         // Where the line was put last.
         let mut keeper = None;
@@ -52,6 +66,11 @@ impl Model {
             let missing = slot.map_or(wanted, |slot| wanted & !array.sectors(slot));
             let hit = missing == 0;
             let mut left = None;
+            // A cache's prefetchers see what comes from inside it.
+            let ahead = self.ahead[cache].is_some() && (!answered || (!demand && level > from));
+            if ahead {
+                self.see(level, request, first, slot.filter(|_| hit), !answered);
+            }
             if !answered {
                 observer.asked(level, cache, line, hit);
                 if !hit && walked.sharing.is_none() {
@@ -69,7 +88,11 @@ impl Model {
                     array.add_sectors(found, missing);
                 }
                 None if allocate => {
-                    let (new, out) = self.arrays[cache].insert(line, 0, wanted);
+                    let flags = if origin == Origin::Prefetcher(level) { PREFETCHED } else { 0 };
+                    let (new, out) = self.arrays[cache].insert(line, flags, wanted);
+                    if flags != 0 {
+                        self.sent_for(cache, line, new, out);
+                    }
                     (slot, left) = (Some(new), out);
                     self.enters(cache, first);
                     if answered {
@@ -120,7 +143,7 @@ impl Model {
         observer: &mut impl Observer,
     ) {
         let Some(left) = self.arrays[cache].take(slot) else { return };
-        self.leaves(level, cache, left.line);
+        self.leaves(level, cache, left);
         observer.moved_inwards(level, cache, left.line);
         let mut dirty = left.flags & DIRTY != 0;
         if let Some((inner, cache, slot)) = keeper {
@@ -138,7 +161,7 @@ impl Model {
 
     /// A line made room.
     fn evict(&mut self, level: usize, cache: usize, mut left: Left, observer: &mut impl Observer) {
-        self.leaves(level, cache, left.line);
+        self.leaves(level, cache, left);
         observer.evicted(level, cache, left.line);
         if self.spec.levels[level].inclusion == Inclusion::Inclusive {
             left.flags |= self.back_invalidate(level, cache, left.line, observer);
@@ -216,7 +239,7 @@ impl Model {
                 for inner_line in first >> shift..=last >> shift {
                     let Some(slot) = self.arrays[inner_cache].find(inner_line) else { continue };
                     let Some(left) = self.arrays[inner_cache].take(slot) else { continue };
-                    self.leaves(inner, inner_cache, inner_line);
+                    self.leaves(inner, inner_cache, left);
                     observer.back_invalidated(inner, inner_cache, inner_line);
                     self.traffic[inner].back_invalidations += 1;
                     if left.flags & DIRTY != 0 {

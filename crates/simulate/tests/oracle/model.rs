@@ -1,148 +1,19 @@
 //! The general model as plainly as it can be said: sets are vectors of ways, coherence looks at every cache,
 //! and what was written since a line was lost is read off a log of all writes.
 
+#[path = "cache.rs"]
+mod cache;
+#[path = "prefetch.rs"]
+mod prefetch;
+
+use self::cache::{Cache, Line};
+use self::prefetch::Seen;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use memlode_simulate::{
-    Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelCounters, LevelTraffic, ModelSpec, Observer,
-    Replacement, Sharing, Write,
+    Answer, Coherence, CoherenceCounters, Inclusion, LevelCounters, LevelTraffic, ModelSpec, Observer,
+    PrefetchCounters, Sharing, Write,
 };
-
-#[derive(Clone, Debug)]
-pub struct Line {
-    pub line: u64,
-    pub dirty: bool,
-    pub owned: bool,
-    pub sectors: BTreeSet<u64>,
-}
-
-/// State of each policy, by way.
-enum Order {
-    /// Next to leave in front.
-    List(VecDeque<usize>, Replacement),
-    /// The half to leave next, by range of ways: true is the upper one.
-    Tree(HashMap<(usize, usize), bool>),
-    Predicted(Vec<u8>, Option<u32>),
-    Lot(u64),
-}
-
-impl Order {
-    fn new(replacement: Replacement, set: u64, ways: usize) -> Order {
-        match replacement {
-            Replacement::Lru | Replacement::Fifo => Order::List(VecDeque::new(), replacement),
-            Replacement::TreePlru => Order::Tree(HashMap::new()),
-            Replacement::Srrip => Order::Predicted(vec![0; ways], None),
-            Replacement::Brrip => Order::Predicted(vec![0; ways], Some(0)),
-            Replacement::Random => {
-                let mut z = (set + 1).wrapping_mul(0x9e3779b97f4a7c15);
-                z = (z ^ (z >> 30)).wrapping_mul(0xbf58476d1ce4e5b9);
-                z = (z ^ (z >> 27)).wrapping_mul(0x94d049bb133111eb);
-                Order::Lot(z ^ (z >> 31))
-            }
-        }
-    }
-
-    fn use_of(&mut self, way: usize, ways: usize, fill: bool) {
-        match self {
-            Order::List(list, kind) => {
-                if fill || *kind == Replacement::Lru {
-                    list.retain(|other| *other != way);
-                    list.push_back(way);
-                }
-            }
-            Order::Tree(halves) => {
-                let (mut low, mut high) = (0, ways);
-                while high - low > 1 {
-                    let middle = (low + high) / 2;
-                    halves.insert((low, high), way < middle);
-                    if way < middle { high = middle } else { low = middle }
-                }
-            }
-            Order::Predicted(lines, fills) => {
-                lines[way] = if fill { 2 } else { 0 };
-                if let (true, Some(fills)) = (fill, fills) {
-                    *fills += 1;
-                    lines[way] = if fills.is_multiple_of(32) { 2 } else { 3 };
-                }
-            }
-            Order::Lot(_) => {}
-        }
-    }
-
-    fn victim(&mut self, ways: usize) -> usize {
-        match self {
-            Order::List(list, _) => list[0],
-            Order::Tree(halves) => {
-                let (mut low, mut high) = (0, ways);
-                while high - low > 1 {
-                    let middle = (low + high) / 2;
-                    if halves.get(&(low, high)) == Some(&true) { low = middle } else { high = middle }
-                }
-                low
-            }
-            Order::Predicted(lines, _) => loop {
-                if let Some(way) = lines.iter().position(|line| *line == 3) {
-                    return way;
-                }
-                lines.iter_mut().for_each(|line| *line += 1);
-            },
-            Order::Lot(state) => {
-                *state ^= *state >> 12;
-                *state ^= *state << 25;
-                *state ^= *state >> 27;
-                let high = state.wrapping_mul(0x2545f4914f6cdd1d) >> 32;
-                (high as u128 * ways as u128 / (1 << 32)) as usize
-            }
-        }
-    }
-}
-
-pub struct Cache {
-    sets: u64,
-    ways: usize,
-    replacement: Replacement,
-    content: HashMap<u64, (Vec<Option<Line>>, Order)>,
-}
-
-impl Cache {
-    fn set(&mut self, line: u64) -> &mut (Vec<Option<Line>>, Order) {
-        let (set, ways, replacement) = (line % self.sets, self.ways, self.replacement);
-        self.content.entry(set).or_insert_with(|| (vec![None; ways], Order::new(replacement, set, ways)))
-    }
-
-    pub fn get(&mut self, line: u64) -> Option<&mut Line> {
-        self.set(line).0.iter_mut().flatten().find(|held| held.line == line)
-    }
-
-    fn touch(&mut self, line: u64) {
-        let ways = self.ways;
-        let (set, order) = self.set(line);
-        let way = set.iter().position(|held| held.as_ref().is_some_and(|held| held.line == line));
-        order.use_of(way.unwrap(), ways, false);
-    }
-
-    fn take(&mut self, line: u64) -> Option<Line> {
-        let way =
-            self.set(line).0.iter_mut().find(|held| held.as_ref().is_some_and(|held| held.line == line));
-        way.and_then(Option::take)
-    }
-
-    fn put(&mut self, new: Line) -> Option<Line> {
-        let ways = self.ways;
-        let (set, order) = self.set(new.line);
-        let way = set.iter().position(Option::is_none).unwrap_or_else(|| order.victim(ways));
-        order.use_of(way, ways, true);
-        set[way].replace(new)
-    }
-
-    pub fn held(&self) -> Vec<Held> {
-        let lines = self.content.values().flat_map(|(set, _)| set.iter().flatten());
-        let mut held: Vec<Held> =
-            lines.map(|line| Held { line: line.line, dirty: line.dirty, owned: line.owned }).collect();
-        held.sort_by_key(|held| held.line);
-        held
-    }
-}
 
 /// What an observer was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,6 +74,10 @@ pub struct NaiveModel {
     pub counters: Vec<LevelCounters>,
     pub traffic: Vec<LevelTraffic>,
     pub coherence: CoherenceCounters,
+    pub prefetch: Vec<PrefetchCounters>,
+    clock: u64,
+    /// Core, level, line, tag.
+    queue: VecDeque<(usize, usize, u64, u32)>,
     pub log: Log,
     granule: u64,
     /// Levels of which there are several caches.
@@ -210,6 +85,9 @@ pub struct NaiveModel {
     writes: Vec<(usize, Bytes)>,
     losses: HashMap<(usize, usize, u64), Loss>,
     // Of the line of the access under way:
+    tag: u32,
+    /// The level whose prefetcher asks.
+    from: Option<usize>,
     touched: Bytes,
     depth: Option<usize>,
     sharing: Option<Sharing>,
@@ -220,14 +98,8 @@ impl NaiveModel {
     pub fn new(spec: &ModelSpec) -> NaiveModel {
         let several = |shared_by: u32| spec.coherence == Coherence::Mesi && shared_by < spec.cores;
         let private = spec.levels.iter().filter(|level| several(level.shape.shared_by)).count();
-        let cache = |level: &memlode_simulate::ModelLevel| Cache {
-            sets: level.shape.sets(),
-            ways: level.shape.ways as usize,
-            replacement: level.replacement,
-            content: HashMap::new(),
-        };
         let caches = |level: &memlode_simulate::ModelLevel| {
-            (0..spec.cores.div_ceil(level.shape.shared_by)).map(|_| cache(level)).collect()
+            (0..spec.cores.div_ceil(level.shape.shared_by)).map(|_| Cache::new(level)).collect()
         };
         NaiveModel {
             spec: spec.clone(),
@@ -235,11 +107,16 @@ impl NaiveModel {
             counters: vec![LevelCounters::default(); spec.levels.len()],
             traffic: vec![LevelTraffic::default(); spec.levels.len()],
             coherence: CoherenceCounters::default(),
+            prefetch: vec![PrefetchCounters::default(); spec.levels.len()],
+            clock: 0,
+            queue: VecDeque::new(),
             log: Log::default(),
             granule: private.checked_sub(1).map_or(1, |l| spec.levels[l].shape.line_bytes.into()),
             private,
             writes: Vec::new(),
             losses: HashMap::new(),
+            tag: 0,
+            from: None,
             touched: (0, 0),
             depth: None,
             sharing: None,
@@ -273,6 +150,7 @@ impl NaiveModel {
         if bytes == 0 {
             return Answer::default();
         }
+        self.clock += 1;
         let last = (u128::from(address) + u128::from(bytes) - 1).min(u64::MAX.into()) as u64;
         let size = self.line_bytes(0);
         let mut all: Vec<Answer> = Vec::new();
@@ -309,6 +187,7 @@ impl NaiveModel {
     }
 
     fn access_line(&mut self, core: usize, bytes: Bytes, write: bool, tag: u32) -> Answer {
+        (self.tag, self.from) = (tag, None);
         (self.touched, self.depth, self.sharing, self.kept_dirty) = (bytes, None, None, false);
         let size = self.line_bytes(0);
         let line = bytes.0 / size;
@@ -335,11 +214,68 @@ impl NaiveModel {
         {
             held.owned = true;
         }
+        let (depth, sharing) = (self.depth, self.sharing);
+        self.fetch_ahead();
         let levels = self.spec.levels.len();
-        let depth = self.depth.unwrap_or(levels);
+        let depth = depth.unwrap_or(levels);
         let transfer = dirty || (shared && depth == levels);
         self.coherence.transfers += u64::from(transfer);
-        Answer { depth: depth as u8, transfer, sharing: self.sharing }
+        Answer { depth: depth as u8, transfer, sharing }
+    }
+
+    fn fetch_ahead(&mut self) {
+        while let Some((core, level, line, tag)) = self.queue.pop_front() {
+            let place = self.place(level, core);
+            if self.caches[level][place].get(line).is_some() {
+                continue;
+            }
+            self.prefetch[level].issued += 1;
+            let start = line * self.line_bytes(level);
+            let bytes = (start, start + (self.line_bytes(level) - 1));
+            let inner = start / self.line_bytes(0);
+            let own = self.place(0, core);
+            let owned = self.caches[0][own].get(inner).is_some_and(|held| held.owned);
+            let mut shared = false;
+            if level < self.private && !owned {
+                shared = self.claim(core, bytes, false, tag).0;
+            }
+            // No access waits for it.
+            (self.touched, self.tag, self.from, self.depth) = (bytes, tag, Some(level), Some(usize::MAX));
+            self.ask(level, core, Some(bytes), None, None);
+            if level == 0 && self.private > 0 && !shared {
+                self.caches[0][own].get(inner).unwrap().owned = true;
+            }
+        }
+    }
+
+    /// Shows a request to the prefetchers of a cache.
+    fn see(&mut self, level: usize, core: usize, line: u64, first: u64, hit: bool, demand: bool) {
+        let kinds = self.spec.levels[level].prefetch.clone();
+        let (clock, fill) = (self.clock, u64::from(self.spec.fill_accesses));
+        let (line_bytes, page_bytes) = (self.line_bytes(level), self.spec.page_bytes);
+        let (tag, address) = (self.tag, first.max(self.touched.0));
+        let place = self.place(level, core);
+        let counters = &mut self.prefetch[level];
+        let cache = &mut self.caches[level][place];
+        let mut first_use = false;
+        if hit {
+            if let Some(issued) = cache.get(line).unwrap().ahead.take() {
+                first_use = true;
+                counters.useful += 1;
+                counters.late += u64::from(clock - issued <= fill);
+            }
+        } else if demand && cache.dropped.get(&(line % 4096)) == Some(&line) {
+            cache.dropped.remove(&(line % 4096));
+            counters.pollution += 1;
+        }
+        cache.seen.push(Seen { core, tag, address, line, miss: !hit, first_use });
+        for kind in kinds {
+            for wanted in prefetch::wanted(kind, &cache.seen, line_bytes, page_bytes) {
+                if wanted / (page_bytes / line_bytes) == line / (page_bytes / line_bytes) {
+                    self.queue.push_back((core, level, wanted, tag));
+                }
+            }
+        }
     }
 
     /// (someone else had the line, it was dirty there).
@@ -357,6 +293,7 @@ impl NaiveModel {
                         let Some(left) = self.caches[level][place].take(line) else { continue };
                         (shared, dirty, lost) = (true, dirty | left.dirty, true);
                         self.traffic[level].invalidations += 1;
+                        self.prefetch[level].useless += u64::from(left.ahead.is_some());
                         self.log.0.push(Event::Invalidated(level, number, line, core as u32, tag));
                     } else if let Some(held) = self.caches[level][place].get(line) {
                         let left = held.clone();
@@ -397,6 +334,10 @@ impl NaiveModel {
         };
         let hit = missing.is_empty();
         let demand = self.depth.is_none();
+        let prefetches = !self.spec.levels[level].prefetch.is_empty();
+        if prefetches && (demand || self.from.is_some_and(|from| level > from)) {
+            self.see(level, core, line, bytes.0, hit, demand);
+        }
         if demand {
             self.log.0.push(Event::Asked(level, number, line, hit));
             if !hit && self.sharing.is_none() {
@@ -421,7 +362,23 @@ impl NaiveModel {
             self.caches[level][place].get(line).unwrap().sectors.extend(&missing);
             here = true;
         } else if !exclusive && (need.is_some() || rules.write_allocate) {
-            out = self.caches[level][place].put(Line { line, dirty: false, owned: false, sectors: wanted });
+            let ahead = (self.from == Some(level)).then_some(self.clock);
+            out = self.caches[level][place].put(Line {
+                line,
+                dirty: false,
+                owned: false,
+                ahead,
+                sectors: wanted,
+            });
+            if ahead.is_some() {
+                let dropped = &mut self.caches[level][place].dropped;
+                if dropped.get(&(line % 4096)) == Some(&line) {
+                    dropped.remove(&(line % 4096));
+                }
+                if let Some(out) = out.as_ref().filter(|out| out.ahead.is_none()) {
+                    dropped.insert(out.line % 4096, out.line);
+                }
+            }
             self.losses.remove(&(level, place, bytes.0 / self.granule));
             if !demand {
                 self.log.0.push(Event::Entered(level, number, line));
@@ -471,6 +428,7 @@ impl NaiveModel {
     fn evict(&mut self, level: usize, place: usize, mut out: Line) {
         let number = self.number(level, place);
         self.log.0.push(Event::Evicted(level, number, out.line));
+        self.prefetch[level].useless += u64::from(out.ahead.is_some());
         let cores = self.spec.levels[level].shape.shared_by as usize;
         let core = place * cores;
         if self.spec.levels[level].inclusion == Inclusion::Inclusive {
@@ -487,6 +445,7 @@ impl NaiveModel {
                         let number = self.number(inner, inner_place);
                         self.log.0.push(Event::BackInvalidated(inner, number, line));
                         self.traffic[inner].back_invalidations += 1;
+                        self.prefetch[inner].useless += u64::from(left.ahead.is_some());
                         self.counters[inner].write_backs += u64::from(left.dirty);
                         out.dirty |= left.dirty;
                     }
@@ -511,7 +470,7 @@ impl NaiveModel {
             held.sectors.extend(&out.sectors);
             held.dirty |= keeps;
         } else {
-            let new = Line { dirty: keeps, owned: false, ..out.clone() };
+            let new = Line { dirty: keeps, owned: false, ahead: None, ..out.clone() };
             let next = self.caches[outer][outer_place].put(new);
             self.losses.remove(&(outer, outer_place, out.line * self.line_bytes(outer) / self.granule));
             self.log.0.push(Event::Entered(outer, self.number(outer, outer_place), out.line));

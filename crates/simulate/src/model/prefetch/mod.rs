@@ -1,0 +1,76 @@
+//! Prefetchers: which lines a cache fetches before anybody asks for them.
+
+mod adjacent_line;
+mod next_line;
+mod stream;
+mod stride;
+
+use super::spec::Prefetch;
+
+/// A request that arrived at a cache, from a core or from a prefetcher of a level inside.
+#[derive(Clone, Copy)]
+pub(super) struct Seen {
+    pub core: usize,
+    /// First byte asked for, and the cache's line it lies in.
+    pub address: u64,
+    pub line: u64,
+    pub tag: u32,
+    /// The cache could not answer.
+    pub miss: bool,
+    /// The line was here because it was prefetched, and this is its first use.
+    pub first_use: bool,
+}
+
+/// One prefetcher of one cache.
+///
+/// It sees the requests of its cache in order, except its own, and proposes lines. Lines that the cache has
+/// and lines in another page are left out by the caller.
+pub(super) trait Prefetcher: Send {
+    /// Learns from a request, and adds the lines it would have to `wanted`.
+    fn see(&mut self, seen: &Seen, wanted: &mut Vec<u64>);
+}
+
+/// What a cache with prefetchers keeps.
+pub(super) struct Ahead {
+    pub prefetchers: Vec<Box<dyn Prefetcher>>,
+    /// By slot: the access from which on a prefetched line is there.
+    pub arrivals: Vec<u64>,
+    /// Line numbers + 1 of lines that made room for a prefetch, by line number modulo the length: the later
+    /// replaces the earlier.
+    dropped: Vec<u64>,
+}
+
+const DROPPED: usize = 4096;
+
+impl Ahead {
+    pub fn new(kinds: &[Prefetch], line_shift: u32, page_shift: u32, slots: usize) -> Ahead {
+        let prefetcher = |kind: &Prefetch| -> Box<dyn Prefetcher> {
+            match kind {
+                Prefetch::NextLine => Box::new(next_line::NextLine),
+                Prefetch::AdjacentLine => Box::new(adjacent_line::AdjacentLine),
+                Prefetch::Stride => Box::new(stride::Stride::new(line_shift)),
+                Prefetch::Stream => Box::new(stream::Stream::new(page_shift - line_shift)),
+            }
+        };
+        Ahead {
+            prefetchers: kinds.iter().map(prefetcher).collect(),
+            arrivals: vec![0; slots],
+            dropped: vec![0; DROPPED],
+        }
+    }
+
+    /// A line in use made room for a prefetch.
+    pub fn drop_for_prefetch(&mut self, line: u64) {
+        self.dropped[line as usize % DROPPED] = line + 1;
+    }
+
+    /// Whether the line had made room for a prefetch; asked when it comes back, so it is forgotten.
+    pub fn take_dropped(&mut self, line: u64) -> bool {
+        let place = &mut self.dropped[line as usize % DROPPED];
+        let found = *place == line + 1;
+        if found {
+            *place = 0;
+        }
+        found
+    }
+}
