@@ -31,6 +31,8 @@
 //! outer level fetches a line only when the inner ones miss it, so whatever an inner level has seen since its last fetch,
 //! the outer one has had the line for.
 
+use std::collections::VecDeque;
+
 use crate::hierarchy::{Hierarchy, Observer};
 use crate::pairs::Pairs;
 use crate::residents::Residents;
@@ -108,7 +110,22 @@ pub(crate) struct LineWatch {
     last: Last,
     /// Table and record of the line at the level asked last.
     at: (usize, At),
+    /// Lines that have gone and are yet to be counted, the first the oldest: meanwhile their records come near.
+    gone: VecDeque<Gone>,
 }
+
+/// A line that a cache dropped.
+#[derive(Clone, Copy, Debug)]
+struct Gone {
+    level: usize,
+    cache: usize,
+    record: At,
+    /// Tag of the access that dropped it.
+    by: u32,
+}
+
+/// Most lines that are yet to be counted.
+const MOST_GONE: usize = 8;
 
 #[derive(Clone, Debug)]
 struct Level {
@@ -226,6 +243,7 @@ impl LineWatch {
             // No line has this number: lines have at least 4 bytes.
             last: Last { core: 0, line: u64::MAX, record: 0, used: 0 },
             at: (0, 0),
+            gone: VecDeque::with_capacity(MOST_GONE),
         }
     }
 
@@ -266,6 +284,7 @@ impl LineWatch {
     /// By tag and, innermost first, level.
     pub fn finish(mut self) -> (Vec<LevelDetail>, Vec<Vec<Eviction>>) {
         self.settle();
+        self.count_all_gone();
         let levels = self.levels.len();
         let mut seen = Vec::new();
         for cores in &self.paths {
@@ -308,6 +327,9 @@ impl LineWatch {
     fn turn_to(&mut self, table: usize, line: u64) {
         self.settle();
         let record = self.tables[table].find(line);
+        if !self.gone.is_empty() {
+            self.count_some_gone(record);
+        }
         self.last = Last { core: self.now.core, line, record, used: 0 };
     }
 
@@ -350,6 +372,36 @@ impl LineWatch {
         }
     }
 
+    /// Before a record changes, what waits for it must have been counted; else one line at a time is.
+    #[inline(never)]
+    fn count_some_gone(&mut self, record: At) {
+        if self.gone.iter().any(|gone| gone.record == record) {
+            self.count_all_gone();
+        } else if let Some(oldest) = self.gone.pop_front() {
+            self.count_gone(oldest);
+        }
+    }
+
+    fn count_all_gone(&mut self) {
+        while let Some(oldest) = self.gone.pop_front() {
+            self.count_gone(oldest);
+        }
+    }
+
+    /// The end of a fetch.
+    fn count_gone(&mut self, gone: Gone) {
+        let Layer { table, word, first_word, .. } = self.caches[gone.cache];
+        let table = &mut self.tables[table];
+        let state = table.word(gone.record, word);
+        let fetched_by = (*state >> 32) as u32 & !HELD;
+        *state = u64::from(*state as u32) | u64::from(gone.by) << 32;
+        let uses = (first_word..=word).step_by(2);
+        let used = uses.fold(0, |used, word| used | *table.word(gone.record, word + 1));
+        let counts = &mut self.counts[fetched_by as usize * self.levels.len() + gone.level];
+        counts.evicted_lines += 1;
+        counts.evicted_used_bytes += self.levels[gone.level].used_bytes(used);
+    }
+
     /// From the line's record at the level inside to that of this level, where they are not the same.
     #[inline(never)]
     fn go_out(&mut self, table: usize, line: u64) {
@@ -362,6 +414,14 @@ impl LineWatch {
             *self.tables[inner].word(record, OUTER) = u64::from(outer) + 1;
             (table, outer)
         };
+    }
+
+    /// The outer levels are asked next, and their sets are seldom near.
+    #[inline]
+    fn prefetch_outer_sets(&self, address: u64) {
+        for (level, cache) in self.levels.iter().zip(&self.paths[self.now.core]).skip(1) {
+            self.caches[*cache as usize].residents.prefetch(address >> level.line_shift);
+        }
     }
 
     /// A cache was asked for the line at hand, and this is not one more hit of the line that was touched last.
@@ -426,6 +486,9 @@ impl Observer for LineWatch {
         let end = start + ((1 << inner.line_shift) - 1);
         self.last.used |= inner.bits(self.now.first.max(start), self.now.last.min(end));
         if !(again && hit) {
+            if !hit {
+                self.prefetch_outer_sets(line << inner.line_shift);
+            }
             self.at = (self.caches[cache].table, self.last.record);
             self.touch(0, cache, line, hit);
         }
@@ -433,16 +496,17 @@ impl Observer for LineWatch {
 
     fn evicted(&mut self, level: usize, cache: usize, line: u64) {
         let layer = &mut self.caches[cache];
-        let table = &mut self.tables[layer.table];
-        let at = layer.residents.leave(line, |at| table.key(at) == line);
-        let word = table.word(at, layer.word);
-        let fetched_by = (*word >> 32) as u32 & !HELD;
-        *word = u64::from(*word as u32) | u64::from(self.now.tag) << 32;
-        let used =
-            (layer.first_word..=layer.word).step_by(2).fold(0, |used, word| used | *table.word(at, word + 1));
-        let bytes = self.levels[level].used_bytes(used);
-        let counts = &mut self.counts[fetched_by as usize * self.levels.len() + level];
-        counts.evicted_lines += 1;
-        counts.evicted_used_bytes += bytes;
+        let record = layer.residents.leave(line);
+        let gone = Gone { level, cache, record, by: self.now.tag };
+        if self.tables.len() > 1 {
+            return self.count_gone(gone); // Uses reach outer records from several inner ones, at any time.
+        }
+        self.tables[0].prefetch(record);
+        if self.gone.len() == MOST_GONE
+            && let Some(oldest) = self.gone.pop_front()
+        {
+            self.count_gone(oldest);
+        }
+        self.gone.push_back(gone);
     }
 }

@@ -98,7 +98,9 @@ impl Table {
     /// Asks the processor we run on for a record.
     #[inline]
     pub fn prefetch(&self, at: At) {
-        prefetch(self.words.as_ptr().wrapping_add(at as usize).cast());
+        if let Some(word) = self.words.get(at as usize) {
+            prefetch(word);
+        }
     }
 
     /// Where to look for a key first, and the part of its hash that its entry holds.
@@ -143,16 +145,17 @@ impl Table {
     }
 }
 
+/// Asks the processor we run on for what will be needed soon.
 #[inline(always)]
-fn prefetch(at: *const i8) {
+pub(crate) fn prefetch<T>(soon: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch reads nothing, and every x86-64 processor has it.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>((soon as *const T).cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
+    let _ = soon;
 }
 
 #[cfg(test)]
