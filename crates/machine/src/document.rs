@@ -151,6 +151,36 @@ impl<'t, 'a> Table<'t, 'a> {
         }
     }
 
+    /// One of a few strings, possibly absent.
+    pub fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, MachineError> {
+        let Some(value) = self.optional(key) else { return Ok(None) };
+        self.chosen(key, value, choices).map(Some)
+    }
+
+    /// A list of some of a few strings, possibly absent.
+    pub fn choices<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<Vec<T>, MachineError> {
+        let Some(value) = self.optional(key) else { return Ok(Vec::new()) };
+        let expected = "a list of strings";
+        let items = value.as_array().ok_or_else(|| self.error(key, unexpected(expected, value)))?;
+        items.iter().map(|item| self.chosen(key, item.get_ref(), choices)).collect()
+    }
+
+    fn chosen<T: Copy>(&self, key: &str, value: &DeValue, choices: &[(&str, T)]) -> Result<T, MachineError> {
+        let chosen = value.as_str().and_then(|text| choices.iter().find(|(name, _)| *name == text));
+        chosen.map(|(_, choice)| *choice).ok_or_else(|| {
+            let names: Vec<String> = choices.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+            self.error(key, unexpected(&format!("one of {}", names.join(", ")), value))
+        })
+    }
+
     /// An array of tables, possibly absent.
     pub fn tables(&mut self, key: &'static str) -> Result<Vec<Table<'t, 'a>>, MachineError> {
         let Some(value) = self.optional(key) else { return Ok(Vec::new()) };

@@ -3,6 +3,7 @@
 use crate::core_parts;
 use crate::document::{Document, Table};
 use crate::machine::{Identity, Level, Machine, MachineError};
+use crate::rules::{self, Rules};
 
 /// Bounds that no cache ever built comes near; they catch slips of the unit and keep the arithmetic safe.
 const CORES: u64 = 4096;
@@ -31,6 +32,9 @@ pub fn read(text: &str, file: &str) -> Result<Machine, MachineError> {
         if let Some(inner) = levels.last() {
             nests(&table, inner, &level)?;
         }
+        if let Some((key, message)) = level.rules.problem(&level, levels.last()) {
+            return Err(table.error(key, message));
+        }
         table.finish()?;
         levels.push(level);
     }
@@ -42,6 +46,7 @@ pub fn read(text: &str, file: &str) -> Result<Machine, MachineError> {
     let (tlbs, page_walk_cycles) = core_parts::tlbs(&mut root, page_bytes)?;
     let in_flight = core_parts::in_flight(&mut root)?;
     let nodes = core_parts::nodes(&mut root, cores)?;
+    let coherence = rules::coherence(&mut root)?;
     root.finish()?;
     Ok(Machine {
         name,
@@ -56,6 +61,7 @@ pub fn read(text: &str, file: &str) -> Result<Machine, MachineError> {
         page_walk_cycles,
         in_flight,
         nodes,
+        coherence,
         identities,
     })
 }
@@ -79,7 +85,17 @@ fn level(table: &mut Table, line_bytes: u32, cores: u32, file: &str) -> Result<L
         );
     }
     let latency_cycles = table.integer("latency_cycles", 1..=LATENCY_CYCLES)? as u32;
-    Ok(Level { name, bytes, ways, line_bytes, shared_by, latency_cycles, provenance: file.to_string() })
+    let rules = Rules::read(table)?;
+    Ok(Level {
+        name,
+        bytes,
+        ways,
+        line_bytes,
+        shared_by,
+        latency_cycles,
+        rules,
+        provenance: file.to_string(),
+    })
 }
 
 /// A level against the one inside it. Sizes may shrink outwards; lines and groups of cores may not.

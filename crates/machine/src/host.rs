@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::cpuid::{self, CpuidCache};
 use crate::machine::{Level, Machine};
+use crate::rules::Rules;
 use crate::sysfs::{self, CacheInfo};
 use crate::{built_in, file};
 
@@ -34,7 +35,8 @@ struct Found {
 
 impl HostSources {
     /// Sysfs if it shows caches, else `cpuid`, else the built-in machine of the same processor, else
-    /// `generic`. Latencies are nowhere to be read: they are those of the built-in machine.
+    /// `generic`. Latencies and
+    /// rules are nowhere to be read: they are those of the built-in machine.
     pub fn detect(&self) -> Machine {
         let processor = self.processor();
         let kin = processor.kin();
@@ -57,7 +59,7 @@ impl HostSources {
                 host.nodes = 1;
                 host.levels = found.levels;
                 host.line_bytes = host.levels.last().map_or(kin.line_bytes, |level| level.line_bytes);
-                add_latencies(&mut host, &kin);
+                add_the_untold(&mut host, &kin);
             }
             None => notes.push(format!("caches and sharing as in machines/{}.toml", kin.name)),
         }
@@ -95,6 +97,7 @@ impl HostSources {
             line_bytes: cache.line_bytes,
             shared_by: (cache.threads / core_threads).clamp(1, cores),
             latency_cycles: 0,
+            rules: Rules::default(),
             provenance: "cpuid".to_string(),
         };
         let found = Found {
@@ -225,6 +228,7 @@ fn from_processors(processors: &BTreeMap<u32, Vec<CacheInfo>>) -> Found {
             line_bytes: cache.line_bytes,
             shared_by: sharers.len().max(1) as u32,
             latency_cycles: 0,
+            rules: Rules::default(),
             provenance: cache.place.clone(),
         }
     });
@@ -255,13 +259,19 @@ fn usable(mut found: Found, origin: &str, notes: &mut Vec<String>) -> Option<Fou
     (1..=8).contains(&found.levels.len()).then_some(found)
 }
 
-/// Latencies of the kindred machine's levels of the same rank; the outermost goes with the outermost.
-fn add_latencies(host: &mut Machine, kin: &Machine) {
+/// What no interface tells, from the kindred machine's levels of the same rank: latencies, and the rules that a
+/// level of the found shape can have. The outermost goes with the outermost.
+fn add_the_untold(host: &mut Machine, kin: &Machine) {
     let outermost = host.levels.len() - 1;
-    for (i, level) in host.levels.iter_mut().enumerate() {
+    for i in 0..host.levels.len() {
+        let (inner, rest) = host.levels.split_at_mut(i);
+        let level = &mut rest[0];
         let same = if i == outermost && i > 0 { kin.levels.last() } else { kin.levels.get(i) };
         let same = same.or(kin.levels.last()).expect("a machine has a level");
         level.latency_cycles = same.latency_cycles;
+        if same.rules.problem(level, inner.last()).is_none() {
+            level.rules = same.rules.clone();
+        }
         level.provenance = format!("{}; latency: machines/{}.toml", level.provenance, kin.name);
     }
 }

@@ -19,6 +19,7 @@ mod document;
 mod file;
 mod host;
 mod machine;
+mod rules;
 mod sysfs;
 
 pub use crate::core_parts::{InFlight, Tlb};
@@ -26,3 +27,4 @@ pub use built_in::names;
 pub use cpuid::CpuidCache;
 pub use host::HostSources;
 pub use machine::{Identity, Level, Machine, MachineError};
+pub use rules::{Allocate, Coherence, Inclusion, Prefetch, Replacement, Rules, Write};

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::core_parts::{InFlight, Tlb};
 use crate::host::HostSources;
+use crate::rules::{Coherence, Rules};
 use crate::{built_in, file};
 
 /// A machine, as far as data accesses go. Levels hold data: instruction caches are left out.
@@ -36,6 +37,8 @@ pub struct Machine {
     pub in_flight: Option<InFlight>,
     /// NUMA nodes, each with its part of the cores.
     pub nodes: u32,
+    /// Whether private caches are kept the same.
+    pub coherence: Coherence,
     /// Processors that this description fits.
     pub identities: Vec<Identity>,
 }
@@ -56,6 +59,8 @@ pub struct Level {
     pub shared_by: u32,
     /// Cycles from a load to its value when this level answers.
     pub latency_cycles: u32,
+    /// What it does beyond its shape.
+    pub rules: Rules,
     /// Where size, ways and sharing come from, and the latency if from elsewhere.
     pub provenance: String,
 }

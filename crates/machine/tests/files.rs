@@ -1,6 +1,6 @@
 //! Machine files: what is read, and what is said of files that make no sense.
 
-use memlode_machine::Machine;
+use memlode_machine::{Allocate, Coherence, Inclusion, Machine, Prefetch, Replacement, Rules, Write};
 use proptest::prelude::*;
 
 const GOOD: &str = r#"name = "test"
@@ -70,6 +70,103 @@ fn what_a_core_has_besides_caches_is_read() {
     );
     let without = Machine::from_toml(GOOD, "test.toml").unwrap();
     assert_eq!((without.tlbs, without.in_flight, without.nodes), (vec![], None, 1));
+}
+
+/// The rules of the second level of [`GOOD`].
+const RULES: &str = r#"shared_by = 2
+replacement = "srrip"
+inclusion = "inclusive"
+write = "through"
+allocate = "reads"
+prefetch = ["adjacent-line", "stream"]
+sector = "32 B"
+"#;
+
+#[test]
+fn rules_are_read_and_absent_ones_are_the_simplest() {
+    let text = GOOD.replacen("shared_by = 2\n", RULES, 1).replacen(
+        "cores = 8",
+        "cores = 8\ncoherence = \"mesi\"",
+        1,
+    );
+    let machine = Machine::from_toml(&text, "test.toml").unwrap();
+    let expected = Rules {
+        replacement: Replacement::Srrip,
+        inclusion: Inclusion::Inclusive,
+        write: Write::Through,
+        allocate: Allocate::Reads,
+        prefetch: vec![Prefetch::AdjacentLine, Prefetch::Stream],
+        sector_bytes: Some(32),
+    };
+    assert_eq!(machine.levels[1].rules, expected);
+    assert_eq!((&machine.levels[0].rules, machine.coherence), (&Rules::default(), Coherence::Mesi));
+    let plain = Machine::from_toml(GOOD, "test.toml").unwrap();
+    assert_eq!((&plain.levels[1].rules, plain.coherence), (&Rules::default(), Coherence::None));
+    assert_eq!(
+        (plain.levels[1].rules.replacement, plain.levels[1].rules.allocate),
+        (Replacement::Lru, Allocate::ReadsAndWrites)
+    );
+}
+
+#[test]
+fn impossible_rules_are_refused_with_their_key() {
+    for (line, by, expected) in [
+        (
+            "ways = 12",
+            "ways = 12\nreplacement = \"tree-plru\"",
+            "test.toml:12: level 1: `replacement`: expected a power of two of ways for \"tree-plru\", found 12",
+        ),
+        (
+            "ways = 12",
+            "ways = 12\nreplacement = \"plru\"",
+            "test.toml:12: level 1: `replacement`: expected one of \"lru\", \"tree-plru\", \"srrip\", \"brrip\", \
+             \"fifo\", \"random\", found \"plru\"",
+        ),
+        (
+            "ways = 12",
+            "ways = 12\ninclusion = \"exclusive\"",
+            "test.toml:12: level 1: `inclusion`: expected \"non-inclusive\": no level is inside this one",
+        ),
+        (
+            "ways = 11",
+            "ways = 11\ninclusion = \"exclusive\"",
+            "test.toml:25: level 3: `inclusion`: expected the lines and sectors of L2 for \"exclusive\"",
+        ),
+        (
+            "ways = 20",
+            "ways = 20\ninclusion = \"exclusive\"\nprefetch = [\"stream\"]",
+            "test.toml:19: level 2: `prefetch`: expected no prefetchers in an \"exclusive\" level",
+        ),
+        (
+            "ways = 12",
+            "ways = 12\nprefetch = \"stream\"",
+            "test.toml:12: level 1: `prefetch`: expected a list of strings, found \"stream\"",
+        ),
+        (
+            "ways = 12",
+            "ways = 12\nprefetch = [3]",
+            "test.toml:12: level 1: `prefetch`: expected one of \"next-line\", \"adjacent-line\", \"stride\", \
+             \"stream\", found 3",
+        ),
+        (
+            "ways = 12",
+            "ways = 12\nsector = \"24 B\"",
+            "test.toml:12: level 1: `sector`: expected a power of two that divides the line of 64 bytes by at most \
+             64, found 24",
+        ),
+        (
+            "ways = 12",
+            "ways = 12\nwrite = true",
+            "test.toml:12: level 1: `write`: expected one of \"back\", \"through\", found true",
+        ),
+        (
+            "cores = 8",
+            "cores = 8\ncoherence = \"moesi\"",
+            "test.toml:5: `coherence`: expected one of \"none\", \"mesi\", found \"moesi\"",
+        ),
+    ] {
+        assert_eq!(message(line, by), expected);
+    }
 }
 
 #[test]
@@ -225,13 +322,13 @@ fn nonsense_is_refused_with_file_line_key_expectation_and_finding() {
             "cores = 8\ncolour = \"red\"",
             "test.toml:5: unknown key `colour`; known keys: name, description, sources, cores, line_bytes, \
              page_bytes, memory_latency_cycles, level, identified_by, tlb, store_buffer_entries, \
-             reorder_buffer_entries, nodes",
+             reorder_buffer_entries, nodes, coherence",
         ),
         (
             "ways = 12",
             "way = 12\nways = 12",
             "test.toml:11: level 1: unknown key `way`; known keys: name, size, ways, line_bytes, shared_by, \
-             latency_cycles",
+             latency_cycles, replacement, inclusion, write, allocate, prefetch, sector",
         ),
     ] {
         assert_eq!(message(line, by), expected);

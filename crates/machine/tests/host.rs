@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use memlode_machine::{CpuidCache, HostSources, Machine};
+use memlode_machine::{CpuidCache, HostSources, Machine, Rules};
 use tempfile::TempDir;
 
 /// A tree under construction.
@@ -98,6 +98,21 @@ fn a_guest_on_milan() {
     assert!(machine.levels[0].provenance.ends_with("cpu0/cache/index0; latency: machines/zen3.toml"));
     let names: Vec<&str> = machine.levels.iter().map(|level| level.name.as_str()).collect();
     assert_eq!(names, ["L1d", "L2", "L3"]);
+    // Rules are nowhere to be read, either.
+    let zen3 = Machine::named("zen3").unwrap();
+    assert_eq!((machine.coherence, &machine.levels[2].rules), (zen3.coherence, &zen3.levels[2].rules));
+}
+
+/// A guest of a Skylake server that shows one level of six ways: it can neither be replaced by a tree of bits
+/// nor, as the outermost, be a victim cache of anything.
+#[test]
+fn rules_that_do_not_fit_the_found_shape_are_left_out() {
+    let tree = Tree::new();
+    tree.x86("GenuineIntel", "Intel(R) Xeon(R) Platinum 8180", 6, 0x55, 1);
+    tree.processor(0, &[(1, "Data", "24K", 6, 64, "0".into())]);
+    let machine = tree.detect();
+    assert_eq!(shapes(&machine), [(24 * KIB, 6, 64, 1)]);
+    assert_eq!(machine.levels[0].rules, Rules::default());
 }
 
 /// Two sockets of 28 cores with two threads each, numbered as Linux does: siblings are 56 apart.

@@ -1,0 +1,172 @@
+//! What a level of cache does beyond its shape. The simplest simulation needs none of it.
+
+use crate::document::Table;
+use crate::machine::{Level, MachineError};
+
+/// Which line of a full set makes room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replacement {
+    /// The least recently used.
+    #[default]
+    Lru,
+    /// Nearly the least recently used, by a binary tree of bits; needs a power of two of ways.
+    TreePlru,
+    /// Static re-reference interval prediction.
+    Srrip,
+    /// Bimodal re-reference interval prediction.
+    Brrip,
+    /// The one that came first.
+    Fifo,
+    /// Any.
+    Random,
+}
+
+/// What a level holds of what the levels inside it hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inclusion {
+    /// What passed through it, as long as it has room.
+    #[default]
+    NonInclusive,
+    /// All of it: what it drops leaves the levels inside.
+    Inclusive,
+    /// A victim cache: what the level inside evicts, until that level wants it back.
+    Exclusive,
+}
+
+/// What happens to a write that finds its line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Write {
+    /// It stays there until the line leaves.
+    #[default]
+    Back,
+    /// It goes on outwards, too.
+    Through,
+}
+
+/// What brings a line in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Allocate {
+    /// Reads and writes.
+    #[default]
+    ReadsAndWrites,
+    /// Reads only; a write that does not find its line goes past.
+    Reads,
+}
+
+/// What fetches lines before they are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefetch {
+    /// The line after one that misses.
+    NextLine,
+    /// The other line of an aligned pair.
+    AdjacentLine,
+    /// The constant stride of one instruction.
+    Stride,
+    /// Runs of lines within a page.
+    Stream,
+}
+
+/// Whether the private caches of different cores are kept the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coherence {
+    /// They are simulated as if they did not know of each other.
+    #[default]
+    None,
+    /// Modified, exclusive, shared, invalid.
+    Mesi,
+}
+
+/// The rules of a level; by default exact LRU, non-inclusive, write-back, write-allocate, whole lines, and no
+/// prefetcher.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Which line makes room.
+    pub replacement: Replacement,
+    /// What it holds of what is inside it.
+    pub inclusion: Inclusion,
+    /// What happens to writes.
+    pub write: Write,
+    /// What brings a line in.
+    pub allocate: Allocate,
+    /// What it fetches ahead.
+    pub prefetch: Vec<Prefetch>,
+    /// Bytes of the parts in which lines are fetched; `None`: whole lines.
+    pub sector_bytes: Option<u32>,
+}
+
+impl Rules {
+    /// The rules of a level's table, every key of which may be absent.
+    pub(crate) fn read(table: &mut Table) -> Result<Rules, MachineError> {
+        use {Allocate::*, Inclusion::*, Prefetch::*, Replacement::*, Write::*};
+        let replacements = [
+            ("lru", Lru),
+            ("tree-plru", TreePlru),
+            ("srrip", Srrip),
+            ("brrip", Brrip),
+            ("fifo", Fifo),
+            ("random", Random),
+        ];
+        let inclusions =
+            [("non-inclusive", NonInclusive), ("inclusive", Inclusive), ("exclusive", Exclusive)];
+        let prefetchers = [
+            ("next-line", NextLine),
+            ("adjacent-line", AdjacentLine),
+            ("stride", Stride),
+            ("stream", Stream),
+        ];
+        Ok(Rules {
+            replacement: table.choice("replacement", &replacements)?.unwrap_or_default(),
+            inclusion: table.choice("inclusion", &inclusions)?.unwrap_or_default(),
+            write: table.choice("write", &[("back", Back), ("through", Through)])?.unwrap_or_default(),
+            allocate: table
+                .choice("allocate", &[("reads-and-writes", ReadsAndWrites), ("reads", Reads)])?
+                .unwrap_or_default(),
+            prefetch: table.choices("prefetch", &prefetchers)?,
+            sector_bytes: match table.optional("sector") {
+                None => None,
+                Some(_) => Some(table.bytes("sector", 1..=1 << 12)? as u32),
+            },
+        })
+    }
+
+    /// The key at fault and what is wrong with it, if a level of this shape cannot have these rules.
+    pub(crate) fn problem(&self, level: &Level, inner: Option<&Level>) -> Option<(&'static str, String)> {
+        let Level { ways, line_bytes, .. } = *level;
+        if self.replacement == Replacement::TreePlru && !ways.is_power_of_two() {
+            let message = format!("expected a power of two of ways for \"tree-plru\", found {ways}");
+            return Some(("replacement", message));
+        }
+        if let Some(sector) = self.sector_bytes
+            && (!sector.is_power_of_two() || sector > line_bytes || line_bytes / sector > 64)
+        {
+            let expected =
+                format!("a power of two that divides the line of {line_bytes} bytes by at most 64");
+            return Some(("sector", format!("expected {expected}, found {sector}")));
+        }
+        if self.inclusion == Inclusion::NonInclusive {
+            return None;
+        }
+        let Some(inner) = inner else {
+            return Some((
+                "inclusion",
+                "expected \"non-inclusive\": no level is inside this one".to_string(),
+            ));
+        };
+        if self.inclusion == Inclusion::Inclusive {
+            return None;
+        }
+        let unit = |rules: &Rules, line_bytes| (line_bytes, rules.sector_bytes.unwrap_or(line_bytes));
+        if unit(self, line_bytes) != unit(&inner.rules, inner.line_bytes) {
+            let message = format!("expected the lines and sectors of {} for \"exclusive\"", inner.name);
+            return Some(("inclusion", message));
+        }
+        let none = self.prefetch.is_empty();
+        (!none).then(|| ("prefetch", "expected no prefetchers in an \"exclusive\" level".to_string()))
+    }
+}
+
+/// The root key `coherence`.
+pub(crate) fn coherence(root: &mut Table) -> Result<Coherence, MachineError> {
+    let choices = [("none", Coherence::None), ("mesi", Coherence::Mesi)];
+    Ok(root.choice("coherence", &choices)?.unwrap_or_default())
+}
