@@ -15,7 +15,7 @@ impl ClassId {
 }
 
 /// Where the objects of a class live, and what makes them one class.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Home {
     /// Allocated outside instrumented code, or before recording.
     Unknown,
@@ -110,6 +110,33 @@ impl Classes {
         class.objects += 1;
         // A damaged trace may claim anything.
         class.bytes = class.bytes.saturating_add(bytes);
+    }
+
+    /// Makes the classes of another shard of the same trace known, and says what they are called here. Both have counted all
+    /// objects, so those of the other are not added.
+    pub fn take_in(&mut self, other: Classes) -> Vec<ClassId> {
+        let mut take = |class: Class| {
+            let known = self.of(class.home.clone());
+            self.classes[known.0 as usize] = class;
+            known
+        };
+        other.classes.into_iter().map(&mut take).collect()
+    }
+
+    /// Puts the classes in the order of their homes; says what each is called now.
+    pub fn sort(&mut self) -> Vec<ClassId> {
+        let mut order: Vec<usize> = (0..self.classes.len()).collect();
+        order.sort_by(|&a, &b| self.classes[a].home.cmp(&self.classes[b].home));
+        let mut numbers = vec![ClassId::UNKNOWN; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            numbers[old] = ClassId(new as u32);
+        }
+        self.classes = order.iter().map(|&old| self.classes[old].clone()).collect();
+        self.index
+            .values_mut()
+            .chain(self.heap.values_mut())
+            .for_each(|class| *class = numbers[class.0 as usize]);
+        numbers
     }
 
     /// All classes, by id.

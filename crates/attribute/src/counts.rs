@@ -15,11 +15,10 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds one access that missed `depth` levels.
-    #[inline]
-    pub fn add(&mut self, depth: u8, is_write: bool) {
+    /// Adds accesses that missed `depth` levels.
+    pub fn add(&mut self, depth: u8, is_write: bool, accesses: u64) {
         let side = if is_write { &mut self.writes } else { &mut self.reads };
-        side[usize::from(depth)] += 1;
+        side[usize::from(depth)] += accesses;
     }
 
     /// All accesses.

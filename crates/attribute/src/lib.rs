@@ -12,9 +12,12 @@
 pub mod classes;
 pub mod counts;
 pub mod coverage;
+mod granules;
+mod merge;
 pub mod objects;
 pub mod paths;
 pub mod profile;
+mod repeat;
 pub mod run;
 pub mod sample;
 mod stacks;

@@ -20,21 +20,21 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::classes::ClassId;
+use crate::granules::{GRANULE, Granules, UNSET};
 
 /// Blocks of at least this many bytes are kept in an ordered map.
 pub const LARGE: u64 = 64 << 10;
 
 const PAGE: u64 = 4096;
-const GRANULE: u64 = 8;
+
+/// No block is there.
+const NOBODY: u32 = UNSET - 1;
+/// Several blocks have parts of these eight bytes.
+const SHARED: u32 = UNSET - 2;
 
 /// Index of a block in [`Objects`]. A slot is used again once its block has been overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot(pub u32);
-
-impl Slot {
-    /// Holds no address.
-    pub const NOWHERE: Slot = Slot(0);
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -58,6 +58,8 @@ pub struct Objects {
     unused: Vec<Slot>,
     pages: FxHashMap<u64, Page>,
     large: BTreeMap<u64, Slot>,
+    /// Classes already found.
+    found: Granules,
 }
 
 impl Default for Objects {
@@ -68,6 +70,7 @@ impl Default for Objects {
             unused: Vec::new(),
             pages: FxHashMap::default(),
             large: BTreeMap::new(),
+            found: Granules::default(),
         }
     }
 }
@@ -81,6 +84,7 @@ impl Objects {
         let end = base.checked_add(bytes).filter(|&end| end > base)?;
         self.remove_large(base, end);
         self.remove_small(base, end);
+        self.found.set(base, end, class.0);
         let slot = self.new_slot(Block { base, bytes, class, live: true });
         if bytes >= LARGE {
             self.large.insert(base, slot);
@@ -97,6 +101,7 @@ impl Objects {
     /// A global variable. Globals may be small and adjacent, so they are kept in the ordered map.
     pub fn insert_global(&mut self, base: u64, bytes: u64, class: ClassId) {
         if bytes != 0 && base.checked_add(bytes).is_some() {
+            self.found.set(base, base + bytes, UNSET);
             let slot = self.new_slot(Block { base, bytes, class, live: true });
             if let Some(alias) = self.large.insert(base, slot) {
                 self.retire(alias);
@@ -121,15 +126,55 @@ impl Objects {
         }
     }
 
-    /// Whether the slot's block, whichever it is by now, is of a class and holds an address.
-    #[inline]
-    pub fn holds(&self, slot: Slot, class: ClassId, address: u64) -> bool {
+    /// The class of the block at an address, by a memory of earlier answers.
+    ///
+    /// Where one block alone has a part of an address's eight bytes, all eight count as the block's: allocators round sizes up
+    /// at least as far.
+    #[inline(always)]
+    pub fn class_at(&mut self, address: u64) -> Option<ClassId> {
+        match *self.found.at(address) {
+            UNSET | SHARED => self.look(address),
+            NOBODY => None,
+            known => Some(ClassId(known)),
+        }
+    }
+
+    /// Looks a class up for [`Objects::class_at`] and remembers what all of its eight bytes have in common.
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self, address: u64) -> Option<ClassId> {
+        let first = address - address % GRANULE;
+        let last = first + (GRANULE - 1);
+        let starting = self.pages.get(&(first / PAGE)).and_then(|page| page.starting_at(granule(first)));
+        let mut owners = self.find(first).into_iter().chain(starting).chain(self.find(last));
+        let owners = owners.by_ref().chain(self.large.range(first..=last).map(|(_, &slot)| slot));
+        let mut classes =
+            owners.filter(|&slot| self.reaches(slot, first, last)).map(|slot| self.class(slot).0);
+        let one = classes.next().unwrap_or(NOBODY);
+        let answer = if classes.all(|class| class == one) { one } else { SHARED };
+        *self.found.at(address) = answer;
+        match answer {
+            NOBODY => None,
+            SHARED => self.find(address).map(|slot| self.class(slot)),
+            class => Some(ClassId(class)),
+        }
+    }
+
+    /// Whether a block has a byte of `first..=last`.
+    fn reaches(&self, slot: Slot, first: u64, last: u64) -> bool {
         let block = &self.blocks[slot.0 as usize];
-        address.wrapping_sub(block.base) < block.bytes && block.class == class
+        block.bytes > 0 && block.base <= last && block.base + (block.bytes - 1) >= first
+    }
+
+    /// Whether a class has all of `first..=last`, a few granules.
+    pub fn has_all(&mut self, class: ClassId, first: u64, last: u64) -> bool {
+        (first / GRANULE..=last / GRANULE).all(|granule| {
+            let address = granule * GRANULE;
+            self.class_at(address) == Some(class) && *self.found.at(address) == class.0
+        })
     }
 
     /// The class of a slot's block.
-    #[inline]
     pub fn class(&self, slot: Slot) -> ClassId {
         self.blocks[slot.0 as usize].class
     }
@@ -145,7 +190,8 @@ impl Objects {
     }
 
     fn contains(&self, slot: Slot, address: u64) -> bool {
-        self.holds(slot, self.class(slot), address)
+        let block = &self.blocks[slot.0 as usize];
+        address.wrapping_sub(block.base) < block.bytes
     }
 
     fn new_slot(&mut self, block: Block) -> Slot {
@@ -158,7 +204,9 @@ impl Objects {
     }
 
     fn retire(&mut self, slot: Slot) {
-        self.blocks[slot.0 as usize].bytes = 0;
+        let block = &mut self.blocks[slot.0 as usize];
+        self.found.set(block.base, block.base + block.bytes, UNSET);
+        block.bytes = 0;
         self.unused.push(slot);
     }
 

@@ -1,15 +1,18 @@
 //! The hot loop: every access through the caches, then to its cell.
 
-use memlode_simulate::{Bounds, Hierarchy, LevelCounters, touch_lines};
-use memlode_trace::Piece;
-use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
+use std::sync::Arc;
+
+use memlode_simulate::{Bounds, Hierarchy, LevelCounters, MAX_LEVELS, touch_lines};
+use memlode_trace::event::{Access, Batch, Mark, ProcessId, Stride, ThreadId};
 use memlode_trace::format::flag;
-use memlode_trace::sites::{Kind, Site, SiteId};
+use memlode_trace::sites::{FunctionId, Kind, Site, SiteId};
+use memlode_trace::{Cuts, Half, Piece, Shards, Stop};
 use rustc_hash::FxHashMap;
 
 use crate::classes::{Class, ClassId, Classes, Home};
 use crate::counts::Counts;
-use crate::objects::{Objects, Slot};
+use crate::merge::{Part, merge};
+use crate::objects::Objects;
 use crate::paths::Paths;
 use crate::sample::{Gaps, RunCounts, Runs};
 use crate::stacks::ThreadStack;
@@ -57,21 +60,16 @@ pub struct Global {
 /// What the loop needs of a site, in one place.
 #[derive(Clone, Copy)]
 struct SiteFacts {
+    /// Thread and class of the cell that the site used last.
+    key: (ThreadId, ClassId),
+    cell: u32,
+    /// The class of all its objects, where that is known without looking at the address; else [`ANY`].
+    fixed: ClassId,
     is_write: bool,
-    /// Where the object is known to be without looking at the address.
-    on_stack: bool,
 }
 
-/// The cell that a site used last, and when it may be used again without looking.
-#[derive(Clone, Copy)]
-struct Shortcut {
-    process: u32,
-    thread: ThreadId,
-    slot: Slot,
-    /// The class that the cell is for: the slot may have gone to a block of another one.
-    class: ClassId,
-    cell: u32,
-}
+/// A class that no object has.
+const ANY: ClassId = ClassId(u32::MAX);
 
 /// Feeds batches through a cache hierarchy and counts by thread, site and object class.
 ///
@@ -83,25 +81,57 @@ struct Shortcut {
 /// behind a gap are therefore estimates ("stitched" samples: Kessler, Hill and Wood, "A comparison of trace-sampling
 /// techniques for multi-megabyte caches", IEEE Transactions on Computers 43(6), 1994), and [`Gaps::bounds`] says between
 /// which numbers the truth lies.
+///
+/// Several profilers may each have one shard of the same trace ([`Shards`]): see [`Profiler::finish_all`].
 pub struct Profiler<'t> {
     sites: &'t [Site],
     facts: Vec<SiteFacts>,
     caches: Hierarchy,
-    line_bytes: u32,
+    pub(crate) line_bytes: u32,
+    /// Ways of the first level.
+    pub(crate) ways: usize,
+    /// Which shard of the trace is its own, and how they are told apart.
+    shard: (usize, Shards),
     classes: Classes,
     paths: Paths,
     /// `None` while in use.
     processes: FxHashMap<ProcessId, Option<Objects>>,
     /// By thread and stream: a signal handler has a stack of its own. `None` while in use.
     stacks: FxHashMap<(ThreadId, u8), Option<ThreadStack>>,
-    shortcuts: Vec<Shortcut>,
-    cells: Vec<Cell>,
+    /// Class of the frames of each function.
+    frames: FxHashMap<FunctionId, ClassId>,
+    cells: Vec<(ThreadId, SiteId, ClassId)>,
+    /// By cell: accesses that the first level answered.
+    hits: Vec<u64>,
+    /// By cell: those answered by the levels after it.
+    deeper: Vec<[u64; MAX_LEVELS]>,
     index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
-    gaps: Option<GapWatch>,
+    /// Accesses that began in this shard and went on in another: what is known here of how deep they went.
+    cut: Vec<CutAccess>,
+    /// The strides of the loop at hand.
+    pub(crate) walk: Vec<Stride>,
+    pub(crate) gaps: Option<GapWatch>,
+}
+
+/// An access whose second half is another shard's.
+struct CutAccess {
+    cell: u32,
+    depth: u8,
+    cut: u32,
+    cuts: Arc<Cuts>,
+}
+
+/// Where the accesses at hand come from.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin {
+    thread: ThreadId,
+    core: usize,
+    /// The bits that make the process's addresses its own. User addresses have 47 or 48 bits; the process takes the ones above.
+    space: u64,
 }
 
 /// What is kept of a trace with gaps besides.
-struct GapWatch {
+pub(crate) struct GapWatch {
     numbers: Runs,
     /// The run that each stream's chunk at hand belongs to.
     at_hand: FxHashMap<(ThreadId, u8), usize>,
@@ -112,29 +142,35 @@ struct GapWatch {
 impl<'t> Profiler<'t> {
     /// Counts nothing yet.
     pub fn new(sites: &'t [Site], caches: Hierarchy) -> Profiler<'t> {
+        Profiler::of_shard(sites, caches, 0, Shards::one())
+    }
+
+    /// The same for one shard of a trace.
+    pub fn of_shard(sites: &'t [Site], caches: Hierarchy, shard: usize, shards: Shards) -> Profiler<'t> {
         let facts = |site: &Site| SiteFacts {
-            is_write: matches!(site.kind, Kind::Store | Kind::Update),
-            on_stack: site.flags & flag::STACK != 0,
-        };
-        let never = Shortcut {
-            process: u32::MAX,
-            thread: ThreadId(u32::MAX),
-            slot: Slot::NOWHERE,
-            class: ClassId::UNKNOWN,
+            key: (ThreadId(u32::MAX), ANY),
             cell: 0,
+            fixed: ANY,
+            is_write: matches!(site.kind, Kind::Store | Kind::Update),
         };
         Profiler {
             sites,
             facts: sites.iter().map(facts).collect(),
             line_bytes: caches.line_bytes(),
+            ways: caches.levels()[0].ways as usize,
             caches,
+            shard: (shard, shards),
             classes: Classes::default(),
             paths: Paths::default(),
             processes: FxHashMap::default(),
             stacks: FxHashMap::default(),
-            shortcuts: vec![never; sites.len()],
+            frames: FxHashMap::default(),
             cells: Vec::new(),
+            hits: Vec::new(),
+            deeper: Vec::new(),
             index: FxHashMap::default(),
+            cut: Vec::new(),
+            walk: Vec::new(),
             gaps: None,
         }
     }
@@ -174,116 +210,240 @@ impl<'t> Profiler<'t> {
         let stack = (thread, batch.stream);
         let mut stack_here = self.stacks.get_mut(&stack).and_then(Option::take).unwrap_or_default();
         if piece.is_first() {
-            stack_here.begin(batch, &mut self.paths);
+            stack_here.begin(batch);
         }
         let before = self.gaps.is_some().then(|| counted(&self.caches));
         let run = self.gaps.as_mut().map_or(0, |gaps| gaps.run_of(thread, piece));
+        let origin = Origin {
+            thread,
+            core: thread.0 as usize % self.caches.cores() as usize,
+            space: u64::from(process.0) << 48,
+        };
         let accesses = piece.accesses();
+        let mut halves = piece.halves().peekable();
         let mut done = 0;
-        for (at, mark) in piece.marks() {
+        for (at, stop) in piece.stops().map(|(at, stop)| (at, Some(stop))).chain([(accesses.len(), None)]) {
             let at = at.max(done);
-            self.accesses(process, thread, &objects, &stack_here, &accesses[done..at]);
+            while let Some((half_at, half)) = halves.next_if(|(half_at, _)| *half_at < at) {
+                self.accesses(origin, &mut objects, &stack_here, &accesses[done..half_at]);
+                self.half(origin, &mut objects, &stack_here, &accesses[half_at], half, batch);
+                done = half_at + 1;
+            }
+            self.accesses(origin, &mut objects, &stack_here, &accesses[done..at]);
             done = at;
-            self.mark(mark, &mut objects, &mut stack_here);
+            match stop {
+                Some(Stop::Mark(mark)) => self.mark(mark, &mut objects, &mut stack_here),
+                Some(Stop::Loop(repeated)) => {
+                    let strides =
+                        &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
+                    self.repeat(origin, &mut objects, &stack_here, repeated.turns, strides);
+                }
+                None => {}
+            }
         }
-        self.accesses(process, thread, &objects, &stack_here, &accesses[done..]);
         if let (Some(gaps), Some(before)) = (&mut self.gaps, before) {
             gaps.runs[run].add(counted(&self.caches), before);
         }
         self.processes.insert(process, Some(objects));
         self.stacks.insert(stack, Some(stack_here));
+        if piece.is_last() && !self.cut.is_empty() {
+            self.settle();
+        }
     }
 
     /// The counts.
     pub fn finish(self) -> Profile {
-        let uses = self
-            .cells
-            .iter()
-            .map(|cell| (cell.class, self.sites[cell.site.0 as usize].ty, cell.counts.accesses()));
-        Profile {
-            classes: self.classes.into_vec(uses),
-            cells: self.cells,
+        Profiler::finish_all(vec![self])
+    }
+
+    /// The counts of the shards of one trace, at least one, as one profiler would give them.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn finish_all(shards: Vec<Profiler<'t>>) -> Profile {
+        let sites = shards[0].sites;
+        merge(sites, shards.into_iter().map(Profiler::part).collect())
+    }
+
+    fn part(mut self) -> Part {
+        self.settle();
+        let mut cells = Vec::with_capacity(self.cells.len());
+        for (number, &(thread, site, class)) in self.cells.iter().enumerate() {
+            let mut counts = Counts::default();
+            let is_write = self.facts[site.0 as usize].is_write;
+            counts.add(0, is_write, self.hits[number]);
+            for (depth, &n) in (1u8..).zip(&self.deeper[number]) {
+                counts.add(depth, is_write, n);
+            }
+            cells.push(Cell { thread, site, class, counts });
+        }
+        Part {
+            cells,
+            classes: self.classes,
             paths: self.paths,
-            levels: self.caches.counters(),
+            write_backs: self.caches.counters().iter().map(|level| level.write_backs).collect(),
             gaps: self.gaps.map(|gaps| Gaps { runs: gaps.runs, bounds: gaps.bounds.misses() }),
         }
     }
 
-    fn accesses(
-        &mut self,
-        process: ProcessId,
-        thread: ThreadId,
-        objects: &Objects,
-        stack: &ThreadStack,
-        accesses: &[Access],
-    ) {
-        let core = thread.0 as usize % self.caches.cores() as usize;
-        // User addresses have 47 or 48 bits; the process takes the ones above.
-        let space = u64::from(process.0) << 48;
-        let line_bytes = u64::from(self.line_bytes);
+    fn accesses(&mut self, origin: Origin, objects: &mut Objects, stack: &ThreadStack, accesses: &[Access]) {
         for access in accesses {
-            let site = access.site.0 as usize;
-            let is_write = self.facts[site].is_write;
-            let shortcut = self.shortcuts[site];
-            let known = shortcut.thread == thread
-                && shortcut.process == process.0
-                && (self.facts[site].on_stack
-                    || objects.holds(shortcut.slot, shortcut.class, access.address));
-            let cell = if known { shortcut.cell } else { self.cell(process, thread, objects, stack, access) };
-            let counts = &mut self.cells[cell as usize].counts;
-            let address = access.address ^ space;
-            let mut touch = |address, bytes| {
-                counts.add(self.caches.access(core, address, bytes, is_write), is_write);
-                if let Some(gaps) = &mut self.gaps {
-                    gaps.bounds.access(core, address, bytes, is_write);
-                }
-            };
-            if u64::from(access.bytes) <= line_bytes {
-                touch(address, access.bytes);
-            } else {
-                for (address, bytes) in touch_lines(address, u64::from(access.bytes), self.line_bytes) {
-                    touch(address, bytes);
-                }
-            }
+            self.access(origin, objects, stack, access);
         }
     }
 
-    /// Finds the cell of an access and leaves the way to it in the site's shortcut.
+    #[inline(always)]
+    pub(crate) fn access(
+        &mut self,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &ThreadStack,
+        access: &Access,
+    ) {
+        if access.bytes <= self.line_bytes {
+            let cell = self.cell(origin, objects, stack, access);
+            self.touch(origin, cell, access);
+            return;
+        }
+        // A range may go over several objects. Each of its lines counts.
+        for (address, bytes) in touch_lines(access.address, u64::from(access.bytes), self.line_bytes) {
+            let access = Access { address, bytes, ..*access };
+            let cell = self.cell(origin, objects, stack, &access);
+            self.touch(origin, cell, &access);
+        }
+    }
+
+    #[inline(always)]
+    fn touch(&mut self, origin: Origin, cell: u32, access: &Access) {
+        let is_write = self.facts[access.site.0 as usize].is_write;
+        let address = access.address ^ origin.space;
+        let depth = self.caches.access(origin.core, address, access.bytes, is_write);
+        self.count(cell, depth, 1);
+        if let Some(gaps) = &mut self.gaps {
+            gaps.bounds.access(origin.core, address, access.bytes, is_write);
+        }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, cell: u32, depth: u8, accesses: u64) {
+        match depth {
+            0 => self.hits[cell as usize] += accesses,
+            _ => self.deeper[cell as usize][usize::from(depth) - 1] += accesses,
+        }
+    }
+
+    /// The part here of an access that other shards have parts of, too. It counts once, where it begins, as deep as any part went.
+    fn half(
+        &mut self,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &ThreadStack,
+        access: &Access,
+        half: &Half,
+        batch: &Batch,
+    ) {
+        let is_write = self.facts[access.site.0 as usize].is_write;
+        let depth = self.caches.access(origin.core, access.address ^ origin.space, access.bytes, is_write);
+        let Some(cuts) = &batch.cuts else { return };
+        if half.is_first {
+            let cell = self.cell(origin, objects, stack, access);
+            self.cut.push(CutAccess { cell, depth, cut: half.cut, cuts: cuts.clone() });
+        } else {
+            cuts.tell(half.cut, depth);
+        }
+    }
+
+    /// Counts the accesses whose other halves are done.
+    fn settle(&mut self) {
+        let mut waiting = std::mem::take(&mut self.cut);
+        for done in waiting.extract_if(.., |access| access.cuts.are_told()) {
+            self.count(done.cell, done.depth.max(done.cuts.told(done.cut)), 1);
+        }
+        self.cut = waiting;
+    }
+
+    /// Whether the line of an address is this shard's.
+    #[inline(always)]
+    pub(crate) fn is_own(&self, address: u64) -> bool {
+        self.shard.1.of(address) == self.shard.0
+    }
+
+    /// Whether all objects of a site are of one class.
+    pub(crate) fn is_fixed(&self, site: SiteId) -> bool {
+        self.facts[site.0 as usize].fixed != ANY
+    }
+
+    /// Counts accesses to the line that a cell's last access went to, with nothing of their set in between.
+    pub(crate) fn hit(&mut self, cell: u32, access: &Access, accesses: u64) {
+        let is_write = self.facts[access.site.0 as usize].is_write;
+        self.caches.hit_again(is_write, accesses);
+        self.hits[cell as usize] += accesses;
+    }
+
+    /// The cell of an access.
+    #[inline(always)]
+    pub(crate) fn cell(
+        &mut self,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &ThreadStack,
+        access: &Access,
+    ) -> u32 {
+        let facts = &self.facts[access.site.0 as usize];
+        let class = match facts.fixed {
+            ANY => objects.class_at(access.address),
+            fixed => Some(fixed),
+        };
+        match class {
+            Some(class) if facts.key == (origin.thread, class) => facts.cell,
+            _ => self.find_cell(origin.thread, class, stack, access),
+        }
+    }
+
+    /// Finds the cell of an access, whose class may be known, and leaves it with the site.
     #[cold]
     #[inline(never)]
-    fn cell(
+    fn find_cell(
         &mut self,
-        process: ProcessId,
         thread: ThreadId,
-        objects: &Objects,
+        class: Option<ClassId>,
         stack: &ThreadStack,
         access: &Access,
     ) -> u32 {
         let site = &self.sites[access.site.0 as usize];
-        let (slot, class) = if site.flags & flag::STACK != 0 {
+        let facts = &mut self.facts[access.site.0 as usize];
+        let class = if site.flags & flag::STACK != 0 {
             let home = Home::Stack { function: site.function, variable: site.variable };
-            (Slot::NOWHERE, self.classes.of(home))
-        } else if let Some(slot) = objects.find(access.address) {
-            (slot, objects.class(slot))
+            facts.fixed = self.classes.of(home);
+            facts.fixed
+        } else if let Some(class) = class {
+            class
         } else if let Some(function) = stack.frame_of(access.address) {
-            (Slot::NOWHERE, self.classes.of(Home::Stack { function, variable: None }))
+            let classes = &mut self.classes;
+            let frame = || classes.of(Home::Stack { function, variable: None });
+            *self.frames.entry(function).or_insert_with(frame)
         } else {
-            (Slot::NOWHERE, ClassId::UNKNOWN)
+            ClassId::UNKNOWN
         };
+        if facts.key == (thread, class) {
+            return facts.cell;
+        }
         let key = (thread, access.site, class);
-        let cell = *self.index.entry(key).or_insert_with(|| {
-            self.cells.push(Cell { thread, site: access.site, class, counts: Counts::default() });
+        facts.key = (thread, class);
+        facts.cell = *self.index.entry(key).or_insert_with(|| {
+            self.cells.push(key);
+            self.hits.push(0);
+            self.deeper.push([0; MAX_LEVELS]);
             (self.cells.len() - 1) as u32
         });
-        self.shortcuts[access.site.0 as usize] = Shortcut { process: process.0, thread, slot, class, cell };
-        cell
+        facts.cell
     }
 
     fn mark(&mut self, mark: &Mark, objects: &mut Objects, stack: &mut ThreadStack) {
         match *mark {
-            Mark::Enter { function, frame } => stack.enter(function, frame, &mut self.paths),
+            Mark::Enter { function, frame } => stack.enter(function, frame),
             Mark::Exit { function } => stack.exit(function),
-            Mark::Resume { function, frame } => stack.resume(function, frame, &mut self.paths),
+            Mark::Resume { function, frame } => stack.resume(function, frame),
             Mark::Alloc { site, base, count, element_bytes } => {
                 self.alloc(site, base, count.saturating_mul(element_bytes), objects, stack);
             }
@@ -301,11 +461,11 @@ impl<'t> Profiler<'t> {
         }
     }
 
-    fn alloc(&mut self, site: SiteId, base: u64, bytes: u64, objects: &mut Objects, stack: &ThreadStack) {
+    fn alloc(&mut self, site: SiteId, base: u64, bytes: u64, objects: &mut Objects, stack: &mut ThreadStack) {
         if base == 0 {
             return; // The allocator had nothing to give.
         }
-        let class = self.classes.of_heap(site, stack.path(), self.sites[site.0 as usize].ty);
+        let class = self.classes.of_heap(site, stack.path(&mut self.paths), self.sites[site.0 as usize].ty);
         self.classes.count(class, bytes);
         objects.insert(base, bytes, class);
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memlode_machine::Machine;
 use memlode_simulate::{Hierarchy, ImpossibleHierarchy, LevelSpec};
-use memlode_trace::{ChunkRef, Replayed, Trace};
+use memlode_trace::{ChunkRef, Piece, Replayed, Shards, Trace};
 
 use crate::profile::{Global, Profile, Profiler};
 
@@ -16,8 +16,6 @@ pub struct Progress {
     pub chunks: usize,
     /// Chunks there are.
     pub of: usize,
-    /// Accesses done.
-    pub accesses: u64,
 }
 
 /// Cycles until each level answers, innermost first, memory last.
@@ -42,18 +40,58 @@ pub fn caches(machine: &Machine) -> Result<Hierarchy, ImpossibleHierarchy> {
 
 /// Replays a whole trace through a machine's caches.
 ///
-/// Chunks are decoded on `workers` threads and simulated on this one. `watch` is told after each chunk and may stop the
-/// run. Chunks that cannot be decoded are left out and listed in the second result.
+/// Simulates on up to `threads` threads, as many as the shape of the caches allows: the result is the same, to the digit, for
+/// any number. A trace with gaps is simulated on one, and decoded on the others. `watch` is told after each chunk and may
+/// stop the run. Chunks that cannot be decoded are left out and listed in the second result.
 pub fn profile_trace(
     trace: &Trace,
     machine: &Machine,
-    workers: usize,
-    mut watch: impl FnMut(Progress) -> ControlFlow<()>,
+    threads: usize,
+    mut watch: impl FnMut(Progress) -> ControlFlow<()> + Send,
 ) -> Result<(Profile, Replayed), ImpossibleHierarchy> {
-    let mut profiler = Profiler::new(trace.sites().sites(), caches(machine)?);
+    let empty = caches(machine)?;
+    let sites = trace.sites().sites();
+    let mut progress = Progress { chunks: 0, of: trace.chunks().len() };
+    let mut chunk_done = move |piece: &Piece<'_>| {
+        if !piece.is_last() {
+            return ControlFlow::Continue(());
+        }
+        progress.chunks += 1;
+        watch(progress)
+    };
     if trace.chunks().iter().any(ChunkRef::is_after_gap) {
+        let mut profiler = Profiler::new(sites, empty);
         profiler.watch_gaps();
+        add_globals(trace, &mut profiler);
+        let replayed = trace.interleave(threads.saturating_sub(1), |piece| {
+            profiler.observe_piece(piece);
+            chunk_done(piece)
+        });
+        return Ok((profiler.finish(), replayed));
     }
+    let shards = Shards::new(threads, empty.shard_bits(), empty.line_bytes());
+    let mut profilers: Vec<Profiler<'_>> = (0..shards.count())
+        .map(|shard| {
+            let mut profiler = Profiler::of_shard(sites, empty.clone(), shard, shards.clone());
+            add_globals(trace, &mut profiler);
+            profiler
+        })
+        .collect();
+    drop(empty);
+    // The first shard's consumer tells how far all are: none is more than a few chunks from it.
+    let mut watches = std::iter::once(Some(&mut chunk_done as &mut (dyn FnMut(&Piece<'_>) -> _ + Send)));
+    let consumers = profilers.iter_mut().map(|profiler| {
+        let mut watch = watches.next().flatten();
+        move |piece: &Piece<'_>| {
+            profiler.observe_piece(piece);
+            watch.as_mut().map_or(ControlFlow::Continue(()), |watch| watch(piece))
+        }
+    });
+    let replayed = trace.interleave_shards(&shards, consumers.collect());
+    Ok((Profiler::finish_all(profilers), replayed))
+}
+
+fn add_globals(trace: &Trace, profiler: &mut Profiler<'_>) {
     for image in trace.images() {
         let Some(module) = trace.modules().get(image.module.0 as usize) else { continue };
         let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy();
@@ -65,15 +103,4 @@ pub fn profile_trace(
         });
         profiler.add_globals(image.process, globals);
     }
-    let mut progress = Progress { chunks: 0, of: trace.chunks().len(), accesses: 0 };
-    let replayed = trace.interleave(workers, |piece| {
-        profiler.observe_piece(piece);
-        progress.accesses += piece.accesses().len() as u64;
-        if !piece.is_last() {
-            return ControlFlow::Continue(());
-        }
-        progress.chunks += 1;
-        watch(progress)
-    });
-    Ok((profiler.finish(), replayed))
 }

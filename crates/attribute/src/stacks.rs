@@ -1,6 +1,6 @@
 //! A thread's shadow stack, with the call path of each frame.
 
-use memlode_trace::event::Batch;
+use memlode_trace::event::{Batch, Frame};
 use memlode_trace::sites::FunctionId;
 use memlode_trace::stack::ShadowStack;
 
@@ -10,7 +10,8 @@ use crate::paths::{PathId, Paths};
 #[derive(Clone, Copy)]
 struct Call {
     function: FunctionId,
-    path: PathId,
+    /// Its path once somebody has asked: few calls allocate.
+    path: Option<PathId>,
 }
 
 impl PartialEq for Call {
@@ -29,20 +30,24 @@ pub(crate) struct ThreadStack {
 
 impl ThreadStack {
     /// Takes up the thread at a chunk: goes on where the chunk before it ended, or starts from the chunk's snapshot.
-    pub fn begin(&mut self, batch: &Batch, paths: &mut Paths) {
+    pub fn begin(&mut self, batch: &Batch) {
         if batch.after_gap || self.next != Some((batch.stream, batch.sequence)) {
-            let mut path = PathId::ROOT;
-            self.calls.reset(batch.stack.iter().map(|frame| {
-                path = paths.enter(path, frame.function);
-                (Call { function: frame.function, path }, frame.address)
-            }));
+            let call = |frame: &Frame| (Call { function: frame.function, path: None }, frame.address);
+            self.calls.reset(batch.stack.iter().map(call));
         }
         self.next = batch.sequence.checked_add(1).map(|next| (batch.stream, next));
     }
 
     /// Call path of the innermost frame.
-    pub fn path(&self) -> PathId {
-        self.calls.frames().last().map_or(PathId::ROOT, |(call, _)| call.path)
+    pub fn path(&mut self, paths: &mut Paths) -> PathId {
+        let frames = self.calls.frames_mut();
+        let known = frames.iter().rposition(|(call, _)| call.path.is_some());
+        let mut path = known.and_then(|at| frames[at].0.path).unwrap_or(PathId::ROOT);
+        for (call, _) in &mut frames[known.map_or(0, |at| at + 1)..] {
+            path = paths.enter(path, call.function);
+            call.path = Some(path);
+        }
+        path
     }
 
     /// The function whose frame holds a stack address: the innermost one whose return-address slot lies above it.
@@ -59,22 +64,19 @@ impl ThreadStack {
     }
 
     /// A function is entered.
-    pub fn enter(&mut self, function: FunctionId, address: u64, paths: &mut Paths) {
-        // Calls that ended without an exit must go before the path is read.
-        self.calls.unwind(address.saturating_add(1));
-        let path = paths.enter(self.path(), function);
-        self.calls.enter(Call { function, path }, address);
+    #[inline]
+    pub fn enter(&mut self, function: FunctionId, address: u64) {
+        self.calls.enter(Call { function, path: None }, address);
     }
 
     /// A function is left.
+    #[inline]
     pub fn exit(&mut self, function: FunctionId) {
-        self.calls.exit(Call { function, path: PathId::ROOT });
+        self.calls.exit(Call { function, path: None });
     }
 
     /// Control came back to a frame.
-    pub fn resume(&mut self, function: FunctionId, address: u64, paths: &mut Paths) {
-        self.calls.unwind(address);
-        let path = paths.enter(self.path(), function);
-        self.calls.resume(Call { function, path }, address);
+    pub fn resume(&mut self, function: FunctionId, address: u64) {
+        self.calls.resume(Call { function, path: None }, address);
     }
 }

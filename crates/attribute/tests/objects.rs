@@ -84,7 +84,12 @@ proptest! {
                     let found = objects.find(address);
                     let class = found.map(|slot| objects.class(slot));
                     prop_assert_eq!(class, naive.find(address), "at {:#x}", address);
-                    prop_assert!(found.is_none_or(|slot| objects.holds(slot, objects.class(slot), address)));
+                    // What allocators round up to counts as the block's, if nobody else has a part of it.
+                    let eight = (address & !7..=address | 7).filter_map(|at| naive.find(at));
+                    let mut others = eight.collect::<Vec<_>>();
+                    others.dedup();
+                    let class = class.or(others.pop().filter(|_| others.is_empty()));
+                    prop_assert_eq!(objects.class_at(address), class, "at {:#x}, by granule", address);
                 }
             }
         }

@@ -31,9 +31,9 @@ pub fn analyse(directory: &Path, machine: &str) -> Result<Analysed> {
         bail!("{}", nothing_recorded(&trace));
     }
     let bar = term::progress(trace.chunks().len() as u64, "simulating");
-    // One core simulates; the others decode.
-    let workers = std::thread::available_parallelism().map_or(1, |n| n.get().saturating_sub(1)).clamp(1, 8);
-    let (profile, replayed) = profile_trace(&trace, &machine, workers, |_| {
+    // Each thread keeps the program's objects: more of them would cost memory and gain little.
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(16);
+    let (profile, replayed) = profile_trace(&trace, &machine, threads, |_| {
         term::advance(&bar, 1);
         ControlFlow::Continue(())
     })

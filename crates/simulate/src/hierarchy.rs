@@ -191,6 +191,12 @@ impl Hierarchy {
         depth
     }
 
+    /// Counts accesses that the caller knows to find their line in the first level and to leave the order of its set as it was:
+    /// repetitions, with no access to another line of the set in between that is not repeated, too.
+    pub fn hit_again(&mut self, is_write: bool, accesses: u64) {
+        self.answered[usize::from(is_write)][0] += accesses;
+    }
+
     /// The rule for accesses that straddle lines.
     pub fn straddle(&self) -> Straddle {
         self.straddle

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::bytes::{Malformed, Reader, unzigzag};
-use crate::event::{Access, Batch, Frame, Mark};
+use crate::event::{Access, Batch, Frame, Loop, Mark, Stride};
 use crate::flatten::{Code, Template};
 use crate::format::{ChunkHeader, limit};
 use crate::pack::{UnpackError, Unpacker};
@@ -38,13 +38,22 @@ pub(crate) enum DecodeError {
     Count { what: &'static str, expected: u64, found: u64 },
 }
 
+/// What becomes of a loop that is one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loops {
+    /// All its accesses are written out.
+    Unrolled,
+    /// It stays one [`Loop`].
+    Kept,
+}
+
 /// Decodes chunks; reuses its memory from one to the next.
 pub(crate) struct Decoder {
+    loops: Loops,
     unpacker: Unpacker,
     unpacked: Vec<u8>,
     last: Vec<u64>,
     bases: Vec<u32>,
-    strides: Vec<(Access, u64)>,
 }
 
 /// A dictionary entry: all that executing it takes, in one place.
@@ -66,13 +75,13 @@ struct Local<'t> {
 const NONE: u32 = u32::MAX;
 
 impl Decoder {
-    pub fn new() -> Self {
+    pub fn new(loops: Loops) -> Self {
         Decoder {
+            loops,
             unpacker: Unpacker::new(),
             unpacked: Vec::new(),
             last: Vec::new(),
             bases: Vec::new(),
-            strides: Vec::new(),
         }
     }
 
@@ -85,10 +94,7 @@ impl Decoder {
         sites: &SiteTable,
         batch: &mut Batch,
     ) -> Result<(), DecodeError> {
-        batch.accesses.clear();
-        batch.marks.clear();
-        batch.values.clear();
-        batch.stack.clear();
+        batch.clear();
         if crc32fast::hash(packed) != header.payload_crc32 {
             return Err(DecodeError::Checksum);
         }
@@ -110,16 +116,17 @@ impl Decoder {
             words: Words { bytes: words, at: 0 },
             last: &mut self.last,
             bases: &self.bases,
-            strides: &mut self.strides,
+            loops: self.loops,
             sites,
             batch,
             accesses: 0,
+            repeated: 0,
             raw_words: 0,
         };
         run.control(control, header.segments, &mut locals).map_err(|error| *error)?;
         for (what, expected, found) in [
             ("words", header.raw_words.into(), run.raw_words),
-            ("accesses", header.accesses, run.accesses),
+            ("accesses", header.accesses, run.accesses + run.repeated),
             ("bytes of words", words.len() as u64, run.words.at as u64),
         ] {
             if expected != found {
@@ -196,12 +203,13 @@ struct Run<'a> {
     words: Words<'a>,
     last: &'a mut [u64],
     bases: &'a [u32],
-    /// Those being repeated, each where its next access is, and its step.
-    strides: &'a mut Vec<(Access, u64)>,
+    loops: Loops,
     sites: &'a SiteTable,
     batch: &'a mut Batch,
     /// Access, range, masked and gather ops so far.
     accesses: u64,
+    /// Accesses of loops so far.
+    repeated: u64,
     /// Headers and words so far.
     raw_words: u64,
 }
@@ -313,24 +321,32 @@ impl Run<'_> {
 
     /// Strides, by turns, as often as the segment's word says.
     fn repeat(&mut self, base: usize, count: u16, body: &[Op]) -> Fallible {
-        let count = self.last[base + count as usize];
-        let accesses = count.saturating_mul(body.len() as u64);
-        self.room_for(accesses)?;
-        self.accesses += accesses;
-        self.strides.clear();
+        let turns = self.last[base + count as usize];
+        let accesses = turns.saturating_mul(body.len() as u64);
+        let kept = if self.loops == Loops::Kept { self.repeated } else { 0 };
+        self.room_for(accesses.saturating_add(kept))?;
+        self.repeated += accesses;
+        let first = self.batch.strides.len();
         for op in body {
             let Op::Stride { site, at, step } = *op else { unreachable!("the table's parser has looked") };
             let address = self.last[base + at.word as usize].wrapping_add(at.offset);
-            let bytes = self.bytes(site);
-            self.strides.push((Access { address, bytes, site: SiteId(site) }, step));
+            let access = Access { address, bytes: self.bytes(site), site: SiteId(site) };
+            self.batch.strides.push(Stride { access, step });
+        }
+        if self.loops == Loops::Kept {
+            let strides = first as u32..self.batch.strides.len() as u32;
+            let (access, mark) = (self.batch.accesses.len() as u32, self.batch.marks.len() as u32);
+            self.batch.loops.push(Loop { access, mark, turns, strides });
+            return Ok(());
         }
         self.batch.accesses.reserve(accesses as usize);
-        for _ in 0..count {
-            for (access, step) in self.strides.iter_mut() {
+        for _ in 0..turns {
+            for Stride { access, step } in &mut self.batch.strides[first..] {
                 self.batch.accesses.push(*access);
                 access.address = access.address.wrapping_add(*step);
             }
         }
+        self.batch.strides.truncate(first);
         Ok(())
     }
 

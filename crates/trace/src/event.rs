@@ -1,5 +1,9 @@
 //! What a decoded chunk holds: plain columns, no references into the trace.
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::shards::{Cuts, Half};
 use crate::sites::{FunctionId, SiteId};
 
 /// Index of a traced process in its trace, in the order in which the processes said hello.
@@ -91,6 +95,36 @@ pub enum Mark {
     },
 }
 
+/// A loop of accesses that each go a constant step: its strides by turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The access of the batch that it stands before.
+    pub access: u32,
+    /// The mark of the batch that it stands before.
+    pub mark: u32,
+    /// How often each stride is made.
+    pub turns: u64,
+    /// Which strides of the batch.
+    pub strides: Range<u32>,
+}
+
+/// One of a loop's accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stride {
+    /// The first.
+    pub access: Access,
+    /// From one address to the next, modulo 2^64.
+    pub step: u64,
+}
+
+impl Stride {
+    /// Whether each of its accesses lies in one line of `line_bytes`, a power of two, because it is aligned to its own size.
+    pub fn is_aligned(&self, line_bytes: u64) -> bool {
+        let bytes = u64::from(self.access.bytes);
+        bytes.is_power_of_two() && bytes <= line_bytes && (self.access.address | self.step) & (bytes - 1) == 0
+    }
+}
+
 /// The values of some accesses, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values {
@@ -165,8 +199,41 @@ pub struct Batch {
     pub accesses: Vec<Access>,
     /// The marks, in program order: `(i, m)` stands before `accesses[i]` (`i` may be `accesses.len()`).
     pub marks: Vec<(u32, Mark)>,
+    /// Loops in program order, where they were not unrolled into `accesses`.
+    pub loops: Vec<Loop>,
+    /// What the loops refer to.
+    pub strides: Vec<Stride>,
+    /// Where it is one shard's part of a chunk: its accesses that go on, or began, in another shard.
+    pub halves: Vec<Half>,
+    /// What the shards tell each other of those.
+    pub cuts: Option<Arc<Cuts>>,
     /// What was loaded and stored, where the program was built to tell.
     pub values: Values,
     /// The shadow stack before the first event.
     pub stack: Vec<Frame>,
+}
+
+impl Batch {
+    /// Forgets the events.
+    pub(crate) fn clear(&mut self) {
+        self.accesses.clear();
+        self.marks.clear();
+        self.loops.clear();
+        self.strides.clear();
+        self.halves.clear();
+        self.cuts = None;
+        self.values.clear();
+        self.stack.clear();
+    }
+    /// Takes over what another says of its chunk as a whole: all but accesses, marks, places of loops, and values.
+    pub(crate) fn clone_header(&mut self, other: &Batch) {
+        self.process = other.process;
+        self.thread = other.thread;
+        self.sequence = other.sequence;
+        self.stream = other.stream;
+        self.after_gap = other.after_gap;
+        self.stamps = other.stamps;
+        self.stack.clone_from(&other.stack);
+        self.strides.clone_from(&other.strides);
+    }
 }

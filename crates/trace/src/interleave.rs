@@ -12,10 +12,12 @@ use std::ops::{ControlFlow, Range};
 
 use rustc_hash::FxHashMap;
 
-use crate::event::{Access, Batch, Mark, ThreadId};
+use crate::decode::Loops;
+use crate::event::{Access, Batch, Loop, Mark, ThreadId};
 use crate::index::ChunkRef;
 use crate::read::Trace;
 use crate::replay::{Replayed, Supply};
+use crate::shards::{Half, Shards};
 
 /// A run of a chunk's events that nothing of another stream comes between.
 #[derive(Clone, Debug)]
@@ -24,27 +26,40 @@ pub struct Piece<'b> {
     pub batch: &'b Batch,
     accesses: Range<usize>,
     marks: Range<usize>,
+    loops: Range<usize>,
+}
+
+/// What a chunk has besides single accesses.
+#[derive(Clone, Copy, Debug)]
+pub enum Stop<'b> {
+    /// A mark.
+    Mark(&'b Mark),
+    /// A loop, where they are kept.
+    Loop(&'b Loop),
 }
 
 impl<'b> Piece<'b> {
     /// All of a chunk.
     pub fn whole(batch: &'b Batch) -> Piece<'b> {
-        Piece { batch, accesses: 0..batch.accesses.len(), marks: 0..batch.marks.len() }
+        let (accesses, marks) = (0..batch.accesses.len(), 0..batch.marks.len());
+        Piece { batch, accesses, marks, loops: 0..batch.loops.len() }
     }
 
     /// Whether the chunk begins with it.
     pub fn is_first(&self) -> bool {
-        self.accesses.start == 0 && self.marks.start == 0
+        self.accesses.start == 0 && self.marks.start == 0 && self.loops.start == 0
     }
 
     /// Whether the chunk ends with it.
     pub fn is_last(&self) -> bool {
-        self.accesses.end == self.batch.accesses.len() && self.marks.end == self.batch.marks.len()
+        self.accesses.end == self.batch.accesses.len()
+            && self.marks.end == self.batch.marks.len()
+            && self.loops.end == self.batch.loops.len()
     }
 
     /// Whether it has no events.
     pub fn is_empty(&self) -> bool {
-        self.accesses.is_empty() && self.marks.is_empty()
+        self.accesses.is_empty() && self.marks.is_empty() && self.loops.is_empty()
     }
 
     /// The accesses, in program order.
@@ -54,9 +69,38 @@ impl<'b> Piece<'b> {
 
     /// The marks, in program order: `(i, m)` stands before the access that is the `i`th of this piece.
     pub fn marks(&self) -> impl Iterator<Item = (usize, &'b Mark)> {
+        let piece = self.clone();
+        self.batch.marks[self.marks.clone()].iter().map(move |(at, mark)| (piece.within(*at), mark))
+    }
+
+    /// The marks and the loops, in the same way.
+    pub fn stops(&self) -> impl Iterator<Item = (usize, Stop<'b>)> {
+        let piece = self.clone();
+        let mut marks = self.marks.clone();
+        let mut loops = self.loops.clone();
+        std::iter::from_fn(move || {
+            let next = piece.batch.loops[loops.clone()].first();
+            if let Some(next) = next.filter(|next| marks.is_empty() || next.mark as usize <= marks.start) {
+                loops.start += 1;
+                return Some((piece.within(next.access), Stop::Loop(next)));
+            }
+            let (at, mark) = &piece.batch.marks[marks.next()?];
+            Some((piece.within(*at), Stop::Mark(mark)))
+        })
+    }
+
+    /// A place among the chunk's accesses as one among the piece's.
+    fn within(&self, at: u32) -> usize {
+        (at as usize).clamp(self.accesses.start, self.accesses.end) - self.accesses.start
+    }
+
+    /// The halves of accesses among this piece's, in order, with their index in this piece.
+    pub fn halves(&self) -> impl Iterator<Item = (usize, &'b Half)> {
         let Range { start, end } = self.accesses;
-        let within = move |at: u32| (at as usize).clamp(start, end) - start;
-        self.batch.marks[self.marks.clone()].iter().map(move |(at, mark)| (within(*at), mark))
+        let halves = &self.batch.halves;
+        let from = halves.partition_point(|half| (half.access as usize) < start);
+        let to = halves.partition_point(|half| (half.access as usize) < end);
+        halves[from..to].iter().map(move |half| (half.access as usize - start, half))
     }
 
     /// Values: index of the access in this piece, and the bytes.
@@ -66,13 +110,21 @@ impl<'b> Piece<'b> {
     }
 }
 
+/// A place in a chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    accesses: usize,
+    marks: usize,
+    loops: usize,
+}
+
 /// A stream with the chunks of it that are decoded.
 #[derive(Default)]
 struct Stream {
     /// Of its latest piece.
     time: u64,
-    /// The chunk at hand, and where in it the next piece begins: accesses, marks.
-    at_hand: Option<(Batch, usize, usize)>,
+    /// The chunk at hand, and where in it the next piece begins.
+    at_hand: Option<(Batch, Place)>,
     /// Chunks whose turn has come by their `first_stamp`, before the end of the one at hand.
     waiting: VecDeque<Batch>,
 }
@@ -82,27 +134,31 @@ impl Stream {
     fn begin(&mut self) -> Option<u64> {
         let batch = self.waiting.pop_front()?;
         self.time = self.time.max(batch.stamps.0);
-        self.at_hand = Some((batch, 0, 0));
+        self.at_hand = Some((batch, Place::default()));
         Some(self.time)
     }
 
     /// The piece at hand, up to the first stamp behind `limit`; the stream's time is that stamp then.
     fn piece(&mut self, limit: u64) -> Option<Piece<'_>> {
-        let (batch, accesses, marks) = self.at_hand.as_mut()?;
-        let begin = (*accesses, *marks);
+        let (batch, next) = self.at_hand.as_mut()?;
+        let begin = *next;
         // The stamp a piece begins with has been looked at.
-        let rest = batch.marks.iter().enumerate().skip(begin.1 + usize::from(begin != (0, 0)));
-        (*accesses, *marks) = (batch.accesses.len(), batch.marks.len());
-        for (number, (at, mark)) in rest {
+        let looked_at = usize::from(begin != Place::default());
+        *next = Place { accesses: batch.accesses.len(), marks: batch.marks.len(), loops: batch.loops.len() };
+        for (number, (at, mark)) in batch.marks.iter().enumerate().skip(begin.marks + looked_at) {
             if let Mark::Stamp { stamp } = *mark {
                 self.time = self.time.max(stamp);
                 if self.time > limit {
-                    (*accesses, *marks) = ((*at as usize).clamp(begin.0, batch.accesses.len()), number);
+                    let accesses = (*at as usize).clamp(begin.accesses, batch.accesses.len());
+                    let loops = batch.loops.partition_point(|l| l.mark as usize <= number).max(begin.loops);
+                    *next = Place { accesses, marks: number, loops };
                     break;
                 }
             }
         }
-        Some(Piece { batch, accesses: begin.0..*accesses, marks: begin.1..*marks })
+        let Place { accesses, marks, loops } = *next;
+        let loops = begin.loops..loops;
+        Some(Piece { batch, accesses: begin.accesses..accesses, marks: begin.marks..marks, loops })
     }
 }
 
@@ -120,7 +176,18 @@ impl Trace {
         workers: usize,
         mut consume: impl FnMut(&Piece<'_>) -> ControlFlow<()>,
     ) -> Replayed {
-        self.supply(chunks, workers, |supply| merge(chunks, supply, &mut consume))
+        self.supply(chunks, workers, Loops::Unrolled, |supply| merge(chunks, supply, &mut consume))
+    }
+
+    /// Hands over all events, each shard's to a consumer of its own, as [`Trace::interleave`] does, but loops are kept. The
+    /// consumers run on threads of their own, the first on this one, and decode.
+    pub fn interleave_shards<C>(&self, shards: &Shards, consumers: Vec<C>) -> Replayed
+    where
+        C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
+    {
+        let merging =
+            |mut consume: C| move |supply: &mut Supply<'_>| merge(self.chunks(), supply, &mut consume);
+        self.supply_shards(shards, consumers.into_iter().map(merging).collect())
     }
 }
 
@@ -163,7 +230,9 @@ fn merge(
             next.push(Reverse((stream.time, number)));
             continue;
         }
-        supply.give_back(stream.at_hand.take().map(|(batch, ..)| batch));
+        if let Some((batch, _)) = stream.at_hand.take() {
+            supply.give_back(batch);
+        }
         next.extend(stream.begin().map(|time| Reverse((time, number))));
     }
 }

@@ -31,6 +31,7 @@ mod names;
 mod pack;
 mod read;
 mod replay;
+mod shards;
 pub mod sites;
 pub mod stack;
 mod table;
@@ -40,6 +41,7 @@ pub mod write;
 
 pub use error::Error;
 pub use index::{ChunkRef, Damage};
-pub use interleave::Piece;
+pub use interleave::{Piece, Stop};
 pub use read::{Image, Process, Thread, Trace};
 pub use replay::Replayed;
+pub use shards::{Cuts, Half, Shards};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
-use crate::decode::Decoder;
+use crate::decode::{Decoder, Loops};
 use crate::error::Error;
 use crate::event::{Batch, ProcessId, ThreadId};
 use crate::flatten::{Code, Flattener};
@@ -170,7 +170,7 @@ impl Trace {
 
     /// Decodes one chunk; any chunk decodes without the others.
     pub fn decode(&self, chunk: &ChunkRef, batch: &mut Batch) -> Result<(), Error> {
-        self.decode_with(&mut Decoder::new(), &mut Vec::new(), chunk, batch)
+        self.decode_with(&mut Decoder::new(Loops::Unrolled), &mut Vec::new(), chunk, batch)
     }
 
     pub(crate) fn decode_with(

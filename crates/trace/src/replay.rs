@@ -1,16 +1,23 @@
 //! Decoding on several threads, events in order.
+//!
+//! ```text
+//!   chunks    0    1    2    3    4 …       claimed by whichever thread has nothing better to do, decoded, and dealt out
+//!   shard 0   ■    ■    ■    □              taken in order by the consumer of the shard
+//!   shard 1   ■    ■    □    □
+//! ```
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::decode::Decoder;
+use crate::decode::{Decoder, Loops};
 use crate::error::Error;
 use crate::event::Batch;
 use crate::index::ChunkRef;
 use crate::read::Trace;
+use crate::shards::Shards;
 
-/// Decoded chunks that may wait for the consumer, per worker: enough to ride out an uneven chunk, little memory.
+/// Decoded chunks that may wait for a consumer, per thread: enough to ride out an uneven chunk, little memory.
 const WAITING: usize = 3;
 
 /// How a replay went.
@@ -25,7 +32,7 @@ pub struct Replayed {
 }
 
 impl Trace {
-    /// Decodes all chunks on `workers` threads (0: on this one) and hands them over whole, on this thread, in the order
+    /// Decodes all chunks, with `workers` threads to help, and hands them over whole, on this thread, in the order
     /// in which they began. A damaged chunk is left out and reported. [`Trace::interleave`] is finer.
     pub fn replay(&self, workers: usize, consume: impl FnMut(&Batch) -> ControlFlow<()>) -> Replayed {
         self.replay_chunks(self.chunks(), workers, consume)
@@ -38,179 +45,251 @@ impl Trace {
         workers: usize,
         mut consume: impl FnMut(&Batch) -> ControlFlow<()>,
     ) -> Replayed {
-        self.supply(chunks, workers, |supply| {
+        self.supply(chunks, workers, Loops::Unrolled, |supply| {
             for _ in chunks {
                 if let Some(batch) = supply.next() {
                     consume(&batch)?;
-                    supply.give_back(Some(batch));
+                    supply.give_back(batch);
                 }
             }
             ControlFlow::Continue(())
         })
     }
 
-    /// Lets `consume` have the chunks, decoded on `workers` threads.
+    /// Lets `consume` have the chunks, which `workers` threads help to decode.
     pub(crate) fn supply(
         &self,
         chunks: &[ChunkRef],
         workers: usize,
+        loops: Loops,
         consume: impl FnOnce(&mut Supply<'_>) -> ControlFlow<()>,
     ) -> Replayed {
-        let queue = Queue { state: Mutex::default(), moved: Condvar::new(), window: workers * WAITING };
+        let crew = Crew::new(self, chunks, Shards::one(), loops, 1 + workers);
         std::thread::scope(|scope| {
             for _ in 0..workers {
-                scope.spawn(|| queue.work(self, chunks));
+                scope.spawn(|| crew.help());
             }
-            // Also when the consumer panics: the workers must not wait for it for ever.
-            let _closing = Closing(&queue);
-            let here = Here { trace: self, decoder: Decoder::new(), packed: Vec::new(), spare: Vec::new() };
-            let from = if workers == 0 { From::Here(here) } else { From::Workers(&queue) };
-            let mut supply = Supply { left: chunks, from, replayed: Replayed::default() };
-            let flow = consume(&mut supply);
-            Replayed { stopped: flow.is_break(), ..supply.replayed }
+            crew.consume(0, consume)
+        })
+    }
+
+    /// Lets each consumer have its shard of the chunks, on a thread of its own, the first on this one; all of them decode.
+    pub(crate) fn supply_shards<C>(&self, shards: &Shards, consumers: Vec<C>) -> Replayed
+    where
+        C: FnOnce(&mut Supply<'_>) -> ControlFlow<()> + Send,
+    {
+        assert_eq!(shards.count(), consumers.len(), "a consumer for each shard");
+        let crew = Crew::new(self, self.chunks(), shards.clone(), Loops::Kept, consumers.len());
+        std::thread::scope(|scope| {
+            let mut consumers = consumers.into_iter().enumerate();
+            let first = consumers.next();
+            for (shard, consume) in consumers {
+                let crew = &crew;
+                scope.spawn(move || crew.consume(shard, consume));
+            }
+            first.map(|(shard, consume)| crew.consume(shard, consume)).unwrap_or_default()
         })
     }
 }
 
-/// Decoded chunks, one after the other.
+/// Decoded chunks of a shard, one after the other.
 pub(crate) struct Supply<'a> {
-    left: &'a [ChunkRef],
-    from: From<'a>,
+    crew: &'a Crew<'a>,
+    hand: Hand,
+    shard: usize,
+    next: usize,
     replayed: Replayed,
-}
-
-enum From<'a> {
-    Here(Here<'a>),
-    Workers(&'a Queue),
-}
-
-/// Decodes on the consumer's thread.
-struct Here<'a> {
-    trace: &'a Trace,
-    decoder: Decoder,
-    packed: Vec<u8>,
-    spare: Vec<Batch>,
 }
 
 impl Supply<'_> {
     /// The next chunk; `None` if it is damaged, or there is none left.
     pub fn next(&mut self) -> Option<Batch> {
-        let (chunk, left) = self.left.split_first()?;
-        self.left = left;
-        let (batch, result) = match &mut self.from {
-            From::Workers(queue) => queue.take(),
-            From::Here(here) => {
-                let mut batch = here.spare.pop().unwrap_or_default();
-                let result = here.trace.decode_with(&mut here.decoder, &mut here.packed, chunk, &mut batch);
-                (batch, result)
-            }
-        };
-        match result {
-            Ok(()) => {
+        let number = self.next;
+        self.next += 1;
+        match self.crew.take(&mut self.hand, self.shard, number)? {
+            Ok(batch) => {
                 self.replayed.chunks += 1;
                 Some(batch)
             }
             Err(error) => {
-                self.replayed.damaged.push((*chunk, error));
+                self.replayed.damaged.push((self.crew.chunks[number], error));
                 None
             }
         }
     }
 
     /// Takes back a chunk that is done with, for its memory.
-    pub fn give_back(&mut self, batch: Option<Batch>) {
-        match &mut self.from {
-            From::Workers(queue) => queue.lock().spare.extend(batch),
-            From::Here(here) => here.spare.extend(batch),
+    pub fn give_back(&mut self, batch: Batch) {
+        if let Some(cuts) = &batch.cuts {
+            cuts.finish();
+        }
+        self.crew.lock().spare.push(batch);
+    }
+}
+
+/// What a thread decodes with.
+struct Hand {
+    decoder: Decoder,
+    packed: Vec<u8>,
+    whole: Batch,
+}
+
+/// Threads that decode chunks, and deal them out.
+struct Crew<'a> {
+    trace: &'a Trace,
+    chunks: &'a [ChunkRef],
+    shards: Shards,
+    loops: Loops,
+    /// Most chunks in work or waiting.
+    window: usize,
+    state: Mutex<State>,
+    /// A chunk is ready, there is room again, or it is over.
+    moved: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Chunks that every shard has taken.
+    taken: usize,
+    /// The chunks after those; `None` while a thread is at it.
+    chunks: VecDeque<Option<Dealt>>,
+    /// Batches whose memory can be used again.
+    spare: Vec<Batch>,
+    /// Somebody has had enough.
+    stopped: bool,
+    /// Somebody is gone for good, and not as planned.
+    panicked: bool,
+}
+
+/// A decoded chunk.
+struct Dealt {
+    /// By shard; `None` when taken.
+    parts: Vec<Option<Result<Batch, Error>>>,
+    left: usize,
+}
+
+/// Tells the others when a thread panics.
+struct OnPanic<'a>(&'a Crew<'a>);
+
+impl Drop for OnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.lock().panicked = true;
+            self.0.moved.notify_all();
         }
     }
 }
 
-/// Between the workers, which decode out of order, and the consumer, which takes in order.
-struct Queue {
-    state: Mutex<State>,
-    /// A result is ready, there is room again, or it is over.
-    moved: Condvar,
-    /// Most chunks in work or waiting.
-    window: usize,
-}
-
-type Decoded = (Batch, Result<(), Error>);
-
-#[derive(Default)]
-struct State {
-    /// Chunks the consumer has taken.
-    taken: usize,
-    /// The chunks after those; `None` while a worker is at it.
-    results: VecDeque<Option<Decoded>>,
-    /// Batches whose memory can be used again.
-    spare: Vec<Batch>,
-    closed: bool,
-}
-
-/// Ends the workers when dropped.
-struct Closing<'a>(&'a Queue);
-
-impl Drop for Closing<'_> {
-    fn drop(&mut self) {
-        self.0.lock().closed = true;
-        self.0.moved.notify_all();
+impl<'a> Crew<'a> {
+    fn new(trace: &'a Trace, chunks: &'a [ChunkRef], shards: Shards, loops: Loops, threads: usize) -> Self {
+        let window = threads * WAITING;
+        Crew { trace, chunks, shards, loops, window, state: Mutex::default(), moved: Condvar::new() }
     }
-}
 
-impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         self.moved.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker: decodes chunk after chunk.
-    fn work(&self, trace: &Trace, chunks: &[ChunkRef]) {
-        let (mut decoder, mut packed) = (Decoder::new(), Vec::new());
-        while let Some((number, mut batch)) = self.claim(chunks.len()) {
-            let on_panic = Closing(self);
-            let result = trace.decode_with(&mut decoder, &mut packed, &chunks[number], &mut batch);
-            std::mem::forget(on_panic);
-            let mut state = self.lock();
-            let place = number - state.taken;
-            state.results[place] = Some((batch, result));
-            drop(state);
+    fn hand(&self) -> Hand {
+        Hand { decoder: Decoder::new(self.loops), packed: Vec::new(), whole: Batch::default() }
+    }
+
+    /// A thread that consumes a shard.
+    fn consume(&self, shard: usize, consume: impl FnOnce(&mut Supply<'_>) -> ControlFlow<()>) -> Replayed {
+        let _on_panic = OnPanic(self);
+        let mut supply =
+            Supply { crew: self, hand: self.hand(), shard, next: 0, replayed: Replayed::default() };
+        let stopped = consume(&mut supply).is_break();
+        // Helpers end when nothing is left to do; those of a run that was stopped must be told.
+        if stopped {
+            self.lock().stopped = true;
             self.moved.notify_all();
         }
+        Replayed { stopped, ..supply.replayed }
     }
 
-    /// The next chunk to decode, and a batch for it.
-    fn claim(&self, chunks: usize) -> Option<(usize, Batch)> {
+    /// A thread that only decodes.
+    fn help(&self) {
+        let _on_panic = OnPanic(self);
+        let mut hand = self.hand();
+        let mut state = self.lock();
+        while !state.stopped && !state.panicked && state.taken + state.chunks.len() < self.chunks.len() {
+            state = match self.claim(state) {
+                Ok(number) => self.decode(&mut hand, number),
+                Err(state) => self.wait(state),
+            };
+        }
+    }
+
+    /// A chunk for a shard, `None` when all is over. Decodes rather than waits.
+    fn take(&self, hand: &mut Hand, shard: usize, number: usize) -> Option<Result<Batch, Error>> {
         let mut state = self.lock();
         loop {
-            let number = state.taken + state.results.len();
-            if state.closed || number == chunks {
+            assert!(!state.panicked, "a decoding thread panicked");
+            if state.stopped || number >= self.chunks.len() {
                 return None;
             }
-            if state.results.len() < self.window {
-                state.results.push_back(None);
-                return Some((number, state.spare.pop().unwrap_or_default()));
+            let place = number - state.taken;
+            if let Some(Some(dealt)) = state.chunks.get_mut(place) {
+                let part = dealt.parts[shard].take();
+                dealt.left -= 1;
+                while state.chunks.front().is_some_and(|front| front.as_ref().is_some_and(|d| d.left == 0)) {
+                    state.chunks.pop_front();
+                    state.taken += 1;
+                }
+                drop(state);
+                self.moved.notify_all();
+                return part;
             }
-            state = self.wait(state);
+            state = match self.claim(state) {
+                Ok(number) => self.decode(hand, number),
+                Err(state) => self.wait(state),
+            };
         }
     }
 
-    /// The next chunk in order.
-    fn take(&self) -> Decoded {
-        let mut state = self.lock();
-        loop {
-            if let Some(result) = state.results.front_mut().and_then(Option::take) {
-                state.results.pop_front();
-                state.taken += 1;
-                drop(state);
-                self.moved.notify_all();
-                return result;
-            }
-            assert!(!state.closed, "a decoding thread panicked");
-            state = self.wait(state);
+    /// The next chunk to decode, unless enough are waiting or there is none.
+    fn claim<'s>(&self, mut state: MutexGuard<'s, State>) -> Result<usize, MutexGuard<'s, State>> {
+        let number = state.taken + state.chunks.len();
+        if number == self.chunks.len() || state.chunks.len() == self.window {
+            return Err(state);
         }
+        state.chunks.push_back(None);
+        Ok(number)
+    }
+
+    /// Decodes a claimed chunk and leaves it for the consumers.
+    fn decode(&self, hand: &mut Hand, number: usize) -> MutexGuard<'_, State> {
+        let Hand { decoder, packed, whole } = hand;
+        let count = self.shards.count();
+        let mut parts: Vec<Batch> = {
+            let spare = &mut self.lock().spare;
+            (0..count).map(|_| spare.pop().unwrap_or_default()).collect()
+        };
+        let into = if count == 1 { &mut parts[0] } else { &mut *whole };
+        let parts = match self.trace.decode_with(decoder, packed, &self.chunks[number], into) {
+            Ok(()) => {
+                if count > 1 {
+                    self.shards.deal(whole, &mut parts);
+                }
+                parts.into_iter().map(|part| Some(Ok(part))).collect()
+            }
+            // The first shard's consumer is told.
+            Err(error) => {
+                let mut results: Vec<Option<Result<Batch, Error>>> = Vec::new();
+                results.push(Some(Err(error)));
+                results.resize_with(count, || None);
+                results
+            }
+        };
+        let mut state = self.lock();
+        let place = number - state.taken;
+        state.chunks[place] = Some(Dealt { parts, left: count });
+        self.moved.notify_all();
+        state
     }
 }

@@ -23,6 +23,11 @@ impl<F: Copy + PartialEq> ShadowStack<F> {
         &self.frames
     }
 
+    /// The same, for what a caller keeps with the functions.
+    pub fn frames_mut(&mut self) -> &mut [(F, u64)] {
+        &mut self.frames
+    }
+
     /// Starts over with a snapshot.
     pub fn reset(&mut self, frames: impl IntoIterator<Item = (F, u64)>) {
         self.frames.clear();

@@ -1,0 +1,70 @@
+//! The shards of a profile, put together.
+
+use memlode_simulate::{LevelCounters, MAX_LEVELS};
+use memlode_trace::sites::{Site, SiteId};
+
+use crate::classes::Classes;
+use crate::paths::Paths;
+use crate::profile::{Cell, Profile};
+use crate::sample::Gaps;
+
+/// What one profiler counted.
+pub(crate) struct Part {
+    pub cells: Vec<Cell>,
+    pub classes: Classes,
+    /// The same in all parts: every shard sees every allocation.
+    pub paths: Paths,
+    /// Dirty lines that went outwards past each level.
+    pub write_backs: Vec<u64>,
+    pub gaps: Option<Gaps>,
+}
+
+/// Adds up parts, at least one. Classes and cells are in an order that does not depend on the number of parts.
+pub(crate) fn merge(sites: &[Site], parts: Vec<Part>) -> Profile {
+    let mut parts = parts.into_iter();
+    let first = parts.next().expect("at least one part");
+    let Part { mut classes, paths, mut write_backs, mut cells, gaps } = first;
+    for part in parts {
+        let numbers = classes.take_in(part.classes);
+        cells.extend(
+            part.cells.into_iter().map(|cell| Cell { class: numbers[cell.class.0 as usize], ..cell }),
+        );
+        for (sum, more) in write_backs.iter_mut().zip(part.write_backs) {
+            *sum += more;
+        }
+    }
+    let numbers = classes.sort();
+    for cell in &mut cells {
+        cell.class = numbers[cell.class.0 as usize];
+    }
+    cells.sort_unstable_by_key(|cell| (cell.thread, cell.site, cell.class));
+    cells.dedup_by(|next, sum| {
+        let same = (next.thread, next.site, next.class) == (sum.thread, sum.site, sum.class);
+        if same {
+            sum.counts += &next.counts;
+        }
+        same
+    });
+    let ty = |site: SiteId| sites[site.0 as usize].ty;
+    let uses = cells.iter().map(|cell| (cell.class, ty(cell.site), cell.counts.accesses()));
+    Profile { classes: classes.into_vec(uses), levels: levels(&cells, &write_backs), cells, paths, gaps }
+}
+
+/// Each level's counters: what the cells say of them, all together.
+fn levels(cells: &[Cell], write_backs: &[u64]) -> Vec<LevelCounters> {
+    let (mut reads, mut writes) = ([0u64; MAX_LEVELS + 1], [0u64; MAX_LEVELS + 1]);
+    for cell in cells {
+        for depth in 0..=MAX_LEVELS {
+            reads[depth] += cell.counts.reads[depth];
+            writes[depth] += cell.counts.writes[depth];
+        }
+    }
+    let level = |(level, &write_backs): (usize, &u64)| LevelCounters {
+        reads: reads[level..].iter().sum(),
+        writes: writes[level..].iter().sum(),
+        read_misses: reads[level + 1..].iter().sum(),
+        write_misses: writes[level + 1..].iter().sum(),
+        write_backs,
+    };
+    write_backs.iter().enumerate().map(level).collect()
+}

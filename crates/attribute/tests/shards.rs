@@ -1,0 +1,155 @@
+//! A trace dealt out to shards, with loops that are simulated by line, gives what it gives in one piece, access by access.
+
+use memlode_attribute::profile::Global;
+use memlode_attribute::{Profile, Profiler};
+use memlode_simulate::{Hierarchy, LevelSpec};
+use memlode_trace::Shards;
+use memlode_trace::event::{Access, Batch, Frame, Loop, Mark, ProcessId, Stride, ThreadId};
+use memlode_trace::format::flag;
+use memlode_trace::sites::{Evidence, FunctionId, Kind, Site, SiteId};
+use proptest::prelude::*;
+
+/// Sites of a load, a store, a load from the stack, and an allocation.
+fn sites() -> Vec<Site> {
+    let site = |kind, flags| Site {
+        kind,
+        evidence: Evidence::Source,
+        flags,
+        bytes: 8,
+        function: FunctionId(0),
+        location: None,
+        variable: None,
+        ty: None,
+        member: None,
+    };
+    let kinds =
+        [(Kind::Load, 0), (Kind::Store, 0), (Kind::Load, flag::STACK), (Kind::Alloc, 0), (Kind::Free, 0)];
+    kinds.map(|(kind, flags)| site(kind, flags)).to_vec()
+}
+
+/// What happens in a chunk.
+#[derive(Clone, Debug)]
+enum Event {
+    Access(Access),
+    Mark(Mark),
+    Loop(u64, Vec<Stride>),
+}
+
+const FRAME: u64 = 0x9000;
+
+fn access() -> impl Strategy<Value = Access> {
+    // Small blocks, globals and the stack share two pages; all sizes and alignments.
+    let bytes = prop_oneof![6 => prop::sample::select(vec![1u32, 2, 4, 8, 16, 32, 64]), 1 => 1u32..400];
+    (0u32..3, 0x8000..0xa000u64, any::<bool>(), bytes).prop_map(|(site, address, aligned, bytes)| {
+        let address = if aligned { address & !(u64::from(bytes.next_power_of_two()) - 1) } else { address };
+        Access { address, bytes, site: SiteId(site) }
+    })
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let step = prop_oneof![-16..16i64, prop::sample::select(vec![0i64, 64, 128, 4096, -64]), any::<i64>()];
+    let stride = (access(), step).prop_map(|(access, step)| Stride { access, step: step as u64 });
+    let strides = prop::collection::vec(stride, 1..6);
+    // Blocks may lie wherever a program puts them, also within eight bytes of another.
+    let alloc = (0x8000..0x9800u64, 1..300u64, any::<bool>()).prop_map(|(base, element_bytes, aligned)| {
+        let base = if aligned { base & !15 } else { base };
+        Mark::Alloc { site: SiteId(3), base, count: 1, element_bytes }
+    });
+    let call =
+        (1..4u32).prop_map(|f| Mark::Enter { function: FunctionId(f), frame: FRAME - 64 * u64::from(f) });
+    let exit = (1..4u32).prop_map(|f| Mark::Exit { function: FunctionId(f) });
+    prop_oneof![
+        8 => access().prop_map(Event::Access),
+        2 => alloc.prop_map(Event::Mark),
+        1 => call.prop_map(Event::Mark),
+        1 => exit.prop_map(Event::Mark),
+        3 => (1..40u64, strides).prop_map(|(turns, strides)| Event::Loop(turns, strides)),
+    ]
+}
+
+/// A chunk of these events; `unrolled`, its loops are accesses like all others.
+fn batch(thread: u32, sequence: u32, events: &[Event], unrolled: bool) -> Batch {
+    let mut batch = Batch {
+        process: Some(ProcessId(thread / 2)),
+        thread: Some(ThreadId(thread)),
+        sequence,
+        stack: vec![Frame { function: FunctionId(0), address: FRAME }],
+        ..Batch::default()
+    };
+    for event in events {
+        let at = batch.accesses.len() as u32;
+        match event {
+            Event::Access(access) => batch.accesses.push(*access),
+            Event::Mark(mark) => batch.marks.push((at, *mark)),
+            Event::Loop(turns, strides) if unrolled => {
+                for turn in 0..*turns {
+                    batch.accesses.extend(strides.iter().map(|Stride { access, step }| {
+                        let address = access.address.wrapping_add(step.wrapping_mul(turn));
+                        Access { address, ..*access }
+                    }));
+                }
+            }
+            Event::Loop(turns, strides) => {
+                let first = batch.strides.len() as u32;
+                batch.strides.extend(strides);
+                let strides = first..batch.strides.len() as u32;
+                batch.loops.push(Loop { access: at, mark: batch.marks.len() as u32, turns: *turns, strides });
+            }
+        }
+    }
+    batch
+}
+
+fn globals() -> Vec<Global> {
+    let global =
+        |address, bytes, symbol: &str| Global { address, bytes, symbol: symbol.into(), image: "a".into() };
+    vec![global(0x9804, 4, "i"), global(0x9808, 3, "j"), global(0x980b, 1, "k"), global(0x9840, 200, "table")]
+}
+
+/// Everything that a profile says, comparable.
+fn told(profile: &Profile) -> String {
+    let classes: Vec<_> = profile.classes.iter().map(|c| (&c.home, c.element, c.objects, c.bytes)).collect();
+    let cells: Vec<_> = profile.cells.iter().map(|c| (c.thread, c.site, c.class, c.counts)).collect();
+    format!("{:?}\n{classes:?}\n{cells:?}", profile.levels)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn add_up_to_the_whole(
+        chunks in prop::collection::vec((0..3u32, prop::collection::vec(event(), 1..30)), 1..6),
+        ways in prop::sample::select(vec![1u32, 2, 4]),
+        sets in prop::sample::select(vec![2u64, 4, 8]),
+        outer_line in prop::sample::select(vec![64u32, 128]),
+        count in 2..7usize,
+    ) {
+        let sites = sites();
+        let levels = [
+            LevelSpec { bytes: 64 * sets * u64::from(ways), ways, line_bytes: 64, shared_by: 1 },
+            LevelSpec { bytes: u64::from(outer_line) * 12 * sets, ways: 3, line_bytes: outer_line, shared_by: 2 },
+        ];
+        let caches = Hierarchy::new(&levels, 2).unwrap();
+        let mut single = Profiler::new(&sites, caches.clone());
+        let mut by_line = Profiler::new(&sites, caches.clone());
+        let shards = Shards::new(count, caches.shard_bits(), 64);
+        let new = |shard| Profiler::of_shard(&sites, caches.clone(), shard, shards.clone());
+        let mut dealt: Vec<_> = (0..shards.count()).map(new).collect();
+        for profiler in [&mut single, &mut by_line].into_iter().chain(&mut dealt) {
+            profiler.add_globals(ProcessId(0), globals());
+        }
+        let mut parts = vec![Batch::default(); shards.count()];
+        for (sequence, (thread, events)) in chunks.iter().enumerate() {
+            single.observe(&batch(*thread, sequence as u32, events, true));
+            let whole = batch(*thread, sequence as u32, events, false);
+            by_line.observe(&whole);
+            shards.deal(&whole, &mut parts);
+            for (profiler, part) in dealt.iter_mut().zip(&parts) {
+                profiler.observe(part);
+                part.cuts.as_ref().unwrap().finish();
+            }
+        }
+        let single = told(&single.finish());
+        prop_assert_eq!(told(&by_line.finish()), single.clone(), "loops by line");
+        prop_assert_eq!(told(&Profiler::finish_all(dealt)), single, "{} shards", shards.count());
+    }
+}
