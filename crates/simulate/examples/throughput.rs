@@ -6,7 +6,10 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use memlode_simulate::{Detailed, Hierarchy, LevelSpec, ReuseDistance};
+use memlode_simulate::{
+    Coherence, Detailed, Hierarchy, Inclusion, LevelSpec, Model, ModelLevel, ModelSpec, Prefetch,
+    Replacement, ReuseDistance,
+};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -74,7 +77,10 @@ fn main() {
         println!(
             "{name}: million accesses/s by layer, misses of each level per access, then bytes of details per line"
         );
-        println!("  {:24} {:>8} {:>8} {:>8}", "", "plain", "detailed", "reuse");
+        println!(
+            "  {:24} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+            "", "plain", "detailed", "reuse", "model", "4 cores", "prefetch"
+        );
         for (stream, addresses) in &streams {
             let fresh = || Hierarchy::new(&levels, 1).expect("a possible hierarchy");
             let mut caches = fresh();
@@ -88,7 +94,17 @@ fn main() {
             });
             let mut distances = ReuseDistance::new();
             let reuse = speed(addresses, |_, address| distances.touch((base + address) >> 6).unwrap_or(0));
-            print!("  {stream:24} {plain:8.1} {detailed:8.1} {reuse:8.1}  ");
+            let modelled = specs(&levels).map(|(spec, cores)| {
+                let mut model = Model::new(&spec).expect("a possible model");
+                // It takes its time; an eighth of the stream is enough.
+                speed(&addresses[..addresses.len() / 8], |i, address| {
+                    model.access(i / 16 % cores, base + address, 8, i & 3 == 3, i as u32 & 31).depth.into()
+                })
+            });
+            let [model, cores, prefetch] = modelled;
+            print!(
+                "  {stream:24} {plain:8.1} {detailed:8.1} {reuse:8.1} {model:8.1} {cores:8.1} {prefetch:8.1}  "
+            );
             let counters = caches.counters();
             let all = (counters[0].reads + counters[0].writes) as f64;
             for level in counters {
@@ -97,6 +113,21 @@ fn main() {
             println!("  {:.1}", watched.bytes_of_lines() as f64 / distances.lines() as f64);
         }
     }
+}
+
+/// The general model: without any rule; with rules like those of servers, four coherent cores in turns of 16
+/// accesses; and with prefetchers.
+fn specs(levels: &[LevelSpec; 3]) -> [(ModelSpec, usize); 3] {
+    let plain = ModelSpec::new(levels.iter().map(|level| ModelLevel::from(*level)).collect(), 1);
+    let mut four = ModelSpec { cores: 4, coherence: Coherence::Mesi, ..plain.clone() };
+    four.levels[0].replacement = Replacement::Srrip;
+    four.levels[1].inclusion = Inclusion::Inclusive;
+    four.levels[2].inclusion = Inclusion::Exclusive;
+    four.levels[2].shape.shared_by = 4;
+    let mut ahead = plain.clone();
+    ahead.levels[0].prefetch = vec![Prefetch::NextLine, Prefetch::Stride];
+    ahead.levels[1].prefetch = vec![Prefetch::AdjacentLine, Prefetch::Stream];
+    [(plain, 1), (four, 4), (ahead, 1)]
 }
 
 /// Million accesses per second, the best of five passes over the stream.

@@ -156,6 +156,9 @@ pub enum Problem {
     /// A tree of bits over a number of ways that is no power of two.
     #[error("`replacement`: tree-plru needs a power of two of ways, not {0}")]
     TreeWays(u32),
+    /// More ways than a model orders.
+    #[error("`ways`: a model orders at most 65536 ways, not {0}")]
+    ModelWays(u32),
     /// Sectors that do not divide the line.
     #[error(
         "`sector`: {0} bytes are no power of two that divides a line of {1} bytes into at most 64 sectors"

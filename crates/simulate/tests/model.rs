@@ -306,6 +306,8 @@ fn impossible_rules_are_refused_with_level_and_key() {
     let ahead =
         ModelLevel { inclusion: Inclusion::Exclusive, prefetch: vec![Prefetch::NextLine], ..plain.clone() };
     assert_eq!(refused(&[plain.clone(), ahead]), problem(2, Problem::ExclusivePrefetch));
+    let vast = LevelSpec { bytes: 64 << 17, ways: 1 << 17, ..shape };
+    assert_eq!(refused(&[vast.into()]), problem(1, Problem::ModelWays(1 << 17)));
     assert_eq!(refused(&[]), ImpossibleHierarchy::LevelCount(0));
     for page_bytes in [0, 32, 4095] {
         let spec = ModelSpec { page_bytes, ..ModelSpec::new(vec![plain.clone()], 1) };

@@ -1,5 +1,7 @@
 //! MESI: what an access takes from the caches that its core does not use.
 
+use std::ops::RangeInclusive;
+
 use super::Model;
 use super::array::{CONTESTED, DIRTY, Left, OWNED, PREFETCHED};
 use super::walk::Request;
@@ -48,7 +50,7 @@ impl Model {
 
     /// After the walk: the state of the line in the first level, if it is there.
     pub(super) fn own(&mut self, request: &Request, claimed: Claimed) {
-        let Some(directory) = &self.directory else { return };
+        let Some(directory) = &mut self.directory else { return };
         let array = &mut self.arrays[self.paths[request.core][0] as usize];
         let Some(slot) = array.find(request.first >> self.line_shifts[0]) else { return };
         let flags = array.flags(slot);
@@ -75,22 +77,23 @@ impl Model {
         };
         let (first, last) = directory.granule(left.line << shift);
         let array = &self.arrays[cache];
-        if (first >> shift..=last >> shift).all(|line| array.find(line).is_none()) {
+        let mut others = (first >> shift..=last >> shift).filter(|line| *line != left.line);
+        if others.all(|line| array.find(line).is_none()) {
             directory.leaves(cache, first);
         }
     }
 
     /// A cache loses the granule of a request to it; true if it was dirty there.
     fn invalidate(&mut self, cache: usize, request: &Request, observer: &mut impl Observer) -> bool {
+        let level = self.level_of[cache] as usize;
         let mut dirty = false;
-        for left in self.granule_lines(cache, request.first) {
-            let level = self.level_of(cache);
-            let Some(slot) = self.arrays[cache].find(left.line) else { continue };
-            self.arrays[cache].take(slot);
+        for line in self.granule_lines(level, request.first) {
+            let Some(slot) = self.arrays[cache].find(line) else { continue };
+            let Some(left) = self.arrays[cache].take(slot) else { continue };
             self.leaves(level, cache, left);
             self.traffic[level].invalidations += 1;
             dirty |= left.flags & DIRTY != 0;
-            observer.invalidated(level, cache, left.line, request.core as u32, request.tag);
+            observer.invalidated(level, cache, line, request.core as u32, request.tag);
         }
         if let Some(directory) = &mut self.directory {
             directory.lost(cache, request.core, request.tag, request.first, request.last);
@@ -100,11 +103,13 @@ impl Model {
 
     /// A cache keeps the granule of a request, but not for itself; true if it was dirty there.
     fn share(&mut self, cache: usize, request: &Request) -> bool {
-        let level = self.level_of(cache);
+        let level = self.level_of[cache] as usize;
         let mut dirty = false;
-        for left in self.granule_lines(cache, request.first) {
-            let Some(slot) = self.arrays[cache].find(left.line) else { continue };
-            *self.arrays[cache].flags(slot) &= !(DIRTY | OWNED | CONTESTED);
+        for line in self.granule_lines(level, request.first) {
+            let array = &mut self.arrays[cache];
+            let Some(slot) = array.find(line) else { continue };
+            let Some(left) = array.peek(slot) else { continue };
+            *array.flags(slot) &= !(DIRTY | OWNED | CONTESTED);
             if left.flags & DIRTY != 0 {
                 dirty = true;
                 self.write_back(level, cache, left);
@@ -113,17 +118,13 @@ impl Model {
         dirty
     }
 
-    /// The lines that a cache holds of the granule at an address.
-    fn granule_lines(&self, cache: usize, address: u64) -> Vec<Left> {
-        let Some(directory) = &self.directory else { return Vec::new() };
-        let (first, last) = directory.granule(address);
-        let shift = self.line_shifts[self.level_of(cache)];
-        let array = &self.arrays[cache];
-        (first >> shift..=last >> shift).filter_map(|line| array.peek(array.find(line)?)).collect()
-    }
-
-    fn level_of(&self, cache: usize) -> usize {
-        let path = self.paths[self.first_core[cache]];
-        path[..self.spec.levels.len()].iter().position(|used| *used as usize == cache).unwrap_or(0)
+    /// The lines of a level that lie in the granule at an address.
+    fn granule_lines(&self, level: usize, address: u64) -> RangeInclusive<u64> {
+        let shift = self.line_shifts[level];
+        let (first, last) = match &self.directory {
+            Some(directory) => directory.granule(address),
+            None => (address, address),
+        };
+        first >> shift..=last >> shift
     }
 }

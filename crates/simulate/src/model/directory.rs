@@ -24,6 +24,8 @@ pub(super) struct Directory {
     caches: usize,
     words: usize,
     entries: FxHashMap<u64, u32>,
+    /// The last granule looked up and its entry: an access asks several times for the same.
+    memo: (u64, Option<u32>),
     /// `words` for each entry.
     holders: Vec<u64>,
     losses: Vec<Vec<Loss>>,
@@ -47,6 +49,7 @@ impl Directory {
             caches,
             words,
             entries: FxHashMap::default(),
+            memo: (u64::MAX, None), // no granule: they have at least 4 bytes
             holders: Vec::new(),
             losses: Vec::new(),
             free: Vec::new(),
@@ -75,7 +78,7 @@ impl Directory {
     }
 
     /// The caches off a core's way that hold the granule, innermost first, into `off`.
-    pub fn off_way(&self, core: usize, address: u64, off: &mut Vec<usize>) {
+    pub fn off_way(&mut self, core: usize, address: u64, off: &mut Vec<usize>) {
         off.clear();
         let Some(entry) = self.entry(address) else { return };
         let ways = &self.ways[core * self.words..][..self.words];
@@ -128,7 +131,7 @@ impl Directory {
     }
 
     /// Whether some cache has lost the granule and not come back.
-    pub fn is_contested(&self, address: u64) -> bool {
+    pub fn is_contested(&mut self, address: u64) -> bool {
         self.entry(address).is_some_and(|entry| !self.losses[entry].is_empty())
     }
 
@@ -150,8 +153,12 @@ impl Directory {
     }
 
     #[inline]
-    fn entry(&self, address: u64) -> Option<usize> {
-        self.entries.get(&(address >> self.shift)).map(|entry| *entry as usize)
+    fn entry(&mut self, address: u64) -> Option<usize> {
+        let granule = address >> self.shift;
+        if self.memo.0 != granule {
+            self.memo = (granule, self.entries.get(&granule).copied());
+        }
+        self.memo.1.map(|entry| entry as usize)
     }
 
     fn make(&mut self, address: u64) -> usize {
@@ -161,6 +168,7 @@ impl Directory {
             self.losses.len() as u32 - 1
         });
         self.entries.insert(address >> self.shift, entry);
+        self.memo = (address >> self.shift, Some(entry));
         entry as usize
     }
 
@@ -168,6 +176,7 @@ impl Directory {
         let holders = &self.holders[entry * self.words..][..self.words];
         if self.losses[entry].is_empty() && holders.iter().all(|word| *word == 0) {
             self.entries.remove(&(address >> self.shift));
+            self.memo = (address >> self.shift, None);
             self.free.push(entry as u32);
         }
     }

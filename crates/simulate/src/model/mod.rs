@@ -125,6 +125,8 @@ pub struct Model {
     paths: Vec<[u32; MAX_LEVELS]>,
     /// By cache: the first core that uses it.
     first_core: Vec<usize>,
+    /// By cache.
+    level_of: Vec<u8>,
     line_shifts: [u32; MAX_LEVELS],
     unit_shifts: [u32; MAX_LEVELS],
     /// Accesses by [is write][level that answered].
@@ -153,6 +155,7 @@ impl Model {
         let cores = spec.cores as usize;
         let mut arrays = Vec::new();
         let mut first_core = Vec::new();
+        let mut level_of = Vec::new();
         let mut ahead = Vec::new();
         let mut paths = vec![[0; MAX_LEVELS]; cores];
         let (mut line_shifts, mut unit_shifts) = ([0; MAX_LEVELS], [0; MAX_LEVELS]);
@@ -161,6 +164,7 @@ impl Model {
             let first = arrays.len();
             arrays.extend((0..cores.div_ceil(shared_by)).map(|_| Array::new(level)));
             ahead.extend((first..arrays.len()).map(|_| fetch::ahead(spec, level)));
+            level_of.resize(arrays.len(), i as u8);
             first_core.extend((0..cores).step_by(shared_by));
             for (core, path) in paths.iter_mut().enumerate() {
                 path[i] = (first + core / shared_by) as u32;
@@ -177,6 +181,7 @@ impl Model {
             arrays,
             paths,
             first_core,
+            level_of,
             line_shifts,
             unit_shifts,
             answered: [[0; MAX_LEVELS + 1]; 2],

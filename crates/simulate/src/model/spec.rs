@@ -109,6 +109,9 @@ impl ModelLevel {
 
     fn check(&self, inner: Option<&ModelLevel>) -> Result<(), Problem> {
         let LevelSpec { ways, line_bytes, .. } = self.shape;
+        if ways > 1 << 16 {
+            return Err(Problem::ModelWays(ways));
+        }
         if self.replacement == Replacement::TreePlru && !ways.is_power_of_two() {
             return Err(Problem::TreeWays(ways));
         }

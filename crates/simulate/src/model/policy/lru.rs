@@ -1,32 +1,26 @@
 //! Least recently used, exactly.
 
-use super::Policy;
+use super::{Policy, Ranks};
 
-pub struct Lru {
-    ways: usize,
-    /// When each way was last used. One clock serves all sets: only the order within a set matters.
-    used: Vec<u64>,
-    clock: u64,
-}
+pub struct Lru(Ranks);
 
 impl Lru {
     pub fn new(sets: usize, ways: usize) -> Lru {
-        Lru { ways, used: vec![0; sets * ways], clock: 0 }
+        Lru(Ranks::new(sets, ways))
     }
 }
 
 impl Policy for Lru {
     #[inline]
     fn hit(&mut self, set: usize, way: usize) {
-        self.clock += 1;
-        self.used[set * self.ways + way] = self.clock;
+        self.0.put_first(set, way);
     }
 
     fn filled(&mut self, set: usize, way: usize) {
-        self.hit(set, way);
+        self.0.put_first(set, way);
     }
 
     fn victim(&mut self, set: usize) -> usize {
-        super::oldest(&self.used[set * self.ways..][..self.ways])
+        self.0.last(set)
     }
 }

@@ -37,8 +37,29 @@ pub(super) fn new(replacement: Replacement, sets: usize, ways: usize) -> Box<dyn
     }
 }
 
-/// The way with the earliest time.
-fn oldest(times: &[u64]) -> usize {
-    let by_time = times.iter().enumerate().min_by_key(|(_, time)| **time);
-    by_time.map_or(0, |(way, _)| way)
+/// The ways of each set in an order: a way's rank is the number of ways in front of it. Ways are at most 2^16.
+struct Ranks {
+    ways: usize,
+    ranks: Vec<u16>,
+}
+
+impl Ranks {
+    fn new(sets: usize, ways: usize) -> Ranks {
+        Ranks { ways, ranks: (0..sets).flat_map(|_| (0..ways).map(|way| way as u16)).collect() }
+    }
+
+    #[inline]
+    fn put_first(&mut self, set: usize, way: usize) {
+        let ranks = &mut self.ranks[set * self.ways..][..self.ways];
+        let from = ranks[way];
+        for rank in ranks.iter_mut() {
+            *rank += u16::from(*rank < from);
+        }
+        ranks[way] = 0;
+    }
+
+    fn last(&self, set: usize) -> usize {
+        let ranks = &self.ranks[set * self.ways..][..self.ways];
+        ranks.iter().position(|rank| usize::from(*rank) == self.ways - 1).unwrap_or(0)
+    }
 }
