@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Batch ──► Profiler ──► Profile: cells (thread × site × object class → level that answered)
-//!             │ caches: simulate::Hierarchy                    │
+//!             │ caches: simulate::Hierarchy, or Detailed       │
 //!             │ address → object: objects                      ▼
 //!             │ allocation call paths: paths                tables: lines, fields, types, objects, functions, threads
 //! ```
@@ -12,6 +12,7 @@
 pub mod classes;
 pub mod counts;
 pub mod coverage;
+pub mod detail;
 mod granules;
 mod merge;
 pub mod objects;
@@ -20,13 +21,15 @@ pub mod profile;
 mod repeat;
 pub mod run;
 pub mod sample;
+pub mod simulator;
 mod stacks;
 pub mod tables;
 
 pub use classes::{Class, ClassId, Home};
 pub use counts::Counts;
 pub use coverage::Coverage;
+pub use detail::DetailedProfile;
 pub use paths::{PathId, Paths};
 pub use profile::{Cell, Profile, Profiler};
-pub use run::{Progress, profile_trace};
+pub use run::{Progress, profile_in_detail, profile_trace};
 pub use sample::{Covered, Estimate, Gaps, covered};

@@ -15,6 +15,7 @@ use crate::merge::{Part, merge};
 use crate::objects::Objects;
 use crate::paths::Paths;
 use crate::sample::{Gaps, RunCounts, Runs};
+use crate::simulator::Simulator;
 use crate::stacks::ThreadStack;
 
 /// The accesses of one thread, at one site, to objects of one class.
@@ -28,6 +29,8 @@ pub struct Cell {
     pub class: ClassId,
     /// What was counted.
     pub counts: Counts,
+    /// Its number in the simulation, if one alone counted it.
+    pub tag: u32,
 }
 
 /// Everything that was counted of a trace. Ids are those of the trace's site table.
@@ -83,10 +86,10 @@ const ANY: ClassId = ClassId(u32::MAX);
 /// which numbers the truth lies.
 ///
 /// Several profilers may each have one shard of the same trace ([`Shards`]): see [`Profiler::finish_all`].
-pub struct Profiler<'t> {
+pub struct Profiler<'t, S = Hierarchy> {
     sites: &'t [Site],
     facts: Vec<SiteFacts>,
-    caches: Hierarchy,
+    pub(crate) caches: S,
     pub(crate) line_bytes: u32,
     /// Ways of the first level.
     pub(crate) ways: usize,
@@ -139,14 +142,14 @@ pub(crate) struct GapWatch {
     bounds: Bounds,
 }
 
-impl<'t> Profiler<'t> {
+impl<'t, S: Simulator> Profiler<'t, S> {
     /// Counts nothing yet.
-    pub fn new(sites: &'t [Site], caches: Hierarchy) -> Profiler<'t> {
+    pub fn new(sites: &'t [Site], caches: S) -> Profiler<'t, S> {
         Profiler::of_shard(sites, caches, 0, Shards::one())
     }
 
     /// The same for one shard of a trace.
-    pub fn of_shard(sites: &'t [Site], caches: Hierarchy, shard: usize, shards: Shards) -> Profiler<'t> {
+    pub fn of_shard(sites: &'t [Site], caches: S, shard: usize, shards: Shards) -> Profiler<'t, S> {
         let facts = |site: &Site| SiteFacts {
             key: (ThreadId(u32::MAX), ANY),
             cell: 0,
@@ -156,8 +159,8 @@ impl<'t> Profiler<'t> {
         Profiler {
             sites,
             facts: sites.iter().map(facts).collect(),
-            line_bytes: caches.line_bytes(),
-            ways: caches.levels()[0].ways as usize,
+            line_bytes: caches.caches().line_bytes(),
+            ways: caches.caches().levels()[0].ways as usize,
             caches,
             shard: (shard, shards),
             classes: Classes::default(),
@@ -177,7 +180,7 @@ impl<'t> Profiler<'t> {
 
     /// To be called first if the trace has gaps.
     pub fn watch_gaps(&mut self) {
-        let bounds = Bounds::new(self.caches.clone());
+        let bounds = Bounds::new(self.caches.caches().clone());
         self.gaps = Some(GapWatch {
             numbers: Runs::default(),
             at_hand: FxHashMap::default(),
@@ -212,11 +215,11 @@ impl<'t> Profiler<'t> {
         if piece.is_first() {
             stack_here.begin(batch);
         }
-        let before = self.gaps.is_some().then(|| counted(&self.caches));
+        let before = self.gaps.is_some().then(|| counted(self.caches.caches()));
         let run = self.gaps.as_mut().map_or(0, |gaps| gaps.run_of(thread, piece));
         let origin = Origin {
             thread,
-            core: thread.0 as usize % self.caches.cores() as usize,
+            core: thread.0 as usize % self.caches.caches().cores() as usize,
             space: u64::from(process.0) << 48,
         };
         let accesses = piece.accesses();
@@ -242,7 +245,7 @@ impl<'t> Profiler<'t> {
             }
         }
         if let (Some(gaps), Some(before)) = (&mut self.gaps, before) {
-            gaps.runs[run].add(counted(&self.caches), before);
+            gaps.runs[run].add(counted(self.caches.caches()), before);
         }
         self.processes.insert(process, Some(objects));
         self.stacks.insert(stack, Some(stack_here));
@@ -256,16 +259,23 @@ impl<'t> Profiler<'t> {
         Profiler::finish_all(vec![self])
     }
 
+    /// The counts, and what counted them.
+    pub fn finish_with_caches(self) -> (Profile, S) {
+        let sites = self.sites;
+        let (part, caches) = self.part();
+        (merge(sites, vec![part]), caches)
+    }
+
     /// The counts of the shards of one trace, at least one, as one profiler would give them.
     ///
     /// # Panics
     /// If there is none.
-    pub fn finish_all(shards: Vec<Profiler<'t>>) -> Profile {
+    pub fn finish_all(shards: Vec<Profiler<'t, S>>) -> Profile {
         let sites = shards[0].sites;
-        merge(sites, shards.into_iter().map(Profiler::part).collect())
+        merge(sites, shards.into_iter().map(|shard| shard.part().0).collect())
     }
 
-    fn part(mut self) -> Part {
+    fn part(mut self) -> (Part, S) {
         self.settle();
         let mut cells = Vec::with_capacity(self.cells.len());
         for (number, &(thread, site, class)) in self.cells.iter().enumerate() {
@@ -275,15 +285,16 @@ impl<'t> Profiler<'t> {
             for (depth, &n) in (1u8..).zip(&self.deeper[number]) {
                 counts.add(depth, is_write, n);
             }
-            cells.push(Cell { thread, site, class, counts });
+            cells.push(Cell { thread, site, class, counts, tag: number as u32 });
         }
-        Part {
+        let part = Part {
             cells,
             classes: self.classes,
             paths: self.paths,
-            write_backs: self.caches.counters().iter().map(|level| level.write_backs).collect(),
+            write_backs: self.caches.caches().counters().iter().map(|level| level.write_backs).collect(),
             gaps: self.gaps.map(|gaps| Gaps { runs: gaps.runs, bounds: gaps.bounds.misses() }),
-        }
+        };
+        (part, self.caches)
     }
 
     fn accesses(&mut self, origin: Origin, objects: &mut Objects, stack: &ThreadStack, accesses: &[Access]) {
@@ -317,7 +328,7 @@ impl<'t> Profiler<'t> {
     fn touch(&mut self, origin: Origin, cell: u32, access: &Access) {
         let is_write = self.facts[access.site.0 as usize].is_write;
         let address = access.address ^ origin.space;
-        let depth = self.caches.access(origin.core, address, access.bytes, is_write);
+        let depth = self.caches.access(origin.core, address, access.bytes, is_write, cell);
         self.count(cell, depth, 1);
         if let Some(gaps) = &mut self.gaps {
             gaps.bounds.access(origin.core, address, access.bytes, is_write);
@@ -343,10 +354,12 @@ impl<'t> Profiler<'t> {
         batch: &Batch,
     ) {
         let is_write = self.facts[access.site.0 as usize].is_write;
-        let depth = self.caches.access(origin.core, access.address ^ origin.space, access.bytes, is_write);
+        // What counts by cell has one shard, and no halves.
+        let cell = if half.is_first { self.cell(origin, objects, stack, access) } else { 0 };
+        let address = access.address ^ origin.space;
+        let depth = self.caches.access(origin.core, address, access.bytes, is_write, cell);
         let Some(cuts) = &batch.cuts else { return };
         if half.is_first {
-            let cell = self.cell(origin, objects, stack, access);
             self.cut.push(CutAccess { cell, depth, cut: half.cut, cuts: cuts.clone() });
         } else {
             cuts.tell(half.cut, depth);
@@ -376,7 +389,9 @@ impl<'t> Profiler<'t> {
     /// Counts accesses to the line that a cell's last access went to, with nothing of their set in between.
     pub(crate) fn hit(&mut self, cell: u32, access: &Access, accesses: u64) {
         let is_write = self.facts[access.site.0 as usize].is_write;
-        self.caches.hit_again(is_write, accesses);
+        if let Some(caches) = self.caches.counting() {
+            caches.hit_again(is_write, accesses);
+        }
         self.hits[cell as usize] += accesses;
     }
 

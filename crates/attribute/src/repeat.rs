@@ -8,9 +8,10 @@ use memlode_trace::event::Stride;
 
 use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
+use crate::simulator::Simulator;
 use crate::stacks::ThreadStack;
 
-impl Profiler<'_> {
+impl<S: Simulator> Profiler<'_, S> {
     /// A loop: its strides by turns.
     pub(crate) fn repeat(
         &mut self,
@@ -23,7 +24,7 @@ impl Profiler<'_> {
         let mut walk = std::mem::take(&mut self.walk);
         walk.clear();
         walk.extend_from_slice(strides);
-        let few = strides.len() <= self.ways && self.gaps.is_none();
+        let few = strides.len() <= self.ways && self.gaps.is_none() && self.caches.counting().is_some();
         let mut left = turns;
         while left > 0 {
             for Stride { access, .. } in &walk {

@@ -4,10 +4,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use memlode_machine::Machine;
-use memlode_simulate::{Hierarchy, ImpossibleHierarchy, LevelSpec};
+use memlode_simulate::ImpossibleHierarchy;
 use memlode_trace::{ChunkRef, Piece, Replayed, Shards, Trace};
 
+use crate::detail::DetailedProfile;
 use crate::profile::{Global, Profile, Profiler};
+use crate::simulator::{ImpossibleMachine, Simulator, caches, detailed};
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug)]
@@ -23,21 +25,6 @@ pub fn latencies(machine: &Machine) -> Vec<u32> {
     machine.levels.iter().map(|level| level.latency_cycles).chain([machine.memory_latency_cycles]).collect()
 }
 
-/// The machine's caches, empty.
-pub fn caches(machine: &Machine) -> Result<Hierarchy, ImpossibleHierarchy> {
-    let specs: Vec<LevelSpec> = machine
-        .levels
-        .iter()
-        .map(|level| LevelSpec {
-            bytes: level.bytes,
-            ways: level.ways,
-            line_bytes: level.line_bytes,
-            shared_by: level.shared_by,
-        })
-        .collect();
-    Hierarchy::new(&specs, machine.cores)
-}
-
 /// Replays a whole trace through a machine's caches.
 ///
 /// Simulates on up to `threads` threads, as many as the shape of the caches allows: the result is the same, to the digit, for
@@ -49,7 +36,7 @@ pub fn profile_trace(
     threads: usize,
     mut watch: impl FnMut(Progress) -> ControlFlow<()> + Send,
 ) -> Result<(Profile, Replayed), ImpossibleHierarchy> {
-    let empty = caches(machine)?;
+    let empty = caches(machine, machine.cores)?;
     let sites = trace.sites().sites();
     let mut progress = Progress { chunks: 0, of: trace.chunks().len() };
     let mut chunk_done = move |piece: &Piece<'_>| {
@@ -91,7 +78,35 @@ pub fn profile_trace(
     Ok((Profiler::finish_all(profilers), replayed))
 }
 
-fn add_globals(trace: &Trace, profiler: &mut Profiler<'_>) {
+/// The same with everything that can be found of the misses, with pages of `page_bytes`. One thread simulates: the fully
+/// associative caches that tell capacity from conflict have one set. The others decode.
+pub fn profile_in_detail(
+    trace: &Trace,
+    machine: &Machine,
+    page_bytes: u64,
+    threads: usize,
+    mut watch: impl FnMut(Progress) -> ControlFlow<()>,
+) -> Result<(DetailedProfile, Replayed), ImpossibleMachine> {
+    let simulator = detailed(machine, page_bytes, trace.threads().len())?;
+    let mut profiler = Profiler::new(trace.sites().sites(), simulator);
+    if trace.chunks().iter().any(ChunkRef::is_after_gap) {
+        profiler.watch_gaps();
+    }
+    add_globals(trace, &mut profiler);
+    let mut progress = Progress { chunks: 0, of: trace.chunks().len() };
+    let replayed = trace.interleave(threads.saturating_sub(1), |piece| {
+        profiler.observe_piece(piece);
+        if !piece.is_last() {
+            return ControlFlow::Continue(());
+        }
+        progress.chunks += 1;
+        watch(progress)
+    });
+    let (profile, simulator) = profiler.finish_with_caches();
+    Ok((DetailedProfile { profile, details: simulator.finish() }, replayed))
+}
+
+fn add_globals<S: Simulator>(trace: &Trace, profiler: &mut Profiler<'_, S>) {
     for image in trace.images() {
         let Some(module) = trace.modules().get(image.module.0 as usize) else { continue };
         let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy();

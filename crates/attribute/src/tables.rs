@@ -128,15 +128,12 @@ impl<'a> Tables<'a> {
 
     /// Members of types, wherever they are touched.
     pub fn fields(&self) -> Vec<Row<What>> {
-        self.roll(|cell| {
-            let site = self.site(cell);
-            site.member.is_some().then(|| self.what(site, false))
-        })
+        self.roll(|cell| self.field_of(cell))
     }
 
     /// Types.
     pub fn types(&self) -> Vec<Row<StringId>> {
-        self.roll(|cell| self.site(cell).ty.map(|ty| self.names.ty(ty).name))
+        self.roll(|cell| self.type_of(cell))
     }
 
     /// Object classes.
@@ -187,6 +184,17 @@ impl<'a> Tables<'a> {
     pub fn key_of(&self, cell: &Cell) -> (What, Place) {
         let site = self.site(cell);
         (self.what(site, true), place(self.names, site))
+    }
+
+    /// The member that a cell's accesses touch: its row in [`Tables::fields`], if it has one.
+    pub fn field_of(&self, cell: &Cell) -> Option<What> {
+        let site = self.site(cell);
+        site.member.is_some().then(|| self.what(site, false))
+    }
+
+    /// The type that a cell's accesses touch: its row in [`Tables::types`], if it has one.
+    pub fn type_of(&self, cell: &Cell) -> Option<StringId> {
+        self.site(cell).ty.map(|ty| self.names.ty(ty).name)
     }
 
     fn site(&self, cell: &Cell) -> &'a Site {

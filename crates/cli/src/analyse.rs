@@ -4,26 +4,55 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use memlode_attribute::{Profile, profile_trace};
+use indicatif::ProgressBar;
+use memlode_attribute::{DetailedProfile, Profile, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
 use memlode_trace::{Replayed, Trace};
 
 use crate::term;
 
 /// A trace, a machine, and what one did on the other.
-pub struct Analysed {
+pub struct Analysed<P = Profile> {
     /// The trace.
     pub trace: Trace,
     /// The machine.
     pub machine: Machine,
     /// The counts.
-    pub profile: Profile,
+    pub profile: P,
     /// What could not be decoded.
     pub replayed: Replayed,
 }
 
 /// Opens, simulates and counts.
 pub fn analyse(directory: &Path, machine: &str) -> Result<Analysed> {
+    simulate(directory, machine, |trace, machine, bar| {
+        Ok(profile_trace(trace, machine, threads(), |_| {
+            term::advance(bar, 1);
+            ControlFlow::Continue(())
+        })?)
+    })
+}
+
+/// The same with why everything missed. Pages have the machine's size if none is given.
+pub fn in_detail(
+    directory: &Path,
+    machine: &str,
+    page_bytes: Option<u64>,
+) -> Result<Analysed<DetailedProfile>> {
+    simulate(directory, machine, |trace, machine, bar| {
+        let page_bytes = page_bytes.unwrap_or(machine.page_bytes);
+        Ok(profile_in_detail(trace, machine, page_bytes, threads(), |_| {
+            term::advance(bar, 1);
+            ControlFlow::Continue(())
+        })?)
+    })
+}
+
+fn simulate<P>(
+    directory: &Path,
+    machine: &str,
+    profile: impl FnOnce(&Trace, &Machine, &ProgressBar) -> Result<(P, Replayed)>,
+) -> Result<Analysed<P>> {
     // A mistyped machine is told before minutes of work.
     let machine = Machine::find(machine)?;
     let trace = open(directory)?;
@@ -31,19 +60,19 @@ pub fn analyse(directory: &Path, machine: &str) -> Result<Analysed> {
         bail!("{}", nothing_recorded(&trace));
     }
     let bar = term::progress(trace.chunks().len() as u64, "simulating");
-    // Each thread keeps the program's objects: more of them would cost memory and gain little.
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(16);
-    let (profile, replayed) = profile_trace(&trace, &machine, threads, |_| {
-        term::advance(&bar, 1);
-        ControlFlow::Continue(())
-    })
-    .with_context(|| format!("the machine {} cannot be simulated", machine.name))?;
+    let (profile, replayed) = profile(&trace, &machine, &bar)
+        .with_context(|| format!("the machine {} cannot be simulated", machine.name))?;
     bar.finish_and_clear();
     if replayed.chunks == 0 {
         let first = replayed.damaged.first().map(|(_, error)| error.to_string()).unwrap_or_default();
         bail!("nothing in {} could be decoded: {first}", directory.display());
     }
     Ok(Analysed { trace, machine, profile, replayed })
+}
+
+/// Each thread keeps the program's objects: more of them would cost memory and gain little.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get()).min(16)
 }
 
 /// Opens a trace.

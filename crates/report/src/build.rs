@@ -79,7 +79,7 @@ pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Rep
 }
 
 /// What the machine calls its levels; a name that comes twice gets a number.
-fn level_names(machine: &Machine) -> Vec<Arc<str>> {
+pub(crate) fn level_names(machine: &Machine) -> Vec<Arc<str>> {
     let mut names: Vec<Arc<str>> = Vec::new();
     for level in &machine.levels {
         let numbered = (2..).map(|n| format!("{}-{n}", level.name));
@@ -136,12 +136,12 @@ fn shares(coverage: &Coverage) -> model::Shares {
     }
 }
 
-struct Builder<'a> {
-    names: &'a SiteTable,
-    profile: &'a Profile,
-    latencies: &'a [u32],
-    levels: &'a [Arc<str>],
-    total_stall: u64,
+pub(crate) struct Builder<'a> {
+    pub names: &'a SiteTable,
+    pub profile: &'a Profile,
+    pub latencies: &'a [u32],
+    pub levels: &'a [Arc<str>],
+    pub total_stall: u64,
 }
 
 impl Builder<'_> {
@@ -174,7 +174,7 @@ impl Builder<'_> {
         ids.iter().map(|&id| self.string(id)).collect()
     }
 
-    fn data(&self, what: &What) -> model::Data {
+    pub fn data(&self, what: &What) -> model::Data {
         model::Data {
             ty: what.ty.map(|id| self.string(id)),
             member: what.member.map(|id| self.string(id)),
@@ -182,7 +182,7 @@ impl Builder<'_> {
         }
     }
 
-    fn position(&self, place: &Place) -> model::Position {
+    pub fn position(&self, place: &Place) -> model::Position {
         let inlined_into = place.inlined_into.map(|line| Box::new(self.line(&line)));
         model::Position { inlined_into, ..self.line(&place.line) }
     }
@@ -219,7 +219,7 @@ impl Builder<'_> {
         all[own..].iter().map(|&function| self.function(function)).collect()
     }
 
-    fn object(&self, class: ClassId) -> model::Object {
+    pub fn object(&self, class: ClassId) -> model::Object {
         use memlode_attribute::Home;
         let class = &self.profile.classes[class.0 as usize];
         let home = match &class.home {

@@ -385,7 +385,7 @@ impl Page<'_> {
 }
 
 /// A table without lines; the columns from `left` on hold numbers.
-fn plain_table(headings: &[impl ToString], left: usize) -> Table {
+pub(crate) fn plain_table(headings: &[impl ToString], left: usize) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(headings.iter().map(ToString::to_string));

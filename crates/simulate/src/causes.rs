@@ -32,6 +32,7 @@
 //! the outer one has had the line for.
 
 use std::collections::VecDeque;
+use std::ops::AddAssign;
 
 use crate::hierarchy::{Hierarchy, Observer};
 use crate::pairs::Pairs;
@@ -71,6 +72,36 @@ pub struct LevelDetail {
     pub resident_lines: u64,
     /// Bytes of those used so far.
     pub resident_used_bytes: u64,
+}
+
+impl AddAssign<&LevelDetail> for LevelDetail {
+    fn add_assign(&mut self, other: &LevelDetail) {
+        self.cold += other.cold;
+        self.capacity += other.capacity;
+        self.conflict += other.conflict;
+        self.spared += other.spared;
+        self.evicted_lines += other.evicted_lines;
+        self.evicted_used_bytes += other.evicted_used_bytes;
+        self.resident_lines += other.resident_lines;
+        self.resident_used_bytes += other.resident_used_bytes;
+    }
+}
+
+impl LevelDetail {
+    /// Lines fetched.
+    pub fn lines(&self) -> u64 {
+        self.evicted_lines + self.resident_lines
+    }
+
+    /// Bytes used of the lines fetched.
+    pub fn used_bytes(&self) -> u64 {
+        self.evicted_used_bytes + self.resident_used_bytes
+    }
+
+    /// Accesses that missed.
+    pub fn misses(&self) -> u64 {
+        self.cold + self.capacity + self.conflict
+    }
 }
 
 /// Misses for want of a line that somebody's access had pushed out.

@@ -4,6 +4,8 @@
 //! have it unless they are told otherwise. The first touch of a page misses every cache, so it is enough to look at
 //! the accesses that memory answers.
 
+use std::ops::AddAssign;
+
 use crate::table::Table;
 
 /// Accesses of one tag that memory answered.
@@ -13,6 +15,13 @@ pub struct NumaDetail {
     pub local: u64,
     /// From another node.
     pub remote: u64,
+}
+
+impl AddAssign<&NumaDetail> for NumaDetail {
+    fn add_assign(&mut self, other: &NumaDetail) {
+        self.local += other.local;
+        self.remote += other.remote;
+    }
 }
 
 /// The nodes of a machine, and which pages they hold.
@@ -29,10 +38,10 @@ pub struct Numa {
 const NODE: usize = 1;
 
 impl Numa {
-    /// Cores `0..cores` in `nodes` nodes of as many cores as fit, and pages of `page_bytes`, a power of two.
-    pub fn new(nodes: u32, cores: u32, page_bytes: u64) -> Numa {
+    /// Nodes of `cores_per_node` cores, and pages of `page_bytes`, a power of two.
+    pub fn new(cores_per_node: u32, page_bytes: u64) -> Numa {
         Numa {
-            cores_per_node: cores.div_ceil(nodes.max(1)).max(1),
+            cores_per_node: cores_per_node.max(1),
             page_shift: page_bytes.trailing_zeros(),
             pages: Table::new(2),
             counts: Vec::new(),

@@ -11,6 +11,8 @@
 //! counts the use of pages among what decides, next to that of lines: a program that uses a part of each page needs more
 //! translations than it could.)
 
+use std::ops::AddAssign;
+
 use thiserror::Error;
 
 use crate::cache::Cache;
@@ -78,6 +80,16 @@ pub struct TlbDetail {
     pub visited_bytes: u64,
     /// Those that were used during the visits, in 64ths of pages.
     pub used_bytes: u64,
+}
+
+impl AddAssign<&TlbDetail> for TlbDetail {
+    fn add_assign(&mut self, other: &TlbDetail) {
+        self.second_level_hits += other.second_level_hits;
+        self.walks += other.walks;
+        self.cycles += other.cycles;
+        self.visited_bytes += other.visited_bytes;
+        self.used_bytes += other.used_bytes;
+    }
 }
 
 /// Why there cannot be such TLBs.

@@ -150,14 +150,14 @@ proptest! {
 
     #[test]
     fn memory_belongs_to_who_touched_it_first(
-        nodes in 1u32..4,
+        cores_per_node in 1u32..9,
         trace in prop::collection::vec((0usize..8, 0u64..20, 0u64..4096), 1..300),
     ) {
-        let mut numa = Numa::new(nodes, 8, 4096);
+        let mut numa = Numa::new(cores_per_node, 4096);
         let mut homes: HashMap<u64, usize> = HashMap::new();
         let mut expected = vec![NumaDetail::default(); 3];
         for (i, &(core, page, offset)) in trace.iter().enumerate() {
-            let node = core / 8usize.div_ceil(nodes as usize);
+            let node = core / cores_per_node as usize;
             let remote = *homes.entry(page).or_insert(node) != node;
             prop_assert_eq!(numa.access(core, page * 4096 + offset, i as u32 % 3), remote);
             expected[i % 3].remote += u64::from(remote);
@@ -232,7 +232,7 @@ fn an_outcome_says_all() {
     let mut detailed = Detailed::new(Hierarchy::new(&[level], 2).unwrap())
         .with_tlb(tlb)
         .with_store_buffer(StoreBuffer::new(8, 32, 2))
-        .with_numa(Numa::new(2, 2, 4096));
+        .with_numa(Numa::new(1, 4096));
     let stored = detailed.access(0, 0x5010, 8, true, 1);
     assert_eq!((stored.depth, stored.translation, stored.remote), (1, Translation::Walk, false));
     let loaded = detailed.access(0, 0x9010, 8, false, 2);

@@ -4,15 +4,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+use memlode_report::causes::{aliases, causes};
 use memlode_report::terminal::{By, Style, header, tables};
 use serde_json::json;
 
-use super::report::{MachineArgs, make};
+use super::report::MachineArgs;
 use super::{OK, print, print_json};
+use crate::analyse::{self, Analysed};
 use crate::term;
 
-/// Simulate a machine's caches on a trace: counters of each level and each thread
+/// Simulate a machine's caches on a trace: what missed, why, and what of the fetched lines was used
 #[derive(Debug, Parser)]
 #[command(after_help = "Exit status: 0 success, 1 the trace or the machine cannot be used, 2 wrong usage.")]
 pub struct Args {
@@ -21,6 +23,15 @@ pub struct Args {
     trace: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineArgs,
+    /// Size of all pages, such as 4KiB, 2MiB or 1GiB [default: the machine's ordinary pages]
+    #[arg(long, value_name = "SIZE", value_parser = page_bytes)]
+    pages: Option<u64>,
+    /// Rows of each table
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Tables to show
+    #[arg(long, value_enum, value_name = "TABLE", value_delimiter = ',', default_value = "field")]
+    by: Vec<TableName>,
     /// List the machines known by name
     #[arg(long)]
     list: bool,
@@ -29,29 +40,61 @@ pub struct Args {
     json: bool,
 }
 
+/// A table of causes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TableName {
+    /// Data and the line that touches it
+    Line,
+    /// Members of types
+    Field,
+    /// Types
+    Type,
+    /// Objects: by allocating call, global variable or stack variable
+    Object,
+}
+
 pub fn run(args: Args) -> Result<ExitCode> {
     let Some(trace) = args.trace.filter(|_| !args.list) else {
         list(args.json)?;
         return Ok(ExitCode::from(OK));
     };
-    let report = make(&trace, &args.machine.machine)?;
+    let analysed = analyse::in_detail(&trace, &args.machine.machine, args.pages)?;
+    let Analysed { trace, machine, profile, replayed } = &analysed;
+    let simulation = memlode_report::simulation(trace, machine, profile, replayed);
     if args.json {
-        print_json(&json!({
-            "format": "memlode sim",
-            "version": report.version,
-            "trace": report.trace,
-            "machine": report.machine,
-            "total": report.total,
-            "threads": report.threads,
-        }))?;
+        print_json(&simulation)?;
     } else {
         let stdout = std::io::stdout();
-        let style = Style { colours: term::colours(&stdout), width: term::width(&stdout), top: usize::MAX };
-        let mut text = header(&report, style);
-        text += &tables(&report, &[By::Thread], style);
+        let style = Style { colours: term::colours(&stdout), width: term::width(&stdout), top: args.top };
+        let mut text = header(&simulation.report, style);
+        for table in args.by {
+            let by = match table {
+                TableName::Line => By::Line,
+                TableName::Field => By::Field,
+                TableName::Type => By::Type,
+                TableName::Object => By::Object,
+            };
+            text += &causes(&simulation, by, style);
+        }
+        text += &aliases(&simulation, style);
+        text += &tables(&simulation.report, &[By::Thread], Style { top: usize::MAX, ..style });
         print(&text)?;
     }
     Ok(ExitCode::from(OK))
+}
+
+/// `4096`, `4KiB`, `4K`, `2 MiB`.
+fn page_bytes(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match text[digits..].trim() {
+        "" | "B" => Some(0),
+        "K" | "KiB" => Some(10),
+        "M" | "MiB" => Some(20),
+        "G" | "GiB" => Some(30),
+        _ => None,
+    };
+    let bytes = unit.and_then(|shift| text[..digits].parse::<u64>().ok()?.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "expected a size such as 4KiB, 2MiB or 1GiB".to_string())
 }
 
 fn list(json: bool) -> Result<()> {

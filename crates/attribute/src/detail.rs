@@ -1,0 +1,164 @@
+//! Why the accesses of each cell missed, and what their misses were worth: roll-ups like those of [`crate::tables`].
+
+use std::hash::Hash;
+use std::ops::AddAssign;
+
+use memlode_simulate::{Details, LevelDetail, NumaDetail, TlbDetail};
+use rustc_hash::FxHashMap;
+
+use crate::profile::{Cell, Profile};
+use crate::tables::{Row, Tables};
+
+/// A profile whose simulation was a detailed one.
+pub struct DetailedProfile {
+    /// The counts.
+    pub profile: Profile,
+    /// What was found besides, by [`Cell::tag`].
+    pub details: Details,
+}
+
+/// What was found of some accesses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CellDetail {
+    /// Cache levels, innermost first; empty if nothing was found at any.
+    pub levels: Vec<LevelDetail>,
+    /// Translations.
+    pub tlb: TlbDetail,
+    /// Loads that agreed with a store to another address in the low 12 bits.
+    pub alias_conflicts: u64,
+    /// Which memory answered.
+    pub numa: NumaDetail,
+}
+
+/// One row of a table.
+#[derive(Clone, Debug)]
+pub struct DetailRow<K> {
+    /// The key and the counts.
+    pub row: Row<K>,
+    /// What was found.
+    pub detail: CellDetail,
+    /// By level: what had pushed out the lines that were missed, the most frequent first; `None` is what has no key.
+    pub evicted_by: Vec<Vec<(Option<K>, u64)>>,
+}
+
+/// Loads of one key that conflict with stores of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AliasRow<K> {
+    /// Of the loads.
+    pub load: K,
+    /// Of the stores.
+    pub store: K,
+    /// How many loads.
+    pub conflicts: u64,
+    /// The least distance from a store to its load, in accesses of the thread.
+    pub least_accesses: u32,
+}
+
+impl AddAssign<&CellDetail> for CellDetail {
+    fn add_assign(&mut self, other: &CellDetail) {
+        self.levels.resize(self.levels.len().max(other.levels.len()), LevelDetail::default());
+        for (sum, more) in self.levels.iter_mut().zip(&other.levels) {
+            *sum += more;
+        }
+        self.tlb += &other.tlb;
+        self.alias_conflicts += other.alias_conflicts;
+        self.numa += &other.numa;
+    }
+}
+
+impl DetailedProfile {
+    /// What was found of one cell.
+    pub fn of(&self, cell: &Cell) -> CellDetail {
+        let tag = cell.tag as usize;
+        let loads = self.details.aliases.partition_point(|pair| pair.load_tag < cell.tag);
+        let pairs = self.details.aliases[loads..].iter().take_while(|pair| pair.load_tag == cell.tag);
+        CellDetail {
+            levels: self.details.levels.get(tag).cloned().unwrap_or_default(),
+            tlb: self.details.tlb.get(tag).copied().unwrap_or_default(),
+            alias_conflicts: pairs.map(|pair| pair.conflicts).sum(),
+            numa: self.details.numa.get(tag).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Of everything.
+    pub fn total(&self) -> CellDetail {
+        let mut sum = CellDetail::default();
+        for cell in &self.profile.cells {
+            sum += &self.of(cell);
+        }
+        sum
+    }
+
+    /// The rows of [`Tables::roll`] with what was found of them.
+    pub fn roll<K: Hash + Eq + Ord + Clone>(
+        &self,
+        tables: &Tables<'_>,
+        key: impl Fn(&Cell) -> Option<K>,
+    ) -> Vec<DetailRow<K>> {
+        let levels = self.profile.levels.len();
+        let mut rows: Vec<DetailRow<K>> = tables
+            .roll(&key)
+            .into_iter()
+            .map(|row| DetailRow { row, detail: CellDetail::default(), evicted_by: vec![Vec::new(); levels] })
+            .collect();
+        let index: FxHashMap<K, usize> =
+            rows.iter().enumerate().map(|(i, row)| (row.row.key.clone(), i)).collect();
+        // By tag: its row, if its cell has a key.
+        let mut row_of: Vec<Option<usize>> = vec![None; self.profile.cells.len()];
+        for cell in &self.profile.cells {
+            let row = key(cell).and_then(|key| index.get(&key).copied());
+            if let Some(place) = row_of.get_mut(cell.tag as usize) {
+                *place = row;
+            }
+            if let Some(row) = row {
+                rows[row].detail += &self.of(cell);
+            }
+        }
+        let row_of = |tag: u32| row_of.get(tag as usize).copied().flatten();
+        for (level, evictions) in self.details.evictions.iter().enumerate() {
+            let mut sums: FxHashMap<(usize, Option<usize>), u64> = FxHashMap::default();
+            for eviction in evictions {
+                if let Some(row) = row_of(eviction.tag) {
+                    *sums.entry((row, row_of(eviction.by))).or_default() += eviction.misses;
+                }
+            }
+            let mut sums: Vec<_> = sums.into_iter().collect();
+            sums.sort_unstable_by_key(|&(pair, misses)| (u64::MAX - misses, pair));
+            for ((row, by), misses) in sums {
+                let by = by.map(|by| rows[by].row.key.clone());
+                rows[row].evicted_by[level].push((by, misses));
+            }
+        }
+        rows
+    }
+
+    /// Conflicts of loads with stores to other addresses, the most frequent first.
+    pub fn aliases<K: Hash + Eq + Ord + Clone>(&self, key: impl Fn(&Cell) -> K) -> Vec<AliasRow<K>> {
+        let mut cells: Vec<Option<&Cell>> = vec![None; self.profile.cells.len()];
+        for cell in &self.profile.cells {
+            if let Some(place) = cells.get_mut(cell.tag as usize) {
+                *place = Some(cell);
+            }
+        }
+        let cell_of = |tag: u32| cells.get(tag as usize).copied().flatten();
+        let mut sums: FxHashMap<(K, K), (u64, u32)> = FxHashMap::default();
+        for pair in &self.details.aliases {
+            let (Some(load), Some(store)) = (cell_of(pair.load_tag), cell_of(pair.store_tag)) else {
+                continue;
+            };
+            let sum = sums.entry((key(load), key(store))).or_insert((0, u32::MAX));
+            *sum = (sum.0 + pair.conflicts, sum.1.min(pair.least_accesses));
+        }
+        let row = |((load, store), (conflicts, least_accesses))| AliasRow {
+            load,
+            store,
+            conflicts,
+            least_accesses,
+        };
+        let mut rows: Vec<AliasRow<K>> = sums.into_iter().map(row).collect();
+        rows.sort_by(|a, b| {
+            b.conflicts.cmp(&a.conflicts).then_with(|| (&a.load, &a.store).cmp(&(&b.load, &b.store)))
+        });
+        rows
+    }
+}

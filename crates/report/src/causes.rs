@@ -1,0 +1,149 @@
+//! The tables of `memlode sim`: a block of lines for each row of a report's table, one for each level that missed.
+
+use std::fmt::Write;
+
+use crate::simulation::{Access, Detail, Evictor, Simulation};
+use crate::terminal::{By, Style, name, object, place, plain_table};
+use crate::text::{brief, count, cut, cut_end, percent, printable};
+
+/// Columns that the numbers take: level, misses, the causes, unused.
+const NUMBERS: usize = 57;
+
+/// The row of all accesses.
+const ALL: &str = "(all accesses)";
+
+/// Pairs of 4K aliasing shown.
+const ALIASES: usize = 5;
+
+/// A table of causes; of functions and threads there is none.
+pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
+    let report = &simulation.report;
+    let room = style.width.saturating_sub(NUMBERS).max(24);
+    let (title, names, details): (_, Vec<String>, &[Detail]) = match by {
+        By::Line => {
+            let line = |line: &crate::model::Line| format!("{} {}", name(&line.data), place(&line.position));
+            ("Data and line", report.lines.iter().take(style.top).map(line).collect(), &simulation.lines)
+        }
+        By::Field => {
+            let rows = report.fields.iter().take(style.top);
+            ("Members", rows.map(|field| name(&field.data)).collect(), &simulation.fields)
+        }
+        By::Type => {
+            let rows = report.types.iter().take(style.top);
+            ("Types", rows.map(|row| brief(&row.ty)).collect(), &simulation.types)
+        }
+        By::Object => {
+            let rows = report.objects.iter().take(style.top);
+            ("Objects", rows.map(|row| object(&row.object)).collect(), &simulation.objects)
+        }
+        By::Function | By::Thread => return String::new(),
+    };
+    let headings = ["", "level", "misses", "cold", "capacity", "conflict", "unused", "pushed out by"];
+    let mut table = plain_table(&headings, 2);
+    if let Some(column) = table.column_mut(7) {
+        column.set_cell_alignment(comfy_table::CellAlignment::Left);
+    }
+    let shown = names.len();
+    // Names get most of what the numbers leave; what pushed lines out gets what the names do not need.
+    let names: Vec<String> =
+        names.iter().map(|name| cut(&printable(name), room * 3 / 5).into_owned()).collect();
+    let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(ALL.len());
+    let all = std::iter::once((ALL.to_string(), &simulation.total));
+    for (mut name, detail) in all.chain(names.into_iter().zip(details)) {
+        for line in lines(detail, room.saturating_sub(widest)) {
+            table.add_row(std::iter::once(std::mem::take(&mut name)).chain(line));
+        }
+        if !name.is_empty() {
+            table.add_row([name, "none".into()]);
+        }
+    }
+    let of =
+        if details.len() > shown { format!(" (first {shown} of {})", details.len()) } else { String::new() };
+    let mut out = String::new();
+    let title = format!("{title}: why they missed, and what was fetched and not used");
+    let title = if style.colours { format!("\x1b[1m{title}\x1b[0m") } else { title };
+    let _ = writeln!(out, "\n{title}{of}");
+    for line in table.lines() {
+        let _ = writeln!(out, "  {}", line.trim_end());
+    }
+    out
+}
+
+/// A line for each level that missed, and for what else was found.
+fn lines(detail: &Detail, room: usize) -> Vec<[String; 7]> {
+    let none = String::new;
+    let mut lines = Vec::new();
+    for level in &detail.causes {
+        let misses = level.cold + level.capacity + level.conflict;
+        if misses > 0 {
+            lines.push([
+                level.level.clone(),
+                count(misses),
+                percent(level.cold, misses),
+                percent(level.capacity, misses),
+                percent(level.conflict, misses),
+                percent(level.unused_bytes, level.fetched_bytes),
+                cut_end(&evictors(&level.evicted_by, misses), room).into_owned(),
+            ]);
+        }
+    }
+    if let Some(pages) = detail.translation.as_ref().filter(|pages| pages.walks + pages.second_level_hits > 0)
+    {
+        let unused = percent(pages.unused_bytes, pages.visited_bytes);
+        let second = match pages.second_level_hits {
+            0 => none(),
+            hits => format!("(L2 TLB had {})", count(hits)),
+        };
+        lines.push(["TLB".into(), count(pages.walks), none(), none(), none(), unused, second]);
+    }
+    if let Some(conflicts) = detail.alias_conflicts.filter(|conflicts| *conflicts > 0) {
+        lines.push(["4K".into(), count(conflicts), none(), none(), none(), none(), none()]);
+    }
+    if let Some(memory) = detail.memory.as_ref().filter(|memory| memory.remote > 0) {
+        let of = format!("({} of memory's answers)", percent(memory.remote, memory.local + memory.remote));
+        lines.push(["remote".into(), count(memory.remote), none(), none(), none(), none(), of]);
+    }
+    lines
+}
+
+/// `arc.cost 61%, node.next 12%`.
+fn evictors(evicted_by: &[Evictor], misses: u64) -> String {
+    let some = evicted_by.iter().take(2).map(|evictor| {
+        let by = evictor.by.as_deref().unwrap_or("others");
+        format!("{} {}", printable(by), percent(evictor.misses, misses))
+    });
+    some.collect::<Vec<_>>().join(", ")
+}
+
+/// Loads that a store to another address may hold up; nothing if there are none.
+pub fn aliases(simulation: &Simulation, style: Style) -> String {
+    let mut out = String::new();
+    let aliases = &simulation.aliases;
+    if aliases.is_empty() {
+        return out;
+    }
+    let room = style.width.saturating_sub(32).max(24) / 2;
+    let access = |access: &Access| {
+        let text = format!("{} {}", name(&access.data), place(&access.position));
+        cut(&printable(&text), room).into_owned()
+    };
+    let mut table = plain_table(&["load", "store", "conflicts", "accesses apart"], 2);
+    for alias in aliases.iter().take(style.top.min(ALIASES)) {
+        table.add_row([
+            access(&alias.load),
+            access(&alias.store),
+            count(alias.conflicts),
+            alias.least_accesses.to_string(),
+        ]);
+    }
+    let shown = aliases.len().min(style.top.min(ALIASES));
+    let of =
+        if aliases.len() > shown { format!(" (first {shown} of {})", aliases.len()) } else { String::new() };
+    let title = "4K aliasing: loads that agree with an earlier store in the low 12 bits of another address";
+    let title = if style.colours { format!("\x1b[1m{title}\x1b[0m") } else { title.into() };
+    let _ = writeln!(out, "\n{title}{of}");
+    for line in table.lines() {
+        let _ = writeln!(out, "  {}", line.trim_end());
+    }
+    out
+}

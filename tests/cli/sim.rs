@@ -1,0 +1,162 @@
+//! `memlode sim`: why a program missed, on a machine small enough to count by hand.
+
+use std::fs;
+use std::process::Output;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
+
+/// Three habits, each with a type of its own. What is volatile is done as written.
+const PROGRAM: &str = r#"
+struct way { volatile long value; char rest[1016]; };
+struct cell { volatile long key; char rest[56]; };
+struct pair { volatile long stored; char rest[4088]; volatile long loaded; };
+
+static struct way ways[5] __attribute__((aligned(4096)));
+static struct cell cells[256] __attribute__((aligned(4096)));
+static struct pair pair __attribute__((aligned(4096)));
+
+int main(void) {
+  long sum = 0;
+  for (int round = 0; round < 100; round++)
+    for (int i = 0; i < 5; i++) sum += ways[i].value;
+  for (int round = 0; round < 4; round++)
+    for (int i = 0; i < 256; i++) sum += cells[i].key;
+  for (int i = 0; i < 100; i++) {
+    pair.stored = i;
+    sum += pair.loaded;
+  }
+  return sum != 0;
+}
+"#;
+
+/// Lines that are 1024 bytes apart meet in a set of the first level, which has 64 lines in all.
+const MACHINE: &str = r#"
+name = "tiny"
+description = "small enough to count by hand"
+sources = ["made up"]
+cores = 1
+line_bytes = 64
+memory_latency_cycles = 100
+page_walk_cycles = 20
+store_buffer_entries = 8
+reorder_buffer_entries = 32
+
+[[level]]
+name = "L1d"
+size = "4 KiB"
+ways = 4
+latency_cycles = 4
+
+[[level]]
+name = "L2"
+size = "64 KiB"
+ways = 16
+latency_cycles = 12
+
+[[tlb]]
+name = "DTLB"
+level = 1
+pages = ["4 KiB", "2 MiB"]
+entries = 4
+ways = 4
+"#;
+
+struct Recorded(TempDir);
+
+impl Recorded {
+    fn new() -> Recorded {
+        let folder = TempDir::new().expect("a temporary folder");
+        fs::write(folder.path().join("habits.c"), PROGRAM).expect("a file");
+        fs::write(folder.path().join("tiny.toml"), MACHINE).expect("a file");
+        let recorded = Recorded(folder);
+        recorded.run(&["cc", "-O2", "habits.c", "-o", "habits"]);
+        recorded.run(&["record", "-o", "trace", "--", "./habits"]);
+        recorded
+    }
+
+    fn try_run(&self, words: &[&str]) -> Output {
+        let mut command = memlode();
+        command.env("MEMLODE_HOME", installation()).env("COLUMNS", "100").current_dir(self.0.path());
+        command.args(words).output().expect("memlode runs")
+    }
+
+    fn run(&self, words: &[&str]) -> String {
+        let output = self.try_run(words);
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        let sim = ["sim", "trace", "-m", "./tiny.toml", "--json"];
+        serde_json::from_str(&self.run(&[&sim, words].concat())).expect("JSON")
+    }
+}
+
+fn field<'a>(sim: &'a Value, ty: &str, member: &str) -> &'a Value {
+    let is_it = |row: &&Value| row["type"] == ty && row["member"] == member;
+    sim["fields"].as_array().expect("fields").iter().find(is_it).expect("a row")
+}
+
+#[test]
+fn every_miss_has_its_cause() {
+    let recorded = Recorded::new();
+    let sim = recorded.json(&[]);
+    let causes = |row: &Value, level: usize| {
+        let causes = &row["causes"][level];
+        ["cold", "capacity", "conflict", "fetched_bytes", "unused_bytes"]
+            .map(|key| causes[key].as_u64().expect(key))
+    };
+    let evictor = |row: &Value| {
+        let first = &row["causes"][0]["evicted_by"][0];
+        (first["by"].as_str().unwrap_or("").to_string(), first["misses"].as_u64())
+    };
+    // Five lines in a set of four, and 59 places unused elsewhere.
+    let ways = field(&sim, "way", "value");
+    assert_eq!(causes(ways, 0), [5, 0, 495, 500 * 64, 500 * 56]);
+    assert_eq!(causes(ways, 1), [5, 0, 0, 5 * 64, 5 * 56]);
+    assert_eq!(evictor(ways), ("way.value".to_string(), Some(495)));
+    // 256 lines in turn through a cache of 64; the next one holds them.
+    let cells = field(&sim, "cell", "key");
+    assert_eq!(causes(cells, 0), [256, 768, 0, 1024 * 64, 1024 * 56]);
+    assert_eq!(causes(cells, 1), [256, 0, 0, 256 * 64, 256 * 56]);
+    assert_eq!(evictor(cells), ("cell.key".to_string(), Some(768)));
+    // Four pages, each walked for once and used from end to end.
+    assert_eq!(cells["translation"]["walks"], 4);
+    assert_eq!(cells["translation"]["cycles"], 80);
+    assert_eq!(cells["translation"]["unused_bytes"], 0);
+    // Every load follows a store that is 4096 bytes below.
+    let loaded = field(&sim, "pair", "loaded");
+    assert_eq!((&loaded["alias_conflicts"], &loaded["reads"]), (&100.into(), &100.into()));
+    let alias = &sim["aliases"][0];
+    assert_eq!((&alias["load"]["member"], &alias["store"]["member"]), (&"loaded".into(), &"stored".into()));
+    assert_eq!((&alias["conflicts"], &alias["least_accesses"]), (&100.into(), &1.into()));
+    // The causes are the level's misses.
+    let level = &sim["machine"]["levels"][0];
+    let sum: u64 = causes(&sim["total"], 0)[..3].iter().sum();
+    assert_eq!(
+        Some(sum),
+        level["read_misses"].as_u64().zip(level["write_misses"].as_u64()).map(|(r, w)| r + w)
+    );
+
+    // One page of 2 MiB holds the cells, or two.
+    let large = recorded.json(&["--pages", "2MiB"]);
+    let walks = field(&large, "cell", "key")["translation"]["walks"].as_u64();
+    assert!(walks <= Some(1), "{walks:?}");
+
+    let text = recorded.run(&["sim", "trace", "-m", "./tiny.toml", "--by", "field,line,type,object"]);
+    for expected in ["way.value", "way.value 99", "4K aliasing", "pushed out by", "Threads"] {
+        assert!(text.contains(expected), "{expected} in\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+
+    for (size, complaint) in [("3MiB", "power of two"), ("1GiB", "no first-level TLB")] {
+        let output = recorded.try_run(&["sim", "trace", "-m", "./tiny.toml", "--pages", size]);
+        assert_one_sentence(&output, &["tiny", complaint]);
+    }
+    let output = recorded.try_run(&["sim", "trace", "--pages", "big"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("such as 4KiB"), "{}", stderr(&output));
+}
