@@ -40,8 +40,8 @@ def helper(name):
     if not out.exists() or out.stat().st_mtime < max(file.stat().st_mtime for file in needed):
         out.parent.mkdir(parents=True, exist_ok=True)
         partial = out.with_suffix(f".{os.getpid()}.o")
-        # A caller with AVX counts on whole vectors behind a call that preserves all registers: the callee must know of them,
-        # and not clear their upper halves before it returns.
+        # A caller with AVX counts on whole vectors behind a call that preserves all registers: the callee must know of
+        # them, and not clear their upper halves before it returns.
         vectors = ["-mavx", "-mno-vzeroupper"] if platform.machine() == "x86_64" else []
         call(f"helper {name}", ["clang++-22", "-std=c++17", "-O2", "-fPIC", *vectors, f"-I{ROOT}/format/generated",
                                 f"-I{TABLES}", "-c", source, "-o", partial])
