@@ -157,6 +157,25 @@ fn a_write_takes_every_copy() {
     assert_eq!(states(&model), "SSSS");
 }
 
+/// A thousand cores read a line, one writes it: 999 first levels and 999 second levels lose it, and each core
+/// that comes back is told by whom.
+#[test]
+fn a_thousand_cores_lose_a_line_to_one() {
+    let mut model = mesi(vec![level(8, 4, 1), level(16, 4, 1), level(64, 8, 1000)], 1000);
+    for core in 0..1000 {
+        assert_eq!(model.access(core, 0, 8, false, 0).depth, if core == 0 { 3 } else { 2 });
+    }
+    assert_eq!(model.access(700, 0, 8, true, 9), HIT);
+    assert_eq!((model.traffic()[0].invalidations, model.traffic()[1].invalidations), (999, 999));
+    for core in (0..1000).filter(|core| *core != 700) {
+        assert_eq!(
+            model.access(core, 0, 8, false, 0).sharing,
+            Some(Sharing { is_true: true, by_core: 700, by_tag: 9 })
+        );
+    }
+    assert_eq!(model.coherence().true_sharing, 999);
+}
+
 /// A line that left for want of room is no coherence miss, even if another core wrote it meanwhile: one set of
 /// two ways; lines 0, 1, 2 of core 0 push out line 0 before core 1 writes it.
 #[test]

@@ -35,6 +35,10 @@ pub(super) struct Array {
     policy: Box<dyn Policy>,
     /// Lines that are here.
     held: usize,
+    /// The slot used or filled last, and whether it was used since it was filled: no policy changes its
+    /// order when the same line is used twice running.
+    recent: usize,
+    settled: bool,
 }
 
 impl Array {
@@ -49,12 +53,17 @@ impl Array {
             sectors: vec![0; if level.sector_bytes.is_some() { slots } else { 0 }],
             policy: policy::new(level.replacement, sets as usize, ways),
             held: 0,
+            recent: 0,
+            settled: false,
         }
     }
 
     /// The slot of a line, if it is here.
     #[inline]
     pub fn find(&self, line: u64) -> Option<usize> {
+        if self.lines[self.recent] == line + 1 {
+            return Some(self.recent);
+        }
         let start = self.sets.of(line) * self.ways;
         let way = self.lines[start..start + self.ways].iter().position(|held| *held == line + 1)?;
         Some(start + way)
@@ -63,6 +72,10 @@ impl Array {
     /// The line in this slot, known to be `line`, was used.
     #[inline]
     pub fn used(&mut self, slot: usize) {
+        if self.recent == slot && self.settled {
+            return;
+        }
+        (self.recent, self.settled) = (slot, true);
         self.policy.hit(slot / self.ways, slot % self.ways);
     }
 
@@ -81,6 +94,7 @@ impl Array {
             *valid = sectors;
         }
         self.policy.filled(set, way);
+        (self.recent, self.settled) = (slot, false);
         (slot, left)
     }
 
