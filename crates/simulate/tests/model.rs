@@ -37,7 +37,7 @@ fn walks(cores: u32) -> impl Strategy<Value = Vec<(Access, u32)>> {
             let tag = pick.index(at.len());
             let (core, _, stride, write) = &mut sites[tag];
             at[tag] = if *stride == 0 { 0x7000_0000 + near } else { at[tag].wrapping_add_signed(*stride) };
-            (Access { core: *core, address: at[tag], bytes: 4, write: *write }, tag as u32)
+            (Access { core: *core, address: at[tag], bytes: 6, write: *write }, tag as u32)
         };
         picks.into_iter().map(access).collect()
     })

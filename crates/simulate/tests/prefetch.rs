@@ -74,6 +74,17 @@ fn a_stride_is_trusted_when_it_comes_twice() {
     assert_eq!(model.prefetch()[0].issued, 5 + 2 + 1);
 }
 
+/// A site that reads 8 bytes every 60 straddles lines at 60 and at 1020, which does not disturb its stride: 120
+/// is in line 1, which came with 60, and sends for line 3; 180 misses line 2, and sends for line 4; from then
+/// on all is there.
+#[test]
+fn an_access_of_two_lines_has_one_address() {
+    let mut model = with(Prefetch::Stride, 0);
+    let mut expected = vec![1, 1, 0, 1];
+    expected.resize(24, 0);
+    assert_eq!(depths(&mut model, (0..24).map(|i| i * 60)), expected);
+}
+
 /// One miss in the rhythm of a steady site does not unlearn its stride.
 #[test]
 fn a_steady_stride_survives_one_jump() {

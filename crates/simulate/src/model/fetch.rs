@@ -52,8 +52,15 @@ impl Model {
             None => {}
         }
         let address = first.max(request.first);
-        let seen =
-            Seen { core: request.core, address, line, tag: request.tag, miss: slot.is_none(), first_use };
+        let seen = Seen {
+            core: request.core,
+            address,
+            line,
+            tag: request.tag,
+            goes_on: request.goes_on,
+            miss: slot.is_none(),
+            first_use,
+        };
         let mut lines = std::mem::take(&mut self.lines);
         for prefetcher in &mut ahead.prefetchers {
             prefetcher.see(&seen, &mut lines);
@@ -85,11 +92,12 @@ impl Model {
             }
             self.prefetch[level].issued += 1;
             let (first, last) = self.range(level, line, u64::MAX);
-            let request = Request { core, first, last, is_write: false, tag };
+            let request = Request { core, first, last, is_write: false, tag, goes_on: false };
             // Other cores' copies are their own no longer; a level that all cores share is on everyone's way.
             let private = self.directory.as_ref().is_some_and(|directory| directory.tracks(cache));
             let claimed = private.then(|| self.claim(&request, observer));
-            self.walk(&request, Origin::Prefetcher(level), observer);
+            let shared = claimed.is_some_and(|claimed| claimed.shared);
+            self.walk(&request, Origin::Prefetcher(level), shared, observer);
             if let Some(claimed) = claimed.filter(|_| level == 0) {
                 self.own(&request, claimed);
             }

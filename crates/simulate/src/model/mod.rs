@@ -232,7 +232,7 @@ impl Model {
         let shift = self.line_shifts[0];
         let last = address.saturating_add(u64::from(bytes) - 1);
         let (mut line, last_line) = (address >> shift, last >> shift);
-        let request = |first, last| Request { core, first, last, is_write, tag };
+        let request = |first, last| Request { core, first, last, is_write, tag, goes_on: first != address };
         let mut outcome = if line == last_line {
             self.access_line(request(address, last), observer)
         } else {
@@ -342,7 +342,7 @@ impl Model {
     #[inline(never)]
     fn access_slowly(&mut self, request: Request, observer: &mut impl Observer) -> Answer {
         let claimed = self.claim(&request, observer);
-        let walked = self.walk(&request, Origin::Core, observer);
+        let walked = self.walk(&request, Origin::Core, claimed.shared && !request.is_write, observer);
         if claimed.dirty && request.is_write && !walked.kept_dirty {
             // Nobody inside keeps the other core's bytes.
             self.write_backs[self.spec.levels.len() - 1] += 1;

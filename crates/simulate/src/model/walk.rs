@@ -14,6 +14,8 @@ pub(super) struct Request {
     pub last: u64,
     pub is_write: bool,
     pub tag: u32,
+    /// It is not the first line of its access.
+    pub goes_on: bool,
 }
 
 /// Who sends a request on its way.
@@ -35,7 +37,15 @@ pub(super) struct Walked {
 
 impl Model {
     /// Asks the levels outwards until one has what is needed and what is written is kept.
-    pub(super) fn walk(&mut self, request: &Request, origin: Origin, observer: &mut impl Observer) -> Walked {
+    ///
+    /// `shared`: a cache off the core's way has the line, and keeps it.
+    pub(super) fn walk(
+        &mut self,
+        request: &Request,
+        origin: Origin,
+        shared: bool,
+        observer: &mut impl Observer,
+    ) -> Walked {
         let (from, demand) = match origin {
             Origin::Core => (0, true),
             Origin::Prefetcher(level) => (level, false),
@@ -79,6 +89,8 @@ impl Model {
             }
             match slot {
                 Some(found) if exclusive && need => {
+                    // What several cores have is not newer than outside.
+                    let keeper = keeper.map(|keeper| (keeper, !shared));
                     self.move_inwards(level, cache, found, keeper, observer);
                     slot = None;
                 }
@@ -133,23 +145,23 @@ impl Model {
         walked
     }
 
-    /// A line found in an exclusive level goes to the cache that waits for it.
+    /// A line found in an exclusive level goes to the cache that waits for it, dirty or else written back.
     fn move_inwards(
         &mut self,
         level: usize,
         cache: usize,
         slot: usize,
-        keeper: Option<(usize, usize, usize)>,
+        keeper: Option<((usize, usize, usize), bool)>,
         observer: &mut impl Observer,
     ) {
         let Some(left) = self.arrays[cache].take(slot) else { return };
         self.leaves(level, cache, left);
         observer.moved_inwards(level, cache, left.line);
         let mut dirty = left.flags & DIRTY != 0;
-        if let Some((inner, cache, slot)) = keeper {
+        if let Some(((inner, cache, slot), may_be_dirty)) = keeper {
             let array = &mut self.arrays[cache];
             array.add_sectors(slot, left.sectors);
-            if dirty && self.spec.levels[inner].write == Write::Back {
+            if dirty && may_be_dirty && self.spec.levels[inner].write == Write::Back {
                 *array.flags(slot) |= DIRTY;
                 dirty = false;
             }

@@ -86,6 +86,9 @@ pub struct NaiveModel {
     losses: HashMap<(usize, usize, u64), Loss>,
     // Of the line of the access under way:
     tag: u32,
+    goes_on: bool,
+    /// Another core's cache keeps the line, too.
+    shared: bool,
     /// The level whose prefetcher asks.
     from: Option<usize>,
     touched: Bytes,
@@ -116,6 +119,8 @@ impl NaiveModel {
             writes: Vec::new(),
             losses: HashMap::new(),
             tag: 0,
+            goes_on: false,
+            shared: false,
             from: None,
             touched: (0, 0),
             depth: None,
@@ -156,6 +161,7 @@ impl NaiveModel {
         let mut all: Vec<Answer> = Vec::new();
         for line in address / size..=last / size {
             let piece = (address.max(line * size), last.min(line * size + (size - 1)));
+            self.goes_on = piece.0 != address;
             all.push(self.access_line(core, piece, write, tag));
         }
         let outcome = Answer {
@@ -204,6 +210,7 @@ impl NaiveModel {
         if write {
             self.writes.push((core, bytes));
         }
+        self.shared = shared && !write;
         self.ask(0, core, (!write).then_some(bytes), write.then_some(bytes), None);
         if write && dirty && !self.kept_dirty {
             self.counters.last_mut().unwrap().write_backs += 1;
@@ -240,6 +247,7 @@ impl NaiveModel {
                 shared = self.claim(core, bytes, false, tag).0;
             }
             // No access waits for it.
+            (self.goes_on, self.shared) = (false, shared);
             (self.touched, self.tag, self.from, self.depth) = (bytes, tag, Some(level), Some(usize::MAX));
             self.ask(level, core, Some(bytes), None, None);
             if level == 0 && self.private > 0 && !shared {
@@ -253,7 +261,7 @@ impl NaiveModel {
         let kinds = self.spec.levels[level].prefetch.clone();
         let (clock, fill) = (self.clock, u64::from(self.spec.fill_accesses));
         let (line_bytes, page_bytes) = (self.line_bytes(level), self.spec.page_bytes);
-        let (tag, address) = (self.tag, first.max(self.touched.0));
+        let (tag, address, goes_on) = (self.tag, first.max(self.touched.0), self.goes_on);
         let place = self.place(level, core);
         let counters = &mut self.prefetch[level];
         let cache = &mut self.caches[level][place];
@@ -268,7 +276,7 @@ impl NaiveModel {
             cache.dropped.remove(&(line % 4096));
             counters.pollution += 1;
         }
-        cache.seen.push(Seen { core, tag, address, line, miss: !hit, first_use });
+        cache.seen.push(Seen { core, tag, address, line, goes_on, miss: !hit, first_use });
         for kind in kinds {
             for wanted in prefetch::wanted(kind, &cache.seen, line_bytes, page_bytes) {
                 if wanted / (page_bytes / line_bytes) == line / (page_bytes / line_bytes) {
@@ -352,7 +360,7 @@ impl NaiveModel {
             let (inner, inner_place) = waiting.expect("somebody needs the line");
             let held = self.caches[inner][inner_place].get(line).unwrap();
             held.sectors.extend(&left.sectors);
-            if self.spec.levels[inner].write == Write::Back {
+            if self.spec.levels[inner].write == Write::Back && !self.shared {
                 held.dirty |= left.dirty;
             } else if left.dirty {
                 self.write_back(level, place, &left);

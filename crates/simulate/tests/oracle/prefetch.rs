@@ -9,6 +9,8 @@ pub struct Seen {
     pub tag: u32,
     pub address: u64,
     pub line: u64,
+    /// Not the first line of its access.
+    pub goes_on: bool,
     pub miss: bool,
     pub first_use: bool,
 }
@@ -30,7 +32,11 @@ pub fn wanted(kind: Prefetch, seen: &[Seen], line_bytes: u64, page_bytes: u64) -
 /// Replays the site's addresses from the beginning (the table has room for all sites of the tests).
 fn stride(seen: &[Seen], line_bytes: u64) -> Option<u64> {
     let last = seen[seen.len() - 1];
-    let site = seen.iter().filter(|seen| (seen.core, seen.tag) == (last.core, last.tag));
+    if last.goes_on {
+        return None;
+    }
+    let same = |seen: &&Seen| (seen.core, seen.tag) == (last.core, last.tag) && !seen.goes_on;
+    let site = seen.iter().filter(same);
     let addresses: Vec<u64> = site.map(|seen| seen.address).collect();
     let (mut stride, mut state) = (0i64, "initial");
     for pair in addresses.windows(2) {

@@ -15,6 +15,8 @@ pub(super) struct Seen {
     pub address: u64,
     pub line: u64,
     pub tag: u32,
+    /// The access began in the line before: an instruction has one address.
+    pub goes_on: bool,
     /// The cache could not answer.
     pub miss: bool,
     /// The line was here because it was prefetched, and this is its first use.

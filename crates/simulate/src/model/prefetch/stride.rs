@@ -53,6 +53,9 @@ impl Stride {
 
 impl Prefetcher for Stride {
     fn see(&mut self, seen: &Seen, wanted: &mut Vec<u64>) {
+        if seen.goes_on {
+            return;
+        }
         let site = (seen.core, seen.tag);
         // A prime keeps the same site of neighbouring cores apart.
         let place = (seen.tag as usize).wrapping_add(61 * seen.core) % ENTRIES;
