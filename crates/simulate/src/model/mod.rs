@@ -110,7 +110,7 @@ pub struct PrefetchCounters {
 /// level; a read takes exclusive ownership from there, and a dirty copy is written to the nearest level
 /// outside that holds the line. Ownership (E or M) is kept in the first-level caches and granted when no other
 /// core's cache holds the line: the directory knows every eviction. A dirty copy that a write takes moves to
-/// the writer without a write-back. As in the Illinois protocol (Papamarcos and Patel, ISCA 1984), a core
+/// the writer without a write-back, and nothing that several cores have is dirty in one of them. As in the Illinois protocol (Papamarcos and Patel, ISCA 1984), a core
 /// gets the line from another core's cache if its own caches do not have it ([`Answer::transfer`]).
 ///
 /// A miss is a *coherence miss* if the cache lost the line to another core's write and has not had it since.
