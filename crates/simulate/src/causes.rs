@@ -97,11 +97,6 @@ impl LevelDetail {
     pub fn used_bytes(&self) -> u64 {
         self.evicted_used_bytes + self.resident_used_bytes
     }
-
-    /// Accesses that missed.
-    pub fn misses(&self) -> u64 {
-        self.cold + self.capacity + self.conflict
-    }
 }
 
 /// Misses for want of a line that somebody's access had pushed out.
