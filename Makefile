@@ -61,11 +61,14 @@ fuzz: build ## Random programs against their own account, strangers' bytes again
 
 ##@ Measure
 
-bench: bench-record ## Every benchmark: recording, and the simulator alone
+bench: bench-record bench-engine ## Every benchmark: recording, replaying, and the simulator alone
 	cargo run --release --package memlode-simulate --example throughput
 
 bench-record: build ## What recording costs, beside native, a call per access and cachegrind (OPTIONS=--quick)
 	$(PYTHON) -B bench/record.py $(OPTIONS)
+
+bench-engine: build ## How fast traces are replayed, stage by stage (OPTIONS=--quick)
+	$(PYTHON) -B bench/engine.py $(OPTIONS)
 
 ##@ Housekeeping
 
@@ -98,4 +101,4 @@ cli: | setup
 	@ln -sf memlode $(OUT)/bin/memlode-c++
 	@ln -sf memlode $(OUT)/bin/memlode-fc
 
-.PHONY: help demo setup build test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record format gen clean pass runtime cli
+.PHONY: help demo setup build test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine format gen clean pass runtime cli

@@ -1,82 +1,144 @@
 //! The class of memory, eight bytes at a time: a memory of answers that took longer to find.
 //!
-//! Almost every access asks whose memory it touches, and most ask again what was asked before. A page that was ever asked
-//! about has a table of its granules here, so that the answer is two loads away; what changes hands is forgotten.
+//! Almost every access asks whose memory it touches, and most ask again what was asked before. A page that was asked about
+//! has a table of its granules here, so that the answer is two loads away; what changes hands is forgotten. Pages in the
+//! middle of one block share the table of its class, so a large array costs next to nothing.
 
 use rustc_hash::FxHashMap;
 
 /// Bytes under one answer. Blocks start at multiples of it, but for globals and odd allocators.
 pub const GRANULE: u64 = 8;
 
-const PAGE: u64 = 4096;
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
 const ENTRIES: usize = (PAGE / GRANULE) as usize;
 
 /// Nothing is known.
 pub const UNSET: u32 = u32::MAX;
 
 /// Pages whose tables are found without a hash: a power of two.
-const RECENT: usize = 512;
+const RECENT: usize = 8192;
+
+/// The table of a page of which nothing is known.
+const UNKNOWN: u32 = 0;
+
+type Table = [u32; ENTRIES];
 
 /// Answers by granule.
 pub struct Granules {
-    tables: Vec<[u32; ENTRIES]>,
+    tables: Vec<Table>,
+    /// By table: whether several pages may have it.
+    shared: Vec<bool>,
+    /// Tables that no page has any more.
+    unused: Vec<u32>,
     pages: FxHashMap<u64, u32>,
+    /// By answer: the table of pages that have no other.
+    uniform: FxHashMap<u32, u32>,
     /// Page and its table.
-    recent: Box<[(u64, u32); RECENT]>,
+    recent: Vec<(u64, u32)>,
 }
 
 impl Default for Granules {
     fn default() -> Granules {
-        // No address has this page.
         Granules {
-            tables: Vec::new(),
+            tables: vec![[UNSET; ENTRIES]],
+            shared: vec![true],
+            unused: Vec::new(),
             pages: FxHashMap::default(),
-            recent: Box::new([(u64::MAX, 0); RECENT]),
+            uniform: FxHashMap::default(),
+            // No address has this page.
+            recent: vec![(u64::MAX, UNKNOWN); RECENT],
         }
     }
 }
 
 impl Granules {
-    /// The place of an address's answer, [`UNSET`] at first.
+    /// The answer for an address, [`UNSET`] at first.
     #[inline(always)]
-    pub fn at(&mut self, address: u64) -> &mut u32 {
+    pub fn at(&mut self, address: u64) -> u32 {
         let page = address / PAGE;
         let (recent, table) = self.recent[page as usize % RECENT];
         let table = if recent == page { table } else { self.find(page) };
-        &mut self.tables[table as usize][(address % PAGE / GRANULE) as usize]
+        self.tables[table as usize][(address % PAGE / GRANULE) as usize]
     }
 
     #[cold]
     #[inline(never)]
     fn find(&mut self, page: u64) -> u32 {
-        let fresh = self.tables.len() as u32;
-        let table = *self.pages.entry(page).or_insert(fresh);
-        if table == fresh {
-            self.tables.push([UNSET; ENTRIES]);
-        }
+        let table = self.pages.get(&page).copied().unwrap_or(UNKNOWN);
         self.recent[page as usize % RECENT] = (page, table);
         table
     }
 
-    /// Sets the answer for the granules that lie in `base..end`, which is not empty, and forgets that for those which do in part.
+    /// Sets the answer for one granule.
+    pub fn put(&mut self, address: u64, answer: u32) {
+        let table = self.own(address / PAGE);
+        self.tables[table as usize][(address % PAGE / GRANULE) as usize] = answer;
+    }
+
+    /// Sets one answer for all of an address's page.
+    pub fn put_page(&mut self, address: u64, answer: u32) {
+        let page = address / PAGE;
+        let table = match self.uniform.get(&answer) {
+            Some(&table) => table,
+            None => {
+                let table = self.new_table([answer; ENTRIES], true);
+                self.uniform.insert(answer, table);
+                table
+            }
+        };
+        self.assign(page, table);
+    }
+
+    /// Sets the answer for the granules that lie in `base..end`, which is not empty, and forgets that for those which do in
+    /// part. Pages of which nothing is known stay so.
     pub fn set(&mut self, base: u64, end: u64, answer: u32) {
         let (first, last) = (base / PAGE, (end - 1) / PAGE);
-        if last - first < self.pages.len() as u64 {
-            for page in first..=last {
-                if let Some(&table) = self.pages.get(&page) {
-                    fill(&mut self.tables[table as usize], page, base, end, answer);
-                }
-            }
+        let known: Vec<u64> = if last - first < self.pages.len() as u64 {
+            (first..=last).filter(|page| self.pages.contains_key(page)).collect()
         } else {
-            for (&page, &table) in self.pages.iter().filter(|(page, _)| (first..=last).contains(*page)) {
-                fill(&mut self.tables[table as usize], page, base, end, answer);
-            }
+            self.pages.keys().copied().filter(|page| (first..=last).contains(page)).collect()
+        };
+        for page in known {
+            let table = self.own(page);
+            fill(&mut self.tables[table as usize], page, base, end, answer);
         }
+    }
+
+    /// The table of a page, which is no other's.
+    fn own(&mut self, page: u64) -> u32 {
+        let table = self.pages.get(&page).copied().unwrap_or(UNKNOWN);
+        if !self.shared[table as usize] {
+            return table;
+        }
+        let own = self.new_table(self.tables[table as usize], false);
+        self.assign(page, own);
+        own
+    }
+
+    fn assign(&mut self, page: u64, table: u32) {
+        if let Some(old) = self.pages.insert(page, table)
+            && !self.shared[old as usize]
+        {
+            self.unused.push(old);
+        }
+        self.recent[page as usize % RECENT] = (page, table);
+    }
+
+    fn new_table(&mut self, table: Table, shared: bool) -> u32 {
+        if let Some(number) = self.unused.pop() {
+            self.tables[number as usize] = table;
+            self.shared[number as usize] = shared;
+            return number;
+        }
+        self.tables.push(table);
+        self.shared.push(shared);
+        (self.tables.len() - 1) as u32
     }
 }
 
 /// The part of `base..end` in one page.
-fn fill(table: &mut [u32; ENTRIES], page: u64, base: u64, end: u64, answer: u32) {
+fn fill(table: &mut Table, page: u64, base: u64, end: u64, answer: u32) {
     let start = page * PAGE;
     // Offsets in the page; its end may be that of the address space.
     let (from, to) = (base.max(start) - start, (end - 1).min(start + (PAGE - 1)) - start + 1);

@@ -20,12 +20,10 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::classes::ClassId;
-use crate::granules::{GRANULE, Granules, UNSET};
+use crate::granules::{GRANULE, Granules, PAGE, UNSET};
 
 /// Blocks of at least this many bytes are kept in an ordered map.
 pub const LARGE: u64 = 64 << 10;
-
-const PAGE: u64 = 4096;
 
 /// No block is there.
 const NOBODY: u32 = UNSET - 1;
@@ -132,7 +130,7 @@ impl Objects {
     /// at least as far.
     #[inline(always)]
     pub fn class_at(&mut self, address: u64) -> Option<ClassId> {
-        match *self.found.at(address) {
+        match self.found.at(address) {
             UNSET | SHARED => self.look(address),
             NOBODY => None,
             known => Some(ClassId(known)),
@@ -152,12 +150,24 @@ impl Objects {
             owners.filter(|&slot| self.reaches(slot, first, last)).map(|slot| self.class(slot).0);
         let one = classes.next().unwrap_or(NOBODY);
         let answer = if classes.all(|class| class == one) { one } else { SHARED };
-        *self.found.at(address) = answer;
+        let page = first - first % PAGE;
+        let in_the_middle = |slot: Slot| self.covers(slot, page, page + (PAGE - 1));
+        if !self.pages.contains_key(&(page / PAGE)) && self.find(first).is_some_and(in_the_middle) {
+            self.found.put_page(address, answer);
+        } else {
+            self.found.put(address, answer);
+        }
         match answer {
             NOBODY => None,
             SHARED => self.find(address).map(|slot| self.class(slot)),
             class => Some(ClassId(class)),
         }
+    }
+
+    /// Whether a block has all bytes of `first..=last`.
+    fn covers(&self, slot: Slot, first: u64, last: u64) -> bool {
+        let block = &self.blocks[slot.0 as usize];
+        block.bytes > 0 && block.base <= first && block.base + (block.bytes - 1) >= last
     }
 
     /// Whether a block has a byte of `first..=last`.
@@ -170,7 +180,7 @@ impl Objects {
     pub fn has_all(&mut self, class: ClassId, first: u64, last: u64) -> bool {
         (first / GRANULE..=last / GRANULE).all(|granule| {
             let address = granule * GRANULE;
-            self.class_at(address) == Some(class) && *self.found.at(address) == class.0
+            self.class_at(address) == Some(class) && self.found.at(address) == class.0
         })
     }
 

@@ -1,0 +1,93 @@
+"""How fast traces are replayed: million accesses a second of one core's processor time, for each program of record.py.
+
+    python3 bench/engine.py [--quick] [--machine M] [NAME…]
+
+  decode     the trace's chunks to accesses
+  L1 … L3    a hierarchy of one, two, three levels alone
+  engine     decode, all levels, and attribution to thread, site and object class: what `memlode report` does
+  causes     time with causes of misses, use of lines, translations and 4K aliasing (`memlode sim`), over that of engine
+  reuse      exact reuse distances alone
+  two cores  elapsed time of engine on one thread over that on two
+  MB         most memory, for engine and with causes, and million lines that the program touched
+
+Each program is recorded once and its trace replayed in a process of its own. Writes target/bench/engine.json.
+"""
+
+import argparse
+import datetime
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+import record
+
+ROOT, WORK = record.ROOT, record.WORK
+ENGINE = ROOT / "target" / "release" / "examples" / "engine"
+MEANS = ["decode_maccess_s", "engine_maccess_s", "causes_time_ratio", "reuse_maccess_s", "two_core_speedup"]
+
+
+def examine(name, options):
+    program, _ = record.build(name, "memlode")
+    sizes = record.PROGRAMS[name]
+    rounds = sizes.get("quick", 1) if options.quick else sizes["file"]
+    trace = WORK / "trace"
+    shutil.rmtree(trace, ignore_errors=True)
+    recording = [record.MEMLODE, "record", "-o", trace, "--", *record.command(name, program), str(rounds)]
+    subprocess.run(recording, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    done = subprocess.run([ENGINE, trace, options.machine], check=True, capture_output=True, text=True)
+    shutil.rmtree(trace)
+    return {"name": name, **json.loads(done.stdout)}
+
+
+def print_row(row):
+    levels = row.get("simulate_maccess_s", [])
+    print(
+        f"{row['name']:10}{row['decode_maccess_s']:9.0f}"
+        + ("/".join(f"{level:.0f}" for level in levels)).rjust(18)
+        + f"{row['engine_maccess_s']:9.0f}{row['causes_time_ratio']:9.2f}{row['reuse_maccess_s']:9.0f}"
+        + f"{row['two_core_speedup']:11.2f}"
+        + (f"{row['peak_mb']:8.0f}{row['peak_with_causes_mb']:8.0f}{row['lines'] / 1e6:9.2f}" if levels else ""),
+        flush=True,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small inputs: shows that it works, measures little")
+    parser.add_argument("--machine", default="skylake-sp", help="whose caches are simulated (default: skylake-sp)")
+    parser.add_argument("--out", type=pathlib.Path, default=WORK / "engine.json")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(record.PROGRAMS))
+    options = parser.parse_args()
+    unknown = set(options.names) - set(record.PROGRAMS)
+    if unknown:
+        parser.error(f"no program called {', '.join(sorted(unknown))}")
+    WORK.mkdir(parents=True, exist_ok=True)
+    build = ["cargo", "build", "--quiet", "--release", "--package", "memlode-attribute", "--example", "engine"]
+    subprocess.run(build, check=True, cwd=ROOT)
+    result = {
+        "machine": record.machine(),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "command": "python3 bench/engine.py " + " ".join(sys.argv[1:]),
+        "simulated": options.machine,
+        "programs": [],
+    }
+    print(
+        f"{'program':10}{'decode':>9}{'L1/L2/L3 alone':>18}{'engine':>9}{'causes':>9}{'reuse':>9}{'two cores':>11}"
+        f"{'MB':>8}{'causes':>8}{'M lines':>9}"
+    )
+    everything = [name for name, sizes in record.PROGRAMS.items() if "quick" in sizes or not options.quick]
+    for name in options.names or everything:
+        row = examine(name, options)
+        print_row(row)
+        result["programs"].append(row)
+        result["geomean"] = {key: statistics.geometric_mean(r[key] for r in result["programs"]) for key in MEANS}
+        options.out.write_text(json.dumps(result, indent=2) + "\n")
+    print_row({"name": "geomean", **result["geomean"]})
+    print(f"figures in {options.out}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
