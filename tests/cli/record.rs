@@ -226,7 +226,10 @@ struct Waiting {
 impl Waiting {
     fn start(folder: &Path) -> Waiting {
         let binary = assert_cmd::cargo::cargo_bin!("memlode");
-        let mut memlode = std::process::Command::new(binary)
+        // Whoever runs the tests in the background may have us ignore interrupts, and every program that we start.
+        let mut memlode = std::process::Command::new("env")
+            .arg("--default-signal=INT")
+            .arg(binary)
             .current_dir(folder)
             .args(["record", "-o", "t", "--"])
             .arg(program())
