@@ -47,9 +47,9 @@ fn main() {
             on
         });
     });
-    // What decoding costs is measured in the same run, and taken off: the machine may be busy with others.
     let rate = |seconds: f64| accesses as f64 / seconds.max(1e-9) / 1e6;
     let whole = caches(&machine, machine.cores).expect("a machine");
+    // Alone: what decoding costs is taken off.
     let by_level = (1..=whole.levels().len()).map(|levels| {
         let mut caches = Hierarchy::new(&whole.levels()[..levels], whole.cores()).expect("fewer levels");
         let cores = caches.cores() as usize;

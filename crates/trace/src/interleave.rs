@@ -164,7 +164,7 @@ impl Stream {
 
 impl Trace {
     /// Hands over all events, on this thread, in replay order: chunk by chunk where only one stream runs, piece by piece
-    /// where several do. Decodes on `workers` threads (0: on this one). A damaged chunk is left out and reported.
+    /// where several do. `workers` threads help to decode. A damaged chunk is left out and reported.
     pub fn interleave(&self, workers: usize, consume: impl FnMut(&Piece<'_>) -> ControlFlow<()>) -> Replayed {
         self.interleave_chunks(self.chunks(), workers, consume)
     }
