@@ -109,16 +109,21 @@ pub struct Profiler<'t, S = Hierarchy> {
     /// By cell: those answered by the levels after it.
     deeper: Vec<[u64; MAX_LEVELS]>,
     index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
-    /// Accesses that began in this shard and went on in another: what is known here of how deep they went.
+    /// Accesses that have lines of another shard, too: what is known here of how deep they went.
     cut: Vec<CutAccess>,
     /// The strides of the loop at hand.
     pub(crate) walk: Vec<Stride>,
     pub(crate) gaps: Option<GapWatch>,
 }
 
-/// An access whose second half is another shard's.
+/// Behind the tags of cells come those of accesses that are cut in two.
+const CUT: u32 = 1 << 30;
+
+/// An access that goes on in another shard, or began there.
 struct CutAccess {
     cell: u32,
+    /// Whether it begins here.
+    is_first: bool,
     depth: u8,
     cut: u32,
     cuts: Arc<Cuts>,
@@ -244,13 +249,14 @@ impl<'t, S: Simulator> Profiler<'t, S> {
                 None => {}
             }
         }
+        self.settle();
         if let (Some(gaps), Some(before)) = (&mut self.gaps, before) {
             gaps.runs[run].add(counted(self.caches.caches()), before);
         }
         self.processes.insert(process, Some(objects));
         self.stacks.insert(stack, Some(stack_here));
-        if piece.is_last() && !self.cut.is_empty() {
-            self.settle();
+        if !self.cut.is_empty() {
+            self.join();
         }
     }
 
@@ -276,7 +282,7 @@ impl<'t, S: Simulator> Profiler<'t, S> {
     }
 
     fn part(mut self) -> (Part, S) {
-        self.settle();
+        self.join();
         let mut cells = Vec::with_capacity(self.cells.len());
         for (number, &(thread, site, class)) in self.cells.iter().enumerate() {
             let mut counts = Counts::default();
@@ -328,19 +334,32 @@ impl<'t, S: Simulator> Profiler<'t, S> {
     fn touch(&mut self, origin: Origin, cell: u32, access: &Access) {
         let is_write = self.facts[access.site.0 as usize].is_write;
         let address = access.address ^ origin.space;
-        let depth = self.caches.access(origin.core, address, access.bytes, is_write, cell);
-        self.count(cell, depth, 1);
+        match self.caches.access(origin.core, address, access.bytes, is_write, cell, cell) {
+            Some(depth) => self.count(cell, depth),
+            None if self.caches.is_full() => self.settle(),
+            None => {}
+        }
         if let Some(gaps) = &mut self.gaps {
             gaps.bounds.access(origin.core, address, access.bytes, is_write);
         }
     }
 
     #[inline(always)]
-    fn count(&mut self, cell: u32, depth: u8, accesses: u64) {
+    fn count(&mut self, cell: u32, depth: u8) {
         match depth {
-            0 => self.hits[cell as usize] += accesses,
-            _ => self.deeper[cell as usize][usize::from(depth) - 1] += accesses,
+            0 => self.hits[cell as usize] += 1,
+            _ => self.deeper[cell as usize][usize::from(depth) - 1] += 1,
         }
+    }
+
+    /// Has the accesses that wait answered, and counts them.
+    #[inline(never)]
+    fn settle(&mut self) {
+        let Profiler { caches, deeper, cut, .. } = self;
+        caches.settle(|tag, depth| match tag.checked_sub(CUT) {
+            None => deeper[tag as usize][usize::from(depth) - 1] += 1,
+            Some(number) => cut[number as usize].depth = depth,
+        });
     }
 
     /// The part here of an access that other shards have parts of, too. It counts once, where it begins, as deep as any part went.
@@ -357,22 +376,24 @@ impl<'t, S: Simulator> Profiler<'t, S> {
         // What counts by cell has one shard, and no halves.
         let cell = if half.is_first { self.cell(origin, objects, stack, access) } else { 0 };
         let address = access.address ^ origin.space;
-        let depth = self.caches.access(origin.core, address, access.bytes, is_write, cell);
+        let tag = CUT + self.cut.len() as u32;
+        let depth = self.caches.access(origin.core, address, access.bytes, is_write, cell, tag);
         let Some(cuts) = &batch.cuts else { return };
-        if half.is_first {
-            self.cut.push(CutAccess { cell, depth, cut: half.cut, cuts: cuts.clone() });
-        } else {
-            cuts.tell(half.cut, depth);
-        }
+        let (depth, cut) = (depth.unwrap_or(0), half.cut);
+        self.cut.push(CutAccess { cell, is_first: half.is_first, depth, cut, cuts: cuts.clone() });
     }
 
-    /// Counts the accesses whose other halves are done.
-    fn settle(&mut self) {
-        let mut waiting = std::mem::take(&mut self.cut);
-        for done in waiting.extract_if(.., |access| access.cuts.are_told()) {
-            self.count(done.cell, done.depth.max(done.cuts.told(done.cut)), 1);
+    /// The piece is over: tells the other shards how deep second halves went, and counts the first ones whose second ones are
+    /// told.
+    fn join(&mut self) {
+        let mut cut = std::mem::take(&mut self.cut);
+        for second in cut.extract_if(.., |access| !access.is_first) {
+            second.cuts.tell(second.cut, second.depth);
         }
-        self.cut = waiting;
+        for done in cut.extract_if(.., |access| access.cuts.are_told()) {
+            self.count(done.cell, done.depth.max(done.cuts.told(done.cut)));
+        }
+        self.cut = cut;
     }
 
     /// Whether the line of an address is this shard's.

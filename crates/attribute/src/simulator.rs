@@ -7,10 +7,28 @@ use memlode_simulate::{
 };
 use thiserror::Error;
 
+/// Misses that wait at most: enough to fetch their rows together, few enough to stay in a cache themselves.
+const MOST_WAITING: usize = 256;
+
 /// A simulation of caches that a profiler drives.
 pub trait Simulator {
-    /// One access for a cell; says how many levels missed ([`Hierarchy::access`]).
-    fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, cell: u32) -> u8;
+    /// One access for a cell; says how many levels missed ([`Hierarchy::access`]), or that [`Simulator::settle`] will, under
+    /// `tag`, which is below 2^31.
+    fn access(
+        &mut self,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        cell: u32,
+        tag: u32,
+    ) -> Option<u8>;
+
+    /// Whether so much waits to be settled that it is time to.
+    fn is_full(&self) -> bool;
+
+    /// Answers what waits: tells each tag how many levels missed.
+    fn settle(&mut self, told: impl FnMut(u32, u8));
 
     /// The caches.
     fn caches(&self) -> &Hierarchy;
@@ -21,8 +39,25 @@ pub trait Simulator {
 
 impl Simulator for Hierarchy {
     #[inline(always)]
-    fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, _cell: u32) -> u8 {
-        Hierarchy::access(self, core, address, bytes, is_write)
+    fn access(
+        &mut self,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        _cell: u32,
+        tag: u32,
+    ) -> Option<u8> {
+        self.access_later(core, address, bytes, is_write, tag).then_some(0)
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.waiting() >= MOST_WAITING
+    }
+
+    fn settle(&mut self, told: impl FnMut(u32, u8)) {
+        Hierarchy::settle(self, told);
     }
 
     fn caches(&self) -> &Hierarchy {
@@ -36,9 +71,23 @@ impl Simulator for Hierarchy {
 
 impl Simulator for Detailed {
     #[inline(always)]
-    fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, cell: u32) -> u8 {
-        Detailed::access(self, core, address, bytes, is_write, cell).depth
+    fn access(
+        &mut self,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        cell: u32,
+        _tag: u32,
+    ) -> Option<u8> {
+        Some(Detailed::access(self, core, address, bytes, is_write, cell).depth)
     }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn settle(&mut self, _told: impl FnMut(u32, u8)) {}
 
     fn caches(&self) -> &Hierarchy {
         Detailed::caches(self)

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::cache::Cache;
+use crate::later::Waiting;
 use crate::row::{DIRTY, EMPTY};
 use crate::spec::{self, ImpossibleHierarchy, LevelSpec, MAX_LEVELS};
 
@@ -95,14 +96,15 @@ impl Observer for () {
 /// The levels of a machine. See the crate's page for what is modelled.
 #[derive(Clone)]
 pub struct Hierarchy {
-    specs: Vec<LevelSpec>,
-    caches: Vec<Cache>,
-    paths: Vec<Path>,
-    shifts: [u32; MAX_LEVELS],
+    pub(crate) specs: Vec<LevelSpec>,
+    pub(crate) caches: Vec<Cache>,
+    pub(crate) paths: Vec<Path>,
+    pub(crate) shifts: [u32; MAX_LEVELS],
     straddle: Straddle,
     /// Accesses by [is write][level that answered].
-    answered: [[u64; MAX_LEVELS + 1]; 2],
-    write_backs: [u64; MAX_LEVELS],
+    pub(crate) answered: [[u64; MAX_LEVELS + 1]; 2],
+    pub(crate) write_backs: [u64; MAX_LEVELS],
+    pub(crate) waiting: Waiting,
 }
 
 /// Index of a core's cache at each level.
@@ -134,6 +136,7 @@ impl Hierarchy {
             straddle: Straddle::default(),
             answered: [[0; MAX_LEVELS + 1]; 2],
             write_backs: [0; MAX_LEVELS],
+            waiting: Waiting::default(),
         })
     }
 

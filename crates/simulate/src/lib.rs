@@ -64,6 +64,7 @@ mod cache;
 mod causes;
 mod detailed;
 mod hierarchy;
+mod later;
 mod lines;
 mod model;
 mod numa;

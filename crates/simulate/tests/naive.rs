@@ -34,6 +34,25 @@ proptest! {
         prop_assert_eq!(caches.counters(), naive.counters);
     }
 
+    /// Misses that wait get the answers that they would have got at once.
+    #[test]
+    fn misses_may_wait((levels, cores, trace) in cases(), most in 1usize..100) {
+        let mut naive = Naive::new(&levels, cores, Straddle::Apart);
+        let mut caches = Hierarchy::new(&levels, cores).unwrap();
+        let mut depths = vec![0; trace.len()];
+        for (i, a) in trace.iter().enumerate() {
+            let hit = caches.access_later(a.core, a.address, a.bytes, a.write, i as u32);
+            let expected = naive.access(a.core, a.address, a.bytes, a.write);
+            prop_assert_eq!(hit, expected == 0, "access {} {:?}", i, a);
+            depths[i] = expected;
+            if caches.waiting() >= most || i + 1 == trace.len() {
+                caches.settle(|tag, depth| depths[tag as usize] = depths[tag as usize].wrapping_sub(depth));
+            }
+        }
+        prop_assert!(depths.iter().all(|&left| left == 0), "{:?}", depths);
+        prop_assert_eq!(caches.counters(), naive.counters);
+    }
+
     #[test]
     fn a_cache_keeps_and_drops_the_same_lines(
         sets in 1u64..20,

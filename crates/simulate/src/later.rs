@@ -1,0 +1,166 @@
+//! Misses of the first level that wait, and then go outwards together.
+//!
+//! What a level is asked follows from what the level inside it missed and dropped, in that order, and from nothing else. So the
+//! levels need not take turns: the first one can go ahead, and each of the others then answers all that has come up meanwhile.
+//!
+//! ```text
+//!   level 0   hit  hit  MISS a  hit  MISS b (dropped x, which was written)  hit  MISS c …
+//!   level 1   asked for a, given x, asked for b, asked for c …         the rows of those to come are fetched meanwhile
+//!   level 2   what of these level 1 had not
+//! ```
+//! The tables of outer levels do not fit into the caches of the machine we run on. Here it is known early which rows will be
+//! needed, and they are needed one right after the other, so that it can wait for many of them at a time.
+
+use crate::hierarchy::Hierarchy;
+use crate::row::DIRTY;
+
+/// Requests whose rows are on their way.
+const AHEAD: usize = 12;
+
+/// Marks the tag of an access with several lines that missed: the rest is its number among those.
+const SEVERAL: u32 = 1 << 31;
+
+/// Something that goes outwards.
+#[derive(Clone, Copy)]
+struct Request {
+    /// Of a line of the level it comes from; what the request is stands in the lowest bits, as lines have at least four bytes.
+    address: u64,
+    tag: u32,
+    core: u32,
+}
+
+/// The access writes.
+const WRITE: u64 = 1;
+/// It is no access, but a line that was written and then dropped.
+const DROPPED: u64 = 2;
+
+/// Requests that wait.
+#[derive(Clone, Default)]
+pub(crate) struct Waiting {
+    requests: Vec<Request>,
+    /// What the level at hand passes on.
+    further: Vec<Request>,
+    /// Of accesses with several lines: the tag, whether they write, and the deepest level asked so far.
+    several: Vec<(u32, bool, u8)>,
+}
+
+impl Hierarchy {
+    /// [`Hierarchy::access`] of which the answer may come later: true if the first level held every line, which is counted. Else
+    /// the access waits for [`Hierarchy::settle`] under a tag, which is below 2^31. Whatever the rule for accesses
+    /// that straddle lines, this is [`Straddle::Apart`](crate::Straddle).
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    #[inline(always)]
+    pub fn access_later(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) -> bool {
+        if bytes == 0 {
+            return true;
+        }
+        let shift = self.shifts[0];
+        let line = address >> shift;
+        let last = address.saturating_add(u64::from(bytes) - 1);
+        if last >> shift == line && self.caches[self.paths[core][0] as usize].touch_front(line, is_write) {
+            self.answered[usize::from(is_write)][0] += 1;
+            return true;
+        }
+        self.wait(core, line..=last >> shift, is_write, tag)
+    }
+
+    #[inline(never)]
+    fn wait(&mut self, core: usize, lines: std::ops::RangeInclusive<u64>, is_write: bool, tag: u32) -> bool {
+        let shift = self.shifts[0];
+        let cache = self.paths[core][0] as usize;
+        let mut tag = tag;
+        if lines.start() != lines.end() {
+            self.waiting.several.push((tag, is_write, 0));
+            tag = SEVERAL | (self.waiting.several.len() - 1) as u32;
+        }
+        let mut hit = true;
+        for line in lines {
+            let moved = self.caches[cache].move_to_front(line, u64::from(is_write));
+            if !moved.hit {
+                hit = false;
+                let core = core as u32;
+                // An unused way is never dirty.
+                let dropped = (moved.last & DIRTY != 0).then_some((moved.last >> 1) << shift);
+                if let Some(address) = dropped {
+                    self.write_backs[0] += 1;
+                    self.waiting.requests.push(Request { address: address | DROPPED, tag, core });
+                }
+                let address = line << shift | u64::from(is_write);
+                self.waiting.requests.push(Request { address, tag, core });
+            }
+        }
+        if hit {
+            self.answered[usize::from(is_write)][0] += 1;
+            if tag & SEVERAL != 0 {
+                self.waiting.several.pop();
+            }
+        }
+        hit
+    }
+
+    /// How many requests wait.
+    #[inline(always)]
+    pub fn waiting(&self) -> usize {
+        self.waiting.requests.len()
+    }
+
+    /// Lets the outer levels answer what waits: `told` learns the tag of each access and the deepest level that had to be asked, as
+    /// [`Hierarchy::access`] says it, in any order.
+    pub fn settle(&mut self, mut told: impl FnMut(u32, u8)) {
+        let Waiting { mut requests, mut further, mut several } = std::mem::take(&mut self.waiting);
+        let answered = &mut self.answered;
+        let mut tell = |request: &Request, depth: u8| match request.tag & SEVERAL {
+            0 => {
+                answered[(request.address & WRITE) as usize][usize::from(depth)] += 1;
+                told(request.tag, depth);
+            }
+            _ => {
+                let deepest = &mut several[(request.tag & !SEVERAL) as usize].2;
+                *deepest = depth.max(*deepest);
+            }
+        };
+        let levels = self.specs.len();
+        for level in 1..levels {
+            let shift = self.shifts[level];
+            further.clear();
+            for (number, request) in requests.iter().enumerate() {
+                if let Some(later) = requests.get(number + AHEAD) {
+                    self.caches[self.paths[later.core as usize][level] as usize]
+                        .prefetch(later.address >> shift);
+                }
+                let cache = &mut self.caches[self.paths[request.core as usize][level] as usize];
+                let line = request.address >> shift;
+                if request.address & DROPPED != 0 {
+                    if !cache.mark_dirty(line) {
+                        self.write_backs[level] += 1;
+                        further.push(*request);
+                    }
+                    continue;
+                }
+                // Only the first level keeps the write; what it hands outwards later makes outer copies dirty.
+                let moved = cache.move_to_front(line, 0);
+                if moved.hit {
+                    tell(request, level as u8);
+                    continue;
+                }
+                if moved.last & DIRTY != 0 {
+                    self.write_backs[level] += 1;
+                    further.push(Request { address: (moved.last >> 1) << shift | DROPPED, ..*request });
+                }
+                further.push(*request);
+            }
+            std::mem::swap(&mut requests, &mut further);
+        }
+        for request in requests.iter().filter(|request| request.address & DROPPED == 0) {
+            tell(request, levels as u8);
+        }
+        for (tag, is_write, depth) in several.drain(..) {
+            self.answered[usize::from(is_write)][usize::from(depth)] += 1;
+            told(tag, depth);
+        }
+        requests.clear();
+        self.waiting = Waiting { requests, further, several };
+    }
+}
