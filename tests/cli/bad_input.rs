@@ -13,8 +13,13 @@ use crate::record::{long_trace, program, trace};
 use crate::{assert_one_sentence, memlode, stderr, stdout};
 
 /// Commands that read a trace.
-const READERS: [&[&str]; 4] =
-    [&["report", "-m", "generic"], &["sim", "-m", "generic"], &["dump", "-n", "1000"], &["check"]];
+const READERS: [&[&str]; 5] = [
+    &["report", "-m", "generic"],
+    &["sim", "-m", "generic"],
+    &["replay", "--annotate", "hits", "-m", "generic", "-n", "1000"],
+    &["dump", "-n", "1000"],
+    &["check"],
+];
 
 fn read(command: &[&str], directory: &Path) -> Output {
     memlode()
@@ -156,7 +161,7 @@ fn flipped_bits_are_noticed_and_never_fatal() {
             flipped[at as usize / 8] ^= 1 << (at % 8);
             fs::write(&file, &flipped).expect("a file");
             let name = file.display();
-            for command in [READERS[0], READERS[3]] {
+            for command in [READERS[0], READERS[4]] {
                 let output = read(command, &directory);
                 let status =
                     output.status.code().unwrap_or_else(|| panic!("{name} bit {at}: {command:?} crashed"));

@@ -9,6 +9,7 @@ mod control;
 mod destinations;
 mod doctor;
 mod record;
+mod replay;
 mod sim;
 mod threads;
 mod usage;

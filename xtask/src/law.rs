@@ -17,9 +17,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("attribute", &["trace", "machine", "simulate"]),
     ("analyses", &["trace", "attribute"]),
     ("report", &["trace", "machine", "attribute", "analyses"]),
+    ("export", &["trace", "machine", "simulate", "attribute", "report"]),
     (
         "cli",
-        &["trace", "symbols", "collect", "wire", "machine", "simulate", "attribute", "analyses", "report"],
+        &[
+            "trace",
+            "symbols",
+            "collect",
+            "wire",
+            "machine",
+            "simulate",
+            "attribute",
+            "analyses",
+            "report",
+            "export",
+        ],
     ),
 ];
 
@@ -35,6 +47,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("indicatif", &["cli"]),
     ("signal-hook", &["cli"]),
     ("comfy-table", &["report"]),
+    ("polars-arrow-format", &["export"]),
 ];
 
 /// Text that must not stand in the sources of a crate, and in which crates it may.

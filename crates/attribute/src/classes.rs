@@ -104,6 +104,12 @@ impl Classes {
         class
     }
 
+    /// Where the objects of a class live, and their element type if the allocation tells.
+    pub(crate) fn home(&self, class: ClassId) -> (&Home, Option<TypeId>) {
+        let class = &self.classes[class.0 as usize];
+        (&class.home, class.element)
+    }
+
     /// Counts one more object.
     pub fn count(&mut self, class: ClassId, bytes: u64) {
         let class = &mut self.classes[class.0 as usize];

@@ -9,6 +9,7 @@
 //! A [`Profile`] is plain numbers keyed by ids of the trace's site table; it merges by addition. Nothing here
 //! prints, and nothing here knows what a finding is.
 
+pub mod annotate;
 pub mod classes;
 pub mod counts;
 pub mod coverage;

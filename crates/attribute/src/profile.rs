@@ -15,7 +15,7 @@ use crate::merge::{Part, merge};
 use crate::objects::Objects;
 use crate::paths::Paths;
 use crate::sample::{Gaps, RunCounts, Runs};
-use crate::simulator::Simulator;
+use crate::simulator::{Met, Simulator};
 use crate::stacks::ThreadStack;
 
 /// The accesses of one thread, at one site, to objects of one class.
@@ -225,7 +225,7 @@ impl<'t, S: Simulator> Profiler<'t, S> {
         let origin = Origin {
             thread,
             core: thread.0 as usize % self.caches.caches().cores() as usize,
-            space: u64::from(process.0) << 48,
+            space: space(process),
         };
         let accesses = piece.accesses();
         let mut halves = piece.halves().peekable();
@@ -467,6 +467,8 @@ impl<'t, S: Simulator> Profiler<'t, S> {
         let key = (thread, access.site, class);
         facts.key = (thread, class);
         facts.cell = *self.index.entry(key).or_insert_with(|| {
+            let (classes, paths) = (&self.classes, &self.paths);
+            self.caches.met(Met { thread, site: access.site, class, classes, paths });
             self.cells.push(key);
             self.hits.push(0);
             self.deeper.push([0; MAX_LEVELS]);
@@ -493,7 +495,7 @@ impl<'t, S: Simulator> Profiler<'t, S> {
                 objects.free(base);
             }
             Mark::Unmap { base, bytes, .. } => objects.unmap(base, bytes),
-            Mark::Stamp { .. } => {}
+            Mark::Stamp { stamp } => self.caches.stamp(stamp),
         }
     }
 
@@ -522,6 +524,12 @@ impl GapWatch {
         self.at_hand.insert((thread, stream), run);
         run
     }
+}
+
+/// What tells the addresses of a process from those of the others: user addresses have 47 bits, the process takes the ones
+/// above.
+pub(crate) fn space(process: ProcessId) -> u64 {
+    u64::from(process.0) << 48
 }
 
 /// Accesses and misses so far.

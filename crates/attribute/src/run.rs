@@ -106,7 +106,8 @@ pub fn profile_in_detail(
     Ok((DetailedProfile { profile, details: simulator.finish() }, replayed))
 }
 
-fn add_globals<S: Simulator>(trace: &Trace, profiler: &mut Profiler<'_, S>) {
+/// Makes the globals of the trace's images known.
+pub(crate) fn add_globals<S: Simulator>(trace: &Trace, profiler: &mut Profiler<'_, S>) {
     for image in trace.images() {
         let Some(module) = trace.modules().get(image.module.0 as usize) else { continue };
         let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy();

@@ -5,7 +5,12 @@ use memlode_simulate::{
     Detailed, Hierarchy, ImpossibleHierarchy, ImpossibleTlb, LevelSpec, Numa, Pages, StoreBuffer, Tlb,
     TlbSpec,
 };
+use memlode_trace::event::ThreadId;
+use memlode_trace::sites::SiteId;
 use thiserror::Error;
+
+use crate::classes::{ClassId, Classes};
+use crate::paths::Paths;
 
 /// Misses that wait at most: enough to fetch their rows together, few enough to stay in a cache themselves.
 const MOST_WAITING: usize = 256;
@@ -35,6 +40,26 @@ pub trait Simulator {
 
     /// The caches, if accesses that are known to hit need only be counted there.
     fn counting(&mut self) -> Option<&mut Hierarchy>;
+
+    /// Who the accesses of the next cell are, before the first of them; cells are numbered from 0.
+    fn met(&mut self, _met: Met<'_>) {}
+
+    /// The stream at hand met a time stamp.
+    fn stamp(&mut self, _stamp: u64) {}
+}
+
+/// A cell that a profiler has not met before.
+pub struct Met<'p> {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The site.
+    pub site: SiteId,
+    /// The class of the objects.
+    pub class: ClassId,
+    /// What classes are.
+    pub classes: &'p Classes,
+    /// The call paths that they refer to.
+    pub paths: &'p Paths,
 }
 
 impl Simulator for Hierarchy {

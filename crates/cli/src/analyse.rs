@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use memlode_attribute::{DetailedProfile, Profile, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
+use memlode_trace::event::ThreadId;
 use memlode_trace::{Replayed, Trace};
 
 use crate::term;
@@ -63,11 +64,17 @@ fn simulate<P>(
     let (profile, replayed) = profile(&trace, &machine, &bar)
         .with_context(|| format!("the machine {} cannot be simulated", machine.name))?;
     bar.finish_and_clear();
+    something_decoded(&trace, &replayed)?;
+    Ok(Analysed { trace, machine, profile, replayed })
+}
+
+/// A trace of which nothing could be decoded is an error.
+pub fn something_decoded(trace: &Trace, replayed: &Replayed) -> Result<()> {
     if replayed.chunks == 0 {
         let first = replayed.damaged.first().map(|(_, error)| error.to_string()).unwrap_or_default();
-        bail!("nothing in {} could be decoded: {first}", directory.display());
+        bail!("nothing in {} could be decoded: {first}", trace.directory().display());
     }
-    Ok(Analysed { trace, machine, profile, replayed })
+    Ok(())
 }
 
 /// Each thread keeps the program's objects: more of them would cost memory and gain little.
@@ -78,6 +85,21 @@ fn threads() -> usize {
 /// Opens a trace.
 pub fn open(directory: &Path) -> Result<Trace> {
     Ok(Trace::open(directory)?)
+}
+
+/// The thread that `PROCESS.THREAD` names, or `THREAD` of process 0.
+pub fn find_thread(trace: &Trace, wanted: &str) -> Result<ThreadId> {
+    let (process, index) = wanted.split_once('.').unwrap_or(("0", wanted));
+    let known = || -> Vec<String> {
+        trace.threads().iter().take(20).map(|t| format!("{}.{}", t.process.0, t.index)).collect()
+    };
+    let found = process.parse::<u32>().ok().zip(index.parse::<u32>().ok()).and_then(|(process, index)| {
+        trace.threads().iter().position(|t| t.process.0 == process && t.index == index)
+    });
+    let Some(found) = found else {
+        bail!("--thread {wanted}: there is no such thread; the trace has {}", known().join(", "));
+    };
+    Ok(ThreadId(found as u32))
 }
 
 /// Why a trace has no events, as a sentence.

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use memlode_analyses::Context;
 use memlode_attribute::run::latencies;
-use memlode_attribute::tables::{Line, Place, Tables, What, is_library_function, place};
+use memlode_attribute::tables::{Place, Tables, What, place};
 use memlode_attribute::{ClassId, Counts, Coverage, PathId, Profile};
 use memlode_machine::Machine;
-use memlode_trace::sites::{FunctionId, SiteTable, StringId};
+use memlode_trace::sites::{SiteTable, StringId};
 use memlode_trace::{Replayed, Trace};
 
 use crate::model::{self, Misses, Numbers, Report};
+use crate::naming::Naming;
 use crate::notes;
-use crate::text::{demangle, demangle_short};
+use crate::text::demangle;
 
 /// Builds the report of a profile of `trace` on `machine`. `replayed` tells what could not be decoded.
 pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Replayed) -> Report {
@@ -79,7 +80,7 @@ pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Rep
 }
 
 /// What the machine calls its levels; a name that comes twice gets a number.
-pub(crate) fn level_names(machine: &Machine) -> Vec<Arc<str>> {
+pub fn level_names(machine: &Machine) -> Vec<Arc<str>> {
     let mut names: Vec<Arc<str>> = Vec::new();
     for level in &machine.levels {
         let numbered = (2..).map(|n| format!("{}-{n}", level.name));
@@ -166,8 +167,12 @@ impl Builder<'_> {
         }
     }
 
+    fn naming(&self) -> Naming<'_> {
+        Naming::new(self.names)
+    }
+
     fn string(&self, id: StringId) -> String {
-        self.names.string(id).to_string()
+        self.naming().string(id)
     }
 
     fn strings(&self, ids: &[StringId]) -> Vec<String> {
@@ -175,69 +180,22 @@ impl Builder<'_> {
     }
 
     pub fn data(&self, what: &What) -> model::Data {
-        model::Data {
-            ty: what.ty.map(|id| self.string(id)),
-            member: what.member.map(|id| self.string(id)),
-            variable: what.variable.map(|id| self.string(id)),
-        }
+        self.naming().data(what)
     }
 
     pub fn position(&self, place: &Place) -> model::Position {
-        let inlined_into = place.inlined_into.map(|line| Box::new(self.line(&line)));
-        model::Position { inlined_into, ..self.line(&place.line) }
-    }
-
-    fn line(&self, line: &Line) -> model::Position {
-        let file = line.file.map(|(directory, name)| {
-            let (directory, name) = (self.names.string(directory), self.names.string(name));
-            if name.starts_with('/') || directory.is_empty() {
-                name.to_string()
-            } else {
-                format!("{}/{name}", directory.trim_end_matches('/'))
-            }
-        });
-        let linkage_name = self.string(line.function);
-        model::Position {
-            file,
-            line: (line.line > 0).then_some(line.line),
-            function: demangle(&linkage_name),
-            linkage_name,
-            inlined_into: None,
-        }
-    }
-
-    fn function(&self, id: FunctionId) -> String {
-        let function = self.names.function(id);
-        let mangled = self.names.string(function.linkage_name);
-        if mangled.is_empty() { self.string(function.name) } else { demangle_short(mangled) }
-    }
-
-    /// The functions of a path, from the first that is the program's own: how a `Vec` grows is the same for all.
-    fn callers(&self, path: PathId) -> Vec<String> {
-        let all: Vec<FunctionId> = self.profile.paths.functions(path).collect();
-        let own = all.iter().position(|&function| !is_library_function(self.names, function)).unwrap_or(0);
-        all[own..].iter().map(|&function| self.function(function)).collect()
+        self.naming().position(place)
     }
 
     pub fn object(&self, class: ClassId) -> model::Object {
         use memlode_attribute::Home;
         let class = &self.profile.classes[class.0 as usize];
-        let home = match &class.home {
-            Home::Unknown => model::Home::Unknown,
-            Home::Heap { site, path } => model::Home::Heap {
-                allocated_at: self.position(&place(self.names, self.names.site(*site))),
-                path: self.callers(*path),
-            },
-            Home::Global { symbol, image } => {
-                model::Home::Global { symbol: demangle(symbol), image: image.clone() }
-            }
-            Home::Stack { function, variable } => model::Home::Stack {
-                function: self.function(*function),
-                variable: variable.map(|id| self.string(id)),
-            },
+        let path = match class.home {
+            Home::Heap { path, .. } => path,
+            _ => PathId::ROOT,
         };
         model::Object {
-            home,
+            home: self.naming().home(&class.home, self.profile.paths.functions(path)),
             element: class.element.map(|ty| self.string(self.names.ty(ty).name)),
             element_by_use: class.element_by_use,
             count: class.objects,

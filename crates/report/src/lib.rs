@@ -11,6 +11,7 @@
 pub mod build;
 pub mod causes;
 pub mod model;
+pub mod naming;
 pub mod notes;
 pub mod sample;
 pub mod simulation;

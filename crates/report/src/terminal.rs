@@ -436,7 +436,12 @@ fn file_and_line(position: &Position) -> String {
 
 /// Where objects live and where they came from, in a line; heap objects by the call that allocates them.
 pub fn object(object: &Object) -> String {
-    let text = match &object.home {
+    home(&object.home)
+}
+
+/// The same of their home alone.
+pub fn home(home: &Home) -> String {
+    let text = match home {
         Home::Unknown => "memory of unknown origin".to_string(),
         Home::Heap { allocated_at, path } => {
             let own = demangle_short(&allocated_at.linkage_name);

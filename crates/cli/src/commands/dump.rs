@@ -12,7 +12,7 @@ use memlode_trace::text::{HEADER, TextWriter};
 use memlode_trace::{ChunkRef, Trace};
 
 use super::OK;
-use crate::analyse::open;
+use crate::analyse::{find_thread, open};
 use crate::term;
 
 /// Print the events or the sites of a trace, one a line, columns separated by tabs
@@ -108,17 +108,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
 /// The chunks of one thread, or all.
 fn chunks(trace: &Trace, thread: Option<&str>) -> Result<Vec<ChunkRef>> {
     let Some(wanted) = thread else { return Ok(trace.chunks().to_vec()) };
-    let (process, index) = wanted.split_once('.').unwrap_or(("0", wanted));
-    let known = || -> Vec<String> {
-        trace.threads().iter().take(20).map(|t| format!("{}.{}", t.process.0, t.index)).collect()
-    };
-    let found = process.parse::<u32>().ok().zip(index.parse::<u32>().ok()).and_then(|(process, index)| {
-        trace.threads().iter().position(|t| t.process.0 == process && t.index == index)
-    });
-    let Some(found) = found else {
-        bail!("--thread {wanted}: there is no such thread; the trace has {}", known().join(", "));
-    };
-    Ok(trace.chunks().iter().filter(|chunk| chunk.thread.0 as usize == found).copied().collect())
+    let found = find_thread(trace, wanted)?;
+    Ok(trace.chunks().iter().filter(|chunk| chunk.thread == found).copied().collect())
 }
 
 enum Form {

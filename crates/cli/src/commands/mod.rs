@@ -5,6 +5,7 @@ mod check;
 mod ctl;
 mod doctor;
 pub mod dump;
+mod replay;
 mod report;
 mod run;
 mod serve;
@@ -93,6 +94,7 @@ enum Command {
     Record(run::RecordArgs),
     Report(report::Args),
     Sim(sim::Args),
+    Replay(replay::Args),
     Dump(dump::Args),
     Check(check::Args),
     Serve(serve::Args),
@@ -113,6 +115,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Record(args) => run::record(args),
         Command::Report(args) => report::run(args),
         Command::Sim(args) => sim::run(args),
+        Command::Replay(args) => replay::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
         Command::Serve(args) => serve::run(args),

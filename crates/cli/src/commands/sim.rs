@@ -84,7 +84,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 /// `4096`, `4KiB`, `4K`, `2 MiB`.
-fn page_bytes(text: &str) -> Result<u64, String> {
+pub fn page_bytes(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let unit = match text[digits..].trim() {
         "" | "B" => Some(0),

@@ -1,0 +1,246 @@
+//! Every access with what became of it, in replay order.
+//!
+//! ```text
+//!   thread of its own                                     whoever asks
+//!   Trace ──► Profiler ──► Recorder ──► Events ─(bounded)─► Annotations: next(), and what the numbers refer to
+//! ```
+//! A batch is columns of numbers. What an access says of names is the same for all accesses of a thread at a site to
+//! objects of one class, a *cell*; a row holds the number of its cell, and a cell is described once. So a name costs nothing
+//! per row, and whoever needs names looks each up once.
+
+mod recorder;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, bounded};
+use memlode_machine::Machine;
+use memlode_simulate::{Cause, Translation};
+use memlode_trace::event::ThreadId;
+use memlode_trace::sites::{FunctionId, SiteId, TypeId};
+use memlode_trace::{Piece, Replayed, Trace};
+use rustc_hash::FxHashMap;
+
+use crate::annotate::recorder::{Answers, Recorder};
+use crate::classes::Home;
+use crate::profile::Profiler;
+use crate::run::add_globals;
+use crate::simulator::{ImpossibleMachine, caches, detailed};
+
+/// Rows of a batch; the last one may have fewer.
+pub const ROWS: usize = 1 << 16;
+
+/// Batches that may wait for whoever takes them.
+const WAITING: usize = 3;
+
+/// Which accesses are wanted, and what of them. All are simulated.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Find out why each missed, too, with pages of so many bytes.
+    pub causes: Option<u64>,
+    /// Those of one thread only.
+    pub thread: Option<ThreadId>,
+    /// Those answered by these levels only: bit *i* is level *i*, innermost first, memory last.
+    pub levels: u32,
+    /// So many at most.
+    pub limit: u64,
+}
+
+impl Default for Options {
+    /// All accesses, with the level that answered.
+    fn default() -> Options {
+        Options { causes: None, thread: None, levels: u32::MAX, limit: u64::MAX }
+    }
+}
+
+/// Accesses, one a row. All columns are equally long.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// Number of the access among all of the trace in replay order, from 0. A range of several lines is an access for each.
+    pub sequence: Vec<u64>,
+    /// Time stamp counter: the latest stamp of the access's stream up to it (SPEC §4.4).
+    pub stamp: Vec<u64>,
+    /// First byte.
+    pub address: Vec<u64>,
+    /// Bytes touched.
+    pub bytes: Vec<u32>,
+    /// Who accesses what, where: index into [`Cells::cells`].
+    pub cell: Vec<u32>,
+    /// The level that answered, innermost 0; memory is the number of levels.
+    pub level: Vec<u8>,
+    /// Why it missed, if that was asked for.
+    pub why: Vec<Why>,
+}
+
+/// Why an access missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Why {
+    /// By level; `None` where it was answered or not asked.
+    pub causes: [Option<Cause>; memlode_simulate::MAX_LEVELS],
+    /// Who had the translation.
+    pub translation: Translation,
+    /// A load that agrees in the low 12 bits with a store in flight to another address.
+    pub alias: bool,
+    /// Another NUMA node's memory answered.
+    pub remote: bool,
+}
+
+impl Events {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.address.len()
+    }
+
+    fn with_room(causes: bool) -> Events {
+        Events {
+            sequence: Vec::with_capacity(ROWS),
+            stamp: Vec::with_capacity(ROWS),
+            address: Vec::with_capacity(ROWS),
+            bytes: Vec::with_capacity(ROWS),
+            cell: Vec::with_capacity(ROWS),
+            level: Vec::with_capacity(ROWS),
+            why: Vec::with_capacity(if causes { ROWS } else { 0 }),
+        }
+    }
+}
+
+/// The accesses of one thread, at one site, to objects of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventCell {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The site.
+    pub site: SiteId,
+    /// What is accessed: index into [`Cells::objects`].
+    pub object: u32,
+}
+
+/// A class of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventObject {
+    /// Where its objects live. The path of a heap object is spelled out in `path`.
+    pub home: Home,
+    /// Functions on the stack at the allocation, the innermost first.
+    pub path: Vec<FunctionId>,
+    /// Element type, if the allocation tells.
+    pub element: Option<TypeId>,
+}
+
+/// What the numbers in [`Events`] refer to. It grows as batches are taken, and only at the end.
+#[derive(Clone, Debug, Default)]
+pub struct Cells {
+    /// By [`Events::cell`].
+    pub cells: Vec<EventCell>,
+    /// By [`EventCell::object`].
+    pub objects: Vec<EventObject>,
+}
+
+/// What goes from the simulating thread to the other.
+struct Sent {
+    events: Events,
+    /// Cells and objects that no batch before this one had.
+    news: Cells,
+}
+
+/// A trace being replayed on a thread of its own, batch by batch. Dropping it ends the replay.
+pub struct Annotations {
+    batches: Option<Receiver<Sent>>,
+    worker: Option<JoinHandle<Replayed>>,
+    chunks: Arc<AtomicUsize>,
+    cells: Cells,
+}
+
+/// Replays a trace through a machine's caches for what became of each access.
+///
+/// The simulation is that of [`crate::profile_trace`], or with [`Options::causes`] that of [`crate::profile_in_detail`], to the
+/// digit. One thread simulates and `workers` more decode.
+pub fn annotate(
+    trace: Arc<Trace>,
+    machine: &Machine,
+    options: Options,
+    workers: usize,
+) -> Result<Annotations, ImpossibleMachine> {
+    match options.causes {
+        None => Ok(start(trace, caches(machine, machine.cores)?, options, workers)),
+        Some(page_bytes) => {
+            let simulator = detailed(machine, page_bytes, trace.threads().len())?;
+            Ok(start(trace, simulator, options, workers))
+        }
+    }
+}
+
+fn start<S: Answers + Send + 'static>(
+    trace: Arc<Trace>,
+    simulator: S,
+    options: Options,
+    workers: usize,
+) -> Annotations {
+    let (sender, batches) = bounded(WAITING);
+    let chunks = Arc::new(AtomicUsize::new(0));
+    let done = chunks.clone();
+    let worker = std::thread::spawn(move || {
+        let recorder = Recorder::new(simulator, &options, sender);
+        let mut profiler = Profiler::new(trace.sites().sites(), recorder);
+        add_globals(&trace, &mut profiler);
+        let mut times: FxHashMap<(ThreadId, u8), u64> = FxHashMap::default();
+        let replayed = trace.interleave(workers, |piece: &Piece<'_>| {
+            let batch = piece.batch;
+            let (Some(thread), Some(process)) = (batch.thread, batch.process) else {
+                return ControlFlow::Continue(());
+            };
+            let time = times.entry((thread, batch.stream)).or_default();
+            *time = (*time).max(if piece.is_first() { batch.stamps.0 } else { 0 });
+            profiler.caches.begin(thread, process, *time);
+            profiler.observe_piece(piece);
+            *time = profiler.caches.time();
+            done.fetch_add(usize::from(piece.is_last()), Ordering::Relaxed);
+            if profiler.caches.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        profiler.caches.send();
+        replayed
+    });
+    Annotations { batches: Some(batches), worker: Some(worker), chunks, cells: Cells::default() }
+}
+
+impl Annotations {
+    /// What the batches taken so far refer to.
+    pub fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    /// Chunks of the trace that have been simulated.
+    pub fn chunks(&self) -> usize {
+        self.chunks.load(Ordering::Relaxed)
+    }
+
+    /// The next batch, which is not empty, once it is there; `None` at the end.
+    pub fn next_batch(&mut self) -> Option<Events> {
+        let sent = self.batches.as_ref()?.recv().ok()?;
+        self.cells.cells.extend(sent.news.cells);
+        self.cells.objects.extend(sent.news.objects);
+        Some(sent.events)
+    }
+
+    /// Ends the replay, and says how it went as far as it did.
+    pub fn finish(mut self) -> Replayed {
+        self.stop().unwrap_or_default()
+    }
+
+    fn stop(&mut self) -> Option<Replayed> {
+        // The worker notices that nobody takes its batches.
+        self.batches = None;
+        match self.worker.take()?.join() {
+            Ok(replayed) => Some(replayed),
+            Err(_) if std::thread::panicking() => None,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Drop for Annotations {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,200 @@
+//! Stands between a profiler and its caches, and writes down what they answer.
+
+use crossbeam_channel::Sender;
+use memlode_simulate::{Cause, Detailed, Hierarchy, MAX_LEVELS};
+use memlode_trace::event::{ProcessId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use crate::annotate::{Cells, EventCell, EventObject, Events, Options, ROWS, Sent, Why};
+use crate::classes::{ClassId, Home};
+use crate::simulator::{Met, Simulator};
+
+/// Caches that say of a single access all they know.
+pub(super) trait Answers: Simulator {
+    /// Whether they know why it missed.
+    const KNOWS_WHY: bool;
+
+    /// As [`Simulator::access`], at once.
+    fn answer(
+        &mut self,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        cell: u32,
+    ) -> (u8, Option<Why>);
+}
+
+impl Answers for Hierarchy {
+    const KNOWS_WHY: bool = false;
+
+    #[inline(always)]
+    fn answer(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, _: u32) -> (u8, Option<Why>) {
+        (Hierarchy::access(self, core, address, bytes, is_write), None)
+    }
+}
+
+impl Answers for Detailed {
+    const KNOWS_WHY: bool = true;
+
+    #[inline(always)]
+    fn answer(
+        &mut self,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        cell: u32,
+    ) -> (u8, Option<Why>) {
+        let outcome = Detailed::access(self, core, address, bytes, is_write, cell);
+        let mut causes: [Option<Cause>; MAX_LEVELS] = [None; MAX_LEVELS];
+        for (place, cause) in causes.iter_mut().zip(outcome.causes()) {
+            *place = Some(cause);
+        }
+        let (translation, remote) = (outcome.translation, outcome.remote);
+        (outcome.depth, Some(Why { causes, translation, alias: outcome.alias.is_some(), remote }))
+    }
+}
+
+/// A simulator whose answers become rows.
+pub(super) struct Recorder<S> {
+    caches: S,
+    sender: Sender<Sent>,
+    events: Events,
+    news: Cells,
+    /// Objects already described.
+    objects: FxHashMap<ClassId, u32>,
+    /// By level.
+    wanted: u32,
+    only: Option<ThreadId>,
+    /// Whether the thread at hand is wanted.
+    is_on: bool,
+    /// Of the process at hand: what its addresses were changed by.
+    space: u64,
+    time: u64,
+    sequence: u64,
+    /// Rows still wanted.
+    left: u64,
+}
+
+impl<S: Answers> Recorder<S> {
+    pub fn new(caches: S, options: &Options, sender: Sender<Sent>) -> Recorder<S> {
+        Recorder {
+            caches,
+            sender,
+            events: Events::with_room(S::KNOWS_WHY),
+            news: Cells::default(),
+            objects: FxHashMap::default(),
+            wanted: options.levels,
+            only: options.thread,
+            is_on: false,
+            space: 0,
+            time: 0,
+            sequence: 0,
+            left: options.limit,
+        }
+    }
+
+    /// What follows is of this thread, from this time on.
+    pub fn begin(&mut self, thread: ThreadId, process: ProcessId, time: u64) {
+        self.is_on = self.left > 0 && self.only.is_none_or(|only| only == thread);
+        self.space = crate::profile::space(process);
+        self.time = time;
+    }
+
+    /// The time it is in the stream at hand.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Whether nobody wants more.
+    pub fn is_done(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Hands over what there is.
+    pub fn send(&mut self) {
+        if self.events.rows() == 0 {
+            return;
+        }
+        let events = std::mem::replace(&mut self.events, Events::with_room(S::KNOWS_WHY));
+        let news = std::mem::take(&mut self.news);
+        if self.sender.send(Sent { events, news }).is_err() {
+            // Whoever took them is gone.
+            (self.left, self.is_on) = (0, false);
+        }
+    }
+
+    #[cold]
+    fn filled(&mut self) {
+        self.is_on = self.left > 0;
+        if self.events.rows() >= ROWS {
+            self.send();
+        }
+    }
+}
+
+impl<S: Answers> Simulator for Recorder<S> {
+    #[inline(always)]
+    fn access(
+        &mut self,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        cell: u32,
+        _tag: u32,
+    ) -> Option<u8> {
+        let (level, why) = self.caches.answer(core, address, bytes, is_write, cell);
+        let sequence = self.sequence;
+        self.sequence += 1;
+        if self.is_on && self.wanted >> level & 1 != 0 {
+            let rows = &mut self.events;
+            rows.sequence.push(sequence);
+            rows.stamp.push(self.time);
+            rows.address.push(address ^ self.space);
+            rows.bytes.push(bytes);
+            rows.cell.push(cell);
+            rows.level.push(level);
+            rows.why.extend(why);
+            self.left -= 1;
+            if self.events.rows() >= ROWS || self.left == 0 {
+                self.filled();
+            }
+        }
+        Some(level)
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn settle(&mut self, _told: impl FnMut(u32, u8)) {}
+
+    fn caches(&self) -> &Hierarchy {
+        self.caches.caches()
+    }
+
+    fn counting(&mut self) -> Option<&mut Hierarchy> {
+        None
+    }
+
+    fn met(&mut self, met: Met<'_>) {
+        let (home, element) = met.classes.home(met.class);
+        let news = &mut self.news;
+        let next = self.objects.len() as u32;
+        let object = *self.objects.entry(met.class).or_insert_with(|| {
+            let path = match home {
+                Home::Heap { path, .. } => met.paths.functions(*path).collect(),
+                _ => Vec::new(),
+            };
+            news.objects.push(EventObject { home: home.clone(), path, element });
+            next
+        });
+        news.cells.push(EventCell { thread: met.thread, site: met.site, object });
+    }
+
+    fn stamp(&mut self, stamp: u64) {
+        self.time = self.time.max(stamp);
+    }
+}

@@ -1,0 +1,188 @@
+//! `memlode replay`: every access of a trace with what became of it, for other programs.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, ValueEnum};
+use memlode_attribute::annotate::{Annotations, Options, annotate};
+use memlode_export::Encoder;
+use memlode_export::ipc::StreamWriter;
+use memlode_export::ndjson::LineWriter;
+use memlode_machine::Machine;
+use memlode_report::build::level_names;
+use memlode_trace::Trace;
+
+use super::OK;
+use super::report::MachineArgs;
+use super::sim::page_bytes;
+use crate::analyse::{find_thread, nothing_recorded, open, something_decoded};
+use crate::term;
+
+/// Replay a trace through a machine's caches, and hand on every access with its names and the level that answered
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Exit status: 0 success, 1 the trace or the machine cannot be used, 2 wrong usage.
+docs/replay.md lists the columns. Threads are interleaved as they ran, as far as they synchronised.")]
+pub struct Args {
+    /// The trace directory that `run` or `record` made
+    #[arg(value_name = "DIR")]
+    trace: PathBuf,
+    /// What to say of each access
+    #[arg(long, value_enum, value_name = "WHAT")]
+    annotate: Annotate,
+    #[command(flatten)]
+    machine: MachineArgs,
+    /// Size of all pages, such as 4KiB, 2MiB or 1GiB, for `causes` [default: the machine's ordinary pages]
+    #[arg(long, value_name = "SIZE", value_parser = page_bytes)]
+    pages: Option<u64>,
+    /// Where to: a file, or - for standard output
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    to: PathBuf,
+    /// How to write [default: by the file's name; ndjson on a terminal, else arrow]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Accesses of one thread only: PROCESS.THREAD as in `memlode dump`, or THREAD of process 0
+    #[arg(long, short, value_name = "T")]
+    thread: Option<String>,
+    /// Only those that these levels answered, such as L2,memory
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', conflicts_with = "misses_only")]
+    level: Vec<String>,
+    /// Only those that the first level could not answer
+    #[arg(long)]
+    misses_only: bool,
+    /// Accesses at most
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Annotate {
+    /// The level that answered
+    Hits,
+    /// Why each level missed, too; several times as long
+    Causes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// An Arrow IPC stream
+    Arrow,
+    /// One JSON object a line
+    Ndjson,
+}
+
+pub fn run(args: Args) -> Result<ExitCode> {
+    let machine = Machine::find(&args.machine.machine)?;
+    let format = format(&args)?;
+    let trace = Arc::new(open(&args.trace)?);
+    if trace.chunks().is_empty() {
+        bail!("{}", nothing_recorded(&trace));
+    }
+    let causes = args.annotate == Annotate::Causes;
+    if args.pages.is_some() && !causes {
+        bail!("--pages is for --annotate causes: whether an access hits does not depend on pages");
+    }
+    let options = Options {
+        causes: causes.then(|| args.pages.unwrap_or(machine.page_bytes)),
+        thread: args.thread.as_deref().map(|wanted| find_thread(&trace, wanted)).transpose()?,
+        levels: levels(&args, &machine)?,
+        limit: args.limit.unwrap_or(u64::MAX),
+    };
+    let encoder = Encoder::new(trace.clone(), &machine, causes);
+    let annotations = annotate(trace.clone(), &machine, options, 1)
+        .with_context(|| format!("the machine {} cannot be simulated", machine.name))?;
+    if is_stdout(&args.to) {
+        write(&trace, annotations, encoder, format, io::stdout().lock())?;
+    } else {
+        let named = || format!("{} cannot be written", args.to.display());
+        let file = File::create(&args.to).with_context(named)?;
+        write(&trace, annotations, encoder, format, file).with_context(named)?;
+    }
+    Ok(ExitCode::from(OK))
+}
+
+fn is_stdout(to: &Path) -> bool {
+    to == Path::new("-")
+}
+
+fn format(args: &Args) -> Result<Format> {
+    let on_terminal = is_stdout(&args.to) && io::stdout().is_terminal();
+    let by_name = || match args.to.extension().and_then(|extension| extension.to_str()) {
+        Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
+        _ if on_terminal => Format::Ndjson,
+        _ => Format::Arrow,
+    };
+    let format = args.format.unwrap_or_else(by_name);
+    if format == Format::Arrow && on_terminal {
+        bail!(
+            "an Arrow stream is no text for a terminal: write it to a file or a pipe, or take --format ndjson"
+        );
+    }
+    Ok(format)
+}
+
+/// The levels that are asked for, a bit each.
+fn levels(args: &Args, machine: &Machine) -> Result<u32> {
+    if args.misses_only {
+        return Ok(!1);
+    }
+    if args.level.is_empty() {
+        return Ok(u32::MAX);
+    }
+    let known: Vec<String> = level_names(machine).iter().map(|name| name.to_string()).collect();
+    let known: Vec<String> = known.into_iter().chain(["memory".to_string()]).collect();
+    args.level.iter().try_fold(0, |levels, wanted| {
+        let found = known.iter().position(|level| level.eq_ignore_ascii_case(wanted));
+        let found = found.with_context(|| {
+            format!("--level {wanted}: the machine {} has {}", machine.name, known.join(", "))
+        })?;
+        Ok(levels | 1 << found)
+    })
+}
+
+/// Writes all batches, and says what is missing.
+fn write(
+    trace: &Trace,
+    mut annotations: Annotations,
+    mut encoder: Encoder,
+    format: Format,
+    out: impl Write,
+) -> Result<()> {
+    let out = BufWriter::with_capacity(1 << 16, out);
+    let bar = term::progress(trace.chunks().len() as u64, "replaying");
+    let mut chunks = 0;
+    let mut advance = |annotations: &Annotations| {
+        let now = annotations.chunks();
+        term::advance(&bar, (now - chunks) as u64);
+        chunks = now;
+    };
+    match format {
+        Format::Arrow => {
+            let mut writer = StreamWriter::new(out, &encoder.schema())?;
+            while let Some(events) = annotations.next_batch() {
+                writer.write(&encoder.encode(events, annotations.cells()))?;
+                advance(&annotations);
+            }
+            writer.finish()?;
+        }
+        Format::Ndjson => {
+            let mut writer = LineWriter::new(out, encoder);
+            while let Some(events) = annotations.next_batch() {
+                writer.write(&events, annotations.cells())?;
+                advance(&annotations);
+            }
+            writer.finish()?;
+        }
+    }
+    bar.finish_and_clear();
+    let replayed = annotations.finish();
+    something_decoded(trace, &replayed)?;
+    for note in memlode_report::notes::notes(trace, Some(&replayed)) {
+        term::note(&note);
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Batches of numbers to record batches with names.
+
+use std::sync::Arc;
+
+use memlode_attribute::annotate::{Cells, Events, Why};
+use memlode_attribute::run::latencies;
+use memlode_machine::Machine;
+use memlode_report::build::level_names;
+use memlode_simulate::{Cause, Translation};
+use memlode_trace::Trace;
+
+use crate::names::{HOMES, KINDS, Keys, NONE, Names};
+use crate::table::{Column, Field, Strings, Table, Type, Values, bits};
+
+/// Why a level missed.
+pub(crate) const CAUSES: [&str; 3] = ["cold", "capacity", "conflict"];
+
+/// Who had the translation of an address.
+pub(crate) const TRANSLATIONS: [&str; 3] = ["first", "second", "walk"];
+
+/// Makes record batches of the accesses of one trace on one machine.
+pub struct Encoder {
+    pub(crate) names: Names,
+    /// Names of the levels, memory last.
+    pub(crate) levels: Vec<String>,
+    /// Cycles until they answer.
+    pub(crate) latencies: Vec<u32>,
+    /// What is known of misses.
+    pub(crate) why: Option<WhyColumns>,
+    texts: Texts,
+}
+
+/// Which columns there are about why accesses missed.
+#[derive(Clone, Copy)]
+pub(crate) struct WhyColumns {
+    pub translation: bool,
+    pub alias: bool,
+    pub remote: bool,
+}
+
+/// Dictionaries that are the same for every trace, and the levels.
+struct Texts {
+    kinds: Arc<Strings>,
+    homes: Arc<Strings>,
+    causes: Arc<Strings>,
+    translations: Arc<Strings>,
+    levels: Arc<Strings>,
+}
+
+impl Encoder {
+    /// `causes`: whether the accesses say why they missed.
+    pub fn new(trace: Arc<Trace>, machine: &Machine, causes: bool) -> Encoder {
+        let levels: Vec<String> =
+            level_names(machine).iter().map(|name| name.to_string()).chain(["memory".to_string()]).collect();
+        let why = WhyColumns {
+            translation: !machine.tlbs.is_empty(),
+            alias: machine.in_flight.is_some(),
+            remote: machine.nodes > 1,
+        };
+        let texts = |texts: &[&str]| Arc::new(Strings::of(texts));
+        Encoder {
+            names: Names::new(trace),
+            latencies: latencies(machine),
+            why: causes.then_some(why),
+            texts: Texts {
+                kinds: texts(&KINDS),
+                homes: texts(&HOMES),
+                causes: texts(&CAUSES),
+                translations: texts(&TRANSLATIONS),
+                levels: Arc::new(Strings::of(&levels)),
+            },
+            levels,
+        }
+    }
+
+    /// Names and types of the columns.
+    pub fn schema(&self) -> Vec<Field> {
+        let field = |name: &str, ty, nullable| Field { name: name.to_string(), ty, nullable };
+        let mut fields = vec![
+            field("sequence", Type::U64, false),
+            field("stamp", Type::U64, false),
+            field("process", Type::U32, false),
+            field("thread", Type::U32, false),
+            field("address", Type::U64, false),
+            field("bytes", Type::U32, false),
+            field("kind", Type::Keys8, false),
+            field("level", Type::Keys8, false),
+            field("cycles", Type::U32, false),
+        ];
+        if let Some(why) = self.why {
+            let caches = &self.levels[..self.levels.len() - 1];
+            fields.extend(caches.iter().map(|level| field(&format!("cause_{level}"), Type::Keys8, true)));
+            fields.extend(why.translation.then(|| field("translation", Type::Keys8, false)));
+            fields.extend(why.alias.then(|| field("alias_4k", Type::Bool, false)));
+            fields.extend(why.remote.then(|| field("remote", Type::Bool, false)));
+        }
+        fields.extend([
+            field("site", Type::U32, false),
+            field("function", Type::Keys32, false),
+            field("file", Type::Keys32, true),
+            field("line", Type::U32, true),
+            field("inlined_into", Type::Keys32, true),
+            field("variable", Type::Keys32, true),
+            field("type", Type::Keys32, true),
+            field("member", Type::Keys32, true),
+            field("object_kind", Type::Keys8, true),
+            field("object", Type::Keys32, true),
+        ]);
+        fields
+    }
+
+    /// A batch as columns; `cells` are those of the [`memlode_attribute::annotate::Annotations`] that gave it.
+    pub fn encode(&mut self, events: Events, cells: &Cells) -> Table {
+        self.names.learn(cells);
+        let Events { sequence, stamp, address, bytes, cell, level, why } = events;
+        let (names, texts) = (&self.names, &self.texts);
+        let cells = Gather { keys: &names.cells, cell: &cell };
+        let latencies = &self.latencies;
+        let mut columns: Vec<Column> = vec![
+            Values::U64(sequence).into(),
+            Values::U64(stamp).into(),
+            cells.numbers(|keys| keys.process).into(),
+            cells.numbers(|keys| keys.thread).into(),
+            Values::U64(address).into(),
+            Values::U32(bytes).into(),
+            cells.short(|keys| keys.of_site.kind, &texts.kinds),
+            Values::Keys8(level.iter().map(|&level| level as i8).collect(), texts.levels.clone()).into(),
+            Values::U32(level.iter().map(|&level| latencies[usize::from(level)]).collect()).into(),
+        ];
+        if let Some(wanted) = self.why {
+            columns.extend(self.causes(&why, wanted));
+        }
+        columns.extend([
+            cells.numbers(|keys| keys.site).into(),
+            cells.long(|keys| keys.of_site.function, &names.functions),
+            cells.long(|keys| keys.of_site.file, &names.files),
+            Column::of_positive(cells.each(|keys| keys.of_site.line)),
+            cells.long(|keys| keys.of_site.inlined_into, &names.inlined_into),
+            cells.long(|keys| keys.of_site.variable, &names.variables),
+            cells.long(|keys| keys.of_site.ty, &names.types),
+            cells.long(|keys| keys.of_site.member, &names.members),
+            cells.short(|keys| keys.object_kind, &texts.homes),
+            cells.long(|keys| keys.object, &names.object_texts),
+        ]);
+        Table { rows: cell.len(), columns }
+    }
+
+    fn causes(&self, why: &[Why], wanted: WhyColumns) -> Vec<Column> {
+        let of_level = |level: usize| {
+            let keys = why.iter().map(|why| why.causes[level].map_or(NONE as i8, cause)).collect();
+            Column::of_short_keys(keys, &self.texts.causes)
+        };
+        let mut columns: Vec<Column> = (0..self.levels.len() - 1).map(of_level).collect();
+        if wanted.translation {
+            let keys = why.iter().map(|why| translation(why.translation)).collect();
+            columns.push(Column::of_short_keys(keys, &self.texts.translations));
+        }
+        columns.extend(wanted.alias.then(|| Values::Bits(bits(why, |why| why.alias)).into()));
+        columns.extend(wanted.remote.then(|| Values::Bits(bits(why, |why| why.remote)).into()));
+        columns
+    }
+}
+
+pub(crate) fn cause(cause: Cause) -> i8 {
+    match cause {
+        Cause::Cold => 0,
+        Cause::Capacity => 1,
+        Cause::Conflict => 2,
+    }
+}
+
+pub(crate) fn translation(translation: Translation) -> i8 {
+    match translation {
+        Translation::First => 0,
+        Translation::Second => 1,
+        Translation::Walk => 2,
+    }
+}
+
+/// The cells of a batch.
+struct Gather<'a> {
+    keys: &'a [Keys],
+    cell: &'a [u32],
+}
+
+impl Gather<'_> {
+    fn each<T>(&self, part: impl Fn(&Keys) -> T) -> Vec<T> {
+        self.cell.iter().map(|&cell| part(&self.keys[cell as usize])).collect()
+    }
+
+    fn numbers(&self, part: impl Fn(&Keys) -> u32) -> Values {
+        Values::U32(self.each(part))
+    }
+
+    fn short(&self, part: impl Fn(&Keys) -> i8, strings: &Arc<Strings>) -> Column {
+        Column::of_short_keys(self.each(part), strings)
+    }
+
+    fn long(&self, part: impl Fn(&Keys) -> i32, strings: &Arc<Strings>) -> Column {
+        Column::of_keys(self.each(part), strings)
+    }
+}

@@ -1,0 +1,93 @@
+//! From ids of a trace's site table to names spelled out.
+
+use memlode_attribute::Home;
+use memlode_attribute::tables::{Line, Place, What, is_library_function, place};
+use memlode_trace::sites::{FunctionId, SiteTable, StringId};
+
+use crate::model;
+use crate::text::{demangle, demangle_short};
+
+/// Spells out what a trace's site table names.
+#[derive(Clone, Copy)]
+pub struct Naming<'t> {
+    names: &'t SiteTable,
+}
+
+impl<'t> Naming<'t> {
+    /// For the ids of a table.
+    pub fn new(names: &'t SiteTable) -> Naming<'t> {
+        Naming { names }
+    }
+
+    pub(crate) fn string(self, id: StringId) -> String {
+        self.names.string(id).to_string()
+    }
+
+    /// What an access touches.
+    pub fn data(self, what: &What) -> model::Data {
+        model::Data {
+            ty: what.ty.map(|id| self.string(id)),
+            member: what.member.map(|id| self.string(id)),
+            variable: what.variable.map(|id| self.string(id)),
+        }
+    }
+
+    /// Where it stands.
+    pub fn position(self, place: &Place) -> model::Position {
+        let inlined_into = place.inlined_into.map(|line| Box::new(self.line(&line)));
+        model::Position { inlined_into, ..self.line(&place.line) }
+    }
+
+    /// A line.
+    pub fn line(self, line: &Line) -> model::Position {
+        let linkage_name = self.string(line.function);
+        model::Position {
+            file: line.file.map(|file| self.file(file)),
+            line: (line.line > 0).then_some(line.line),
+            function: demangle(&linkage_name),
+            linkage_name,
+            inlined_into: None,
+        }
+    }
+
+    /// A file by its directory and name.
+    pub fn file(self, (directory, name): (StringId, StringId)) -> String {
+        let (directory, name) = (self.names.string(directory), self.names.string(name));
+        if name.starts_with('/') || directory.is_empty() {
+            name.to_string()
+        } else {
+            format!("{}/{name}", directory.trim_end_matches('/'))
+        }
+    }
+
+    fn function(self, id: FunctionId) -> String {
+        let function = self.names.function(id);
+        let mangled = self.names.string(function.linkage_name);
+        if mangled.is_empty() { self.string(function.name) } else { demangle_short(mangled) }
+    }
+
+    /// The functions of a path, from the first that is the program's own: how a `Vec` grows is the same for all.
+    fn callers(self, path: impl Iterator<Item = FunctionId>) -> Vec<String> {
+        let all: Vec<FunctionId> = path.collect();
+        let own = all.iter().position(|&function| !is_library_function(self.names, function)).unwrap_or(0);
+        all[own..].iter().map(|&function| self.function(function)).collect()
+    }
+
+    /// Where objects live; `path` is the call path of heap objects, the innermost function first.
+    pub fn home(self, home: &Home, path: impl Iterator<Item = FunctionId>) -> model::Home {
+        match home {
+            Home::Unknown => model::Home::Unknown,
+            Home::Heap { site, .. } => model::Home::Heap {
+                allocated_at: self.position(&place(self.names, self.names.site(*site))),
+                path: self.callers(path),
+            },
+            Home::Global { symbol, image } => {
+                model::Home::Global { symbol: demangle(symbol), image: image.clone() }
+            }
+            Home::Stack { function, variable } => model::Home::Stack {
+                function: self.function(*function),
+                variable: variable.map(|id| self.string(id)),
+            },
+        }
+    }
+}
