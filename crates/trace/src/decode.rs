@@ -2,6 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use std::sync::Arc;
+
 use crate::bytes::{Malformed, Reader, unzigzag};
 use crate::event::{Access, Batch, Frame, Loop, Mark, Stride};
 use crate::flatten::{Code, Template};
@@ -90,7 +92,7 @@ impl Decoder {
         &mut self,
         header: &ChunkHeader,
         packed: &[u8],
-        codes: &[Option<Code>],
+        codes: &[Option<Arc<Code>>],
         sites: &SiteTable,
         batch: &mut Batch,
     ) -> Result<(), DecodeError> {
@@ -141,7 +143,7 @@ impl Decoder {
 /// own words and those of its sources are.
 fn dictionary<'t>(
     reader: &mut Reader<'_>,
-    codes: &'t [Option<Code>],
+    codes: &'t [Option<Arc<Code>>],
     last: &mut Vec<u64>,
     bases: &mut Vec<u32>,
 ) -> Result<Vec<Local<'t>>, DecodeError> {

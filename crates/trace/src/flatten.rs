@@ -128,14 +128,14 @@ impl Flattener {
         code
     }
 
-    /// The table of everything added.
-    pub fn finish(self) -> SiteTable {
+    /// The table of everything added so far.
+    pub fn table(&self) -> SiteTable {
         SiteTable {
-            strings: self.strings.values,
-            functions: self.functions.values,
-            locations: self.locations.values,
-            types: self.types.values,
-            sites: self.sites.values,
+            strings: self.strings.values.clone(),
+            functions: self.functions.values.clone(),
+            locations: self.locations.values.clone(),
+            types: self.types.values.clone(),
+            sites: self.sites.values.clone(),
             table_flags: self.table_flags,
         }
     }

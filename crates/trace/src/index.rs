@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::event::{ProcessId, ThreadId};
+use crate::event::{Batch, ProcessId, ThreadId};
 use crate::format::{ChunkHeader, chunk_flag, limit, magic, version};
 
 /// One chunk of a trace. Its header has passed its checksum; its payload is checked when it is decoded.
@@ -50,6 +50,16 @@ impl ChunkRef {
     /// Whether recording had been off between this chunk and the one before of its stream.
     pub fn is_after_gap(&self) -> bool {
         self.header.flags & chunk_flag::AFTER_GAP != 0
+    }
+
+    /// Writes on a batch what chunk it is.
+    pub(crate) fn label(&self, batch: &mut Batch) {
+        batch.process = Some(self.process);
+        batch.thread = Some(self.thread);
+        batch.sequence = self.header.sequence;
+        batch.stream = self.header.stream;
+        batch.after_gap = self.is_after_gap();
+        batch.stamps = self.stamps();
     }
 
     /// Time stamp counter when the chunk's first word could be written and when it was handed over.

@@ -16,7 +16,7 @@ use crate::decode::Loops;
 use crate::event::{Access, Batch, Loop, Mark, ThreadId};
 use crate::index::ChunkRef;
 use crate::read::Trace;
-use crate::replay::{Replayed, Supply};
+use crate::replay::{Begins, Replayed, Source, Supply, supply, supply_shards};
 use crate::shards::{Half, Shards};
 
 /// A run of a chunk's events that nothing of another stream comes between.
@@ -176,7 +176,7 @@ impl Trace {
         workers: usize,
         mut consume: impl FnMut(&Piece<'_>) -> ControlFlow<()>,
     ) -> Replayed {
-        self.supply(chunks, workers, Loops::Unrolled, |supply| merge(chunks, supply, &mut consume))
+        interleave(&self.stored(chunks), workers, &mut consume)
     }
 
     /// Hands over all events, each shard's to a consumer of its own, as [`Trace::interleave`] does, but loops are kept. The
@@ -185,14 +185,27 @@ impl Trace {
     where
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
     {
-        let merging =
-            |mut consume: C| move |supply: &mut Supply<'_>| merge(self.chunks(), supply, &mut consume);
-        self.supply_shards(shards, consumers.into_iter().map(merging).collect())
+        interleave_shards(&self.stored(self.chunks()), shards, consumers)
     }
 }
 
+pub(crate) fn interleave(
+    source: &dyn Source,
+    workers: usize,
+    consume: &mut impl FnMut(&Piece<'_>) -> ControlFlow<()>,
+) -> Replayed {
+    supply(source, workers, Loops::Unrolled, |supply| merge(supply, consume))
+}
+
+pub(crate) fn interleave_shards<C>(source: &dyn Source, shards: &Shards, consumers: Vec<C>) -> Replayed
+where
+    C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
+{
+    let merging = |mut consume: C| move |supply: &mut Supply<'_>| merge(supply, &mut consume);
+    supply_shards(source, shards, consumers.into_iter().map(merging).collect())
+}
+
 fn merge(
-    chunks: &[ChunkRef],
     supply: &mut Supply<'_>,
     consume: &mut impl FnMut(&Piece<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
@@ -200,10 +213,12 @@ fn merge(
     let mut streams: Vec<Stream> = Vec::new();
     // Time of the next piece, stream.
     let mut next: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
-    let mut undecoded = chunks.iter();
     loop {
-        let begins = undecoded.as_slice().first().map_or(u64::MAX, |chunk| chunk.header.first_stamp);
-        if next.peek().is_none_or(|&Reverse((time, _))| begins <= time) && undecoded.next().is_some() {
+        let time = next.peek().map(|&Reverse((time, _))| time);
+        let begins = supply.begins(time);
+        if let Begins::At(stamp) = begins
+            && time.is_none_or(|time| stamp <= time)
+        {
             let Some(batch) = supply.next() else { continue };
             let identity = (batch.thread.unwrap_or(ThreadId(0)), batch.stream);
             let number = *numbers.entry(identity).or_insert_with(|| {
@@ -218,6 +233,10 @@ fn merge(
             continue;
         }
         let Some(Reverse((_, number))) = next.pop() else { return ControlFlow::Continue(()) };
+        let begins = match begins {
+            Begins::At(stamp) | Begins::NotBefore(stamp) => stamp,
+            Begins::Never => u64::MAX,
+        };
         let limit = next.peek().map_or(begins, |&Reverse((time, _))| time.min(begins));
         let stream = &mut streams[number];
         let Some(piece) = stream.piece(limit) else { continue };

@@ -172,7 +172,11 @@ impl Module {
 
     /// Reads a module file.
     pub(crate) fn read(path: &Path) -> Result<Module, Error> {
-        let bytes = fs::read(path).map_err(Error::io(path))?;
+        Module::from_file(path, &fs::read(path).map_err(Error::io(path))?)
+    }
+
+    /// The contents of a module file.
+    pub(crate) fn from_file(path: &Path, bytes: &[u8]) -> Result<Module, Error> {
         let damaged = |what: &str| Error::damaged(path, what);
         let (header, payload) = bytes
             .split_first_chunk::<{ ModuleHeader::BYTES }>()

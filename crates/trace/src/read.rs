@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -22,14 +23,14 @@ use crate::sites::SiteTable;
 /// [`Trace::damage`] says what is not.
 pub struct Trace {
     directory: PathBuf,
-    manifest: Manifest,
-    sites: SiteTable,
-    pub(crate) codes: Vec<Option<Code>>,
-    modules: Vec<ModuleImage>,
+    pub(crate) manifest: Manifest,
+    pub(crate) sites: Arc<SiteTable>,
+    pub(crate) codes: Vec<Option<Arc<Code>>>,
+    pub(crate) modules: Vec<ModuleImage>,
     processes: Vec<Process>,
-    threads: Vec<Thread>,
+    pub(crate) threads: Vec<Thread>,
     images: Vec<Image>,
-    chunks: Vec<ChunkRef>,
+    pub(crate) chunks: Vec<ChunkRef>,
     damage: Vec<Damage>,
 }
 
@@ -87,11 +88,20 @@ pub struct Image {
 impl Trace {
     /// Opens a trace directory.
     pub fn open(directory: &Path) -> Result<Trace, Error> {
-        let manifest = Manifest::read(directory)?;
-        let mut trace = Trace {
+        let mut trace = Trace::empty(directory, Manifest::read(directory)?);
+        let mut threads = trace.read_events()?;
+        trace.read_modules()?;
+        trace.read_threads(&mut threads)?;
+        trace.drop_strays();
+        Ok(trace)
+    }
+
+    /// A trace of which nothing is known but what its manifest says.
+    pub(crate) fn empty(directory: &Path, manifest: Manifest) -> Trace {
+        Trace {
             directory: directory.to_owned(),
             manifest,
-            sites: SiteTable::default(),
+            sites: Arc::default(),
             codes: Vec::new(),
             modules: Vec::new(),
             processes: Vec::new(),
@@ -99,12 +109,7 @@ impl Trace {
             images: Vec::new(),
             chunks: Vec::new(),
             damage: Vec::new(),
-        };
-        let mut threads = trace.read_events()?;
-        trace.read_modules()?;
-        trace.read_threads(&mut threads)?;
-        trace.drop_strays();
-        Ok(trace)
+        }
     }
 
     /// The directory.
@@ -187,12 +192,7 @@ impl Trace {
         decoder
             .decode(&chunk.header, packed, &self.codes, &self.sites, batch)
             .map_err(|why| Error::damaged(&path, format!("chunk {}: {why}", chunk.header.sequence)))?;
-        batch.process = Some(chunk.process);
-        batch.thread = Some(chunk.thread);
-        batch.sequence = chunk.header.sequence;
-        batch.stream = chunk.header.stream;
-        batch.after_gap = chunk.is_after_gap();
-        batch.stamps = chunk.stamps();
+        chunk.label(batch);
         Ok(())
     }
 
@@ -206,8 +206,8 @@ impl Trace {
     }
 
     /// Processes and images; returns the threads by process and index.
-    fn read_events(&mut self) -> Result<BTreeMap<(u32, u32), Thread>, Error> {
-        let mut threads = BTreeMap::new();
+    fn read_events(&mut self) -> Result<Threads, Error> {
+        let mut threads = Threads::default();
         let path = self.directory.join(names::EVENTS);
         let bytes = match fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -233,7 +233,8 @@ impl Trace {
         Ok(threads)
     }
 
-    fn follow(&mut self, event: Event, threads: &mut BTreeMap<(u32, u32), Thread>) {
+    /// Takes up what happened. Threads get their numbers later.
+    pub(crate) fn follow(&mut self, event: Event, threads: &mut Threads) {
         match event {
             Event::ProcessStart { process, pid, parent, command, stamp } => {
                 let parent = parent.map(ProcessId);
@@ -249,11 +250,10 @@ impl Trace {
             }
             Event::ThreadStart { process, thread, tid, stamp } => {
                 let started = Thread { tid, started: Some(stamp), ..Thread::unknown(process, thread) };
-                threads.insert((process, thread), started);
+                threads.start(process, thread, started);
             }
             Event::ThreadEnd { process, thread, stamp } => {
-                threads.entry((process, thread)).or_insert_with(|| Thread::unknown(process, thread)).ended =
-                    Some(stamp);
+                threads.know(process, thread).ended = Some(stamp);
             }
             Event::ModuleLoad { process, module, load_bias, stamp } => self.images.push(Image {
                 process: ProcessId(process),
@@ -319,7 +319,7 @@ impl Trace {
             let (code, image) = match Module::read(&path) {
                 Ok(mut module) => {
                     module.image.globals.sort_by_key(|global| global.address);
-                    (Some(flattener.add(&module)), module.image)
+                    (Some(Arc::new(flattener.add(&module))), module.image)
                 }
                 Err(newer @ Error::Newer { .. }) => return Err(newer),
                 Err(error) => {
@@ -330,11 +330,11 @@ impl Trace {
             self.codes.push(code);
             self.modules.push(image);
         }
-        self.sites = flattener.finish();
+        self.sites = Arc::new(flattener.table());
         Ok(())
     }
 
-    fn read_threads(&mut self, threads: &mut BTreeMap<(u32, u32), Thread>) -> Result<(), Error> {
+    fn read_threads(&mut self, threads: &mut Threads) -> Result<(), Error> {
         let directory = self.directory.join(names::THREADS);
         let files = numbered(&directory, |name| {
             let (process, thread) = name.strip_prefix('p')?.strip_suffix(".mlt")?.split_once("-t")?;
@@ -343,9 +343,10 @@ impl Trace {
         let promised: BTreeMap<_, _> =
             self.manifest.threads.iter().map(|totals| ((totals.process, totals.thread), *totals)).collect();
         for (process, thread) in files.iter().copied().chain(promised.keys().copied()) {
-            threads.entry((process, thread)).or_insert_with(|| Thread::unknown(process, thread));
+            threads.know(process, thread);
         }
-        for (&(process, thread), known) in threads.iter_mut() {
+        for known in &mut threads.in_order {
+            let (process, thread) = (known.process.0, known.index);
             if self.process(process).is_none() {
                 let path = self.directory.join(names::EVENTS);
                 self.damaged(&path, format!("there cannot be a process {process}"), 0, 0);
@@ -389,6 +390,34 @@ impl Trace {
         let mut keyed: Vec<_> = self.chunks.drain(..).map(begin).collect();
         keyed.sort_by_key(|(begins, chunk)| (*begins, chunk.thread, chunk.header.sequence));
         self.chunks = keyed.into_iter().map(|(_, chunk)| chunk).collect();
+    }
+}
+
+/// Threads in the order in which the trace speaks of them.
+#[derive(Default)]
+pub(crate) struct Threads {
+    pub in_order: Vec<Thread>,
+    numbers: FxHashMap<(u32, u32), usize>,
+}
+
+impl Threads {
+    /// A thread that may be new.
+    pub fn know(&mut self, process: u32, thread: u32) -> &mut Thread {
+        let number = *self.numbers.entry((process, thread)).or_insert_with(|| {
+            self.in_order.push(Thread::unknown(process, thread));
+            self.in_order.len() - 1
+        });
+        &mut self.in_order[number]
+    }
+
+    fn start(&mut self, process: u32, thread: u32, started: Thread) {
+        *self.know(process, thread) = started;
+    }
+
+    /// The number of a thread that may be new.
+    pub fn number(&mut self, process: u32, thread: u32) -> usize {
+        self.know(process, thread);
+        self.numbers[&(process, thread)]
     }
 }
 

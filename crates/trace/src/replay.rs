@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::decode::{Decoder, Loops};
 use crate::error::Error;
@@ -19,6 +20,64 @@ use crate::shards::Shards;
 
 /// Decoded chunks that may wait for a consumer, per thread: enough to ride out an uneven chunk, little memory.
 const WAITING: usize = 3;
+
+/// How long to wait for what may come at any time.
+const GLANCE: Duration = Duration::from_millis(1);
+
+/// When a chunk begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begins {
+    /// At this stamp.
+    At(u64),
+    /// It is not there yet, and not before this stamp.
+    NotBefore(u64),
+    /// There is none.
+    Never,
+}
+
+/// Chunks by number, in replay order.
+pub(crate) trait Source: Sync {
+    /// When a chunk begins. Whether it is the first that is not decoded yet, or an earlier one.
+    fn begins(&self, number: usize) -> Begins;
+
+    /// A chunk that [`Source::begins`] said is there.
+    fn chunk(&self, number: usize) -> ChunkRef;
+
+    /// Decodes a chunk that is there. Each is asked for once, in order.
+    fn decode(
+        &self,
+        number: usize,
+        decoder: &mut Decoder,
+        packed: &mut Vec<u8>,
+        batch: &mut Batch,
+    ) -> Result<(), Error>;
+}
+
+/// Chunks of a trace that is complete.
+struct Stored<'a> {
+    trace: &'a Trace,
+    chunks: &'a [ChunkRef],
+}
+
+impl Source for Stored<'_> {
+    fn begins(&self, number: usize) -> Begins {
+        self.chunks.get(number).map_or(Begins::Never, |chunk| Begins::At(chunk.header.first_stamp))
+    }
+
+    fn chunk(&self, number: usize) -> ChunkRef {
+        self.chunks[number]
+    }
+
+    fn decode(
+        &self,
+        number: usize,
+        decoder: &mut Decoder,
+        packed: &mut Vec<u8>,
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
+        self.trace.decode_with(decoder, packed, &self.chunks[number], batch)
+    }
+}
 
 /// How a replay went.
 #[derive(Debug, Default)]
@@ -45,7 +104,7 @@ impl Trace {
         workers: usize,
         mut consume: impl FnMut(&Batch) -> ControlFlow<()>,
     ) -> Replayed {
-        self.supply(chunks, workers, Loops::Unrolled, |supply| {
+        supply(&self.stored(chunks), workers, Loops::Unrolled, |supply| {
             for _ in chunks {
                 if let Some(batch) = supply.next() {
                     consume(&batch)?;
@@ -56,40 +115,44 @@ impl Trace {
         })
     }
 
-    /// Lets `consume` have the chunks, which `workers` threads help to decode.
-    pub(crate) fn supply(
-        &self,
-        chunks: &[ChunkRef],
-        workers: usize,
-        loops: Loops,
-        consume: impl FnOnce(&mut Supply<'_>) -> ControlFlow<()>,
-    ) -> Replayed {
-        let crew = Crew::new(self, chunks, Shards::one(), loops, 1 + workers);
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| crew.help());
-            }
-            crew.consume(0, consume)
-        })
+    /// Some of the chunks, in their given order.
+    pub(crate) fn stored<'a>(&'a self, chunks: &'a [ChunkRef]) -> impl Source + 'a {
+        Stored { trace: self, chunks }
     }
+}
 
-    /// Lets each consumer have its shard of the chunks, on a thread of its own, the first on this one; all of them decode.
-    pub(crate) fn supply_shards<C>(&self, shards: &Shards, consumers: Vec<C>) -> Replayed
-    where
-        C: FnOnce(&mut Supply<'_>) -> ControlFlow<()> + Send,
-    {
-        assert_eq!(shards.count(), consumers.len(), "a consumer for each shard");
-        let crew = Crew::new(self, self.chunks(), shards.clone(), Loops::Kept, consumers.len());
-        std::thread::scope(|scope| {
-            let mut consumers = consumers.into_iter().enumerate();
-            let first = consumers.next();
-            for (shard, consume) in consumers {
-                let crew = &crew;
-                scope.spawn(move || crew.consume(shard, consume));
-            }
-            first.map(|(shard, consume)| crew.consume(shard, consume)).unwrap_or_default()
-        })
-    }
+/// Lets `consume` have the chunks, which `workers` threads help to decode.
+pub(crate) fn supply(
+    source: &dyn Source,
+    workers: usize,
+    loops: Loops,
+    consume: impl FnOnce(&mut Supply<'_>) -> ControlFlow<()>,
+) -> Replayed {
+    let crew = Crew::new(source, Shards::one(), loops, 1 + workers);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| crew.help());
+        }
+        crew.consume(0, consume)
+    })
+}
+
+/// Lets each consumer have its shard of the chunks, on a thread of its own, the first on this one; all of them decode.
+pub(crate) fn supply_shards<C>(source: &dyn Source, shards: &Shards, consumers: Vec<C>) -> Replayed
+where
+    C: FnOnce(&mut Supply<'_>) -> ControlFlow<()> + Send,
+{
+    assert_eq!(shards.count(), consumers.len(), "a consumer for each shard");
+    let crew = Crew::new(source, shards.clone(), Loops::Kept, consumers.len());
+    std::thread::scope(|scope| {
+        let mut consumers = consumers.into_iter().enumerate();
+        let first = consumers.next();
+        for (shard, consume) in consumers {
+            let crew = &crew;
+            scope.spawn(move || crew.consume(shard, consume));
+        }
+        first.map(|(shard, consume)| crew.consume(shard, consume)).unwrap_or_default()
+    })
 }
 
 /// Decoded chunks of a shard, one after the other.
@@ -112,9 +175,24 @@ impl Supply<'_> {
                 Some(batch)
             }
             Err(error) => {
-                self.replayed.damaged.push((self.crew.chunks[number], error));
+                self.replayed.damaged.push((self.crew.source.chunk(number), error));
                 None
             }
+        }
+    }
+
+    /// When the next chunk begins. Waits until it is there, or certain to begin after `time`.
+    pub fn begins(&self, time: Option<u64>) -> Begins {
+        loop {
+            match self.crew.source.begins(self.next) {
+                Begins::NotBefore(stamp) if time.is_none_or(|time| stamp <= time) => {}
+                begins => return begins,
+            }
+            let state = self.crew.lock();
+            if state.stopped || state.panicked {
+                return Begins::Never;
+            }
+            drop(self.crew.wait(state));
         }
     }
 
@@ -136,8 +214,7 @@ struct Hand {
 
 /// Threads that decode chunks, and deal them out.
 struct Crew<'a> {
-    trace: &'a Trace,
-    chunks: &'a [ChunkRef],
+    source: &'a dyn Source,
     shards: Shards,
     loops: Loops,
     /// Most chunks in work or waiting.
@@ -181,9 +258,9 @@ impl Drop for OnPanic<'_> {
 }
 
 impl<'a> Crew<'a> {
-    fn new(trace: &'a Trace, chunks: &'a [ChunkRef], shards: Shards, loops: Loops, threads: usize) -> Self {
+    fn new(source: &'a dyn Source, shards: Shards, loops: Loops, threads: usize) -> Self {
         let window = threads * WAITING;
-        Crew { trace, chunks, shards, loops, window, state: Mutex::default(), moved: Condvar::new() }
+        Crew { source, shards, loops, window, state: Mutex::default(), moved: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -191,7 +268,9 @@ impl<'a> Crew<'a> {
     }
 
     fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        self.moved.wait(state).unwrap_or_else(PoisonError::into_inner)
+        // A source that grows does not tell when.
+        let waited = self.moved.wait_timeout(state, GLANCE);
+        waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     fn hand(&self) -> Hand {
@@ -217,7 +296,10 @@ impl<'a> Crew<'a> {
         let _on_panic = OnPanic(self);
         let mut hand = self.hand();
         let mut state = self.lock();
-        while !state.stopped && !state.panicked && state.taken + state.chunks.len() < self.chunks.len() {
+        while !state.stopped
+            && !state.panicked
+            && self.source.begins(state.taken + state.chunks.len()) != Begins::Never
+        {
             state = match self.claim(state) {
                 Ok(number) => self.decode(&mut hand, number),
                 Err(state) => self.wait(state),
@@ -230,7 +312,7 @@ impl<'a> Crew<'a> {
         let mut state = self.lock();
         loop {
             assert!(!state.panicked, "a decoding thread panicked");
-            if state.stopped || number >= self.chunks.len() {
+            if state.stopped || self.source.begins(number) == Begins::Never {
                 return None;
             }
             let place = number - state.taken;
@@ -255,7 +337,7 @@ impl<'a> Crew<'a> {
     /// The next chunk to decode, unless enough are waiting or there is none.
     fn claim<'s>(&self, mut state: MutexGuard<'s, State>) -> Result<usize, MutexGuard<'s, State>> {
         let number = state.taken + state.chunks.len();
-        if number == self.chunks.len() || state.chunks.len() == self.window {
+        if state.chunks.len() == self.window || !matches!(self.source.begins(number), Begins::At(_)) {
             return Err(state);
         }
         state.chunks.push_back(None);
@@ -271,7 +353,7 @@ impl<'a> Crew<'a> {
             (0..count).map(|_| spare.pop().unwrap_or_default()).collect()
         };
         let into = if count == 1 { &mut parts[0] } else { &mut *whole };
-        let parts = match self.trace.decode_with(decoder, packed, &self.chunks[number], into) {
+        let parts = match self.source.decode(number, decoder, packed, into) {
             Ok(()) => {
                 if count > 1 {
                     self.shards.deal(whole, &mut parts);

@@ -144,7 +144,7 @@ pub struct Type {
 }
 
 /// Everything a trace's modules tell about their sites. Ids are dense: each `0..count`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct SiteTable {
     pub(crate) strings: Vec<Arc<str>>,
     pub(crate) functions: Vec<Function>,

@@ -5,9 +5,11 @@ mod support;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use memlode_trace::Trace;
 use memlode_trace::log::Event;
-use memlode_trace::write::{AddressSpace, ChunkEncoder, Packer, Stop, Tail, TraceWriter};
+use memlode_trace::write::{
+    AddressSpace, ChunkEncoder, DirectoryStore, Packer, Stop, Store, Tail, TraceWriter,
+};
+use memlode_trace::{Trace, live};
 use proptest::prelude::*;
 use support::*;
 
@@ -55,8 +57,12 @@ fn plan() -> Plan {
 
 /// Writes what the steps leave behind. The time of step *i* is 10·(*i* + 1).
 fn write(directory: &Path, steps: &[Step]) {
+    write_to(Box::new(DirectoryStore::create(directory, true).unwrap()), steps);
+}
+
+fn write_to(store: Box<dyn Store>, steps: &[Step]) {
     let plan = plan();
-    let mut writer = TraceWriter::create(directory, Default::default(), true).unwrap();
+    let mut writer = TraceWriter::new(store, Default::default()).unwrap();
     let (id, module) = writer.add_module(image(&plan)).unwrap();
     let mut space = AddressSpace::default();
     space.load(id, module, LOAD_BIAS);
@@ -66,11 +72,18 @@ fn write(directory: &Path, steps: &[Step]) {
     let mut packer = Packer::new();
     let mut encoders: Vec<_> = (0..STREAMS).map(|_| ChunkEncoder::new()).collect();
     let mut begun = [1; STREAMS];
-    let mut finish = |stream: usize, encoder: &mut ChunkEncoder| {
+    let mut finish = |stream: usize, encoder: &mut ChunkEncoder, next: Option<u64>| {
+        let (thread, number) = (stream as u32 % 4, stream as u8 / 4);
         if let Some(chunk) = encoder.finish() {
-            writer.append(0, stream as u32 % 4, chunk.pack(&mut packer).of_stream(stream as u8 / 4)).unwrap();
+            writer.append(0, thread, chunk.pack(&mut packer).of_stream(number)).unwrap();
+        }
+        if let Some(bounds) = writer.bounds() {
+            bounds.bound(0, thread, number, next);
+            bounds.all_known(u64::MAX);
         }
     };
+    // Empty as yet: no more than the order of the threads, and when their first chunks begin.
+    (0..STREAMS).for_each(|stream| finish(stream, &mut ChunkEncoder::new(), Some(1)));
     for (number, &(stream, done)) in steps.iter().enumerate() {
         let now = 10 * (number as u64 + 1);
         let execution = match done {
@@ -79,7 +92,7 @@ fn write(directory: &Path, steps: &[Step]) {
             Done::Acquire(_) => (1, vec![now]),
             Done::Release(_) => continue,
             Done::HandOver => {
-                finish(stream, &mut encoders[stream]);
+                finish(stream, &mut encoders[stream], Some(now));
                 begun[stream] = now;
                 continue;
             }
@@ -89,7 +102,7 @@ fn write(directory: &Path, steps: &[Step]) {
         assert_eq!(stop, Stop::End);
     }
     for (stream, encoder) in encoders.iter_mut().enumerate() {
-        finish(stream, encoder);
+        finish(stream, encoder, None);
     }
     writer.finish(Default::default()).unwrap();
 }
@@ -162,6 +175,35 @@ proptest! {
         sorted.sort_unstable();
         expected.sort_unstable();
         prop_assert_eq!(sorted, expected);
+    }
+}
+
+/// The numbers of the accesses as they are replayed while they are written, and the chunks.
+fn replayed_live(directory: &Path, steps: &[Step]) -> (Vec<usize>, Vec<(u64, u64)>) {
+    let kept = DirectoryStore::create(directory, true).unwrap();
+    let (store, live) = live(directory, Some(Box::new(kept)));
+    std::thread::scope(|scope| {
+        scope.spawn(|| write_to(Box::new(store), steps));
+        let mut order = Vec::new();
+        let replayed = live.interleave(1, |piece| {
+            order.extend(piece.accesses().iter().map(|access| access.address as usize));
+            ControlFlow::Continue(())
+        });
+        let trace = live.into_trace();
+        assert!(replayed.damaged.is_empty() && replayed.chunks == trace.chunks().len());
+        (order, trace.chunks().iter().map(|chunk| chunk.stamps()).collect())
+    })
+}
+
+proptest! {
+    #[test]
+    fn live_is_the_order_of_a_stored_trace(steps in prop::collection::vec((0..STREAMS, done()), 0..120)) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("trace");
+        let (order, chunks) = replayed_live(&path, &steps);
+        prop_assert_eq!(order, replayed(&path, 0));
+        let stored: Vec<_> = Trace::open(&path).unwrap().chunks().iter().map(|chunk| chunk.stamps()).collect();
+        prop_assert_eq!(chunks, stored);
     }
 }
 

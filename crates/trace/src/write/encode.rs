@@ -240,6 +240,11 @@ impl ChunkEncoder {
         self.chunk.raw_words == 0
     }
 
+    /// When the memory of the chunk's first words was taken, if it has been begun.
+    pub fn begun(&self) -> Option<u64> {
+        self.chunk.open.then_some(self.chunk.stamps.0)
+    }
+
     /// Adds words to the chunk. They begin with a header; `stamps` say when their memory was taken and handed over.
     pub fn append(
         &mut self,

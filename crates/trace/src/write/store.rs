@@ -49,6 +49,21 @@ pub trait Store: Send {
         let _ = file;
     }
 
+    /// Whether it wants to know what is still to come: [`Store::bound`] and [`Store::all_known`].
+    fn wants_bounds(&self) -> bool {
+        false
+    }
+
+    /// No chunk of a stream that is not appended yet begins before `stamp`; `None` when there will be none.
+    fn bound(&mut self, process: u32, thread: u32, stream: u8, stamp: Option<u64>) {
+        let _ = (process, thread, stream, stamp);
+    }
+
+    /// No stream that no [`Store::bound`] was told of yet begins before `stamp`.
+    fn all_known(&mut self, stamp: u64) {
+        let _ = stamp;
+    }
+
     /// Nothing more comes: returns when all of it is where it is to stay.
     fn finish(&mut self) -> Result<(), Error> {
         Ok(())

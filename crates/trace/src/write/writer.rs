@@ -100,6 +100,11 @@ impl TraceWriter {
         Ok(())
     }
 
+    /// What is still to come, for a store that wants to know.
+    pub fn bounds(&mut self) -> Option<&mut dyn Store> {
+        self.store.wants_bounds().then_some(&mut *self.store as &mut dyn Store)
+    }
+
     /// Totals so far, by process and thread.
     pub fn threads(&self) -> impl Iterator<Item = &ThreadTotals> {
         self.threads.values()

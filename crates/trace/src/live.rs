@@ -1,0 +1,364 @@
+//! A trace that is replayed while it is written, and need not be kept.
+//!
+//! ```text
+//!  collector ── bytes of files ──► LiveStore ─► chunks, by when they began ─► LiveTrace ─► decoded, merged, as from a directory
+//!     └─ "no chunk of this stream that you do not have yet begins before t" ─► horizon: what began before it has its turn
+//! ```
+//! Replay order is that of a stored trace, so whatever is computed of it is the same. Only a chunk that comes although it was said that
+//! none would begin so early goes where it still can.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use crate::decode::Decoder;
+use crate::error::Error;
+use crate::event::{Batch, ProcessId, ThreadId};
+use crate::flatten::Flattener;
+use crate::format::ChunkHeader;
+use crate::index::ChunkRef;
+use crate::interleave::{Piece, interleave, interleave_shards};
+use crate::log::Event;
+use crate::manifest::Manifest;
+use crate::module::{Module, ModuleImage};
+use crate::read::{Threads, Trace};
+use crate::replay::{Begins, Replayed, Source};
+use crate::shards::Shards;
+use crate::write::{Store, TraceFile};
+
+/// Bytes of chunks that wait before whoever writes has to, too.
+const MOST_BYTES: usize = 256 << 20;
+/// How long a writer sleeps before it looks again whether there is room.
+const GLANCE: Duration = Duration::from_millis(1);
+
+/// Makes both ends. The trace is also written to `kept`, if there is one.
+pub fn live(name: &Path, kept: Option<Box<dyn Store>>) -> (LiveStore, LiveTrace) {
+    let state = State {
+        trace: Trace::empty(name, Manifest::new(Default::default())),
+        threads: Threads::default(),
+        flattener: Flattener::default(),
+        bounds: FxHashMap::default(),
+        all_known: 0,
+        early: BinaryHeap::new(),
+        ready: FxHashMap::default(),
+        bytes: 0,
+        over: false,
+        deserted: false,
+    };
+    let shared = Arc::new(Live { state: Mutex::new(state), moved: Condvar::new(), news: AtomicU64::new(0) });
+    (LiveStore { shared: shared.clone(), kept }, LiveTrace { shared })
+}
+
+/// The writer's end.
+pub struct LiveStore {
+    shared: Arc<Live>,
+    kept: Option<Box<dyn Store>>,
+}
+
+/// The reader's end.
+pub struct LiveTrace {
+    shared: Arc<Live>,
+}
+
+struct Live {
+    state: Mutex<State>,
+    moved: Condvar,
+    /// How often names or images were added.
+    news: AtomicU64,
+}
+
+struct State {
+    /// As far as it is known. Its chunks are those whose turn has come.
+    trace: Trace,
+    threads: Threads,
+    flattener: Flattener,
+    /// By thread and stream, when their next chunk may begin.
+    bounds: FxHashMap<(ThreadId, u8), u64>,
+    /// When a chunk of a stream that is not in `bounds` may begin.
+    all_known: u64,
+    /// Chunks before which others may come.
+    early: BinaryHeap<Reverse<Early>>,
+    /// Payloads of chunks whose turn has come, by number.
+    ready: FxHashMap<usize, Vec<u8>>,
+    /// Of all payloads.
+    bytes: usize,
+    /// Nothing more comes.
+    over: bool,
+    /// Nobody takes anything any more.
+    deserted: bool,
+}
+
+/// A chunk in replay order.
+struct Early {
+    key: (u64, ThreadId, u32),
+    chunk: ChunkRef,
+    payload: Vec<u8>,
+}
+
+impl PartialEq for Early {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Early {}
+
+impl PartialOrd for Early {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Early {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl Live {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// No chunk that is not here yet begins before.
+    fn horizon(&self) -> u64 {
+        if self.over {
+            return u64::MAX;
+        }
+        self.bounds.values().copied().min().unwrap_or(u64::MAX).min(self.all_known)
+    }
+
+    /// Lets the chunks that nothing can come before have their turn; says when the next one begins, at the earliest.
+    fn release(&mut self) -> u64 {
+        let horizon = self.horizon();
+        while let Some(Reverse(first)) = self.early.peek() {
+            if first.key.0 >= horizon && !self.over {
+                return horizon;
+            }
+            let Some(Reverse(Early { chunk, payload, .. })) = self.early.pop() else { break };
+            self.ready.insert(self.trace.chunks.len(), payload);
+            self.trace.chunks.push(chunk);
+        }
+        horizon
+    }
+
+    fn chunk(&mut self, process: u32, thread: u32, bytes: &[u8]) {
+        let Some((header, payload)) = bytes.split_first_chunk::<{ ChunkHeader::BYTES }>() else { return };
+        let header = ChunkHeader::from_bytes(header);
+        let number = self.threads.number(process, thread);
+        let known = &mut self.threads.in_order[number];
+        known.chunks += 1;
+        known.bytes += bytes.len() as u64;
+        let thread = ThreadId(number as u32);
+        let chunk = ChunkRef { process: ProcessId(process), thread, payload_at: 0, header };
+        let bound = self.bounds.entry((thread, header.stream)).or_default();
+        *bound = header.first_stamp.max(*bound);
+        self.bytes += payload.len();
+        let key = (header.first_stamp, thread, header.sequence);
+        self.early.push(Reverse(Early { key, chunk, payload: payload.to_vec() }));
+    }
+
+    fn module(&mut self, bytes: &[u8]) {
+        // The writer made it out of this module a moment ago.
+        let module = Module::from_file(self.trace.directory(), bytes);
+        let (code, image) = match module {
+            Ok(mut module) => {
+                module.image.globals.sort_by_key(|global| global.address);
+                (Some(Arc::new(self.flattener.add(&module))), module.image)
+            }
+            Err(_) => (None, ModuleImage::default()),
+        };
+        self.trace.codes.push(code);
+        self.trace.modules.push(image);
+        self.trace.sites = Arc::new(self.flattener.table());
+    }
+
+    fn events(&mut self, bytes: &[u8]) {
+        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            if let Ok(event) = serde_json::from_slice::<Event>(line) {
+                self.trace.follow(event, &mut self.threads);
+            }
+        }
+    }
+}
+
+impl Store for LiveStore {
+    fn append(&mut self, file: TraceFile, at: u64, bytes: &[u8]) -> Result<(), Error> {
+        if let Some(kept) = &mut self.kept {
+            kept.append(file, at, bytes)?;
+        }
+        let mut state = self.shared.lock();
+        if state.deserted {
+            let (address, what) = ("the simulation".to_owned(), "it ended early".to_owned());
+            return Err(Error::Remote { address, what });
+        }
+        match file {
+            TraceFile::Events => {
+                state.events(bytes);
+                self.shared.news.fetch_add(1, Ordering::Release);
+            }
+            TraceFile::Thread { process, thread } => {
+                state.chunk(process, thread, bytes);
+                // While there is work for the reader. If it waits for something, it may be for what comes through here.
+                while state.bytes > MOST_BYTES && !state.ready.is_empty() && !state.deserted {
+                    let waited = self.shared.moved.wait_timeout(state, GLANCE);
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+                state.release();
+            }
+            TraceFile::Manifest | TraceFile::Module(_) => {}
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, file: TraceFile, bytes: &[u8]) -> Result<(), Error> {
+        if let Some(kept) = &mut self.kept {
+            kept.put(file, bytes)?;
+        }
+        let mut state = self.shared.lock();
+        match file {
+            TraceFile::Manifest => {
+                state.trace.manifest = serde_json::from_slice(bytes)
+                    .map_err(|error| Error::damaged(state.trace.directory(), error))?;
+            }
+            TraceFile::Module(_) => {
+                state.module(bytes);
+                self.shared.news.fetch_add(1, Ordering::Release);
+            }
+            TraceFile::Events | TraceFile::Thread { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, file: TraceFile) {
+        if let Some(kept) = &mut self.kept {
+            kept.close(file);
+        }
+    }
+
+    fn wants_bounds(&self) -> bool {
+        true
+    }
+
+    fn bound(&mut self, process: u32, thread: u32, stream: u8, stamp: Option<u64>) {
+        let mut state = self.shared.lock();
+        let thread = ThreadId(state.threads.number(process, thread) as u32);
+        match stamp {
+            Some(stamp) => {
+                let bound = state.bounds.entry((thread, stream)).or_default();
+                *bound = stamp.max(*bound);
+            }
+            None => _ = state.bounds.remove(&(thread, stream)),
+        }
+    }
+
+    fn all_known(&mut self, stamp: u64) {
+        let mut state = self.shared.lock();
+        state.all_known = stamp.max(state.all_known);
+        state.release();
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.kept.as_mut().map_or(Ok(()), |kept| kept.finish())
+    }
+}
+
+/// Whether it is finished or given up: nothing more comes.
+impl Drop for LiveStore {
+    fn drop(&mut self) {
+        self.shared.lock().over = true;
+    }
+}
+
+impl Source for Live {
+    fn begins(&self, number: usize) -> Begins {
+        let mut state = self.lock();
+        if number >= state.trace.chunks.len() {
+            let horizon = state.release();
+            if number >= state.trace.chunks.len() {
+                return if state.over { Begins::Never } else { Begins::NotBefore(horizon) };
+            }
+        }
+        Begins::At(state.trace.chunks[number].header.first_stamp)
+    }
+
+    fn chunk(&self, number: usize) -> ChunkRef {
+        self.lock().trace.chunks[number]
+    }
+
+    fn decode(
+        &self,
+        number: usize,
+        decoder: &mut Decoder,
+        _packed: &mut Vec<u8>,
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
+        let (chunk, payload, codes, sites) = {
+            let mut state = self.lock();
+            let payload = state.ready.remove(&number).unwrap_or_default();
+            state.bytes -= payload.len();
+            (state.trace.chunks[number], payload, state.trace.codes.clone(), state.trace.sites.clone())
+        };
+        self.moved.notify_all();
+        decoder
+            .decode(&chunk.header, &payload, &codes, &sites, batch)
+            .map_err(|why| Error::damaged(&TraceFile::Events.path(), format!("chunk {number}: {why}")))?;
+        chunk.label(batch);
+        Ok(())
+    }
+}
+
+impl LiveTrace {
+    /// As [`Trace::interleave`], until the writer's end is gone.
+    pub fn interleave(
+        &self,
+        workers: usize,
+        mut consume: impl FnMut(&Piece<'_>) -> ControlFlow<()>,
+    ) -> Replayed {
+        interleave(&*self.shared, workers, &mut consume)
+    }
+
+    /// As [`Trace::interleave_shards`], until the writer's end is gone.
+    pub fn interleave_shards<C>(&self, shards: &Shards, consumers: Vec<C>) -> Replayed
+    where
+        C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
+    {
+        interleave_shards(&*self.shared, shards, consumers)
+    }
+
+    /// Changes when names or images come in. They are there before the events that need them.
+    pub fn news(&self) -> u64 {
+        self.shared.news.load(Ordering::Acquire)
+    }
+
+    /// Looks at what is known so far. The writer waits meanwhile.
+    pub fn look<T>(&self, at: impl FnOnce(&Trace) -> T) -> T {
+        at(&self.shared.lock().trace)
+    }
+
+    /// What is known in the end: a trace of which nothing is left to decode.
+    pub fn into_trace(self) -> Trace {
+        let mut state = self.shared.lock();
+        let mut trace = std::mem::replace(
+            &mut state.trace,
+            Trace::empty(Path::new(""), Manifest::new(Default::default())),
+        );
+        trace.threads = std::mem::take(&mut state.threads.in_order);
+        trace
+    }
+}
+
+impl Drop for LiveTrace {
+    fn drop(&mut self) {
+        self.shared.lock().deserted = true;
+        self.shared.moved.notify_all();
+    }
+}
