@@ -8,6 +8,7 @@ mod compiling;
 mod control;
 mod destinations;
 mod doctor;
+mod live;
 mod record;
 mod replay;
 mod sim;

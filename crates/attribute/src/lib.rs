@@ -32,5 +32,5 @@ pub use coverage::Coverage;
 pub use detail::DetailedProfile;
 pub use paths::{PathId, Paths};
 pub use profile::{Cell, Profile, Profiler};
-pub use run::{Progress, profile_in_detail, profile_trace};
+pub use run::{Progress, profile_in_detail, profile_live, profile_trace};
 pub use sample::{Covered, Estimate, Gaps, covered};

@@ -10,6 +10,8 @@ use crate::sample::Gaps;
 
 /// What one profiler counted.
 pub(crate) struct Part {
+    /// All that it knew.
+    pub sites: Vec<Site>,
     pub cells: Vec<Cell>,
     pub classes: Classes,
     /// The same in all parts: every shard sees every allocation.
@@ -20,11 +22,15 @@ pub(crate) struct Part {
 }
 
 /// Adds up parts, at least one. Classes and cells are in an order that does not depend on the number of parts.
-pub(crate) fn merge(sites: &[Site], parts: Vec<Part>) -> Profile {
+pub(crate) fn merge(parts: Vec<Part>) -> Profile {
     let mut parts = parts.into_iter();
     let first = parts.next().expect("at least one part");
-    let Part { mut classes, paths, mut write_backs, mut cells, gaps } = first;
+    let Part { mut sites, mut classes, paths, mut write_backs, mut cells, gaps } = first;
     for part in parts {
+        // One may have learnt of more than another before its last event.
+        if part.sites.len() > sites.len() {
+            sites = part.sites;
+        }
         let numbers = classes.take_in(part.classes);
         cells.extend(
             part.cells.into_iter().map(|cell| Cell { class: numbers[cell.class.0 as usize], ..cell }),

@@ -86,8 +86,8 @@ const ANY: ClassId = ClassId(u32::MAX);
 /// which numbers the truth lies.
 ///
 /// Several profilers may each have one shard of the same trace ([`Shards`]): see [`Profiler::finish_all`].
-pub struct Profiler<'t, S = Hierarchy> {
-    sites: &'t [Site],
+pub struct Profiler<S = Hierarchy> {
+    sites: Vec<Site>,
     facts: Vec<SiteFacts>,
     pub(crate) caches: S,
     pub(crate) line_bytes: u32,
@@ -147,23 +147,17 @@ pub(crate) struct GapWatch {
     bounds: Bounds,
 }
 
-impl<'t, S: Simulator> Profiler<'t, S> {
+impl<S: Simulator> Profiler<S> {
     /// Counts nothing yet.
-    pub fn new(sites: &'t [Site], caches: S) -> Profiler<'t, S> {
+    pub fn new(sites: &[Site], caches: S) -> Profiler<S> {
         Profiler::of_shard(sites, caches, 0, Shards::one())
     }
 
     /// The same for one shard of a trace.
-    pub fn of_shard(sites: &'t [Site], caches: S, shard: usize, shards: Shards) -> Profiler<'t, S> {
-        let facts = |site: &Site| SiteFacts {
-            key: (ThreadId(u32::MAX), ANY),
-            cell: 0,
-            fixed: ANY,
-            is_write: matches!(site.kind, Kind::Store | Kind::Update),
-        };
-        Profiler {
-            sites,
-            facts: sites.iter().map(facts).collect(),
+    pub fn of_shard(sites: &[Site], caches: S, shard: usize, shards: Shards) -> Profiler<S> {
+        let mut profiler = Profiler {
+            sites: Vec::new(),
+            facts: Vec::new(),
             line_bytes: caches.caches().line_bytes(),
             ways: caches.caches().levels()[0].ways as usize,
             caches,
@@ -180,7 +174,21 @@ impl<'t, S: Simulator> Profiler<'t, S> {
             cut: Vec::new(),
             walk: Vec::new(),
             gaps: None,
-        }
+        };
+        profiler.know(sites);
+        profiler
+    }
+
+    /// All sites there are; those that were known before come first.
+    pub fn know(&mut self, sites: &[Site]) {
+        let new = &sites[self.sites.len()..];
+        self.facts.extend(new.iter().map(|site| SiteFacts {
+            key: (ThreadId(u32::MAX), ANY),
+            cell: 0,
+            fixed: ANY,
+            is_write: matches!(site.kind, Kind::Store | Kind::Update),
+        }));
+        self.sites.extend_from_slice(new);
     }
 
     /// To be called first if the trace has gaps.
@@ -267,18 +275,16 @@ impl<'t, S: Simulator> Profiler<'t, S> {
 
     /// The counts, and what counted them.
     pub fn finish_with_caches(self) -> (Profile, S) {
-        let sites = self.sites;
         let (part, caches) = self.part();
-        (merge(sites, vec![part]), caches)
+        (merge(vec![part]), caches)
     }
 
     /// The counts of the shards of one trace, at least one, as one profiler would give them.
     ///
     /// # Panics
     /// If there is none.
-    pub fn finish_all(shards: Vec<Profiler<'t, S>>) -> Profile {
-        let sites = shards[0].sites;
-        merge(sites, shards.into_iter().map(|shard| shard.part().0).collect())
+    pub fn finish_all(shards: Vec<Profiler<S>>) -> Profile {
+        merge(shards.into_iter().map(|shard| shard.part().0).collect())
     }
 
     fn part(mut self) -> (Part, S) {
@@ -294,6 +300,7 @@ impl<'t, S: Simulator> Profiler<'t, S> {
             cells.push(Cell { thread, site, class, counts, tag: number as u32 });
         }
         let part = Part {
+            sites: self.sites,
             cells,
             classes: self.classes,
             paths: self.paths,

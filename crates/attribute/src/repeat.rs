@@ -11,7 +11,7 @@ use crate::profile::{Origin, Profiler};
 use crate::simulator::Simulator;
 use crate::stacks::ThreadStack;
 
-impl<S: Simulator> Profiler<'_, S> {
+impl<S: Simulator> Profiler<S> {
     /// A loop: its strides by turns.
     pub(crate) fn repeat(
         &mut self,

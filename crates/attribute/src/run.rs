@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memlode_machine::Machine;
 use memlode_simulate::ImpossibleHierarchy;
-use memlode_trace::{ChunkRef, Piece, Replayed, Shards, Trace};
+use memlode_trace::{ChunkRef, LiveTrace, Piece, Replayed, Shards, Trace};
 
 use crate::detail::DetailedProfile;
 use crate::profile::{Global, Profile, Profiler};
@@ -49,7 +49,7 @@ pub fn profile_trace(
     if trace.chunks().iter().any(ChunkRef::is_after_gap) {
         let mut profiler = Profiler::new(sites, empty);
         profiler.watch_gaps();
-        add_globals(trace, &mut profiler);
+        add_globals(trace, 0, &mut profiler);
         let replayed = trace.interleave(threads.saturating_sub(1), |piece| {
             profiler.observe_piece(piece);
             chunk_done(piece)
@@ -57,10 +57,10 @@ pub fn profile_trace(
         return Ok((profiler.finish(), replayed));
     }
     let shards = Shards::new(threads, empty.shard_bits(), empty.line_bytes());
-    let mut profilers: Vec<Profiler<'_>> = (0..shards.count())
+    let mut profilers: Vec<Profiler> = (0..shards.count())
         .map(|shard| {
             let mut profiler = Profiler::of_shard(sites, empty.clone(), shard, shards.clone());
-            add_globals(trace, &mut profiler);
+            add_globals(trace, 0, &mut profiler);
             profiler
         })
         .collect();
@@ -78,6 +78,47 @@ pub fn profile_trace(
     Ok((Profiler::finish_all(profilers), replayed))
 }
 
+/// The same for a trace that is still written, until it is complete. `gaps` says whether it may have gaps, which takes one
+/// thread and a bit longer.
+pub fn profile_live(
+    live: &LiveTrace,
+    machine: &Machine,
+    threads: usize,
+    gaps: bool,
+) -> Result<(Profile, Replayed), ImpossibleHierarchy> {
+    let empty = caches(machine, machine.cores)?;
+    let shards = match gaps {
+        true => Shards::one(),
+        false => Shards::new(threads, empty.shard_bits(), empty.line_bytes()),
+    };
+    let new = |shard| Profiler::of_shard(&[], empty.clone(), shard, shards.clone());
+    let mut profilers: Vec<Profiler> = (0..shards.count()).map(new).collect();
+    if gaps {
+        profilers[0].watch_gaps();
+    }
+    let consumers = profilers.iter_mut().map(|profiler| {
+        let (mut news, mut images) = (0, 0);
+        move |piece: &Piece<'_>| {
+            let latest = live.news();
+            if latest != news {
+                news = latest;
+                live.look(|trace| {
+                    profiler.know(trace.sites().sites());
+                    images = add_globals(trace, images, profiler);
+                });
+            }
+            profiler.observe_piece(piece);
+            ControlFlow::Continue(())
+        }
+    });
+    let mut consumers: Vec<_> = consumers.collect();
+    let replayed = match &mut consumers[..] {
+        [consume] if gaps => live.interleave(threads.saturating_sub(1), consume),
+        _ => live.interleave_shards(&shards, consumers),
+    };
+    Ok((Profiler::finish_all(profilers), replayed))
+}
+
 /// The same with everything that can be found of the misses, with pages of `page_bytes`. One thread simulates: the fully
 /// associative caches that tell capacity from conflict have one set. The others decode.
 pub fn profile_in_detail(
@@ -92,7 +133,7 @@ pub fn profile_in_detail(
     if trace.chunks().iter().any(ChunkRef::is_after_gap) {
         profiler.watch_gaps();
     }
-    add_globals(trace, &mut profiler);
+    add_globals(trace, 0, &mut profiler);
     let mut progress = Progress { chunks: 0, of: trace.chunks().len() };
     let replayed = trace.interleave(threads.saturating_sub(1), |piece| {
         profiler.observe_piece(piece);
@@ -106,9 +147,9 @@ pub fn profile_in_detail(
     Ok((DetailedProfile { profile, details: simulator.finish() }, replayed))
 }
 
-/// Makes the globals of the trace's images known.
-pub(crate) fn add_globals<S: Simulator>(trace: &Trace, profiler: &mut Profiler<'_, S>) {
-    for image in trace.images() {
+/// Makes the globals of a trace's images from `first` on known; says how many images there are.
+pub(crate) fn add_globals<S: Simulator>(trace: &Trace, first: usize, profiler: &mut Profiler<S>) -> usize {
+    for image in &trace.images()[first..] {
         let Some(module) = trace.modules().get(image.module.0 as usize) else { continue };
         let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy();
         let globals = module.globals.iter().map(|global| Global {
@@ -119,4 +160,5 @@ pub(crate) fn add_globals<S: Simulator>(trace: &Trace, profiler: &mut Profiler<'
         });
         profiler.add_globals(image.process, globals);
     }
+    trace.images().len()
 }

@@ -99,6 +99,11 @@ impl ControlArgs {
         ManifestInfo { burst: self.burst, only, ..info }
     }
 
+    /// Whether recording is off now and then, or may be.
+    pub fn has_gaps(&self) -> bool {
+        self.burst.is_some() || !self.region.is_empty() || self.delay.is_some() || self.signal.is_some()
+    }
+
     /// The signal that stops and starts recording.
     pub fn signal(&self) -> Option<i32> {
         self.signal

@@ -5,6 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::live::Simulation;
 use anyhow::{Context, Result, bail};
 use memlode_trace::write::DirectoryStore;
 use memlode_wire::{Address, RemoteStore, Token};
@@ -109,6 +110,8 @@ pub enum Place {
     Text(InMemory, Option<PathBuf>),
     /// Another process.
     Remote(Address),
+    /// A simulation, and perhaps a directory as well.
+    Simulation(Box<Simulation>),
     /// It is thrown away.
     Nowhere,
 }
@@ -119,17 +122,23 @@ impl Place {
         match self {
             Place::Directory(directory) => Some(directory),
             Place::Memory(memory, _) | Place::Text(memory, _) => Some(&memory.directory),
+            Place::Simulation(simulation) => simulation.kept.as_deref(),
             Place::Remote(_) | Place::Nowhere => None,
         }
     }
 
     /// Removes what was made for a trace that is of no use.
     pub fn remove(self) -> Result<()> {
-        match self {
-            Place::Directory(directory) | Place::Memory(_, Some(directory)) => fs::remove_dir_all(&directory)
-                .with_context(|| format!("cannot remove {}", directory.display())),
-            _ => Ok(()),
-        }
+        let made = match self {
+            Place::Directory(directory) => Some(directory),
+            Place::Memory(_, kept) => kept,
+            Place::Simulation(simulation) => simulation.kept,
+            Place::Text(..) | Place::Remote(_) | Place::Nowhere => None,
+        };
+        let remove = |directory: PathBuf| {
+            fs::remove_dir_all(&directory).with_context(|| format!("cannot remove {}", directory.display()))
+        };
+        made.map_or(Ok(()), remove)
     }
 
     /// Puts the trace where it is to stay and says, in words, where that is.
@@ -144,7 +153,7 @@ impl Place {
                 text(&memory.directory, file.as_deref())?;
                 Ok(None)
             }
-            Place::Memory(_, None) | Place::Remote(_) | Place::Nowhere => Ok(None),
+            Place::Memory(_, None) | Place::Simulation(_) | Place::Remote(_) | Place::Nowhere => Ok(None),
         }
     }
 }

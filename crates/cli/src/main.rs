@@ -9,6 +9,7 @@ mod control;
 mod destination;
 mod driver;
 mod install;
+mod live;
 mod term;
 mod times;
 

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Listens until `stop` becomes readable. The socket goes away with it.
 pub fn listen(shared: &Shared, socket: &Socket, stop: &OwnedFd) {
-    let mut tools = Tools::new(shared.packing.clone());
+    let mut tools = shared.tools();
     let mut connections: Vec<(Connection, Instant)> = Vec::new();
     loop {
         let processes = shared.processes();

@@ -9,7 +9,7 @@ use memlode_trace::error::Error;
 use memlode_trace::log::Event;
 use memlode_trace::manifest::{ManifestInfo, Summary};
 use memlode_trace::module::{Module, ModuleId, ModuleImage};
-use memlode_trace::write::{DirectoryStore, EncodedChunk, Store, TraceWriter};
+use memlode_trace::write::{DirectoryStore, EncodedChunk, Packer, Store, TraceWriter};
 
 /// What becomes of the words.
 pub enum Destination {
@@ -36,6 +36,9 @@ impl Destination {
 pub struct Output {
     writer: Mutex<Option<TraceWriter>>,
     discards: bool,
+    /// Whoever takes the chunks wants to know what is still to come.
+    live: bool,
+    kept: bool,
     failed: AtomicBool,
     failure: Mutex<Option<String>>,
     notes: Mutex<BTreeSet<String>>,
@@ -70,13 +73,15 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Output {
     /// Opens the destination.
     pub fn open(destination: Destination) -> Result<Output, Error> {
-        let (writer, discards) = match destination {
-            Destination::Trace { store, info } => (Some(TraceWriter::new(store, info)?), false),
-            Destination::Discard => (None, true),
+        let mut writer = match destination {
+            Destination::Trace { store, info } => Some(TraceWriter::new(store, info)?),
+            Destination::Discard => None,
         };
         Ok(Output {
+            discards: writer.is_none(),
+            kept: writer.as_ref().is_some_and(TraceWriter::keeps),
+            live: writer.as_mut().is_some_and(|writer| writer.bounds().is_some()),
             writer: Mutex::new(writer),
-            discards,
             failed: AtomicBool::new(false),
             failure: Mutex::default(),
             notes: Mutex::default(),
@@ -87,6 +92,32 @@ impl Output {
     /// Whether nobody wants to know what the words say.
     pub fn discards(&self) -> bool {
         self.discards
+    }
+
+    /// Whether somebody waits for the chunks: they are not to be late, and [`Output::bound`] is to be told.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Packs the chunks, if they are kept.
+    pub fn packer(&self) -> Packer {
+        if self.kept { Packer::new() } else { Packer::storing() }
+    }
+
+    /// No chunk of a stream that was not appended yet begins before `stamp`; `None` when there will be none.
+    pub fn bound(&self, process: u32, thread: u32, stream: u8, stamp: Option<u64>) {
+        self.write(|writer| {
+            writer.bounds().into_iter().for_each(|store| store.bound(process, thread, stream, stamp));
+            Ok(())
+        });
+    }
+
+    /// No stream that [`Output::bound`] was not told of yet begins before `stamp`.
+    pub fn all_known(&self, stamp: u64) {
+        self.write(|writer| {
+            writer.bounds().into_iter().for_each(|store| store.all_known(stamp));
+            Ok(())
+        });
     }
 
     /// Does something with the writer, `None` if there is none or it failed, now or before.

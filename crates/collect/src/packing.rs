@@ -57,6 +57,13 @@ impl Lane {
     }
 }
 
+impl Lane {
+    /// Tells when the stream's next chunk begins, at the earliest.
+    pub fn bound(&self, stamp: Option<u64>, output: &Output) {
+        output.bound(self.process, self.thread, self.stream, stamp);
+    }
+}
+
 /// A lane in somebody's hands; goes back in line if it has more, whatever happens to the one who had it.
 struct Turn<'a> {
     packing: &'a Packing,
@@ -77,6 +84,10 @@ impl Drop for Turn<'_> {
 impl Packing {
     /// Adds a chunk behind those of its stream.
     pub fn add(&self, lane: &Arc<Lane>, chunk: FullChunk, packer: &mut Packer, output: &Output) {
+        if output.is_live() {
+            // It is to be there before what is told of the next one.
+            return output.append(lane.process, lane.thread, lane.stream, chunk.pack(packer));
+        }
         let mut chunks = lock(&lane.chunks);
         chunks.waiting.push_back(chunk);
         if chunks.state == State::Empty {

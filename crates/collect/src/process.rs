@@ -196,7 +196,11 @@ impl Process {
             let number = thread.rings.fetch_add(1, Ordering::Relaxed).min(u8::MAX.into()) as u8;
             thread.open.fetch_add(1, Ordering::Relaxed);
             let late = self.memory.was_dormant();
-            let reader = Mutex::new(Some(Reader::new(slot, self.index, thread.index, number, late)));
+            let reader = Reader::new(slot, self.index, thread.index, number, late);
+            if output.is_live() {
+                output.bound(self.index, thread.index, number, Some(self.memory.ring(slot).stamps(0).first));
+            }
+            let reader = Mutex::new(Some(reader));
             streams.push(Arc::new(Stream { tid, thread, over: AtomicBool::new(false), reader }));
             discovery.found += 1;
             discovery.slots.insert(slot);
@@ -263,10 +267,15 @@ impl Process {
                 self.close(stream, reader, output, tools);
                 *guard = None;
                 gone += 1;
-            } else if reader.read(self, output, tools) {
-                busy += 1;
             } else {
-                reader.read_if_due(self, output, tools, now);
+                if reader.read(self, output, tools) {
+                    busy += 1;
+                } else {
+                    reader.read_if_due(self, output, tools, now);
+                }
+                if output.is_live() {
+                    reader.tell_bound(self, output, tools, now);
+                }
             }
         }
         if gone > 0 {

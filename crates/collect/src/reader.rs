@@ -19,6 +19,8 @@ use crate::shared::{CHUNK_AND_SLACK_BYTES, Ring, Stamps};
 
 /// Words wait in an encoder no longer than this.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
+/// The same where others wait for them.
+const FLUSH_LIVE_AFTER: Duration = Duration::from_millis(20);
 /// Chunks read from one ring before the next one gets its turn.
 const TURN: u32 = 4;
 
@@ -31,8 +33,8 @@ pub struct Tools {
 
 impl Tools {
     /// Tools of a thread that shares its packing with others.
-    pub fn new(packing: Arc<Packing>) -> Tools {
-        Tools { words: Vec::new(), packer: Packer::new(), packing }
+    pub fn new(packing: Arc<Packing>, packer: Packer) -> Tools {
+        Tools { words: Vec::new(), packer, packing }
     }
 
     /// Packs a chunk if one waits.
@@ -75,6 +77,10 @@ pub struct Reader {
     tail: u32,
     /// Words of chunk `tail` that were read while it was in use.
     read_ahead: usize,
+    /// Nothing that is unread was begun before this stamp: there was nothing to be read.
+    empty_at: u64,
+    /// What was told last of the next chunk's beginning.
+    bound: u64,
     encoder: ChunkEncoder,
     /// The oldest word in the encoder is no older than this.
     flushed: Instant,
@@ -97,6 +103,8 @@ impl Reader {
             lane: Lane::new(process, thread, stream),
             tail: 0,
             read_ahead: 0,
+            empty_at: 0,
+            bound: 0,
             encoder,
             flushed: Instant::now(),
             skipped: 0,
@@ -129,9 +137,25 @@ impl Reader {
 
     /// As [`Self::read_all`], if it has been a while.
     pub fn read_if_due(&mut self, process: &Process, output: &Output, tools: &mut Tools, now: Instant) {
-        if !output.discards() && now.duration_since(self.flushed) >= FLUSH_AFTER {
+        let pause = if output.is_live() { FLUSH_LIVE_AFTER } else { FLUSH_AFTER };
+        if !output.discards() && now.duration_since(self.flushed) >= pause {
             self.read_unfinished(process, output, tools, &Ending::CutShort);
             self.flush(output, tools);
+        }
+    }
+
+    /// Tells those who wait for other streams, too, how long they have to wait for this one.
+    pub fn tell_bound(&mut self, process: &Process, output: &Output, tools: &mut Tools, now: Instant) {
+        if now.duration_since(self.flushed) >= FLUSH_LIVE_AFTER {
+            self.flush(output, tools);
+        }
+        let unread = || process.memory.ring(self.slot).stamps(self.tail).first.max(self.empty_at);
+        let stamp = self.encoder.begun().unwrap_or_else(unread);
+        if self.lost {
+            self.lane.bound(None, output);
+        } else if stamp > self.bound {
+            self.bound = stamp;
+            self.lane.bound(Some(stamp), output);
         }
     }
 
@@ -149,7 +173,8 @@ impl Reader {
             };
             some = true;
             let chunk = self.tail;
-            let stamps = ring.stamps(chunk);
+            let Stamps { first, last } = ring.stamps(chunk);
+            let stamps = Stamps { first: first.max(self.empty_at), last };
             let end = ring.end(chunk).filter(|end| end.bytes / 8 >= self.read_ahead);
             let bytes = end.map_or(CHUNK_AND_SLACK_BYTES, |end| end.bytes);
             let failed = output.has_failed();
@@ -199,9 +224,17 @@ impl Reader {
         if self.lost || output.discards() || output.has_failed() || self.pending(ring) == Some(ring::CHUNKS) {
             return;
         }
-        let stamps = Stamps { first: ring.stamps(self.tail).first, last: clock::stamp() };
+        // Before the look: what is not seen comes later.
+        let now = clock::stamp();
         let mut words = std::mem::take(&mut tools.words);
         ring.peek(self.tail, self.read_ahead, &mut words);
+        if words.is_empty() {
+            self.empty_at = now;
+            tools.words = words;
+            return;
+        }
+        let first = ring.stamps(self.tail).first.max(self.empty_at);
+        let stamps = Stamps { first, last: clock::stamp() };
         let extent = if matches!(ending, Ending::Whole) { Extent::Whole } else { Extent::CutShort };
         let mut consumed = self.encode(&words, extent, stamps, process, output, tools);
         let torn = words.get(consumed).copied().unwrap_or(0);
@@ -212,6 +245,9 @@ impl Reader {
         }
         count(&output.counters.words, consumed as u64);
         self.read_ahead += consumed;
+        if words[consumed..].iter().all(|&word| word == 0) {
+            self.empty_at = now;
+        }
         tools.words = words;
     }
 
@@ -297,6 +333,9 @@ impl Reader {
         }
         self.flush(output, tools);
         tools.packing.finish(&self.lane, &mut tools.packer, output);
+        if output.is_live() {
+            self.lane.bound(None, output);
+        }
         if self.skipped > 0 {
             output.note(format!(
                 "process {}, thread {}: {} words belong to no instrumented image that is known, or a signal handler \

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::thread::futex::{self, Wait, WaitFlags, WaitvFlags};
 use rustix::time::{ClockId, Timespec};
 
+use crate::clock;
 use crate::images::Images;
 use crate::output::{Output, lock};
 use crate::packing::Packing;
@@ -67,6 +68,11 @@ impl Shared {
             next_process: AtomicU64::new(0),
             dead_threads_noticed: Mutex::new(Instant::now()),
         }
+    }
+
+    /// What a thread needs to read rings.
+    pub fn tools(&self) -> Tools {
+        Tools::new(self.packing.clone(), self.output.packer())
     }
 
     /// The processes that are not closed.
@@ -168,9 +174,14 @@ impl Shared {
 
     /// The life of the leader.
     pub fn lead(&self) {
-        let mut tools = Tools::new(self.packing.clone());
+        let mut tools = self.tools();
         while !self.stops() {
+            let begun = clock::stamp();
             let busy = self.round(&mut tools);
+            if self.output.is_live() {
+                // Whoever began before has been found.
+                self.output.all_known(begun);
+            }
             self.watch_amount();
             if busy > 1 || self.packing.has_waiting() {
                 self.call_helpers();
@@ -183,7 +194,7 @@ impl Shared {
 
     /// The life of a helper.
     pub fn help(&self) {
-        let mut tools = Tools::new(self.packing.clone());
+        let mut tools = self.tools();
         while !self.stops() {
             let called = self.help.load(Ordering::SeqCst);
             if self.round(&mut tools) == 0 && !tools.pack_one(&self.output) && !self.stops() {

@@ -244,6 +244,10 @@ impl Store for LiveStore {
         }
     }
 
+    fn keeps(&self) -> bool {
+        self.kept.is_some()
+    }
+
     fn wants_bounds(&self) -> bool {
         true
     }

@@ -183,7 +183,7 @@ fn start<S: Answers + Send + 'static>(
     let worker = std::thread::spawn(move || {
         let recorder = Recorder::new(simulator, &options, sender);
         let mut profiler = Profiler::new(trace.sites().sites(), recorder);
-        add_globals(&trace, &mut profiler);
+        add_globals(&trace, 0, &mut profiler);
         let mut times: FxHashMap<(ThreadId, u8), u64> = FxHashMap::default();
         let replayed = trace.interleave(workers, |piece: &Piece<'_>| {
             let batch = piece.batch;

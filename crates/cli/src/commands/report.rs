@@ -12,7 +12,7 @@ use memlode_report::Report;
 use memlode_report::terminal::{By, Style, render};
 
 use super::{OK, print, print_json};
-use crate::analyse;
+use crate::analyse::{self, Analysed};
 use crate::term;
 
 /// Say which data misses, at which line, allocated where
@@ -127,6 +127,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
 
 /// Simulates a trace on a machine and builds its report.
 pub fn make(trace: &Path, machine: &str) -> Result<Report> {
-    let analysed = analyse::analyse(trace, machine)?;
-    Ok(memlode_report::build(&analysed.trace, &analysed.machine, &analysed.profile, &analysed.replayed))
+    Ok(of(&analyse::analyse(trace, machine)?))
+}
+
+/// The report of a simulated trace.
+pub fn of(analysed: &Analysed) -> Report {
+    memlode_report::build(&analysed.trace, &analysed.machine, &analysed.profile, &analysed.replayed)
 }

@@ -14,10 +14,12 @@ use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::write::DirectoryStore;
 
-use super::report::{MachineArgs, ShapeArgs, make};
+use super::report::{MachineArgs, ShapeArgs, make, of};
+use crate::analyse::Analysed;
 use crate::child::{NotStarted, Program, ending, exit_code, locate};
 use crate::control::{ControlArgs, Server};
 use crate::destination::{self, InMemory, Place, To, parse_bytes};
+use crate::live::Simulation;
 use crate::term;
 
 /// Memlode itself failed, as `env`, `timeout` and others say it.
@@ -42,6 +44,9 @@ pub struct Args {
 pub struct Options {
     #[command(flatten)]
     recording: RecordingArgs,
+    /// Simulate while the program runs, and store nothing unless -o names a directory
+    #[arg(long, conflicts_with_all = ["no_report", "discard", "to"])]
+    live: bool,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -63,7 +68,8 @@ impl Options {
         let mut words = self.recording.words()?;
         words.extend(self.machine.words());
         words.extend(self.shape.words());
-        for (flag, on) in [("--no-report", self.no_report), ("--json", self.json)] {
+        let flags = [("--live", self.live), ("--no-report", self.no_report), ("--json", self.json)];
+        for (flag, on) in flags {
             words.extend(on.then(|| flag.into()));
         }
         if let Some(file) = &self.report_to {
@@ -149,11 +155,18 @@ impl RecordingArgs {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     let Args { options, command } = args;
-    Ok(ExitCode::from(outcome(recorded(&options.recording, &command, !options.no_report, |trace| {
-        if options.no_report {
-            return Ok(());
-        }
-        let report = make(trace, &options.machine.machine)?;
+    let machine = &options.machine.machine;
+    let purpose = match (options.no_report, options.live) {
+        (true, _) => Purpose::Trace,
+        (_, false) => Purpose::Report,
+        (_, true) => Purpose::Live { machine },
+    };
+    Ok(ExitCode::from(outcome(recorded(&options.recording, &command, purpose, |recorded| {
+        let report = match recorded {
+            _ if options.no_report => return Ok(()),
+            Recorded::Trace(trace) => make(trace, machine)?,
+            Recorded::Simulated(analysed) => of(&analysed),
+        };
         let text = |stream: Option<&std::io::Stderr>| -> Result<String> {
             Ok(match (options.json, stream) {
                 (true, _) => serde_json::to_string_pretty(&report)? + "\n",
@@ -171,7 +184,26 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 pub fn record(args: RecordArgs) -> Result<ExitCode> {
-    Ok(ExitCode::from(outcome(recorded(&args.recording, &args.command, false, |_| Ok(())))))
+    Ok(ExitCode::from(outcome(recorded(&args.recording, &args.command, Purpose::Trace, |_| Ok(())))))
+}
+
+/// What a program is recorded for.
+#[derive(Clone, Copy)]
+enum Purpose<'a> {
+    /// A trace.
+    Trace,
+    /// A report of it.
+    Report,
+    /// A report, simulated meanwhile.
+    Live { machine: &'a str },
+}
+
+/// What there is in the end.
+enum Recorded<'a> {
+    /// A trace directory.
+    Trace(&'a Path),
+    /// A trace that is simulated already.
+    Simulated(Box<Analysed>),
 }
 
 /// Failures of ours have a status of their own, so that scripts can tell them from the program's.
@@ -186,14 +218,14 @@ fn outcome(result: Result<u8>) -> u8 {
 fn recorded(
     args: &RecordingArgs,
     command: &[OsString],
-    reports: bool,
-    then: impl FnOnce(&Path) -> Result<()>,
+    purpose: Purpose<'_>,
+    then: impl FnOnce(Recorded<'_>) -> Result<()>,
 ) -> Result<u8> {
     let path = match locate(&command[0]) {
         Ok(path) => path,
         Err(not_started) => return Ok(refuse(not_started)),
     };
-    let (place, destination) = place(args, &path, command, reports)?;
+    let (place, destination) = place(args, &path, command, purpose)?;
     let mut options =
         memlode_collect::Options { wait_for_all: args.wait, ..memlode_collect::Options::new(destination) };
     args.control.apply(&mut options)?;
@@ -228,12 +260,18 @@ fn place(
     args: &RecordingArgs,
     program: &Path,
     command: &[OsString],
-    reports: bool,
+    purpose: Purpose<'_>,
 ) -> Result<(Place, Destination)> {
     if args.discard {
         return Ok((Place::Nowhere, Destination::Discard));
     }
+    let reports = !matches!(purpose, Purpose::Trace);
     let info = args.control.describe(info(command));
+    if let Purpose::Live { machine } = purpose {
+        let kept = args.output.as_deref().map(|directory| (directory, args.force));
+        let (simulation, store) = Simulation::start(machine, kept, args.control.has_gaps())?;
+        return Ok((Place::Simulation(Box::new(simulation)), Destination::Trace { store, info }));
+    }
     let in_memory = || -> Result<_> {
         let (memory, store) = InMemory::create(args.ram_limit)?;
         Ok((memory, Destination::Trace { store: Box::new(store), info: info.clone() }))
@@ -284,7 +322,7 @@ fn finish(
     place: Place,
     code: u8,
     summary: &Summary,
-    then: impl FnOnce(&Path) -> Result<()>,
+    then: impl FnOnce(Recorded<'_>) -> Result<()>,
 ) -> Result<u8> {
     if let Some(failure) = &summary.failure {
         let rest = match &place {
@@ -314,10 +352,23 @@ fn finish(
         term::error(&anyhow::anyhow!(why));
         return Ok(if code == 0 { OURS } else { code });
     }
-    if let Some(trace) = place.trace() {
-        then(trace)?;
-    }
-    let (accesses, size) = (count(summary.stats.accesses), bytes(summary.stats.bytes));
+    let accesses = count(summary.stats.accesses);
+    let place = match place {
+        Place::Simulation(simulation) => {
+            let kept = simulation.kept.clone();
+            then(Recorded::Simulated(Box::new(simulation.finish()?)))?;
+            let Some(kept) = kept else {
+                term::line(&format!("{accesses} accesses, simulated as they came"));
+                return Ok(if summary.failure.is_some() { OURS } else { code });
+            };
+            Place::Directory(kept)
+        }
+        place => {
+            place.trace().map_or(Ok(()), |trace| then(Recorded::Trace(trace)))?;
+            place
+        }
+    };
+    let size = bytes(summary.stats.bytes);
     let sent = match &place {
         Place::Remote(address) => format!(" sent to {address}"),
         _ => String::new(),

@@ -49,6 +49,11 @@ pub trait Store: Send {
         let _ = file;
     }
 
+    /// Whether what it is given stays.
+    fn keeps(&self) -> bool {
+        true
+    }
+
     /// Whether it wants to know what is still to come: [`Store::bound`] and [`Store::all_known`].
     fn wants_bounds(&self) -> bool {
         false

@@ -100,6 +100,11 @@ impl TraceWriter {
         Ok(())
     }
 
+    /// Whether chunks stay, and are better packed.
+    pub fn keeps(&self) -> bool {
+        self.store.keeps()
+    }
+
     /// What is still to come, for a store that wants to know.
     pub fn bounds(&mut self) -> Option<&mut dyn Store> {
         self.store.wants_bounds().then_some(&mut *self.store as &mut dyn Store)
