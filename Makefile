@@ -32,6 +32,9 @@ setup: ## Install the Debian packages that are missing
 
 build: setup pass runtime cli ## Build the compiler plug-ins, the run-time library and the command line
 
+python: setup ## Build the Python package into a virtual environment, target/python
+	@setup/python.sh
+
 ##@ Check
 
 test: build ## Every test: Rust, C, LLVM plug-ins, Python, gallery, programs of others (SUITES="rust c …" for some)
@@ -101,4 +104,4 @@ cli: | setup
 	@ln -sf memlode $(OUT)/bin/memlode-c++
 	@ln -sf memlode $(OUT)/bin/memlode-fc
 
-.PHONY: help demo setup build test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine format gen clean pass runtime cli
+.PHONY: help demo setup build python test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine format gen clean pass runtime cli

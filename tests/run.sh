@@ -6,13 +6,19 @@ cd "$(dirname "$0")/.." || exit
 
 export PATH="$PWD/target/memlode/bin:$PATH" PYTHONDONTWRITEBYTECODE=1
 
-suite_rust() { cargo test --workspace; }
+suite_rust() { cargo test; }
 
 suite_c() { make -s -C record check CC=clang-22; }
 
 suite_lit22() { make -s -C instrument check LLVM=22; }
 
 suite_lit19() { make -s -C instrument check LLVM=19; }
+
+# The package, and the tutorial's text.
+suite_python() {
+  setup/python.sh && target/python/bin/python tests/python/package.py &&
+    target/python/bin/python tests/python/tutorial.py
+}
 
 suite_gallery() { python3 tests/gallery.py; }
 
@@ -27,7 +33,7 @@ suite_fuzz() { python3 tests/fuzz/fuzz.py --seeds 1-8; }
 
 suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/quick.json; }
 
-all=(rust c lit22 lit19 gallery safety languages real fuzz bench)
+all=(rust c lit22 lit19 python gallery safety languages real fuzz bench)
 [ $# -gt 0 ] || set -- "${all[@]}"
 passed=0
 failed=

@@ -441,7 +441,7 @@ fn dump_filters_and_ends_with_its_reader() {
     assert_eq!(one.lines().count(), 3);
     let (status, _, why) = dump(&["--thread", "7"]);
     assert_eq!(status, Some(1));
-    assert!(why.contains("there is no such thread; the trace has 0.0"), "{why}");
+    assert!(why.contains("there is no thread 7; the trace has 0.0"), "{why}");
     let (_, json, _) = dump(&["--json", "-n", "50"]);
     let events: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(events.len(), 50);

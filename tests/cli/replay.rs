@@ -236,8 +236,8 @@ fn what_cannot_be_done_is_told() {
     let recorded = Recorded::new();
     for (words, parts) in [
         (&["--annotate", "hits", "--level", "L7"][..], &["L7", "L1d, L2, memory"][..]),
-        (&["--annotate", "hits", "--thread", "9"], &["no such thread", "0.0, 0.1"]),
-        (&["--annotate", "hits", "--pages", "2MiB"], &["--pages is for --annotate causes"]),
+        (&["--annotate", "hits", "--thread", "9"], &["no thread 9", "0.0, 0.1"]),
+        (&["--annotate", "hits", "--pages", "2MiB"], &["page size is for causes only"]),
         (&["--annotate", "hits", "--to", "nowhere/x.arrows"], &["nowhere/x.arrows cannot be written"]),
         (&["--annotate", "causes", "--pages", "1GiB"], &["tiny", "no first-level TLB"]),
     ] {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use memlode_attribute::{DetailedProfile, Profile, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
-use memlode_trace::event::ThreadId;
+use memlode_report::notes::{nothing_decoded, nothing_recorded};
 use memlode_trace::{Replayed, Trace};
 
 use crate::term;
@@ -64,17 +64,10 @@ fn simulate<P>(
     let (profile, replayed) = profile(&trace, &machine, &bar)
         .with_context(|| format!("the machine {} cannot be simulated", machine.name))?;
     bar.finish_and_clear();
-    something_decoded(&trace, &replayed)?;
-    Ok(Analysed { trace, machine, profile, replayed })
-}
-
-/// A trace of which nothing could be decoded is an error.
-pub fn something_decoded(trace: &Trace, replayed: &Replayed) -> Result<()> {
-    if replayed.chunks == 0 {
-        let first = replayed.damaged.first().map(|(_, error)| error.to_string()).unwrap_or_default();
-        bail!("nothing in {} could be decoded: {first}", trace.directory().display());
+    if let Some(why) = nothing_decoded(&trace, &replayed) {
+        bail!("{why}");
     }
-    Ok(())
+    Ok(Analysed { trace, machine, profile, replayed })
 }
 
 /// Each thread keeps the program's objects: more of them would cost memory and gain little.
@@ -85,48 +78,4 @@ pub fn threads() -> usize {
 /// Opens a trace.
 pub fn open(directory: &Path) -> Result<Trace> {
     Ok(Trace::open(directory)?)
-}
-
-/// The thread that `PROCESS.THREAD` names, or `THREAD` of process 0.
-pub fn find_thread(trace: &Trace, wanted: &str) -> Result<ThreadId> {
-    let (process, index) = wanted.split_once('.').unwrap_or(("0", wanted));
-    let known = || -> Vec<String> {
-        trace.threads().iter().take(20).map(|t| format!("{}.{}", t.process.0, t.index)).collect()
-    };
-    let found = process.parse::<u32>().ok().zip(index.parse::<u32>().ok()).and_then(|(process, index)| {
-        trace.threads().iter().position(|t| t.process.0 == process && t.index == index)
-    });
-    let Some(found) = found else {
-        bail!("--thread {wanted}: there is no such thread; the trace has {}", known().join(", "));
-    };
-    Ok(ThreadId(found as u32))
-}
-
-/// Why a trace has no events, as a sentence.
-pub fn nothing_recorded(trace: &Trace) -> String {
-    let directory = trace.directory().display();
-    if let Some(damage) = trace.damage().first() {
-        format!("nothing of {directory} can be read: {damage}")
-    } else if trace.processes().is_empty() {
-        format!(
-            "{directory} holds no events: nothing that ran was built by memlode; build the program with `memlode cc` \
-             or `memlode c++` (see `memlode help cc`), or with `memlode cargo`, and record it again"
-        )
-    } else if let Some(burst) = trace.manifest().info.burst {
-        format!(
-            "{directory} holds no events: nothing ran in a burst, of which the first comes after {:.3} s; record with a \
-             shorter period, or without --burst",
-            (burst.period_us - burst.on_us.min(burst.period_us)) as f64 / 2e6
-        )
-    } else if let [first, ..] = &trace.manifest().info.only[..] {
-        format!("{directory} holds no events: {first}")
-    } else if trace.sites().is_filtered() {
-        format!(
-            "{directory} holds no events: the filter that the program was compiled with leaves out all that it did"
-        )
-    } else {
-        format!(
-            "{directory} holds no events: the program ended before it touched memory in instrumented code"
-        )
-    }
 }

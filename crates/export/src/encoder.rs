@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memlode_attribute::annotate::{Cells, Events, Why};
 use memlode_attribute::run::latencies;
 use memlode_machine::Machine;
-use memlode_report::build::level_names;
+use memlode_report::build;
 use memlode_simulate::{Cause, Translation};
 use memlode_trace::Trace;
 
@@ -50,8 +50,7 @@ struct Texts {
 impl Encoder {
     /// `causes`: whether the accesses say why they missed.
     pub fn new(trace: Arc<Trace>, machine: &Machine, causes: bool) -> Encoder {
-        let levels: Vec<String> =
-            level_names(machine).iter().map(|name| name.to_string()).chain(["memory".to_string()]).collect();
+        let levels = level_names(machine);
         let why = WhyColumns {
             translation: !machine.tlbs.is_empty(),
             alias: machine.in_flight.is_some(),
@@ -159,6 +158,12 @@ impl Encoder {
         columns.extend(wanted.remote.then(|| Values::Bits(bits(why, |why| why.remote)).into()));
         columns
     }
+}
+
+/// What a machine calls its levels, memory last.
+pub(crate) fn level_names(machine: &Machine) -> Vec<String> {
+    let levels = build::level_names(machine);
+    levels.iter().map(|name| name.to_string()).chain(["memory".to_string()]).collect()
 }
 
 pub(crate) fn cause(cause: Cause) -> i8 {

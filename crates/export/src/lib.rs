@@ -11,7 +11,9 @@ mod encoder;
 pub mod ipc;
 mod names;
 pub mod ndjson;
+pub mod request;
 pub mod table;
 
 pub use encoder::Encoder;
+pub use request::{Refused, Request};
 pub use table::{Column, Field, Strings, Table, Type, Validity, Values};

@@ -14,8 +14,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use memlode_machine::Machine;
 use memlode_simulate::{Cause, Translation};
 use memlode_trace::event::ThreadId;
@@ -152,6 +153,16 @@ pub struct Annotations {
     cells: Cells,
 }
 
+/// What came of waiting for a batch.
+pub enum Next {
+    /// A batch.
+    Batch(Events),
+    /// None yet.
+    Later,
+    /// None any more.
+    End,
+}
+
 /// Replays a trace through a machine's caches for what became of each access.
 ///
 /// The simulation is that of [`crate::profile_trace`], or with [`Options::causes`] that of [`crate::profile_in_detail`], to the
@@ -218,9 +229,23 @@ impl Annotations {
     /// The next batch, which is not empty, once it is there; `None` at the end.
     pub fn next_batch(&mut self) -> Option<Events> {
         let sent = self.batches.as_ref()?.recv().ok()?;
+        Some(self.take(sent))
+    }
+
+    /// The same, if that takes no longer than `time`.
+    pub fn next_within(&mut self, time: Duration) -> Next {
+        let Some(batches) = &self.batches else { return Next::End };
+        match batches.recv_timeout(time) {
+            Ok(sent) => Next::Batch(self.take(sent)),
+            Err(RecvTimeoutError::Timeout) => Next::Later,
+            Err(RecvTimeoutError::Disconnected) => Next::End,
+        }
+    }
+
+    fn take(&mut self, sent: Sent) -> Events {
         self.cells.cells.extend(sent.news.cells);
         self.cells.objects.extend(sent.news.objects);
-        Some(sent.events)
+        sent.events
     }
 
     /// Ends the replay, and says how it went as far as it did.

@@ -7,12 +7,13 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Parser;
+use memlode_export::request::find_thread;
 use memlode_trace::census::{self, Census};
 use memlode_trace::text::{HEADER, TextWriter};
 use memlode_trace::{ChunkRef, Trace};
 
 use super::OK;
-use crate::analyse::{find_thread, open};
+use crate::analyse::open;
 use crate::term;
 
 /// Print the events or the sites of a trace, one a line, columns separated by tabs

@@ -8,18 +8,19 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
-use memlode_attribute::annotate::{Annotations, Options, annotate};
-use memlode_export::Encoder;
+use memlode_attribute::annotate::Annotations;
 use memlode_export::ipc::StreamWriter;
 use memlode_export::ndjson::LineWriter;
+use memlode_export::request::start;
+use memlode_export::{Encoder, Request};
 use memlode_machine::Machine;
-use memlode_report::build::level_names;
+use memlode_report::notes::{notes, nothing_decoded};
 use memlode_trace::Trace;
 
 use super::OK;
 use super::report::MachineArgs;
 use super::sim::page_bytes;
-use crate::analyse::{find_thread, nothing_recorded, open, something_decoded};
+use crate::analyse::open;
 use crate::term;
 
 /// Replay a trace through a machine's caches, and hand on every access with its names and the level that answered
@@ -79,22 +80,15 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let machine = Machine::find(&args.machine.machine)?;
     let format = format(&args)?;
     let trace = Arc::new(open(&args.trace)?);
-    if trace.chunks().is_empty() {
-        bail!("{}", nothing_recorded(&trace));
-    }
-    let causes = args.annotate == Annotate::Causes;
-    if args.pages.is_some() && !causes {
-        bail!("--pages is for --annotate causes: whether an access hits does not depend on pages");
-    }
-    let options = Options {
-        causes: causes.then(|| args.pages.unwrap_or(machine.page_bytes)),
-        thread: args.thread.as_deref().map(|wanted| find_thread(&trace, wanted)).transpose()?,
-        levels: levels(&args, &machine)?,
-        limit: args.limit.unwrap_or(u64::MAX),
+    let request = Request {
+        causes: args.annotate == Annotate::Causes,
+        page_bytes: args.pages,
+        thread: args.thread,
+        levels: args.level,
+        misses_only: args.misses_only,
+        limit: args.limit,
     };
-    let encoder = Encoder::new(trace.clone(), &machine, causes);
-    let annotations = annotate(trace.clone(), &machine, options, 1)
-        .with_context(|| format!("the machine {} cannot be simulated", machine.name))?;
+    let (annotations, encoder) = start(&trace, &machine, &request)?;
     if is_stdout(&args.to) {
         write(&trace, annotations, encoder, format, io::stdout().lock())?;
     } else {
@@ -123,25 +117,6 @@ fn format(args: &Args) -> Result<Format> {
         );
     }
     Ok(format)
-}
-
-/// The levels that are asked for, a bit each.
-fn levels(args: &Args, machine: &Machine) -> Result<u32> {
-    if args.misses_only {
-        return Ok(!1);
-    }
-    if args.level.is_empty() {
-        return Ok(u32::MAX);
-    }
-    let known: Vec<String> = level_names(machine).iter().map(|name| name.to_string()).collect();
-    let known: Vec<String> = known.into_iter().chain(["memory".to_string()]).collect();
-    args.level.iter().try_fold(0, |levels, wanted| {
-        let found = known.iter().position(|level| level.eq_ignore_ascii_case(wanted));
-        let found = found.with_context(|| {
-            format!("--level {wanted}: the machine {} has {}", machine.name, known.join(", "))
-        })?;
-        Ok(levels | 1 << found)
-    })
 }
 
 /// Writes all batches, and says what is missing.
@@ -180,8 +155,10 @@ fn write(
     }
     bar.finish_and_clear();
     let replayed = annotations.finish();
-    something_decoded(trace, &replayed)?;
-    for note in memlode_report::notes::notes(trace, Some(&replayed)) {
+    if let Some(why) = nothing_decoded(trace, &replayed) {
+        bail!("{why}");
+    }
+    for note in notes(trace, Some(&replayed)) {
         term::note(&note);
     }
     Ok(())

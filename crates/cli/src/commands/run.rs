@@ -341,7 +341,7 @@ fn finish(
     }
     if summary.stats.words == 0 {
         let why = match place.trace() {
-            Some(trace) => crate::analyse::nothing_recorded(&memlode_trace::Trace::open(trace)?),
+            Some(trace) => memlode_report::notes::nothing_recorded(&memlode_trace::Trace::open(trace)?),
             None => "nothing was recorded: was the program built by `memlode cc`?".to_owned(),
         };
         // An empty trace is of no use to anybody.

@@ -1,0 +1,116 @@
+//! What a user asks for, by the names that the machine and the trace have, and why it cannot be had.
+
+use std::sync::Arc;
+
+use memlode_attribute::annotate::{Annotations, Options, annotate};
+use memlode_attribute::simulator::ImpossibleMachine;
+use memlode_machine::Machine;
+use memlode_report::notes::nothing_recorded;
+use memlode_trace::Trace;
+use memlode_trace::event::ThreadId;
+use thiserror::Error;
+
+use crate::encoder::{Encoder, level_names};
+
+/// Which accesses, and what to say of them.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Why they missed, too.
+    pub causes: bool,
+    /// Bytes of a page; for `causes` only. `None`: the machine's ordinary pages.
+    pub page_bytes: Option<u64>,
+    /// One thread only: `PROCESS.THREAD`, or `THREAD` of process 0.
+    pub thread: Option<String>,
+    /// Only those that these levels answered; empty: all.
+    pub levels: Vec<String>,
+    /// Only those that the first level could not answer.
+    pub misses_only: bool,
+    /// So many at most.
+    pub limit: Option<u64>,
+}
+
+/// Why a request cannot be met.
+#[derive(Debug, Error)]
+pub enum Refused {
+    /// Nothing was recorded.
+    #[error("{0}")]
+    Empty(String),
+    /// No such thread.
+    #[error("there is no thread {wanted}; the trace has {}", known.join(", "))]
+    Thread {
+        /// As it was asked for.
+        wanted: String,
+        /// Some that there are.
+        known: Vec<String>,
+    },
+    /// No such level.
+    #[error("the machine {machine} has no level {wanted}; it has {}", known.join(", "))]
+    Level {
+        /// The machine.
+        machine: String,
+        /// As it was asked for.
+        wanted: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// Pages without causes.
+    #[error("a page size is for causes only: whether an access hits does not depend on pages")]
+    Pages,
+    /// Impossible caches or translations.
+    #[error("the machine {machine} cannot be simulated: {why}")]
+    Machine {
+        /// The machine.
+        machine: String,
+        /// What is wrong with it.
+        why: ImpossibleMachine,
+    },
+}
+
+/// Starts what is asked for: a replay, and what makes columns of its batches.
+pub fn start(
+    trace: &Arc<Trace>,
+    machine: &Machine,
+    request: &Request,
+) -> Result<(Annotations, Encoder), Refused> {
+    if trace.chunks().is_empty() {
+        return Err(Refused::Empty(nothing_recorded(trace)));
+    }
+    if request.page_bytes.is_some() && !request.causes {
+        return Err(Refused::Pages);
+    }
+    let options = Options {
+        causes: request.causes.then(|| request.page_bytes.unwrap_or(machine.page_bytes)),
+        thread: request.thread.as_deref().map(|wanted| find_thread(trace, wanted)).transpose()?,
+        levels: levels(request, machine)?,
+        limit: request.limit.unwrap_or(u64::MAX),
+    };
+    let refused = |why| Refused::Machine { machine: machine.name.clone(), why };
+    let annotations = annotate(trace.clone(), machine, options, 1).map_err(refused)?;
+    Ok((annotations, Encoder::new(trace.clone(), machine, request.causes)))
+}
+
+/// The thread that `PROCESS.THREAD` names, or `THREAD` of process 0.
+pub fn find_thread(trace: &Trace, wanted: &str) -> Result<ThreadId, Refused> {
+    let (process, index) = wanted.split_once('.').unwrap_or(("0", wanted));
+    let found = process.parse::<u32>().ok().zip(index.parse::<u32>().ok()).and_then(|(process, index)| {
+        trace.threads().iter().position(|t| t.process.0 == process && t.index == index)
+    });
+    let known = || trace.threads().iter().take(20).map(|t| format!("{}.{}", t.process.0, t.index)).collect();
+    let found = found.ok_or_else(|| Refused::Thread { wanted: wanted.to_string(), known: known() });
+    Ok(ThreadId(found? as u32))
+}
+
+/// The levels that are asked for, a bit each.
+fn levels(request: &Request, machine: &Machine) -> Result<u32, Refused> {
+    let all = if request.misses_only { !1 } else { u32::MAX };
+    if request.levels.is_empty() {
+        return Ok(all);
+    }
+    let known = level_names(machine);
+    request.levels.iter().try_fold(0, |levels, wanted| {
+        let found = known.iter().position(|level| level.eq_ignore_ascii_case(wanted));
+        let refused =
+            || Refused::Level { machine: machine.name.clone(), wanted: wanted.clone(), known: known.clone() };
+        Ok(levels | all & 1 << found.ok_or_else(refused)?)
+    })
+}

@@ -1,0 +1,71 @@
+"""Every memory access of a recorded program, with its names and the cache level that answered."""
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import Literal, final
+
+__version__: str
+
+class Error(Exception):
+    """A trace or a machine cannot be used; the text says why."""
+
+def open(path: str | PathLike[str]) -> Trace:
+    """Opens the trace directory that `memlode run` or `memlode record` made."""
+
+def machines() -> list[str]:
+    """The machines that are known by name, besides `host`."""
+
+@final
+class Trace:
+    """A recorded trace."""
+
+    def annotate(
+        self,
+        what: Literal["hits", "causes"] = "hits",
+        machine: str = "host",
+        *,
+        thread: str | None = None,
+        levels: Sequence[str] | None = None,
+        misses_only: bool = False,
+        limit: int | None = None,
+        page_bytes: int | None = None,
+    ) -> Annotated:
+        """Replays the trace through the caches of `machine`: `host`, a name, or a .toml file.
+
+        Gives every access with its names and the level that answered (`what="hits"`), or also why each level missed
+        (`what="causes"`, with pages of `page_bytes`). `thread`, `levels`, `misses_only` and `limit` choose some; all are
+        simulated. docs/replay.md lists the columns.
+        """
+
+    @property
+    def command(self) -> list[str]:
+        """The command that was recorded."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What is missing from the trace, a sentence each; empty if it is whole."""
+
+@final
+class Annotated(Iterator[RecordBatch]):
+    """Accesses in replay order, as record batches. It can be gone through once: with `for`, or by what takes an Arrow stream."""
+
+    def __iter__(self) -> Annotated: ...
+    def __next__(self) -> RecordBatch: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class RecordBatch:
+    """Some accesses: columns of equal length, which others take by the Arrow PyCapsule interface."""
+
+    @property
+    def num_rows(self) -> int:
+        """Number of accesses."""
+
+    def __len__(self) -> int: ...
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns."""
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...

@@ -1,0 +1,250 @@
+//! `import memlode`: annotated accesses as Arrow record batches.
+//!
+//! What `memlode replay` writes, without a pipe in between: batches are handed over by the Arrow PyCapsule interface, so pyarrow,
+//! polars, DuckDB and whatever else knows it take them as they lie in memory, and none of them is needed here.
+
+mod capsules;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use memlode_attribute::annotate::{Annotations, Next};
+use memlode_export::{Encoder, Field, Request, Table, request};
+use memlode_machine::Machine;
+use memlode_report::notes;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+/// How long nobody looks whether the user has pressed Ctrl-C.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+create_exception!(memlode, Error, PyException, "A trace or a machine cannot be used; the text says why.");
+
+fn error(why: impl ToString) -> PyErr {
+    Error::new_err(why.to_string())
+}
+
+/// Opens the trace directory that `memlode run` or `memlode record` made.
+#[pyfunction]
+fn open(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
+    let trace = py.detach(|| memlode_trace::Trace::open(&path)).map_err(error)?;
+    Ok(Trace { trace: Arc::new(trace) })
+}
+
+/// The machines that are known by name, besides `host`.
+#[pyfunction]
+fn machines() -> Vec<&'static str> {
+    memlode_machine::names().collect()
+}
+
+/// A recorded trace.
+#[pyclass(frozen, module = "memlode")]
+struct Trace {
+    trace: Arc<memlode_trace::Trace>,
+}
+
+#[pymethods]
+impl Trace {
+    /// Replays the trace through the caches of `machine`: `host`, a name, or a .toml file.
+    ///
+    /// Gives every access with its names and the level that answered (`what="hits"`), or also why each level missed
+    /// (`what="causes"`, with pages of `page_bytes`). `thread`, `levels`, `misses_only` and `limit` choose some; all are
+    /// simulated. docs/replay.md lists the columns.
+    #[pyo3(signature = (what = "hits", machine = "host", *, thread = None, levels = None, misses_only = false, limit = None, page_bytes = None))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+    fn annotate(
+        &self,
+        py: Python<'_>,
+        what: &str,
+        machine: &str,
+        thread: Option<String>,
+        levels: Option<Vec<String>>,
+        misses_only: bool,
+        limit: Option<u64>,
+        page_bytes: Option<u64>,
+    ) -> PyResult<Annotated> {
+        let causes = match what {
+            "hits" => false,
+            "causes" => true,
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "an access can be annotated with 'hits' or 'causes', not '{what}'"
+                )));
+            }
+        };
+        let request =
+            Request { causes, page_bytes, thread, levels: levels.unwrap_or_default(), misses_only, limit };
+        py.detach(|| {
+            let machine = Machine::find(machine).map_err(error)?;
+            let (annotations, encoder) = request::start(&self.trace, &machine, &request).map_err(error)?;
+            let fields = Arc::new(encoder.schema());
+            let running = Running { trace: self.trace.clone(), annotations, encoder };
+            Ok(Annotated { fields, running: Mutex::new(Some(running)) })
+        })
+    }
+
+    /// The command that was recorded.
+    #[getter]
+    fn command(&self) -> Vec<String> {
+        self.trace.manifest().info.command.clone()
+    }
+
+    /// What is missing from the trace, a sentence each; empty if it is whole.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        notes::notes(&self.trace, None)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("memlode.open({:?})", self.trace.directory().display().to_string())
+    }
+}
+
+/// A replay under way.
+struct Running {
+    trace: Arc<memlode_trace::Trace>,
+    annotations: Annotations,
+    encoder: Encoder,
+}
+
+/// What a moment's wait for a batch gave.
+enum Waited {
+    Batch(Arc<Table>),
+    Nothing,
+    End,
+}
+
+/// Waits for a batch, for a moment. At the end, that nothing could be decoded is an error.
+fn wait(running: &Mutex<Option<Running>>) -> Result<Waited, String> {
+    let mut place = running.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(running) = place.as_mut() else { return Ok(Waited::End) };
+    match running.annotations.next_within(PATIENCE) {
+        Next::Batch(events) => {
+            let table = running.encoder.encode(events, running.annotations.cells());
+            Ok(Waited::Batch(Arc::new(table)))
+        }
+        Next::Later => Ok(Waited::Nothing),
+        Next::End => {
+            let Some(Running { trace, annotations, .. }) = place.take() else { return Ok(Waited::End) };
+            notes::nothing_decoded(&trace, &annotations.finish()).map_or(Ok(Waited::End), Err)
+        }
+    }
+}
+
+/// Accesses in replay order, as record batches. It can be gone through once: with `for`, or by what takes an Arrow stream.
+#[pyclass(frozen, module = "memlode")]
+struct Annotated {
+    fields: Arc<Vec<Field>>,
+    running: Mutex<Option<Running>>,
+}
+
+#[pymethods]
+impl Annotated {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        loop {
+            match py.detach(|| wait(&self.running)).map_err(error)? {
+                Waited::Batch(table) => {
+                    return Ok(Some(RecordBatch { fields: self.fields.clone(), table }));
+                }
+                Waited::Nothing => py.check_signals()?,
+                Waited::End => return Ok(None),
+            }
+        }
+    }
+
+    /// The schema, by the Arrow PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsules::schema_capsule(py, &self.fields)
+    }
+
+    /// What is left, by the Arrow PyCapsule interface.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface lets producers ignore it.
+        let _ = requested_schema;
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if running.is_none() {
+            let why = "these accesses have been gone through: annotate the trace again";
+            return Err(PyValueError::new_err(why));
+        }
+        let running = Mutex::new(running);
+        let next = move || loop {
+            match wait(&running)? {
+                Waited::Batch(table) => return Ok(Some(table)),
+                Waited::Nothing => {}
+                Waited::End => return Ok(None),
+            }
+        };
+        capsules::stream_capsule(py, self.fields.to_vec(), Box::new(next))
+    }
+}
+
+/// Some accesses: columns of equal length, which others take by the Arrow PyCapsule interface, as in `pyarrow.record_batch(batch)`.
+#[pyclass(frozen, module = "memlode")]
+struct RecordBatch {
+    fields: Arc<Vec<Field>>,
+    table: Arc<Table>,
+}
+
+#[pymethods]
+impl RecordBatch {
+    /// Number of accesses.
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.table.rows
+    }
+
+    fn __len__(&self) -> usize {
+        self.table.rows
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        self.fields.iter().map(|field| field.name.clone()).collect()
+    }
+
+    /// The schema, by the Arrow PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsules::schema_capsule(py, &self.fields)
+    }
+
+    /// Schema and columns, by the Arrow PyCapsule interface.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        // The interface lets producers ignore it.
+        let _ = requested_schema;
+        Ok((capsules::schema_capsule(py, &self.fields)?, capsules::array_capsule(py, &self.table)?))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<memlode.RecordBatch of {} accesses>", self.table.rows)
+    }
+}
+
+/// Every memory access of a recorded program, with its names and the cache level that answered.
+#[pymodule]
+fn memlode(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("Error", module.py().get_type::<Error>())?;
+    module.add_class::<Trace>()?;
+    module.add_class::<Annotated>()?;
+    module.add_class::<RecordBatch>()?;
+    module.add_function(wrap_pyfunction!(open, module)?)?;
+    module.add_function(wrap_pyfunction!(machines, module)?)
+}
