@@ -13,10 +13,12 @@ use crate::record::{long_trace, program, trace};
 use crate::{assert_one_sentence, memlode, stderr, stdout};
 
 /// Commands that read a trace.
-const READERS: [&[&str]; 5] = [
+const READERS: [&[&str]; 7] = [
     &["report", "-m", "generic"],
     &["sim", "-m", "generic"],
     &["replay", "--annotate", "hits", "-m", "generic", "-n", "1000"],
+    &["replay", "--analyse", "shared", "-m", "generic"],
+    &["timeline", "-m", "generic"],
     &["dump", "-n", "1000"],
     &["check"],
 ];
@@ -161,7 +163,7 @@ fn flipped_bits_are_noticed_and_never_fatal() {
             flipped[at as usize / 8] ^= 1 << (at % 8);
             fs::write(&file, &flipped).expect("a file");
             let name = file.display();
-            for command in [READERS[0], READERS[4]] {
+            for command in [READERS[0], READERS[6]] {
                 let output = read(command, &directory);
                 let status =
                     output.status.code().unwrap_or_else(|| panic!("{name} bit {at}: {command:?} crashed"));

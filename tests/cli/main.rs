@@ -1,5 +1,6 @@
 //! The `memlode` binary from outside: what is typed, what comes out, how it exits.
 
+mod analyses;
 mod bad_input;
 mod bursts;
 mod cargo;

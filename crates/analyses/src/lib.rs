@@ -1,9 +1,15 @@
-//! One file per analysis: tables to findings.
+//! One file per analysis: tables or accesses to findings.
+//!
+//! A [`Finder`] looks at the tables of a profile, and what it finds is in every report. An [`events::Analysis`] looks at every access, and
+//! is asked for by name.
 //!
 //! An analysis says what is wrong as data, never as text: numbers, ids of names, and the change it suggests. The
 //! doc comment of its file is the user's page on it.
 
+pub mod events;
 pub mod offenders;
+pub mod shared;
+pub mod timeline;
 
 use memlode_attribute::tables::{Place, Tables, What};
 use memlode_attribute::{ClassId, Counts};
@@ -27,7 +33,7 @@ pub struct Context<'a> {
 }
 
 /// Finds one kind of trouble.
-pub trait Analysis {
+pub trait Finder {
     /// Its name.
     const META: Meta;
 

@@ -22,7 +22,7 @@ use memlode_attribute::{Cell, ClassId, Counts};
 use memlode_trace::sites::StringId;
 use rustc_hash::FxHashMap;
 
-use crate::{Also, Analysis, Context, Density, Finding, Meta, Suggestion};
+use crate::{Also, Context, Density, Finder, Finding, Meta, Suggestion};
 
 /// See the module's page.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl Default for Offenders {
     }
 }
 
-impl Analysis for Offenders {
+impl Finder for Offenders {
     const META: Meta = Meta { id: "offenders", title: "cache offenders" };
 
     fn findings(&self, cx: &Context) -> Vec<Finding> {

@@ -51,6 +51,13 @@ pub struct Row<K> {
     pub counts: Counts,
 }
 
+/// What a site touches. Where it is a member, the variable is left out unless asked for.
+pub fn what(names: &SiteTable, site: &Site, with_variable: bool) -> What {
+    let ty = site.ty.map(|ty| names.ty(ty).name);
+    let variable = site.variable.filter(|_| with_variable || site.member.is_none());
+    What { ty, member: site.member, variable }
+}
+
 /// Where a site stands: its innermost line, or its function as a whole.
 pub fn place(names: &SiteTable, site: &Site) -> Place {
     let Some(location) = site.location else {
@@ -173,11 +180,8 @@ impl<'a> Tables<'a> {
         sum
     }
 
-    /// What a site touches. Where it is a member, the variable is left out unless asked for.
-    pub fn what(&self, site: &Site, with_variable: bool) -> What {
-        let ty = site.ty.map(|ty| self.names.ty(ty).name);
-        let variable = site.variable.filter(|_| with_variable || site.member.is_none());
-        What { ty, member: site.member, variable }
+    fn what(&self, site: &Site, with_variable: bool) -> What {
+        what(self.names, site, with_variable)
     }
 
     /// What a cell's accesses touch, and where: its row in [`Tables::lines`].

@@ -2,6 +2,7 @@
 //!
 //! One file per subcommand in `commands/`; the drop-in compilers are in `driver/`.
 
+mod accesses;
 mod analyse;
 mod child;
 mod commands;

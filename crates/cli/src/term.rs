@@ -1,5 +1,6 @@
 //! What memlode says about itself: errors, notes and progress, all on standard error.
 
+use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 
@@ -66,4 +67,27 @@ pub fn advance(bar: &ProgressBar, by: u64) {
         bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
     }
     bar.inc(by);
+}
+
+/// A bar over the chunks of a trace, which are counted elsewhere.
+pub struct Progress {
+    bar: ProgressBar,
+    done: Cell<usize>,
+}
+
+impl Progress {
+    /// Nothing is done yet.
+    pub fn of(trace: &memlode_trace::Trace, what: &'static str) -> Progress {
+        Progress { bar: progress(trace.chunks().len() as u64, what), done: Cell::new(0) }
+    }
+
+    /// So many chunks are done.
+    pub fn advance_to(&self, done: usize) {
+        advance(&self.bar, done.saturating_sub(self.done.replace(done)) as u64);
+    }
+
+    /// Takes it away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
 }

@@ -1,5 +1,7 @@
 //! The processor's time stamp counter, the same one the traced threads read.
 
+use std::time::Instant;
+
 /// Now.
 pub fn stamp() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -13,6 +15,25 @@ pub fn stamp() -> u64 {
         // SAFETY: reading the virtual counter has no side effect.
         unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) stamp, options(nomem, nostack)) };
         stamp
+    }
+}
+
+/// How fast the counter goes, by the system's clock.
+pub struct Rate {
+    stamp: u64,
+    at: Instant,
+}
+
+impl Rate {
+    /// Begins to measure.
+    pub fn start() -> Rate {
+        Rate { stamp: stamp(), at: Instant::now() }
+    }
+
+    /// Ticks a second since then; `None` if no time has passed.
+    pub fn ticks_per_second(&self) -> Option<u64> {
+        let (ticks, seconds) = (stamp().checked_sub(self.stamp)?, self.at.elapsed().as_secs_f64());
+        (seconds > 0.0).then(|| (ticks as f64 / seconds).round() as u64).filter(|ticks| *ticks > 0)
     }
 }
 

@@ -162,6 +162,7 @@ pub struct Collector {
     timing: Vec<JoinHandle<()>>,
     workers: Vec<JoinHandle<()>>,
     wait_for_all: bool,
+    rate: clock::Rate,
 }
 
 /// Descendants that are still alive this long after the command are not ending.
@@ -187,6 +188,7 @@ impl Collector {
             timing: Vec::new(),
             workers: Vec::new(),
             wait_for_all: options.wait_for_all,
+            rate: clock::Rate::start(),
         };
         let usual =
             std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(4).clamp(n.get().min(2), 4));
@@ -281,6 +283,7 @@ impl Collector {
                 .map_or(0, |t| t.as_millis() as u64),
             exit_code: outcome.exit_code,
             signal: outcome.signal,
+            ticks_per_second: self.rate.ticks_per_second(),
             torn_segments: summary.torn_segments,
             unknown_words: summary.unknown_words,
             unregistered_threads: summary.unregistered_threads,

@@ -7,10 +7,10 @@ use memlode_attribute::run::latencies;
 use memlode_machine::Machine;
 use memlode_report::build;
 use memlode_simulate::{Cause, Translation};
-use memlode_trace::Trace;
+use memlode_trace::{Clock, Trace};
 
 use crate::names::{HOMES, KINDS, Keys, NONE, Names};
-use crate::table::{Column, Field, Strings, Table, Type, Values, bits};
+use crate::table::{Column, Field, Strings, Table, Type, Validity, Values, bits};
 
 /// Why a level missed.
 pub(crate) const CAUSES: [&str; 3] = ["cold", "capacity", "conflict"];
@@ -27,6 +27,7 @@ pub struct Encoder {
     pub(crate) latencies: Vec<u32>,
     /// What is known of misses.
     pub(crate) why: Option<WhyColumns>,
+    pub(crate) clock: Option<Clock>,
     texts: Texts,
 }
 
@@ -58,6 +59,7 @@ impl Encoder {
         };
         let texts = |texts: &[&str]| Arc::new(Strings::of(texts));
         Encoder {
+            clock: trace.clock(),
             names: Names::new(trace),
             latencies: latencies(machine),
             why: causes.then_some(why),
@@ -77,7 +79,7 @@ impl Encoder {
         let field = |name: &str, ty, nullable| Field { name: name.to_string(), ty, nullable };
         let mut fields = vec![
             field("sequence", Type::U64, false),
-            field("stamp", Type::U64, false),
+            field("time_ns", Type::U64, true),
             field("process", Type::U32, false),
             field("thread", Type::U32, false),
             field("address", Type::U64, false),
@@ -117,7 +119,7 @@ impl Encoder {
         let latencies = &self.latencies;
         let mut columns: Vec<Column> = vec![
             Values::U64(sequence).into(),
-            Values::U64(stamp).into(),
+            self.times(stamp),
             cells.numbers(|keys| keys.process).into(),
             cells.numbers(|keys| keys.thread).into(),
             Values::U64(address).into(),
@@ -144,6 +146,20 @@ impl Encoder {
         Table { rows: cell.len(), columns }
     }
 
+    /// Stamps as times.
+    fn times(&self, mut stamps: Vec<u64>) -> Column {
+        match self.clock {
+            Some(clock) => {
+                stamps.iter_mut().for_each(|stamp| *stamp = clock.ns(*stamp));
+                Values::U64(stamps).into()
+            }
+            None => {
+                let validity = Validity { bits: vec![0; stamps.len().div_ceil(8)], nulls: stamps.len() };
+                Column { values: Values::U64(stamps), validity: Some(validity) }
+            }
+        }
+    }
+
     fn causes(&self, why: &[Why], wanted: WhyColumns) -> Vec<Column> {
         let of_level = |level: usize| {
             let keys = why.iter().map(|why| why.causes[level].map_or(NONE as i8, cause)).collect();
@@ -161,7 +177,7 @@ impl Encoder {
 }
 
 /// What a machine calls its levels, memory last.
-pub(crate) fn level_names(machine: &Machine) -> Vec<String> {
+pub fn level_names(machine: &Machine) -> Vec<String> {
     let levels = build::level_names(machine);
     levels.iter().map(|name| name.to_string()).chain(["memory".to_string()]).collect()
 }

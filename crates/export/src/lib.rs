@@ -14,6 +14,6 @@ pub mod ndjson;
 pub mod request;
 pub mod table;
 
-pub use encoder::Encoder;
+pub use encoder::{Encoder, level_names};
 pub use request::{Refused, Request};
 pub use table::{Column, Field, Strings, Table, Type, Validity, Values};

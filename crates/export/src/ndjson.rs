@@ -53,7 +53,9 @@ impl<W: Write> LineWriter<W> {
             self.line.clear();
             self.line.push(b'{');
             number(&mut self.line, "sequence", events.sequence[row]);
-            number(&mut self.line, "stamp", events.stamp[row]);
+            if let Some(clock) = self.encoder.clock {
+                number(&mut self.line, "time_ns", clock.ns(events.stamp[row]));
+            }
             number(&mut self.line, "process", keys.process.into());
             number(&mut self.line, "thread", keys.thread.into());
             // Not every reader of JSON has integers of 64 bits.

@@ -10,6 +10,7 @@
 
 pub mod build;
 pub mod causes;
+pub mod findings;
 pub mod model;
 pub mod naming;
 pub mod notes;

@@ -44,6 +44,6 @@ pub use error::Error;
 pub use index::{ChunkRef, Damage};
 pub use interleave::{Piece, Stop};
 pub use live::{LiveStore, LiveTrace, live};
-pub use read::{Image, Process, Thread, Trace};
+pub use read::{Clock, Image, Process, Thread, Trace};
 pub use replay::Replayed;
 pub use shards::{Cuts, Half, Shards};

@@ -92,6 +92,9 @@ pub struct Summary {
     /// Signal that ended the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
+    /// How fast the time stamp counter went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticks_per_second: Option<u64>,
     /// Last segments that lacked words and were dropped: one per thread that was killed, or per signal handler that was left for good,
     /// at most.
     pub torn_segments: u64,

@@ -85,6 +85,22 @@ pub struct Image {
     pub unloaded: Option<u64>,
 }
 
+/// Time by stamps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clock {
+    /// When the first process started.
+    start: u64,
+    ns_per_tick: f64,
+}
+
+impl Clock {
+    /// Nanoseconds since the first process started.
+    #[inline]
+    pub fn ns(&self, stamp: u64) -> u64 {
+        (stamp.saturating_sub(self.start) as f64 * self.ns_per_tick) as u64
+    }
+}
+
 impl Trace {
     /// Opens a trace directory.
     pub fn open(directory: &Path) -> Result<Trace, Error> {
@@ -135,6 +151,13 @@ impl Trace {
     /// Processes, by [`ProcessId`].
     pub fn processes(&self) -> &[Process] {
         &self.processes
+    }
+
+    /// What time the stamps of this trace tell; `None` if it does not say how fast they go.
+    pub fn clock(&self) -> Option<Clock> {
+        let ticks_per_second = self.manifest.summary.as_ref()?.ticks_per_second?;
+        let start = self.processes.iter().filter_map(|process| process.started).min()?;
+        Some(Clock { start, ns_per_tick: 1e9 / ticks_per_second as f64 })
     }
 
     /// Threads, by [`ThreadId`].

@@ -10,6 +10,7 @@ mod report;
 mod run;
 mod serve;
 mod sim;
+mod timeline;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -95,6 +96,7 @@ enum Command {
     Report(report::Args),
     Sim(sim::Args),
     Replay(replay::Args),
+    Timeline(timeline::Args),
     Dump(dump::Args),
     Check(check::Args),
     Serve(serve::Args),
@@ -116,6 +118,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Report(args) => report::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Replay(args) => replay::run(args),
+        Command::Timeline(args) => timeline::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
         Command::Serve(args) => serve::run(args),

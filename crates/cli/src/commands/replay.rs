@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, ValueEnum};
+use memlode_analyses::events::{Analysis, Arguments, BadArgument, analyses};
 use memlode_attribute::annotate::Annotations;
 use memlode_export::ipc::StreamWriter;
 use memlode_export::ndjson::LineWriter;
@@ -20,6 +21,7 @@ use memlode_trace::Trace;
 use super::OK;
 use super::report::MachineArgs;
 use super::sim::page_bytes;
+use crate::accesses;
 use crate::analyse::open;
 use crate::term;
 
@@ -32,9 +34,12 @@ pub struct Args {
     /// The trace directory that `run` or `record` made
     #[arg(value_name = "DIR")]
     trace: PathBuf,
-    /// What to say of each access
-    #[arg(long, value_enum, value_name = "WHAT")]
-    annotate: Annotate,
+    /// Write every access, and say of each …
+    #[arg(long, value_enum, value_name = "WHAT", required_unless_present = "analyse")]
+    annotate: Option<Annotate>,
+    /// Print what an analysis of every access finds instead; several may be given
+    #[arg(long, value_name = "NAME[:ARGUMENTS]", conflicts_with_all = ["annotate", "pages", "to", "format", "thread", "level", "misses_only", "limit"])]
+    analyse: Vec<String>,
     #[command(flatten)]
     machine: MachineArgs,
     /// Size of all pages, such as 4KiB, 2MiB or 1GiB, for `causes` [default: the machine's ordinary pages]
@@ -58,6 +63,12 @@ pub struct Args {
     /// Accesses at most
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<u64>,
+    /// Rows of each table of an analysis
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "annotate")]
+    top: usize,
+    /// Print what an analysis finds as JSON
+    #[arg(long, conflicts_with = "annotate")]
+    json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -77,11 +88,16 @@ enum Format {
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
+    let Some(what) = args.annotate else {
+        let analyses = |_: &Trace| args.analyse.iter().map(|wanted| analysis(wanted)).collect();
+        accesses::run(&args.trace, &args.machine.machine, analyses, args.top, args.json)?;
+        return Ok(ExitCode::from(OK));
+    };
     let machine = Machine::find(&args.machine.machine)?;
     let format = format(&args)?;
     let trace = Arc::new(open(&args.trace)?);
     let request = Request {
-        causes: args.annotate == Annotate::Causes,
+        causes: what == Annotate::Causes,
         page_bytes: args.pages,
         thread: args.thread,
         levels: args.level,
@@ -97,6 +113,19 @@ pub fn run(args: Args) -> Result<ExitCode> {
         write(&trace, annotations, encoder, format, file).with_context(named)?;
     }
     Ok(ExitCode::from(OK))
+}
+
+/// `shared`, or `shared:least=1000,ratio=4`.
+fn analysis(wanted: &str) -> Result<Box<dyn Analysis>> {
+    let (name, arguments) = wanted.split_once(':').unwrap_or((wanted, ""));
+    let all = analyses();
+    let known = all.iter().find(|known| known.meta.id == name).with_context(|| {
+        let names: Vec<String> =
+            all.iter().map(|known| format!("{} ({})", known.meta.id, known.meta.title)).collect();
+        format!("--analyse {name}: there is no such analysis; there is {}", names.join(", "))
+    })?;
+    let made = arguments.parse().and_then(|arguments: Arguments| (known.make)(&arguments));
+    made.map_err(|BadArgument(why)| anyhow!("--analyse {wanted}: {why}"))
 }
 
 fn is_stdout(to: &Path) -> bool {
@@ -128,19 +157,13 @@ fn write(
     out: impl Write,
 ) -> Result<()> {
     let out = BufWriter::with_capacity(1 << 16, out);
-    let bar = term::progress(trace.chunks().len() as u64, "replaying");
-    let mut chunks = 0;
-    let mut advance = |annotations: &Annotations| {
-        let now = annotations.chunks();
-        term::advance(&bar, (now - chunks) as u64);
-        chunks = now;
-    };
+    let bar = term::Progress::of(trace, "replaying");
     match format {
         Format::Arrow => {
             let mut writer = StreamWriter::new(out, &encoder.schema())?;
             while let Some(events) = annotations.next_batch() {
                 writer.write(&encoder.encode(events, annotations.cells()))?;
-                advance(&annotations);
+                bar.advance_to(annotations.chunks());
             }
             writer.finish()?;
         }
@@ -148,12 +171,12 @@ fn write(
             let mut writer = LineWriter::new(out, encoder);
             while let Some(events) = annotations.next_batch() {
                 writer.write(&events, annotations.cells())?;
-                advance(&annotations);
+                bar.advance_to(annotations.chunks());
             }
             writer.finish()?;
         }
     }
-    bar.finish_and_clear();
+    bar.finish();
     let replayed = annotations.finish();
     if let Some(why) = nothing_decoded(trace, &replayed) {
         bail!("{why}");
