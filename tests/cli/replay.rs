@@ -51,6 +51,7 @@ page_walk_cycles = 20
 store_buffer_entries = 8
 reorder_buffer_entries = 32
 nodes = 2
+remote_memory_latency_cycles = 150
 
 [[level]]
 name = "L1d"

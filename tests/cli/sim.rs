@@ -64,45 +64,46 @@ entries = 4
 ways = 4
 "#;
 
-struct Recorded(TempDir);
+/// A folder with the trace of a program and a machine to simulate it on.
+pub struct Recorded(pub TempDir);
 
 impl Recorded {
-    fn new() -> Recorded {
+    pub fn new(program: &str, machine: &str) -> Recorded {
         let folder = TempDir::new().expect("a temporary folder");
-        fs::write(folder.path().join("habits.c"), PROGRAM).expect("a file");
-        fs::write(folder.path().join("tiny.toml"), MACHINE).expect("a file");
+        fs::write(folder.path().join("program.c"), program).expect("a file");
+        fs::write(folder.path().join("tiny.toml"), machine).expect("a file");
         let recorded = Recorded(folder);
-        recorded.run(&["cc", "-O2", "habits.c", "-o", "habits"]);
-        recorded.run(&["record", "-o", "trace", "--", "./habits"]);
+        recorded.run(&["cc", "-O2", "-pthread", "program.c", "-o", "program"]);
+        recorded.run(&["record", "-o", "trace", "--", "./program"]);
         recorded
     }
 
-    fn try_run(&self, words: &[&str]) -> Output {
+    pub fn try_run(&self, words: &[&str]) -> Output {
         let mut command = memlode();
         command.env("MEMLODE_HOME", installation()).env("COLUMNS", "100").current_dir(self.0.path());
         command.args(words).output().expect("memlode runs")
     }
 
-    fn run(&self, words: &[&str]) -> String {
+    pub fn run(&self, words: &[&str]) -> String {
         let output = self.try_run(words);
         assert!(output.status.success(), "{}", stderr(&output));
         stdout(&output)
     }
 
-    fn json(&self, words: &[&str]) -> Value {
+    pub fn json(&self, words: &[&str]) -> Value {
         let sim = ["sim", "trace", "-m", "./tiny.toml", "--json"];
         serde_json::from_str(&self.run(&[&sim, words].concat())).expect("JSON")
     }
 }
 
-fn field<'a>(sim: &'a Value, ty: &str, member: &str) -> &'a Value {
+pub fn field<'a>(sim: &'a Value, ty: &str, member: &str) -> &'a Value {
     let is_it = |row: &&Value| row["type"] == ty && row["member"] == member;
     sim["fields"].as_array().expect("fields").iter().find(is_it).expect("a row")
 }
 
 #[test]
 fn every_miss_has_its_cause() {
-    let recorded = Recorded::new();
+    let recorded = Recorded::new(PROGRAM, MACHINE);
     let sim = recorded.json(&[]);
     let causes = |row: &Value, level: usize| {
         let causes = &row["causes"][level];
@@ -127,6 +128,8 @@ fn every_miss_has_its_cause() {
     assert_eq!(cells["translation"]["walks"], 4);
     assert_eq!(cells["translation"]["cycles"], 80);
     assert_eq!(cells["translation"]["unused_bytes"], 0);
+    // 768 answers of the next level, 256 of memory, and the walks.
+    assert_eq!(cells["stall_cycles"], 768 * 8 + 256 * 96 + 80);
     // Every load follows a store that is 4096 bytes below.
     let loaded = field(&sim, "pair", "loaded");
     assert_eq!((&loaded["alias_conflicts"], &loaded["reads"]), (&100.into(), &100.into()));
@@ -145,6 +148,18 @@ fn every_miss_has_its_cause() {
     let large = recorded.json(&["--pages", "2MiB"]);
     let walks = field(&large, "cell", "key")["translation"]["walks"].as_u64();
     assert!(walks <= Some(1), "{walks:?}");
+
+    // The same for the cells alone.
+    let dump = recorded.run(&["dump", "trace"]);
+    let first =
+        dump.lines().map(|line| line.split('\t').collect::<Vec<_>>()).find(|columns| columns[7] == "cells");
+    let start =
+        u64::from_str_radix(first.expect("a cell")[3].trim_start_matches("0x"), 16).expect("an address");
+    let range = format!("4KiB,2MiB@{start:x}-{:x}", start + 256 * 64);
+    let mixed = recorded.json(&["--pages", &range]);
+    let walks = field(&mixed, "cell", "key")["translation"]["walks"].as_u64();
+    assert!(walks <= Some(2), "{walks:?}");
+    assert_eq!(field(&mixed, "way", "value")["translation"], ways["translation"]);
 
     let text = recorded.run(&["sim", "trace", "-m", "./tiny.toml", "--by", "field,line,type,object"]);
     for expected in ["way.value", "way.value 99", "4K aliasing", "pushed out by", "Threads"] {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use memlode_attribute::run::{profile_in_detail, profile_trace};
-use memlode_attribute::simulator::caches;
+use memlode_attribute::simulator::{Rules, Setup, caches};
 use memlode_machine::Machine;
 use memlode_simulate::{Hierarchy, ReuseDistance};
 use memlode_trace::Trace;
@@ -69,8 +69,8 @@ fn main() {
         timed(|| profile_trace(&trace, &machine, 1, |_| on).expect("a machine"));
     let before_detail_mb = peak_mb();
     let (_, _, elapsed_two) = timed(|| profile_trace(&trace, &machine, 2, |_| on).expect("a machine"));
-    let (_, causes, _) =
-        timed(|| profile_in_detail(&trace, &machine, machine.page_bytes, 1, |_| on).expect("a machine"));
+    let plain = Setup { rules: Rules::Lru, ..Setup::of(&machine) };
+    let (_, causes, _) = timed(|| profile_in_detail(&trace, &machine, &plain, 1, |_| on).expect("a machine"));
     let mut reuse = ReuseDistance::new();
     let ((), distance, _) = timed(|| {
         trace.replay(0, |batch| {

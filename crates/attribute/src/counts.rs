@@ -12,6 +12,9 @@ pub struct Counts {
     pub reads: [u64; MAX_LEVELS + 1],
     /// The same for writes; an atomic update counts as a write.
     pub writes: [u64; MAX_LEVELS + 1],
+    /// Cycles of waiting besides, as far as they are simulated: for translations that the first-level TLB lacks, and for
+    /// memory of another node beyond what the own one takes.
+    pub other_cycles: u64,
 }
 
 impl Counts {
@@ -32,12 +35,13 @@ impl Counts {
     }
 
     /// Cycles spent beyond the first level: each access pays the latency of the level that answered, less the first
-    /// level's. `latencies` holds one value a level, in cycles, and memory's last. An upper bound, since
-    /// misses overlap on real machines.
+    /// level's, and what it waits besides. `latencies` holds one value a level, in cycles, and memory's last. An upper
+    /// bound, since misses overlap on real machines.
     pub fn stall_cycles(&self, latencies: &[u32]) -> u64 {
         let first = latencies.first().copied().unwrap_or(0);
         let answered = self.reads.iter().zip(&self.writes).map(|(r, w)| r + w);
-        answered.zip(latencies).map(|(n, &cycles)| n * u64::from(cycles.saturating_sub(first))).sum()
+        let caches = answered.zip(latencies).map(|(n, &cycles)| n * u64::from(cycles.saturating_sub(first)));
+        caches.sum::<u64>() + self.other_cycles
     }
 
     fn misses_from(&self, depth: usize) -> u64 {
@@ -53,5 +57,6 @@ impl AddAssign<&Counts> for Counts {
         for (a, b) in self.writes.iter_mut().zip(other.writes) {
             *a += b;
         }
+        self.other_cycles += other.other_cycles;
     }
 }

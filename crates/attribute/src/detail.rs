@@ -1,12 +1,15 @@
 //! Why the accesses of each cell missed, and what their misses were worth: roll-ups like those of [`crate::tables`].
 
+use std::collections::BTreeSet;
 use std::hash::Hash;
 use std::ops::AddAssign;
 
 use memlode_simulate::{Details, LevelDetail, NumaDetail, TlbDetail};
-use rustc_hash::FxHashMap;
+use memlode_trace::event::ThreadId;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::profile::{Cell, Profile};
+use crate::simulator::Setup;
 use crate::tables::{Row, Tables};
 
 /// A profile whose simulation was a detailed one.
@@ -15,6 +18,8 @@ pub struct DetailedProfile {
     pub profile: Profile,
     /// What was found besides, by [`Cell::tag`].
     pub details: Details,
+    /// How it was simulated, with the cores that threads ran on.
+    pub setup: Setup,
 }
 
 /// What was found of some accesses.
@@ -52,6 +57,25 @@ pub struct AliasRow<K> {
     pub conflicts: u64,
     /// The least distance from a store to its load, in accesses of the thread.
     pub least_accesses: u32,
+}
+
+/// Misses of one key because of another core's writes of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharingRow<K> {
+    /// Of the accesses that missed.
+    pub missed: K,
+    /// Threads that made them.
+    pub missed_by: BTreeSet<ThreadId>,
+    /// Of the writes that had taken the lines.
+    pub written: K,
+    /// Threads that made those.
+    pub written_by: BTreeSet<ThreadId>,
+    /// They touch the same bytes; else only the same line.
+    pub is_true: bool,
+    /// How many misses.
+    pub misses: u64,
+    /// First addresses of the lines, which are those of the first level.
+    pub lines: FxHashSet<u64>,
 }
 
 impl AddAssign<&CellDetail> for CellDetail {
@@ -134,16 +158,10 @@ impl DetailedProfile {
 
     /// Conflicts of loads with stores to other addresses, the most frequent first.
     pub fn aliases<K: Hash + Eq + Ord + Clone>(&self, key: impl Fn(&Cell) -> K) -> Vec<AliasRow<K>> {
-        let mut cells: Vec<Option<&Cell>> = vec![None; self.profile.cells.len()];
-        for cell in &self.profile.cells {
-            if let Some(place) = cells.get_mut(cell.tag as usize) {
-                *place = Some(cell);
-            }
-        }
-        let cell_of = |tag: u32| cells.get(tag as usize).copied().flatten();
+        let cells = self.cells_by_tag();
         let mut sums: FxHashMap<(K, K), (u64, u32)> = FxHashMap::default();
         for pair in &self.details.aliases {
-            let (Some(load), Some(store)) = (cell_of(pair.load_tag), cell_of(pair.store_tag)) else {
+            let (Some(load), Some(store)) = (cells.of(pair.load_tag), cells.of(pair.store_tag)) else {
                 continue;
             };
             let sum = sums.entry((key(load), key(store))).or_insert((0, u32::MAX));
@@ -160,5 +178,52 @@ impl DetailedProfile {
             b.conflicts.cmp(&a.conflicts).then_with(|| (&a.load, &a.store).cmp(&(&b.load, &b.store)))
         });
         rows
+    }
+
+    /// Misses because of other cores' writes, the most frequent first.
+    pub fn sharing<K: Hash + Eq + Ord + Clone>(&self, key: impl Fn(&Cell) -> K) -> Vec<SharingRow<K>> {
+        let lines = self.details.model.iter().flat_map(|model| &model.sharing);
+        let cells = self.cells_by_tag();
+        let mut rows: FxHashMap<(K, K, bool), SharingRow<K>> = FxHashMap::default();
+        for line in lines {
+            let (Some(cell), Some(by)) = (cells.of(line.tag), cells.of(line.by)) else { continue };
+            let row = rows.entry((key(cell), key(by), line.is_true)).or_insert_with_key(|key| SharingRow {
+                missed: key.0.clone(),
+                missed_by: BTreeSet::new(),
+                written: key.1.clone(),
+                written_by: BTreeSet::new(),
+                is_true: key.2,
+                misses: 0,
+                lines: FxHashSet::default(),
+            });
+            row.missed_by.insert(cell.thread);
+            row.written_by.insert(by.thread);
+            row.misses += line.misses;
+            row.lines.insert(line.address);
+        }
+        let mut rows: Vec<SharingRow<K>> = rows.into_values().collect();
+        rows.sort_by(|a, b| {
+            let names = |row: &SharingRow<K>| (row.missed.clone(), row.written.clone(), row.is_true);
+            b.misses.cmp(&a.misses).then_with(|| names(a).cmp(&names(b)))
+        });
+        rows
+    }
+
+    fn cells_by_tag(&self) -> CellsByTag<'_> {
+        let mut cells = vec![None; self.profile.cells.len()];
+        for cell in &self.profile.cells {
+            if let Some(place) = cells.get_mut(cell.tag as usize) {
+                *place = Some(cell);
+            }
+        }
+        CellsByTag(cells)
+    }
+}
+
+struct CellsByTag<'a>(Vec<Option<&'a Cell>>);
+
+impl<'a> CellsByTag<'a> {
+    fn of(&self, tag: u32) -> Option<&'a Cell> {
+        self.0.get(tag as usize).copied().flatten()
     }
 }

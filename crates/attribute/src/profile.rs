@@ -77,7 +77,7 @@ const ANY: ClassId = ClassId(u32::MAX);
 /// Feeds batches through a cache hierarchy and counts by thread, site and object class.
 ///
 /// Batches of one stream must come in order; how threads are interleaved decides what a shared cache sees.
-/// Thread *t* runs on core *t* modulo the number of cores. Processes have address spaces of their own: their
+/// Thread *t* runs on core *t* modulo the number of cores, unless told otherwise. Processes have address spaces of their own: their
 /// lines differ even where their addresses do not.
 ///
 /// Over a gap in the trace caches keep what they held: of what the program used in the meantime nothing is known. Counts
@@ -114,6 +114,8 @@ pub struct Profiler<S = Hierarchy> {
     /// The strides of the loop at hand.
     pub(crate) walk: Vec<Stride>,
     pub(crate) gaps: Option<GapWatch>,
+    /// The cores that threads run on.
+    cores: Vec<u32>,
 }
 
 /// Behind the tags of cells come those of accesses that are cut in two.
@@ -144,7 +146,8 @@ pub(crate) struct GapWatch {
     /// The run that each stream's chunk at hand belongs to.
     at_hand: FxHashMap<(ThreadId, u8), usize>,
     runs: Vec<RunCounts>,
-    bounds: Bounds,
+    /// Of other rules than those of a [`Hierarchy`] nothing is certain.
+    bounds: Option<Bounds>,
 }
 
 impl<S: Simulator> Profiler<S> {
@@ -155,11 +158,12 @@ impl<S: Simulator> Profiler<S> {
 
     /// The same for one shard of a trace.
     pub fn of_shard(sites: &[Site], caches: S, shard: usize, shards: Shards) -> Profiler<S> {
+        let cores = (0..caches.cores()).collect();
         let mut profiler = Profiler {
             sites: Vec::new(),
             facts: Vec::new(),
-            line_bytes: caches.caches().line_bytes(),
-            ways: caches.caches().levels()[0].ways as usize,
+            line_bytes: caches.first_level().line_bytes,
+            ways: caches.first_level().ways as usize,
             caches,
             shard: (shard, shards),
             classes: Classes::default(),
@@ -174,6 +178,7 @@ impl<S: Simulator> Profiler<S> {
             cut: Vec::new(),
             walk: Vec::new(),
             gaps: None,
+            cores,
         };
         profiler.know(sites);
         profiler
@@ -191,9 +196,14 @@ impl<S: Simulator> Profiler<S> {
         self.sites.extend_from_slice(new);
     }
 
+    /// Thread *t* runs on the *t*-th of these cores, modulo their number, which is not 0.
+    pub fn with_cores(self, cores: Vec<u32>) -> Profiler<S> {
+        Profiler { cores, ..self }
+    }
+
     /// To be called first if the trace has gaps.
     pub fn watch_gaps(&mut self) {
-        let bounds = Bounds::new(self.caches.caches().clone());
+        let bounds = self.caches.hierarchy().cloned().map(Bounds::new);
         self.gaps = Some(GapWatch {
             numbers: Runs::default(),
             at_hand: FxHashMap::default(),
@@ -228,11 +238,11 @@ impl<S: Simulator> Profiler<S> {
         if piece.is_first() {
             stack_here.begin(batch);
         }
-        let before = self.gaps.is_some().then(|| counted(self.caches.caches()));
+        let before = self.gaps.is_some().then(|| counted(&self.caches));
         let run = self.gaps.as_mut().map_or(0, |gaps| gaps.run_of(thread, piece));
         let origin = Origin {
             thread,
-            core: thread.0 as usize % self.caches.caches().cores() as usize,
+            core: self.cores[thread.0 as usize % self.cores.len()] as usize,
             space: space(process),
         };
         let accesses = piece.accesses();
@@ -259,7 +269,7 @@ impl<S: Simulator> Profiler<S> {
         }
         self.settle();
         if let (Some(gaps), Some(before)) = (&mut self.gaps, before) {
-            gaps.runs[run].add(counted(self.caches.caches()), before);
+            gaps.runs[run].add(counted(&self.caches), before);
         }
         self.processes.insert(process, Some(objects));
         self.stacks.insert(stack, Some(stack_here));
@@ -304,8 +314,10 @@ impl<S: Simulator> Profiler<S> {
             cells,
             classes: self.classes,
             paths: self.paths,
-            write_backs: self.caches.caches().counters().iter().map(|level| level.write_backs).collect(),
-            gaps: self.gaps.map(|gaps| Gaps { runs: gaps.runs, bounds: gaps.bounds.misses() }),
+            write_backs: self.caches.counters().iter().map(|level| level.write_backs).collect(),
+            gaps: self
+                .gaps
+                .map(|gaps| Gaps { runs: gaps.runs, bounds: gaps.bounds.map(|bounds| bounds.misses()) }),
         };
         (part, self.caches)
     }
@@ -346,8 +358,8 @@ impl<S: Simulator> Profiler<S> {
             None if self.caches.is_full() => self.settle(),
             None => {}
         }
-        if let Some(gaps) = &mut self.gaps {
-            gaps.bounds.access(origin.core, address, access.bytes, is_write);
+        if let Some(GapWatch { bounds: Some(bounds), .. }) = &mut self.gaps {
+            bounds.access(origin.core, address, access.bytes, is_write);
         }
     }
 
@@ -524,8 +536,8 @@ impl GapWatch {
             return self.at_hand.get(&(thread, stream)).copied().unwrap_or(0);
         }
         let (run, begins) = self.numbers.next(thread, stream, stamps, after_gap);
-        if begins {
-            self.bounds.forget();
+        if let Some(bounds) = self.bounds.as_mut().filter(|_| begins) {
+            bounds.forget();
         }
         self.runs.resize(self.runs.len().max(run + 1), RunCounts::default());
         self.at_hand.insert((thread, stream), run);
@@ -540,7 +552,7 @@ pub(crate) fn space(process: ProcessId) -> u64 {
 }
 
 /// Accesses and misses so far.
-fn counted(caches: &Hierarchy) -> RunCounts {
+fn counted(caches: &impl Simulator) -> RunCounts {
     let levels = caches.counters();
     let accesses = levels.first().map_or(0, |level| level.reads + level.writes);
     let mut counts = RunCounts { accesses, ..RunCounts::default() };

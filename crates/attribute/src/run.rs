@@ -9,7 +9,7 @@ use memlode_trace::{ChunkRef, LiveTrace, Piece, Replayed, Shards, Trace};
 
 use crate::detail::DetailedProfile;
 use crate::profile::{Global, Profile, Profiler};
-use crate::simulator::{ImpossibleMachine, Simulator, caches, detailed};
+use crate::simulator::{ImpossibleMachine, Setup, Simulator, caches, detailed};
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug)]
@@ -119,17 +119,18 @@ pub fn profile_live(
     Ok((Profiler::finish_all(profilers), replayed))
 }
 
-/// The same with everything that can be found of the misses, with pages of `page_bytes`. One thread simulates: the fully
-/// associative caches that tell capacity from conflict have one set. The others decode.
+/// The same with everything that can be found of the misses. One thread simulates: the fully associative caches that tell
+/// capacity from conflict have one set. The others decode.
 pub fn profile_in_detail(
     trace: &Trace,
     machine: &Machine,
-    page_bytes: u64,
+    setup: &Setup,
     threads: usize,
     mut watch: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<(DetailedProfile, Replayed), ImpossibleMachine> {
-    let simulator = detailed(machine, page_bytes, trace.threads().len())?;
-    let mut profiler = Profiler::new(trace.sites().sites(), simulator);
+    let simulator = detailed(machine, setup, trace.threads().len(), trace.processes().len())?;
+    let cores = setup.cores(machine, trace.threads().len());
+    let mut profiler = Profiler::new(trace.sites().sites(), simulator).with_cores(cores.clone());
     if trace.chunks().iter().any(ChunkRef::is_after_gap) {
         profiler.watch_gaps();
     }
@@ -143,8 +144,16 @@ pub fn profile_in_detail(
         progress.chunks += 1;
         watch(progress)
     });
-    let (profile, simulator) = profiler.finish_with_caches();
-    Ok((DetailedProfile { profile, details: simulator.finish() }, replayed))
+    let (mut profile, simulator) = profiler.finish_with_caches();
+    let details = simulator.finish();
+    let farther = u64::from(machine.remote_latency_cycles - machine.memory_latency_cycles);
+    for cell in &mut profile.cells {
+        let tag = cell.tag as usize;
+        let translations = details.tlb.get(tag).map_or(0, |tlb| tlb.cycles);
+        let remote = details.numa.get(tag).map_or(0, |numa| numa.remote);
+        cell.counts.other_cycles = translations + remote * farther;
+    }
+    Ok((DetailedProfile { profile, details, setup: Setup { cores, ..setup.clone() } }, replayed))
 }
 
 /// Makes the globals of a trace's images from `first` on known; says how many images there are.

@@ -184,8 +184,8 @@ impl RunCounts {
 pub struct Gaps {
     /// Run by run. Caches keep over a gap what they held.
     pub runs: Vec<RunCounts>,
-    /// Least and most misses of each level, whatever caches held behind gaps.
-    pub bounds: Vec<(u64, u64)>,
+    /// Least and most misses of each level, whatever caches held behind gaps; of exact LRU caches only.
+    pub bounds: Option<Vec<(u64, u64)>>,
 }
 
 impl Gaps {

@@ -1,16 +1,18 @@
 //! What a profiler sends accesses to: the caches alone, or with everything that watches them.
 
-use memlode_machine::Machine;
+use memlode_machine::{self as machine, Machine};
 use memlode_simulate::{
-    Detailed, Hierarchy, ImpossibleHierarchy, ImpossibleTlb, LevelSpec, Numa, Pages, StoreBuffer, Tlb,
-    TlbSpec,
+    Coherence, Detailed, Hierarchy, ImpossibleHierarchy, ImpossibleTlb, Inclusion, LevelCounters, LevelSpec,
+    Model, ModelLevel, ModelSpec, Numa, Prefetch, Replacement, StoreBuffer, Tlb, TlbSpec, Write,
 };
-use memlode_trace::event::ThreadId;
+pub use memlode_simulate::{Homes, Pages, Placement};
+use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::SiteId;
 use thiserror::Error;
 
 use crate::classes::{ClassId, Classes};
 use crate::paths::Paths;
+use crate::profile::space;
 
 /// Misses that wait at most: enough to fetch their rows together, few enough to stay in a cache themselves.
 const MOST_WAITING: usize = 256;
@@ -35,8 +37,17 @@ pub trait Simulator {
     /// Answers what waits: tells each tag how many levels missed.
     fn settle(&mut self, told: impl FnMut(u32, u8));
 
-    /// The caches.
-    fn caches(&self) -> &Hierarchy;
+    /// Counters of each level, innermost first.
+    fn counters(&self) -> Vec<LevelCounters>;
+
+    /// The shape of the first level.
+    fn first_level(&self) -> &LevelSpec;
+
+    /// Number of cores.
+    fn cores(&self) -> u32;
+
+    /// The caches, if they are exact LRU ones and nothing else: what they held behind a gap can be bounded.
+    fn hierarchy(&self) -> Option<&Hierarchy>;
 
     /// The caches, if accesses that are known to hit need only be counted there.
     fn counting(&mut self) -> Option<&mut Hierarchy>;
@@ -85,8 +96,20 @@ impl Simulator for Hierarchy {
         Hierarchy::settle(self, told);
     }
 
-    fn caches(&self) -> &Hierarchy {
-        self
+    fn counters(&self) -> Vec<LevelCounters> {
+        Hierarchy::counters(self)
+    }
+
+    fn first_level(&self) -> &LevelSpec {
+        &self.levels()[0]
+    }
+
+    fn cores(&self) -> u32 {
+        Hierarchy::cores(self)
+    }
+
+    fn hierarchy(&self) -> Option<&Hierarchy> {
+        Some(self)
     }
 
     fn counting(&mut self) -> Option<&mut Hierarchy> {
@@ -114,8 +137,20 @@ impl Simulator for Detailed {
 
     fn settle(&mut self, _told: impl FnMut(u32, u8)) {}
 
-    fn caches(&self) -> &Hierarchy {
-        Detailed::caches(self)
+    fn counters(&self) -> Vec<LevelCounters> {
+        Detailed::counters(self)
+    }
+
+    fn first_level(&self) -> &LevelSpec {
+        Detailed::first_level(self)
+    }
+
+    fn cores(&self) -> u32 {
+        Detailed::cores(self)
+    }
+
+    fn hierarchy(&self) -> Option<&Hierarchy> {
+        Detailed::hierarchy(self)
     }
 
     /// They may be hits of other bytes of a line, and meet other stores in flight.
@@ -137,25 +172,76 @@ pub enum ImpossibleMachine {
 
 /// The machine's caches, empty, for the first `cores` of its cores.
 pub fn caches(machine: &Machine, cores: u32) -> Result<Hierarchy, ImpossibleHierarchy> {
-    let spec = |level: &memlode_machine::Level| LevelSpec {
-        bytes: level.bytes,
-        ways: level.ways,
-        line_bytes: level.line_bytes,
-        shared_by: level.shared_by,
-    };
-    let specs: Vec<LevelSpec> = machine.levels.iter().map(spec).collect();
-    Hierarchy::new(&specs, cores)
+    let shapes: Vec<LevelSpec> = machine.levels.iter().map(shape).collect();
+    Hierarchy::new(&shapes, cores)
 }
 
-/// The machine with all that its description tells of, with pages of `page_bytes`, for a program of `threads` threads.
+fn shape(level: &machine::Level) -> LevelSpec {
+    let machine::Level { bytes, ways, line_bytes, shared_by, .. } = *level;
+    LevelSpec { bytes, ways, line_bytes, shared_by }
+}
+
+/// How a machine is to be simulated in detail.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Whether its rules count, or all levels are as [`Hierarchy`] has them.
+    pub rules: Rules,
+    /// How large the pages are, in every process.
+    pub pages: Pages,
+    /// Thread *t* runs on the *t*-th of these cores, modulo their number; if there are none, on core *t*.
+    pub cores: Vec<u32>,
+    /// Which memory pages lie in, in every process.
+    pub homes: Homes,
+}
+
+/// Which rules of caches are simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rules {
+    /// Those that the machine's description gives.
+    #[default]
+    Machine,
+    /// Exact LRU, non-inclusive, write-back, write-allocate; no prefetchers, no coherence.
+    Lru,
+}
+
+impl Setup {
+    /// The machine as it is described, with its ordinary pages, each near whoever touches it first.
+    pub fn of(machine: &Machine) -> Setup {
+        let pages = Pages::of(machine.page_bytes);
+        Setup { rules: Rules::Machine, pages, cores: Vec::new(), homes: Homes::default() }
+    }
+}
+
+impl Setup {
+    /// The cores that a program of so many threads runs on: thread *t* on the *t*-th, modulo their number.
+    pub fn cores(&self, machine: &Machine, threads: usize) -> Vec<u32> {
+        if self.cores.is_empty() {
+            return (0..machine.cores.min(threads.max(1) as u32)).collect();
+        }
+        self.cores.clone()
+    }
+}
+
+/// The machine with all that its description tells of, for a program of `threads` threads in `processes` processes.
 ///
-/// Thread *t* runs on core *t*, as long as there are cores. Cores that no thread runs on are left out: a cache that is
-/// shared with them alone is as good as private.
-pub fn detailed(machine: &Machine, page_bytes: u64, threads: usize) -> Result<Detailed, ImpossibleMachine> {
-    let cores = machine.cores.min(threads.max(1) as u32);
-    let mut detailed = Detailed::new(caches(machine, cores)?);
+/// Cores behind the last that a thread runs on are left out: a cache that is shared with them alone is as good as private.
+pub fn detailed(
+    machine: &Machine,
+    setup: &Setup,
+    threads: usize,
+    processes: usize,
+) -> Result<Detailed, ImpossibleMachine> {
+    let mut used = setup.cores(machine, threads);
+    used.sort_unstable();
+    used.dedup();
+    let cores = used.last().map_or(1, |last| last + 1);
+    let spec = model_spec(machine, cores, used.len() as u32);
+    let mut detailed = match setup.rules {
+        Rules::Machine if has_rules(&spec) => Detailed::of_model(Model::new(&spec)?),
+        _ => Detailed::new(caches(machine, cores)?),
+    };
     if !machine.tlbs.is_empty() {
-        let spec = |tlb: &memlode_machine::Tlb| TlbSpec {
+        let spec = |tlb: &machine::Tlb| TlbSpec {
             level: tlb.level,
             entries: tlb.entries,
             ways: tlb.ways,
@@ -163,14 +249,83 @@ pub fn detailed(machine: &Machine, page_bytes: u64, threads: usize) -> Result<De
             latency_cycles: tlb.latency_cycles,
         };
         let specs: Vec<TlbSpec> = machine.tlbs.iter().map(spec).collect();
-        let pages = Pages::of(page_bytes);
+        let pages = Pages { ranges: everywhere(&setup.pages.ranges, processes), ..setup.pages };
         detailed = detailed.with_tlb(Tlb::new(&specs, machine.page_walk_cycles, &pages, cores)?);
     }
     if let Some(flight) = machine.in_flight {
         detailed = detailed.with_store_buffer(StoreBuffer::new(flight.stores, flight.instructions, cores));
     }
     if machine.nodes > 1 {
-        detailed = detailed.with_numa(Numa::new(machine.cores / machine.nodes, page_bytes));
+        let (nodes, page_bytes) = (machine.nodes, setup.pages.page_bytes);
+        let homes = Homes { ranges: everywhere(&setup.homes.ranges, processes), ..setup.homes };
+        detailed = detailed.with_numa(Numa::new(nodes, machine.cores / nodes, page_bytes, &homes));
     }
     Ok(detailed)
+}
+
+/// The same ranges in each process, whose addresses are its own.
+fn everywhere<T: Copy>(ranges: &[(u64, u64, T)], processes: usize) -> Vec<(u64, u64, T)> {
+    let spaces = (0..processes.max(1) as u32).map(|process| space(ProcessId(process)));
+    spaces
+        .flat_map(|space| ranges.iter().map(move |&(first, end, of)| (first ^ space, end ^ space, of)))
+        .collect()
+}
+
+/// Whether a model has anything that a [`Hierarchy`] has not. One core alone needs no coherence.
+fn has_rules(spec: &ModelSpec) -> bool {
+    spec.levels.iter().any(|level| *level != ModelLevel::from(level.shape))
+        || (spec.coherence == Coherence::Mesi
+            && spec.levels.iter().any(|level| level.shape.shared_by < spec.cores))
+}
+
+/// The first `cores` of a machine's cores with the rules of their caches; `busy` of them run something.
+pub fn model_spec(machine: &Machine, cores: u32, busy: u32) -> ModelSpec {
+    let level = |level: &machine::Level| ModelLevel {
+        shape: shape(level),
+        replacement: match level.rules.replacement {
+            machine::Replacement::Lru => Replacement::Lru,
+            machine::Replacement::TreePlru => Replacement::TreePlru,
+            machine::Replacement::Srrip => Replacement::Srrip,
+            machine::Replacement::Brrip => Replacement::Brrip,
+            machine::Replacement::Fifo => Replacement::Fifo,
+            machine::Replacement::Random => Replacement::Random,
+        },
+        inclusion: match level.rules.inclusion {
+            machine::Inclusion::NonInclusive => Inclusion::NonInclusive,
+            machine::Inclusion::Inclusive => Inclusion::Inclusive,
+            machine::Inclusion::Exclusive => Inclusion::Exclusive,
+        },
+        write: match level.rules.write {
+            machine::Write::Back => Write::Back,
+            machine::Write::Through => Write::Through,
+        },
+        write_allocate: level.rules.allocate == machine::Allocate::ReadsAndWrites,
+        sector_bytes: level.rules.sector_bytes,
+        prefetch: level.rules.prefetch.iter().map(prefetcher).collect(),
+    };
+    ModelSpec {
+        levels: machine.levels.iter().map(level).collect(),
+        cores,
+        coherence: match machine.coherence {
+            machine::Coherence::None => Coherence::None,
+            machine::Coherence::Mesi => Coherence::Mesi,
+        },
+        page_bytes: machine.page_bytes,
+        fill_accesses: fill_accesses(machine, busy),
+    }
+}
+
+fn prefetcher(prefetch: &machine::Prefetch) -> Prefetch {
+    match prefetch {
+        machine::Prefetch::NextLine => Prefetch::NextLine,
+        machine::Prefetch::AdjacentLine => Prefetch::AdjacentLine,
+        machine::Prefetch::Stride => Prefetch::Stride,
+        machine::Prefetch::Stream => Prefetch::Stream,
+    }
+}
+
+/// How many accesses are made, on `cores` cores, while a line comes from memory: one a cycle on each of them. Memory is the
+/// worst case, and few programs do as many.
+pub fn fill_accesses(machine: &Machine, cores: u32) -> u32 {
+    machine.memory_latency_cycles.saturating_mul(cores)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
+use memlode_attribute::simulator::Setup;
 use memlode_attribute::{DetailedProfile, Profile, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
 use memlode_report::notes::{nothing_decoded, nothing_recorded};
@@ -34,15 +35,14 @@ pub fn analyse(directory: &Path, machine: &str) -> Result<Analysed> {
     })
 }
 
-/// The same with why everything missed. Pages have the machine's size if none is given.
+/// The same with why everything missed.
 pub fn in_detail(
     directory: &Path,
     machine: &str,
-    page_bytes: Option<u64>,
+    setup: impl FnOnce(&Machine) -> Result<Setup>,
 ) -> Result<Analysed<DetailedProfile>> {
     simulate(directory, machine, |trace, machine, bar| {
-        let page_bytes = page_bytes.unwrap_or(machine.page_bytes);
-        Ok(profile_in_detail(trace, machine, page_bytes, threads(), |_| {
+        Ok(profile_in_detail(trace, machine, &setup(machine)?, threads(), |_| {
             term::advance(bar, 1);
             ControlFlow::Continue(())
         })?)

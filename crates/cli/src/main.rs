@@ -11,6 +11,7 @@ mod destination;
 mod driver;
 mod install;
 mod live;
+mod setup;
 mod term;
 mod times;
 

@@ -13,7 +13,7 @@ use crate::names::{HOMES, KINDS, Keys, NONE, Names};
 use crate::table::{Column, Field, Strings, Table, Type, Validity, Values, bits};
 
 /// Why a level missed.
-pub(crate) const CAUSES: [&str; 3] = ["cold", "capacity", "conflict"];
+pub(crate) const CAUSES: [&str; 5] = ["cold", "capacity", "conflict", "true sharing", "false sharing"];
 
 /// Who had the translation of an address.
 pub(crate) const TRANSLATIONS: [&str; 3] = ["first", "second", "walk"];
@@ -187,6 +187,8 @@ pub(crate) fn cause(cause: Cause) -> i8 {
         Cause::Cold => 0,
         Cause::Capacity => 1,
         Cause::Conflict => 2,
+        Cause::TrueSharing => 3,
+        Cause::FalseSharing => 4,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use memlode_attribute::annotate::{Annotations, Options, annotate};
-use memlode_attribute::simulator::ImpossibleMachine;
+use memlode_attribute::simulator::{ImpossibleMachine, Pages, Setup};
 use memlode_machine::Machine;
 use memlode_report::notes::nothing_recorded;
 use memlode_trace::Trace;
@@ -79,7 +79,10 @@ pub fn start(
         return Err(Refused::Pages);
     }
     let options = Options {
-        causes: request.causes.then(|| request.page_bytes.unwrap_or(machine.page_bytes)),
+        causes: request.causes.then(|| Setup {
+            pages: Pages::of(request.page_bytes.unwrap_or(machine.page_bytes)),
+            ..Setup::of(machine)
+        }),
         thread: request.thread.as_deref().map(|wanted| find_thread(trace, wanted)).transpose()?,
         levels: levels(request, machine)?,
         limit: request.limit.unwrap_or(u64::MAX),

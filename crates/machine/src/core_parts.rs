@@ -101,6 +101,18 @@ pub fn nodes(root: &mut Table, cores: u32) -> Result<u32, MachineError> {
     Err(root.error("nodes", format!("expected a number that divides the {cores} cores, found {nodes}")))
 }
 
+/// The key `remote_memory_latency_cycles`: there is one if there are several nodes, and memory further away takes longer.
+pub fn remote_latency(root: &mut Table, nodes: u32, memory: u32) -> Result<u32, MachineError> {
+    const KEY: &str = "remote_memory_latency_cycles";
+    if nodes > 1 {
+        return Ok(root.integer(KEY, u64::from(memory)..=CYCLES)? as u32);
+    }
+    match root.optional(KEY) {
+        None => Ok(memory),
+        Some(_) => Err(root.error(KEY, "expected `nodes` of more than 1 with it".to_string())),
+    }
+}
+
 /// Bytes of an ordinary page.
 pub fn page_bytes(root: &mut Table) -> Result<u64, MachineError> {
     power_of_two(root, "page_bytes", Some(4096), PAGE_BYTES)

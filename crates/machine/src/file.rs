@@ -46,6 +46,7 @@ pub fn read(text: &str, file: &str) -> Result<Machine, MachineError> {
     let (tlbs, page_walk_cycles) = core_parts::tlbs(&mut root, page_bytes)?;
     let in_flight = core_parts::in_flight(&mut root)?;
     let nodes = core_parts::nodes(&mut root, cores)?;
+    let remote_latency_cycles = core_parts::remote_latency(&mut root, nodes, memory_latency_cycles)?;
     let coherence = rules::coherence(&mut root)?;
     root.finish()?;
     Ok(Machine {
@@ -61,6 +62,7 @@ pub fn read(text: &str, file: &str) -> Result<Machine, MachineError> {
         page_walk_cycles,
         in_flight,
         nodes,
+        remote_latency_cycles,
         coherence,
         identities,
     })

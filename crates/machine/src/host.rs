@@ -57,6 +57,7 @@ impl HostSources {
                 notes.extend(found.notes);
                 host.cores = found.cores;
                 host.nodes = 1;
+                host.remote_latency_cycles = host.memory_latency_cycles;
                 host.levels = found.levels;
                 host.line_bytes = host.levels.last().map_or(kin.line_bytes, |level| level.line_bytes);
                 add_the_untold(&mut host, &kin);

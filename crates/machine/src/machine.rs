@@ -37,6 +37,8 @@ pub struct Machine {
     pub in_flight: Option<InFlight>,
     /// NUMA nodes, each with its part of the cores.
     pub nodes: u32,
+    /// Cycles from a load to its value when another node's memory answers.
+    pub remote_latency_cycles: u32,
     /// Whether private caches are kept the same.
     pub coherence: Coherence,
     /// Processors that this description fits.

@@ -51,6 +51,7 @@ page_walk_cycles = 30
 store_buffer_entries = 56
 reorder_buffer_entries = 224
 nodes = 2
+remote_memory_latency_cycles = 340
 tlb = [
   { name = "DTLB", level = 1, pages = ["4 KiB", "2 MiB"], entries = 64, ways = 4 },
   { name = "STLB", level = 2, pages = ["4 KiB"], entries = 1536, ways = 12, latency_cycles = 7 },
@@ -65,11 +66,14 @@ fn what_a_core_has_besides_caches_is_read() {
     assert_eq!(machine.tlbs[0].page_bytes, [4096, 2 << 20]);
     let flight = machine.in_flight.unwrap();
     assert_eq!(
-        (machine.page_walk_cycles, flight.stores, flight.instructions, machine.nodes),
-        (30, 56, 224, 2)
+        (machine.page_walk_cycles, flight.stores, flight.instructions, machine.remote_latency_cycles),
+        (30, 56, 224, 340)
     );
     let without = Machine::from_toml(GOOD, "test.toml").unwrap();
-    assert_eq!((without.tlbs, without.in_flight, without.nodes), (vec![], None, 1));
+    assert_eq!(
+        (without.tlbs, without.in_flight, without.nodes, without.remote_latency_cycles),
+        (vec![], None, 1, 200)
+    );
 }
 
 /// The rules of the second level of [`GOOD`].
@@ -207,6 +211,17 @@ fn nonsense_about_a_core_is_refused() {
             "`store_buffer_entries`: missing; expected a whole number from 1 to 1048576",
         ),
         ("nodes = 2", "nodes = 3", "`nodes`: expected a number that divides the 8 cores, found 3"),
+        (
+            "remote_memory_latency_cycles = 340",
+            "remote_memory_latency_cycles = 199",
+            "`remote_memory_latency_cycles`: expected a whole number from 200 to 100000, found 199",
+        ),
+        (
+            "remote_memory_latency_cycles = 340\n",
+            "",
+            "`remote_memory_latency_cycles`: missing; expected a whole number from 200 to 100000",
+        ),
+        ("nodes = 2", "nodes = 1", "`remote_memory_latency_cycles`: expected `nodes` of more than 1 with it"),
     ] {
         assert!(CORE.contains(part), "{part}");
         let text = GOOD.replacen("memory_latency_cycles = 200", &CORE.replacen(part, by, 1), 1);
@@ -322,7 +337,7 @@ fn nonsense_is_refused_with_file_line_key_expectation_and_finding() {
             "cores = 8\ncolour = \"red\"",
             "test.toml:5: unknown key `colour`; known keys: name, description, sources, cores, line_bytes, \
              page_bytes, memory_latency_cycles, level, identified_by, tlb, store_buffer_entries, \
-             reorder_buffer_entries, nodes, coherence",
+             reorder_buffer_entries, nodes, remote_memory_latency_cycles, coherence",
         ),
         (
             "ways = 12",

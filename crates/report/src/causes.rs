@@ -9,6 +9,9 @@ use crate::text::{brief, count, cut, cut_end, percent, printable};
 /// Columns that the numbers take: level, misses, the causes, unused.
 const NUMBERS: usize = 57;
 
+/// Columns that the causes take that other cores are.
+const SHARING: usize = 20;
+
 /// The row of all accesses.
 const ALL: &str = "(all accesses)";
 
@@ -18,7 +21,9 @@ const ALIASES: usize = 5;
 /// A table of causes; of functions and threads there is none.
 pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
     let report = &simulation.report;
-    let room = style.width.saturating_sub(NUMBERS).max(24);
+    let coherent = simulation.coherence.is_some();
+    let numbers = NUMBERS + if coherent { SHARING } else { 0 };
+    let room = style.width.saturating_sub(numbers).max(24);
     let (title, names, details): (_, Vec<String>, &[Detail]) = match by {
         By::Line => {
             let line = |line: &crate::model::Line| format!("{} {}", name(&line.data), place(&line.position));
@@ -38,9 +43,15 @@ pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
         }
         By::Function | By::Thread => return String::new(),
     };
-    let headings = ["", "level", "misses", "cold", "capacity", "conflict", "unused", "pushed out by"];
+    let shared: &[&str] = if coherent { &["true sh.", "false sh."] } else { &[] };
+    let headings = [
+        &["", "level", "misses", "cold", "capacity", "conflict"],
+        shared,
+        &["unused", if coherent { "taken by" } else { "pushed out by" }],
+    ]
+    .concat();
     let mut table = plain_table(&headings, 2);
-    if let Some(column) = table.column_mut(7) {
+    if let Some(column) = table.column_mut(headings.len() - 1) {
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
     let shown = names.len();
@@ -50,7 +61,7 @@ pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
     let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(ALL.len());
     let all = std::iter::once((ALL.to_string(), &simulation.total));
     for (mut name, detail) in all.chain(names.into_iter().zip(details)) {
-        for line in lines(detail, room.saturating_sub(widest)) {
+        for line in lines(detail, coherent, room.saturating_sub(widest)) {
             table.add_row(std::iter::once(std::mem::take(&mut name)).chain(line));
         }
         if !name.is_empty() {
@@ -70,38 +81,42 @@ pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
 }
 
 /// A line for each level that missed, and for what else was found.
-fn lines(detail: &Detail, room: usize) -> Vec<[String; 7]> {
-    let none = String::new;
-    let mut lines = Vec::new();
-    for level in &detail.causes {
-        let misses = level.cold + level.capacity + level.conflict;
-        if misses > 0 {
-            lines.push([
-                level.level.clone(),
-                count(misses),
-                percent(level.cold, misses),
-                percent(level.capacity, misses),
-                percent(level.conflict, misses),
-                percent(level.unused_bytes, level.fetched_bytes),
-                cut_end(&evictors(&level.evicted_by, misses), room).into_owned(),
-            ]);
+fn lines(detail: &Detail, coherent: bool, room: usize) -> Vec<Vec<String>> {
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    for level in detail.causes.iter().filter(|level| level.misses() > 0) {
+        let misses = level.misses();
+        let mut line = vec![level.level.clone(), count(misses)];
+        line.extend([level.cold, level.capacity, level.conflict].map(|part| percent(part, misses)));
+        if coherent {
+            line.extend([level.true_sharing, level.false_sharing].map(|part| percent(part, misses)));
         }
+        // What is fetched by nobody, as by an exclusive level, is not unused.
+        let fetched = level.fetched_bytes > 0;
+        line.push(if fetched { percent(level.unused_bytes, level.fetched_bytes) } else { String::new() });
+        line.push(cut_end(&evictors(&level.evicted_by, misses), room).into_owned());
+        lines.push(line);
     }
+    // Other lines have no causes.
+    let mut other = |name: &str, number: u64, unused: String, last: String| {
+        let causes = if coherent { 5 } else { 3 };
+        let line = [name.to_string(), count(number)].into_iter().chain(vec![String::new(); causes]);
+        lines.push(line.chain([unused, last]).collect());
+    };
     if let Some(pages) = detail.translation.as_ref().filter(|pages| pages.walks + pages.second_level_hits > 0)
     {
         let unused = percent(pages.unused_bytes, pages.visited_bytes);
         let second = match pages.second_level_hits {
-            0 => none(),
+            0 => String::new(),
             hits => format!("(L2 TLB had {})", count(hits)),
         };
-        lines.push(["TLB".into(), count(pages.walks), none(), none(), none(), unused, second]);
+        other("TLB", pages.walks, unused, second);
     }
     if let Some(conflicts) = detail.alias_conflicts.filter(|conflicts| *conflicts > 0) {
-        lines.push(["4K".into(), count(conflicts), none(), none(), none(), none(), none()]);
+        other("4K", conflicts, String::new(), String::new());
     }
     if let Some(memory) = detail.memory.as_ref().filter(|memory| memory.remote > 0) {
         let of = format!("({} of memory's answers)", percent(memory.remote, memory.local + memory.remote));
-        lines.push(["remote".into(), count(memory.remote), none(), none(), none(), none(), of]);
+        other("remote", memory.remote, String::new(), of);
     }
     lines
 }

@@ -100,10 +100,10 @@ pub struct SampledLevel {
     pub name: String,
     /// As simulated, with caches that keep over gaps what they held.
     pub miss_ratio: Estimated,
-    /// The least it can be, whatever caches held behind gaps.
-    pub least: f64,
+    /// The least it can be, whatever caches held behind gaps; `None` if other rules than exact LRU were simulated.
+    pub least: Option<f64>,
     /// The most.
-    pub most: f64,
+    pub most: Option<f64>,
 }
 
 /// The simulated machine.

@@ -22,13 +22,13 @@ pub fn sample(trace: &Trace, profile: &Profile, levels: &[Arc<str>]) -> Option<S
         standard_error: estimate.standard_error.filter(|_| burst.is_some()),
     };
     let all = gaps.runs.iter().map(|run| run.accesses).sum::<u64>().max(1) as f64;
-    let levels =
-        levels.iter().zip(&gaps.bounds).enumerate().map(|(i, (name, &(least, most)))| SampledLevel {
-            name: name.to_string(),
-            miss_ratio: estimated(gaps.miss_ratio(i, accesses.value)),
-            least: least as f64 / all,
-            most: most as f64 / all,
-        });
+    let bounds = |level: usize| gaps.bounds.as_ref().and_then(|bounds| bounds.get(level));
+    let levels = levels.iter().enumerate().map(|(i, name)| SampledLevel {
+        name: name.to_string(),
+        miss_ratio: estimated(gaps.miss_ratio(i, accesses.value)),
+        least: bounds(i).map(|(least, _)| *least as f64 / all),
+        most: bounds(i).map(|(_, most)| *most as f64 / all),
+    });
     Some(Sample {
         runs: gaps.runs.iter().filter(|run| run.accesses > 0).count(),
         time_share: time,
@@ -64,23 +64,19 @@ pub fn lines(sample: &Sample) -> [String; 2] {
                 .miss_ratio
                 .standard_error
                 .map_or(String::new(), |error| format!(" ± {}", percent_of(error)));
-            format!(
-                "{} {}{error} (from {} to {})",
-                level.name,
-                percent_of(level.miss_ratio.value),
-                percent_of(level.least),
-                percent_of(level.most)
-            )
+            let bounds = match (level.least, level.most) {
+                (Some(least), Some(most)) => {
+                    format!(" (from {} to {})", percent_of(least), percent_of(most))
+                }
+                _ => String::new(),
+            };
+            format!("{} {}{error}{bounds}", level.name, percent_of(level.miss_ratio.value))
         })
         .collect();
     let kind = if sample.burst.is_some() { " ± standard error" } else { "" };
-    [
-        of,
-        format!(
-            "misses of all{kind} (least to most, whatever caches held behind gaps): {}",
-            levels.join(", ")
-        ),
-    ]
+    let bounded = sample.levels.iter().any(|level| level.least.is_some());
+    let bounds = if bounded { " (least to most, whatever caches held behind gaps)" } else { "" };
+    [of, format!("misses of all{kind}{bounds}: {}", levels.join(", "))]
 }
 
 fn seconds(seconds: f64) -> String {

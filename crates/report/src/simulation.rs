@@ -15,6 +15,8 @@ use serde::{Serialize, Serializer};
 
 use crate::build::{Builder, build, level_names};
 use crate::model::{Data, Line, Position, Report, VERSION};
+use crate::rules::{self, CoherenceNumbers, LevelBesides, RulesUsed};
+use crate::sharing::{Sharing, sharing};
 use crate::terminal::{name, object, place as place_of};
 use crate::text::brief;
 
@@ -38,6 +40,14 @@ pub struct Simulation {
     pub objects: Vec<Detail>,
     /// Loads that a store to another address may hold up, the most frequent first.
     pub aliases: Vec<Alias>,
+    /// What was simulated and assumed.
+    pub rules: RulesUsed,
+    /// What coherence took; `None` if it was not simulated.
+    pub coherence: Option<CoherenceNumbers>,
+    /// What happened at the levels besides demand; empty if none of their rules were simulated.
+    pub besides: Vec<LevelBesides>,
+    /// Misses because of other cores' writes, the most frequent first.
+    pub sharing: Vec<Sharing>,
 }
 
 /// What was found of some accesses.
@@ -65,12 +75,25 @@ pub struct LevelCauses {
     pub capacity: u64,
     /// Misses that it would not have had.
     pub conflict: u64,
+    /// Misses because of another core's write of the same bytes.
+    pub true_sharing: u64,
+    /// Misses because of another core's write of other bytes of the line.
+    pub false_sharing: u64,
+    /// Lines that these accesses' writes took from the level's caches of other cores.
+    pub invalidations: u64,
     /// Bytes of the lines fetched.
     pub fetched_bytes: u64,
     /// Those that nothing used before the line was dropped.
     pub unused_bytes: u64,
     /// Whose accesses had pushed out the lines that were missed, the most frequent first, up to ten.
     pub evicted_by: Vec<Evictor>,
+}
+
+impl LevelCauses {
+    /// All of them.
+    pub fn misses(&self) -> u64 {
+        self.cold + self.capacity + self.conflict + self.true_sharing + self.false_sharing
+    }
 }
 
 /// What pushed lines out.
@@ -89,7 +112,7 @@ pub struct Translation {
     pub second_level_hits: u64,
     /// Accesses that walked the page tables.
     pub walks: u64,
-    /// Cycles beyond those of first-level translations. They are not part of `stall_cycles`.
+    /// Cycles beyond those of first-level translations, which are part of `stall_cycles`.
     pub cycles: u64,
     /// Bytes of the pages visited, once for each visit.
     pub visited_bytes: u64,
@@ -137,7 +160,11 @@ pub fn simulation(
     detailed: &DetailedProfile,
     replayed: &Replayed,
 ) -> Simulation {
-    let report = build(trace, machine, &detailed.profile, replayed);
+    let mut report = build(trace, machine, &detailed.profile, replayed);
+    for thread in &mut report.threads {
+        let cores = &detailed.setup.cores;
+        thread.core = cores[thread.thread as usize % cores.len()];
+    }
     let latencies = latencies(machine);
     let names = trace.sites();
     let tables = Tables::new(&detailed.profile, names, &latencies);
@@ -171,6 +198,10 @@ pub fn simulation(
         types: maker.rows(|cell| tables.type_of(cell), |ty: &StringId| brief(names.string(*ty))),
         objects: maker.rows(|cell| Some(cell.class), |class: &ClassId| object(&builder.object(*class))),
         aliases: detailed.aliases(access).into_iter().map(alias).collect(),
+        rules: rules::rules_used(machine, &levels, detailed),
+        coherence: rules::coherence(machine, detailed),
+        besides: rules::besides(machine, &levels, detailed),
+        sharing: sharing(detailed, &tables, &builder),
         report,
     }
 }
@@ -202,16 +233,18 @@ impl Maker<'_> {
 
     fn detail(&self, found: &CellDetail, evicted_by: Vec<Vec<Evictor>>) -> Detail {
         let mut evicted_by = evicted_by.into_iter();
-        let causes = self.machine.levels.iter().zip(self.levels).enumerate().map(|(i, (level, name))| {
+        let causes = self.levels.iter().enumerate().map(|(i, name)| {
             let counts = found.levels.get(i).copied().unwrap_or_default();
-            let fetched_bytes = counts.lines() * u64::from(level.line_bytes);
             LevelCauses {
                 level: name.to_string(),
                 cold: counts.cold,
                 capacity: counts.capacity,
                 conflict: counts.conflict,
-                fetched_bytes,
-                unused_bytes: fetched_bytes.saturating_sub(counts.used_bytes()),
+                true_sharing: counts.true_sharing,
+                false_sharing: counts.false_sharing,
+                invalidations: counts.invalidations,
+                fetched_bytes: counts.fetched_bytes,
+                unused_bytes: counts.fetched_bytes.saturating_sub(counts.used_bytes()),
                 evicted_by: evicted_by.next().unwrap_or_default(),
             }
         });
@@ -249,7 +282,7 @@ fn rows<'a, R>(rows: &'a [R], details: &'a [Detail]) -> Vec<Row<'a, R>> {
 impl Serialize for Simulation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let report = &self.report;
-        let mut out = serializer.serialize_struct("Simulation", 11)?;
+        let mut out = serializer.serialize_struct("Simulation", 15)?;
         out.serialize_field("format", "memlode sim")?;
         out.serialize_field("version", &VERSION)?;
         out.serialize_field("trace", &report.trace)?;
@@ -261,6 +294,10 @@ impl Serialize for Simulation {
         out.serialize_field("types", &rows(&report.types, &self.types))?;
         out.serialize_field("objects", &rows(&report.objects, &self.objects))?;
         out.serialize_field("aliases", &self.aliases)?;
+        out.serialize_field("rules", &self.rules)?;
+        out.serialize_field("coherence", &self.coherence)?;
+        out.serialize_field("besides", &self.besides)?;
+        out.serialize_field("sharing", &self.sharing)?;
         out.end()
     }
 }

@@ -14,7 +14,7 @@
 //! Of an outer level they are bounds as far as it is asked in the same order: a line that an inner level may have held
 //! counts as touched in the outer ones.
 
-use crate::hierarchy::{Hierarchy, Observer};
+use crate::hierarchy::{Found, Hierarchy, Observer};
 use crate::spec::MAX_LEVELS;
 
 /// Least and most misses of each level, with caches that hold what nobody knows when told to [`Bounds::forget`].
@@ -80,12 +80,12 @@ impl Walk {
 }
 
 impl Observer for Walk {
-    fn asked(&mut self, level: usize, _cache: usize, _line: u64, hit: bool) {
+    fn asked(&mut self, level: usize, _cache: usize, _line: u64, found: Found) {
         if level == 0 {
             *self = Walk { before: self.least(), ..Walk::default() };
         }
         // The level inside this one missed, and dropped nothing.
-        self.over |= hit || usize::from(self.missed) < level;
+        self.over |= found == Found::Hit || usize::from(self.missed) < level;
     }
 
     fn evicted(&mut self, level: usize, _cache: usize, _line: u64) {

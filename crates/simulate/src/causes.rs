@@ -18,14 +18,7 @@
 //! is what that miss, unless it is cold, is due to.
 //!
 //! Use is kept in 64 bits a line: bytes for lines of up to 64, pairs of bytes for 128, and so on, where a
-//! pair of which one byte is touched counts as used whole.
-//!
-//! ```text
-//!   record of a line     line │ outer │ stamp, tag │ used │ stamp, tag │ used │ …
-//!                                       ╰─ innermost level ─╯
-//! ```
-//! Levels with the same lines and the same users (all levels, if there is one core) share the records. Where more cores
-//! share the outer level, or its lines are longer, it has records of its own, which `outer` leads to.
+//! pair of which one byte is touched counts as used whole. Levels share records of lines where they can ([`places`]).
 //!
 //! A use is entered with the innermost level of a record alone, and handed outwards when that level misses the line: an
 //! outer level fetches a line only when the inner ones miss it, so whatever an inner level has seen since its last fetch,
@@ -34,8 +27,9 @@
 use std::collections::VecDeque;
 use std::ops::AddAssign;
 
-use crate::hierarchy::{Hierarchy, Observer};
+use crate::hierarchy::{Found, Hierarchy, Observer};
 use crate::pairs::Pairs;
+use crate::places::{OUTER, Place, places};
 use crate::residents::Residents;
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
@@ -48,8 +42,12 @@ pub enum Cause {
     Cold,
     /// Too many other lines were used since.
     Capacity,
-    /// Too many other lines of the same set were used since.
+    /// Too many other lines of the same set were used since; or a rule of the level dropped it.
     Conflict,
+    /// Another core wrote what the access touches.
+    TrueSharing,
+    /// Another core wrote to the line, but not to what the access touches.
+    FalseSharing,
 }
 
 /// What was counted of one tag at one level.
@@ -61,9 +59,17 @@ pub struct LevelDetail {
     pub capacity: u64,
     /// Misses that full associativity would have avoided.
     pub conflict: u64,
+    /// Misses because of another core's write of the same bytes.
+    pub true_sharing: u64,
+    /// Misses because of another core's write of other bytes of the line.
+    pub false_sharing: u64,
+    /// Lines that writes took from caches of other cores.
+    pub invalidations: u64,
     /// Lines found although a fully associative cache would have lost them: not misses, and counted per
     /// line, not per access.
     pub spared: u64,
+    /// Bytes of the lines, or of their sectors, that were fetched.
+    pub fetched_bytes: u64,
     /// Lines fetched and since evicted.
     pub evicted_lines: u64,
     /// Bytes of those that were used.
@@ -79,7 +85,11 @@ impl AddAssign<&LevelDetail> for LevelDetail {
         self.cold += other.cold;
         self.capacity += other.capacity;
         self.conflict += other.conflict;
+        self.true_sharing += other.true_sharing;
+        self.false_sharing += other.false_sharing;
+        self.invalidations += other.invalidations;
         self.spared += other.spared;
+        self.fetched_bytes += other.fetched_bytes;
         self.evicted_lines += other.evicted_lines;
         self.evicted_used_bytes += other.evicted_used_bytes;
         self.resident_lines += other.resident_lines;
@@ -88,6 +98,23 @@ impl AddAssign<&LevelDetail> for LevelDetail {
 }
 
 impl LevelDetail {
+    /// Accesses that missed.
+    pub fn misses(&self) -> u64 {
+        self.cold + self.capacity + self.conflict + self.true_sharing + self.false_sharing
+    }
+
+    /// Counts a miss.
+    #[inline]
+    pub(crate) fn count(&mut self, cause: Cause) {
+        match cause {
+            Cause::Cold => self.cold += 1,
+            Cause::Capacity => self.capacity += 1,
+            Cause::Conflict => self.conflict += 1,
+            Cause::TrueSharing => self.true_sharing += 1,
+            Cause::FalseSharing => self.false_sharing += 1,
+        }
+    }
+
     /// Lines fetched.
     pub fn lines(&self) -> u64 {
         self.evicted_lines + self.resident_lines
@@ -111,10 +138,7 @@ pub struct Eviction {
 }
 
 /// Set in a line's tag while the cache holds it: then the tag is that of the fetch, else of the eviction.
-const HELD: u32 = 1 << 31;
-
-/// Word of a record that leads to the outer level's, if there are any: its place + 1, 0 if there is none yet.
-const OUTER: usize = 1;
+pub(crate) const HELD: u32 = 1 << 31;
 
 /// The causes of the misses of one access: by level, the first missing line's.
 pub(crate) type CausesByLevel = [Option<Cause>; MAX_LEVELS];
@@ -153,10 +177,11 @@ struct Gone {
 /// Most lines that are yet to be counted.
 const MOST_GONE: usize = 8;
 
+/// The lines of a level, and the bits that stand for their bytes.
 #[derive(Clone, Debug)]
-struct Level {
+pub(crate) struct Level {
     /// From address to line number.
-    line_shift: u32,
+    pub line_shift: u32,
     /// From byte to bit: a bit stands for one byte, or more in lines of more than 64.
     grain_shift: u32,
 }
@@ -166,13 +191,7 @@ struct Level {
 struct Layer {
     twin: Twin,
     residents: Residents,
-    table: usize,
-    /// Word of a record: stamp below, tag above. Behind it, the bytes used.
-    word: usize,
-    /// That of the innermost level with the same records.
-    first_word: usize,
-    /// The next level has the same records.
-    has_next: bool,
+    place: Place,
 }
 
 /// The access under way.
@@ -196,19 +215,19 @@ struct Last {
 }
 
 impl Level {
-    fn new(spec: &LevelSpec) -> Level {
+    pub fn new(spec: &LevelSpec) -> Level {
         let line_shift = spec.line_shift();
         Level { line_shift, grain_shift: line_shift.saturating_sub(6) }
     }
 
     /// Bits of the bytes `first..=last`, which lie in one line.
     #[inline]
-    fn bits(&self, first: u64, last: u64) -> u64 {
+    pub fn bits(&self, first: u64, last: u64) -> u64 {
         let bit = |address: u64| (address & ((1 << self.line_shift) - 1)) >> self.grain_shift;
         (u64::MAX >> (63 - (bit(last) - bit(first)))) << bit(first)
     }
 
-    fn used_bytes(&self, used: u64) -> u64 {
+    pub fn used_bytes(&self, used: u64) -> u64 {
         u64::from(used.count_ones()) << self.grain_shift
     }
 }
@@ -218,39 +237,14 @@ impl LineWatch {
     pub fn new(hierarchy: &Hierarchy) -> LineWatch {
         let specs = hierarchy.levels();
         let cores = hierarchy.cores();
-        // Whether a cache of a level has the same users as that of the level inside, and the same lines.
-        let same = |level: usize, first_core: u32| {
-            let users = |spec: &LevelSpec| spec.shared_by.min(cores - first_core);
-            let inner = level.checked_sub(1).map(|inner| &specs[inner]);
-            let spec = &specs[level];
-            inner.is_some_and(|i| i.line_bytes == spec.line_bytes && users(i) == users(spec))
-        };
-        let first_cores = |level: usize| (0..cores).step_by(specs[level].shared_by as usize);
-        let one_table = (1..specs.len()).all(|level| first_cores(level).all(|core| same(level, core)));
-        let first_word = if one_table { OUTER } else { OUTER + 1 };
-        let mut caches: Vec<Layer> = Vec::new();
-        let mut strides: Vec<usize> = Vec::new();
-        for (level, spec) in specs.iter().enumerate() {
-            for first_core in first_cores(level) {
-                let table = if same(level, first_core) {
-                    let inner = &mut caches[hierarchy.cache_of(first_core as usize, level - 1)];
-                    inner.has_next = true;
-                    inner.table
-                } else {
-                    strides.push(first_word);
-                    strides.len() - 1
-                };
-                let word = strides[table];
-                let lines = (spec.bytes / u64::from(spec.line_bytes)) as u32;
-                caches.push(Layer {
-                    twin: Twin::new(lines, word),
-                    residents: Residents::new(spec),
-                    table,
-                    first_word,
-                    word,
-                    has_next: false,
-                });
-                strides[table] += 2;
+        let (places, strides) = places(specs, cores);
+        let mut caches = Vec::with_capacity(places.len());
+        for spec in specs {
+            let lines = (spec.bytes / u64::from(spec.line_bytes)) as u32;
+            let count = cores.div_ceil(spec.shared_by) as usize;
+            for place in &places[caches.len()..caches.len() + count] {
+                let (twin, residents) = (Twin::new(lines, place.word), Residents::new(spec));
+                caches.push(Layer { twin, residents, place: *place });
             }
         }
         let path = |core| {
@@ -297,12 +291,8 @@ impl LineWatch {
         let causes = std::mem::replace(&mut self.now.causes, [None; MAX_LEVELS]);
         let first = tag as usize * self.levels.len();
         for (counts, cause) in self.counts[first..first + self.levels.len()].iter_mut().zip(causes) {
-            match cause {
-                Some(Cause::Cold) => counts.cold += 1,
-                Some(Cause::Capacity) => counts.capacity += 1,
-                Some(Cause::Conflict) => counts.conflict += 1,
-                None => break,
-            }
+            let Some(cause) = cause else { break };
+            counts.count(cause);
         }
         (depth, causes)
     }
@@ -317,7 +307,7 @@ impl LineWatch {
             for (level, cache) in cores[..levels].iter().enumerate() {
                 if !seen.contains(cache) {
                     seen.push(*cache);
-                    let Layer { table, word, first_word, .. } = self.caches[*cache as usize];
+                    let Place { table, word, first_word, .. } = self.caches[*cache as usize].place;
                     for record in self.tables[table].records() {
                         let tag = (record[word] >> 32) as u32;
                         if tag & HELD != 0 {
@@ -331,9 +321,10 @@ impl LineWatch {
                 }
             }
         }
-        let eviction = |(tag, by, misses, _)| Eviction { tag, by, misses };
-        let evictions = self.evictions.iter().map(|pairs| pairs.sorted().into_iter().map(eviction).collect());
-        (self.counts, evictions.collect())
+        for (counts, level) in self.counts.iter_mut().zip(self.levels.iter().cycle()) {
+            counts.fetched_bytes = counts.lines() << level.line_shift;
+        }
+        (self.counts, evictions(&self.evictions))
     }
 
     /// Bytes of memory that grow with the number of distinct lines.
@@ -365,7 +356,7 @@ impl LineWatch {
         let Last { core, record, used, .. } = self.last;
         let first = &self.caches[self.paths[core][0] as usize];
         if used != 0 {
-            *self.tables[first.table].word(record, first.word + 1) |= used;
+            *self.tables[first.place.table].word(record, first.place.word + 1) |= used;
             if self.tables.len() > 1 {
                 self.settle_outside();
             }
@@ -378,19 +369,20 @@ impl LineWatch {
     fn settle_outside(&mut self) {
         let Last { core, line, mut record, used } = self.last;
         let path = &self.paths[core];
-        let mut table = self.caches[path[0] as usize].table;
+        let mut table = self.caches[path[0] as usize].place.table;
         let inner = &self.levels[0];
         for (level, cache) in self.levels.iter().zip(path).skip(1) {
             let cache = &self.caches[*cache as usize];
-            if cache.table == table {
+            if cache.place.table == table {
                 continue;
             }
             let outer = *self.tables[table].word(record, OUTER) as u32;
             if outer == 0 {
                 return; // Nobody has asked for the line that far out.
             }
-            (table, record) = (cache.table, outer - 1);
-            *self.tables[table].word(record, cache.word + 1) |= if level.line_shift == inner.line_shift {
+            (table, record) = (cache.place.table, outer - 1);
+            *self.tables[table].word(record, cache.place.word + 1) |= if level.line_shift == inner.line_shift
+            {
                 used
             } else {
                 widen(inner, level, line << inner.line_shift, used)
@@ -416,7 +408,7 @@ impl LineWatch {
 
     /// The end of a fetch.
     fn count_gone(&mut self, gone: Gone) {
-        let Layer { table, word, first_word, .. } = self.caches[gone.cache];
+        let Place { table, word, first_word, .. } = self.caches[gone.cache].place;
         let table = &mut self.tables[table];
         let state = table.word(gone.record, word);
         let fetched_by = (*state >> 32) as u32 & !HELD;
@@ -454,7 +446,7 @@ impl LineWatch {
     #[inline]
     fn touch(&mut self, level: usize, cache: usize, line: u64, hit: bool) {
         let layer = &mut self.caches[cache];
-        let table = &mut self.tables[layer.table];
+        let table = &mut self.tables[layer.place.table];
         let before = layer.twin.touch(table, self.at.1);
         if !hit {
             self.miss(level, cache, line, before);
@@ -466,13 +458,13 @@ impl LineWatch {
     fn miss(&mut self, level: usize, cache: usize, line: u64, before: Before) {
         let layer = &mut self.caches[cache];
         layer.residents.enter(line, self.at.1);
-        let table = &mut self.tables[layer.table];
-        let word = table.word(self.at.1, layer.word);
+        let table = &mut self.tables[layer.place.table];
+        let word = table.word(self.at.1, layer.place.word);
         let by = (*word >> 32) as u32;
         *word = u64::from(*word as u32) | u64::from(self.now.tag | HELD) << 32;
-        let used = std::mem::take(table.word(self.at.1, layer.word + 1));
-        if layer.has_next {
-            *table.word(self.at.1, layer.word + 3) |= used;
+        let used = std::mem::take(table.word(self.at.1, layer.place.word + 1));
+        if layer.place.has_next {
+            *table.word(self.at.1, layer.place.word + 3) |= used;
         }
         let cause = match before {
             Before::Never => Cause::Cold,
@@ -486,8 +478,14 @@ impl LineWatch {
     }
 }
 
+/// By level: whose accesses missed lines that whose accesses had pushed out.
+pub(crate) fn evictions(pairs: &[Pairs]) -> Vec<Vec<Eviction>> {
+    let eviction = |(tag, by, misses, _)| Eviction { tag, by, misses };
+    pairs.iter().map(|pairs| pairs.sorted().into_iter().map(eviction).collect()).collect()
+}
+
 /// Bits of a first-level line as bits of the longer line around it.
-fn widen(inner: &Level, outer: &Level, address: u64, used: u64) -> u64 {
+pub(crate) fn widen(inner: &Level, outer: &Level, address: u64, used: u64) -> u64 {
     let grain = 1 << inner.grain_shift;
     let set = (0..64).filter(|bit| used >> bit & 1 != 0).map(|bit| address + bit * grain);
     set.fold(0, |bits, first| bits | outer.bits(first, first + (grain - 1)))
@@ -495,9 +493,10 @@ fn widen(inner: &Level, outer: &Level, address: u64, used: u64) -> u64 {
 
 impl Observer for LineWatch {
     #[inline(always)]
-    fn asked(&mut self, level: usize, cache: usize, line: u64, hit: bool) {
+    fn asked(&mut self, level: usize, cache: usize, line: u64, found: Found) {
+        let hit = found == Found::Hit;
         if level > 0 {
-            let table = self.caches[cache].table;
+            let table = self.caches[cache].place.table;
             if self.at.0 != table {
                 self.go_out(table, line);
             }
@@ -505,7 +504,7 @@ impl Observer for LineWatch {
         }
         let again = self.last.line == line && self.last.core == self.now.core;
         if !again {
-            self.turn_to(self.caches[cache].table, line);
+            self.turn_to(self.caches[cache].place.table, line);
         }
         let inner = &self.levels[0];
         let start = line << inner.line_shift;
@@ -515,7 +514,7 @@ impl Observer for LineWatch {
             if !hit {
                 self.prefetch_outer_sets(line << inner.line_shift);
             }
-            self.at = (self.caches[cache].table, self.last.record);
+            self.at = (self.caches[cache].place.table, self.last.record);
             self.touch(0, cache, line, hit);
         }
     }

@@ -1,9 +1,11 @@
 //! A hierarchy with everything that can be known of its misses, by tag.
 
 use crate::causes::{Cause, Eviction, LevelDetail, LineWatch};
-use crate::hierarchy::{Hierarchy, Straddle};
+use crate::hierarchy::{Hierarchy, LevelCounters, Straddle};
+use crate::model::{CoherenceCounters, LevelTraffic, Model, PrefetchCounters, Sharing};
+use crate::model_watch::{ModelWatch, SharedLine};
 use crate::numa::{Numa, NumaDetail};
-use crate::spec::MAX_LEVELS;
+use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::store_buffer::{AliasConflict, AliasPair, StoreBuffer};
 use crate::tlb::{Tlb, TlbDetail, Translation};
 
@@ -18,6 +20,8 @@ pub struct Outcome {
     pub remote: bool,
     /// A load that is held up by a store to another address.
     pub alias: Option<AliasConflict>,
+    /// The write of another core that a miss is due to.
+    pub sharing: Option<Sharing>,
     causes: [Option<Cause>; MAX_LEVELS],
 }
 
@@ -29,17 +33,34 @@ impl Outcome {
     }
 }
 
-/// Drives a [`Hierarchy`] and what watches it.
+/// Drives a [`Hierarchy`] or a [`Model`] and what watches it.
 ///
 /// Every access carries a *tag*, a small number that says for the caller where the access comes from; counts are kept by
-/// tag, and memory for them grows with the highest one. Tags are below 2^31.
-#[derive(Clone)]
+/// tag, and memory for them grows with the highest one. Tags are below 2^31 - 1.
 pub struct Detailed {
-    caches: Hierarchy,
-    lines: LineWatch,
+    caches: Caches,
+    levels: usize,
     tlb: Option<Tlb>,
     stores: Option<StoreBuffer>,
     numa: Option<Numa>,
+}
+
+enum Caches {
+    Plain(Box<(Hierarchy, LineWatch)>),
+    General(Box<(Model, ModelWatch)>),
+}
+
+/// What a [`Detailed`] simulation of a [`Model`] has found besides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelDetails {
+    /// Misses because of another core's write, in the order of the tags.
+    pub sharing: Vec<SharedLine>,
+    /// What coherence took.
+    pub coherence: CoherenceCounters,
+    /// By level: what happened besides demand.
+    pub traffic: Vec<LevelTraffic>,
+    /// By level: what the prefetchers did.
+    pub prefetch: Vec<PrefetchCounters>,
 }
 
 /// What a [`Detailed`] simulation has found.
@@ -55,6 +76,8 @@ pub struct Details {
     pub aliases: Vec<AliasPair>,
     /// By tag; may end before the last tags, of which nothing was counted then.
     pub numa: Vec<NumaDetail>,
+    /// If a [`Model`] was simulated.
+    pub model: Option<ModelDetails>,
 }
 
 impl Detailed {
@@ -66,7 +89,17 @@ impl Detailed {
     pub fn new(empty: Hierarchy) -> Detailed {
         assert_eq!(empty.straddle(), Straddle::Apart, "details need lines to be asked for one by one");
         let lines = LineWatch::new(&empty);
-        Detailed { lines, caches: empty, tlb: None, stores: None, numa: None }
+        let levels = empty.levels().len();
+        let caches = Caches::Plain(Box::new((empty, lines)));
+        Detailed { caches, levels, tlb: None, stores: None, numa: None }
+    }
+
+    /// Watches a model that has not simulated anything yet.
+    pub fn of_model(empty: Model) -> Detailed {
+        let lines = ModelWatch::new(&empty);
+        let levels = empty.spec().levels.len();
+        let caches = Caches::General(Box::new((empty, lines)));
+        Detailed { caches, levels, tlb: None, stores: None, numa: None }
     }
 
     /// With translations, for the same cores.
@@ -87,13 +120,24 @@ impl Detailed {
         self
     }
 
-    /// One access, as [`Hierarchy::access`].
+    /// One access, as [`Hierarchy::access`] or [`Model::access`].
     ///
     /// # Panics
-    /// If `core` is not below the number of cores, or `tag` not below 2^31.
+    /// If `core` is not below the number of cores, or `tag` not below 2^31 - 1.
     #[inline]
     pub fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) -> Outcome {
-        let (depth, causes) = self.lines.access(&mut self.caches, core, address, bytes, is_write, tag);
+        let (depth, sharing, causes) = match &mut self.caches {
+            Caches::Plain(plain) => {
+                let (caches, lines) = &mut **plain;
+                let (depth, causes) = lines.access(caches, core, address, bytes, is_write, tag);
+                (depth, None, causes)
+            }
+            Caches::General(general) => {
+                let (model, lines) = &mut **general;
+                let (answer, causes) = lines.access(model, core, address, bytes, is_write, tag);
+                (answer.depth, answer.sharing, causes)
+            }
+        };
         let translation = match &mut self.tlb {
             Some(tlb) => tlb.access(core, address, bytes, tag),
             None => Translation::First,
@@ -101,28 +145,70 @@ impl Detailed {
         let alias =
             self.stores.as_mut().and_then(|stores| stores.access(core, address, bytes, is_write, tag));
         let remote = match &mut self.numa {
-            Some(numa) if usize::from(depth) == self.caches.levels().len() => numa.access(core, address, tag),
+            Some(numa) if usize::from(depth) == self.levels => numa.access(core, address, tag),
             _ => false,
         };
-        Outcome { depth, translation, remote, alias, causes }
+        Outcome { depth, translation, remote, alias, sharing, causes }
     }
 
-    /// The hierarchy, for its counters.
-    pub fn caches(&self) -> &Hierarchy {
-        &self.caches
+    /// Counters of each level, innermost first.
+    pub fn counters(&self) -> Vec<LevelCounters> {
+        match &self.caches {
+            Caches::Plain(plain) => plain.0.counters(),
+            Caches::General(general) => general.0.counters(),
+        }
+    }
+
+    /// The hierarchy, if it is one.
+    pub fn hierarchy(&self) -> Option<&Hierarchy> {
+        match &self.caches {
+            Caches::Plain(plain) => Some(&plain.0),
+            Caches::General(_) => None,
+        }
+    }
+
+    /// The shape of the first level.
+    pub fn first_level(&self) -> &LevelSpec {
+        match &self.caches {
+            Caches::Plain(plain) => &plain.0.levels()[0],
+            Caches::General(general) => &general.0.spec().levels[0].shape,
+        }
+    }
+
+    /// Number of cores.
+    pub fn cores(&self) -> u32 {
+        match &self.caches {
+            Caches::Plain(plain) => plain.0.cores(),
+            Caches::General(general) => general.0.spec().cores,
+        }
     }
 
     /// Bytes of memory that follow the number of distinct lines; the rest follows the shape of the hierarchy and the tags.
     pub fn bytes_of_lines(&self) -> usize {
-        self.lines.bytes()
+        match &self.caches {
+            Caches::Plain(plain) => plain.1.bytes(),
+            Caches::General(general) => general.1.bytes(),
+        }
     }
 
     /// What was found.
     pub fn finish(self) -> Details {
-        let levels = self.caches.levels().len();
-        let (counts, evictions) = self.lines.finish();
+        let (counts, evictions, model) = match self.caches {
+            Caches::Plain(plain) => {
+                let (counts, evictions) = plain.1.finish();
+                (counts, evictions, None)
+            }
+            Caches::General(general) => {
+                let (model, lines) = *general;
+                let (counts, evictions, sharing) = lines.finish();
+                let (traffic, prefetch) = (model.traffic().to_vec(), model.prefetch().to_vec());
+                let details = ModelDetails { sharing, coherence: model.coherence(), traffic, prefetch };
+                (counts, evictions, Some(details))
+            }
+        };
         Details {
-            levels: counts.chunks(levels).map(<[_]>::to_vec).collect(),
+            model,
+            levels: counts.chunks(self.levels).map(<[_]>::to_vec).collect(),
             evictions,
             tlb: self.tlb.map(Tlb::finish).unwrap_or_default(),
             aliases: self.stores.map(StoreBuffer::finish).unwrap_or_default(),

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::cache::Cache;
 use crate::later::Waiting;
+use crate::model::Sharing;
 use crate::row::{DIRTY, EMPTY};
 use crate::spec::{self, ImpossibleHierarchy, LevelSpec, MAX_LEVELS};
 
@@ -54,20 +55,44 @@ impl LevelCounters {
     }
 }
 
+/// What a cache had of a line that it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// All that was asked for.
+    Hit,
+    /// [`Model`](crate::Model) only: the line, but not all sectors that were asked for.
+    Part,
+    /// Nothing; it holds the line from now on.
+    Miss,
+    /// [`Model`](crate::Model) only: nothing, and it does not keep the line either.
+    Passed,
+}
+
+impl Found {
+    #[inline(always)]
+    fn of(hit: bool) -> Found {
+        if hit { Found::Hit } else { Found::Miss }
+    }
+}
+
 /// Told what goes on inside a hierarchy while it simulates; the layers of this crate are observers.
 ///
 /// `cache` counts the caches over all levels, innermost level first ([`Hierarchy::cache_of`]). Of one line
 /// of one access, the calls come in the order in which the levels are asked.
 pub trait Observer {
-    /// A cache was asked for a line and had it or not. In either case it holds the line afterwards; in a
-    /// [`Model`](crate::Model), unless a rule of the level says otherwise, and only up to the level that
-    /// answers.
-    fn asked(&mut self, level: usize, cache: usize, line: u64, hit: bool);
+    /// A cache was asked for a line by an access.
+    fn asked(&mut self, level: usize, cache: usize, line: u64, found: Found);
     /// A cache dropped a line to make room; follows the `asked` that caused it.
     fn evicted(&mut self, level: usize, cache: usize, line: u64);
+    /// [`Model`](crate::Model) only: the cache that is asked next misses because of another core's write.
+    #[inline(always)]
+    fn lost(&mut self, _level: usize, _cache: usize, _line: u64, _sharing: Sharing) {}
     /// [`Model`](crate::Model) only: a cache got a line without being asked for it by an access.
     #[inline(always)]
     fn entered(&mut self, _level: usize, _cache: usize, _line: u64) {}
+    /// [`Model`](crate::Model) only, and of levels with sectors: a cache fetched so many bytes of a line that it holds.
+    #[inline(always)]
+    fn filled(&mut self, _level: usize, _cache: usize, _line: u64, _bytes: u64) {}
     /// [`Model`](crate::Model) only: an exclusive cache gave a line to a cache inside it.
     #[inline(always)]
     fn moved_inwards(&mut self, level: usize, cache: usize, line: u64) {
@@ -88,7 +113,7 @@ pub trait Observer {
 /// Nobody watches.
 impl Observer for () {
     #[inline(always)]
-    fn asked(&mut self, _level: usize, _cache: usize, _line: u64, _hit: bool) {}
+    fn asked(&mut self, _level: usize, _cache: usize, _line: u64, _found: Found) {}
     #[inline(always)]
     fn evicted(&mut self, _level: usize, _cache: usize, _line: u64) {}
 }
@@ -184,7 +209,7 @@ impl Hierarchy {
         } else {
             let cache = self.paths[core][0] as usize;
             if self.caches[cache].touch_front(line, is_write) {
-                observer.asked(0, cache, line, true);
+                observer.asked(0, cache, line, Found::Hit);
                 0
             } else {
                 self.walk(core, address, is_write, observer)
@@ -250,7 +275,7 @@ impl Hierarchy {
         let cache = self.paths[core][0] as usize;
         let line = address >> self.shifts[0];
         let moved = self.caches[cache].move_to_front(line, u64::from(is_write));
-        observer.asked(0, cache, line, moved.hit);
+        observer.asked(0, cache, line, Found::of(moved.hit));
         if moved.hit { 0 } else { self.outwards(core, address, moved.last, observer) }
     }
 
@@ -277,7 +302,7 @@ impl Hierarchy {
             let line = address >> self.shifts[level];
             // Only the first level keeps the write; what it hands outwards later makes outer copies dirty.
             let moved = self.caches[cache].move_to_front(line, 0);
-            observer.asked(level, cache, line, moved.hit);
+            observer.asked(level, cache, line, Found::of(moved.hit));
             if moved.hit {
                 return level as u8;
             }
@@ -332,7 +357,7 @@ impl Hierarchy {
             let mut hit = true;
             for line in first >> shift..=last >> shift {
                 let touch = self.caches[cache].touch(line, is_write && level == 0);
-                observer.asked(level, cache, line, touch.hit);
+                observer.asked(level, cache, line, Found::of(touch.hit));
                 hit &= touch.hit;
                 if let Some(evicted) = touch.evicted {
                     observer.evicted(level, cache, evicted.line);

@@ -35,9 +35,10 @@
 //!
 //! # Layers
 //!
-//! [`Detailed`] drives a hierarchy and says of each access why it missed, and by tag how much of each fetched line was
-//! used and whose accesses pushed out what was missed. It changes none of the hierarchy's answers, and takes 63 to
-//! 70 bytes for each distinct line of three levels (of each group of cores that shares a first level, if there are several).
+//! [`Detailed`] drives a hierarchy or a model and says of each access why it missed, and by tag how much of each fetched
+//! line was used and whose accesses pushed out what was missed, or took it. It changes none of the answers, and takes 63 to
+//! 70 bytes for each distinct line of three levels (of each group of cores that shares a first level, if there are
+//! several); of a model, about twice as many.
 //! With it go [`Tlb`] (translations, and the use of pages), [`StoreBuffer`] (loads that agree with a store in the low 12
 //! bits of another address) and [`Numa`] (memory of another node).
 //! [`Bounds`] says between which numbers misses lie where the trace has gaps.
@@ -67,8 +68,11 @@ mod hierarchy;
 mod later;
 mod lines;
 mod model;
+mod model_watch;
 mod numa;
 mod pairs;
+mod places;
+mod ranges;
 mod residents;
 mod reuse;
 mod row;
@@ -82,14 +86,15 @@ mod twin;
 pub use bounds::Bounds;
 pub use cache::{Cache, Evicted, Touch};
 pub use causes::{Cause, Eviction, LevelDetail};
-pub use detailed::{Detailed, Details, Outcome};
-pub use hierarchy::{Hierarchy, LevelCounters, Observer, Straddle};
+pub use detailed::{Detailed, Details, ModelDetails, Outcome};
+pub use hierarchy::{Found, Hierarchy, LevelCounters, Observer, Straddle};
 pub use lines::{Lines, touch_lines};
 pub use model::{
     Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelTraffic, Model, ModelLevel, ModelSpec,
     Prefetch, PrefetchCounters, Replacement, Sharing, Write,
 };
-pub use numa::{Numa, NumaDetail};
+pub use model_watch::SharedLine;
+pub use numa::{Homes, Numa, NumaDetail, Placement};
 pub use reuse::{ReuseDistance, ReuseHistogram};
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};
 pub use store_buffer::{AliasConflict, AliasPair, StoreBuffer};

@@ -1,11 +1,12 @@
 //! Which memory answers: that of the core's own node, or another's.
 //!
 //! Memory is spread over nodes by pages. A page belongs to the node whose core touches it first, as operating systems
-//! have it unless they are told otherwise. The first touch of a page misses every cache, so it is enough to look at
-//! the accesses that memory answers.
+//! have it unless they are told otherwise ([`Homes`]). The first touch of a page misses every cache, unless prefetchers
+//! were there before, so it is enough to look at the accesses that memory answers.
 
 use std::ops::AddAssign;
 
+use crate::ranges::Ranges;
 use crate::table::Table;
 
 /// Accesses of one tag that memory answered.
@@ -24,11 +25,36 @@ impl AddAssign<&NumaDetail> for NumaDetail {
     }
 }
 
+/// Where pages are put.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// In the node whose core touches them first.
+    #[default]
+    FirstTouch,
+    /// In all nodes in turn, by the page's number.
+    Interleave,
+    /// In one node.
+    Node(u32),
+}
+
+/// Which node has which page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Homes {
+    /// What lies in no range.
+    pub placement: Placement,
+    /// Addresses from the first up to, not including, the second are in the third, a node. Where ranges overlap, the later
+    /// one holds.
+    pub ranges: Vec<(u64, u64, u32)>,
+}
+
 /// The nodes of a machine, and which pages they hold.
 #[derive(Clone, Debug)]
 pub struct Numa {
     cores_per_node: u32,
     page_shift: u32,
+    nodes: u64,
+    placement: Placement,
+    ranges: Ranges<u32>,
     /// By page: its node.
     pages: Table,
     counts: Vec<NumaDetail>,
@@ -38,11 +64,14 @@ pub struct Numa {
 const NODE: usize = 1;
 
 impl Numa {
-    /// Nodes of `cores_per_node` cores, and pages of `page_bytes`, a power of two.
-    pub fn new(cores_per_node: u32, page_bytes: u64) -> Numa {
+    /// So many nodes of `cores_per_node` cores, and pages of `page_bytes`, a power of two.
+    pub fn new(nodes: u32, cores_per_node: u32, page_bytes: u64, homes: &Homes) -> Numa {
         Numa {
             cores_per_node: cores_per_node.max(1),
             page_shift: page_bytes.trailing_zeros(),
+            nodes: u64::from(nodes.max(1)),
+            placement: homes.placement,
+            ranges: Ranges::new(homes.ranges.iter().copied()),
             pages: Table::new(2),
             counts: Vec::new(),
         }
@@ -51,13 +80,8 @@ impl Numa {
     /// An access that memory answered; says whether it was another node's.
     #[inline]
     pub fn access(&mut self, core: usize, address: u64, tag: u32) -> bool {
-        let node = u64::from(core as u32 / self.cores_per_node) + 1;
-        let at = self.pages.find(address >> self.page_shift);
-        let home = self.pages.word(at, NODE);
-        if *home == 0 {
-            *home = node;
-        }
-        let remote = *home != node;
+        let node = u64::from(core as u32 / self.cores_per_node);
+        let remote = self.home(node, address) != node;
         if self.counts.len() <= tag as usize {
             self.counts.resize(tag as usize + 1, NumaDetail::default());
         }
@@ -65,6 +89,26 @@ impl Numa {
         counts.local += u64::from(!remote);
         counts.remote += u64::from(remote);
         remote
+    }
+
+    /// The node of an address that a core of `node` touches.
+    fn home(&mut self, node: u64, address: u64) -> u64 {
+        if let Some(given) = self.ranges.of(address) {
+            return u64::from(given);
+        }
+        let page = address >> self.page_shift;
+        match self.placement {
+            Placement::FirstTouch => {
+                let at = self.pages.find(page);
+                let home = self.pages.word(at, NODE);
+                if *home == 0 {
+                    *home = node + 1;
+                }
+                *home - 1
+            }
+            Placement::Interleave => page % self.nodes,
+            Placement::Node(node) => u64::from(node),
+        }
     }
 
     /// By tag.

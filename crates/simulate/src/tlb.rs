@@ -16,6 +16,7 @@ use std::ops::AddAssign;
 use thiserror::Error;
 
 use crate::cache::Cache;
+use crate::ranges::Ranges;
 use crate::spec::LevelSpec;
 use crate::table::{At, Table};
 
@@ -40,7 +41,7 @@ pub struct Pages {
     /// Bytes of a page wherever no range says otherwise, a power of two.
     pub page_bytes: u64,
     /// Addresses from the first up to, not including, the second lie in pages of the third's bytes. A range that holds a
-    /// part of a page decides for what lies in the range.
+    /// part of a page decides for what lies in the range; where ranges overlap, the later one does.
     pub ranges: Vec<(u64, u64, u64)>,
 }
 
@@ -121,8 +122,10 @@ pub struct Tlb {
     latencies: Vec<u32>,
     walk_cycles: u32,
     sizes: Vec<Size>,
-    /// `(first, last, index in sizes)`, in the order of the addresses.
-    ranges: Vec<(u64, u64, usize)>,
+    /// Index in `sizes` of what lies in no range.
+    size: usize,
+    /// Indices in `sizes`.
+    ranges: Ranges<usize>,
     /// By core: pages, and the visits they are in.
     pages: Vec<Table>,
     counts: Vec<TlbDetail>,
@@ -187,18 +190,15 @@ impl Tlb {
             sizes.push(Size { shift: bytes.trailing_zeros(), first, second: array(2)? });
         }
         let index = |bytes: u64| bytes_of.iter().position(|b| *b == bytes).unwrap_or(0);
-        // Where ranges overlap, the later one decides: it is looked at first.
-        let mut ranges: Vec<_> =
-            pages.ranges.iter().map(|&(first, end, bytes)| (first, end, index(bytes))).collect();
-        ranges.reverse();
-        ranges.push((0, u64::MAX, index(pages.page_bytes)));
+        let ranges = pages.ranges.iter().map(|&(first, end, bytes)| (first, end, index(bytes)));
         Ok(Tlb {
             arrays_per_core: arrays.len(),
             arrays: (0..cores).flat_map(|_| arrays.iter().cloned()).collect(),
             latencies: specs.iter().map(|spec| spec.latency_cycles).collect(),
             walk_cycles,
             sizes,
-            ranges,
+            size: index(pages.page_bytes),
+            ranges: Ranges::new(ranges),
             pages: vec![Table::new(3); cores as usize],
             counts: Vec::new(),
             last: Last { core: 0, size: 0, page: u64::MAX, at: 0, used: 0 },
@@ -240,12 +240,7 @@ impl Tlb {
 
     #[inline]
     fn page_of(&self, address: u64) -> (usize, u64) {
-        let mut ranges = self.ranges.iter();
-        let size = match &self.ranges[..] {
-            [(_, _, size)] => *size,
-            // The last range has all addresses but the very last one, whose page is the same.
-            _ => ranges.find(|(first, end, _)| (*first..*end).contains(&address)).map_or(0, |range| range.2),
-        };
+        let size = self.ranges.of(address).unwrap_or(self.size);
         (size, address >> self.sizes[size].shift)
     }
 

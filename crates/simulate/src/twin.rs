@@ -79,6 +79,25 @@ impl Twin {
         }
     }
 
+    /// What the cache knows of a line.
+    #[inline]
+    pub fn look(&self, table: &mut Table, at: At) -> Before {
+        match *table.word(at, self.word) as u32 {
+            NEVER => Before::Never,
+            LOST => Before::Lost,
+            _ => Before::Held,
+        }
+    }
+
+    /// Gives a line away, or remembers that it was asked for; says what was known of it.
+    pub fn take(&mut self, table: &mut Table, at: At) -> Before {
+        let before = self.look(table, at);
+        self.held -= u32::from(before == Before::Held);
+        let stamp = table.word(at, self.word);
+        *stamp = *stamp & !0xffff_ffff | u64::from(LOST);
+        before
+    }
+
     /// Drops the least recent line.
     fn lose(&mut self, table: &mut Table) {
         loop {

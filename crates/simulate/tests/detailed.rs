@@ -74,6 +74,7 @@ impl Definitions {
                 continue;
             }
             self.held.insert(key, (tag, BTreeSet::new()));
+            counts.fetched_bytes += u64::from(self.levels[level].line_bytes);
             if !cold {
                 *self.evictions.entry((level, tag, self.evicted_by[&key])).or_default() += 1;
             }
@@ -139,13 +140,14 @@ proptest! {
                     Cause::Cold => counts.cold += 1,
                     Cause::Capacity => counts.capacity += 1,
                     Cause::Conflict => counts.conflict += 1,
+                    Cause::TrueSharing | Cause::FalseSharing => unreachable!("no coherence"),
                 }
             }
             let outcome = detailed.access(a.core, a.address, a.bytes, a.write, tag);
             prop_assert_eq!(outcome.depth, depth);
             prop_assert_eq!(outcome.causes().collect::<Vec<_>>(), causes.into_values().collect::<Vec<_>>());
         }
-        let counters = detailed.caches().counters();
+        let counters = detailed.counters();
         let details = detailed.finish();
         for (level, counters) in counters.iter().enumerate() {
             let causes = details.levels.iter().map(|of| of[level].cold + of[level].capacity + of[level].conflict);
@@ -208,6 +210,7 @@ fn a_hot_field_wastes_most_of_each_line() {
     // Bytes 0..3584 are 56 lines; each of the 64 fields lies in one line.
     let scattered = LevelDetail {
         cold: 56,
+        fetched_bytes: 56 * 64,
         evicted_lines: 48,
         evicted_used_bytes: 55 * 8,
         resident_lines: 8,
@@ -216,7 +219,12 @@ fn a_hot_field_wastes_most_of_each_line() {
     };
     assert_eq!(used(56, 64), scattered);
     // 64 × 8 bytes are 8 lines, none of which had to leave.
-    let dense =
-        LevelDetail { cold: 8, resident_lines: 8, resident_used_bytes: 512, ..LevelDetail::default() };
+    let dense = LevelDetail {
+        cold: 8,
+        fetched_bytes: 512,
+        resident_lines: 8,
+        resident_used_bytes: 512,
+        ..LevelDetail::default()
+    };
     assert_eq!(used(8, 64), dense);
 }

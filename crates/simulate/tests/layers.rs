@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use memlode_simulate::{
-    AliasConflict, AliasPair, Cause, Detailed, Hierarchy, ImpossibleTlb, LevelSpec, Numa, NumaDetail, Pages,
-    StoreBuffer, Tlb, TlbDetail, TlbSpec, Translation,
+    AliasConflict, AliasPair, Cause, Detailed, Hierarchy, Homes, ImpossibleTlb, LevelSpec, Numa, NumaDetail,
+    Pages, Placement, StoreBuffer, Tlb, TlbDetail, TlbSpec, Translation,
 };
 use proptest::prelude::*;
 
@@ -153,7 +153,7 @@ proptest! {
         cores_per_node in 1u32..9,
         trace in prop::collection::vec((0usize..8, 0u64..20, 0u64..4096), 1..300),
     ) {
-        let mut numa = Numa::new(cores_per_node, 4096);
+        let mut numa = Numa::new(8, cores_per_node, 4096, &Homes::default());
         let mut homes: HashMap<u64, usize> = HashMap::new();
         let mut expected = vec![NumaDetail::default(); 3];
         for (i, &(core, page, offset)) in trace.iter().enumerate() {
@@ -166,6 +166,22 @@ proptest! {
         expected.truncate(trace.len());
         prop_assert_eq!(numa.finish(), expected);
     }
+}
+
+/// Pages 0 to 7, asked for by a core of each of two nodes: where they are given, interleaved, or all in one node.
+#[test]
+fn pages_are_where_they_are_put() {
+    let remote = |placement, ranges: &[(u64, u64, u32)]| {
+        let homes = Homes { placement, ranges: ranges.to_vec() };
+        let mut numa = Numa::new(2, 4, 4096, &homes);
+        let mut of = |core| (0..8).filter(|page| numa.access(core, page * 4096, 0)).collect::<Vec<u64>>();
+        [of(0), of(4)]
+    };
+    assert_eq!(remote(Placement::FirstTouch, &[]), [vec![], (0..8).collect()]);
+    assert_eq!(remote(Placement::Interleave, &[]), [vec![1, 3, 5, 7], vec![0, 2, 4, 6]]);
+    assert_eq!(remote(Placement::Node(1), &[]), [(0..8).collect(), vec![]]);
+    let given = [(0, 5 * 4096, 1), (2 * 4096, 3 * 4096, 0)];
+    assert_eq!(remote(Placement::FirstTouch, &given), [vec![0, 1, 3, 4], vec![2, 5, 6, 7]]);
 }
 
 /// Four pages through a first level of two translations and a second of four: the first round walks, the next ones find
@@ -232,7 +248,7 @@ fn an_outcome_says_all() {
     let mut detailed = Detailed::new(Hierarchy::new(&[level], 2).unwrap())
         .with_tlb(tlb)
         .with_store_buffer(StoreBuffer::new(8, 32, 2))
-        .with_numa(Numa::new(1, 4096));
+        .with_numa(Numa::new(2, 1, 4096, &Homes::default()));
     let stored = detailed.access(0, 0x5010, 8, true, 1);
     assert_eq!((stored.depth, stored.translation, stored.remote), (1, Translation::Walk, false));
     let loaded = detailed.access(0, 0x9010, 8, false, 2);

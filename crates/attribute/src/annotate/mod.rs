@@ -28,7 +28,7 @@ use crate::annotate::recorder::{Answers, Recorder};
 use crate::classes::Home;
 use crate::profile::Profiler;
 use crate::run::add_globals;
-use crate::simulator::{ImpossibleMachine, caches, detailed};
+use crate::simulator::{ImpossibleMachine, Setup, caches, detailed};
 
 /// Rows of a batch; the last one may have fewer.
 pub const ROWS: usize = 1 << 16;
@@ -39,8 +39,8 @@ const WAITING: usize = 3;
 /// Which accesses are wanted, and what of them. All are simulated.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Find out why each missed, too, with pages of so many bytes.
-    pub causes: Option<u64>,
+    /// Find out why each missed, too, with the machine set up so.
+    pub causes: Option<Setup>,
     /// Those of one thread only.
     pub thread: Option<ThreadId>,
     /// Those answered by these levels only: bit *i* is level *i*, innermost first, memory last.
@@ -173,10 +173,10 @@ pub fn annotate(
     options: Options,
     workers: usize,
 ) -> Result<Annotations, ImpossibleMachine> {
-    match options.causes {
+    match &options.causes {
         None => Ok(start(trace, caches(machine, machine.cores)?, options, workers)),
-        Some(page_bytes) => {
-            let simulator = detailed(machine, page_bytes, trace.threads().len())?;
+        Some(setup) => {
+            let simulator = detailed(machine, setup, trace.threads().len(), trace.processes().len())?;
             Ok(start(trace, simulator, options, workers))
         }
     }

@@ -1,7 +1,7 @@
 //! Stands between a profiler and its caches, and writes down what they answer.
 
 use crossbeam_channel::Sender;
-use memlode_simulate::{Cause, Detailed, Hierarchy, MAX_LEVELS};
+use memlode_simulate::{Cause, Detailed, Hierarchy, LevelCounters, LevelSpec, MAX_LEVELS};
 use memlode_trace::event::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -171,8 +171,20 @@ impl<S: Answers> Simulator for Recorder<S> {
 
     fn settle(&mut self, _told: impl FnMut(u32, u8)) {}
 
-    fn caches(&self) -> &Hierarchy {
-        self.caches.caches()
+    fn counters(&self) -> Vec<LevelCounters> {
+        self.caches.counters()
+    }
+
+    fn first_level(&self) -> &LevelSpec {
+        self.caches.first_level()
+    }
+
+    fn cores(&self) -> u32 {
+        self.caches.cores()
+    }
+
+    fn hierarchy(&self) -> Option<&Hierarchy> {
+        self.caches.hierarchy()
     }
 
     fn counting(&mut self) -> Option<&mut Hierarchy> {

@@ -20,9 +20,9 @@ use memlode_trace::Trace;
 
 use super::OK;
 use super::report::MachineArgs;
-use super::sim::page_bytes;
 use crate::accesses;
 use crate::analyse::open;
+use crate::setup::bytes;
 use crate::term;
 
 /// Replay a trace through a machine's caches, and hand on every access with its names and the level that answered
@@ -43,7 +43,7 @@ pub struct Args {
     #[command(flatten)]
     machine: MachineArgs,
     /// Size of all pages, such as 4KiB, 2MiB or 1GiB, for `causes` [default: the machine's ordinary pages]
-    #[arg(long, value_name = "SIZE", value_parser = page_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pages: Option<u64>,
     /// Where to: a file, or - for standard output
     #[arg(long, value_name = "FILE", default_value = "-")]

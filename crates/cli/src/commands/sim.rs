@@ -5,13 +5,17 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
+use memlode_attribute::simulator::Setup;
 use memlode_report::causes::{aliases, causes};
+use memlode_report::rules::{prefetch_text, rules_text};
+use memlode_report::sharing::sharing_text;
 use memlode_report::terminal::{By, Style, header, tables};
 use serde_json::json;
 
 use super::report::MachineArgs;
 use super::{OK, print, print_json};
 use crate::analyse::{self, Analysed};
+use crate::setup::{self, PageSize};
 use crate::term;
 
 /// Simulate a machine's caches on a trace: what missed, why, and what of the fetched lines was used
@@ -23,9 +27,20 @@ pub struct Args {
     trace: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineArgs,
-    /// Size of all pages, such as 4KiB, 2MiB or 1GiB [default: the machine's ordinary pages]
-    #[arg(long, value_name = "SIZE", value_parser = page_bytes)]
-    pages: Option<u64>,
+    /// Size of all pages, such as 4KiB, 2MiB or 1GiB, and of some: 4KiB,2MiB@START-END, in hexadecimal digits [default: the
+    /// machine's ordinary pages]
+    #[arg(long, value_name = "SIZE[@RANGE]", value_delimiter = ',')]
+    pages: Vec<PageSize>,
+    /// Cores that threads run on: the first thread on the first one, and so on [default: thread t on core t]
+    #[arg(long, value_name = "CORE", value_delimiter = ',')]
+    cores: Vec<u32>,
+    /// Which node's memory pages lie in, on a machine with `nodes`: first-touch, interleave, node:N, or a file of lines
+    /// START-END NODE [default: first-touch]
+    #[arg(long, value_name = "HOW")]
+    placement: Option<String>,
+    /// Which rules the caches have
+    #[arg(long, value_enum, value_name = "RULES", default_value_t)]
+    rules: Rules,
     /// Rows of each table
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -38,6 +53,16 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// The rules of caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Rules {
+    /// The machine's: replacement, inclusion, writes, sectors, prefetchers, coherence
+    #[default]
+    Machine,
+    /// Exact LRU, non-inclusive, no prefetchers, no coherence: several times as fast, and what `report` simulates
+    Lru,
 }
 
 /// A table of causes.
@@ -58,7 +83,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
         list(args.json)?;
         return Ok(ExitCode::from(OK));
     };
-    let analysed = analyse::in_detail(&trace, &args.machine.machine, args.pages)?;
+    let analysed = analyse::in_detail(&trace, &args.machine.machine, |machine| {
+        Ok(Setup {
+            rules: match args.rules {
+                Rules::Machine => memlode_attribute::simulator::Rules::Machine,
+                Rules::Lru => memlode_attribute::simulator::Rules::Lru,
+            },
+            pages: setup::pages(&args.pages, machine)?,
+            cores: setup::cores(&args.cores, machine)?,
+            homes: setup::homes(args.placement.as_deref(), machine)?,
+        })
+    })?;
     let Analysed { trace, machine, profile, replayed } = &analysed;
     let simulation = memlode_report::simulation(trace, machine, profile, replayed);
     if args.json {
@@ -67,6 +102,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let stdout = std::io::stdout();
         let style = Style { colours: term::colours(&stdout), width: term::width(&stdout), top: args.top };
         let mut text = header(&simulation.report, style);
+        text += &rules_text(&simulation.rules, style);
         for table in args.by {
             let by = match table {
                 TableName::Line => By::Line,
@@ -76,25 +112,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
             };
             text += &causes(&simulation, by, style);
         }
+        text += &sharing_text(&simulation, style);
+        text += &prefetch_text(&simulation.besides, style);
         text += &aliases(&simulation, style);
         text += &tables(&simulation.report, &[By::Thread], Style { top: usize::MAX, ..style });
         print(&text)?;
     }
     Ok(ExitCode::from(OK))
-}
-
-/// `4096`, `4KiB`, `4K`, `2 MiB`.
-pub fn page_bytes(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let unit = match text[digits..].trim() {
-        "" | "B" => Some(0),
-        "K" | "KiB" => Some(10),
-        "M" | "MiB" => Some(20),
-        "G" | "GiB" => Some(30),
-        _ => None,
-    };
-    let bytes = unit.and_then(|shift| text[..digits].parse::<u64>().ok()?.checked_mul(1 << shift));
-    bytes.ok_or_else(|| "expected a size such as 4KiB, 2MiB or 1GiB".to_string())
 }
 
 fn list(json: bool) -> Result<()> {

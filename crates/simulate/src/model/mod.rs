@@ -17,7 +17,7 @@ use self::directory::Directory;
 use self::fetch::Wanted;
 use self::prefetch::Ahead;
 use self::walk::{Origin, Request};
-use crate::hierarchy::{LevelCounters, Observer};
+use crate::hierarchy::{Found, LevelCounters, Observer};
 use crate::spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, shard_bits};
 
 pub use spec::{Coherence, Inclusion, ModelLevel, ModelSpec, Prefetch, Replacement, Write};
@@ -328,7 +328,7 @@ impl Model {
             if !request.is_write || (may_write && self.spec.levels[0].write == Write::Back) {
                 *flags |= if request.is_write { DIRTY } else { 0 };
                 array.used(slot);
-                observer.asked(0, cache, line, true);
+                observer.asked(0, cache, line, Found::Hit);
                 if self.ahead[cache].is_some() {
                     self.see(0, &request, request.first, Some(slot), true);
                     self.fetch_ahead(observer);

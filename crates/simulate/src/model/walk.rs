@@ -3,7 +3,7 @@
 use super::array::{DIRTY, Left, PREFETCHED};
 use super::directory::Loss;
 use super::{Inclusion, Model, Sharing, Write};
-use crate::hierarchy::Observer;
+use crate::hierarchy::{Found, Observer};
 
 /// An access, cut to one line of the first level.
 #[derive(Clone, Copy)]
@@ -82,10 +82,17 @@ impl Model {
                 self.see(level, request, first, slot.filter(|_| hit), !answered);
             }
             if !answered {
-                observer.asked(level, cache, line, hit);
-                if !hit && walked.sharing.is_none() {
-                    walked.sharing = self.lost(cache, request);
+                if !hit && let Some(sharing) = self.lost(cache, request) {
+                    observer.lost(level, cache, line, sharing);
+                    walked.sharing.get_or_insert(sharing);
                 }
+                let found = match slot {
+                    Some(_) if hit => Found::Hit,
+                    Some(_) => Found::Part,
+                    None if allocate => Found::Miss,
+                    None => Found::Passed,
+                };
+                observer.asked(level, cache, line, found);
             }
             match slot {
                 Some(found) if exclusive && need => {
@@ -98,6 +105,7 @@ impl Model {
                     let array = &mut self.arrays[cache];
                     array.used(found);
                     array.add_sectors(found, missing);
+                    self.fill(level, cache, line, missing, observer);
                 }
                 None if allocate => {
                     let flags = if origin == Origin::Prefetcher(level) { PREFETCHED } else { 0 };
@@ -110,6 +118,7 @@ impl Model {
                     if answered {
                         observer.entered(level, cache, line);
                     }
+                    self.fill(level, cache, line, wanted, observer);
                 }
                 None => {}
             }
@@ -143,6 +152,14 @@ impl Model {
             }
         }
         walked
+    }
+
+    /// Sectors of a line that a cache holds were fetched.
+    #[inline]
+    fn fill(&self, level: usize, cache: usize, line: u64, sectors: u64, observer: &mut impl Observer) {
+        if self.spec.levels[level].sector_bytes.is_some() && sectors != 0 {
+            observer.filled(level, cache, line, u64::from(sectors.count_ones()) << self.unit_shifts[level]);
+        }
     }
 
     /// A line found in an exclusive level goes to the cache that waits for it, dirty or else written back.

@@ -1,4 +1,5 @@
 //! One cache: sets are vectors of ways, and each policy keeps its state as it is told in books.
+#![allow(dead_code)] // each test program uses its part
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 

@@ -11,14 +11,16 @@ use self::prefetch::Seen;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use memlode_simulate::{
-    Answer, Coherence, CoherenceCounters, Inclusion, LevelCounters, LevelTraffic, ModelSpec, Observer,
+    Answer, Coherence, CoherenceCounters, Found, Inclusion, LevelCounters, LevelTraffic, ModelSpec, Observer,
     PrefetchCounters, Sharing, Write,
 };
 
 /// What an observer was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    Asked(usize, usize, u64, bool),
+    Asked(usize, usize, u64, Found),
+    Lost(usize, usize, u64, Sharing),
+    Filled(usize, usize, u64, u64),
     Evicted(usize, usize, u64),
     Entered(usize, usize, u64),
     MovedInwards(usize, usize, u64),
@@ -30,8 +32,14 @@ pub enum Event {
 pub struct Log(pub Vec<Event>);
 
 impl Observer for Log {
-    fn asked(&mut self, level: usize, cache: usize, line: u64, hit: bool) {
-        self.0.push(Event::Asked(level, cache, line, hit));
+    fn asked(&mut self, level: usize, cache: usize, line: u64, found: Found) {
+        self.0.push(Event::Asked(level, cache, line, found));
+    }
+    fn lost(&mut self, level: usize, cache: usize, line: u64, sharing: Sharing) {
+        self.0.push(Event::Lost(level, cache, line, sharing));
+    }
+    fn filled(&mut self, level: usize, cache: usize, line: u64, bytes: u64) {
+        self.0.push(Event::Filled(level, cache, line, bytes));
     }
     fn evicted(&mut self, level: usize, cache: usize, line: u64) {
         self.0.push(Event::Evicted(level, cache, line));
@@ -346,11 +354,19 @@ impl NaiveModel {
         if prefetches && (demand || self.from.is_some_and(|from| level > from)) {
             self.see(level, core, line, bytes.0, hit, demand);
         }
+        let allocates = !exclusive && (need.is_some() || rules.write_allocate);
         if demand {
-            self.log.0.push(Event::Asked(level, number, line, hit));
-            if !hit && self.sharing.is_none() {
-                self.sharing = self.why_lost(level, place, self.touched);
+            if !hit && let Some(sharing) = self.why_lost(level, place, self.touched) {
+                self.log.0.push(Event::Lost(level, number, line, sharing));
+                self.sharing.get_or_insert(sharing);
             }
+            let found = match (hit, have.is_some(), allocates) {
+                (true, _, _) => Found::Hit,
+                (_, true, _) => Found::Part,
+                (_, _, true) => Found::Miss,
+                _ => Found::Passed,
+            };
+            self.log.0.push(Event::Asked(level, number, line, found));
         }
         let mut here = false;
         let mut out = None;
@@ -369,14 +385,15 @@ impl NaiveModel {
             self.caches[level][place].touch(line);
             self.caches[level][place].get(line).unwrap().sectors.extend(&missing);
             here = true;
-        } else if !exclusive && (need.is_some() || rules.write_allocate) {
+            self.log_filled(level, number, line, missing.len());
+        } else if allocates {
             let ahead = (self.from == Some(level)).then_some(self.clock);
             out = self.caches[level][place].put(Line {
                 line,
                 dirty: false,
                 owned: false,
                 ahead,
-                sectors: wanted,
+                sectors: wanted.clone(),
             });
             if ahead.is_some() {
                 let dropped = &mut self.caches[level][place].dropped;
@@ -392,6 +409,7 @@ impl NaiveModel {
                 self.log.0.push(Event::Entered(level, number, line));
             }
             here = true;
+            self.log_filled(level, number, line, wanted.len());
         }
         if hit && demand {
             self.depth = Some(level);
@@ -415,6 +433,13 @@ impl NaiveModel {
             self.evict(level, place, out);
         }
         self.ask(level + 1, core, need_on, write_on, if here { Some((level, place)) } else { waiting });
+    }
+
+    fn log_filled(&mut self, level: usize, number: usize, line: u64, sectors: usize) {
+        if self.spec.levels[level].sector_bytes.is_some() && sectors > 0 {
+            let bytes = sectors as u64 * self.unit(level);
+            self.log.0.push(Event::Filled(level, number, line, bytes));
+        }
     }
 
     fn why_lost(&mut self, level: usize, place: usize, touched: Bytes) -> Option<Sharing> {
