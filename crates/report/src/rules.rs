@@ -9,7 +9,7 @@ use memlode_machine::{Allocate, Coherence, Inclusion, Machine, Prefetch, Replace
 use serde::Serialize;
 
 use crate::terminal::{Style, plain_table};
-use crate::text::{bytes, count, cut, percent};
+use crate::text::{bytes, count, percent};
 
 /// What was simulated of a machine's rules.
 #[derive(Clone, Debug, Serialize)]
@@ -196,16 +196,13 @@ pub fn rules_text(rules: &RulesUsed, style: Style) -> String {
     let bold = |text: &str| if style.colours { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() };
     let room = style.width.saturating_sub(9).max(24);
     let coherence = if rules.coherence == "mesi" { "; MESI" } else { "" };
+    let said = format!("{}{coherence}", rules.levels.join("; "));
+    let assumed = rules.assumptions.iter().map(|assumption| ("assumed", assumption));
     let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "{}    {}",
-        bold("rules"),
-        cut(&format!("{}{coherence}", rules.levels.join("; ")), room)
-    );
-    for assumption in &rules.assumptions {
-        let mut lines = wrap(assumption, room).into_iter();
-        let _ = writeln!(out, "{}  {}", bold("assumed"), lines.next().unwrap_or_default());
+    for (heading, text) in std::iter::once(("rules", &said)).chain(assumed) {
+        let mut lines = wrap(text, room).into_iter();
+        let gap = 9 - heading.len();
+        let _ = writeln!(out, "{}{:gap$}{}", bold(heading), "", lines.next().unwrap_or_default());
         lines.for_each(|line| _ = writeln!(out, "         {line}"));
     }
     out
