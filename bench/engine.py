@@ -8,6 +8,8 @@
   causes     time with causes of misses, use of lines, translations and 4K aliasing (`memlode sim`), over that of engine
   reuse      exact reuse distances alone
   two cores  elapsed time of engine on one thread over that on two
+  live       elapsed time of `memlode run --live`, its report included, over that of the native program
+  grind/live elapsed time under Cachegrind, which simulates two levels, over that of live
   MB         most memory, for engine and with causes, and million lines that the program touched
 
 Each program is recorded once and its trace replayed in a process of its own. Writes target/bench/engine.json.
@@ -26,7 +28,28 @@ import record
 
 ROOT, WORK = record.ROOT, record.WORK
 ENGINE = ROOT / "target" / "release" / "examples" / "engine"
-MEANS = ["decode_maccess_s", "engine_maccess_s", "causes_time_ratio", "reuse_maccess_s", "two_core_speedup"]
+MEANS = [
+    "decode_maccess_s",
+    "engine_maccess_s",
+    "causes_time_ratio",
+    "reuse_maccess_s",
+    "two_core_speedup",
+    "live_wall_ratio",
+    "live_over_cachegrind",
+]
+
+
+def live(name, program, options):
+    """Simulating while the program runs, beside native and Cachegrind, on Cachegrind's smaller input."""
+    native, _ = record.build(name, "native")
+    size = str(record.PROGRAMS[name]["quick" if options.quick else "cachegrind"])
+    base, cachegrind = record.native_and_cachegrind(name, native, size)
+    run = [record.MEMLODE, "run", "--live", "-m", options.machine, "--report-to", "/dev/null", "--"]
+    cost = min(record.run([*run, *record.command(name, program), size])["wall_s"] for _ in range(3))
+    return {
+        "live_wall_ratio": cost / base["wall_s"],
+        "live_over_cachegrind": cachegrind["wall_s"] / cost,
+    }
 
 
 def examine(name, options):
@@ -40,7 +63,7 @@ def examine(name, options):
     subprocess.run(recording, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     done = subprocess.run([ENGINE, trace, options.machine], check=True, capture_output=True, text=True)
     shutil.rmtree(trace)
-    return {"name": name, **json.loads(done.stdout)}
+    return {"name": name, **json.loads(done.stdout), **live(name, program, options)}
 
 
 def print_row(row):
@@ -49,7 +72,7 @@ def print_row(row):
         f"{row['name']:10}{row['decode_maccess_s']:9.0f}"
         + ("/".join(f"{level:.0f}" for level in levels)).rjust(18)
         + f"{row['engine_maccess_s']:9.0f}{row['causes_time_ratio']:9.2f}{row['reuse_maccess_s']:9.0f}"
-        + f"{row['two_core_speedup']:11.2f}"
+        + f"{row['two_core_speedup']:11.2f}{row['live_wall_ratio']:7.1f}{row['live_over_cachegrind']:12.2f}"
         + (f"{row['peak_mb']:8.0f}{row['peak_with_causes_mb']:8.0f}{row['lines'] / 1e6:9.2f}" if levels else ""),
         flush=True,
     )
@@ -77,7 +100,7 @@ def main():
     }
     print(
         f"{'program':10}{'decode':>9}{'L1/L2/L3 alone':>18}{'engine':>9}{'causes':>9}{'reuse':>9}{'two cores':>11}"
-        f"{'MB':>8}{'causes':>8}{'M lines':>9}"
+        f"{'live':>7}{'grind/live':>12}{'MB':>8}{'causes':>8}{'M lines':>9}"
     )
     everything = [name for name, sizes in record.PROGRAMS.items() if "quick" in sizes or not options.quick]
     for name in options.names or everything:

@@ -106,6 +106,81 @@ fn shared_memory_is_named() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// Sixty-four kilobytes, ten times over; one word all the time; and jumps.
+const WALKS: &str = r#"
+struct line { volatile long word; char rest[56]; };
+static struct line lines[1024] __attribute__((aligned(4096)));
+static _Alignas(4096) volatile long stays;
+static _Alignas(4096) volatile char wide[1 << 20];
+int main(void) {
+  unsigned seed = 1;
+  for (int round = 0; round < 10; round++)
+    for (int i = 0; i < 1024; i++) lines[i].word++;
+  for (int i = 0; i < 5000; i++) stays = i;
+  for (int i = 0; i < 5000; i++) { seed = seed * 1103515245 + 12345; wide[seed >> 12] = 1; }
+  return 0;
+}
+"#;
+
+#[test]
+fn locality_is_what_was_programmed() {
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::write(folder.path().join("walks.c"), WALKS).expect("a file");
+    let recorded = Recorded(folder);
+    recorded.run(&["cc", "-O1", "walks.c", "-o", "walks"]);
+    recorded.run(&["record", "-o", "trace", "--", "./walks"]);
+    let all = ["reuse", "strides", "working-set:every=20480"].map(|name| ["--analyse", name]).concat();
+    let found = recorded.json(&[&["replay", "trace"], &all[..]].concat());
+    let table = |id: &str| {
+        let tables = found["tables"].as_array().expect("tables");
+        let table =
+            tables.iter().find(|table| table["table"] == id).unwrap_or_else(|| panic!("{id} in {found}"));
+        table["rows"].as_array().expect("rows").clone()
+    };
+    let of = |rows: &[Value], name: &str| {
+        let named = |row: &&Value| row["data"]["member"] == name || row["data"]["variable"] == name;
+        rows.iter().find(named).unwrap_or_else(|| panic!("{name} in {rows:?}")).clone()
+    };
+
+    // Each line is loaded and stored: the store finds it, the load after 1023 others, the first time not at all.
+    let reuse = table("reuse_by_data");
+    let word = of(&reuse, "word");
+    assert_eq!((&word["accesses"], &word["first_touches"]), (&20_480.into(), &1024.into()));
+    assert_eq!((&word["misses_32KiB"], &word["misses_1MiB"]), (&0.5.into(), &0.05.into()));
+    let distances = word["distances"].as_array().expect("buckets");
+    assert_eq!(distances[0], serde_json::json!([0, 10_240]));
+    let (from, n) = (&distances[1][0], &distances[1][1]);
+    assert!((60 * 1024..64 * 1024).contains(&from.as_u64().expect("bytes")) && *n == 9216, "{word}");
+    let curve = table("miss_ratio_curve");
+    let misses = |bytes: u64| {
+        let row = curve.iter().find(|row| row["cache_bytes"] == bytes).expect("a size");
+        row["misses"].as_u64().expect("a number")
+    };
+    let only_walk = misses(32 << 10) - misses(64 << 10);
+    assert!(
+        (9216..9216 + 300).contains(&only_walk),
+        "the walk fits into 64 KiB and not into 32, as do a few jumps: {curve:?}"
+    );
+    assert!(curve.windows(2).all(|pair| pair[0]["misses"].as_u64() >= pair[1]["misses"].as_u64()));
+
+    let strides = table("strides");
+    let word = of(&strides, "word");
+    assert_eq!((&word["pattern"], &word["usual_step"]), (&"strided".into(), &64.into()));
+    assert_eq!((&word["accesses"], &word["by_thread"]), (&10_240.into(), &serde_json::json!([[0, 10_240]])));
+    assert_eq!(of(&strides, "stays")["pattern"], "constant");
+    assert_eq!(of(&strides, "wide")["pattern"], "jumping");
+
+    // The first interval is the walk; the rest is one word, and five thousand bytes all over a megabyte.
+    let set = table("working_set");
+    assert_eq!((&set[0]["lines_bytes"], &set[0]["pages_bytes"]), (&65_536.into(), &65_536.into()));
+    assert_eq!(set[0]["new_bytes"], 65_536);
+    assert_eq!(set[1]["pages_bytes"], (1 << 20) + 4096);
+    let text = recorded.run(&[&["replay", "trace", "-m", "generic"], &all[..]].concat());
+    assert!(text.contains("strided") && text.contains('█') && text.contains("64 KiB"), "{text}");
+    let wrong = recorded.try_run(&["replay", "trace", "--analyse", "working-set:every=0"]);
+    assert_one_sentence(&wrong, &["every=0"]);
+}
+
 #[test]
 fn a_time_line_adds_up() {
     let recorded = Recorded::new();

@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("machine", &[]),
     ("simulate", &[]),
     ("attribute", &["trace", "machine", "simulate"]),
-    ("analyses", &["trace", "attribute"]),
+    ("analyses", &["trace", "simulate", "attribute"]),
     ("report", &["trace", "machine", "attribute", "analyses"]),
     ("export", &["trace", "machine", "simulate", "attribute", "report"]),
     (

@@ -12,7 +12,10 @@ use memlode_trace::sites::{Kind, Site, SiteTable};
 use memlode_trace::{Clock, Thread};
 
 use crate::Meta;
+use crate::reuse::Reuse;
 use crate::shared::Shared;
+use crate::strides::Strides;
+use crate::working_set::WorkingSet;
 
 /// What the numbers of batches refer to.
 #[derive(Clone, Copy)]
@@ -49,8 +52,17 @@ impl<'a> View<'a> {
 
     /// What a cell's accesses touch, and where that stands in the source.
     pub fn key(&self, cell: u32) -> (What, Place) {
-        let site = self.site(cell);
+        self.key_of(self.site(cell))
+    }
+
+    /// What a site's accesses touch, and where that stands in the source.
+    pub fn key_of(&self, site: &Site) -> (What, Place) {
         (what(self.names, site, true), place(self.names, site))
+    }
+
+    /// What makes a thread's addresses those of its process: bits that user addresses do not have.
+    pub fn space(&self, thread: ThreadId) -> u64 {
+        u64::from(self.threads[thread.0 as usize].process.0) << 48
     }
 }
 
@@ -74,6 +86,8 @@ pub struct Table {
     pub columns: Vec<String>,
     /// By row and column; the most important rows first, or in the order of time.
     pub rows: Vec<Vec<Value>>,
+    /// The rows say something together: none of them is to be left out.
+    pub is_whole: bool,
 }
 
 /// What a table holds.
@@ -81,6 +95,16 @@ pub struct Table {
 pub enum Value {
     /// How many.
     Count(u64),
+    /// Not known, or there is none.
+    Nothing,
+    /// A size or a distance.
+    Bytes(u64),
+    /// From one address to the next, in bytes.
+    Step(i64),
+    /// One of a few words.
+    Word(&'static str),
+    /// Bytes from which on, and how often.
+    Histogram(Vec<(u64, u64)>),
     /// Seconds.
     Seconds(f64),
     /// A part of a whole, 0 to 1.
@@ -104,8 +128,8 @@ pub struct Known {
 }
 
 /// All of them.
-pub fn analyses() -> [Known; 1] {
-    [Shared::KNOWN]
+pub fn analyses() -> [Known; 4] {
+    [Shared::KNOWN, Reuse::KNOWN, Strides::KNOWN, WorkingSet::KNOWN]
 }
 
 /// What a user gives to an analysis: `least=100,most=20`.

@@ -8,8 +8,11 @@
 
 pub mod events;
 pub mod offenders;
+pub mod reuse;
 pub mod shared;
+pub mod strides;
 pub mod timeline;
+pub mod working_set;
 
 use memlode_attribute::tables::{Place, Tables, What};
 use memlode_attribute::{ClassId, Counts};

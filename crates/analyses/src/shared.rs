@@ -154,7 +154,7 @@ impl Analysis for Shared {
         for cell in self.cells.len()..view.cells.cells.len() {
             let thread = view.cell(cell as u32).thread;
             // User addresses have 48 bits at most.
-            let space = u64::from(view.threads[thread.0 as usize].process.0) << 48;
+            let space = view.space(thread);
             self.cells.push(Accessor { thread, writes: view.writes(cell as u32), space });
         }
         for ((&address, &bytes), &cell) in events.address.iter().zip(&events.bytes).zip(&events.cell) {
@@ -213,6 +213,7 @@ impl Shared {
             title: "Words that threads share evenly".into(),
             columns: names(&["data", "line", "accesses", "writes", "words", "threads", "by_thread"]),
             rows: rows.into_iter().map(row).collect(),
+            is_whole: false,
         }
     }
 
@@ -269,6 +270,7 @@ impl Shared {
             title: "Lines that threads share, but no word of them".into(),
             columns: names(&["data", "with", "lines", "accesses"]),
             rows: rows.into_iter().map(row).collect(),
+            is_whole: false,
         }
     }
 }

@@ -129,6 +129,7 @@ impl Analysis for Timeline {
             title: "Time line".to_string(),
             columns: columns.collect(),
             rows: self.rows,
+            is_whole: true,
         }]
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 
 use crate::naming::Naming;
 use crate::terminal::{Style, name, place, plain_table};
-use crate::text::{count, cut, percent, percent_of};
+use crate::text::{bytes, count, cut, percent, percent_of};
 
 /// Threads of a row that are named.
 const THREADS: usize = 4;
@@ -17,7 +17,7 @@ const THREADS: usize = 4;
 pub fn text(trace: &Trace, table: &Table, style: Style) -> String {
     let mut out = String::new();
     let title = if style.colours { format!("\x1b[1m{}\x1b[0m", table.title) } else { table.title.clone() };
-    let shown = table.rows.len().min(style.top);
+    let shown = if table.is_whole { table.rows.len() } else { table.rows.len().min(style.top) };
     let of = if table.rows.len() > shown {
         format!(" (first {shown} of {})", table.rows.len())
     } else {
@@ -39,7 +39,7 @@ pub fn text(trace: &Trace, table: &Table, style: Style) -> String {
     // Numbers take some ten columns each; names share the rest.
     let numbers = 11 * (table.columns.len() - words);
     let room = (style.width.saturating_sub(numbers) / words.max(1)).max(16);
-    for row in table.rows.iter().take(style.top) {
+    for row in table.rows.iter().take(shown) {
         lines.add_row(row.iter().map(|value| cut(&cell(trace, value), room).into_owned()));
     }
     for line in lines.lines() {
@@ -49,13 +49,22 @@ pub fn text(trace: &Trace, table: &Table, style: Style) -> String {
 }
 
 fn is_words(value: &Value) -> bool {
-    matches!(value, Value::What(_) | Value::Place(_) | Value::Threads(_))
+    matches!(
+        value,
+        Value::What(_) | Value::Place(_) | Value::Threads(_) | Value::Word(_) | Value::Histogram(_)
+    )
 }
 
 fn cell(trace: &Trace, value: &Value) -> String {
     let naming = Naming::new(trace.sites());
     match value {
+        Value::Nothing => "–".to_string(),
         Value::Count(n) => count(*n),
+        Value::Bytes(n) => bytes(*n),
+        Value::Step(0) => "0".to_string(),
+        Value::Step(step) => format!("{step:+}"),
+        Value::Word(word) => (*word).to_string(),
+        Value::Histogram(buckets) => bars(buckets),
         Value::Seconds(seconds) => format!("{seconds:.6}"),
         Value::Share(share) => percent_of(*share),
         Value::What(what) => what.map_or("–".to_string(), |what| name(&naming.data(&what))),
@@ -72,6 +81,20 @@ fn cell(trace: &Trace, value: &Value) -> String {
     }
 }
 
+/// A histogram as a bar for each factor of four, from 64 bytes to 256 MiB and above; the highest is full.
+fn bars(buckets: &[(u64, u64)]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let mut heights = [0u64; 12];
+    for &(from, n) in buckets {
+        let place = (from.max(64).ilog2() as usize - 6) / 2;
+        heights[place.min(heights.len() - 1)] += n;
+    }
+    let highest = heights.iter().copied().max().unwrap_or(0).max(1);
+    let bar =
+        |&n: &u64| if n == 0 { ' ' } else { BARS[((n * 8).div_ceil(highest) as usize).clamp(1, 8) - 1] };
+    heights.iter().map(bar).collect()
+}
+
 /// All rows of a table, each an object with the columns as members.
 pub fn json(trace: &Trace, table: &Table) -> serde_json::Value {
     let row = |row: &Vec<Value>| {
@@ -84,7 +107,11 @@ pub fn json(trace: &Trace, table: &Table) -> serde_json::Value {
 fn member(trace: &Trace, value: &Value) -> serde_json::Value {
     let naming = Naming::new(trace.sites());
     match value {
-        Value::Count(n) => json!(n),
+        Value::Nothing => serde_json::Value::Null,
+        Value::Count(n) | Value::Bytes(n) => json!(n),
+        Value::Step(step) => json!(step),
+        Value::Word(word) => json!(word),
+        Value::Histogram(buckets) => json!(buckets),
         Value::Seconds(number) | Value::Share(number) => json!(number),
         Value::What(what) => json!(what.map(|what| naming.data(&what))),
         Value::Place(place) => json!(naming.position(place)),

@@ -1,0 +1,201 @@
+//! # Strides
+//!
+//! **What it finds.** How each access in the code walks through memory: whether it stays at an address, goes a constant step, a few steps in turn
+//! (as nested loops do), moves about nearby, or jumps.
+//!
+//! **Why it costs.** Prefetchers follow constant steps, and nothing else reliably. A step above the size of a line fetches a line
+//! for each access; a jump waits for memory.
+//!
+//! **What to do.** A long constant step: interchange loops, or store what is walked through side by side. Jumps: sort the work, prefetch by
+//! hand, or store what is reached together in one place. What stays at an address belongs into a register.
+//!
+//! **When it is wrong.** The steps are those of one access in one thread, whatever lies between. Four different steps are kept by
+//! access, so that shares are lower bounds where there are more (Misra and Gries, "Finding repeated elements", Science of Computer Programming 2(2), 1982).
+//! An access of a function that is called for several data structures in turn jumps.
+
+use std::cmp::Reverse;
+
+use memlode_attribute::annotate::Events;
+use memlode_trace::event::ThreadId;
+use memlode_trace::sites::SiteId;
+use rustc_hash::FxHashMap;
+
+use crate::Meta;
+use crate::events::{Analysis, Known, Table, Value, View};
+
+/// Steps kept for each access.
+const KEPT: usize = 4;
+
+/// A pattern is that of so large a part of the steps.
+const MOST: f64 = 0.8;
+
+/// Steps up to so many bytes are nearby: a page.
+const NEAR: u64 = 4096;
+
+/// One access of a thread.
+#[derive(Clone, Default)]
+struct Walk {
+    last: u64,
+    accesses: u64,
+    misses: u64,
+    near: u64,
+    /// Step and how often it was made, at least.
+    steps: [(i64, u64); KEPT],
+}
+
+impl Walk {
+    fn go(&mut self, address: u64, missed: bool) {
+        self.misses += u64::from(missed);
+        self.accesses += 1;
+        let step = address.wrapping_sub(std::mem::replace(&mut self.last, address)) as i64;
+        if self.accesses == 1 {
+            return;
+        }
+        self.near += u64::from(step.unsigned_abs() <= NEAR);
+        if let Some((_, times)) = self.steps.iter_mut().find(|(known, times)| *known == step && *times > 0) {
+            *times += 1;
+        } else if let Some(free) = self.steps.iter_mut().find(|(_, times)| *times == 0) {
+            *free = (step, 1);
+        } else {
+            self.steps.iter_mut().for_each(|(_, times)| *times -= 1);
+        }
+    }
+
+    /// Its steps, the most frequent first; what it is called; and the part of the steps that is so.
+    fn pattern(&self) -> (i64, &'static str, f64) {
+        let all = self.accesses.saturating_sub(1);
+        let mut steps = self.steps;
+        steps.sort_by_key(|&(step, times)| (Reverse(times), step));
+        let share = |times: u64| if all == 0 { 1.0 } else { times as f64 / all as f64 };
+        let (step, first) = (steps[0].0, share(steps[0].1));
+        let together = share(steps.iter().map(|(_, times)| times).sum());
+        let near = share(self.near);
+        let (word, part) = match () {
+            () if all == 0 => ("once", 1.0),
+            () if first >= MOST && step == 0 => ("constant", first),
+            () if first >= MOST => ("strided", first),
+            () if together >= MOST => ("few strides", together),
+            () if near >= MOST => ("nearby", near),
+            () => ("jumping", 1.0 - near),
+        };
+        (step, word, part)
+    }
+}
+
+/// The threads that make an access in the same way.
+#[derive(Default)]
+struct Way {
+    threads: Vec<(ThreadId, u64)>,
+    accesses: u64,
+    misses: u64,
+    /// Accesses of the pattern.
+    so: f64,
+}
+
+/// See the module's page.
+#[derive(Default)]
+pub struct Strides {
+    walks: Vec<Walk>,
+    numbers: FxHashMap<(ThreadId, SiteId), u32>,
+    /// By cell: its walk.
+    by_cell: Vec<u32>,
+}
+
+impl Strides {
+    /// How it is asked for.
+    pub const KNOWN: Known = Known {
+        meta: Meta { id: "strides", title: "how each access walks through memory" },
+        arguments: &[],
+        make: |arguments| {
+            arguments.check(&Strides::KNOWN)?;
+            Ok(Box::new(Strides::default()))
+        },
+    };
+}
+
+impl Analysis for Strides {
+    fn take(&mut self, events: &Events, view: View<'_>) {
+        for cell in &view.cells.cells[self.by_cell.len()..] {
+            let next = self.walks.len() as u32;
+            let number = *self.numbers.entry((cell.thread, cell.site)).or_insert(next);
+            if number == next {
+                self.walks.push(Walk::default());
+            }
+            self.by_cell.push(number);
+        }
+        for row in 0..events.rows() {
+            let walk = &mut self.walks[self.by_cell[events.cell[row] as usize] as usize];
+            walk.go(events.address[row], events.level[row] > 0);
+        }
+    }
+
+    fn finish(self: Box<Self>, view: View<'_>) -> Vec<Table> {
+        // Threads that go the same way are one row.
+        let mut ways: FxHashMap<(SiteId, &'static str, i64), Way> = FxHashMap::default();
+        for (&(thread, site), &number) in &self.numbers {
+            let walk = &self.walks[number as usize];
+            if walk.accesses > 0 {
+                let (step, pattern, share) = walk.pattern();
+                let way = ways.entry((site, pattern, step)).or_default();
+                way.threads.push((thread, walk.accesses));
+                way.accesses += walk.accesses;
+                way.misses += walk.misses;
+                way.so += share * walk.accesses as f64;
+            }
+        }
+        let mut ways: Vec<_> = ways.into_iter().collect();
+        ways.sort_by_key(|(key, way)| (Reverse((way.misses, way.accesses)), *key));
+        let row = |((site, pattern, step), mut way): ((SiteId, &'static str, i64), Way)| {
+            let (data, at) = view.key_of(view.names.site(site));
+            way.threads.sort_by_key(|&(thread, accesses)| (Reverse(accesses), thread));
+            vec![
+                Value::What(Some(data)),
+                Value::Place(at),
+                Value::Word(pattern),
+                Value::Share(way.so / way.accesses as f64),
+                Value::Step(step),
+                Value::Count(way.accesses),
+                Value::Count(way.misses),
+                Value::Threads(way.threads),
+            ]
+        };
+        let columns = ["data", "line", "pattern", "share", "usual_step", "accesses", "misses", "by_thread"];
+        vec![Table {
+            id: "strides",
+            title: "Strides".to_string(),
+            columns: columns.map(str::to_string).to_vec(),
+            rows: ways.into_iter().map(row).collect(),
+            is_whole: false,
+        }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(addresses: impl IntoIterator<Item = u64>) -> (i64, &'static str, f64) {
+        let mut walk = Walk::default();
+        addresses.into_iter().for_each(|address| walk.go(address, false));
+        walk.pattern()
+    }
+
+    #[test]
+    fn patterns_have_names() {
+        assert_eq!(pattern([7]), (0, "once", 1.0));
+        assert_eq!(pattern([7; 50]), (0, "constant", 1.0));
+        assert_eq!(pattern((0..100).map(|i| 10_000 - 24 * i)), (-24, "strided", 1.0));
+        // Rows of four elements: three short steps, and a long one.
+        let rows = (0..400u64).map(|i| i / 4 * 4096 + i % 4 * 8);
+        let (step, word, share) = pattern(rows);
+        assert_eq!((step, word), (8, "few strides"));
+        assert!((share - 1.0).abs() < 1e-9);
+        let mut seed = 1u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % below
+        };
+        assert_eq!(pattern((0..1000).map(|_| random(2000))).1, "nearby");
+        assert_eq!(pattern((0..1000).map(|_| random(1 << 30))).1, "jumping");
+    }
+}
