@@ -123,7 +123,10 @@ fn wait(running: &Mutex<Option<Running>>) -> Result<Waited, String> {
     let Some(running) = place.as_mut() else { return Ok(Waited::End) };
     match running.annotations.next_within(PATIENCE) {
         Next::Batch(events) => {
-            let table = running.encoder.encode(events, running.annotations.cells());
+            // The columns are the consumer's from here on: there is no memory to use again but that of the rest.
+            let mut table = Table::default();
+            let back = running.encoder.encode(events, running.annotations.cells(), &mut table);
+            running.annotations.give_back(back);
             Ok(Waited::Batch(Arc::new(table)))
         }
         Next::Later => Ok(Waited::Nothing),

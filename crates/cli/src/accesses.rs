@@ -45,6 +45,7 @@ pub fn run(
     let bar = term::Progress::of(&trace, "replaying");
     while let Some(events) = annotations.next_batch() {
         view(&annotations, &mut |view| analyses.iter_mut().for_each(|analysis| analysis.take(&events, view)));
+        annotations.give_back(events);
         bar.advance_to(annotations.chunks());
     }
     bar.finish();

@@ -10,7 +10,7 @@ use memlode_simulate::{Cause, Translation};
 use memlode_trace::{Clock, Trace};
 
 use crate::names::{HOMES, KINDS, Keys, NONE, Names};
-use crate::table::{Column, Field, Strings, Table, Type, Validity, Values, bits};
+use crate::table::{Column, Field, Spares, Strings, Table, Type, Validity, Values, put_bits};
 
 /// Why a level missed.
 pub(crate) const CAUSES: [&str; 5] = ["cold", "capacity", "conflict", "true sharing", "false sharing"];
@@ -110,40 +110,51 @@ impl Encoder {
         fields
     }
 
-    /// A batch as columns; `cells` are those of the [`memlode_attribute::annotate::Annotations`] that gave it.
-    pub fn encode(&mut self, events: Events, cells: &Cells) -> Table {
+    /// Makes `table` a batch's columns; `cells` are those of the [`memlode_attribute::annotate::Annotations`] that gave it. The memory of what
+    /// the table held is used again; what the batch has no use for comes back, for
+    /// [`give_back`](memlode_attribute::annotate::Annotations::give_back).
+    pub fn encode(&mut self, events: Events, cells: &Cells, table: &mut Table) -> Events {
         self.names.learn(cells);
+        let mut spares = Spares::of(std::mem::take(&mut table.columns));
         let Events { sequence, stamp, address, bytes, cell, level, why } = events;
-        let (names, texts) = (&self.names, &self.texts);
-        let cells = Gather { keys: &names.cells, cell: &cell };
-        let latencies = &self.latencies;
-        let mut columns: Vec<Column> = vec![
-            Values::U64(sequence).into(),
-            self.times(stamp),
-            cells.numbers(|keys| keys.process).into(),
-            cells.numbers(|keys| keys.thread).into(),
-            Values::U64(address).into(),
-            Values::U32(bytes).into(),
-            cells.short(|keys| keys.of_site.kind, &texts.kinds),
-            Values::Keys8(level.iter().map(|&level| level as i8).collect(), texts.levels.clone()).into(),
-            Values::U32(level.iter().map(|&level| latencies[usize::from(level)]).collect()).into(),
-        ];
+        let mut back = Events { cell, level, why, ..Events::default() };
+        let (names, texts, latencies) = (&self.names, &self.texts, &self.latencies);
+        let cells = Gather { keys: &names.cells, cell: &back.cell };
+        let mut columns: Vec<Column> = Vec::with_capacity(32);
+        back.sequence = spares.next_u64();
+        columns.push(Values::U64(sequence).into());
+        back.stamp = spares.next_u64();
+        columns.push(self.times(stamp));
+        columns.push(cells.numbers(&mut spares, |keys| keys.process));
+        columns.push(cells.numbers(&mut spares, |keys| keys.thread));
+        back.address = spares.next_u64();
+        columns.push(Values::U64(address).into());
+        back.bytes = spares.next_u32();
+        columns.push(Values::U32(bytes).into());
+        columns.push(cells.short(&mut spares, |keys| keys.of_site.kind, &texts.kinds));
+        let mut levels = spares.next_i8();
+        levels.extend(back.level.iter().map(|&level| level as i8));
+        columns.push(Values::Keys8(levels, texts.levels.clone()).into());
+        let mut cycles = spares.next_u32();
+        cycles.extend(back.level.iter().map(|&level| latencies[usize::from(level)]));
+        columns.push(Values::U32(cycles).into());
         if let Some(wanted) = self.why {
-            columns.extend(self.causes(&why, wanted));
+            self.causes(&mut columns, &mut spares, &back.why, wanted);
         }
-        columns.extend([
-            cells.numbers(|keys| keys.site).into(),
-            cells.long(|keys| keys.of_site.function, &names.functions),
-            cells.long(|keys| keys.of_site.file, &names.files),
-            Column::of_positive(cells.each(|keys| keys.of_site.line)),
-            cells.long(|keys| keys.of_site.inlined_into, &names.inlined_into),
-            cells.long(|keys| keys.of_site.variable, &names.variables),
-            cells.long(|keys| keys.of_site.ty, &names.types),
-            cells.long(|keys| keys.of_site.member, &names.members),
-            cells.short(|keys| keys.object_kind, &texts.homes),
-            cells.long(|keys| keys.object, &names.object_texts),
-        ]);
-        Table { rows: cell.len(), columns }
+        columns.push(cells.numbers(&mut spares, |keys| keys.site));
+        columns.push(cells.long(&mut spares, |keys| keys.of_site.function, &names.functions));
+        columns.push(cells.long(&mut spares, |keys| keys.of_site.file, &names.files));
+        let mut lines = spares.next_u32();
+        cells.put(&mut lines, |keys| keys.of_site.line);
+        columns.push(Column::of_positive(lines));
+        columns.push(cells.long(&mut spares, |keys| keys.of_site.inlined_into, &names.inlined_into));
+        columns.push(cells.long(&mut spares, |keys| keys.of_site.variable, &names.variables));
+        columns.push(cells.long(&mut spares, |keys| keys.of_site.ty, &names.types));
+        columns.push(cells.long(&mut spares, |keys| keys.of_site.member, &names.members));
+        columns.push(cells.short(&mut spares, |keys| keys.object_kind, &texts.homes));
+        columns.push(cells.long(&mut spares, |keys| keys.object, &names.object_texts));
+        *table = Table { rows: back.level.len(), columns };
+        back
     }
 
     /// Stamps as times.
@@ -160,19 +171,28 @@ impl Encoder {
         }
     }
 
-    fn causes(&self, why: &[Why], wanted: WhyColumns) -> Vec<Column> {
-        let of_level = |level: usize| {
-            let keys = why.iter().map(|why| why.causes[level].map_or(NONE as i8, cause)).collect();
-            Column::of_short_keys(keys, &self.texts.causes)
-        };
-        let mut columns: Vec<Column> = (0..self.levels.len() - 1).map(of_level).collect();
+    fn causes(&self, columns: &mut Vec<Column>, spares: &mut Spares, why: &[Why], wanted: WhyColumns) {
+        for level in 0..self.levels.len() - 1 {
+            let mut keys = spares.next_i8();
+            keys.extend(why.iter().map(|why| why.causes[level].map_or(NONE as i8, cause)));
+            columns.push(Column::of_short_keys(keys, &self.texts.causes));
+        }
         if wanted.translation {
-            let keys = why.iter().map(|why| translation(why.translation)).collect();
+            let mut keys = spares.next_i8();
+            keys.extend(why.iter().map(|why| translation(why.translation)));
             columns.push(Column::of_short_keys(keys, &self.texts.translations));
         }
-        columns.extend(wanted.alias.then(|| Values::Bits(bits(why, |why| why.alias)).into()));
-        columns.extend(wanted.remote.then(|| Values::Bits(bits(why, |why| why.remote)).into()));
-        columns
+        let mut flag = |is_set: fn(Why) -> bool| {
+            let mut bits = spares.next_bits();
+            put_bits(&mut bits, why, is_set);
+            columns.push(Values::Bits(bits).into());
+        };
+        if wanted.alias {
+            flag(|why| why.alias);
+        }
+        if wanted.remote {
+            flag(|why| why.remote);
+        }
     }
 }
 
@@ -207,19 +227,25 @@ struct Gather<'a> {
 }
 
 impl Gather<'_> {
-    fn each<T>(&self, part: impl Fn(&Keys) -> T) -> Vec<T> {
-        self.cell.iter().map(|&cell| part(&self.keys[cell as usize])).collect()
+    fn put<T>(&self, out: &mut Vec<T>, part: impl Fn(&Keys) -> T) {
+        out.extend(self.cell.iter().map(|&cell| part(&self.keys[cell as usize])));
     }
 
-    fn numbers(&self, part: impl Fn(&Keys) -> u32) -> Values {
-        Values::U32(self.each(part))
+    fn numbers(&self, spares: &mut Spares, part: impl Fn(&Keys) -> u32) -> Column {
+        let mut numbers = spares.next_u32();
+        self.put(&mut numbers, part);
+        Values::U32(numbers).into()
     }
 
-    fn short(&self, part: impl Fn(&Keys) -> i8, strings: &Arc<Strings>) -> Column {
-        Column::of_short_keys(self.each(part), strings)
+    fn short(&self, spares: &mut Spares, part: impl Fn(&Keys) -> i8, strings: &Arc<Strings>) -> Column {
+        let mut keys = spares.next_i8();
+        self.put(&mut keys, part);
+        Column::of_short_keys(keys, strings)
     }
 
-    fn long(&self, part: impl Fn(&Keys) -> i32, strings: &Arc<Strings>) -> Column {
-        Column::of_keys(self.each(part), strings)
+    fn long(&self, spares: &mut Spares, part: impl Fn(&Keys) -> i32, strings: &Arc<Strings>) -> Column {
+        let mut keys = spares.next_i32();
+        self.put(&mut keys, part);
+        Column::of_keys(keys, strings)
     }
 }

@@ -187,20 +187,77 @@ impl Validity {
 }
 
 /// A bit for each value, the first one lowest.
-pub(crate) fn bits<T: Copy>(values: &[T], is_set: impl Fn(T) -> bool) -> Vec<u8> {
+fn bits<T: Copy>(values: &[T], is_set: impl Fn(T) -> bool) -> Vec<u8> {
+    let mut bits = Vec::with_capacity(values.len().div_ceil(8));
+    put_bits(&mut bits, values, is_set);
+    bits
+}
+
+/// The same behind what there is.
+pub(crate) fn put_bits<T: Copy>(bits: &mut Vec<u8>, values: &[T], is_set: impl Fn(T) -> bool) {
     let byte = |eight: &[T]| {
         eight.iter().enumerate().fold(0, |byte, (at, &value)| byte | u8::from(is_set(value)) << at)
     };
-    values.chunks(8).map(byte).collect()
+    bits.extend(values.chunks(8).map(byte));
 }
 
 /// A record batch: columns in the order of a schema, equally long.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// Rows.
     pub rows: usize,
     /// The columns.
     pub columns: Vec<Column>,
+}
+
+/// The memory of an earlier batch, column by column.
+pub(crate) struct Spares(std::vec::IntoIter<Column>);
+
+impl Spares {
+    pub fn of(columns: Vec<Column>) -> Spares {
+        Spares(columns.into_iter())
+    }
+
+    /// Empty memory for the next column.
+    pub fn next_u64(&mut self) -> Vec<u64> {
+        match self.0.next() {
+            Some(Column { values: Values::U64(values), .. }) => emptied(values),
+            _ => Vec::new(),
+        }
+    }
+
+    pub fn next_u32(&mut self) -> Vec<u32> {
+        match self.0.next() {
+            Some(Column { values: Values::U32(values), .. }) => emptied(values),
+            _ => Vec::new(),
+        }
+    }
+
+    pub fn next_i8(&mut self) -> Vec<i8> {
+        match self.0.next() {
+            Some(Column { values: Values::Keys8(values, _), .. }) => emptied(values),
+            _ => Vec::new(),
+        }
+    }
+
+    pub fn next_i32(&mut self) -> Vec<i32> {
+        match self.0.next() {
+            Some(Column { values: Values::Keys32(values, _), .. }) => emptied(values),
+            _ => Vec::new(),
+        }
+    }
+
+    pub fn next_bits(&mut self) -> Vec<u8> {
+        match self.0.next() {
+            Some(Column { values: Values::Bits(values), .. }) => emptied(values),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn emptied<T>(mut values: Vec<T>) -> Vec<T> {
+    values.clear();
+    values
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use memlode_machine::Machine;
 use memlode_simulate::{Cause, Translation};
 use memlode_trace::event::ThreadId;
@@ -94,16 +94,20 @@ impl Events {
         self.address.len()
     }
 
-    fn with_room(causes: bool) -> Events {
-        Events {
-            sequence: Vec::with_capacity(ROWS),
-            stamp: Vec::with_capacity(ROWS),
-            address: Vec::with_capacity(ROWS),
-            bytes: Vec::with_capacity(ROWS),
-            cell: Vec::with_capacity(ROWS),
-            level: Vec::with_capacity(ROWS),
-            why: Vec::with_capacity(if causes { ROWS } else { 0 }),
+    /// Empties it, with room for a batch.
+    fn make_room(&mut self, causes: bool) {
+        fn empty<T>(column: &mut Vec<T>, room: usize) {
+            column.clear();
+            column.reserve_exact(room);
         }
+        let Events { sequence, stamp, address, bytes, cell, level, why } = self;
+        empty(sequence, ROWS);
+        empty(stamp, ROWS);
+        empty(address, ROWS);
+        empty(bytes, ROWS);
+        empty(cell, ROWS);
+        empty(level, ROWS);
+        empty(why, if causes { ROWS } else { 0 });
     }
 }
 
@@ -148,6 +152,7 @@ struct Sent {
 /// A trace being replayed on a thread of its own, batch by batch. Dropping it ends the replay.
 pub struct Annotations {
     batches: Option<Receiver<Sent>>,
+    spares: Sender<Events>,
     worker: Option<JoinHandle<Replayed>>,
     chunks: Arc<AtomicUsize>,
     cells: Cells,
@@ -189,10 +194,11 @@ fn start<S: Answers + Send + 'static>(
     workers: usize,
 ) -> Annotations {
     let (sender, batches) = bounded(WAITING);
+    let (spares, spare) = bounded(WAITING + 1);
     let chunks = Arc::new(AtomicUsize::new(0));
     let done = chunks.clone();
     let worker = std::thread::spawn(move || {
-        let recorder = Recorder::new(simulator, &options, sender);
+        let recorder = Recorder::new(simulator, &options, sender, spare);
         let mut profiler = Profiler::new(trace.sites().sites(), recorder);
         add_globals(&trace, 0, &mut profiler);
         let mut times: FxHashMap<(ThreadId, u8), u64> = FxHashMap::default();
@@ -212,7 +218,7 @@ fn start<S: Answers + Send + 'static>(
         profiler.caches.send();
         replayed
     });
-    Annotations { batches: Some(batches), worker: Some(worker), chunks, cells: Cells::default() }
+    Annotations { batches: Some(batches), spares, worker: Some(worker), chunks, cells: Cells::default() }
 }
 
 impl Annotations {
@@ -240,6 +246,12 @@ impl Annotations {
             Err(RecvTimeoutError::Timeout) => Next::Later,
             Err(RecvTimeoutError::Disconnected) => Next::End,
         }
+    }
+
+    /// Takes back a batch that is done with, for its memory.
+    pub fn give_back(&self, events: Events) {
+        // Enough are there, or nobody needs one any more.
+        let _ = self.spares.try_send(events);
     }
 
     fn take(&mut self, sent: Sent) -> Events {

@@ -1,6 +1,6 @@
 //! Stands between a profiler and its caches, and writes down what they answer.
 
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Receiver, Sender};
 use memlode_simulate::{Cause, Detailed, Hierarchy, LevelCounters, LevelSpec, MAX_LEVELS};
 use memlode_trace::event::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -60,6 +60,8 @@ impl Answers for Detailed {
 pub(super) struct Recorder<S> {
     caches: S,
     sender: Sender<Sent>,
+    /// Batches whose memory can be used again.
+    spares: Receiver<Events>,
     events: Events,
     news: Cells,
     /// Objects already described.
@@ -78,11 +80,14 @@ pub(super) struct Recorder<S> {
 }
 
 impl<S: Answers> Recorder<S> {
-    pub fn new(caches: S, options: &Options, sender: Sender<Sent>) -> Recorder<S> {
+    pub fn new(caches: S, options: &Options, sender: Sender<Sent>, spares: Receiver<Events>) -> Recorder<S> {
+        let mut events = Events::default();
+        events.make_room(S::KNOWS_WHY);
         Recorder {
             caches,
             sender,
-            events: Events::with_room(S::KNOWS_WHY),
+            spares,
+            events,
             news: Cells::default(),
             objects: FxHashMap::default(),
             wanted: options.levels,
@@ -117,7 +122,9 @@ impl<S: Answers> Recorder<S> {
         if self.events.rows() == 0 {
             return;
         }
-        let events = std::mem::replace(&mut self.events, Events::with_room(S::KNOWS_WHY));
+        let mut fresh = self.spares.try_recv().unwrap_or_default();
+        fresh.make_room(S::KNOWS_WHY);
+        let events = std::mem::replace(&mut self.events, fresh);
         let news = std::mem::take(&mut self.news);
         if self.sender.send(Sent { events, news }).is_err() {
             // Whoever took them is gone.

@@ -13,7 +13,7 @@ use memlode_attribute::annotate::Annotations;
 use memlode_export::ipc::StreamWriter;
 use memlode_export::ndjson::LineWriter;
 use memlode_export::request::start;
-use memlode_export::{Encoder, Request};
+use memlode_export::{Encoder, Request, Table};
 use memlode_machine::Machine;
 use memlode_report::notes::{notes, nothing_decoded};
 use memlode_trace::Trace;
@@ -161,8 +161,10 @@ fn write(
     match format {
         Format::Arrow => {
             let mut writer = StreamWriter::new(out, &encoder.schema())?;
+            let mut table = Table::default();
             while let Some(events) = annotations.next_batch() {
-                writer.write(&encoder.encode(events, annotations.cells()))?;
+                annotations.give_back(encoder.encode(events, annotations.cells(), &mut table));
+                writer.write(&table)?;
                 bar.advance_to(annotations.chunks());
             }
             writer.finish()?;
@@ -171,6 +173,7 @@ fn write(
             let mut writer = LineWriter::new(out, encoder);
             while let Some(events) = annotations.next_batch() {
                 writer.write(&events, annotations.cells())?;
+                annotations.give_back(events);
                 bar.advance_to(annotations.chunks());
             }
             writer.finish()?;
