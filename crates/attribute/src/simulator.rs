@@ -32,10 +32,13 @@ pub trait Simulator {
     ) -> Option<u8>;
 
     /// Whether so much waits to be settled that it is time to.
-    fn is_full(&self) -> bool;
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        false
+    }
 
-    /// Answers what waits: tells each tag how many levels missed.
-    fn settle(&mut self, told: impl FnMut(u32, u8));
+    /// Answers what waits: tells each tag how many levels missed. To be overridden by who ever lets an answer wait.
+    fn settle(&mut self, _told: impl FnMut(u32, u8)) {}
 
     /// Counters of each level, innermost first.
     fn counters(&self) -> Vec<LevelCounters>;
@@ -49,8 +52,11 @@ pub trait Simulator {
     /// The caches, if they are exact LRU ones and nothing else: what they held behind a gap can be bounded.
     fn hierarchy(&self) -> Option<&Hierarchy>;
 
-    /// The caches, if accesses that are known to hit need only be counted there.
-    fn counting(&mut self) -> Option<&mut Hierarchy>;
+    /// The caches, if accesses that are known to hit need only be counted there: not where somebody watches, as they may be hits of
+    /// other bytes of a line, and meet other stores in flight.
+    fn counting(&mut self) -> Option<&mut Hierarchy> {
+        None
+    }
 
     /// Who the accesses of the next cell are, before the first of them; cells are numbered from 0.
     fn met(&mut self, _met: Met<'_>) {}
@@ -131,12 +137,6 @@ impl Simulator for Detailed {
         Some(Detailed::access(self, core, address, bytes, is_write, cell).depth)
     }
 
-    fn is_full(&self) -> bool {
-        false
-    }
-
-    fn settle(&mut self, _told: impl FnMut(u32, u8)) {}
-
     fn counters(&self) -> Vec<LevelCounters> {
         Detailed::counters(self)
     }
@@ -151,11 +151,6 @@ impl Simulator for Detailed {
 
     fn hierarchy(&self) -> Option<&Hierarchy> {
         Detailed::hierarchy(self)
-    }
-
-    /// They may be hits of other bytes of a line, and meet other stores in flight.
-    fn counting(&mut self) -> Option<&mut Hierarchy> {
-        None
     }
 }
 

@@ -312,9 +312,11 @@ impl Source for Live {
             (state.trace.chunks[number], payload, state.trace.codes.clone(), state.trace.sites.clone())
         };
         self.moved.notify_all();
+        let header = &chunk.header;
+        let file = TraceFile::Thread { process: header.process, thread: header.thread };
         decoder
-            .decode(&chunk.header, &payload, &codes, &sites, batch)
-            .map_err(|why| Error::damaged(&TraceFile::Events.path(), format!("chunk {number}: {why}")))?;
+            .decode(header, &payload, &codes, &sites, batch)
+            .map_err(|why| Error::damaged(&file.path(), format!("chunk {}: {why}", header.sequence)))?;
         chunk.label(batch);
         Ok(())
     }

@@ -172,12 +172,6 @@ impl<S: Answers> Simulator for Recorder<S> {
         Some(level)
     }
 
-    fn is_full(&self) -> bool {
-        false
-    }
-
-    fn settle(&mut self, _told: impl FnMut(u32, u8)) {}
-
     fn counters(&self) -> Vec<LevelCounters> {
         self.caches.counters()
     }
@@ -192,10 +186,6 @@ impl<S: Answers> Simulator for Recorder<S> {
 
     fn hierarchy(&self) -> Option<&Hierarchy> {
         self.caches.hierarchy()
-    }
-
-    fn counting(&mut self) -> Option<&mut Hierarchy> {
-        None
     }
 
     fn met(&mut self, met: Met<'_>) {
