@@ -8,11 +8,13 @@ use tempfile::TempDir;
 
 use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
 
-/// Threads that meet at a lock, one that waits for all of them, and a child that goes on by itself.
+/// Threads that meet at a lock, one that waits for all of them, and a child that goes on by itself. With an argument it reads its
+/// list for so many ms of processor time, long enough for bursts to be there whatever else the machine does.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 struct node { long key; struct node *next; long rest[6]; };
@@ -34,7 +36,7 @@ static void *work(void *argument) {
   return (void *)sum;
 }
 
-int main(void) {
+int main(int count, char **words) {
   pthread_t threads[3];
   if (fork() == 0) _exit((long)work((void *)1) == 0);
   for (long i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, (void *)i);
@@ -42,7 +44,9 @@ int main(void) {
   wait(0);
   usleep(50000);
   long sum = 0;
-  for (struct node *node = all; node; node = node->next) sum += node->key;
+  do {
+    for (struct node *node = all; node; node = node->next) sum += node->key;
+  } while (count > 1 && clock() < atol(words[1]) * (CLOCKS_PER_SEC / 1000));
   return sum == 0;
 }
 "#;
@@ -79,10 +83,12 @@ impl Built {
 #[test]
 fn live_reports_are_those_of_the_stored_trace() {
     let built = Built::new();
-    for options in [&[][..], &["--burst", "5ms/10ms"]] {
+    for (options, program) in
+        [(&[][..], &["./threads"][..]), (&["--burst", "5ms/10ms"], &["./threads", "300"])]
+    {
         let live =
             ["run", "--live", "-o", "trace", "--force", "-m", "zen4", "--json", "--report-to", "live.json"];
-        built.run(&[&live[..], options, &["--wait", "--", "./threads"]].concat());
+        built.run(&[&live[..], options, &["--wait", "--"], program].concat());
         let live = fs::read_to_string(built.folder().join("live.json")).expect("a report");
         let stored = stdout(&built.run(&["report", "trace", "-m", "zen4", "--json"]));
         assert!(live.contains("\"node\""), "{live}");
