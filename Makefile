@@ -44,7 +44,7 @@ lint: lint-rust lint-cxx lint-scripts ## Formatting, warnings, static analysis, 
 
 lint-rust: build
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --release --workspace --all-targets -- -D warnings
 	cargo xtask check
 
 lint-cxx: build

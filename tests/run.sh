@@ -6,7 +6,16 @@ cd "$(dirname "$0")/.." || exit
 
 export PATH="$PWD/target/memlode/bin:$PATH" PYTHONDONTWRITEBYTECODE=1
 
-suite_rust() { cargo test; }
+# Ours are built with assertions and checks of overflow; crates of others are those that the command line was built with.
+suite_rust() {
+  local crate option checks=()
+  for crate in crates/*; do
+    for option in opt-level=1 debug='"line-tables-only"' debug-assertions=true overflow-checks=true; do
+      checks+=(--config "profile.release.package.memlode-${crate#crates/}.$option")
+    done
+  done
+  cargo test --release "${checks[@]}" "$@"
+}
 
 suite_c() { make -s -C record check CC=clang-22; }
 
