@@ -4,14 +4,14 @@ use rustc_hash::FxHashMap;
 
 use std::sync::Arc;
 
-use crate::bytes::{Malformed, Reader, unzigzag};
+use crate::bytes::{Malformed, Reader};
 use crate::event::{Access, Batch, Frame, Loop, Mark, Stride};
 use crate::flatten::{Code, Template};
 use crate::format::{ChunkHeader, limit};
 use crate::pack::{UnpackError, Unpacker};
 use crate::sites::{FunctionId, SiteId, SiteTable};
 use crate::table::{Op, Place, Source};
-use crate::words::Words;
+use crate::words::read_words;
 
 /// Why a chunk could not be decoded.
 #[derive(Debug, thiserror::Error)]
@@ -54,11 +54,14 @@ pub(crate) struct Decoder {
     loops: Loops,
     unpacker: Unpacker,
     unpacked: Vec<u8>,
+    words: Vec<u64>,
     last: Vec<u64>,
     bases: Vec<u32>,
+    plain: Vec<Plain>,
+    filled: Vec<Filled>,
 }
 
-/// A dictionary entry: all that executing it takes, in one place.
+/// A dictionary entry.
 struct Local<'t> {
     function: FunctionId,
     templates: &'t [Template],
@@ -69,12 +72,43 @@ struct Local<'t> {
     base: usize,
     /// Where in the list of bases its own is; those of its sources follow.
     first_base: usize,
-    sources: usize,
+}
+
+/// What the hot loop needs of a dictionary entry, most of which have plain accesses only.
+#[derive(Clone, Copy)]
+struct Plain {
+    /// First of its last words.
+    base: u32,
+    words: u32,
+    /// Its accesses in the list of templates that are filled in. [`UNFILLED`] of them if it was not executed yet, [`OPS`] if it has
+    /// other ops, too.
+    first: u32,
+    accesses: u32,
     /// The entry that followed it last.
     next: u32,
 }
 
 const NONE: u32 = u32::MAX;
+const UNFILLED: u32 = u32::MAX;
+const OPS: u32 = u32::MAX - 1;
+
+/// A [`Template`] that knows where its word is in this chunk.
+#[derive(Clone, Copy)]
+struct Filled {
+    offset: u64,
+    word: u32,
+    bytes: u32,
+    site: SiteId,
+}
+
+impl Filled {
+    /// The access, with the last words as they are.
+    #[inline(always)]
+    fn access(&self, last: &[u64]) -> Access {
+        let address = last[self.word as usize].wrapping_add(self.offset);
+        Access { address, bytes: self.bytes, site: self.site }
+    }
+}
 
 impl Decoder {
     pub fn new(loops: Loops) -> Self {
@@ -82,8 +116,11 @@ impl Decoder {
             loops,
             unpacker: Unpacker::new(),
             unpacked: Vec::new(),
+            words: Vec::new(),
             last: Vec::new(),
             bases: Vec::new(),
+            plain: Vec::new(),
+            filled: Vec::new(),
         }
     }
 
@@ -102,7 +139,16 @@ impl Decoder {
         }
         self.unpacker.unpack(header.codec, packed, header.unpacked_bytes.into(), &mut self.unpacked)?;
         let mut reader = Reader::new(&self.unpacked);
-        let mut locals = dictionary(&mut reader, codes, &mut self.last, &mut self.bases)?;
+        let locals = dictionary(&mut reader, codes, &mut self.last, &mut self.bases)?;
+        self.filled.clear();
+        self.plain.clear();
+        self.plain.extend(locals.iter().map(|local| Plain {
+            base: local.base as u32,
+            words: local.words.into(),
+            first: 0,
+            accesses: if local.ops.is_empty() { UNFILLED } else { OPS },
+            next: NONE,
+        }));
         let depth = reader.count()?;
         let mut address = 0u64;
         for _ in 0..depth {
@@ -111,25 +157,35 @@ impl Decoder {
             batch.stack.push(Frame { function: local.function, address });
         }
         let control = reader.blob()?;
-        let words = reader.take(reader.left())?;
+        let packed_words = reader.take(reader.left())?;
+        // Each has a byte at least.
+        let count = header.raw_words.checked_sub(header.segments).ok_or(DecodeError::Words)? as usize;
+        if count > packed_words.len() {
+            return Err(DecodeError::Words);
+        }
+        self.words.resize(count, 0);
+        let read = read_words(packed_words, &mut self.words).ok_or(DecodeError::Words)?;
 
         batch.accesses.reserve(header.accesses.min(limit::CHUNK_ACCESSES) as usize);
         let mut run = Run {
-            words: Words { bytes: words, at: 0 },
+            words: &self.words,
             last: &mut self.last,
             bases: &self.bases,
+            locals: &locals,
+            filled: &mut self.filled,
             loops: self.loops,
             sites,
             batch,
             accesses: 0,
+            others: 0,
             repeated: 0,
-            raw_words: 0,
         };
-        run.control(control, header.segments, &mut locals).map_err(|error| *error)?;
+        run.control(control, header.segments, &mut self.plain).map_err(|error| *error)?;
+        let accesses = run.accesses + run.batch.accesses.len() as u64 - run.others + run.repeated;
         for (what, expected, found) in [
-            ("words", header.raw_words.into(), run.raw_words),
-            ("accesses", header.accesses, run.accesses + run.repeated),
-            ("bytes of words", words.len() as u64, run.words.at as u64),
+            ("bytes of words", packed_words.len() as u64, read as u64),
+            ("words", count as u64, (count - run.words.len()) as u64),
+            ("accesses", header.accesses, accesses),
         ] {
             if expected != found {
                 return Err(DecodeError::Count { what, expected, found });
@@ -182,8 +238,6 @@ fn dictionary<'t>(
             words: segment.words,
             base,
             first_base: 0,
-            sources: sources.len(),
-            next: NONE,
         });
     }
     for (number, module, anchor, sources) in derived {
@@ -202,51 +256,58 @@ fn dictionary<'t>(
 
 /// Executes the control stream.
 struct Run<'a> {
-    words: Words<'a>,
+    /// Those that are left.
+    words: &'a [u64],
     last: &'a mut [u64],
     bases: &'a [u32],
+    locals: &'a [Local<'a>],
+    filled: &'a mut Vec<Filled>,
     loops: Loops,
     sites: &'a SiteTable,
     batch: &'a mut Batch,
-    /// Access, range, masked and gather ops so far.
+    /// Access, range, masked and gather ops of segments that are not plain, so far.
     accesses: u64,
+    /// What these and loops wrote into the batch.
+    others: u64,
     /// Accesses of loops so far.
     repeated: u64,
-    /// Headers and words so far.
-    raw_words: u64,
 }
 
 /// In a box: a result that fits a register is what the hot loop can afford.
 type Fallible = Result<(), Box<DecodeError>>;
 
+#[inline(always)]
+fn add(words: &mut [u64], deltas: &[u64]) {
+    for (word, delta) in words.iter_mut().zip(deltas) {
+        *word = word.wrapping_add(*delta);
+    }
+}
+
 impl Run<'_> {
-    fn control(&mut self, control: &[u8], segments: u32, locals: &mut [Local<'_>]) -> Fallible {
+    fn control(&mut self, control: &[u8], segments: u32, entries: &mut [Plain]) -> Fallible {
         let mut control = Reader::new(control);
         let mut left = u64::from(segments);
         let mut previous: Option<u32> = None;
         while left > 0 {
-            let mut current = control.index(locals.len()).map_err(DecodeError::from)?;
+            let mut current = control.index(entries.len()).map_err(DecodeError::from)?;
             if let Some(previous) = previous {
-                locals[previous as usize].next = current;
+                entries[previous as usize].next = current;
             }
             let mut run = control.up_to(left - 1).map_err(DecodeError::from)?;
             left -= 1 + run;
-            let mut local = &locals[current as usize];
-            let mut times = 1;
             loop {
-                if local.next == current {
-                    // A segment that follows itself does so to the end of the run.
-                    times += run;
-                    run = 0;
+                let entry = entries.get_mut(current as usize).ok_or(DecodeError::NoSuccessor)?;
+                let next = entry.next;
+                if entry.accesses < OPS {
+                    self.plain(entry)?;
+                } else {
+                    self.other(entry, current)?;
                 }
-                self.segment(local, times)?;
                 if run == 0 {
                     break;
                 }
                 run -= 1;
-                times = 1;
-                current = local.next;
-                local = locals.get(current as usize).ok_or(DecodeError::NoSuccessor)?;
+                current = next;
             }
             previous = Some(current);
         }
@@ -258,59 +319,78 @@ impl Run<'_> {
         }
     }
 
-    /// Executions of one segment, one after the other.
-    #[inline]
-    fn segment(&mut self, local: &Local<'_>, times: u64) -> Fallible {
-        // Neither product overflows: times has 32 bits, the others 16 and 32.
-        self.raw_words += times * (1 + u64::from(local.words));
-        self.accesses += times * u64::from(local.accesses);
-        if !local.ops.is_empty() {
-            for _ in 0..times {
-                self.read_words(local)?;
-                match *local.ops {
-                    [Op::Repeat { count }, ref body @ ..] => self.repeat(local.base, count, body)?,
-                    _ => self.ops(local)?,
-                }
-            }
-            return Ok(());
-        }
-        self.room_for(times.saturating_mul(local.templates.len() as u64))?;
-        if local.sources > 0 {
-            for _ in 0..times {
-                self.read_words(local)?;
-                let bases = self.bases.get(local.first_base..).ok_or(DecodeError::Source)?;
-                self.batch.accesses.extend(local.templates.iter().map(|template| {
-                    let word = bases[template.source as usize] as usize + template.word as usize;
-                    Access {
-                        address: self.last[word].wrapping_add(template.offset),
-                        bytes: template.bytes,
-                        site: template.site,
-                    }
-                }));
-            }
-            return Ok(());
-        }
-        // Local copies: what is behind `self` would be stored and loaded again for each word.
-        let mut words = self.words;
-        let last = &mut self.last[local.base..local.base + local.words as usize];
-        for _ in 0..times {
-            for word in last.iter_mut() {
-                *word = word.wrapping_add_signed(unzigzag(words.next().ok_or(DecodeError::Words)?));
-            }
-            self.batch.accesses.extend(local.templates.iter().map(|template| Access {
-                address: last[template.word as usize].wrapping_add(template.offset),
-                bytes: template.bytes,
-                site: template.site,
-            }));
-        }
+    /// An execution of a segment of plain accesses.
+    #[inline(always)]
+    fn plain(&mut self, entry: &Plain) -> Fallible {
+        let (base, first) = (entry.base as usize, entry.first as usize);
+        let own = &mut self.last[base..base + entry.words as usize];
+        let (deltas, words) = self.words.split_at_checked(own.len()).ok_or(DecodeError::Words)?;
         self.words = words;
+        // Most have one word and one access, and loops cost more than their one turn.
+        if let ([word], [delta]) = (&mut *own, deltas) {
+            *word = word.wrapping_add(*delta);
+        } else {
+            add(own, deltas);
+        }
+        let filled = &self.filled[first..first + entry.accesses as usize];
+        if self.batch.accesses.len() + filled.len() > limit::CHUNK_ACCESSES as usize {
+            return Err(DecodeError::TooMany(limit::CHUNK_ACCESSES).into());
+        }
+        let last = &*self.last;
+        if let [filled] = filled {
+            self.batch.accesses.push(filled.access(last));
+        } else {
+            self.batch.accesses.extend(filled.iter().map(|filled| filled.access(last)));
+        }
+        Ok(())
+    }
+
+    /// An execution of a segment that is not plain, or not known to be.
+    #[inline(never)]
+    fn other(&mut self, entry: &mut Plain, current: u32) -> Fallible {
+        let local = &self.locals[current as usize];
+        if entry.accesses == UNFILLED {
+            self.fill(entry, local)?;
+            return self.plain(entry);
+        }
+        self.accesses += u64::from(local.accesses);
+        let before = self.batch.accesses.len();
+        self.read_words(local)?;
+        match *local.ops {
+            [Op::Repeat { count }, ref body @ ..] => self.repeat(local.base, count, body)?,
+            _ => self.ops(local)?,
+        }
+        self.others += (self.batch.accesses.len() - before) as u64;
+        Ok(())
+    }
+
+    /// Finds the words of a plain segment that is executed for the first time.
+    fn fill(&mut self, entry: &mut Plain, local: &Local<'_>) -> Fallible {
+        entry.first = self.filled.len() as u32;
+        entry.accesses = local.templates.len() as u32;
+        for template in local.templates {
+            let base = match template.source {
+                0 => Some(local.base as u32),
+                source => {
+                    let bases = self.bases.get(local.first_base..).ok_or(DecodeError::Source)?;
+                    bases.get(source as usize).copied()
+                }
+            };
+            let word = base.ok_or(DecodeError::Source)? + u32::from(template.word);
+            if word as usize >= self.last.len() {
+                return Err(DecodeError::Source.into());
+            }
+            let Template { offset, bytes, site, .. } = *template;
+            self.filled.push(Filled { offset, word, bytes, site });
+        }
         Ok(())
     }
 
     fn read_words(&mut self, local: &Local<'_>) -> Fallible {
-        for word in &mut self.last[local.base..local.base + local.words as usize] {
-            *word = word.wrapping_add_signed(unzigzag(self.words.next().ok_or(DecodeError::Words)?));
-        }
+        let own = &mut self.last[local.base..local.base + local.words as usize];
+        let (deltas, words) = self.words.split_at_checked(own.len()).ok_or(DecodeError::Words)?;
+        self.words = words;
+        add(own, deltas);
         Ok(())
     }
 

@@ -1,16 +1,27 @@
 //! The varints of a chunk's word stream, read fast.
 
+use crate::bytes::unzigzag;
+
+/// Reads as many signed varints as `out` has room for; says how many bytes they take, `None` if these are not there or a varint has
+/// more than 64 bits.
+pub(crate) fn read_words(bytes: &[u8], out: &mut [u64]) -> Option<usize> {
+    let mut words = Words { bytes, at: 0 };
+    for word in out {
+        *word = unzigzag(words.next()?) as u64;
+    }
+    Some(words.at)
+}
+
 /// The word stream from a position on.
-#[derive(Clone, Copy)]
-pub(crate) struct Words<'a> {
-    pub bytes: &'a [u8],
-    pub at: usize,
+struct Words<'a> {
+    bytes: &'a [u8],
+    at: usize,
 }
 
 impl Words<'_> {
     /// The next varint, unless there is none or it has more than 64 bits.
     #[inline(always)]
-    pub fn next(&mut self) -> Option<u64> {
+    fn next(&mut self) -> Option<u64> {
         let byte = *self.bytes.get(self.at)?;
         self.at += 1;
         if byte < 0x80 {
@@ -21,7 +32,7 @@ impl Words<'_> {
 
     /// A varint of several bytes. Lengths vary without a pattern a branch predictor could learn, so up to eight
     /// bytes are taken at once: find the last byte, then close the gaps that the flag bits leave.
-    #[inline]
+    #[inline(always)]
     fn rest(&mut self, first: u8) -> Option<u64> {
         if let Some(eight) = self.bytes.get(self.at - 1..).and_then(|rest| rest.first_chunk()) {
             let eight = u64::from_le_bytes(*eight);
@@ -64,15 +75,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_of_all_lengths_are_read(values in prop::collection::vec((any::<u64>(), 0..64u32), 0..20)) {
+        fn words_of_all_lengths_are_read(values in prop::collection::vec((any::<i64>(), 0..64u32), 0..20)) {
             let mut bytes = Vec::new();
-            let values: Vec<u64> = values.into_iter().map(|(value, shift)| value >> shift).collect();
-            values.iter().for_each(|&value| crate::bytes::put_varint(&mut bytes, value));
-            let mut words = Words { bytes: &bytes, at: 0 };
-            for value in values {
-                prop_assert_eq!(words.next(), Some(value));
-            }
-            prop_assert_eq!((words.next(), words.at), (None, bytes.len()));
+            let values: Vec<i64> = values.into_iter().map(|(value, shift)| value >> shift).collect();
+            values.iter().for_each(|&value| crate::bytes::put_svarint(&mut bytes, value));
+            let mut words = vec![0; values.len()];
+            prop_assert_eq!(read_words(&bytes, &mut words), Some(bytes.len()));
+            prop_assert!(values.iter().zip(&words).all(|(&value, &word)| value as u64 == word));
+            words.push(0);
+            prop_assert_eq!(read_words(&bytes, &mut words), None);
         }
     }
 }
