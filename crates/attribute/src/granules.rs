@@ -35,7 +35,29 @@ pub struct Granules {
     /// By answer: the table of pages that have no other.
     uniform: FxHashMap<u32, u32>,
     /// Page and its table.
-    recent: Vec<(u64, u32)>,
+    recent: Box<[(u64, u32); RECENT]>,
+}
+
+/// What can be told without a hash.
+#[derive(Clone, Copy)]
+pub struct Known<'g> {
+    tables: &'g [Table],
+    recent: &'g [(u64, u32); RECENT],
+}
+
+impl Known<'_> {
+    /// [`Granules::at`], or [`UNSET`] if that would have to look for the page.
+    #[inline(always)]
+    pub fn at(self, address: u64) -> u32 {
+        let page = address / PAGE;
+        let (recent, table) = self.recent[page as usize % RECENT];
+        if recent == page { self.tables[table as usize][granule(address)] } else { UNSET }
+    }
+}
+
+/// The place of an address in its page's table.
+fn granule(address: u64) -> usize {
+    (address % PAGE / GRANULE) as usize
 }
 
 impl Default for Granules {
@@ -47,7 +69,7 @@ impl Default for Granules {
             pages: FxHashMap::default(),
             uniform: FxHashMap::default(),
             // No address has this page.
-            recent: vec![(u64::MAX, UNKNOWN); RECENT],
+            recent: Box::new([(u64::MAX, UNKNOWN); RECENT]),
         }
     }
 }
@@ -59,7 +81,12 @@ impl Granules {
         let page = address / PAGE;
         let (recent, table) = self.recent[page as usize % RECENT];
         let table = if recent == page { table } else { self.find(page) };
-        self.tables[table as usize][(address % PAGE / GRANULE) as usize]
+        self.tables[table as usize][granule(address)]
+    }
+
+    /// What is known, to be asked often while nothing changes.
+    pub fn known(&self) -> Known<'_> {
+        Known { tables: &self.tables, recent: &self.recent }
     }
 
     #[cold]
@@ -73,7 +100,7 @@ impl Granules {
     /// Sets the answer for one granule.
     pub fn put(&mut self, address: u64, answer: u32) {
         let table = self.own(address / PAGE);
-        self.tables[table as usize][(address % PAGE / GRANULE) as usize] = answer;
+        self.tables[table as usize][granule(address)] = answer;
     }
 
     /// Sets one answer for all of an address's page.

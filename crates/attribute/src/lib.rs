@@ -25,6 +25,7 @@ pub mod sample;
 pub mod simulator;
 mod stacks;
 pub mod tables;
+mod usual;
 
 pub use classes::{Class, ClassId, Home};
 pub use counts::Counts;

@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::classes::ClassId;
-use crate::granules::{GRANULE, Granules, PAGE, UNSET};
+use crate::granules::{GRANULE, Granules, Known, PAGE, UNSET};
 
 /// Blocks of at least this many bytes are kept in an ordered map.
 pub const LARGE: u64 = 64 << 10;
 
 /// No block is there.
-const NOBODY: u32 = UNSET - 1;
+pub(crate) const NOBODY: u32 = UNSET - 1;
 /// Several blocks have parts of these eight bytes.
 const SHARED: u32 = UNSET - 2;
 
@@ -135,6 +135,11 @@ impl Objects {
             NOBODY => None,
             known => Some(ClassId(known)),
         }
+    }
+
+    /// Classes that were found before, and where [`NOBODY`] has anything; whatever else they tell needs [`Objects::class_at`].
+    pub fn known(&self) -> Known<'_> {
+        self.found.known()
     }
 
     /// Looks a class up for [`Objects::class_at`] and remembers what all of its eight bytes have in common.

@@ -1,4 +1,4 @@
-//! The hot loop: every access through the caches, then to its cell.
+//! Every access through the caches, then to its cell.
 
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use crate::paths::Paths;
 use crate::sample::{Gaps, RunCounts, Runs};
 use crate::simulator::{Met, Simulator};
 use crate::stacks::ThreadStack;
+use crate::usual::{ANY, SiteFacts, key};
 
 /// The accesses of one thread, at one site, to objects of one class.
 #[derive(Clone, Debug)]
@@ -60,20 +61,6 @@ pub struct Global {
     pub image: String,
 }
 
-/// What the loop needs of a site, in one place.
-#[derive(Clone, Copy)]
-struct SiteFacts {
-    /// Thread and class of the cell that the site used last.
-    key: (ThreadId, ClassId),
-    cell: u32,
-    /// The class of all its objects, where that is known without looking at the address; else [`ANY`].
-    fixed: ClassId,
-    is_write: bool,
-}
-
-/// A class that no object has.
-const ANY: ClassId = ClassId(u32::MAX);
-
 /// Feeds batches through a cache hierarchy and counts by thread, site and object class.
 ///
 /// Batches of one stream must come in order; how threads are interleaved decides what a shared cache sees.
@@ -88,7 +75,7 @@ const ANY: ClassId = ClassId(u32::MAX);
 /// Several profilers may each have one shard of the same trace ([`Shards`]): see [`Profiler::finish_all`].
 pub struct Profiler<S = Hierarchy> {
     sites: Vec<Site>,
-    facts: Vec<SiteFacts>,
+    pub(crate) facts: Vec<SiteFacts>,
     pub(crate) caches: S,
     pub(crate) line_bytes: u32,
     /// Ways of the first level.
@@ -102,17 +89,19 @@ pub struct Profiler<S = Hierarchy> {
     /// By thread and stream: a signal handler has a stack of its own. `None` while in use.
     stacks: FxHashMap<(ThreadId, u8), Option<ThreadStack>>,
     /// Class of the frames of each function.
-    frames: FxHashMap<FunctionId, ClassId>,
+    pub(crate) frames: FxHashMap<FunctionId, ClassId>,
     cells: Vec<(ThreadId, SiteId, ClassId)>,
     /// By cell: accesses that the first level answered.
-    hits: Vec<u64>,
+    pub(crate) hits: Vec<u64>,
     /// By cell: those answered by the levels after it.
     deeper: Vec<[u64; MAX_LEVELS]>,
-    index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
+    pub(crate) index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
     /// Accesses that have lines of another shard, too: what is known here of how deep they went.
     cut: Vec<CutAccess>,
     /// The strides of the loop at hand.
     pub(crate) walk: Vec<Stride>,
+    /// Some of its accesses.
+    pub(crate) unrolled: Vec<Access>,
     pub(crate) gaps: Option<GapWatch>,
     /// The cores that threads run on.
     cores: Vec<u32>,
@@ -134,10 +123,10 @@ struct CutAccess {
 /// Where the accesses at hand come from.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin {
-    thread: ThreadId,
-    core: usize,
+    pub thread: ThreadId,
+    pub core: usize,
     /// The bits that make the process's addresses its own. User addresses have 47 or 48 bits; the process takes the ones above.
-    space: u64,
+    pub space: u64,
 }
 
 /// What is kept of a trace with gaps besides.
@@ -177,6 +166,7 @@ impl<S: Simulator> Profiler<S> {
             index: FxHashMap::default(),
             cut: Vec::new(),
             walk: Vec::new(),
+            unrolled: Vec::new(),
             gaps: None,
             cores,
         };
@@ -188,10 +178,9 @@ impl<S: Simulator> Profiler<S> {
     pub fn know(&mut self, sites: &[Site]) {
         let new = &sites[self.sites.len()..];
         self.facts.extend(new.iter().map(|site| SiteFacts {
-            key: (ThreadId(u32::MAX), ANY),
-            cell: 0,
+            key: key(ThreadId(u32::MAX), ANY),
+            cell: u32::from(matches!(site.kind, Kind::Store | Kind::Update)),
             fixed: ANY,
-            is_write: matches!(site.kind, Kind::Store | Kind::Update),
         }));
         self.sites.extend_from_slice(new);
     }
@@ -302,7 +291,7 @@ impl<S: Simulator> Profiler<S> {
         let mut cells = Vec::with_capacity(self.cells.len());
         for (number, &(thread, site, class)) in self.cells.iter().enumerate() {
             let mut counts = Counts::default();
-            let is_write = self.facts[site.0 as usize].is_write;
+            let is_write = self.facts[site.0 as usize].is_write();
             counts.add(0, is_write, self.hits[number]);
             for (depth, &n) in (1u8..).zip(&self.deeper[number]) {
                 counts.add(depth, is_write, n);
@@ -320,12 +309,6 @@ impl<S: Simulator> Profiler<S> {
                 .map(|gaps| Gaps { runs: gaps.runs, bounds: gaps.bounds.map(|bounds| bounds.misses()) }),
         };
         (part, self.caches)
-    }
-
-    fn accesses(&mut self, origin: Origin, objects: &mut Objects, stack: &ThreadStack, accesses: &[Access]) {
-        for access in accesses {
-            self.access(origin, objects, stack, access);
-        }
     }
 
     #[inline(always)]
@@ -351,7 +334,7 @@ impl<S: Simulator> Profiler<S> {
 
     #[inline(always)]
     fn touch(&mut self, origin: Origin, cell: u32, access: &Access) {
-        let is_write = self.facts[access.site.0 as usize].is_write;
+        let is_write = self.facts[access.site.0 as usize].is_write();
         let address = access.address ^ origin.space;
         match self.caches.access(origin.core, address, access.bytes, is_write, cell, cell) {
             Some(depth) => self.count(cell, depth),
@@ -373,7 +356,7 @@ impl<S: Simulator> Profiler<S> {
 
     /// Has the accesses that wait answered, and counts them.
     #[inline(never)]
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let Profiler { caches, deeper, cut, .. } = self;
         caches.settle(|tag, depth| match tag.checked_sub(CUT) {
             None => deeper[tag as usize][usize::from(depth) - 1] += 1,
@@ -391,7 +374,7 @@ impl<S: Simulator> Profiler<S> {
         half: &Half,
         batch: &Batch,
     ) {
-        let is_write = self.facts[access.site.0 as usize].is_write;
+        let is_write = self.facts[access.site.0 as usize].is_write();
         // What counts by cell has one shard, and no halves.
         let cell = if half.is_first { self.cell(origin, objects, stack, access) } else { 0 };
         let address = access.address ^ origin.space;
@@ -428,7 +411,7 @@ impl<S: Simulator> Profiler<S> {
 
     /// Counts accesses to the line that a cell's last access went to, with nothing of their set in between.
     pub(crate) fn hit(&mut self, cell: u32, access: &Access, accesses: u64) {
-        let is_write = self.facts[access.site.0 as usize].is_write;
+        let is_write = self.facts[access.site.0 as usize].is_write();
         if let Some(caches) = self.caches.counting() {
             caches.hit_again(is_write, accesses);
         }
@@ -450,7 +433,7 @@ impl<S: Simulator> Profiler<S> {
             fixed => Some(fixed),
         };
         match class {
-            Some(class) if facts.key == (origin.thread, class) => facts.cell,
+            Some(class) if facts.key == key(origin.thread, class) => facts.cell(),
             _ => self.find_cell(origin.thread, class, stack, access),
         }
     }
@@ -480,20 +463,20 @@ impl<S: Simulator> Profiler<S> {
         } else {
             ClassId::UNKNOWN
         };
-        if facts.key == (thread, class) {
-            return facts.cell;
+        if facts.key == key(thread, class) {
+            return facts.cell();
         }
-        let key = (thread, access.site, class);
-        facts.key = (thread, class);
-        facts.cell = *self.index.entry(key).or_insert_with(|| {
+        let cell = (thread, access.site, class);
+        let number = *self.index.entry(cell).or_insert_with(|| {
             let (classes, paths) = (&self.classes, &self.paths);
             self.caches.met(Met { thread, site: access.site, class, classes, paths });
-            self.cells.push(key);
+            self.cells.push(cell);
             self.hits.push(0);
             self.deeper.push([0; MAX_LEVELS]);
             (self.cells.len() - 1) as u32
         });
-        facts.cell
+        facts.remember(thread, class, number);
+        number
     }
 
     fn mark(&mut self, mark: &Mark, objects: &mut Objects, stack: &mut ThreadStack) {

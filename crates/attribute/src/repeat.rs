@@ -2,7 +2,7 @@
 //!
 //! While no access of a loop leaves its line, each turn after the first one finds all its lines in the first level and leaves
 //! them in the order in which it found them, if there are no more of them than a set has ways. So one turn in full and a
-//! count of those that stay give what all turns would.
+//! count of those that stay give what all turns would. Where few turns stay, finding out costs more than it saves.
 
 use memlode_trace::event::Stride;
 
@@ -10,6 +10,11 @@ use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
 use crate::simulator::Simulator;
 use crate::stacks::ThreadStack;
+
+/// Turns that must stay in a line, by the fastest stride alone, for it to be worth a look.
+const FEW_TURNS: u64 = 4;
+/// Accesses that are written out at a time.
+const UNROLLED: usize = 256;
 
 impl<S: Simulator> Profiler<S> {
     /// A loop: its strides by turns.
@@ -24,7 +29,16 @@ impl<S: Simulator> Profiler<S> {
         let mut walk = std::mem::take(&mut self.walk);
         walk.clear();
         walk.extend_from_slice(strides);
-        let few = strides.len() <= self.ways && self.gaps.is_none() && self.caches.counting().is_some();
+        let slow = u64::from(self.line_bytes) / FEW_TURNS;
+        let few = strides.len() <= self.ways
+            && strides.iter().all(|stride| (stride.step as i64).unsigned_abs() <= slow)
+            && self.gaps.is_none()
+            && self.caches.counting().is_some();
+        if !few {
+            self.unroll(origin, objects, stack, turns, &mut walk);
+            self.walk = walk;
+            return;
+        }
         let mut left = turns;
         while left > 0 {
             for Stride { access, .. } in &walk {
@@ -34,7 +48,7 @@ impl<S: Simulator> Profiler<S> {
                 }
             }
             left -= 1;
-            let stay = if few { self.staying(objects, &walk, left) } else { 0 };
+            let stay = self.staying(objects, &walk, left);
             for stride in &mut walk {
                 if stay > 0 && self.is_own(stride.access.address) {
                     let cell = self.cell(origin, objects, stack, &stride.access);
@@ -46,6 +60,33 @@ impl<S: Simulator> Profiler<S> {
             left -= stay;
         }
         self.walk = walk;
+    }
+
+    /// All turns, access by access.
+    fn unroll(
+        &mut self,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &ThreadStack,
+        turns: u64,
+        walk: &mut [Stride],
+    ) {
+        let mut unrolled = std::mem::take(&mut self.unrolled);
+        for _ in 0..turns {
+            for Stride { access, step } in &mut *walk {
+                if self.is_own(access.address) {
+                    unrolled.push(*access);
+                }
+                access.address = access.address.wrapping_add(*step);
+            }
+            if unrolled.len() >= UNROLLED {
+                self.accesses(origin, objects, stack, &unrolled);
+                unrolled.clear();
+            }
+        }
+        self.accesses(origin, objects, stack, &unrolled);
+        unrolled.clear();
+        self.unrolled = unrolled;
     }
 
     /// How many of the next `most` turns stay in the lines of this one and with the same objects.

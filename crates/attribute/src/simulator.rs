@@ -15,7 +15,7 @@ use crate::paths::Paths;
 use crate::profile::space;
 
 /// Misses that wait at most: enough to fetch their rows together, few enough to stay in a cache themselves.
-const MOST_WAITING: usize = 256;
+pub(crate) const MOST_WAITING: usize = 256;
 
 /// A simulation of caches that a profiler drives.
 pub trait Simulator {

@@ -27,6 +27,41 @@ pub struct Evicted {
 #[derive(Clone, Copy)]
 struct Block([u64; 8]);
 
+/// Where a cache's rows are, by value.
+pub(crate) struct Rows {
+    first: *mut u64,
+    sets: SetIndex,
+    stride: usize,
+}
+
+impl Rows {
+    /// [`Cache::touch_front`].
+    ///
+    /// # Safety
+    /// The cache is there, and nothing refers to its rows.
+    #[inline(always)]
+    pub unsafe fn touch_front(&self, line: u64, is_write: bool) -> bool {
+        // SAFETY: the set has a row.
+        unsafe { touch_front(self.first.add(self.sets.of(line) * self.stride), line, is_write) }
+    }
+}
+
+/// # Safety
+/// `row` points to a row, which has at least one entry, and nothing else refers to it.
+#[inline(always)]
+unsafe fn touch_front(row: *mut u64, line: u64, is_write: bool) -> bool {
+    // SAFETY: as promised.
+    let front = unsafe { &mut *row };
+    if *front >> 1 != line {
+        return false;
+    }
+    // Stores only when the mark changes: a row that was just stored to in part stalls a vector load.
+    if is_write && *front & DIRTY == 0 {
+        *front |= DIRTY;
+    }
+    true
+}
+
 /// One cache. Addressed by *line numbers* (address divided by the line size).
 #[derive(Clone)]
 pub struct Cache {
@@ -83,16 +118,8 @@ impl Cache {
     /// The hit path: true if the line is already the most recent of its set.
     #[inline(always)]
     pub(crate) fn touch_front(&mut self, line: u64, is_write: bool) -> bool {
-        // SAFETY: a row has at least one entry, and nothing else refers to it.
-        let front = unsafe { &mut *self.row_start(line) };
-        if *front >> 1 != line {
-            return false;
-        }
-        // Stores only when the mark changes: a row that was just stored to in part stalls a vector load.
-        if is_write && *front & DIRTY == 0 {
-            *front |= DIRTY;
-        }
-        true
+        // SAFETY: nothing else refers to the row.
+        unsafe { touch_front(self.row_start(line), line, is_write) }
     }
 
     /// The general path. `dirty` is [`DIRTY`] or 0.
@@ -101,6 +128,11 @@ impl Cache {
         let row = self.row_start(line);
         // SAFETY: `row_start` gives a whole row.
         unsafe { (self.ops.to_front)(row, self.ways, line, dirty) }
+    }
+
+    /// The rows, to be asked for their fronts many times. They are this cache's, and to be used only while it is there.
+    pub(crate) fn rows(&mut self) -> Rows {
+        Rows { first: self.blocks.as_mut_ptr().cast(), sets: self.sets.clone(), stride: self.ops.stride }
     }
 
     /// The first entry of the line's row. `stride` entries are within `blocks`, because the set is below

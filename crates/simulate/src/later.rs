@@ -11,8 +11,10 @@
 //! The tables of outer levels do not fit into the caches of the machine we run on. Here it is known early which rows will be
 //! needed, and they are needed one right after the other, so that it can wait for many of them at a time.
 
+use crate::cache::{Cache, Rows};
 use crate::hierarchy::Hierarchy;
 use crate::row::DIRTY;
+use crate::spec::MAX_LEVELS;
 
 /// Requests whose rows are on their way.
 const AHEAD: usize = 12;
@@ -44,7 +46,111 @@ pub(crate) struct Waiting {
     several: Vec<(u32, bool, u8)>,
 }
 
+/// A core and its first level, for many accesses in a row.
+pub struct Front<'h> {
+    /// By value, apart from what misses need: so that the compiler keeps it in registers.
+    rows: Rows,
+    shift: u32,
+    /// Hits so far, and those among them that write.
+    hits: u64,
+    writes: u64,
+    core: u32,
+    cache: &'h mut Cache,
+    answered: &'h mut [[u64; MAX_LEVELS + 1]; 2],
+    write_backs: &'h mut u64,
+    requests: &'h mut Vec<Request>,
+}
+
+/// What the first level had of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Its line. It is counted.
+    Hit,
+    /// Not its line: the access waits for [`Hierarchy::settle`].
+    Waits,
+    /// Nothing was done: it touches several lines, or no byte.
+    Several,
+}
+
+impl Front<'_> {
+    /// [`Hierarchy::access_later`] of an access to one line.
+    #[inline(always)]
+    pub fn access(&mut self, address: u64, bytes: u32, is_write: bool, tag: u32) -> Asked {
+        let line = address >> self.shift;
+        // No byte is so many here that the last one is far away.
+        if address.wrapping_add(u64::from(bytes.wrapping_sub(1))) >> self.shift != line {
+            return Asked::Several;
+        }
+        // SAFETY: `cache` is borrowed, and used nowhere else meanwhile.
+        if !unsafe { self.rows.touch_front(line, is_write) } {
+            let (cache, requests, write_backs) =
+                (&mut *self.cache, &mut *self.requests, &mut *self.write_backs);
+            let request = Request { address: line << self.shift | u64::from(is_write), tag, core: self.core };
+            if !behind_front(cache, self.shift, request, requests, write_backs) {
+                return Asked::Waits;
+            }
+        }
+        self.hits += 1;
+        self.writes += u64::from(is_write);
+        Asked::Hit
+    }
+
+    /// How many requests wait.
+    #[inline(always)]
+    pub fn waiting(&self) -> usize {
+        self.requests.len()
+    }
+}
+
+impl Drop for Front<'_> {
+    fn drop(&mut self) {
+        self.answered[0][0] += self.hits - self.writes;
+        self.answered[1][0] += self.writes;
+    }
+}
+
+/// A line that is not the most recent one of its set: says whether the cache has it, else the request waits.
+#[inline(never)]
+fn behind_front(
+    cache: &mut Cache,
+    shift: u32,
+    request: Request,
+    requests: &mut Vec<Request>,
+    write_backs: &mut u64,
+) -> bool {
+    let moved = cache.move_to_front(request.address >> shift, request.address & WRITE);
+    if !moved.hit {
+        // An unused way is never dirty.
+        if moved.last & DIRTY != 0 {
+            *write_backs += 1;
+            requests.push(Request { address: (moved.last >> 1) << shift | DROPPED, ..request });
+        }
+        requests.push(request);
+    }
+    moved.hit
+}
+
 impl Hierarchy {
+    /// A core and its first level.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    #[inline]
+    pub fn front(&mut self, core: usize) -> Front<'_> {
+        let cache = &mut self.caches[self.paths[core][0] as usize];
+        Front {
+            rows: cache.rows(),
+            shift: self.shifts[0],
+            hits: 0,
+            writes: 0,
+            core: core as u32,
+            cache,
+            answered: &mut self.answered,
+            write_backs: &mut self.write_backs[0],
+            requests: &mut self.waiting.requests,
+        }
+    }
+
     /// [`Hierarchy::access`] of which the answer may come later: true if the first level held every line, which is counted. Else
     /// the access waits for [`Hierarchy::settle`] under a tag, which is below 2^31. Whatever the rule for accesses
     /// that straddle lines, this is [`Straddle::Apart`](crate::Straddle).
@@ -77,19 +183,9 @@ impl Hierarchy {
         }
         let mut hit = true;
         for line in lines {
-            let moved = self.caches[cache].move_to_front(line, u64::from(is_write));
-            if !moved.hit {
-                hit = false;
-                let core = core as u32;
-                // An unused way is never dirty.
-                let dropped = (moved.last & DIRTY != 0).then_some((moved.last >> 1) << shift);
-                if let Some(address) = dropped {
-                    self.write_backs[0] += 1;
-                    self.waiting.requests.push(Request { address: address | DROPPED, tag, core });
-                }
-                let address = line << shift | u64::from(is_write);
-                self.waiting.requests.push(Request { address, tag, core });
-            }
+            let request = Request { address: line << shift | u64::from(is_write), tag, core: core as u32 };
+            let (cache, requests) = (&mut self.caches[cache], &mut self.waiting.requests);
+            hit &= behind_front(cache, shift, request, requests, &mut self.write_backs[0]);
         }
         if hit {
             self.answered[usize::from(is_write)][0] += 1;
@@ -125,31 +221,33 @@ impl Hierarchy {
         for level in 1..levels {
             let shift = self.shifts[level];
             further.clear();
-            for (number, request) in requests.iter().enumerate() {
-                if let Some(later) = requests.get(number + AHEAD) {
-                    self.caches[self.paths[later.core as usize][level] as usize]
-                        .prefetch(later.address >> shift);
-                }
-                let cache = &mut self.caches[self.paths[request.core as usize][level] as usize];
-                let line = request.address >> shift;
-                if request.address & DROPPED != 0 {
-                    if !cache.mark_dirty(line) {
-                        self.write_backs[level] += 1;
-                        further.push(*request);
+            for run in requests.chunk_by(|a, b| a.core == b.core) {
+                let Some(first) = run.first() else { continue };
+                let cache = &mut self.caches[self.paths[first.core as usize][level] as usize];
+                for (number, request) in run.iter().enumerate() {
+                    if let Some(later) = run.get(number + AHEAD) {
+                        cache.prefetch(later.address >> shift);
                     }
-                    continue;
+                    let line = request.address >> shift;
+                    if request.address & DROPPED != 0 {
+                        if !cache.mark_dirty(line) {
+                            self.write_backs[level] += 1;
+                            further.push(*request);
+                        }
+                        continue;
+                    }
+                    // Only the first level keeps the write; what it hands outwards later makes outer copies dirty.
+                    let moved = cache.move_to_front(line, 0);
+                    if moved.hit {
+                        tell(request, level as u8);
+                        continue;
+                    }
+                    if moved.last & DIRTY != 0 {
+                        self.write_backs[level] += 1;
+                        further.push(Request { address: (moved.last >> 1) << shift | DROPPED, ..*request });
+                    }
+                    further.push(*request);
                 }
-                // Only the first level keeps the write; what it hands outwards later makes outer copies dirty.
-                let moved = cache.move_to_front(line, 0);
-                if moved.hit {
-                    tell(request, level as u8);
-                    continue;
-                }
-                if moved.last & DIRTY != 0 {
-                    self.write_backs[level] += 1;
-                    further.push(Request { address: (moved.last >> 1) << shift | DROPPED, ..*request });
-                }
-                further.push(*request);
             }
             std::mem::swap(&mut requests, &mut further);
         }

@@ -88,6 +88,7 @@ pub use cache::{Cache, Evicted, Touch};
 pub use causes::{Cause, Eviction, LevelDetail};
 pub use detailed::{Detailed, Details, ModelDetails, Outcome};
 pub use hierarchy::{Found, Hierarchy, LevelCounters, Observer, Straddle};
+pub use later::{Asked, Front};
 pub use lines::{Lines, touch_lines};
 pub use model::{
     Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelTraffic, Model, ModelLevel, ModelSpec,
