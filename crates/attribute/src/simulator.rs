@@ -52,8 +52,8 @@ pub trait Simulator {
     /// The caches, if they are exact LRU ones and nothing else: what they held behind a gap can be bounded.
     fn hierarchy(&self) -> Option<&Hierarchy>;
 
-    /// The caches, if accesses that are known to hit need only be counted there: not where somebody watches, as they may be hits of
-    /// other bytes of a line, and meet other stores in flight.
+    /// The caches, if there is nothing else: accesses may go to them straight, and those that are known to hit need only be counted
+    /// there. Not where somebody watches, as they may be hits of other bytes of a line, and meet other stores in flight.
     fn counting(&mut self) -> Option<&mut Hierarchy> {
         None
     }

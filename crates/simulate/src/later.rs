@@ -77,7 +77,7 @@ impl Front<'_> {
     #[inline(always)]
     pub fn access(&mut self, address: u64, bytes: u32, is_write: bool, tag: u32) -> Asked {
         let line = address >> self.shift;
-        // No byte is so many here that the last one is far away.
+        // Of no bytes, the last one is 4 GiB away.
         if address.wrapping_add(u64::from(bytes.wrapping_sub(1))) >> self.shift != line {
             return Asked::Several;
         }
