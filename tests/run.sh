@@ -14,7 +14,7 @@ suite_rust() {
       checks+=(--config "profile.release.package.memlode-${crate#crates/}.$option")
     done
   done
-  cargo test --release "${checks[@]}" "$@"
+  cargo test --release "${checks[@]}"
 }
 
 suite_c() { make -s -C record check CC=clang-22; }

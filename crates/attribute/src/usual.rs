@@ -1,5 +1,6 @@
 //! What almost every access is: to one line, of memory whose class is known, by a site whose cell is known. The loop over these
-//! asks for nothing that it could keep in registers, and calls nothing but for lines that are not the most recent ones of their sets.
+//! keeps in registers what it asks for each time; it calls others only for lines that are not the most recent ones of their sets, for memory of
+//! no object, and for sites that go from one class to another.
 
 use memlode_simulate::Asked;
 use memlode_trace::event::{Access, ThreadId};
