@@ -12,7 +12,7 @@ namespace memlode {
 
 namespace {
 
-constexpr unsigned MaxDepth = 6;
+constexpr unsigned MaxAddressDepth = 6;
 
 /// The constant in \p V or in every lane of it.
 const ConstantInt *constantIn(const Value *V) {
@@ -41,7 +41,7 @@ void addIndex(const Value *Index, int64_t Scale, AddressParts &Parts, unsigned D
     return;
   }
   auto *O = dyn_cast<Operator>(Index);
-  if (!O || Depth == MaxDepth)
+  if (!O || Depth == MaxAddressDepth)
     return addStride(Parts, std::abs(Scale));
   const Value *Left = O->getNumOperands() ? O->getOperand(0) : nullptr;
   const ConstantInt *K = O->getNumOperands() == 2 ? constantIn(O->getOperand(1)) : nullptr;
@@ -122,7 +122,7 @@ AddressParts addressParts(const GEPOperator &G, const DataLayout &Layout, bool A
     }
     TypeSize Step = It.getSequentialElementStride(Layout);
     if (!Step.isScalable())
-      addIndex(Index, static_cast<int64_t>(Step.getFixedValue()), Parts, AsWritten ? MaxDepth : 0);
+      addIndex(Index, static_cast<int64_t>(Step.getFixedValue()), Parts, AsWritten ? MaxAddressDepth : 0);
   }
   return Parts;
 }

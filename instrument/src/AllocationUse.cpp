@@ -12,7 +12,7 @@ namespace memlode {
 
 namespace {
 
-constexpr unsigned MaxUses = 64; ///< looked at for one allocation
+constexpr unsigned MaxAllocationUses = 64; ///< looked at for one allocation
 
 /// How much a use says about the type, best first.
 enum Rank { FromSite, FromVariable, FromStore, FromThis, FromReturn, FromArgument, FromAccess, Nothing };
@@ -31,10 +31,10 @@ public:
     }
     variables(&Call);
     push(&Call, 0);
-    for (unsigned Seen = 0; !Work.empty() && Seen < MaxUses;) {
+    for (unsigned Seen = 0; !Work.empty() && Seen < MaxAllocationUses;) {
       auto [V, Offset] = Work.pop_back_val();
       for (Use &U : V->uses())
-        if (Seen++ < MaxUses)
+        if (Seen++ < MaxAllocationUses)
           look(U, Offset);
     }
     return Best;

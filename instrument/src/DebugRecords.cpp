@@ -13,8 +13,8 @@ namespace memlode {
 
 namespace {
 
-constexpr unsigned MaxPlaces = 8; ///< kept for one value
-constexpr unsigned MaxSeen = 64;  ///< records looked at for one value
+constexpr unsigned MaxValuePlaces = 8; ///< kept for one value
+constexpr unsigned MaxSeen = 64;       ///< records looked at for one value
 
 /// The shapes of expression that memory accesses meet: `+ offset`, `+ offset, deref`, each maybe a fragment.
 struct Recipe {
@@ -165,7 +165,7 @@ void DebugRecords::places(const Value *V, SmallVectorImpl<Place> &Out) const {
     return;
   SmallVector<std::tuple<const void *, const void *, const void *>, 8> Seen;
   for (auto [R, Spilled] : It->second) {
-    if (Out.size() >= MaxPlaces || Seen.size() >= MaxSeen)
+    if (Out.size() >= MaxValuePlaces || Seen.size() >= MaxSeen)
       break;
     // Unrolled loops repeat a record once for each copy of the body.
     std::tuple<const void *, const void *, const void *> Id{

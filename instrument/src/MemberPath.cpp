@@ -12,7 +12,7 @@ namespace memlode {
 
 namespace {
 
-constexpr unsigned MaxDepth = 24;
+constexpr unsigned MaxMemberDepth = 24;
 constexpr unsigned MaxVisits = 2000; ///< per question; deep unions of unions would explode otherwise
 constexpr unsigned MaxNames = 8;     ///< more members than this in one access are named by their owner
 
@@ -75,7 +75,7 @@ bool sameType(const DIType *A, const DIType *B) {
 /// A class without data still has a byte, and shares its address with what stands there.
 bool isEmpty(const DIType *T, unsigned Depth = 0) {
   auto *R = asRecord(TypeNames::strip(T));
-  if (!R || TypeNames::bytes(R) > 1 || Depth > MaxDepth)
+  if (!R || TypeNames::bytes(R) > 1 || Depth > MaxMemberDepth)
     return false;
   for (const DINode *N : R->getElements()) {
     auto *D = dyn_cast_or_null<DIDerivedType>(N);
@@ -143,7 +143,7 @@ int64_t extentAsBase(const DIType *T, unsigned Depth) {
     auto *D = dyn_cast_or_null<DIDerivedType>(N);
     return D && D->getTag() == dwarf::DW_TAG_inheritance && (D->getFlags() & DINode::FlagVirtual);
   };
-  if (!R || Depth > MaxDepth || none_of(R->getElements(), isVirtual))
+  if (!R || Depth > MaxMemberDepth || none_of(R->getElements(), isVirtual))
     return Bytes * 8;
   SmallVector<Part, 16> Parts;
   partsOf(R, Parts, Depth + 1);
@@ -160,7 +160,7 @@ bool holdsArray(const DIType *T, unsigned Depth = 0) {
     return !isDescriptor(A);
   auto *R = asRecord(T);
   SmallVector<Part, 16> Parts;
-  if (R && Depth < MaxDepth)
+  if (R && Depth < MaxMemberDepth)
     partsOf(R, Parts);
   return any_of(Parts, [&](const Part &P) { return holdsArray(P.Type, Depth + 1); });
 }
@@ -240,7 +240,7 @@ void Descent::finish(const DIType *Leaf, bool Doubtful, Hit Here) {
 
 void Descent::visit(const DIType *T, int64_t Offset, ArrayRef<uint64_t> Strides, Hit Here, unsigned Depth) {
   T = TypeNames::strip(T);
-  if (++Visits > MaxVisits || Depth > MaxDepth)
+  if (++Visits > MaxVisits || Depth > MaxMemberDepth)
     return finish(nullptr, true, std::move(Here));
   if (auto *A = asArray(T))
     return array(A, Offset, Strides, std::move(Here), Depth + 1);
@@ -285,7 +285,7 @@ void Descent::descriptor(const DICompositeType *A, int64_t Offset, Hit Here) {
 /// for the arrays in \p R that the strides could walk; true when they give an answer.
 bool Descent::byStride(const DICompositeType *R, int64_t Base, int64_t Offset, ArrayRef<uint64_t> Strides,
                        const Hit &Here, unsigned Depth) {
-  if (Depth > MaxDepth || ++Visits > MaxVisits)
+  if (Depth > MaxMemberDepth || ++Visits > MaxVisits)
     return false;
   SmallVector<Part, 16> Parts;
   partsOf(R, Parts);

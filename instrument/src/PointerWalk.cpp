@@ -14,10 +14,10 @@ namespace memlode {
 
 namespace {
 
-constexpr unsigned MaxDepth = 128; ///< of the walk; longer chains were met from their other end before
-constexpr unsigned MaxPlaces = 8;  ///< beliefs kept for one pointer
-constexpr unsigned MaxUses = 16;   ///< of a temporary, to find out its type
-constexpr size_t MaxChoices = 3;   ///< other members that one pointer may lead to
+constexpr unsigned MaxWalkDepth = 128;    ///< of the walk; longer chains were met from their other end before
+constexpr unsigned MaxBeliefs = 8;        ///< beliefs kept for one pointer
+constexpr unsigned MaxTemporaryUses = 16; ///< of a temporary, to find out its type
+constexpr size_t MaxChoices = 3;          ///< other members that one pointer may lead to
 
 /// `find<int>` → `find`, and the operators keep their angle brackets.
 StringRef plainName(StringRef Name) {
@@ -69,7 +69,7 @@ ArrayRef<Place> PointerWalk::places(const Value *V) {
   // What is found is filed as it comes, so that a loop that leads back here sees what is known already.
   It->second = std::make_unique<Places>();
   Places &Out = *It->second;
-  if (Depth < MaxDepth) {
+  if (Depth < MaxWalkDepth) {
     ++Depth;
     find(V, Out);
     --Depth;
@@ -109,8 +109,8 @@ void PointerWalk::find(const Value *V, Places &Out) {
     first({E->getOperand(1), E->getOperand(0)}, Out);
   else if (auto *S = dyn_cast<ShuffleVectorInst>(V))
     first({S->getOperand(0), S->getOperand(1)}, Out);
-  if (Out.size() > MaxPlaces)
-    Out.truncate(MaxPlaces);
+  if (Out.size() > MaxBeliefs)
+    Out.truncate(MaxBeliefs);
 }
 
 //===- Roots --------------------------------------------------------------===//
@@ -173,7 +173,7 @@ const DIType *PointerWalk::passedAs(const AllocaInst &Slot) {
   const DIType *Copied = nullptr;
   unsigned Seen = 0;
   for (const Use &U : Slot.uses()) {
-    if (++Seen > MaxUses)
+    if (++Seen > MaxTemporaryUses)
       break;
     auto *C = dyn_cast<CallBase>(U.getUser());
     if (!C || !C->isArgOperand(&U))

@@ -17,7 +17,7 @@ namespace memlode {
 namespace {
 
 /// Hostile or recursive debug info must not overflow the stack.
-constexpr unsigned MaxDepth = 24;
+constexpr unsigned MaxTypeDepth = 24;
 
 bool isQualifier(unsigned Tag) {
   return Tag == dwarf::DW_TAG_typedef || Tag == dwarf::DW_TAG_const_type ||
@@ -156,7 +156,7 @@ static const DICompositeType *unsizedArray(const DIType *T) {
 static uint64_t arrayBytes(const DICompositeType *A) {
   uint64_t Number = 1;
   bool Overflows = false;
-  for (unsigned Depth = 0; Depth != MaxDepth && !A->getRawDataLocation(); ++Depth) {
+  for (unsigned Depth = 0; Depth != MaxTypeDepth && !A->getRawDataLocation(); ++Depth) {
     for (const DINode *N : A->getElements()) {
       auto *Range = dyn_cast_or_null<DISubrange>(N);
       auto *Count = Range ? dyn_cast_if_present<ConstantInt *>(Range->getCount()) : nullptr;
@@ -226,7 +226,7 @@ std::string TypeNames::spell(const DIType *T, unsigned Depth) {
   T = strip(T);
   if (!T)
     return "void";
-  if (Depth > MaxDepth)
+  if (Depth > MaxTypeDepth)
     return "…";
   if (auto *C = dyn_cast<DICompositeType>(T))
     return spellComposite(C, Depth + 1);
@@ -275,7 +275,7 @@ std::string TypeNames::spellFunction(const DISubroutineType *T, unsigned Depth) 
 }
 
 std::string TypeNames::scopePrefix(const DIScope *S, unsigned Depth) {
-  if (!S || Depth > MaxDepth)
+  if (!S || Depth > MaxTypeDepth)
     return "";
   if (auto *N = dyn_cast<DINamespace>(S)) {
     StringRef Own = N->getName().empty() ? "(anonymous namespace)" : N->getName();
@@ -287,7 +287,7 @@ std::string TypeNames::scopePrefix(const DIScope *S, unsigned Depth) {
 }
 
 std::string TypeNames::spellComposite(const DICompositeType *T, unsigned Depth) {
-  if (Depth > MaxDepth)
+  if (Depth > MaxTypeDepth)
     return "…";
   if (T->getTag() == dwarf::DW_TAG_array_type) {
     std::string Text = spell(T->getBaseType(), Depth);

@@ -9,7 +9,7 @@ namespace memlode {
 
 namespace {
 
-constexpr unsigned MaxUses = 16;
+constexpr unsigned MaxValueUses = 16;
 
 /// The pointee of a variable that holds \p V, or of the variable whose slot \p V was just read from.
 const DIType *pointeeOf(const Value *V, const DebugRecords &Records) {
@@ -42,7 +42,7 @@ const DIType *declared(const DISubprogram *SP, unsigned Position, unsigned Count
 void lookAtUses(const Value &V, const DebugRecords &Records, ValueUse &Out) {
   unsigned Seen = 0;
   for (const Use &U : V.uses()) {
-    if (Out.Pointee || ++Seen > MaxUses)
+    if (Out.Pointee || ++Seen > MaxValueUses)
       return;
     const auto *I = dyn_cast<Instruction>(U.getUser());
     if (!I)
@@ -102,7 +102,7 @@ const DIType *typeOfValue(const AccessShape &A, const DebugRecords &Records) {
   unsigned Seen = 0;
   if (!T && !S && L)
     for (const User *U : L->users()) {
-      if (++Seen > MaxUses || T)
+      if (++Seen > MaxValueUses || T)
         break;
       const DISubprogram *SP = L->getFunction()->getSubprogram();
       if (auto *Into = dyn_cast<StoreInst>(U); Into && Into->getValueOperand() == L)
