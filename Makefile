@@ -44,7 +44,7 @@ lint: lint-rust lint-cxx lint-scripts ## Formatting, warnings, static analysis, 
 
 lint-rust: build
 	cargo fmt --all --check
-	cargo clippy --release --workspace --all-targets -- -D warnings
+	cargo clippy --release --all-targets -- -D warnings
 	cargo xtask check
 
 lint-cxx: build
@@ -97,7 +97,7 @@ runtime: | setup
 
 # CMake wants a compiler to be one path, hence the links.
 cli: | setup
-	@cargo build --release --package memlode-cli
+	@cargo build --release --bin memlode
 	@mkdir -p $(OUT)/bin
 	@install -C target/release/memlode $(MEMLODE)
 	@ln -sf memlode $(OUT)/bin/memlode-cc

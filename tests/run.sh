@@ -7,14 +7,20 @@ cd "$(dirname "$0")/.." || exit
 export PATH="$PWD/target/memlode/bin:$PATH" PYTHONDONTWRITEBYTECODE=1
 
 # Ours are built with assertions and checks of overflow; crates of others are those that the command line was built with.
+# Optimised is what tests wait for.
 suite_rust() {
-  local crate option checks=()
+  local crate option level checks=()
   for crate in crates/*; do
-    for option in opt-level=1 debug='"line-tables-only"' debug-assertions=true overflow-checks=true; do
+    case $crate in
+    */attribute | */collect | */simulate | */symbols | */trace) level=1 ;;
+    *) level=0 ;;
+    esac
+    for option in opt-level=$level debug='"line-tables-only"' debug-assertions=true overflow-checks=true; do
       checks+=(--config "profile.release.package.memlode-${crate#crates/}.$option")
     done
   done
-  cargo test --release "${checks[@]}"
+  # The examples are what the benchmarks run; clippy sees that they compile.
+  cargo test --release --tests "${checks[@]}" && cargo test --quiet --release --doc "${checks[@]}"
 }
 
 suite_c() { make -s -C record check CC=clang-22; }
