@@ -7,6 +7,7 @@ lost that should not be, and every access that is said to be of a global array l
 tell on standard error where their arrays are.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -38,7 +39,12 @@ def expect(condition, message):
 
 
 def compile_program(kind, name, sources, *flags):
-    """Builds target/safety/KIND/NAME."""
+    """Builds target/safety/KIND/NAME, once: several cases run the same program."""
+    return compiled(kind, name, tuple(sources), flags)
+
+
+@functools.cache
+def compiled(kind, name, sources, flags):
     out = WORK / kind / name
     out.parent.mkdir(parents=True, exist_ok=True)
     compiler = KINDS[kind][any(str(source).endswith(".cpp") for source in sources)]
