@@ -257,6 +257,48 @@ fn every_read_is_counted_at_every_level_of_optimisation() {
     }
 }
 
+/// Cargo makes anew what is linked, and that alone, when what the plug-in is told changes; else it has nothing to do.
+#[test]
+fn what_is_to_be_recorded_may_change_between_builds() {
+    let (folder, command) = package();
+    // Cargo takes whatever is new in the package's folder for an input of its build script.
+    let elsewhere = TempDir::new().expect("a temporary folder");
+    let options = format!("--filter {}", elsewhere.path().join("filter").display());
+    let build = |options: &str| {
+        let output = command(&format!("{options} build --release")).output().expect("it runs");
+        let told = stderr(&output);
+        assert!(output.status.success(), "{told}");
+        told
+    };
+    let price = || {
+        let program = folder.path().join("target/memlode-cargo/x86_64-unknown-linux-gnu/release/orders");
+        let output = memlode()
+            .current_dir(elsewhere.path())
+            .args(["run", "-o", "trace", "--force", "--json", "--report-to", "report.json", "--"])
+            .arg(program)
+            .arg("9000")
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        let text = fs::read_to_string(elsewhere.path().join("report.json")).expect("a report");
+        reads(&serde_json::from_str(&text).expect("JSON"), "orders::Order", "price")
+    };
+    let filter = |rule: &str| write(elsewhere.path(), "filter", rule);
+    build("");
+    assert!(!build("").contains("Compiling"), "nothing has changed");
+    assert_eq!(price(), 9000);
+    filter("exclude function=orders::total\n");
+    let told = build(&options);
+    assert!(told.contains("Compiling orders"), "{told}");
+    assert_eq!(price(), 0);
+    assert!(!build(&options).contains("Compiling"), "nothing has changed");
+    filter("exclude function=orders::orders\n");
+    build(&options);
+    assert_eq!(price(), 9000);
+    build("--values");
+    assert!(build("").contains("Compiling"), "without --values it is another program");
+}
+
 #[test]
 fn tests_are_recorded_and_those_that_do_nothing_pass() {
     let (folder, command) = package();

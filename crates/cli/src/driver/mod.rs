@@ -13,6 +13,7 @@
 //! The compiler replaces this process, so its exit status, signals and output are its own.
 
 pub mod argv;
+mod depinfo;
 pub mod rustc;
 pub mod toolchain;
 

@@ -13,13 +13,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
 use super::toolchain::search_path;
-use super::{joined, require};
+use super::{depinfo, joined, require};
 use crate::install::Install;
 
 /// The name under which memlode is a wrapper of rustc.
@@ -35,22 +35,33 @@ pub const LLVM: u32 = 22;
 /// that the sources demand is what brings an allocation to the line that asks for it.
 const UNOPTIMISED: &str = "memlode-names,always-inline,elim-avail-extern,globaldce,memlode";
 
-/// Runs rustc in place of this process; returns only to fail. `args` are what cargo wants to run, the compiler first.
+/// Runs rustc, where nothing is to be done afterwards in place of this process. `args` are what cargo wants to run, the
+/// compiler first.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     let mut words = args;
     if words.is_empty() {
         bail!("{NAME} is run by cargo, in place of rustc: use `memlode cargo build`");
     }
     let all = expanded(&words);
+    let mut linked = None;
     if is_for_target(&all) {
-        let additions = additions(&Install::find()?, is_optimised(&all))?;
-        words.extend(additions);
+        let install = Install::find()?;
+        words.extend(additions(&install, is_optimised(&all))?);
+        linked = depinfo::of_linked(&all).map(|file| (file, install.plugin(LLVM)));
     }
     if let Some(inner) = std::env::var_os(INNER_WRAPPER).filter(|inner| !inner.is_empty()) {
         words.insert(0, inner);
     }
-    Err(Command::new(&words[0]).args(&words[1..]).exec())
-        .with_context(|| format!("cannot run {}", words[0].display()))
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    let cannot = || format!("cannot run {}", words[0].display());
+    let Some((file, plugin)) = linked else { return Err(command.exec()).with_context(cannot) };
+    let status = command.status().with_context(cannot)?;
+    if status.success() {
+        depinfo::amend(&file, &plugin)?;
+    }
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
 /// rustc's options that make a crate part of a recorded program.
