@@ -166,6 +166,8 @@ fn recording_ends_after_so_many_accesses() {
     assert!((10_000..40_000_000).contains(&a), "{a}");
 }
 
+const SWITCHED: &str = "recording was stopped, started or set to other bursts";
+
 /// A recorded program that waits for letters.
 struct Running {
     child: Child,
@@ -220,10 +222,10 @@ impl Running {
         }
     }
 
-    fn finish(mut self) -> [u64; 3] {
+    fn finish(mut self) -> ([u64; 3], Value) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().expect("it ends").success());
-        touched(&self.folder.path().join("trace")).0
+        touched(&self.folder.path().join("trace"))
     }
 }
 
@@ -238,7 +240,9 @@ fn recording_is_stopped_and_started_while_the_program_runs() {
     running.type_in("ct");
     assert!(running.ctl(&["burst", "5ms/500ms"]).contains("in bursts of 5000us/500000us"));
     assert!(!running.ctl(&["burst", "off"]).contains("in bursts of"));
-    assert_eq!(running.finish(), [2000, 2000, 2000]);
+    let (counts, report) = running.finish();
+    assert_eq!(counts, [2000, 2000, 2000]);
+    assert!(report["trace"]["notes"].to_string().contains(SWITCHED), "{}", report["trace"]);
 }
 
 #[test]
@@ -248,7 +252,33 @@ fn a_signal_stops_and_starts_it() {
     running.type_in("a");
     running.toggle("recording; ");
     running.type_in("b");
-    assert_eq!(running.finish(), [0, 2000, 0]);
+    assert_eq!(running.finish().0, [0, 2000, 0]);
+}
+
+/// What a report says of a duty cycle holds only if it was kept.
+#[test]
+fn a_duty_cycle_that_the_user_changed_is_none() {
+    for (commands, is_kept) in [
+        (&[&["start"][..], &["burst", "5ms/10ms"]][..], true),
+        (&[&["burst", "off"], &["burst", "5ms/10ms"]], false),
+        (&[&["stop"], &["start"]], false),
+    ] {
+        let mut running = Running::start(&["--burst", "5ms/10ms"]);
+        for command in commands {
+            running.ctl(command);
+        }
+        for _ in 0..20 {
+            running.type_in(&"abc".repeat(20));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let (_, report) = running.finish();
+        let trace = &report["trace"];
+        assert_eq!(trace["notes"].to_string().contains(SWITCHED), !is_kept, "{commands:?}: {trace}");
+        if !trace["sample"].is_null() {
+            assert_eq!(trace["sample"]["burst"].is_null(), !is_kept, "{commands:?}: {trace}");
+            assert_eq!(trace["sample"]["access_share"].is_null(), !is_kept, "{commands:?}: {trace}");
+        }
+    }
 }
 
 #[test]

@@ -284,6 +284,7 @@ impl Collector {
             exit_code: outcome.exit_code,
             signal: outcome.signal,
             ticks_per_second: self.rate.ticks_per_second(),
+            switched: self.pace.is_switched(),
             torn_segments: summary.torn_segments,
             unknown_words: summary.unknown_words,
             unregistered_threads: summary.unregistered_threads,

@@ -24,6 +24,8 @@ struct State {
     /// How often it was changed.
     changes: u32,
     stop: bool,
+    /// Whether the user has interfered.
+    switched: bool,
 }
 
 impl Pace {
@@ -35,6 +37,16 @@ impl Pace {
     /// The duty cycle.
     pub fn burst(&self) -> Option<Burst> {
         lock(&self.state).burst
+    }
+
+    /// The user has changed when recording is on.
+    pub fn mark_switched(&self) {
+        lock(&self.state).switched = true;
+    }
+
+    /// Whether that ever happened.
+    pub fn is_switched(&self) -> bool {
+        lock(&self.state).switched
     }
 
     /// Ends the threads that keep it.

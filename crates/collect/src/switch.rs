@@ -19,6 +19,9 @@ pub struct Switch {
 impl Switch {
     /// Stops recording, or goes on.
     pub fn record(&self, on: bool) {
+        if on == self.is_stopped() {
+            self.pace.mark_switched();
+        }
         self.shared.switch(off::USER, !on);
     }
 
@@ -34,7 +37,11 @@ impl Switch {
 
     /// Records in bursts from now on, or without a break.
     pub fn set_burst(&self, burst: Option<Burst>) {
+        let before = self.burst();
         self.pace.set_burst(burst);
+        if self.burst() != before {
+            self.pace.mark_switched();
+        }
     }
 
     /// The duty cycle.

@@ -28,6 +28,13 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<String> {
         notes.push(format!("{error}; left out"));
     }
     if let Some(summary) = &manifest.summary {
+        if summary.switched {
+            notes.push(
+                "recording was stopped, started or set to other bursts while the program ran: what is missing was chosen, \
+                 not sampled"
+                    .to_string(),
+            );
+        }
         notes.extend(summary.losses());
         if let Some(signal) = summary.signal {
             notes.push(format!("the program was ended by signal {signal}"));
@@ -62,7 +69,7 @@ pub fn nothing_recorded(trace: &Trace) -> String {
             "{directory} holds no events: nothing that ran was built by memlode; build the program with `memlode cc` \
              or `memlode c++` (see `memlode help cc`), or with `memlode cargo`, and record it again"
         )
-    } else if let Some(burst) = trace.manifest().info.burst {
+    } else if let Some(burst) = trace.manifest().burst() {
         format!(
             "{directory} holds no events: nothing ran in a burst, of which the first comes after {:.3} s; record with a \
              shorter period, or without --burst",

@@ -12,7 +12,7 @@ use crate::text::percent_of;
 pub fn sample(trace: &Trace, profile: &Profile, levels: &[Arc<str>]) -> Option<Sample> {
     let gaps = profile.gaps.as_ref()?;
     let Covered { time, accesses } = covered(trace)?;
-    let burst = trace.manifest().info.burst.map(|burst| Burst {
+    let burst = trace.manifest().burst().map(|burst| Burst {
         on_seconds: burst.on_us as f64 / 1e6,
         period_seconds: burst.period_us as f64 / 1e6,
     });

@@ -64,7 +64,7 @@ pub struct ManifestInfo {
     /// Bytes of a page.
     #[serde(default)]
     pub page_bytes: u64,
-    /// How recording was switched on and off, if it was in bursts: then the trace is a sample.
+    /// How recording was to be switched on and off, if in bursts: see [`Manifest::burst`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
     /// Sentences about which part of the program was to be recorded. Empty: all of it.
@@ -95,6 +95,9 @@ pub struct Summary {
     /// How fast the time stamp counter went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticks_per_second: Option<u64>,
+    /// Whether the user stopped or started recording, or changed its duty cycle, while the program ran.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub switched: bool,
     /// Last segments that lacked words and were dropped: one per thread that was killed, or per signal handler that was left for good,
     /// at most.
     pub torn_segments: u64,
@@ -153,6 +156,11 @@ impl Manifest {
             modules: 0,
             events: 0,
         }
+    }
+
+    /// The duty cycle that was kept from beginning to end, if one was. Only then is the trace a systematic sample.
+    pub fn burst(&self) -> Option<Burst> {
+        self.info.burst.filter(|_| self.summary.as_ref().is_none_or(|summary| !summary.switched))
     }
 
     /// The file.
