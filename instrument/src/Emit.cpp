@@ -11,8 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emit.h"
-#include "Fortran.h"
 
+#include "Apart.h"
+#include "Fortran.h"
 #include "Moved.h"
 #include "Sync.h"
 #include "memlode_format.h"
@@ -125,6 +126,10 @@ private:
   /// would not do: where loops in it have used up the chunk, they go on with scratch, and leave some room of
   /// that.
   void changeSides(BranchInst *Choice) {
+    if (Sides.Apart) {
+      ReplaceInstWithInst(Choice, BranchInst::Create(Choice->getSuccessor(1)));
+      return choose();
+    }
     const bool InLoop = Choice->getParent() != &F.getEntryBlock();
     BasicBlock *Sleep = Choice->getSuccessor(0), *Record = Choice->getSuccessor(1);
     const auto block = [&](const char *Name) { return BasicBlock::Create(F.getContext(), Name, &F, Record); };
@@ -132,7 +137,9 @@ private:
     IRBuilder<> B = at(Choice);
     Value *Now = B.CreateLoad(Pointer, Cursor);
     BasicBlock *HasRoom = InLoop ? block("memlode.room") : Record;
-    B.CreateCondBr(isFull(B, Now), Full, HasRoom, unlikely());
+    // An exception searches the landing pads of a function from the front: those of the side that has to be
+    // fast are to be there.
+    B.CreateCondBr(isFull(B, Now), Full, HasRoom, InLoop || !F.hasPersonalityFn() ? unlikely() : usual());
     const DebugLoc Where = Choice->getDebugLoc();
     Choice->eraseFromParent();
     const auto begin = [&](BasicBlock *At) {
@@ -140,9 +147,9 @@ private:
       B.SetCurrentDebugLocation(Where);
     };
     begin(Full);
-    B.CreateCondBr(B.CreateIsNull(Now), Idle, Ask);
+    B.CreateCondBr(B.CreateIsNull(Now), Idle, Ask, usual());
     begin(Idle);
-    B.CreateCondBr(B.CreateIsNotNull(loadDormant(B)), Sleep, Ask);
+    B.CreateCondBr(B.CreateIsNotNull(loadDormant(B)), Sleep, Ask, usual());
     if (InLoop) {
       begin(HasRoom);
       B.CreateCondBr(B.CreateIsNotNull(loadDormant(B)), Ask, Record, unlikely());
@@ -151,10 +158,41 @@ private:
     B.CreateCondBr(isFull(B, refill(B, Now, "__memlode_switch")), Sleep, Record, unlikely());
   }
 
+  /// The same where each side is a function of its own: the bodies of those that choose.
+  void choose() {
+    const auto block = [&](Function *In, const char *Name) {
+      return BasicBlock::Create(F.getContext(), Name, In);
+    };
+    const auto room = [&](IRBuilder<> &B) { return B.CreateAlignedLoad(Pointer, threadCursor(B), Align(8)); };
+    BasicBlock *Entry = block(Sides.Front, "entry"), *Full = block(Sides.Front, "full"),
+               *Idle = block(Sides.Front, "idle"), *Sleep = block(Sides.Front, "sleep"),
+               *Ask = block(Sides.Front, "ask"), *Record = block(Sides.Front, "record");
+    IRBuilder<> B(Entry);
+    Value *Now = room(B);
+    B.CreateCondBr(isFull(B, Now), Full, Record, usual());
+    B.SetInsertPoint(Full);
+    B.CreateCondBr(B.CreateIsNull(Now), Idle, Ask, usual());
+    B.SetInsertPoint(Idle);
+    B.CreateCondBr(B.CreateIsNotNull(loadDormant(B)), Sleep, Ask, usual());
+    jumpTo(*Sides.Apart, *Sleep);
+    jumpTo(*Sides.Ask, *Ask);
+    jumpTo(F, *Record);
+
+    Entry = block(Sides.Ask, "entry"), Sleep = block(Sides.Ask, "sleep"), Record = block(Sides.Ask, "record");
+    B.SetInsertPoint(Entry);
+    CallInst *Refill = B.CreateCall(refiller("__memlode_switch"), {room(B)});
+    Refill->setCallingConv(CallingConv::PreserveAll);
+    B.CreateCondBr(isFull(B, Refill), Sleep, Record);
+    jumpTo(*Sides.Apart, *Sleep);
+    jumpTo(F, *Record);
+    ++NumRoomTests;
+  }
+
   Value *isFull(IRBuilder<> &B, Value *Now) {
     return B.CreateIsNull(B.CreateAnd(B.CreatePtrToInt(Now, Int64), MEMLODE_RING_ROOM_BIT));
   }
 
+  MDNode *usual() { return MDBuilder(F.getContext()).createLikelyBranchWeights(); }
   MDNode *unlikely() { return MDBuilder(F.getContext()).createUnlikelyBranchWeights(); }
 
   Value *refill(IRBuilder<> &B, Value *Now, const char *Name) {
@@ -165,16 +203,31 @@ private:
     return Refill;
   }
 
-  FunctionCallee refiller(const char *Name) {
+  /// A function of this module that jumps to the recorder's \p Name. A call of the latter would read the
+  /// address from a table: into a register, and ahead of loops, where it can; and the code generator takes
+  /// a call of a register for one that may throw, so that tables of landing pads, which are searched from
+  /// the front, would hold several times as many places.
+  Function *refiller(StringRef Name) {
+    const std::string Local = "memlode." + Name.substr(strlen("__memlode_")).str();
+    if (Function *Made = M.getFunction(Local))
+      return Made;
     FunctionCallee Callee = M.getOrInsertFunction(Name, Pointer, Pointer);
-    if (auto *Declared = dyn_cast<Function>(Callee.getCallee())) {
-      Declared->setCallingConv(CallingConv::PreserveAll);
-      Declared->addFnAttr(Attribute::NoUnwind);
-      Declared->addFnAttr(Attribute::Cold);
+    auto *Jump = Function::Create(FunctionType::get(Pointer, {Pointer}, false), GlobalValue::InternalLinkage,
+                                  Local, M);
+    for (Function *Each : {cast<Function>(Callee.getCallee()), Jump}) {
+      Each->setCallingConv(CallingConv::PreserveAll);
+      Each->addFnAttr(Attribute::NoUnwind);
+      Each->addFnAttr(Attribute::Cold);
       // The dynamic linker's lazy binding would change r10, which PreserveAll promises to keep.
-      Declared->addFnAttr(Attribute::NonLazyBind);
+      Each->addFnAttr(Attribute::NonLazyBind);
     }
-    return Callee;
+    Jump->addFnAttr("memlode");
+    IRBuilder<> B(BasicBlock::Create(F.getContext(), "", Jump));
+    CallInst *Call = B.CreateCall(Callee, {Jump->getArg(0)});
+    Call->setCallingConv(CallingConv::PreserveAll);
+    Call->setTailCallKind(CallInst::TCK_MustTail);
+    B.CreateRet(Call);
+    return Jump;
   }
 
   Constant *anchor(IRBuilder<> &B, unsigned Index) {

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Apart.h"
 #include "AsWritten.h"
 #include "Calls.h"
 #include "Derive.h"
@@ -134,7 +135,7 @@ private:
   /// Whether this is where the user wants code to be added to \p M.
   bool isHere(Module &M) const;
   /// Plans and emits \p F; whether there was anything to record.
-  bool instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into);
+  bool instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into, DormantCalls &Calls);
 
   std::shared_ptr<Session> S;
   Place Where;
@@ -218,7 +219,7 @@ Versions sidesOf(Function &F, FunctionAnalysisManager &FAM, const RepeatedLoops 
   return Sides;
 }
 
-bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into) {
+bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into, DormantCalls &Calls) {
   bool Changed = openStringCopies(F, FAM.getResult<TargetLibraryAnalysis>(F));
   Changed |= prepare(F);
   if (Changed)
@@ -254,10 +255,16 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
       derive(P, DL, FAM.getResult<ScalarEvolutionAnalysis>(F), FAM.getResult<LoopAnalysis>(F));
     placeRoomTests(P);
     dropCleanCommits(P);
+    Calls.note(F, Sides, TLI);
     emitStream(F, Sides, P, Into);
   }
   dropAttributes(F);
   verify(F);
+  for (Function *Other : {Sides.Apart, Sides.Front, Sides.Ask})
+    if (Other) {
+      dropAttributes(*Other);
+      verify(*Other);
+    }
   if (AsWritten)
     keepThroughOptimisation(F, TLI);
   FAM.invalidate(F, PreservedAnalyses::none());
@@ -295,6 +302,9 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
     markAsWritten(M);
     Into.table().mark(MEMLODE_TABLE_FLAG_AS_WRITTEN);
   }
+  DormantCalls Calls(M, [&FAM](Function &F) -> const TargetLibraryInfo & {
+    return FAM.getResult<TargetLibraryAnalysis>(F);
+  });
   for (Function *F : Functions) {
     const char *Why = Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated"
                                             : whySkipped(*F, FAM.getResult<TargetLibraryAnalysis>(*F));
@@ -306,8 +316,9 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
       });
       continue;
     }
-    NumFunctions += instrument(*F, FAM, Into);
+    NumFunctions += instrument(*F, FAM, Into, Calls);
   }
+  Calls.redirect();
   Into.finish();
   // Even a function with nothing to record may have been brought into form.
   return PreservedAnalyses::none();

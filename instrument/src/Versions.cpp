@@ -2,6 +2,7 @@
 
 #include "Versions.h"
 
+#include "Apart.h"
 #include "LabelTable.h"
 
 #include "memlode_format.h"
@@ -83,6 +84,9 @@ public:
 
   Versions run() {
     findCrossings();
+    ++NumVersions;
+    if (Headers.empty() && Labels.empty() && mayStandApart(F))
+      return standApart(F);
     Instruction *First = &*F.getEntryBlock().begin();
     // What needs no memory is computed once for both sides.
     while (!First->isTerminator() && !touchesMemory(*First) && !isa<CallBase>(First))
@@ -97,7 +101,6 @@ public:
       shareLabel(Label);
     if (!Headers.empty() || !Labels.empty())
       joinValues();
-    ++NumVersions;
     NumCrossings += Headers.size() + Labels.size();
     return std::move(Made);
   }
@@ -256,6 +259,7 @@ private:
   /// The jump through the table leads to \p Wake itself, the last label of it: a choice between two
   /// addresses, so that an interpreter's dispatch has no branch more than it had.
   void wakeByTable(BasicBlock *Dormant, BasicBlock *Wake) {
+    Made.Dormant.erase(Dormant->getSingleSuccessor());
     MergeBlockIntoPredecessor(Dormant->getSingleSuccessor());
     auto *Jump = cast<IndirectBrInst>(Dormant->getTerminator());
     auto *Load = cast<LoadInst>(Jump->getAddress());
@@ -377,6 +381,9 @@ void dropDormant(Function &F, const Versions &Sides) {
   removeUnreachableBlocks(F);
   if (Sides.DormantLabels)
     Sides.DormantLabels->eraseFromParent();
+  for (Function *Other : {Sides.Apart, Sides.Front, Sides.Ask})
+    if (Other)
+      Other->eraseFromParent();
 }
 
 Value *loadDormant(IRBuilder<> &B) {

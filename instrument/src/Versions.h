@@ -13,7 +13,8 @@
 // They are the entry, the headers of loops and those labels whose address may go anywhere. Both sides pay the
 // test of one word of memory for it; the recording side not at the entry, where it tests its cursor for room
 // anyway. In an inner loop that may count to many recording is only taken up. What the two sides compute
-// meets in phis in front of the loops.
+// meets in phis in front of the loops. Where the entry is the only such place, the sides are two functions
+// (Apart.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef MEMLODE_INSTRUMENT_VERSIONS_H
@@ -44,6 +45,12 @@ struct Versions {
   llvm::SmallVector<llvm::Instruction *, 2> SharedJumps;
   /// Addresses of the dormant side's own labels, or null.
   llvm::GlobalVariable *DormantLabels = nullptr;
+
+  /// Where each side is a function of its own (Apart.h): the dormant one, the one that all callers call, and
+  /// the one that makes room. The function itself is the recording side.
+  llvm::Function *Apart = nullptr;
+  llvm::Function *Front = nullptr;
+  llvm::Function *Ask = nullptr;
 
   explicit operator bool() const { return Body != nullptr; }
 };

@@ -23,7 +23,7 @@ define void @twice() {
 
 ; Functions that call nothing of the program's leave the cursor in its register.
 ; CHECK-LABEL: define double @library(
-; CHECK: call preserve_allcc ptr @__memlode_refill
+; CHECK: call preserve_allcc ptr @memlode.refill
 ; CHECK-NOT: @__memlode_
 ; CHECK: call i64 @strlen
 ; CHECK-NOT: @__memlode_

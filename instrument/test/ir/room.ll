@@ -6,7 +6,7 @@ target triple = "x86_64-pc-linux-gnu"
 
 ; Once at the entry serves all blocks behind it.
 ; CHECK-LABEL: define void @diamond(
-; CHECK: call preserve_allcc ptr @__memlode_refill
+; CHECK: call preserve_allcc ptr @memlode.refill
 ; CHECK-NOT: call preserve_allcc
 ; CHECK: ret void
 define void @diamond(ptr %p, i1 %c) {
@@ -24,9 +24,9 @@ end:
 
 ; Once in a cycle, in its first segment.
 ; CHECK-LABEL: define void @loop(
-; CHECK: call preserve_allcc ptr @__memlode_refill
+; CHECK: call preserve_allcc ptr @memlode.refill
 ; Behind words: those of the loop might be derived from them.
-; CHECK: call preserve_allcc ptr @__memlode_more
+; CHECK: call preserve_allcc ptr @memlode.more
 ; CHECK-NOT: call preserve_allcc
 ; CHECK: ret void
 define void @loop(ptr %p, i64 %n) {
@@ -52,7 +52,7 @@ end:
 
 ; A loop without accesses needs nothing.
 ; CHECK-LABEL: define i64 @silent(
-; CHECK: call preserve_allcc ptr @__memlode_refill
+; CHECK: call preserve_allcc ptr @memlode.refill
 ; CHECK: head:
 ; CHECK-NOT: @__memlode
 ; CHECK: end:
@@ -71,9 +71,9 @@ end:
 
 ; After a call another function has used the room.
 ; CHECK-LABEL: define void @call(
-; CHECK: call preserve_allcc ptr @__memlode_refill
+; CHECK: call preserve_allcc ptr @memlode.refill
 ; CHECK: call void @other()
-; CHECK: call preserve_allcc ptr @__memlode_refill
+; CHECK: call preserve_allcc ptr @memlode.refill
 declare void @other()
 define void @call(ptr %p) {
   store i32 1, ptr %p

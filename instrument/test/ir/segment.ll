@@ -15,7 +15,7 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK: [[OLD:%.*]] = load ptr, ptr [[TLS]]
 ; CHECK: and i64 {{%.*}}, 65536
 ; CHECK: br i1 {{%.*}}, label %[[COLD:.*]], label %[[WARM:[0-9]+]], !prof
-; CHECK: [[NEW:%.*]] = call preserve_allcc ptr @__memlode_refill(ptr [[OLD]])
+; CHECK: [[NEW:%.*]] = call preserve_allcc ptr @memlode.refill(ptr [[OLD]])
 ; CHECK: [[CURSOR:%.*]] = phi ptr
 ; CHECK: [[W0:%.*]] = getelementptr inbounds i64, ptr [[CURSOR]], i64 0
 ; CHECK: store ptr @memlode.anchors.move, ptr [[W0]]

@@ -6,29 +6,12 @@
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 
-; At the entry: room is enough to record; without it, NULL and the word in memory are enough to sleep.
-; CHECK-LABEL: define void @leaf(
-; CHECK: and i64 {{.*}}, 65536
-; CHECK: br i1 {{.*}}, label %memlode.full, label %[[RECORD:.*]], !prof
-; CHECK: memlode.full:
-; CHECK: br i1 {{.*}}, label %memlode.idle, label %memlode.ask
-; CHECK: memlode.idle:
-; CHECK: load volatile i32, ptr getelementptr inbounds (i8, ptr @__memlode_control, i64 128)
-; CHECK: br i1 {{.*}}, label %memlode.sleep, label %memlode.ask
-; CHECK: memlode.ask:
-; CHECK: call preserve_allcc ptr @__memlode_switch(
-; CHECK: br i1 {{.*}}, label %memlode.sleep, label %[[RECORD]], !prof
-; CHECK: {{^}}[[RECORD]]:
+; Recording tests nothing a second time.
+; CHECK-LABEL: define internal void @leaf.recording(
+; CHECK-NOT: 65536
 ; CHECK: store ptr @memlode.anchors.leaf
 ; CHECK: store i32 1, ptr %p
 ; CHECK: ret void
-; The other side is the code as it was.
-; CHECK: memlode.sleep:
-; CHECK-NEXT: br label %[[DORMANT:.*]]
-; CHECK: {{^}}[[DORMANT]]:
-; CHECK-NEXT: store i32 1, ptr %p
-; CHECK-NEXT: ret void
-; CHECK-NEXT: }
 define void @leaf(ptr %p) {
   store i32 1, ptr %p
   ret void
@@ -138,7 +121,7 @@ second:
 ; REMARK: function records as slowly when recording is off: it has an assembly with jumps
 ; CHECK-LABEL: define void @jumping_asm(
 ; CHECK-NOT: memlode.sleep
-; CHECK: @__memlode_refill(
+; CHECK: @memlode.refill(
 define void @jumping_asm(ptr %p) {
   store i32 1, ptr %p
   callbr void asm sideeffect "jmp ${0:l}", "!i"() to label %end [label %end]
@@ -149,10 +132,35 @@ end:
 ; REMARK: function records as slowly when recording is off: a call in it must not be made twice
 ; CHECK-LABEL: define void @once(
 ; CHECK-NOT: memlode.sleep
-; CHECK-LABEL: declare
+; CHECK: ret void
 define void @once(ptr %p) {
   store i32 1, ptr %p
   call void @unique() noduplicate
   ret void
 }
 declare void @unique()
+
+; Where sides are changed at the entry alone they are functions.
+; CHECK-LABEL: define internal void @leaf.dormant(
+; CHECK-NEXT: store i32 1, ptr %p
+; CHECK-NEXT: ret void
+; CHECK-NEXT: }
+; Room is enough to record; without it, NULL and the word in memory are enough to sleep.
+; CHECK-LABEL: define void @leaf(
+; CHECK: and i64 {{.*}}, 65536
+; CHECK: br i1 {{.*}}, label %full, label %record, !prof
+; CHECK: full:
+; CHECK: br i1 {{.*}}, label %idle, label %ask
+; CHECK: idle:
+; CHECK: load volatile i32, ptr getelementptr inbounds (i8, ptr @__memlode_control, i64 128)
+; CHECK: br i1 {{.*}}, label %sleep, label %ask
+; CHECK: sleep:
+; CHECK-NEXT: musttail call void @leaf.dormant(
+; CHECK: ask:
+; CHECK-NEXT: musttail call void @leaf.ask(
+; CHECK: record:
+; CHECK-NEXT: musttail call void @leaf.recording(
+; CHECK-LABEL: define internal void @leaf.ask(
+; CHECK: call preserve_allcc ptr @memlode.switch(
+; CHECK: musttail call void @leaf.dormant(
+; CHECK: musttail call void @leaf.recording(

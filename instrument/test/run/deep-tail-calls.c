@@ -29,7 +29,12 @@ int main(void) {
 }
 
 // CHECK: 1000000
-// ASM-LABEL: even:
-// ASM: jmp{{[[:space:]]+}}odd
+// ASM-LABEL: {{^}}even.recording:
 // ASM-NOT: {{^[[:space:]]+}}callq{{[[:space:]]+}}{{odd|even}}
-// ASM-LABEL: main:
+// ASM: jmp{{[[:space:]]+}}odd{{[[:space:]]}}
+// ASM-LABEL: {{^}}odd.recording:
+// ASM-NOT: {{^[[:space:]]+}}callq{{[[:space:]]+}}{{odd|even}}
+// ASM: jmp{{[[:space:]]+}}even{{[[:space:]]}}
+// ASM-LABEL: {{^}}even.dormant:
+// ASM-NOT: {{^[[:space:]]+}}callq{{[[:space:]]+}}{{odd|even}}
+// ASM: jmp{{[[:space:]]+}}odd{{[[:space:]]}}
