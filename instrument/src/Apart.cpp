@@ -29,7 +29,8 @@ bool mayStandApart(const Function &F) {
                                 "fentry-call", "patchable-function-entry", "function-instrument"})
     if (F.hasFnAttribute(Attribute))
       return false;
-  return !F.isVarArg();
+  // LLVM 19 copies what lies in the caller's frame over itself when it is passed on.
+  return !F.isVarArg() && none_of(F.args(), [](const Argument &A) { return A.hasByValAttr(); });
 }
 
 void jumpTo(Function &To, BasicBlock &From) {
