@@ -357,8 +357,9 @@ impl<S: Simulator> Profiler<S> {
     /// Has the accesses that wait answered, and counts them.
     #[inline(never)]
     pub(crate) fn settle(&mut self) {
-        let Profiler { caches, deeper, cut, .. } = self;
+        let Profiler { caches, hits, deeper, cut, .. } = self;
         caches.settle(|tag, depth| match tag.checked_sub(CUT) {
+            None if depth == 0 => hits[tag as usize] += 1,
             None => deeper[tag as usize][usize::from(depth) - 1] += 1,
             Some(number) => cut[number as usize].depth = depth,
         });

@@ -134,7 +134,17 @@ impl Simulator for Detailed {
         cell: u32,
         _tag: u32,
     ) -> Option<u8> {
-        Some(Detailed::access(self, core, address, bytes, is_write, cell).depth)
+        self.access_later(core, address, bytes, is_write, cell);
+        None
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.waiting() >= MOST_WAITING
+    }
+
+    fn settle(&mut self, told: impl FnMut(u32, u8)) {
+        Detailed::settle(self, told);
     }
 
     fn counters(&self) -> Vec<LevelCounters> {

@@ -88,7 +88,7 @@ impl Observer for Walk {
         self.over |= found == Found::Hit || usize::from(self.missed) < level;
     }
 
-    fn evicted(&mut self, level: usize, _cache: usize, _line: u64) {
+    fn evicted(&mut self, level: usize, _cache: usize, _line: u64, _note: u32) {
         if !self.over && usize::from(self.missed) == level {
             self.missed += 1;
         }

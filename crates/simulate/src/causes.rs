@@ -297,6 +297,18 @@ impl LineWatch {
         (depth, causes)
     }
 
+    /// Line of the first level.
+    #[inline(always)]
+    pub fn line(&self, address: u64) -> u64 {
+        address >> self.levels[0].line_shift
+    }
+
+    /// Records of the lines of a core's first level.
+    #[inline(always)]
+    pub fn innermost(&self, core: usize) -> &Table {
+        &self.tables[self.caches[self.paths[core][0] as usize].place.table]
+    }
+
     /// By tag and, innermost first, level.
     pub fn finish(mut self) -> (Vec<LevelDetail>, Vec<Vec<Eviction>>) {
         self.settle();
@@ -519,7 +531,7 @@ impl Observer for LineWatch {
         }
     }
 
-    fn evicted(&mut self, level: usize, cache: usize, line: u64) {
+    fn evicted(&mut self, level: usize, cache: usize, line: u64, _note: u32) {
         let layer = &mut self.caches[cache];
         let record = layer.residents.leave(line);
         let gone = Gone { level, cache, record, by: self.now.tag };

@@ -1,5 +1,6 @@
 //! A hierarchy with everything that can be known of its misses, by tag.
 
+use crate::batch::Waiting;
 use crate::causes::{Cause, Eviction, LevelDetail, LineWatch};
 use crate::hierarchy::{Hierarchy, LevelCounters, Straddle};
 use crate::model::{CoherenceCounters, LevelTraffic, Model, PrefetchCounters, Sharing};
@@ -38,14 +39,15 @@ impl Outcome {
 /// Every access carries a *tag*, a small number that says for the caller where the access comes from; counts are kept by
 /// tag, and memory for them grows with the highest one. Tags are below 2^31 - 1.
 pub struct Detailed {
-    caches: Caches,
-    levels: usize,
-    tlb: Option<Tlb>,
-    stores: Option<StoreBuffer>,
-    numa: Option<Numa>,
+    pub(crate) caches: Caches,
+    pub(crate) levels: usize,
+    pub(crate) tlb: Option<Tlb>,
+    pub(crate) stores: Option<StoreBuffer>,
+    pub(crate) numa: Option<Numa>,
+    pub(crate) waiting: Waiting,
 }
 
-enum Caches {
+pub(crate) enum Caches {
     Plain(Box<(Hierarchy, LineWatch)>),
     General(Box<(Model, ModelWatch)>),
 }
@@ -64,6 +66,7 @@ pub struct ModelDetails {
 }
 
 /// What a [`Detailed`] simulation has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Details {
     /// By tag and, innermost first, level: `levels[tag][level]`.
     pub levels: Vec<Vec<LevelDetail>>,
@@ -91,7 +94,7 @@ impl Detailed {
         let lines = LineWatch::new(&empty);
         let levels = empty.levels().len();
         let caches = Caches::Plain(Box::new((empty, lines)));
-        Detailed { caches, levels, tlb: None, stores: None, numa: None }
+        Detailed { caches, levels, tlb: None, stores: None, numa: None, waiting: Waiting::default() }
     }
 
     /// Watches a model that has not simulated anything yet.
@@ -99,7 +102,7 @@ impl Detailed {
         let lines = ModelWatch::new(&empty);
         let levels = empty.spec().levels.len();
         let caches = Caches::General(Box::new((empty, lines)));
-        Detailed { caches, levels, tlb: None, stores: None, numa: None }
+        Detailed { caches, levels, tlb: None, stores: None, numa: None, waiting: Waiting::default() }
     }
 
     /// With translations, for the same cores.
@@ -192,7 +195,8 @@ impl Detailed {
     }
 
     /// What was found.
-    pub fn finish(self) -> Details {
+    pub fn finish(mut self) -> Details {
+        self.settle(|_, _| {});
         let (counts, evictions, model) = match self.caches {
             Caches::Plain(plain) => {
                 let (counts, evictions) = plain.1.finish();

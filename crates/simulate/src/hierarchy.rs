@@ -83,7 +83,13 @@ pub trait Observer {
     /// A cache was asked for a line by an access.
     fn asked(&mut self, level: usize, cache: usize, line: u64, found: Found);
     /// A cache dropped a line to make room; follows the `asked` that caused it.
-    fn evicted(&mut self, level: usize, cache: usize, line: u64);
+    fn evicted(&mut self, level: usize, cache: usize, line: u64, note: u32);
+    /// [`Model`](crate::Model) only: what to say again, as `note`, when the line that just came leaves the cache. Asked for after
+    /// the `asked` or `entered` that tells of it.
+    #[inline(always)]
+    fn note(&self) -> u32 {
+        0
+    }
     /// [`Model`](crate::Model) only: the cache that is asked next misses because of another core's write.
     #[inline(always)]
     fn lost(&mut self, _level: usize, _cache: usize, _line: u64, _sharing: Sharing) {}
@@ -95,18 +101,18 @@ pub trait Observer {
     fn filled(&mut self, _level: usize, _cache: usize, _line: u64, _bytes: u64) {}
     /// [`Model`](crate::Model) only: an exclusive cache gave a line to a cache inside it.
     #[inline(always)]
-    fn moved_inwards(&mut self, level: usize, cache: usize, line: u64) {
-        self.evicted(level, cache, line);
+    fn moved_inwards(&mut self, level: usize, cache: usize, line: u64, note: u32) {
+        self.evicted(level, cache, line, note);
     }
     /// [`Model`](crate::Model) only: a cache lost a line because an inclusive one outside dropped it.
     #[inline(always)]
-    fn back_invalidated(&mut self, level: usize, cache: usize, line: u64) {
-        self.evicted(level, cache, line);
+    fn back_invalidated(&mut self, level: usize, cache: usize, line: u64, note: u32) {
+        self.evicted(level, cache, line, note);
     }
     /// [`Model`](crate::Model) only: a cache lost a line to another core's write; `tag` is that access's.
     #[inline(always)]
-    fn invalidated(&mut self, level: usize, cache: usize, line: u64, _core: u32, _tag: u32) {
-        self.evicted(level, cache, line);
+    fn invalidated(&mut self, level: usize, cache: usize, line: u64, note: u32, _core: u32, _tag: u32) {
+        self.evicted(level, cache, line, note);
     }
 }
 
@@ -115,7 +121,7 @@ impl Observer for () {
     #[inline(always)]
     fn asked(&mut self, _level: usize, _cache: usize, _line: u64, _found: Found) {}
     #[inline(always)]
-    fn evicted(&mut self, _level: usize, _cache: usize, _line: u64) {}
+    fn evicted(&mut self, _level: usize, _cache: usize, _line: u64, _note: u32) {}
 }
 
 /// The levels of a machine. See the crate's page for what is modelled.
@@ -289,7 +295,7 @@ impl Hierarchy {
                 next.prefetch(address >> self.shifts[level + 1]);
             }
             if dropped != EMPTY {
-                observer.evicted(level - 1, self.paths[core][level - 1] as usize, dropped >> 1);
+                observer.evicted(level - 1, self.paths[core][level - 1] as usize, dropped >> 1, 0);
             }
             // EMPTY is never dirty.
             if dropped & DIRTY != 0 {
@@ -360,7 +366,7 @@ impl Hierarchy {
                 observer.asked(level, cache, line, Found::of(touch.hit));
                 hit &= touch.hit;
                 if let Some(evicted) = touch.evicted {
-                    observer.evicted(level, cache, evicted.line);
+                    observer.evicted(level, cache, evicted.line, 0);
                     if evicted.dirty {
                         self.write_back(core, level, evicted.line << shift);
                     }

@@ -22,7 +22,6 @@ use crate::hierarchy::{Found, Observer};
 use crate::model::{Answer, Inclusion, Model, Sharing};
 use crate::pairs::Pairs;
 use crate::places::{OUTER, Place, places};
-use crate::residents::Residents;
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
 use crate::twin::{Before, Twin};
@@ -70,7 +69,6 @@ pub(crate) struct ModelWatch {
 /// What is kept of one cache.
 struct Layer {
     twin: Twin,
-    residents: Residents,
     place: Place,
     /// The cache outside.
     outer: usize,
@@ -115,8 +113,7 @@ impl ModelWatch {
             for core in (0..spec.cores as usize).step_by(level.shape.shared_by as usize) {
                 let place = places[caches.len()];
                 let outer = if i + 1 < shapes.len() { model.cache_of(core, i + 1) } else { usize::MAX };
-                let (twin, residents) = (Twin::new(lines, place.word), Residents::new(&level.shape));
-                caches.push(Layer { twin, residents, place, outer });
+                caches.push(Layer { twin: Twin::new(lines, place.word), place, outer });
             }
             exclusive[i] = level.inclusion == Inclusion::Exclusive;
             sectored[i] = level.sector_bytes.is_some();
@@ -174,6 +171,18 @@ impl ModelWatch {
             *self.sharing.entry((tag, sharing.by_tag, sharing.is_true, address)).or_default() += 1;
         }
         (answer, causes)
+    }
+
+    /// Line of the first level.
+    #[inline(always)]
+    pub fn line(&self, address: u64) -> u64 {
+        address >> self.levels[0].line_shift
+    }
+
+    /// Records of the lines of a core's first level.
+    #[inline(always)]
+    pub fn innermost(&self, core: usize) -> &Table {
+        &self.tables[self.caches[self.paths[core][0] as usize].place.table]
     }
 
     /// By tag and, innermost first, level; by level, who missed for whose sake; and misses for other cores' sake.
@@ -324,8 +333,7 @@ impl ModelWatch {
     #[inline]
     fn begin(&mut self, level: usize, cache: usize, line: u64, at: At) {
         let tag = self.now.tag;
-        let Layer { residents, place, .. } = &mut self.caches[cache];
-        residents.enter(line, at);
+        let place = &self.caches[cache].place;
         let table = &mut self.tables[place.table];
         let state = table.word(at, place.word);
         *state = u64::from(*state as u32) | u64::from((tag + 1) | HELD) << 32;
@@ -337,10 +345,9 @@ impl ModelWatch {
     }
 
     /// A cache does not have a line any more, because of accesses with the tag `by` if that is anybody's fault.
-    fn end(&mut self, level: usize, cache: usize, line: u64, by: Option<u32>) -> At {
+    fn end(&mut self, level: usize, cache: usize, line: u64, at: At, by: Option<u32>) {
         self.settle_if(level, line);
-        let Layer { residents, place, .. } = &mut self.caches[cache];
-        let at = residents.leave(line);
+        let place = &self.caches[cache].place;
         let table = &mut self.tables[place.table];
         let used = *table.word(at, place.word + 1);
         let state = table.word(at, place.word);
@@ -353,7 +360,6 @@ impl ModelWatch {
             counts.evicted_used_bytes += used;
         }
         self.went = (cache, line << self.levels[level].line_shift, at);
-        at
     }
 }
 
@@ -406,8 +412,12 @@ impl Observer for ModelWatch {
         }
     }
 
-    fn evicted(&mut self, level: usize, cache: usize, line: u64) {
-        self.end(level, cache, line, Some(self.now.tag));
+    fn evicted(&mut self, level: usize, cache: usize, line: u64, at: At) {
+        self.end(level, cache, line, at, Some(self.now.tag));
+    }
+
+    fn note(&self) -> u32 {
+        self.came.2
     }
 
     fn lost(&mut self, level: usize, _cache: usize, line: u64, sharing: Sharing) {
@@ -440,14 +450,14 @@ impl Observer for ModelWatch {
         }
     }
 
-    fn moved_inwards(&mut self, level: usize, cache: usize, line: u64) {
-        let at = self.end(level, cache, line, None);
+    fn moved_inwards(&mut self, level: usize, cache: usize, line: u64, at: At) {
+        self.end(level, cache, line, at, None);
         let Layer { twin, place, .. } = &mut self.caches[cache];
         twin.take(&mut self.tables[place.table], at);
     }
 
-    fn invalidated(&mut self, level: usize, cache: usize, line: u64, _core: u32, tag: u32) {
-        self.end(level, cache, line, Some(tag));
+    fn invalidated(&mut self, level: usize, cache: usize, line: u64, at: At, _core: u32, tag: u32) {
+        self.end(level, cache, line, at, Some(tag));
         self.count(tag, level).invalidations += 1;
     }
 }

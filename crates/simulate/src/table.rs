@@ -98,8 +98,32 @@ impl Table {
     /// Asks the processor we run on for a record.
     #[inline]
     pub fn prefetch(&self, at: At) {
-        if let Some(word) = self.words.get(at as usize) {
-            prefetch(word);
+        let record = self.words.get(at as usize..).unwrap_or_default();
+        if let [first, rest @ ..] = record {
+            prefetch(first);
+            prefetch(rest.get(self.stride as usize - 2).unwrap_or(first));
+        }
+    }
+
+    /// Asks the processor we run on for where the index has a key.
+    #[inline]
+    pub fn prefetch_index(&self, key: u64) {
+        prefetch(&self.index[self.place(key).0]);
+    }
+
+    /// Asks the processor we run on for a key's record, if there is one: the first that may be it.
+    #[inline]
+    pub fn prefetch_record(&self, key: u64) {
+        let (mut place, part) = self.place(key);
+        let low = self.index.len() as u32 - 1;
+        loop {
+            match self.index[place] {
+                0 => return,
+                entry if entry & !low == part & !low => {
+                    return self.prefetch(((entry & low) - 1) * self.stride);
+                }
+                _ => place = (place + 1) & low as usize,
+            }
         }
     }
 

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use memlode_simulate::{
-    AliasConflict, AliasPair, Cause, Detailed, Hierarchy, Homes, ImpossibleTlb, LevelSpec, Numa, NumaDetail,
-    Pages, Placement, StoreBuffer, Tlb, TlbDetail, TlbSpec, Translation,
+    AliasConflict, AliasPair, Cause, Coherence, Detailed, Hierarchy, Homes, ImpossibleTlb, LevelSpec, Model,
+    ModelLevel, ModelSpec, Numa, NumaDetail, Pages, Placement, Prefetch, StoreBuffer, Tlb, TlbDetail,
+    TlbSpec, Translation,
 };
 use proptest::prelude::*;
 
@@ -220,6 +221,48 @@ fn impossible_tlbs_are_refused() {
     assert_eq!(refused(&[tlb(1, 64, 5, &[4096], 0)], 4096), ImpossibleTlb::Shape(64, 5));
     assert_eq!(refused(&[tlb(1, 60, 5, &[4096], 0)], 4096), ImpossibleTlb::Shape(60, 5));
     assert_eq!(refused(&[tlb(1, 0, 0, &[4096], 0)], 4096), ImpossibleTlb::Shape(0, 0));
+}
+
+/// Two small levels with everything that watches them.
+fn watched(of_model: bool) -> Detailed {
+    let level = |sets: u64, shared_by| LevelSpec { bytes: sets * 128, ways: 2, line_bytes: 64, shared_by };
+    let levels = [level(4, 1), level(16, 2)];
+    let caches = if of_model {
+        let mut spec = ModelSpec::new(levels.map(ModelLevel::from).to_vec(), 2);
+        spec.coherence = Coherence::Mesi;
+        spec.levels[0].prefetch = vec![Prefetch::NextLine, Prefetch::Stride];
+        Detailed::of_model(Model::new(&spec).unwrap())
+    } else {
+        Detailed::new(Hierarchy::new(&levels, 2).unwrap())
+    };
+    caches
+        .with_tlb(Tlb::new(&[tlb(1, 4, 4, &[4096], 0)], 30, &Pages::of(4096), 2).unwrap())
+        .with_store_buffer(StoreBuffer::new(8, 32, 2))
+        .with_numa(Numa::new(2, 1, 4096, &Homes::default()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    /// Whenever they are settled.
+    #[test]
+    fn accesses_that_waited_are_as_those_at_once(
+        of_model in any::<bool>(),
+        trace in prop::collection::vec((0usize..2, 0u64..20_000, 0u32..80, any::<bool>(), 0u32..5), 1..600),
+        pause in 1usize..200,
+    ) {
+        let (mut at_once, mut later) = (watched(of_model), watched(of_model));
+        let (mut depths, mut told) = (Vec::new(), Vec::new());
+        for &(core, address, bytes, is_write, tag) in &trace {
+            depths.push((tag, at_once.access(core, address, bytes, is_write, tag).depth));
+            later.access_later(core, address, bytes, is_write, tag);
+            if later.waiting() == pause {
+                later.settle(|tag, depth| told.push((tag, depth)));
+                prop_assert_eq!(&told, &depths);
+            }
+        }
+        prop_assert_eq!(later.finish(), at_once.finish());
+    }
 }
 
 /// The loop of the paper's microkernel: `i` is stored at …03c and `inc` loaded from …03c of another page, as long as the

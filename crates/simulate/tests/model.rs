@@ -82,10 +82,10 @@ fn run(spec: &ModelSpec, trace: impl IntoIterator<Item = (Access, u32)>) {
     let mut model = Model::new(spec).unwrap();
     for (i, (a, tag)) in trace.into_iter().enumerate() {
         let mut log = Log::default();
-        naive.log.0.clear();
+        naive.log.events.clear();
         let expected = naive.access(a.core, a.address, a.bytes, a.write, tag);
         let outcome = model.access_observed(a.core, a.address, a.bytes, a.write, tag, &mut log);
-        assert_eq!(log.0, naive.log.0, "access {i} {a:?}");
+        assert_eq!(log.events, naive.log.events, "access {i} {a:?}");
         assert_eq!(outcome, expected, "access {i} {a:?}");
         if i % 64 == 0 {
             check_inclusion(&model);
@@ -132,10 +132,10 @@ proptest! {
         let mut model = Model::new(&ModelSpec::new(levels, cores)).unwrap();
         let mut hierarchy = Hierarchy::new(&shapes, cores).unwrap();
         for a in &trace {
-            let (mut log, mut expected) = (Log::default(), Log::default());
+            let (mut log, mut expected) = (Log::default(), Log { of_hierarchy: true, ..Log::default() });
             let depth = hierarchy.access_observed(a.core, a.address, a.bytes, a.write, &mut expected);
             let outcome = model.access_observed(a.core, a.address, a.bytes, a.write, 0, &mut log);
-            prop_assert_eq!((outcome.depth, log.0), (depth, expected.0));
+            prop_assert_eq!((outcome.depth, log.events), (depth, expected.events));
         }
         prop_assert_eq!(model.counters(), hierarchy.counters());
         prop_assert_eq!(model.shard_bits(), hierarchy.shard_bits());
@@ -256,5 +256,5 @@ fn observers_are_told_who_took_a_line() {
     model.access(0, 0, 4, false, 5);
     let mut log = Log::default();
     model.access_observed(1, 8, 4, true, 6, &mut log);
-    assert_eq!(log.0, [Event::Invalidated(0, 0, 0, 1, 6), Event::Asked(0, 1, 0, Found::Miss)]);
+    assert_eq!(log.events, [Event::Invalidated(0, 0, 0, 1, 6), Event::Asked(0, 1, 0, Found::Miss)]);
 }

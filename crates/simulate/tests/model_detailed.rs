@@ -253,10 +253,10 @@ fn run(spec: &ModelSpec, trace: impl IntoIterator<Item = (Access, u32)>) {
     let mut definitions = Definitions::new(spec);
     let mut detailed = Detailed::of_model(Model::new(spec).unwrap());
     for (i, (a, tag)) in trace.into_iter().enumerate() {
-        naive.log.0.clear();
+        naive.log.events.clear();
         let answer = naive.access(a.core, a.address, a.bytes, a.write, tag);
         definitions.piece = None;
-        let causes = definitions.access(&naive.log.0, &a, tag);
+        let causes = definitions.access(&naive.log.events, &a, tag);
         let outcome = detailed.access(a.core, a.address, a.bytes, a.write, tag);
         assert_eq!((outcome.depth, outcome.sharing), (answer.depth, answer.sharing), "access {i} {a:?}");
         assert_eq!(

@@ -21,6 +21,8 @@ pub(super) struct Left {
     pub flags: u8,
     /// Its valid sectors; 1 where there are none.
     pub sectors: u64,
+    /// What the observer wants to hear of it.
+    pub note: u32,
 }
 
 /// One cache. A *slot* is set × ways + way.
@@ -30,6 +32,7 @@ pub(super) struct Array {
     /// Line number + 1, or 0 for an empty way: memory that was never used stays the kernel's.
     lines: Vec<u64>,
     flags: Vec<u8>,
+    notes: Vec<u32>,
     /// Valid sectors of each line; empty where lines are whole.
     sectors: Vec<u64>,
     policy: Box<dyn Policy>,
@@ -50,6 +53,7 @@ impl Array {
             ways,
             lines: vec![0; slots],
             flags: vec![0; slots],
+            notes: vec![0; slots],
             sectors: vec![0; if level.sector_bytes.is_some() { slots } else { 0 }],
             policy: policy::new(level.replacement, sets as usize, ways),
             held: 0,
@@ -109,7 +113,7 @@ impl Array {
     /// What is in a slot.
     pub fn peek(&self, slot: usize) -> Option<Left> {
         let line = self.lines[slot].checked_sub(1)?;
-        Some(Left { line, flags: self.flags[slot], sectors: self.sectors(slot) })
+        Some(Left { line, flags: self.flags[slot], sectors: self.sectors(slot), note: self.notes[slot] })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -119,6 +123,12 @@ impl Array {
     #[inline]
     pub fn flags(&mut self, slot: usize) -> &mut u8 {
         &mut self.flags[slot]
+    }
+
+    /// What the observer wants to hear of a line when it leaves.
+    #[inline]
+    pub fn set_note(&mut self, slot: usize, note: u32) {
+        self.notes[slot] = note;
     }
 
     /// Valid sectors of the line in a slot.

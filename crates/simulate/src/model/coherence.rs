@@ -93,7 +93,7 @@ impl Model {
             self.leaves(level, cache, left);
             self.traffic[level].invalidations += 1;
             dirty |= left.flags & DIRTY != 0;
-            observer.invalidated(level, cache, line, request.core as u32, request.tag);
+            observer.invalidated(level, cache, line, left.note, request.core as u32, request.tag);
         }
         if let Some(directory) = &mut self.directory {
             directory.lost(cache, request.core, request.tag, request.first, request.last);

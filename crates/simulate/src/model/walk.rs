@@ -118,6 +118,7 @@ impl Model {
                     if answered {
                         observer.entered(level, cache, line);
                     }
+                    self.arrays[cache].set_note(new, observer.note());
                     self.fill(level, cache, line, wanted, observer);
                 }
                 None => {}
@@ -173,7 +174,7 @@ impl Model {
     ) {
         let Some(left) = self.arrays[cache].take(slot) else { return };
         self.leaves(level, cache, left);
-        observer.moved_inwards(level, cache, left.line);
+        observer.moved_inwards(level, cache, left.line, left.note);
         let mut dirty = left.flags & DIRTY != 0;
         if let Some(((inner, cache, slot), may_be_dirty)) = keeper {
             let array = &mut self.arrays[cache];
@@ -191,7 +192,7 @@ impl Model {
     /// A line made room.
     fn evict(&mut self, level: usize, cache: usize, mut left: Left, observer: &mut impl Observer) {
         self.leaves(level, cache, left);
-        observer.evicted(level, cache, left.line);
+        observer.evicted(level, cache, left.line, left.note);
         if self.spec.levels[level].inclusion == Inclusion::Inclusive {
             left.flags |= self.back_invalidate(level, cache, left.line, observer);
         }
@@ -219,9 +220,10 @@ impl Model {
             array.add_sectors(slot, left.sectors);
             *array.flags(slot) |= dirty;
         } else {
-            let (_, out) = array.insert(left.line, dirty, left.sectors);
+            let (slot, out) = array.insert(left.line, dirty, left.sectors);
             self.enters(outer_cache, left.line << self.line_shifts[outer]);
             observer.entered(outer, outer_cache, left.line);
+            self.arrays[outer_cache].set_note(slot, observer.note());
             if let Some(out) = out {
                 self.evict(outer, outer_cache, out, observer);
             }
@@ -269,7 +271,7 @@ impl Model {
                     let Some(slot) = self.arrays[inner_cache].find(inner_line) else { continue };
                     let Some(left) = self.arrays[inner_cache].take(slot) else { continue };
                     self.leaves(inner, inner_cache, left);
-                    observer.back_invalidated(inner, inner_cache, inner_line);
+                    observer.back_invalidated(inner, inner_cache, inner_line, left.note);
                     self.traffic[inner].back_invalidations += 1;
                     if left.flags & DIRTY != 0 {
                         self.write_backs[inner] += 1;

@@ -29,32 +29,55 @@ pub enum Event {
 }
 
 #[derive(Default)]
-pub struct Log(pub Vec<Event>);
+pub struct Log {
+    pub events: Vec<Event>,
+    /// The line that came last.
+    pub came: u64,
+    /// Of a hierarchy, which has no room for notes.
+    pub of_hierarchy: bool,
+}
+
+impl Log {
+    /// Who watches a line hears what it noted when it came.
+    fn left(&mut self, event: Event, line: u64, note: u32) {
+        assert_eq!(note, if self.of_hierarchy { 0 } else { noted(line) }, "{event:?}");
+        self.events.push(event);
+    }
+}
+
+fn noted(line: u64) -> u32 {
+    (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}
 
 impl Observer for Log {
     fn asked(&mut self, level: usize, cache: usize, line: u64, found: Found) {
-        self.0.push(Event::Asked(level, cache, line, found));
+        self.came = line;
+        self.events.push(Event::Asked(level, cache, line, found));
     }
     fn lost(&mut self, level: usize, cache: usize, line: u64, sharing: Sharing) {
-        self.0.push(Event::Lost(level, cache, line, sharing));
+        self.events.push(Event::Lost(level, cache, line, sharing));
     }
     fn filled(&mut self, level: usize, cache: usize, line: u64, bytes: u64) {
-        self.0.push(Event::Filled(level, cache, line, bytes));
+        self.events.push(Event::Filled(level, cache, line, bytes));
     }
-    fn evicted(&mut self, level: usize, cache: usize, line: u64) {
-        self.0.push(Event::Evicted(level, cache, line));
+    fn evicted(&mut self, level: usize, cache: usize, line: u64, note: u32) {
+        self.left(Event::Evicted(level, cache, line), line, note);
     }
     fn entered(&mut self, level: usize, cache: usize, line: u64) {
-        self.0.push(Event::Entered(level, cache, line));
+        self.came = line;
+        self.events.push(Event::Entered(level, cache, line));
     }
-    fn moved_inwards(&mut self, level: usize, cache: usize, line: u64) {
-        self.0.push(Event::MovedInwards(level, cache, line));
+    fn note(&self) -> u32 {
+        noted(self.came)
     }
-    fn back_invalidated(&mut self, level: usize, cache: usize, line: u64) {
-        self.0.push(Event::BackInvalidated(level, cache, line));
+    fn moved_inwards(&mut self, level: usize, cache: usize, line: u64, note: u32) {
+        self.left(Event::MovedInwards(level, cache, line), line, note);
     }
-    fn invalidated(&mut self, level: usize, cache: usize, line: u64, core: u32, tag: u32) {
-        self.0.push(Event::Invalidated(level, cache, line, core, tag));
+    fn back_invalidated(&mut self, level: usize, cache: usize, line: u64, note: u32) {
+        self.left(Event::BackInvalidated(level, cache, line), line, note);
+    }
+    fn invalidated(&mut self, level: usize, cache: usize, line: u64, note: u32, core: u32, tag: u32) {
+        self.left(Event::Invalidated(level, cache, line, core, tag), line, note);
     }
 }
 
@@ -310,7 +333,7 @@ impl NaiveModel {
                         (shared, dirty, lost) = (true, dirty | left.dirty, true);
                         self.traffic[level].invalidations += 1;
                         self.prefetch[level].useless += u64::from(left.ahead.is_some());
-                        self.log.0.push(Event::Invalidated(level, number, line, core as u32, tag));
+                        self.log.events.push(Event::Invalidated(level, number, line, core as u32, tag));
                     } else if let Some(held) = self.caches[level][place].get(line) {
                         let left = held.clone();
                         (held.dirty, held.owned) = (false, false);
@@ -357,7 +380,7 @@ impl NaiveModel {
         let allocates = !exclusive && (need.is_some() || rules.write_allocate);
         if demand {
             if !hit && let Some(sharing) = self.why_lost(level, place, self.touched) {
-                self.log.0.push(Event::Lost(level, number, line, sharing));
+                self.log.events.push(Event::Lost(level, number, line, sharing));
                 self.sharing.get_or_insert(sharing);
             }
             let found = match (hit, have.is_some(), allocates) {
@@ -366,13 +389,13 @@ impl NaiveModel {
                 (_, _, true) => Found::Miss,
                 _ => Found::Passed,
             };
-            self.log.0.push(Event::Asked(level, number, line, found));
+            self.log.events.push(Event::Asked(level, number, line, found));
         }
         let mut here = false;
         let mut out = None;
         if have.is_some() && exclusive && need.is_some() {
             let left = self.caches[level][place].take(line).unwrap();
-            self.log.0.push(Event::MovedInwards(level, number, line));
+            self.log.events.push(Event::MovedInwards(level, number, line));
             let (inner, inner_place) = waiting.expect("somebody needs the line");
             let held = self.caches[inner][inner_place].get(line).unwrap();
             held.sectors.extend(&left.sectors);
@@ -406,7 +429,7 @@ impl NaiveModel {
             }
             self.losses.remove(&(level, place, bytes.0 / self.granule));
             if !demand {
-                self.log.0.push(Event::Entered(level, number, line));
+                self.log.events.push(Event::Entered(level, number, line));
             }
             here = true;
             self.log_filled(level, number, line, wanted.len());
@@ -438,7 +461,7 @@ impl NaiveModel {
     fn log_filled(&mut self, level: usize, number: usize, line: u64, sectors: usize) {
         if self.spec.levels[level].sector_bytes.is_some() && sectors > 0 {
             let bytes = sectors as u64 * self.unit(level);
-            self.log.0.push(Event::Filled(level, number, line, bytes));
+            self.log.events.push(Event::Filled(level, number, line, bytes));
         }
     }
 
@@ -460,7 +483,7 @@ impl NaiveModel {
 
     fn evict(&mut self, level: usize, place: usize, mut out: Line) {
         let number = self.number(level, place);
-        self.log.0.push(Event::Evicted(level, number, out.line));
+        self.log.events.push(Event::Evicted(level, number, out.line));
         self.prefetch[level].useless += u64::from(out.ahead.is_some());
         let cores = self.spec.levels[level].shape.shared_by as usize;
         let core = place * cores;
@@ -476,7 +499,7 @@ impl NaiveModel {
                     for line in out.line * lines..(out.line + 1) * lines {
                         let Some(left) = self.caches[inner][inner_place].take(line) else { continue };
                         let number = self.number(inner, inner_place);
-                        self.log.0.push(Event::BackInvalidated(inner, number, line));
+                        self.log.events.push(Event::BackInvalidated(inner, number, line));
                         self.traffic[inner].back_invalidations += 1;
                         self.prefetch[inner].useless += u64::from(left.ahead.is_some());
                         self.counters[inner].write_backs += u64::from(left.dirty);
@@ -506,7 +529,7 @@ impl NaiveModel {
             let new = Line { dirty: keeps, owned: false, ahead: None, ..out.clone() };
             let next = self.caches[outer][outer_place].put(new);
             self.losses.remove(&(outer, outer_place, out.line * self.line_bytes(outer) / self.granule));
-            self.log.0.push(Event::Entered(outer, self.number(outer, outer_place), out.line));
+            self.log.events.push(Event::Entered(outer, self.number(outer, outer_place), out.line));
             if let Some(next) = next {
                 self.evict(outer, outer_place, next);
             }
