@@ -14,7 +14,7 @@ use crate::classes::{ClassId, Classes};
 use crate::paths::Paths;
 use crate::profile::space;
 
-/// Misses that wait at most: enough to fetch their rows together, few enough to stay in a cache themselves.
+/// Misses, or accesses where somebody watches, that wait at most: enough to fetch their rows together, few enough to stay in a cache themselves.
 pub(crate) const MOST_WAITING: usize = 256;
 
 /// A simulation of caches that a profiler drives.

@@ -82,7 +82,8 @@ impl Found {
 pub trait Observer {
     /// A cache was asked for a line by an access.
     fn asked(&mut self, level: usize, cache: usize, line: u64, found: Found);
-    /// A cache dropped a line to make room; follows the `asked` that caused it.
+    /// A cache dropped a line to make room; follows the `asked` that caused it. `note` is what [`Observer::note`] said when the line
+    /// came; 0 of a [`Hierarchy`], which does not ask.
     fn evicted(&mut self, level: usize, cache: usize, line: u64, note: u32);
     /// [`Model`](crate::Model) only: what to say again, as `note`, when the line that just came leaves the cache. Asked for after
     /// the `asked` or `entered` that tells of it.
