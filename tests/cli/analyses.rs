@@ -181,6 +181,47 @@ fn locality_is_what_was_programmed() {
     assert_one_sentence(&wrong, &["every=0"]);
 }
 
+/// One function allocates and one walks, for two callers: a table of 16 KiB ten times over, and one of 128 KiB twice.
+const OBJECTS: &str = r#"
+#include <stdlib.h>
+struct line { volatile long word; char rest[56]; };
+__attribute__((noinline)) static struct line *make(long lines) { return aligned_alloc(64, lines * sizeof(struct line)); }
+__attribute__((noinline)) static void walk(struct line *table, long lines, int rounds) {
+  for (int round = 0; round < rounds; round++)
+    for (long i = 0; i < lines; i++) table[i].word = i;
+}
+__attribute__((noinline)) static struct line *small(void) { struct line *t = make(256); walk(t, 256, 10); return t; }
+__attribute__((noinline)) static struct line *large(void) { struct line *t = make(2048); walk(t, 2048, 2); return t; }
+int main(void) { return small() == large(); }
+"#;
+
+#[test]
+fn objects_that_the_same_code_walks_are_told_apart() {
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::write(folder.path().join("objects.c"), OBJECTS).expect("a file");
+    let recorded = Recorded(folder);
+    recorded.run(&["cc", "-O1", "objects.c", "-o", "objects"]);
+    recorded.run(&["record", "-o", "trace", "--", "./objects"]);
+    let found = recorded.json(&["replay", "trace", "--analyse", "reuse"]);
+    let table = |id: &str| {
+        let mut tables = found["tables"].as_array().expect("tables").iter();
+        let table = tables.find(|table| table["table"] == id).unwrap_or_else(|| panic!("{id} in {found}"));
+        table["rows"].as_array().expect("rows").clone()
+    };
+    let [walked] = &table("reuse_by_data")[..] else { panic!("{found}") };
+    assert_eq!((&walked["data"]["member"], &walked["accesses"]), (&"word".into(), &6656.into()));
+    let [large, small] = &table("reuse_by_object")[..] else { panic!("{found}") };
+    for (row, caller, accesses, lines, misses) in
+        [(large, "large", 4096, 2048, (1.0, 0.5)), (small, "small", 2560, 256, (0.1, 0.1))]
+    {
+        assert_eq!((&row["object"]["kind"], &row["object"]["path"][1]), (&"heap".into(), &caller.into()));
+        assert_eq!((&row["accesses"], &row["first_touches"]), (&accesses.into(), &lines.into()));
+        assert_eq!((&row["misses_32KiB"], &row["misses_1MiB"]), (&misses.0.into(), &misses.1.into()));
+    }
+    let text = recorded.run(&["replay", "trace", "--analyse", "reuse", "-m", "generic"]);
+    assert!(text.contains("Reuse by object") && text.contains("← main"), "{text}");
+}
+
 #[test]
 fn a_time_line_adds_up() {
     let recorded = Recorded::new();

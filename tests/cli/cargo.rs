@@ -74,10 +74,24 @@ fn cargo_is_told_by_its_environment_and_a_runner() {
     assert!(told.contains("--config target.x86_64-none.runner=[\""), "{told}");
     assert!(
         told.contains(
-            r#""run","--output","~/trace","--machine","host","--top","3","--by","line","--"] run -p a --release -- --flag"#
+            r#""run","--output","~/trace","--machine","host","--top","3","--"] run -p a --release -- --flag"#
         ),
         "{told}"
     );
+    let told_all = stage.told(
+        "--live --sim --pages 4KiB,2M@0x1000-ffff000 --cores 2,0 --placement node:1 --rules lru --by type,all -m zen4 run",
+    );
+    let words = concat!(
+        r#""run","--machine","zen4","--pages","4096,2097152@1000-ffff000","--cores","2,0","--placement","node:1","#,
+        r#""--rules","lru","--top","10","--by","type,all","--live","--sim","--"]"#
+    );
+    assert!(told_all.contains(words), "{told_all}");
+    let told_all = stage.told("--analyse reuse --analyse shared:least=1 --timeline --every 20ms test");
+    let words = concat!(
+        r#""--analyse","reuse","--analyse","shared:least=1","--every","0.02s","--top","10","--timeline","#,
+        r#""--allow-empty","--"] test"#
+    );
+    assert!(told_all.contains(words), "{told_all}");
     assert!(told.contains("CARGO_BUILD_TARGET=x86_64-none\n"), "{told}");
     assert!(told.contains("CARGO_TARGET_DIR=~/target/memlode-cargo\n"), "{told}");
     assert!(told.contains("\nRUSTC_WRAPPER=~/target/memlode-cargo/memlode-rustc"), "{told}");

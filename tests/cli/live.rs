@@ -1,4 +1,4 @@
-//! `memlode run --live`: the figures of a stored trace, without one.
+//! `memlode run --live`: what is found of a stored trace, without one.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,8 @@ use tempfile::TempDir;
 use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
 
 /// Threads that meet at a lock, one that waits for all of them, and a child that goes on by itself. With an argument it reads its
-/// list for so many ms of processor time, long enough for bursts to be there whatever else the machine does.
+/// list for so many ms of processor time, long enough for bursts to be there whatever else the machine does. With another one
+/// there is one thread, which has another list.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -36,18 +37,26 @@ static void *work(void *argument) {
   return (void *)sum;
 }
 
+static long read_all(long ms) {
+  long sum = 0;
+  do {
+    for (struct node *node = all; node; node = node->next) sum += node->key;
+  } while (clock() < ms * (CLOCKS_PER_SEC / 1000));
+  return sum;
+}
+
 int main(int count, char **words) {
   pthread_t threads[3];
+  if (count > 2) {
+    work(0);
+    return read_all(atol(words[1])) == 0;
+  }
   if (fork() == 0) _exit((long)work((void *)1) == 0);
   for (long i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, (void *)i);
   for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
   wait(0);
   usleep(50000);
-  long sum = 0;
-  do {
-    for (struct node *node = all; node; node = node->next) sum += node->key;
-  } while (count > 1 && clock() < atol(words[1]) * (CLOCKS_PER_SEC / 1000));
-  return sum == 0;
+  return read_all(count > 1 ? atol(words[1]) : 0) == 0;
 }
 "#;
 
@@ -64,6 +73,14 @@ impl Built {
 
     fn folder(&self) -> &Path {
         self.0.path()
+    }
+
+    /// What `memlode run --live` says, which also stores the trace, and what another memlode says of that.
+    fn live_and_stored(&self, live: &[&str], program: &[&str], stored: &[&str]) -> (String, String) {
+        let words = ["run", "--live", "-o", "trace", "--force", "--report-to", "live"];
+        self.run(&[&words[..], live, &["--wait", "--"], program].concat());
+        let live = fs::read_to_string(self.folder().join("live")).expect("a report");
+        (live, stdout(&self.run(stored)))
     }
 
     fn try_run(&self, words: &[&str]) -> Output {
@@ -86,14 +103,89 @@ fn live_reports_are_those_of_the_stored_trace() {
     for (options, program) in
         [(&[][..], &["./threads"][..]), (&["--burst", "5ms/10ms"], &["./threads", "300"])]
     {
-        let live =
-            ["run", "--live", "-o", "trace", "--force", "-m", "zen4", "--json", "--report-to", "live.json"];
-        built.run(&[&live[..], options, &["--wait", "--"], program].concat());
-        let live = fs::read_to_string(built.folder().join("live.json")).expect("a report");
-        let stored = stdout(&built.run(&["report", "trace", "-m", "zen4", "--json"]));
+        let words = [&["-m", "zen4", "--json"], options].concat();
+        let report = ["report", "trace", "-m", "zen4", "--json"];
+        let (live, stored) = built.live_and_stored(&words, program, &report);
         assert!(live.contains("\"node\""), "{live}");
         assert_eq!(live, stored, "{options:?}");
     }
+}
+
+const THREADS: &[&str] = &["./threads"];
+const ALONE: &[&str] = &["./threads", "0", "alone"];
+/// Long enough for bursts.
+const LONG: &[&str] = &["./threads", "100"];
+const LONG_ALONE: &[&str] = &["./threads", "100", "alone"];
+
+/// Neither how many threads nor how many processes there will be is known when a live simulation begins. Whether any caches have to be kept
+/// the same depends on it on a machine like `generic`, and so does whether bursts have bounds.
+#[test]
+fn live_causes_are_those_of_the_stored_trace() {
+    let built = Built::new();
+    let ranges = ["--pages", "4KiB,2MiB@100000000-7fffffffffff", "--cores", "2,0"];
+    let burst = ["--burst", "1ms/10ms"];
+    for (machine, setup, recording, program) in [
+        ("zen4", &[][..], &[][..], THREADS),
+        ("generic", &[], &[], THREADS),
+        ("generic", &[], &[], ALONE),
+        ("zen4", &ranges, &[], THREADS),
+        ("generic", &["--rules", "lru"], &[], THREADS),
+        ("generic", &[], &burst, LONG),
+        ("generic", &[], &burst, LONG_ALONE),
+    ] {
+        let words = [&["--sim", "-m", machine, "--json"], setup, recording].concat();
+        let stored = [&["sim", "trace", "-m", machine, "--json"], setup].concat();
+        let (live, stored) = built.live_and_stored(&words, program, &stored);
+        assert!(live.contains("\"evicted_by\"") && live.contains("\"node\""), "{live}");
+        assert_eq!(live, stored, "{machine} {setup:?} {recording:?} {program:?}");
+    }
+}
+
+#[test]
+fn live_analyses_are_those_of_the_stored_trace() {
+    let built = Built::new();
+    for name in ["reuse", "strides", "shared:least=100", "working-set:every=10000"] {
+        let words = ["--analyse", name, "-m", "zen4", "--json"];
+        let (live, stored) =
+            built.live_and_stored(&words, THREADS, &[&["replay", "trace"], &words[..]].concat());
+        assert!(live.contains("\"rows\": [\n"), "{live}");
+        assert_eq!(live, stored, "{name}");
+    }
+    let words = ["--every", "10k", "-m", "zen4", "--json"];
+    let stored = [&["timeline", "trace"], &words[..]].concat();
+    let (live, stored) = built.live_and_stored(&[&["--timeline"], &words[..]].concat(), THREADS, &stored);
+    assert!(live.contains("\"seconds\"") && live.contains("\"wait_cycles\""), "{live}");
+    assert_eq!(live, stored);
+}
+
+/// What is asked for is the same whether it is found meanwhile or of the trace, and as text.
+#[test]
+fn what_is_asked_for_takes_the_place_of_the_report() {
+    let built = Built::new();
+    for (run, alone) in [
+        (
+            &["--sim", "--by", "type,object", "--top", "3"][..],
+            &["sim", "--by", "type,object", "--top", "3"][..],
+        ),
+        (&["--analyse", "strides", "--top", "2"], &["replay", "--analyse", "strides", "--top", "2"]),
+        (&["--timeline", "--every", "10k"], &["timeline", "--every", "10k"]),
+        (&["--by", "field"], &["report", "--by", "field"]),
+    ] {
+        let stored = [alone, &["trace", "-m", "zen4"]].concat();
+        let (live, of_live) = built.live_and_stored(&[run, &["-m", "zen4"]].concat(), THREADS, &stored);
+        assert_eq!(live, of_live, "{run:?}");
+        let output = built
+            .run(&[&["run", "-o", "trace", "--force", "-m", "zen4"], run, &["--", "./threads"]].concat());
+        let of_stored = stdout(&built.run(&stored));
+        assert!(stderr(&output).contains(of_stored.trim_end()), "{run:?}: {}", stderr(&output));
+    }
+    let both = ["--analyse", "strides", "--timeline", "--every", "10k", "-m", "zen4"];
+    let output = built.run(&[&["run", "--live"], &both[..], &["--", "./threads"]].concat());
+    assert!(
+        stderr(&output).contains("constant") && stderr(&output).contains("Time line"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -115,9 +207,30 @@ fn what_cannot_be_simulated_is_told_before_the_program_runs() {
     let output = built.try_run(&["run", "--live", "-m", "pdp11", "--", "touch", "ran"]);
     assert_eq!(output.status.code(), Some(125));
     assert_one_sentence(&output, &["pdp11"]);
-    for option in [&["--to", "ram"][..], &["--discard"], &["--no-report"]] {
+    for option in [
+        &["--to", "ram"][..],
+        &["--discard"],
+        &["--no-report"],
+        &["--pages", "4KiB"],
+        &["--every", "5"],
+        &["--sim", "--timeline"],
+        &["--sim", "--by", "function"],
+    ] {
         let output = built.try_run(&[&["run", "--live"][..], option, &["--", "touch", "ran"]].concat());
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(option[0]), "{}", stderr(&output));
+    }
+    for (option, parts) in [
+        (&["--sim", "--pages", "3KiB"][..], &["a page of 3072 bytes"][..]),
+        (&["--sim", "--cores", "400"], &["--cores", "not 400"]),
+        (&["--sim", "--placement", "node:1"], &["--placement", "one memory node"]),
+        (&["--analyse", "shard"], &["--analyse shard", "there is shared"]),
+        (&["--timeline", "--every", "10ms"], &["--live", "--every 10M"]),
+    ] {
+        let output =
+            built.try_run(&[&["run", "--live", "-m", "zen4"], option, &["--", "touch", "ran"]].concat());
+        assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
+        assert_one_sentence(&output, parts);
     }
     assert!(!built.folder().join("ran").exists());
 }

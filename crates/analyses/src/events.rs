@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use memlode_attribute::annotate::{Cells, EventCell, Events};
+use memlode_attribute::annotate::{Cells, EventCell, EventObject, Events};
 use memlode_attribute::tables::{Place, What, place, what};
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{Kind, Site, SiteTable};
@@ -30,7 +30,7 @@ pub struct View<'a> {
     pub levels: &'a [String],
     /// Cycles until each answers.
     pub latencies: &'a [u32],
-    /// What time stamps tell, if they do.
+    /// What time stamps tell, if they do. While a trace is written, they do not.
     pub clock: Option<Clock>,
 }
 
@@ -66,9 +66,9 @@ impl<'a> View<'a> {
     }
 }
 
-/// Looks at every access.
-pub trait Analysis {
-    /// A batch. Called on one thread, in replay order.
+/// Looks at every access. It is made before the trace is there, which may still be written while batches are taken.
+pub trait Analysis: Send {
+    /// A batch. Called on one thread, in replay order. What the batch does not speak of may be missing in the view.
     fn take(&mut self, events: &Events, view: View<'_>);
 
     /// What was found, after the last batch.
@@ -113,6 +113,8 @@ pub enum Value {
     What(Option<What>),
     /// Where.
     Place(Place),
+    /// A class of objects.
+    Object(EventObject),
     /// How many by thread, the most first.
     Threads(Vec<(ThreadId, u64)>),
 }

@@ -1,7 +1,7 @@
 //! # Reuse
 //!
 //! **What it finds.** How much other data is touched before the same data are touched again: for the program as a whole as the
-//! misses of caches of every size, and for each member and each line of code as reuse distances.
+//! misses of caches of every size, and for each member, each line of code and each class of objects as reuse distances.
 //!
 //! **Why it costs.** A cache keeps what is used again before its size in other data has gone through it. An access whose reuse distance is above the size
 //! of a cache misses in it, however clever the cache is.
@@ -74,19 +74,24 @@ impl Analysis for Reuse {
         let mut all = ReuseHistogram::default();
         let mut by_data: FxHashMap<_, ReuseHistogram> = FxHashMap::default();
         let mut by_line: FxHashMap<_, ReuseHistogram> = FxHashMap::default();
+        let mut by_object: FxHashMap<u32, ReuseHistogram> = FxHashMap::default();
         for (cell, histogram) in self.by_cell.iter().enumerate() {
             let cell = cell as u32;
             all.merge(histogram);
             by_data.entry(what(view.names, view.site(cell), false)).or_default().merge(histogram);
             by_line.entry(view.key(cell)).or_default().merge(histogram);
+            by_object.entry(view.cell(cell).object).or_default().merge(histogram);
         }
         let data = by_data.into_iter().map(|(data, h)| (vec![Value::What(Some(data))], h));
         let lines =
             by_line.into_iter().map(|((data, at), h)| (vec![Value::What(Some(data)), Value::Place(at)], h));
+        let object = |number: u32| Value::Object(view.cells.objects[number as usize].clone());
+        let objects = by_object.into_iter().map(|(number, h)| (vec![object(number)], h));
         vec![
             curve(&all, self.distances.lines()),
             rows("reuse_by_data", "Reuse by data", &["data"], data),
             rows("reuse_by_line", "Reuse by data and line", &["data", "line"], lines),
+            rows("reuse_by_object", "Reuse by object", &["object"], objects),
         ]
     }
 }

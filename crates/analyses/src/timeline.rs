@@ -22,7 +22,7 @@ use crate::events::{Analysis, Table, Value, View};
 pub enum Every {
     /// So many accesses.
     Accesses(u64),
-    /// So many nanoseconds. Needs [`View::clock`].
+    /// So many nanoseconds. Needs [`View::clock`], so a trace that is complete.
     Nanoseconds(u64),
 }
 
@@ -32,13 +32,15 @@ pub struct Timeline {
     /// Number of the interval at hand.
     at_hand: Option<u64>,
     first: u64,
-    seconds: Option<f64>,
+    /// Time stamp of its first access.
+    stamp: u64,
     /// Accesses by the level that answered.
     answered: Vec<u64>,
     /// Cycles beyond the first level by cell, and the cells that have any.
     wait: Vec<u64>,
     waiting: Vec<u32>,
-    rows: Vec<Vec<Value>>,
+    /// Of the intervals before: their time stamps, and what is said of them but for the time.
+    rows: Vec<(u64, Vec<Value>)>,
 }
 
 impl Timeline {
@@ -48,7 +50,7 @@ impl Timeline {
             every,
             at_hand: None,
             first: 0,
-            seconds: None,
+            stamp: 0,
             answered: Vec::new(),
             wait: Vec::new(),
             waiting: Vec::new(),
@@ -68,7 +70,6 @@ impl Timeline {
         let most = by_member.into_iter().max_by(|(a, x), (b, y)| x.cmp(y).then_with(|| b.cmp(a)));
         let accesses: u64 = self.answered.iter().sum();
         let mut row = vec![Value::Count(self.first)];
-        row.extend(view.clock.map(|_| Value::Seconds(self.seconds.unwrap_or(0.0))));
         row.push(Value::Count(accesses));
         let mut left = accesses;
         for answered in &self.answered[..self.answered.len() - 1] {
@@ -77,7 +78,7 @@ impl Timeline {
         }
         let share = most.map_or(0.0, |(_, cycles)| cycles as f64 / total as f64);
         row.extend([Value::Count(total), Value::What(most.map(|(what, _)| what)), Value::Share(share)]);
-        self.rows.push(row);
+        self.rows.push((self.stamp, row));
         self.answered.fill(0);
     }
 }
@@ -87,10 +88,9 @@ impl Analysis for Timeline {
         self.wait.resize(view.cells.cells.len(), 0);
         self.answered.resize(view.levels.len(), 0);
         for row in 0..events.rows() {
-            let time = view.clock.map(|clock| clock.ns(events.stamp[row]));
             let number = match self.every {
                 Every::Accesses(accesses) => events.sequence[row] / accesses,
-                Every::Nanoseconds(ns) => time.unwrap_or(0) / ns,
+                Every::Nanoseconds(ns) => view.clock.map_or(0, |clock| clock.ns(events.stamp[row])) / ns,
             };
             // Stamps of threads that nothing orders may be read a little late.
             if self.at_hand.is_none_or(|at_hand| number > at_hand) {
@@ -99,7 +99,7 @@ impl Analysis for Timeline {
                 }
                 self.at_hand = Some(number);
                 self.first = events.sequence[row];
-                self.seconds = time.map(|ns| ns as f64 / 1e9);
+                self.stamp = events.stamp[row];
             }
             let (level, cell) = (usize::from(events.level[row]), events.cell[row]);
             self.answered[level] += 1;
@@ -117,6 +117,12 @@ impl Analysis for Timeline {
         if self.at_hand.is_some() {
             self.end(view);
         }
+        // How fast stamps go may be known only now.
+        let seconds = |stamp| view.clock.map(|clock| Value::Seconds(clock.ns(stamp) as f64 / 1e9));
+        let rows = self.rows.into_iter().map(|(stamp, mut row)| {
+            row.splice(1..1, seconds(stamp));
+            row
+        });
         let caches = &view.levels[..view.levels.len() - 1];
         let columns = ["access".to_string()]
             .into_iter()
@@ -128,7 +134,7 @@ impl Analysis for Timeline {
             id: "timeline",
             title: "Time line".to_string(),
             columns: columns.collect(),
-            rows: self.rows,
+            rows: rows.collect(),
             is_whole: true,
         }]
     }

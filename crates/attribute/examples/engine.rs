@@ -4,10 +4,11 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
-use memlode_attribute::run::{profile_in_detail, profile_trace};
 use memlode_attribute::simulator::{Rules, Setup, caches};
+use memlode_attribute::{Source, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
 use memlode_simulate::{Hierarchy, ReuseDistance};
 use memlode_trace::Trace;
@@ -37,7 +38,8 @@ fn main() {
     let directory = arguments.next().expect("a trace");
     let machine = arguments.next().unwrap_or_else(|| "skylake-sp".into());
     let machine = Machine::find(&machine).expect("a machine");
-    let trace = Trace::open(Path::new(&directory)).expect("a trace");
+    let trace = Arc::new(Trace::open(Path::new(&directory)).expect("a trace"));
+    let source = Source::Stored(trace.clone());
     let on = ControlFlow::Continue(());
 
     let mut accesses = 0u64;
@@ -66,11 +68,12 @@ fn main() {
     });
     let by_level: Vec<String> = by_level.collect();
     let ((profile, _), engine, elapsed) =
-        timed(|| profile_trace(&trace, &machine, 1, |_| on).expect("a machine"));
+        timed(|| profile_trace(&source, &machine, 1, |_| on).expect("a machine"));
     let before_detail_mb = peak_mb();
-    let (_, _, elapsed_two) = timed(|| profile_trace(&trace, &machine, 2, |_| on).expect("a machine"));
+    let (_, _, elapsed_two) = timed(|| profile_trace(&source, &machine, 2, |_| on).expect("a machine"));
     let plain = Setup { rules: Rules::Lru, ..Setup::of(&machine) };
-    let (_, causes, _) = timed(|| profile_in_detail(&trace, &machine, &plain, 1, |_| on).expect("a machine"));
+    let (_, causes, _) =
+        timed(|| profile_in_detail(&source, &machine, &plain, 1, |_| on).expect("a machine"));
     let mut reuse = ReuseDistance::new();
     let ((), distance, _) = timed(|| {
         trace.replay(0, |batch| {

@@ -190,9 +190,10 @@ impl<S: Simulator> Profiler<S> {
         Profiler { cores, ..self }
     }
 
-    /// To be called first if the trace has gaps.
-    pub fn watch_gaps(&mut self) {
-        let bounds = self.caches.hierarchy().cloned().map(Bounds::new);
+    /// To be called first if the trace has gaps. `certain` are the caches, still empty, if exact LRU ones are simulated: what those
+    /// held behind a gap can be bounded.
+    pub fn watch_gaps(&mut self, certain: Option<Hierarchy>) {
+        let bounds = certain.map(Bounds::new);
         self.gaps = Some(GapWatch {
             numbers: Runs::default(),
             at_hand: FxHashMap::default(),

@@ -6,13 +6,12 @@ use memlode_simulate::{
     Model, ModelLevel, ModelSpec, Numa, Prefetch, Replacement, StoreBuffer, Tlb, TlbSpec, Write,
 };
 pub use memlode_simulate::{Homes, Pages, Placement};
-use memlode_trace::event::{ProcessId, ThreadId};
+use memlode_trace::event::ThreadId;
 use memlode_trace::sites::SiteId;
 use thiserror::Error;
 
 use crate::classes::{ClassId, Classes};
 use crate::paths::Paths;
-use crate::profile::space;
 
 /// Misses, or accesses where somebody watches, that wait at most: enough to fetch their rows together, few enough to stay in a cache themselves.
 pub(crate) const MOST_WAITING: usize = 256;
@@ -48,9 +47,6 @@ pub trait Simulator {
 
     /// Number of cores.
     fn cores(&self) -> u32;
-
-    /// The caches, if they are exact LRU ones and nothing else: what they held behind a gap can be bounded.
-    fn hierarchy(&self) -> Option<&Hierarchy>;
 
     /// The caches, if there is nothing else: accesses may go to them straight, and those that are known to hit need only be counted
     /// there. Not where somebody watches, as they may be hits of other bytes of a line, and meet other stores in flight.
@@ -114,10 +110,6 @@ impl Simulator for Hierarchy {
         Hierarchy::cores(self)
     }
 
-    fn hierarchy(&self) -> Option<&Hierarchy> {
-        Some(self)
-    }
-
     fn counting(&mut self) -> Option<&mut Hierarchy> {
         Some(self)
     }
@@ -157,10 +149,6 @@ impl Simulator for Detailed {
 
     fn cores(&self) -> u32 {
         Detailed::cores(self)
-    }
-
-    fn hierarchy(&self) -> Option<&Hierarchy> {
-        Detailed::hierarchy(self)
     }
 }
 
@@ -227,23 +215,14 @@ impl Setup {
     }
 }
 
-/// The machine with all that its description tells of, for a program of `threads` threads in `processes` processes.
+/// The machine with all that its description tells of, for a program of at most `threads` threads.
 ///
 /// Cores behind the last that a thread runs on are left out: a cache that is shared with them alone is as good as private.
-pub fn detailed(
-    machine: &Machine,
-    setup: &Setup,
-    threads: usize,
-    processes: usize,
-) -> Result<Detailed, ImpossibleMachine> {
-    let mut used = setup.cores(machine, threads);
-    used.sort_unstable();
-    used.dedup();
-    let cores = used.last().map_or(1, |last| last + 1);
-    let spec = model_spec(machine, cores, used.len() as u32);
-    let mut detailed = match setup.rules {
-        Rules::Machine if has_rules(&spec) => Detailed::of_model(Model::new(&spec)?),
-        _ => Detailed::new(caches(machine, cores)?),
+pub fn detailed(machine: &Machine, setup: &Setup, threads: usize) -> Result<Detailed, ImpossibleMachine> {
+    let cores = needed(machine, setup, threads);
+    let mut detailed = match has_rules(machine, setup, threads) {
+        true => Detailed::of_model(Model::new(&model_spec(machine, cores))?),
+        false => Detailed::new(caches(machine, cores)?),
     };
     if !machine.tlbs.is_empty() {
         let spec = |tlb: &machine::Tlb| TlbSpec {
@@ -254,37 +233,36 @@ pub fn detailed(
             latency_cycles: tlb.latency_cycles,
         };
         let specs: Vec<TlbSpec> = machine.tlbs.iter().map(spec).collect();
-        let pages = Pages { ranges: everywhere(&setup.pages.ranges, processes), ..setup.pages };
-        detailed = detailed.with_tlb(Tlb::new(&specs, machine.page_walk_cycles, &pages, cores)?);
+        detailed = detailed.with_tlb(Tlb::new(&specs, machine.page_walk_cycles, &setup.pages, cores)?);
     }
     if let Some(flight) = machine.in_flight {
         detailed = detailed.with_store_buffer(StoreBuffer::new(flight.stores, flight.instructions, cores));
     }
     if machine.nodes > 1 {
         let (nodes, page_bytes) = (machine.nodes, setup.pages.page_bytes);
-        let homes = Homes { ranges: everywhere(&setup.homes.ranges, processes), ..setup.homes };
-        detailed = detailed.with_numa(Numa::new(nodes, machine.cores / nodes, page_bytes, &homes));
+        detailed = detailed.with_numa(Numa::new(nodes, machine.cores / nodes, page_bytes, &setup.homes));
     }
     Ok(detailed)
 }
 
-/// The same ranges in each process, whose addresses are its own.
-fn everywhere<T: Copy>(ranges: &[(u64, u64, T)], processes: usize) -> Vec<(u64, u64, T)> {
-    let spaces = (0..processes.max(1) as u32).map(|process| space(ProcessId(process)));
-    spaces
-        .flat_map(|space| ranges.iter().map(move |&(first, end, of)| (first ^ space, end ^ space, of)))
-        .collect()
+/// Cores that a program of so many threads needs.
+fn needed(machine: &Machine, setup: &Setup, threads: usize) -> u32 {
+    setup.cores(machine, threads).into_iter().max().map_or(1, |last| last + 1)
 }
 
-/// Whether a model has anything that a [`Hierarchy`] has not. One core alone needs no coherence.
-fn has_rules(spec: &ModelSpec) -> bool {
+/// Whether a program of so many threads meets anything that a [`Hierarchy`] has not. One core alone needs no coherence.
+pub(crate) fn has_rules(machine: &Machine, setup: &Setup, threads: usize) -> bool {
+    if setup.rules == Rules::Lru {
+        return false;
+    }
+    let spec = model_spec(machine, needed(machine, setup, threads));
     spec.levels.iter().any(|level| *level != ModelLevel::from(level.shape))
         || (spec.coherence == Coherence::Mesi
             && spec.levels.iter().any(|level| level.shape.shared_by < spec.cores))
 }
 
-/// The first `cores` of a machine's cores with the rules of their caches; `busy` of them run something.
-pub fn model_spec(machine: &Machine, cores: u32, busy: u32) -> ModelSpec {
+/// The first `cores` of a machine's cores with the rules of their caches.
+pub fn model_spec(machine: &Machine, cores: u32) -> ModelSpec {
     let level = |level: &machine::Level| ModelLevel {
         shape: shape(level),
         replacement: match level.rules.replacement {
@@ -316,7 +294,8 @@ pub fn model_spec(machine: &Machine, cores: u32, busy: u32) -> ModelSpec {
             machine::Coherence::Mesi => Coherence::Mesi,
         },
         page_bytes: machine.page_bytes,
-        fill_accesses: fill_accesses(machine, busy),
+        // One a cycle, from memory: the worst case, and few programs do as many.
+        fill_accesses: machine.memory_latency_cycles,
     }
 }
 
@@ -327,10 +306,4 @@ fn prefetcher(prefetch: &machine::Prefetch) -> Prefetch {
         machine::Prefetch::Stride => Prefetch::Stride,
         machine::Prefetch::Stream => Prefetch::Stream,
     }
-}
-
-/// How many accesses are made, on `cores` cores, while a line comes from memory: one a cycle on each of them. Memory is the
-/// worst case, and few programs do as many.
-pub fn fill_accesses(machine: &Machine, cores: u32) -> u32 {
-    machine.memory_latency_cycles.saturating_mul(cores)
 }

@@ -27,7 +27,7 @@ fn sites() -> Vec<Site> {
 /// last bytes there are.
 fn profile(machine: &Machine, setup: &Setup) -> Profile {
     let sites = sites();
-    let caches = detailed(machine, setup, THREADS as usize, 1).expect("a machine");
+    let caches = detailed(machine, setup, THREADS as usize).expect("a machine");
     let cores = setup.cores(machine, THREADS as usize);
     let mut profiler = Profiler::new(&sites, caches).with_cores(cores);
     for thread in 0..THREADS {

@@ -1,78 +1,83 @@
-//! From a trace directory and the name of a machine to what analyses of every access find, in one replay.
+//! Analyses of every access, as they are asked for, and one replay for all of them.
 
-use std::io::stdout;
-use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
-use memlode_analyses::events::{Analysis, Table, View};
-use memlode_attribute::annotate::Annotations;
+use anyhow::{Context, Result, anyhow};
+use memlode_analyses::events::{Analysis, Arguments, BadArgument, Table, View, analyses};
+use memlode_attribute::Source;
+use memlode_attribute::annotate::{Annotations, Options, annotate};
 use memlode_attribute::run::latencies;
-use memlode_export::{Request, level_names, request};
+use memlode_attribute::simulator::ImpossibleMachine;
+use memlode_export::level_names;
 use memlode_machine::Machine;
-use memlode_report::findings;
-use memlode_report::notes::{notes, nothing_decoded};
-use memlode_report::terminal::Style;
-use memlode_trace::Trace;
-use serde_json::json;
+use memlode_trace::sites::SiteTable;
+use memlode_trace::{Clock, Replayed, Thread};
 
-use crate::commands::{print, print_json};
-use crate::{analyse, term};
+/// The analysis that `shared`, or `shared:least=1000,ratio=4`, asks for.
+pub fn analysis(wanted: &str) -> Result<Box<dyn Analysis>> {
+    let (name, arguments) = wanted.split_once(':').unwrap_or((wanted, ""));
+    let all = analyses();
+    let known = all.iter().find(|known| known.meta.id == name).with_context(|| {
+        let names: Vec<String> =
+            all.iter().map(|known| format!("{} ({})", known.meta.id, known.meta.title)).collect();
+        format!("--analyse {name}: there is no such analysis; there is {}", names.join(", "))
+    })?;
+    let made = arguments.parse().and_then(|arguments: Arguments| (known.make)(&arguments));
+    made.map_err(|BadArgument(why)| anyhow!("--analyse {wanted}: {why}"))
+}
 
-/// Replays a trace for some analyses, and prints what they find.
+/// Replays a trace for some analyses. `watch` is told after each batch how many chunks are done.
 pub fn run(
-    directory: &Path,
-    machine: &str,
-    analyses: impl FnOnce(&Trace) -> Result<Vec<Box<dyn Analysis>>>,
-    top: usize,
-    json: bool,
-) -> Result<()> {
-    let machine = Machine::find(machine)?;
-    let trace = Arc::new(analyse::open(directory)?);
-    let (mut annotations, _) = request::start(&trace, &machine, &Request::default())?;
-    let mut analyses = analyses(&trace)?;
-    let (levels, latencies) = (level_names(&machine), latencies(&machine));
-    let view = |annotations: &Annotations, act: &mut dyn FnMut(View<'_>)| {
-        act(View {
-            cells: annotations.cells(),
-            names: trace.sites(),
-            threads: trace.threads(),
-            levels: &levels,
-            latencies: &latencies,
-            clock: trace.clock(),
-        });
-    };
-    let bar = term::Progress::of(&trace, "replaying");
+    source: &Source,
+    machine: &Machine,
+    mut analyses: Vec<Box<dyn Analysis>>,
+    watch: impl Fn(usize),
+) -> Result<(Vec<Table>, Replayed), ImpossibleMachine> {
+    let mut annotations = annotate(source, machine, Options::default(), 1)?;
+    let (levels, latencies) = (level_names(machine), latencies(machine));
     while let Some(events) = annotations.next_batch() {
-        view(&annotations, &mut |view| analyses.iter_mut().for_each(|analysis| analysis.take(&events, view)));
+        // What the batch speaks of is known by now, even if the trace is still being written.
+        let names = Names::of(source);
+        let view = names.view(&annotations, &levels, &latencies);
+        analyses.iter_mut().for_each(|analysis| analysis.take(&events, view));
         annotations.give_back(events);
-        bar.advance_to(annotations.chunks());
+        watch(annotations.chunks());
     }
-    bar.finish();
-    let mut tables: Vec<Table> = Vec::new();
-    let mut analyses = analyses.into_iter();
-    view(&annotations, &mut |view| {
-        tables.extend(analyses.by_ref().flat_map(|analysis| analysis.finish(view)))
-    });
-    let replayed = annotations.finish();
-    if let Some(why) = nothing_decoded(&trace, &replayed) {
-        bail!("{why}");
+    let names = Names::of(source);
+    let view = names.view(&annotations, &levels, &latencies);
+    let tables = analyses.into_iter().flat_map(|analysis| analysis.finish(view)).collect();
+    Ok((tables, annotations.finish()))
+}
+
+/// What is known of a trace.
+struct Names {
+    sites: Arc<SiteTable>,
+    threads: Vec<Thread>,
+    clock: Option<Clock>,
+}
+
+impl Names {
+    fn of(source: &Source) -> Names {
+        source.look(|trace| Names {
+            sites: trace.sites_kept(),
+            threads: trace.threads().to_vec(),
+            clock: trace.clock(),
+        })
     }
-    let notes = notes(&trace, Some(&replayed));
-    if json {
-        let tables: Vec<_> = tables.iter().map(|table| findings::json(&trace, table)).collect();
-        return print_json(&json!({
-            "format": "memlode analysis",
-            "version": 1,
-            "trace": trace.directory().display().to_string(),
-            "machine": machine.name,
-            "notes": notes,
-            "tables": tables,
-        }));
+
+    fn view<'a>(
+        &'a self,
+        annotations: &'a Annotations,
+        levels: &'a [String],
+        latencies: &'a [u32],
+    ) -> View<'a> {
+        View {
+            cells: annotations.cells(),
+            names: &self.sites,
+            threads: &self.threads,
+            levels,
+            latencies,
+            clock: self.clock,
+        }
     }
-    let style = Style { colours: term::colours(&stdout()), width: term::width(&stdout()), top };
-    let texts = tables.iter().map(|table| findings::text(&trace, table, style));
-    print(&texts.collect::<String>())?;
-    notes.iter().for_each(|note| term::note(note));
-    Ok(())
 }

@@ -1,77 +1,134 @@
-//! From a trace directory and the name of a machine to a profile, with progress shown.
+//! What is asked of a trace, be it stored or still being written, and from there to what is found, with progress shown.
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use indicatif::ProgressBar;
-use memlode_attribute::simulator::Setup;
-use memlode_attribute::{DetailedProfile, Profile, profile_in_detail, profile_trace};
+use memlode_analyses::events::{Analysis, Table};
+use memlode_attribute::simulator::{Setup, caches, detailed};
+use memlode_attribute::{DetailedProfile, Profile, Source, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
 use memlode_report::notes::{nothing_decoded, nothing_recorded};
 use memlode_trace::{Replayed, Trace};
 
+use crate::accesses;
 use crate::term;
 
-/// A trace, a machine, and what one did on the other.
-pub struct Analysed<P = Profile> {
-    /// The trace.
-    pub trace: Trace,
+/// What to find out.
+pub enum Wanted {
+    /// Which data misses.
+    Report,
+    /// Why, with the machine set up so.
+    Simulation(Box<Setup>),
+    /// What some analyses of every access find.
+    Accesses(Vec<Box<dyn Analysis>>),
+}
+
+/// What was found.
+pub enum Found {
+    /// Counts.
+    Report(Profile),
+    /// Counts and causes.
+    Simulation(Box<DetailedProfile>),
+    /// Tables.
+    Accesses(Vec<Table>),
+}
+
+/// What to find out on which machine.
+pub struct Job {
     /// The machine.
     pub machine: Machine,
-    /// The counts.
-    pub profile: P,
+    /// What to find out.
+    pub wanted: Wanted,
+}
+
+/// What was found of a trace on a machine.
+pub struct Analysed {
+    /// The trace.
+    pub trace: Arc<Trace>,
+    /// The machine.
+    pub machine: Machine,
+    /// What was found.
+    pub found: Found,
     /// What could not be decoded.
     pub replayed: Replayed,
 }
 
-/// Opens, simulates and counts.
-pub fn analyse(directory: &Path, machine: &str) -> Result<Analysed> {
-    simulate(directory, machine, |trace, machine, bar| {
-        Ok(profile_trace(trace, machine, threads(), |_| {
-            term::advance(bar, 1);
+impl Job {
+    /// Finds the machine, and sees whether it can be simulated so. A mistake is told before minutes of work.
+    pub fn new(machine: &str, wanted: impl FnOnce(&Machine) -> Result<Wanted>) -> Result<Job> {
+        let machine = Machine::find(machine)?;
+        let job = Job { wanted: wanted(&machine)?, machine };
+        let possible = match &job.wanted {
+            Wanted::Report | Wanted::Accesses(_) => caches(&job.machine, 1).map(drop).map_err(Into::into),
+            Wanted::Simulation(setup) => {
+                // Whether it is one core or many does not matter, but for the memory.
+                let one = Setup { cores: Vec::new(), ..(**setup).clone() };
+                detailed(&job.machine, &one, 1).map(drop)
+            }
+        };
+        possible.with_context(|| job.impossible())?;
+        Ok(job)
+    }
+
+    /// Does the work on a trace that is complete.
+    pub fn run(self, trace: Trace) -> Result<Analysed> {
+        if trace.chunks().is_empty() {
+            bail!("{}", nothing_recorded(&trace));
+        }
+        let what = if matches!(self.wanted, Wanted::Accesses(_)) { "replaying" } else { "simulating" };
+        let bar = term::Progress::of(&trace, what);
+        let trace = Arc::new(trace);
+        let source = Source::Stored(trace.clone());
+        let (machine, (found, replayed)) = self.find(&source, |done| bar.advance_to(done))?;
+        bar.finish();
+        Analysed::new(trace, machine, found, replayed)
+    }
+
+    /// Does the work on any trace. `watch` is told now and then how many chunks are done.
+    pub fn find(self, source: &Source, watch: impl Fn(usize) + Sync) -> Result<(Machine, (Found, Replayed))> {
+        let impossible = self.impossible();
+        let Job { machine, wanted } = self;
+        let watched = |done| {
+            watch(done);
             ControlFlow::Continue(())
-        })?)
-    })
+        };
+        let found = match wanted {
+            Wanted::Report => {
+                let found = profile_trace(source, &machine, threads(), watched).context(impossible)?;
+                (Found::Report(found.0), found.1)
+            }
+            Wanted::Simulation(setup) => {
+                let found =
+                    profile_in_detail(source, &machine, &setup, threads(), watched).context(impossible)?;
+                (Found::Simulation(Box::new(found.0)), found.1)
+            }
+            Wanted::Accesses(analyses) => {
+                let found = accesses::run(source, &machine, analyses, watch).context(impossible)?;
+                (Found::Accesses(found.0), found.1)
+            }
+        };
+        Ok((machine, found))
+    }
+
+    fn impossible(&self) -> String {
+        format!("the machine {} cannot be simulated", self.machine.name)
+    }
 }
 
-/// The same with why everything missed.
-pub fn in_detail(
-    directory: &Path,
-    machine: &str,
-    setup: impl FnOnce(&Machine) -> Result<Setup>,
-) -> Result<Analysed<DetailedProfile>> {
-    simulate(directory, machine, |trace, machine, bar| {
-        Ok(profile_in_detail(trace, machine, &setup(machine)?, threads(), |_| {
-            term::advance(bar, 1);
-            ControlFlow::Continue(())
-        })?)
-    })
-}
-
-fn simulate<P>(
-    directory: &Path,
-    machine: &str,
-    profile: impl FnOnce(&Trace, &Machine, &ProgressBar) -> Result<(P, Replayed)>,
-) -> Result<Analysed<P>> {
-    // A mistyped machine is told before minutes of work.
-    let machine = Machine::find(machine)?;
-    let trace = open(directory)?;
-    if trace.chunks().is_empty() {
-        bail!("{}", nothing_recorded(&trace));
+impl Analysed {
+    /// Refuses what nothing is known of.
+    pub fn new(trace: Arc<Trace>, machine: Machine, found: Found, replayed: Replayed) -> Result<Analysed> {
+        match nothing_decoded(&trace, &replayed) {
+            Some(why) => bail!("{why}"),
+            None => Ok(Analysed { trace, machine, found, replayed }),
+        }
     }
-    let bar = term::progress(trace.chunks().len() as u64, "simulating");
-    let (profile, replayed) = profile(&trace, &machine, &bar)
-        .with_context(|| format!("the machine {} cannot be simulated", machine.name))?;
-    bar.finish_and_clear();
-    if let Some(why) = nothing_decoded(&trace, &replayed) {
-        bail!("{why}");
-    }
-    Ok(Analysed { trace, machine, profile, replayed })
 }
 
 /// Each thread keeps the program's objects: more of them would cost memory and gain little.
-pub fn threads() -> usize {
+fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get()).min(16)
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::live::Simulation;
+use crate::live::Beside;
 use anyhow::{Context, Result, bail};
 use memlode_trace::write::DirectoryStore;
 use memlode_wire::{Address, RemoteStore, Token};
@@ -110,8 +110,8 @@ pub enum Place {
     Text(InMemory, Option<PathBuf>),
     /// Another process.
     Remote(Address),
-    /// A simulation, and perhaps a directory as well.
-    Simulation(Box<Simulation>),
+    /// An analysis of it, and perhaps a directory as well.
+    Beside(Box<Beside>),
     /// It is thrown away.
     Nowhere,
 }
@@ -122,7 +122,7 @@ impl Place {
         match self {
             Place::Directory(directory) => Some(directory),
             Place::Memory(memory, _) | Place::Text(memory, _) => Some(&memory.directory),
-            Place::Simulation(simulation) => simulation.kept.as_deref(),
+            Place::Beside(beside) => beside.kept.as_deref(),
             Place::Remote(_) | Place::Nowhere => None,
         }
     }
@@ -132,7 +132,7 @@ impl Place {
         let made = match self {
             Place::Directory(directory) => Some(directory),
             Place::Memory(_, kept) => kept,
-            Place::Simulation(simulation) => simulation.kept,
+            Place::Beside(beside) => beside.kept,
             Place::Text(..) | Place::Remote(_) | Place::Nowhere => None,
         };
         let remove = |directory: PathBuf| {
@@ -153,7 +153,7 @@ impl Place {
                 text(&memory.directory, file.as_deref())?;
                 Ok(None)
             }
-            Place::Memory(_, None) | Place::Simulation(_) | Place::Remote(_) | Place::Nowhere => Ok(None),
+            Place::Memory(_, None) | Place::Beside(_) | Place::Remote(_) | Place::Nowhere => Ok(None),
         }
     }
 }

@@ -1,37 +1,44 @@
-//! A simulation that runs beside the program.
+//! An analysis that runs beside the program.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
-use memlode_attribute::{Profile, profile_live};
+use memlode_attribute::Source;
 use memlode_machine::Machine;
 use memlode_trace::write::{DirectoryStore, Store};
 use memlode_trace::{LiveTrace, Replayed, live};
 
-use crate::analyse::{Analysed, threads};
+use crate::analyse::{Analysed, Found, Job};
 use crate::term;
 
 /// What an unnamed trace is called in a report.
 const UNNAMED: &str = "not stored";
 
-/// A simulation of a trace that is being recorded.
-pub struct Simulation {
+/// An analysis of a trace that is being recorded.
+pub struct Beside {
     /// Where the trace is kept, too.
     pub kept: Option<PathBuf>,
-    machine: Machine,
-    gaps: bool,
-    thread: JoinHandle<Result<(Profile, Replayed, LiveTrace)>>,
+    may_have_gaps: bool,
+    thread: JoinHandle<Result<Done>>,
 }
 
-impl Simulation {
-    /// Begins to simulate what is put into the store. `gaps` says whether recording may be off now and then.
+/// The work is done. Whoever gives it up drops the trace, and the writer notices.
+struct Done {
+    machine: Machine,
+    found: Found,
+    replayed: Replayed,
+    trace: Arc<LiveTrace>,
+}
+
+impl Beside {
+    /// Begins to analyse what is put into the store. `may_have_gaps` says whether recording may be off now and then.
     pub fn start(
-        machine: &str,
+        job: Job,
         kept: Option<(&Path, bool)>,
-        gaps: bool,
-    ) -> Result<(Simulation, Box<dyn Store>)> {
-        let machine = Machine::find(machine)?;
+        may_have_gaps: bool,
+    ) -> Result<(Beside, Box<dyn Store>)> {
         let kept = match kept {
             Some((path, replace)) => Some((path, DirectoryStore::create(path, replace)?)),
             None => None,
@@ -40,31 +47,32 @@ impl Simulation {
             Some((path, directory)) => (path, Some(Box::new(directory) as Box<dyn Store>)),
             None => (Path::new(UNNAMED), None),
         };
-        let (store, live) = live(name, directory);
-        let simulated = machine.clone();
+        let (store, trace) = live(name, directory);
+        let trace = Arc::new(trace);
         let thread = std::thread::Builder::new()
-            .name("memlode-simulate".to_owned())
+            .name("memlode-live".to_owned())
             .spawn(move || {
-                let (profile, replayed) = profile_live(&live, &simulated, threads(), gaps)
-                    .with_context(|| format!("the machine {} cannot be simulated", simulated.name))?;
-                Ok((profile, replayed, live))
+                let source = Source::Live { trace: trace.clone(), may_have_gaps };
+                let (machine, (found, replayed)) = job.find(&source, |_| {})?;
+                Ok(Done { machine, found, replayed, trace })
             })
             .context("cannot start a thread")?;
         let kept = (name != Path::new(UNNAMED)).then(|| name.to_owned());
-        Ok((Simulation { kept, machine, gaps, thread }, Box::new(store)))
+        Ok((Beside { kept, may_have_gaps, thread }, Box::new(store)))
     }
 
-    /// Waits until everything that was recorded is simulated.
+    /// Waits until everything that was recorded is analysed.
     pub fn finish(self) -> Result<Analysed> {
-        let (profile, replayed, live) =
+        let Done { machine, found, replayed, trace } =
             self.thread.join().map_err(|_| anyhow::anyhow!("the simulation failed"))??;
-        let trace = live.into_trace();
-        if !self.gaps && trace.chunks().iter().any(|chunk| chunk.is_after_gap()) {
+        let trace = trace.take_trace();
+        let without_bounds = matches!(found, Found::Report(_) | Found::Simulation(_)) && !self.may_have_gaps;
+        if without_bounds && trace.chunks().iter().any(|chunk| chunk.is_after_gap()) {
             term::note(
                 "recording was off for a while: the figures are those of what was recorded, without bounds for the rest; with \
                  --signal, --region or --burst there are bounds",
             );
         }
-        Ok(Analysed { trace, machine: self.machine, profile, replayed })
+        Analysed::new(Arc::new(trace), machine, found, replayed)
     }
 }

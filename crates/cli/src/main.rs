@@ -12,6 +12,7 @@ mod driver;
 mod install;
 mod live;
 mod setup;
+mod show;
 mod term;
 mod times;
 

@@ -1,15 +1,85 @@
 //! How a machine is simulated, as it is typed: pages, placement, and which cores threads run on.
 
+use std::ffi::OsString;
+use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
-use memlode_attribute::simulator::{Homes, Pages, Placement};
+use clap::{Parser, ValueEnum};
+use memlode_attribute::simulator::{self, Homes, Pages, Placement, Setup};
 use memlode_machine::Machine;
 
 /// Addresses of user space are below this on every processor that is simulated.
 const END: u64 = 1 << 47;
+
+/// How to set a machine up.
+#[derive(Debug, Parser)]
+pub struct SetupArgs {
+    /// Size of all pages, such as 4KiB, 2MiB or 1GiB, and of some: 4KiB,2MiB@START-END, in hexadecimal digits [default: the
+    /// machine's ordinary pages]
+    #[arg(long, value_name = "SIZE[@RANGE]", value_delimiter = ',')]
+    pages: Vec<PageSize>,
+    /// Cores that threads run on: the first thread on the first one, and so on [default: thread t on core t]
+    #[arg(long, value_name = "CORE", value_delimiter = ',')]
+    cores: Vec<u32>,
+    /// Which node's memory pages lie in, on a machine with `nodes`: first-touch, interleave, node:N, or a file of lines
+    /// START-END NODE [default: first-touch]
+    #[arg(long, value_name = "HOW")]
+    placement: Option<String>,
+    /// Which rules the caches have
+    #[arg(long, value_enum, value_name = "RULES", default_value_t)]
+    rules: Rules,
+}
+
+/// The rules of caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Rules {
+    /// The machine's: replacement, inclusion, writes, sectors, prefetchers, coherence
+    #[default]
+    Machine,
+    /// Exact LRU, non-inclusive, no prefetchers, no coherence: several times as fast, and what `report` simulates
+    Lru,
+}
+
+impl SetupArgs {
+    /// What is meant on this machine.
+    pub fn of(&self, machine: &Machine) -> Result<Setup> {
+        Ok(Setup {
+            rules: match self.rules {
+                Rules::Machine => simulator::Rules::Machine,
+                Rules::Lru => simulator::Rules::Lru,
+            },
+            pages: pages(&self.pages, machine)?,
+            cores: cores(&self.cores, machine)?,
+            homes: homes(self.placement.as_deref(), machine)?,
+        })
+    }
+
+    /// The words that give this to a memlode that is started elsewhere.
+    pub fn words(&self) -> Result<Vec<OsString>> {
+        fn list<T: ToString>(values: &[T]) -> OsString {
+            values.iter().map(T::to_string).collect::<Vec<_>>().join(",").into()
+        }
+        let mut words: Vec<OsString> = Vec::new();
+        if !self.pages.is_empty() {
+            words.extend(["--pages".into(), list(&self.pages)]);
+        }
+        if !self.cores.is_empty() {
+            words.extend(["--cores".into(), list(&self.cores)]);
+        }
+        if let Some(placement) = &self.placement {
+            let file = Path::new(placement);
+            let file = if file.exists() { std::path::absolute(file)?.into() } else { placement.into() };
+            words.extend(["--placement".into(), file]);
+        }
+        if self.rules == Rules::Lru {
+            words.extend(["--rules".into(), "lru".into()]);
+        }
+        Ok(words)
+    }
+}
 
 /// `4KiB`, or `2MiB@7f0000000000-7f0040000000`.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +100,18 @@ impl FromStr for PageSize {
     }
 }
 
+/// As it is read.
+impl fmt::Display for PageSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.range {
+            None => write!(f, "{}", self.bytes),
+            Some((first, end)) => write!(f, "{}@{first:x}-{end:x}", self.bytes),
+        }
+    }
+}
+
 /// The sizes of pages: at most one for all that lies in no range, else the machine's.
-pub fn pages(sizes: &[PageSize], machine: &Machine) -> Result<Pages> {
+fn pages(sizes: &[PageSize], machine: &Machine) -> Result<Pages> {
     let mut whole = sizes.iter().filter(|size| size.range.is_none());
     let page_bytes = whole.next().map_or(machine.page_bytes, |size| size.bytes);
     ensure!(
@@ -43,7 +123,7 @@ pub fn pages(sizes: &[PageSize], machine: &Machine) -> Result<Pages> {
 }
 
 /// Checks the cores that threads run on.
-pub fn cores(cores: &[u32], machine: &Machine) -> Result<Vec<u32>> {
+fn cores(cores: &[u32], machine: &Machine) -> Result<Vec<u32>> {
     if let Some(core) = cores.iter().find(|core| **core >= machine.cores) {
         bail!("--cores: {} has cores 0 to {}, not {core}", machine.name, machine.cores - 1);
     }
@@ -51,7 +131,7 @@ pub fn cores(cores: &[u32], machine: &Machine) -> Result<Vec<u32>> {
 }
 
 /// `first-touch`, `interleave`, `node:N`, or a file that says where addresses are.
-pub fn homes(wanted: Option<&str>, machine: &Machine) -> Result<Homes> {
+fn homes(wanted: Option<&str>, machine: &Machine) -> Result<Homes> {
     let Some(wanted) = wanted else { return Ok(Homes::default()) };
     ensure!(
         machine.nodes > 1,

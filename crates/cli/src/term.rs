@@ -1,8 +1,8 @@
 //! What memlode says about itself: errors, notes and progress, all on standard error.
 
-use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -72,18 +72,19 @@ pub fn advance(bar: &ProgressBar, by: u64) {
 /// A bar over the chunks of a trace, which are counted elsewhere.
 pub struct Progress {
     bar: ProgressBar,
-    done: Cell<usize>,
+    done: AtomicUsize,
 }
 
 impl Progress {
     /// Nothing is done yet.
     pub fn of(trace: &memlode_trace::Trace, what: &'static str) -> Progress {
-        Progress { bar: progress(trace.chunks().len() as u64, what), done: Cell::new(0) }
+        Progress { bar: progress(trace.chunks().len() as u64, what), done: AtomicUsize::new(0) }
     }
 
     /// So many chunks are done.
     pub fn advance_to(&self, done: usize) {
-        advance(&self.bar, done.saturating_sub(self.done.replace(done)) as u64);
+        let before = self.done.swap(done, Ordering::Relaxed);
+        advance(&self.bar, done.saturating_sub(before) as u64);
     }
 
     /// Takes it away.

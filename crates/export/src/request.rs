@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use memlode_attribute::Source;
 use memlode_attribute::annotate::{Annotations, Options, annotate};
 use memlode_attribute::simulator::{ImpossibleMachine, Pages, Setup};
 use memlode_machine::Machine;
@@ -88,7 +89,7 @@ pub fn start(
         limit: request.limit.unwrap_or(u64::MAX),
     };
     let refused = |why| Refused::Machine { machine: machine.name.clone(), why };
-    let annotations = annotate(trace.clone(), machine, options, 1).map_err(refused)?;
+    let annotations = annotate(&Source::Stored(trace.clone()), machine, options, 1).map_err(refused)?;
     Ok((annotations, Encoder::new(trace.clone(), machine, request.causes)))
 }
 

@@ -7,7 +7,7 @@ use memlode_trace::Trace;
 use serde_json::{Map, json};
 
 use crate::naming::Naming;
-use crate::terminal::{Style, name, place, plain_table};
+use crate::terminal::{Style, home, name, place, plain_table};
 use crate::text::{bytes, count, cut, percent, percent_of};
 
 /// Threads of a row that are named.
@@ -31,14 +31,15 @@ pub fn text(trace: &Trace, table: &Table, style: Style) -> String {
     let headings: Vec<String> = table.columns.iter().map(|column| column.replace('_', " ")).collect();
     let mut lines = plain_table(&headings, 0);
     let words = table.rows[0].iter().filter(|value| is_words(value)).count();
+    let bars = table.rows[0].iter().filter(|value| matches!(value, Value::Histogram(_))).count();
     for (at, value) in table.rows[0].iter().enumerate() {
         if let Some(column) = lines.column_mut(at).filter(|_| is_words(value)) {
             column.set_cell_alignment(comfy_table::CellAlignment::Left);
         }
     }
-    // Numbers take some ten columns each; names share the rest.
-    let numbers = 11 * (table.columns.len() - words);
-    let room = (style.width.saturating_sub(numbers) / words.max(1)).max(16);
+    // Numbers take some ten columns each, and bars a few more; names share the rest.
+    let numbers = 11 * (table.columns.len() - words) + 14 * bars;
+    let room = (style.width.saturating_sub(numbers) / (words - bars).max(1)).max(16);
     for row in table.rows.iter().take(shown) {
         lines.add_row(row.iter().map(|value| cut(&cell(trace, value), room).into_owned()));
     }
@@ -51,7 +52,12 @@ pub fn text(trace: &Trace, table: &Table, style: Style) -> String {
 fn is_words(value: &Value) -> bool {
     matches!(
         value,
-        Value::What(_) | Value::Place(_) | Value::Threads(_) | Value::Word(_) | Value::Histogram(_)
+        Value::What(_)
+            | Value::Place(_)
+            | Value::Object(_)
+            | Value::Threads(_)
+            | Value::Word(_)
+            | Value::Histogram(_)
     )
 }
 
@@ -69,6 +75,7 @@ fn cell(trace: &Trace, value: &Value) -> String {
         Value::Share(share) => percent_of(*share),
         Value::What(what) => what.map_or("–".to_string(), |what| name(&naming.data(&what))),
         Value::Place(at) => place(&naming.position(at)),
+        Value::Object(object) => home(&naming.home(&object.home, object.path.iter().copied())),
         Value::Threads(threads) => {
             let total: u64 = threads.iter().map(|(_, n)| n).sum();
             let part = |(thread, n): &(memlode_trace::event::ThreadId, u64)| {
@@ -115,6 +122,7 @@ fn member(trace: &Trace, value: &Value) -> serde_json::Value {
         Value::Seconds(number) | Value::Share(number) => json!(number),
         Value::What(what) => json!(what.map(|what| naming.data(&what))),
         Value::Place(place) => json!(naming.position(place)),
+        Value::Object(object) => json!(naming.home(&object.home, object.path.iter().copied())),
         Value::Threads(threads) => {
             json!(threads.iter().map(|(thread, count)| json!([thread.0, count])).collect::<Vec<_>>())
         }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use memlode_attribute::DetailedProfile;
-use memlode_attribute::simulator::{Homes, Placement, fill_accesses};
+use memlode_attribute::simulator::{Homes, Placement};
 use memlode_machine::{Allocate, Coherence, Inclusion, Machine, Prefetch, Replacement, Rules};
 use serde::Serialize;
 
@@ -76,11 +76,10 @@ pub fn rules_used(machine: &Machine, levels: &[Arc<str>], detailed: &DetailedPro
             .to_string(),
     ];
     if with_rules && machine.levels.iter().any(|level| !level.rules.prefetch.is_empty()) {
-        let busy: std::collections::BTreeSet<u32> = detailed.setup.cores.iter().copied().collect();
-        let accesses = fill_accesses(machine, busy.len() as u32);
         assumptions.push(format!(
-            "a prefetched line is there at once, and counts as late if it is used within {accesses} accesses: the \
-             latency of memory at one access a cycle on each core"
+            "a prefetched line is there at once, and counts as late if it is used within {} accesses of each core that \
+             has run anything yet: the latency of memory at one access a cycle",
+            machine.memory_latency_cycles
         ));
     }
     if !machine.tlbs.is_empty() {

@@ -162,14 +162,6 @@ impl Detailed {
         }
     }
 
-    /// The hierarchy, if it is one.
-    pub fn hierarchy(&self) -> Option<&Hierarchy> {
-        match &self.caches {
-            Caches::Plain(plain) => Some(&plain.0),
-            Caches::General(_) => None,
-        }
-    }
-
     /// The shape of the first level.
     pub fn first_level(&self) -> &LevelSpec {
         match &self.caches {

@@ -1,6 +1,9 @@
-//! What holds for ranges of addresses.
+//! What holds for ranges of addresses, in every address space.
 
 use std::collections::BTreeMap;
+
+/// The bits of an address that user space has; those above tell address spaces apart.
+const IN_SPACE: u64 = (1 << 48) - 1;
 
 /// Ranges that do not overlap, in the order of the addresses.
 #[derive(Clone, Debug)]
@@ -31,12 +34,13 @@ impl<T: Copy> Ranges<T> {
         Ranges { parts: parts.into_iter().map(|(first, (end, value))| (first, end, value)).collect() }
     }
 
-    /// What holds at an address.
+    /// What holds at an address, whatever address space it is of.
     #[inline]
     pub fn of(&self, address: u64) -> Option<T> {
         if self.parts.is_empty() {
             return None;
         }
+        let address = address & IN_SPACE;
         let before = self.parts.partition_point(|(first, _, _)| *first <= address);
         let (_, end, value) = self.parts[before.checked_sub(1)?];
         (address < end).then_some(value)
@@ -56,6 +60,7 @@ mod tests {
             for address in 0..42 {
                 let latest = numbered.iter().rfind(|(first, end, _)| (*first..*end).contains(&address));
                 prop_assert_eq!(built.of(address), latest.map(|(_, _, i)| *i));
+                prop_assert_eq!(built.of(address | 7 << 48), built.of(address));
             }
         }
     }

@@ -40,7 +40,8 @@ pub struct TlbSpec {
 pub struct Pages {
     /// Bytes of a page wherever no range says otherwise, a power of two.
     pub page_bytes: u64,
-    /// Addresses from the first up to, not including, the second lie in pages of the third's bytes. A range that holds a
+    /// Addresses from the first up to, not including, the second lie in pages of the third's bytes, in every address space: the
+    /// bits of addresses above the 48 low ones do not matter. A range that holds a
     /// part of a page decides for what lies in the range; where ranges overlap, the later one does.
     pub ranges: Vec<(u64, u64, u64)>,
 }

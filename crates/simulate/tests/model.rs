@@ -104,6 +104,13 @@ fn run(spec: &ModelSpec, trace: impl IntoIterator<Item = (Access, u32)>) {
     }
 }
 
+/// One core makes the first accesses, so many of a thousand, before others make any.
+fn alone_at_first(mut trace: Vec<(Access, u32)>, thousandths: usize) -> Vec<(Access, u32)> {
+    let (first, alone) = (trace.first().map_or(0, |(a, _)| a.core), trace.len() * thousandths / 1000);
+    trace[..alone].iter_mut().for_each(|(a, _)| a.core = first);
+    trace
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
@@ -112,8 +119,10 @@ proptest! {
         (shapes, cores, trace) in cases(),
         rules in rules(3),
         mesi in any::<bool>(),
+        alone in 0usize..1000,
     ) {
-        run(&spec(&shapes, cores, &rules, mesi), trace.into_iter().zip((0..7).cycle()));
+        let trace = trace.into_iter().zip((0..7).cycle()).collect();
+        run(&spec(&shapes, cores, &rules, mesi), alone_at_first(trace, alone));
     }
 
     #[test]
@@ -121,8 +130,9 @@ proptest! {
         ((shapes, cores, _), walks) in cases().prop_flat_map(|case| { let walks = walks(case.1); (Just(case), walks) }),
         rules in rules(15),
         mesi in any::<bool>(),
+        alone in 0usize..1000,
     ) {
-        run(&spec(&shapes, cores, &rules, mesi), walks);
+        run(&spec(&shapes, cores, &rules, mesi), alone_at_first(walks, alone));
     }
 
     /// Without any of its rules, the model is the hierarchy to the digit.

@@ -347,16 +347,16 @@ impl LiveTrace {
 
     /// Looks at what is known so far. The writer waits meanwhile.
     pub fn look<T>(&self, at: impl FnOnce(&Trace) -> T) -> T {
-        at(&self.shared.lock().trace)
+        let state = &mut *self.shared.lock();
+        state.trace.threads.clone_from(&state.threads.in_order);
+        at(&state.trace)
     }
 
-    /// What is known in the end: a trace of which nothing is left to decode.
-    pub fn into_trace(self) -> Trace {
+    /// What is known in the end: a trace of which nothing is left to decode. An empty one stays.
+    pub fn take_trace(&self) -> Trace {
         let mut state = self.shared.lock();
-        let mut trace = std::mem::replace(
-            &mut state.trace,
-            Trace::empty(Path::new(""), Manifest::new(Default::default())),
-        );
+        let empty = Trace::empty(Path::new(""), Manifest::new(Default::default()));
+        let mut trace = std::mem::replace(&mut state.trace, empty);
         trace.threads = std::mem::take(&mut state.threads.in_order);
         trace
     }

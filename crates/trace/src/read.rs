@@ -148,6 +148,11 @@ impl Trace {
         &self.sites
     }
 
+    /// The same, to keep.
+    pub fn sites_kept(&self) -> Arc<SiteTable> {
+        self.sites.clone()
+    }
+
     /// Processes, by [`ProcessId`].
     pub fn processes(&self) -> &[Process] {
         &self.processes

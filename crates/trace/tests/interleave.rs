@@ -189,7 +189,7 @@ fn replayed_live(directory: &Path, steps: &[Step]) -> (Vec<usize>, Vec<(u64, u64
             order.extend(piece.accesses().iter().map(|access| access.address as usize));
             ControlFlow::Continue(())
         });
-        let trace = live.into_trace();
+        let trace = live.take_trace();
         assert!(replayed.damaged.is_empty() && replayed.chunks == trace.chunks().len());
         (order, trace.chunks().iter().map(|chunk| chunk.stamps()).collect())
     })

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   thread of its own                                     whoever asks
-//!   Trace ──► Profiler ──► Recorder ──► Events ─(bounded)─► Annotations: next(), and what the numbers refer to
+//!   Source ─► Profiler ──► Recorder ──► Events ─(bounded)─► Annotations: next(), and what the numbers refer to
 //! ```
 //! A batch is columns of numbers. What an access says of names is the same for all accesses of a thread at a site to
 //! objects of one class, a *cell*; a row holds the number of its cell, and a cell is described once. So a name costs nothing
@@ -21,14 +21,14 @@ use memlode_machine::Machine;
 use memlode_simulate::{Cause, Translation};
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{FunctionId, SiteId, TypeId};
-use memlode_trace::{Piece, Replayed, Trace};
+use memlode_trace::{Piece, Replayed};
 use rustc_hash::FxHashMap;
 
 use crate::annotate::recorder::{Answers, Recorder};
 use crate::classes::Home;
 use crate::profile::Profiler;
-use crate::run::add_globals;
 use crate::simulator::{ImpossibleMachine, Setup, caches, detailed};
+use crate::source::{Known, Source};
 
 /// Rows of a batch; the last one may have fewer.
 pub const ROWS: usize = 1 << 16;
@@ -168,27 +168,27 @@ pub enum Next {
     End,
 }
 
-/// Replays a trace through a machine's caches for what became of each access.
+/// Replays a trace, complete or not, through a machine's caches for what became of each access.
 ///
 /// The simulation is that of [`crate::profile_trace`], or with [`Options::causes`] that of [`crate::profile_in_detail`], to the
 /// digit. One thread simulates and `workers` more decode.
 pub fn annotate(
-    trace: Arc<Trace>,
+    source: &Source,
     machine: &Machine,
     options: Options,
     workers: usize,
 ) -> Result<Annotations, ImpossibleMachine> {
     match &options.causes {
-        None => Ok(start(trace, caches(machine, machine.cores)?, options, workers)),
+        None => Ok(start(source.clone(), caches(machine, machine.cores)?, options, workers)),
         Some(setup) => {
-            let simulator = detailed(machine, setup, trace.threads().len(), trace.processes().len())?;
-            Ok(start(trace, simulator, options, workers))
+            let threads = source.threads().unwrap_or(machine.cores as usize);
+            Ok(start(source.clone(), detailed(machine, setup, threads)?, options, workers))
         }
     }
 }
 
 fn start<S: Answers + Send + 'static>(
-    trace: Arc<Trace>,
+    source: Source,
     simulator: S,
     options: Options,
     workers: usize,
@@ -199,10 +199,10 @@ fn start<S: Answers + Send + 'static>(
     let done = chunks.clone();
     let worker = std::thread::spawn(move || {
         let recorder = Recorder::new(simulator, &options, sender, spare);
-        let mut profiler = Profiler::new(trace.sites().sites(), recorder);
-        add_globals(&trace, 0, &mut profiler);
+        let (mut profiler, mut known) = (Profiler::new(&[], recorder), Known::default());
         let mut times: FxHashMap<(ThreadId, u8), u64> = FxHashMap::default();
-        let replayed = trace.interleave(workers, |piece: &Piece<'_>| {
+        let replayed = source.interleave(workers, |piece: &Piece<'_>| {
+            known.follow(&source, &mut profiler);
             let batch = piece.batch;
             let (Some(thread), Some(process)) = (batch.thread, batch.process) else {
                 return ControlFlow::Continue(());

@@ -184,10 +184,6 @@ impl<S: Answers> Simulator for Recorder<S> {
         self.caches.cores()
     }
 
-    fn hierarchy(&self) -> Option<&Hierarchy> {
-        self.caches.hierarchy()
-    }
-
     fn met(&mut self, met: Met<'_>) {
         let (home, element) = met.classes.home(met.class);
         let news = &mut self.news;

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
-use memlode_analyses::events::{Analysis, Arguments, BadArgument, analyses};
 use memlode_attribute::annotate::Annotations;
 use memlode_export::ipc::StreamWriter;
 use memlode_export::ndjson::LineWriter;
@@ -20,9 +19,10 @@ use memlode_trace::Trace;
 
 use super::OK;
 use super::report::MachineArgs;
-use crate::accesses;
-use crate::analyse::open;
+use crate::accesses::analysis;
+use crate::analyse::{Job, Wanted, open};
 use crate::setup::bytes;
+use crate::show::{Out, ShapeArgs};
 use crate::term;
 
 /// Replay a trace through a machine's caches, and hand on every access with its names and the level that answered
@@ -89,8 +89,10 @@ enum Format {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     let Some(what) = args.annotate else {
-        let analyses = |_: &Trace| args.analyse.iter().map(|wanted| analysis(wanted)).collect();
-        accesses::run(&args.trace, &args.machine.machine, analyses, args.top, args.json)?;
+        let analyses =
+            |_: &Machine| args.analyse.iter().map(|wanted| analysis(wanted)).collect::<Result<_>>();
+        let job = Job::new(&args.machine.machine, |machine| analyses(machine).map(Wanted::Accesses))?;
+        job.run(open(&args.trace)?)?.show(&ShapeArgs::rows(args.top), args.json, Out::Stdout)?;
         return Ok(ExitCode::from(OK));
     };
     let machine = Machine::find(&args.machine.machine)?;
@@ -113,19 +115,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
         write(&trace, annotations, encoder, format, file).with_context(named)?;
     }
     Ok(ExitCode::from(OK))
-}
-
-/// `shared`, or `shared:least=1000,ratio=4`.
-fn analysis(wanted: &str) -> Result<Box<dyn Analysis>> {
-    let (name, arguments) = wanted.split_once(':').unwrap_or((wanted, ""));
-    let all = analyses();
-    let known = all.iter().find(|known| known.meta.id == name).with_context(|| {
-        let names: Vec<String> =
-            all.iter().map(|known| format!("{} ({})", known.meta.id, known.meta.title)).collect();
-        format!("--analyse {name}: there is no such analysis; there is {}", names.join(", "))
-    })?;
-    let made = arguments.parse().and_then(|arguments: Arguments| (known.make)(&arguments));
-    made.map_err(|BadArgument(why)| anyhow!("--analyse {wanted}: {why}"))
 }
 
 fn is_stdout(to: &Path) -> bool {

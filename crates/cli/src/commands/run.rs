@@ -8,18 +8,23 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{Arg, CommandFactory, Parser};
 use memlode_collect::{Collector, Destination, ENVIRONMENT, Outcome, Summary};
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::write::DirectoryStore;
 
-use super::report::{MachineArgs, ShapeArgs, make, of};
-use crate::analyse::Analysed;
+use super::report::MachineArgs;
+use super::timeline::IntervalArgs;
+use crate::accesses::analysis;
+use crate::analyse::{Analysed, Job, Wanted, open};
 use crate::child::{NotStarted, Program, ending, exit_code, locate};
 use crate::control::{ControlArgs, Server};
 use crate::destination::{self, InMemory, Place, To, parse_bytes};
-use crate::live::Simulation;
+use crate::live::Beside;
+use crate::setup::SetupArgs;
+use crate::show::{Out, ShapeArgs};
 use crate::term;
 
 /// Memlode itself failed, as `env`, `timeout` and others say it.
@@ -41,18 +46,39 @@ pub struct Args {
 
 /// How to record and what to report.
 #[derive(Debug, Parser)]
+#[command(
+    mut_arg("pages", only_with_sim),
+    mut_arg("cores", only_with_sim),
+    mut_arg("placement", only_with_sim),
+    mut_arg("rules", only_with_sim),
+    mut_arg("every", |every| every.requires("timeline"))
+)]
 pub struct Options {
     #[command(flatten)]
     recording: RecordingArgs,
-    /// Simulate while the program runs, and store nothing unless -o names a directory
+    /// Find everything out while the program runs, and store nothing unless -o names a directory
     #[arg(long, conflicts_with_all = ["no_report", "discard", "to"])]
     live: bool,
     #[command(flatten)]
     machine: MachineArgs,
+    /// Instead of a report, say why accesses missed, as `memlode sim` does
+    #[arg(long, conflicts_with_all = ["analyse", "timeline"])]
+    sim: bool,
+    #[command(flatten)]
+    setup: SetupArgs,
+    /// Instead of a report, say what an analysis of every access finds, as `memlode replay --analyse` does; several may be
+    /// given
+    #[arg(long, value_name = "NAME[:ARGUMENTS]")]
+    analyse: Vec<String>,
+    /// Instead of a report, show accesses, misses and waiting interval by interval, as `memlode timeline` does
+    #[arg(long)]
+    timeline: bool,
+    #[command(flatten)]
+    interval: IntervalArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     /// Record without a report
-    #[arg(long, conflicts_with_all = ["json", "report_to"])]
+    #[arg(long, conflicts_with_all = ["json", "report_to", "sim", "analyse", "timeline"])]
     no_report: bool,
     /// Write the report as JSON
     #[arg(long)]
@@ -67,8 +93,19 @@ impl Options {
     pub fn words(&self) -> Result<Vec<OsString>> {
         let mut words = self.recording.words()?;
         words.extend(self.machine.words());
+        words.extend(self.setup.words()?);
+        words.extend(self.analyse.iter().flat_map(|wanted| ["--analyse".into(), wanted.into()]));
+        if self.timeline {
+            words.extend(self.interval.words());
+        }
         words.extend(self.shape.words());
-        let flags = [("--live", self.live), ("--no-report", self.no_report), ("--json", self.json)];
+        let flags = [
+            ("--live", self.live),
+            ("--sim", self.sim),
+            ("--timeline", self.timeline),
+            ("--no-report", self.no_report),
+            ("--json", self.json),
+        ];
         for (flag, on) in flags {
             words.extend(on.then(|| flag.into()));
         }
@@ -77,6 +114,39 @@ impl Options {
         }
         Ok(words)
     }
+
+    /// What is to be found out; nothing if only the trace is wanted.
+    fn job(&self) -> Result<Option<Job>> {
+        if self.no_report {
+            return Ok(None);
+        }
+        if let Some(table) = self.shape.without_causes().filter(|_| self.sim) {
+            let why =
+                format!("--sim has no table of causes by {table}: there are line, field, type and object");
+            Args::command().bin_name("memlode run").error(ErrorKind::ArgumentConflict, why).exit();
+        }
+        if self.live && self.timeline && self.interval.is_time() {
+            bail!(
+                "how fast time stamps go is known when the program has ended, so --live takes intervals of so many accesses, \
+                 as in --every 10M; without --live, there are intervals of time"
+            );
+        }
+        let wanted = |machine: &_| {
+            if self.sim {
+                return Ok(Wanted::Simulation(Box::new(self.setup.of(machine)?)));
+            }
+            let mut analyses =
+                self.analyse.iter().map(|wanted| analysis(wanted)).collect::<Result<Vec<_>>>()?;
+            analyses.extend(self.timeline.then(|| self.interval.analysis()));
+            Ok(if analyses.is_empty() { Wanted::Report } else { Wanted::Accesses(analyses) })
+        };
+        Job::new(&self.machine.machine, wanted).map(Some)
+    }
+}
+
+/// Options of how a machine is set up stand under a heading of their own.
+fn only_with_sim(option: Arg) -> Arg {
+    option.requires("sim").help_heading("With --sim")
 }
 
 /// Run a program built by `memlode cc` and keep its trace
@@ -154,33 +224,25 @@ impl RecordingArgs {
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    let Args { options, command } = args;
-    let machine = &options.machine.machine;
-    let purpose = match (options.no_report, options.live) {
-        (true, _) => Purpose::Trace,
-        (_, false) => Purpose::Report,
-        (_, true) => Purpose::Live { machine },
+    Ok(ExitCode::from(outcome(reported(&args.options, &args.command))))
+}
+
+/// Records, finds out what is wanted, and says so.
+fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
+    let (purpose, later) = match options.job()? {
+        None => (Purpose::Trace, None),
+        Some(job) if options.live => (Purpose::Live(Box::new(job)), None),
+        Some(job) => (Purpose::Report, Some(job)),
     };
-    Ok(ExitCode::from(outcome(recorded(&options.recording, &command, purpose, |recorded| {
-        let report = match recorded {
-            _ if options.no_report => return Ok(()),
-            Recorded::Trace(trace) => make(trace, machine)?,
-            Recorded::Simulated(analysed) => of(&analysed),
+    recorded(&options.recording, command, purpose, |recorded| {
+        let analysed = match (recorded, later) {
+            (Recorded::Analysed(analysed), _) => *analysed,
+            (Recorded::Trace(trace), Some(job)) => job.run(open(trace)?)?,
+            (Recorded::Trace(_), None) => return Ok(()),
         };
-        let text = |stream: Option<&std::io::Stderr>| -> Result<String> {
-            Ok(match (options.json, stream) {
-                (true, _) => serde_json::to_string_pretty(&report)? + "\n",
-                (false, Some(stream)) => options.shape.text(&report, stream),
-                (false, None) => options.shape.plain_text(&report),
-            })
-        };
-        match &options.report_to {
-            Some(file) => {
-                fs::write(file, text(None)?).with_context(|| format!("cannot write {}", file.display()))
-            }
-            None => term::block(&text(Some(&std::io::stderr()))?),
-        }
-    }))))
+        let out = options.report_to.as_deref().map_or(Out::Stderr, Out::File);
+        analysed.show(&options.shape, options.json, out)
+    })
 }
 
 pub fn record(args: RecordArgs) -> Result<ExitCode> {
@@ -188,22 +250,21 @@ pub fn record(args: RecordArgs) -> Result<ExitCode> {
 }
 
 /// What a program is recorded for.
-#[derive(Clone, Copy)]
-enum Purpose<'a> {
+enum Purpose {
     /// A trace.
     Trace,
-    /// A report of it.
+    /// What can be found of it.
     Report,
-    /// A report, simulated meanwhile.
-    Live { machine: &'a str },
+    /// The same, found meanwhile.
+    Live(Box<Job>),
 }
 
 /// What there is in the end.
 enum Recorded<'a> {
     /// A trace directory.
     Trace(&'a Path),
-    /// A trace that is simulated already.
-    Simulated(Box<Analysed>),
+    /// What was found already.
+    Analysed(Box<Analysed>),
 }
 
 /// Failures of ours have a status of their own, so that scripts can tell them from the program's.
@@ -218,7 +279,7 @@ fn outcome(result: Result<u8>) -> u8 {
 fn recorded(
     args: &RecordingArgs,
     command: &[OsString],
-    purpose: Purpose<'_>,
+    purpose: Purpose,
     then: impl FnOnce(Recorded<'_>) -> Result<()>,
 ) -> Result<u8> {
     let path = match locate(&command[0]) {
@@ -260,17 +321,17 @@ fn place(
     args: &RecordingArgs,
     program: &Path,
     command: &[OsString],
-    purpose: Purpose<'_>,
+    purpose: Purpose,
 ) -> Result<(Place, Destination)> {
     if args.discard {
         return Ok((Place::Nowhere, Destination::Discard));
     }
     let reports = !matches!(purpose, Purpose::Trace);
     let info = args.control.describe(info(command));
-    if let Purpose::Live { machine } = purpose {
+    if let Purpose::Live(job) = purpose {
         let kept = args.output.as_deref().map(|directory| (directory, args.force));
-        let (simulation, store) = Simulation::start(machine, kept, args.control.has_gaps())?;
-        return Ok((Place::Simulation(Box::new(simulation)), Destination::Trace { store, info }));
+        let (beside, store) = Beside::start(*job, kept, args.control.has_gaps())?;
+        return Ok((Place::Beside(Box::new(beside)), Destination::Trace { store, info }));
     }
     let in_memory = || -> Result<_> {
         let (memory, store) = InMemory::create(args.ram_limit)?;
@@ -354,9 +415,9 @@ fn finish(
     }
     let accesses = count(summary.stats.accesses);
     let place = match place {
-        Place::Simulation(simulation) => {
-            let kept = simulation.kept.clone();
-            then(Recorded::Simulated(Box::new(simulation.finish()?)))?;
+        Place::Beside(beside) => {
+            let kept = beside.kept.clone();
+            then(Recorded::Analysed(Box::new(beside.finish()?)))?;
             let Some(kept) = kept else {
                 term::line(&format!("{accesses} accesses, simulated as they came"));
                 return Ok(if summary.failure.is_some() { OURS } else { code });

@@ -4,49 +4,32 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, ValueEnum};
-use memlode_attribute::simulator::Setup;
-use memlode_report::causes::{aliases, causes};
-use memlode_report::rules::{prefetch_text, rules_text};
-use memlode_report::sharing::sharing_text;
-use memlode_report::terminal::{By, Style, header, tables};
+use clap::Parser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
 use super::report::MachineArgs;
 use super::{OK, print, print_json};
-use crate::analyse::{self, Analysed};
-use crate::setup::{self, PageSize};
-use crate::term;
+use crate::analyse::{Job, Wanted, open};
+use crate::setup::SetupArgs;
+use crate::show::{Out, ShapeArgs, TableName};
 
 /// Simulate a machine's caches on a trace: what missed, why, and what of the fetched lines was used
 #[derive(Debug, Parser)]
-#[command(after_help = "Exit status: 0 success, 1 the trace or the machine cannot be used, 2 wrong usage.")]
+#[command(
+    after_help = "Exit status: 0 success, 1 the trace or the machine cannot be used, 2 wrong usage.",
+    mut_arg("by", tables)
+)]
 pub struct Args {
     /// The trace directory that `run` or `record` made
     #[arg(value_name = "DIR", required_unless_present = "list")]
     trace: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineArgs,
-    /// Size of all pages, such as 4KiB, 2MiB or 1GiB, and of some: 4KiB,2MiB@START-END, in hexadecimal digits [default: the
-    /// machine's ordinary pages]
-    #[arg(long, value_name = "SIZE[@RANGE]", value_delimiter = ',')]
-    pages: Vec<PageSize>,
-    /// Cores that threads run on: the first thread on the first one, and so on [default: thread t on core t]
-    #[arg(long, value_name = "CORE", value_delimiter = ',')]
-    cores: Vec<u32>,
-    /// Which node's memory pages lie in, on a machine with `nodes`: first-touch, interleave, node:N, or a file of lines
-    /// START-END NODE [default: first-touch]
-    #[arg(long, value_name = "HOW")]
-    placement: Option<String>,
-    /// Which rules the caches have
-    #[arg(long, value_enum, value_name = "RULES", default_value_t)]
-    rules: Rules,
-    /// Rows of each table
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    top: usize,
-    /// Tables to show
-    #[arg(long, value_enum, value_name = "TABLE", value_delimiter = ',', default_value = "field")]
-    by: Vec<TableName>,
+    #[command(flatten)]
+    setup: SetupArgs,
+    #[command(flatten)]
+    shape: ShapeArgs,
     /// List the machines known by name
     #[arg(long)]
     list: bool,
@@ -55,27 +38,11 @@ pub struct Args {
     json: bool,
 }
 
-/// The rules of caches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Rules {
-    /// The machine's: replacement, inclusion, writes, sectors, prefetchers, coherence
-    #[default]
-    Machine,
-    /// Exact LRU, non-inclusive, no prefetchers, no coherence: several times as fast, and what `report` simulates
-    Lru,
-}
-
-/// A table of causes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum TableName {
-    /// Data and the line that touches it
-    Line,
-    /// Members of types
-    Field,
-    /// Types
-    Type,
-    /// Objects: by allocating call, global variable or stack variable
-    Object,
+/// The tables that there are, and the one that is shown if none is asked for.
+fn tables(by: clap::Arg) -> clap::Arg {
+    let table = |name: String| <TableName as clap::ValueEnum>::from_str(&name, false);
+    by.value_parser(PossibleValuesParser::new(TableName::OF_CAUSES).try_map(table))
+        .help("Tables to show [default: field]")
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
@@ -83,41 +50,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         list(args.json)?;
         return Ok(ExitCode::from(OK));
     };
-    let analysed = analyse::in_detail(&trace, &args.machine.machine, |machine| {
-        Ok(Setup {
-            rules: match args.rules {
-                Rules::Machine => memlode_attribute::simulator::Rules::Machine,
-                Rules::Lru => memlode_attribute::simulator::Rules::Lru,
-            },
-            pages: setup::pages(&args.pages, machine)?,
-            cores: setup::cores(&args.cores, machine)?,
-            homes: setup::homes(args.placement.as_deref(), machine)?,
-        })
-    })?;
-    let Analysed { trace, machine, profile, replayed } = &analysed;
-    let simulation = memlode_report::simulation(trace, machine, profile, replayed);
-    if args.json {
-        print_json(&simulation)?;
-    } else {
-        let stdout = std::io::stdout();
-        let style = Style { colours: term::colours(&stdout), width: term::width(&stdout), top: args.top };
-        let mut text = header(&simulation.report, style);
-        text += &rules_text(&simulation.rules, style);
-        for table in args.by {
-            let by = match table {
-                TableName::Line => By::Line,
-                TableName::Field => By::Field,
-                TableName::Type => By::Type,
-                TableName::Object => By::Object,
-            };
-            text += &causes(&simulation, by, style);
-        }
-        text += &sharing_text(&simulation, style);
-        text += &prefetch_text(&simulation.besides, style);
-        text += &aliases(&simulation, style);
-        text += &tables(&simulation.report, &[By::Thread], Style { top: usize::MAX, ..style });
-        print(&text)?;
-    }
+    let setup = |machine: &_| Ok(Wanted::Simulation(Box::new(args.setup.of(machine)?)));
+    let job = Job::new(&args.machine.machine, setup)?;
+    job.run(open(&trace)?)?.show(&args.shape, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }
 

@@ -1,7 +1,9 @@
 //! `memlode timeline`: how misses change while the program runs.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Parser;
@@ -10,8 +12,9 @@ use memlode_analyses::timeline::{Every, Timeline};
 
 use super::OK;
 use super::report::MachineArgs;
-use crate::accesses;
-use crate::times::parse_duration;
+use crate::analyse::{Job, Wanted, open};
+use crate::show::{Out, ShapeArgs};
+use crate::times::{duration_text, parse_duration};
 
 /// Say how accesses, misses and waiting change while the program runs, interval by interval
 #[derive(Debug, Parser)]
@@ -22,27 +25,54 @@ pub struct Args {
     trace: PathBuf,
     #[command(flatten)]
     machine: MachineArgs,
-    /// Length of an interval: so many accesses, as in 10M, or so long, as in 10ms of the recorded run
-    #[arg(long, value_name = "LENGTH", value_parser = every, default_value = "1M")]
-    every: Every,
+    #[command(flatten)]
+    interval: IntervalArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
+/// How the time line is cut.
+#[derive(Debug, Parser)]
+pub struct IntervalArgs {
+    /// Length of an interval: so many accesses, as in 10M, or so long, as in 10ms of the recorded run
+    #[arg(long, value_name = "LENGTH", value_parser = every, default_value = "1M")]
+    every: Every,
+}
+
+impl IntervalArgs {
+    /// Makes the analysis.
+    pub fn analysis(&self) -> Box<dyn Analysis> {
+        Box::new(Timeline::new(self.every))
+    }
+
+    /// Whether intervals are so long, rather than so many accesses.
+    pub fn is_time(&self) -> bool {
+        matches!(self.every, Every::Nanoseconds(_))
+    }
+
+    /// The words that give this to a memlode that is started elsewhere.
+    pub fn words(&self) -> [OsString; 2] {
+        let every = match self.every {
+            Every::Accesses(accesses) => accesses.to_string(),
+            Every::Nanoseconds(ns) => duration_text(Duration::from_nanos(ns)),
+        };
+        ["--every".into(), every.into()]
+    }
+}
+
 pub fn run(args: Args) -> Result<ExitCode> {
-    let every = args.every;
-    let analyses = |trace: &memlode_trace::Trace| {
-        if matches!(every, Every::Nanoseconds(_)) && trace.clock().is_none() {
-            bail!(
-                "{} does not say how fast its time stamps go, as a whole trace of this version does: take intervals of \
-                 so many accesses, as in --every 10M, or record it again",
-                trace.directory().display()
-            );
-        }
-        Ok(vec![Box::new(Timeline::new(every)) as Box<dyn Analysis>])
-    };
-    accesses::run(&args.trace, &args.machine.machine, analyses, usize::MAX, args.json)?;
+    let analyses = vec![args.interval.analysis()];
+    let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Accesses(analyses)))?;
+    let trace = open(&args.trace)?;
+    if args.interval.is_time() && trace.clock().is_none() {
+        bail!(
+            "{} does not say how fast its time stamps go, as a whole trace of this version does: take intervals of \
+             so many accesses, as in --every 10M, or record it again",
+            trace.directory().display()
+        );
+    }
+    job.run(trace)?.show(&ShapeArgs::rows(usize::MAX), args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }
 

@@ -144,6 +144,12 @@ impl Array {
         }
     }
 
+    /// Lines that are here, with their flags.
+    pub fn lines_mut(&mut self) -> impl Iterator<Item = (u64, &mut u8)> + '_ {
+        let held = self.lines.iter().zip(&mut self.flags);
+        held.filter_map(|(line, flags)| Some((line.checked_sub(1)?, flags)))
+    }
+
     /// Lines that are here, with their flags, in the order of their slots.
     pub fn lines(&self) -> impl Iterator<Item = (u64, u8)> + '_ {
         let held = self.lines.iter().zip(&self.flags);

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::Model;
 use super::array::{CONTESTED, DIRTY, Left, OWNED, PREFETCHED};
+use super::directory::Directory;
 use super::walk::Request;
 use crate::hierarchy::Observer;
 
@@ -17,6 +18,19 @@ pub(super) struct Claimed {
 }
 
 impl Model {
+    /// A second core runs: what the caches hold is the first one's own.
+    pub(super) fn meet(&mut self) {
+        let Some(mut directory) = Directory::of(&self.spec, &self.paths) else { return };
+        for (cache, array) in self.arrays.iter_mut().enumerate().take(directory.tracked()) {
+            let level = usize::from(self.level_of[cache]);
+            for (line, flags) in array.lines_mut() {
+                *flags |= if level == 0 { OWNED } else { 0 };
+                directory.enters(cache, line << self.line_shifts[level]);
+            }
+        }
+        self.directory = Some(directory);
+    }
+
     /// Makes a request possible: for a write, no cache off the core's way keeps the line; for a read, none
     /// keeps it as its own.
     pub(super) fn claim(&mut self, request: &Request, observer: &mut impl Observer) -> Claimed {

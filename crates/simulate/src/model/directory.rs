@@ -5,6 +5,9 @@
 
 use rustc_hash::FxHashMap;
 
+use super::spec::{ModelLevel, ModelSpec};
+use crate::spec::MAX_LEVELS;
+
 /// A cache lost a granule to a write of another core.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loss {
@@ -35,8 +38,19 @@ pub(super) struct Directory {
 }
 
 impl Directory {
+    /// Over the levels of which there are several caches; none if there are no such levels. `paths`: by core, its caches.
+    pub fn of(spec: &ModelSpec, paths: &[[u32; MAX_LEVELS]]) -> Option<Directory> {
+        let several = |level: &&ModelLevel| level.shape.shared_by < spec.cores;
+        let levels: Vec<&ModelLevel> = spec.levels.iter().take_while(several).collect();
+        let shift = levels.last()?.shape.line_shift();
+        let caches = levels.iter().map(|level| spec.cores.div_ceil(level.shape.shared_by) as usize).sum();
+        let path =
+            |path: &[u32; MAX_LEVELS]| path[..levels.len()].iter().map(|cache| *cache as usize).collect();
+        Some(Directory::new(shift, caches, &paths.iter().map(path).collect::<Vec<_>>()))
+    }
+
     /// `paths`: by core, its caches at the tracked levels.
-    pub fn new(shift: u32, caches: usize, paths: &[Vec<usize>]) -> Directory {
+    fn new(shift: u32, caches: usize, paths: &[Vec<usize>]) -> Directory {
         let words = caches.div_ceil(64);
         let mut ways = vec![0; paths.len() * words];
         for (core, path) in paths.iter().enumerate() {
@@ -55,6 +69,11 @@ impl Directory {
             free: Vec::new(),
             ways,
         }
+    }
+
+    /// Number of caches that are tracked, the first ones.
+    pub fn tracked(&self) -> usize {
+        self.caches
     }
 
     /// Whether a cache is tracked.

@@ -74,7 +74,7 @@ impl Model {
 
     /// A prefetched line was given a slot, for which another may have made room.
     pub(super) fn sent_for(&mut self, cache: usize, line: u64, slot: usize, out: Option<Left>) {
-        let arrival = self.clock + 1 + u64::from(self.spec.fill_accesses);
+        let arrival = self.clock + 1 + u64::from(self.spec.fill_accesses) * self.busy;
         let Some(ahead) = &mut self.ahead[cache] else { return };
         ahead.arrivals[slot] = arrival;
         ahead.take_dropped(line);

@@ -135,6 +135,10 @@ pub struct Model {
     traffic: [LevelTraffic; MAX_LEVELS],
     /// Accesses so far.
     clock: u64,
+    /// The core of the last one, whether each core has made any, and how many have.
+    last_core: usize,
+    ran: Vec<bool>,
+    busy: u64,
     /// By cache: its prefetchers, if it has any.
     ahead: Vec<Option<Box<Ahead>>>,
     prefetch: [PrefetchCounters; MAX_LEVELS],
@@ -142,6 +146,9 @@ pub struct Model {
     wanted: VecDeque<Wanted>,
     /// What prefetchers propose; empty between uses.
     lines: Vec<u64>,
+    /// Private caches of different cores are kept the same.
+    coherent: bool,
+    /// If they are, made when a second core runs: a core alone owns all that it has, and asks nobody.
     directory: Option<Directory>,
     coherence: CoherenceCounters,
     /// Caches off a core's way; empty between uses.
@@ -172,10 +179,7 @@ impl Model {
             line_shifts[i] = level.shape.line_shift();
             unit_shifts[i] = level.unit_bytes().trailing_zeros();
         }
-        let directory = match spec.coherence {
-            Coherence::Mesi => directory(spec, &paths),
-            Coherence::None => None,
-        };
+        let coherent = spec.coherence == Coherence::Mesi && Directory::of(spec, &paths).is_some();
         Ok(Model {
             spec: spec.clone(),
             arrays,
@@ -188,11 +192,15 @@ impl Model {
             write_backs: [0; MAX_LEVELS],
             traffic: [LevelTraffic::default(); MAX_LEVELS],
             clock: 0,
+            last_core: usize::MAX,
+            ran: vec![false; cores],
+            busy: 0,
             ahead,
             prefetch: [PrefetchCounters::default(); MAX_LEVELS],
             wanted: VecDeque::new(),
             lines: Vec::new(),
-            directory,
+            coherent,
+            directory: None,
             coherence: CoherenceCounters::default(),
             off_way: Vec::new(),
         })
@@ -229,6 +237,9 @@ impl Model {
             return Answer::default();
         }
         self.clock += 1;
+        if core != self.last_core {
+            self.turn(core);
+        }
         let shift = self.line_shifts[0];
         let last = address.saturating_add(u64::from(bytes) - 1);
         let (mut line, last_line) = (address >> shift, last >> shift);
@@ -300,7 +311,9 @@ impl Model {
     /// If there is no such cache.
     pub fn held(&self, cache: usize) -> impl Iterator<Item = Held> + '_ {
         let lines = self.arrays[cache].lines();
-        lines.map(|(line, flags)| Held { line, dirty: flags & DIRTY != 0, owned: flags & OWNED != 0 })
+        let all_owned = self.coherent && self.directory.is_none() && self.level_of[cache] == 0;
+        let owned = move |flags| all_owned || flags & OWNED != 0;
+        lines.map(move |(line, flags)| Held { line, dirty: flags & DIRTY != 0, owned: owned(flags) })
     }
 
     /// As [`Hierarchy::shard_bits`](crate::Hierarchy::shard_bits): all of the model's rules are kept per set
@@ -311,6 +324,16 @@ impl Model {
         }
         let shapes: Vec<LevelSpec> = self.spec.levels.iter().map(|level| level.shape).collect();
         shard_bits(&shapes)
+    }
+
+    /// Another core than before makes an access.
+    #[inline(never)]
+    fn turn(&mut self, core: usize) {
+        self.last_core = core;
+        self.busy += u64::from(!std::mem::replace(&mut self.ran[core], true));
+        if self.coherent && self.busy > 1 && self.directory.is_none() {
+            self.meet();
+        }
     }
 
     /// One access within one line of the first level.
@@ -381,14 +404,4 @@ impl Answer {
             self.sharing = next.sharing;
         }
     }
-}
-
-/// The directory over the levels of which there are several caches; none if there are no such levels.
-fn directory(spec: &ModelSpec, paths: &[[u32; MAX_LEVELS]]) -> Option<Directory> {
-    let several = |level: &&ModelLevel| level.shape.shared_by < spec.cores;
-    let levels: Vec<&ModelLevel> = spec.levels.iter().take_while(several).collect();
-    let shift = levels.last()?.shape.line_shift();
-    let caches = levels.iter().map(|level| spec.cores.div_ceil(level.shape.shared_by) as usize).sum();
-    let path = |path: &[u32; MAX_LEVELS]| path[..levels.len()].iter().map(|cache| *cache as usize).collect();
-    Some(Directory::new(shift, caches, &paths.iter().map(path).collect::<Vec<_>>()))
 }

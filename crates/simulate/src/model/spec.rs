@@ -145,9 +145,9 @@ pub struct ModelSpec {
     pub coherence: Coherence,
     /// Bytes of a page, a power of two: prefetchers do not leave it.
     pub page_bytes: u64,
-    /// How many accesses, of all cores, are made while a prefetched line is on its way. The model has no
-    /// time: a prefetched line whose first use is among so many accesses after the one that set it off
-    /// counts as late, and as useful all the same.
+    /// How many accesses each core that has made any makes while a prefetched line is on its way. The model has no
+    /// time: a prefetched line whose first use is among so many accesses of all cores after the one that set
+    /// it off counts as late, and as useful all the same.
     pub fill_accesses: u32,
 }
 

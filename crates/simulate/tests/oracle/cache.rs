@@ -12,7 +12,7 @@ pub struct Line {
     pub line: u64,
     pub dirty: bool,
     pub owned: bool,
-    /// Prefetched at this access and not used yet.
+    /// Prefetched and not used yet: the last access that finds it on its way.
     pub ahead: Option<u64>,
     pub sectors: BTreeSet<u64>,
 }

@@ -107,6 +107,8 @@ pub struct NaiveModel {
     pub coherence: CoherenceCounters,
     pub prefetch: Vec<PrefetchCounters>,
     clock: u64,
+    /// Cores that have made an access.
+    ran: BTreeSet<usize>,
     /// Core, level, line, tag.
     queue: VecDeque<(usize, usize, u64, u32)>,
     pub log: Log,
@@ -143,6 +145,7 @@ impl NaiveModel {
             coherence: CoherenceCounters::default(),
             prefetch: vec![PrefetchCounters::default(); spec.levels.len()],
             clock: 0,
+            ran: BTreeSet::new(),
             queue: VecDeque::new(),
             log: Log::default(),
             granule: private.checked_sub(1).map_or(1, |l| spec.levels[l].shape.line_bytes.into()),
@@ -187,6 +190,7 @@ impl NaiveModel {
             return Answer::default();
         }
         self.clock += 1;
+        self.ran.insert(core);
         let last = (u128::from(address) + u128::from(bytes) - 1).min(u64::MAX.into()) as u64;
         let size = self.line_bytes(0);
         let mut all: Vec<Answer> = Vec::new();
@@ -287,10 +291,15 @@ impl NaiveModel {
         }
     }
 
+    /// Accesses that are made while a line comes.
+    fn on_the_way(&self) -> u64 {
+        u64::from(self.spec.fill_accesses) * self.ran.len() as u64
+    }
+
     /// Shows a request to the prefetchers of a cache.
     fn see(&mut self, level: usize, core: usize, line: u64, first: u64, hit: bool, demand: bool) {
         let kinds = self.spec.levels[level].prefetch.clone();
-        let (clock, fill) = (self.clock, u64::from(self.spec.fill_accesses));
+        let clock = self.clock;
         let (line_bytes, page_bytes) = (self.line_bytes(level), self.spec.page_bytes);
         let (tag, address, goes_on) = (self.tag, first.max(self.touched.0), self.goes_on);
         let place = self.place(level, core);
@@ -298,10 +307,10 @@ impl NaiveModel {
         let cache = &mut self.caches[level][place];
         let mut first_use = false;
         if hit {
-            if let Some(issued) = cache.get(line).unwrap().ahead.take() {
+            if let Some(arrives) = cache.get(line).unwrap().ahead.take() {
                 first_use = true;
                 counters.useful += 1;
-                counters.late += u64::from(clock - issued <= fill);
+                counters.late += u64::from(clock <= arrives);
             }
         } else if demand && cache.dropped.get(&(line % 4096)) == Some(&line) {
             cache.dropped.remove(&(line % 4096));
@@ -410,7 +419,7 @@ impl NaiveModel {
             here = true;
             self.log_filled(level, number, line, missing.len());
         } else if allocates {
-            let ahead = (self.from == Some(level)).then_some(self.clock);
+            let ahead = (self.from == Some(level)).then(|| self.clock + self.on_the_way());
             out = self.caches[level][place].put(Line {
                 line,
                 dirty: false,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use memlode_attribute::profile_trace;
+use memlode_attribute::{Source, profile_trace};
 use memlode_machine::Machine;
 use memlode_trace::Trace;
 use memlode_trace::check::check;
@@ -100,7 +100,7 @@ fn read(directory: &Path) {
     });
     // A copy of terabytes is simulated line by line, like any: that is long, not endless.
     if lines.0 < Lines::MANY && touched < 64 << 20 {
-        let _ = profile_trace(&trace, &MACHINE, 1, |_| ControlFlow::Continue(()));
+        let _ = profile_trace(&Source::from(trace), &MACHINE, 1, |_| ControlFlow::Continue(()));
     }
 }
 

@@ -1,0 +1,114 @@
+//! A trace to replay, be it complete or still being written.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use memlode_trace::{ChunkRef, LiveTrace, Piece, Replayed, Shards, Trace};
+
+use crate::profile::Profiler;
+use crate::run::add_globals;
+use crate::simulator::Simulator;
+
+/// Where pieces of chunks come from. Whoever drives a simulation need not know whether the trace is complete.
+#[derive(Clone)]
+pub enum Source {
+    /// A trace directory.
+    Stored(Arc<Trace>),
+    /// A trace that is still written. It is replayed until it is complete.
+    Live {
+        /// The reader's end.
+        trace: Arc<LiveTrace>,
+        /// Whether recording may be off now and then.
+        may_have_gaps: bool,
+    },
+}
+
+impl From<Trace> for Source {
+    fn from(trace: Trace) -> Source {
+        Source::Stored(Arc::new(trace))
+    }
+}
+
+impl Source {
+    /// Looks at the trace, as far as it is known. A writer waits meanwhile.
+    pub fn look<T>(&self, at: impl FnOnce(&Trace) -> T) -> T {
+        match self {
+            Source::Stored(trace) => at(trace),
+            Source::Live { trace, .. } => trace.look(at),
+        }
+    }
+
+    /// Changes when names or images come in, and is not 0. They are there before the events that need them.
+    pub fn news(&self) -> u64 {
+        match self {
+            Source::Stored(_) => 1,
+            Source::Live { trace, .. } => 1 + trace.news(),
+        }
+    }
+
+    /// Whether gaps must be reckoned with.
+    pub(crate) fn may_have_gaps(&self) -> bool {
+        match self {
+            Source::Stored(trace) => has_gaps(trace),
+            Source::Live { may_have_gaps, .. } => *may_have_gaps,
+        }
+    }
+
+    /// How many threads there are; `None` while there may be more.
+    pub(crate) fn threads(&self) -> Option<usize> {
+        match self {
+            Source::Stored(trace) => Some(trace.threads().len()),
+            Source::Live { .. } => None,
+        }
+    }
+
+    /// As [`Trace::interleave`].
+    pub(crate) fn interleave(
+        &self,
+        workers: usize,
+        consume: impl FnMut(&Piece<'_>) -> ControlFlow<()>,
+    ) -> Replayed {
+        match self {
+            Source::Stored(trace) => trace.interleave(workers, consume),
+            Source::Live { trace, .. } => trace.interleave(workers, consume),
+        }
+    }
+
+    /// As [`Trace::interleave_shards`].
+    pub(crate) fn interleave_shards<C>(&self, shards: &Shards, consumers: Vec<C>) -> Replayed
+    where
+        C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
+    {
+        match self {
+            Source::Stored(trace) => trace.interleave_shards(shards, consumers),
+            Source::Live { trace, .. } => trace.interleave_shards(shards, consumers),
+        }
+    }
+}
+
+/// Whether recording was off for a while.
+pub(crate) fn has_gaps(trace: &Trace) -> bool {
+    trace.chunks().iter().any(ChunkRef::is_after_gap)
+}
+
+/// What a profiler knows of a source's names and images.
+#[derive(Default)]
+pub(crate) struct Known {
+    news: u64,
+    images: usize,
+}
+
+impl Known {
+    /// Tells a profiler what has come in since the last time. To be called before each piece.
+    #[inline]
+    pub fn follow<S: Simulator>(&mut self, source: &Source, profiler: &mut Profiler<S>) {
+        let latest = source.news();
+        if latest != self.news {
+            self.news = latest;
+            source.look(|trace| {
+                profiler.know(trace.sites().sites());
+                self.images = add_globals(trace, self.images, profiler);
+            });
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What was found, as text or JSON, on a stream or in a file.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{stderr, stdout};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+use memlode_report::causes::{aliases, causes};
+use memlode_report::rules::{prefetch_text, rules_text};
+use memlode_report::sharing::sharing_text;
+use memlode_report::terminal::{By, Style, header, render, tables};
+use memlode_report::{Simulation, findings, notes::notes};
+use serde_json::json;
+
+use crate::analyse::{Analysed, Found};
+use crate::commands::print;
+use crate::term;
+
+/// Which part of what was found to show.
+#[derive(Debug, Parser)]
+pub struct ShapeArgs {
+    /// Rows of each table
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Tables to show [default: line]
+    #[arg(long, value_enum, value_name = "TABLE", value_delimiter = ',')]
+    by: Vec<TableName>,
+}
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableName {
+    /// Data and the line that touches it
+    Line,
+    /// Types
+    Type,
+    /// Members of types
+    Field,
+    /// Objects: by allocating call, global variable or stack variable
+    Object,
+    /// Functions
+    Function,
+    /// Threads
+    Thread,
+    /// All of these
+    All,
+}
+
+impl TableName {
+    /// The tables that there are of causes.
+    pub const OF_CAUSES: [&str; 5] = ["line", "field", "type", "object", "all"];
+
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
+    }
+}
+
+impl ShapeArgs {
+    /// So many rows of tables that nobody chooses among.
+    pub fn rows(top: usize) -> ShapeArgs {
+        ShapeArgs { top, by: Vec::new() }
+    }
+
+    /// A table that was asked for and that there is none of for causes.
+    pub fn without_causes(&self) -> Option<String> {
+        self.by.iter().map(|table| table.name()).find(|name| !TableName::OF_CAUSES.contains(&&name[..]))
+    }
+
+    fn tables(&self, default: By) -> Vec<By> {
+        if self.by.is_empty() {
+            return vec![default];
+        }
+        if self.by.contains(&TableName::All) {
+            return vec![By::Line, By::Field, By::Type, By::Object, By::Function, By::Thread];
+        }
+        let table = |name: &TableName| match name {
+            TableName::Line => By::Line,
+            TableName::Type => By::Type,
+            TableName::Field => By::Field,
+            TableName::Object => By::Object,
+            TableName::Function => By::Function,
+            TableName::Thread | TableName::All => By::Thread,
+        };
+        self.by.iter().map(table).collect()
+    }
+
+    /// The words that give this shape to another memlode.
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["--top".into(), self.top.to_string().into()];
+        if !self.by.is_empty() {
+            let tables: Vec<String> = self.by.iter().map(|table| table.name()).collect();
+            words.extend(["--by".into(), tables.join(",").into()]);
+        }
+        words
+    }
+}
+
+/// Where to show it.
+#[derive(Clone, Copy)]
+pub enum Out<'a> {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+    /// A file.
+    File(&'a Path),
+}
+
+impl Out<'_> {
+    fn style(self, top: usize) -> Style {
+        let (colours, width) = match self {
+            Out::Stdout => (term::colours(&stdout()), term::width(&stdout())),
+            Out::Stderr => (term::colours(&stderr()), term::width(&stderr())),
+            Out::File(_) => (false, term::PLAIN_WIDTH),
+        };
+        Style { colours, width, top }
+    }
+
+    fn write(self, text: &str) -> Result<()> {
+        match self {
+            Out::Stdout => print(text),
+            Out::Stderr => term::block(text),
+            Out::File(file) => {
+                fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+            }
+        }
+    }
+}
+
+impl Analysed {
+    /// Shows it: as JSON in full, or as text in the shape that is asked for.
+    pub fn show(&self, shape: &ShapeArgs, as_json: bool, out: Out<'_>) -> Result<()> {
+        let Analysed { trace, machine, found, replayed } = self;
+        let style = out.style(shape.top);
+        match found {
+            Found::Report(profile) => {
+                let report = memlode_report::build(trace, machine, profile, replayed);
+                out.write(&match as_json {
+                    true => json_text(&report)?,
+                    false => render(&report, &shape.tables(By::Line), style),
+                })
+            }
+            Found::Simulation(profile) => {
+                let simulation = memlode_report::simulation(trace, machine, profile, replayed);
+                out.write(&match as_json {
+                    true => json_text(&simulation)?,
+                    false => simulation_text(&simulation, &shape.tables(By::Field), style),
+                })
+            }
+            Found::Accesses(tables) => {
+                let notes = notes(trace, Some(replayed));
+                if as_json {
+                    let tables: Vec<_> = tables.iter().map(|table| findings::json(trace, table)).collect();
+                    return out.write(&json_text(&json!({
+                        "format": "memlode analysis",
+                        "version": 1,
+                        "trace": trace.directory().display().to_string(),
+                        "machine": machine.name,
+                        "notes": notes,
+                        "tables": tables,
+                    }))?);
+                }
+                out.write(
+                    &tables.iter().map(|table| findings::text(trace, table, style)).collect::<String>(),
+                )?;
+                notes.iter().for_each(|note| term::note(note));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn json_text(value: &impl serde::Serialize) -> Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// What `memlode sim` prints.
+fn simulation_text(simulation: &Simulation, by: &[By], style: Style) -> String {
+    let mut text = header(&simulation.report, style);
+    text += &rules_text(&simulation.rules, style);
+    for &table in by {
+        text += &causes(simulation, table, style);
+    }
+    text += &sharing_text(simulation, style);
+    text += &prefetch_text(&simulation.besides, style);
+    text += &aliases(simulation, style);
+    text + &tables(&simulation.report, &[By::Thread], Style { top: usize::MAX, ..style })
+}
