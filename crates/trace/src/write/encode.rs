@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::AddressSpace;
 use super::chunk::FullChunk;
+use super::known::{Caller, Hot, ImageSegments, Known, NO_HEADER, NONE, StackOp, follow_stack, is_torn};
 use super::space::Resolved;
 use super::words::{VARINT_BYTES, VARINT_ROOM, put_words};
 use crate::bytes::{put_svarint, put_varint};
@@ -67,6 +68,8 @@ pub enum Stop {
 pub struct ChunkEncoder {
     /// Segments this thread has ever executed; the first entry is [`NONE`].
     segments: Vec<Known>,
+    /// Of the same segments, what each execution needs.
+    hot: Vec<Hot>,
     /// By the address of their anchors.
     images: Vec<ImageSegments>,
     by_anchor: FxHashMap<(ModuleId, u32), u32>,
@@ -87,82 +90,6 @@ pub struct ChunkEncoder {
     chunk: Chunk,
     /// Recording was off before the next chunk.
     was_off: bool,
-}
-
-/// What is kept of a segment between its executions.
-struct Known {
-    /// The header word that followed last time in this chunk, and the segment it stands for, if any.
-    next_header: u64,
-    next: u32,
-    /// Number of the chunk in which the fields above, `local` and the last words are valid.
-    chunk: u32,
-    /// Index in the chunk's dictionary.
-    local: u32,
-    /// Whether the chunk says nothing of its words so far.
-    fresh: bool,
-    /// Whether it has been executed in the chunk.
-    executed: bool,
-    /// Number of the gap before which it was executed last.
-    gap: u32,
-    /// First of its last words.
-    base: u32,
-    words: u16,
-    accesses: u32,
-    /// Into `stack_ops`.
-    stack_ops: (u32, u32),
-    /// Into `sources`.
-    sources: (u32, u32),
-    /// Into `steps`.
-    steps: (u32, u32),
-    /// How many strides it repeats, 0 if it does not.
-    strides: u32,
-    /// Names the function over all modules.
-    function: (ModuleId, u32),
-    module: ModuleId,
-    anchor: u32,
-}
-
-/// The segments of one image. A table, not a hash map: interpreters and the like jump about, and each jump looks up.
-struct ImageSegments {
-    /// Address of the first anchor.
-    start: u64,
-    /// By anchor; [`NONE`] if it has not been executed.
-    segments: Vec<u32>,
-}
-
-impl ImageSegments {
-    fn new(start: u64, anchors: usize) -> Self {
-        // Memory that is never touched is never allocated.
-        ImageSegments { start, segments: vec![NONE; anchors] }
-    }
-
-    #[inline(always)]
-    fn segment(&self, header: u64) -> Option<u32> {
-        let offset = header.wrapping_sub(self.start);
-        // An address between two anchors is turned into a number that none has.
-        let anchor = offset.rotate_right(stream::ANCHOR_BYTES.trailing_zeros());
-        self.segments.get(usize::try_from(anchor).ok()?).copied().filter(|&id| id != NONE)
-    }
-}
-
-#[derive(Clone, Copy)]
-enum StackOp {
-    Enter(u16),
-    Exit,
-    Resume(u16),
-}
-
-/// A frame's function, and the segment that entered it: the dictionary names that one.
-#[derive(Clone, Copy)]
-struct Caller {
-    function: (ModuleId, u32),
-    segment: u32,
-}
-
-impl PartialEq for Caller {
-    fn eq(&self, other: &Self) -> bool {
-        self.function == other.function
-    }
 }
 
 /// The chunk being built.
@@ -187,9 +114,6 @@ struct Chunk {
     stamps: (u64, u64),
 }
 
-/// The entry of `segments` that precedes a chunk's first segment, and follows one whose successor is not known.
-const NONE: u32 = 0;
-
 impl Default for ChunkEncoder {
     fn default() -> Self {
         Self::new()
@@ -200,16 +124,9 @@ impl ChunkEncoder {
     /// An encoder for a thread that has done nothing yet.
     pub fn new() -> Self {
         let none = Known {
-            next_header: 0,
-            next: NONE,
             chunk: 0,
-            local: 0,
             fresh: false,
-            executed: false,
             gap: 0,
-            base: 0,
-            words: 0,
-            accesses: 0,
             stack_ops: (0, 0),
             sources: (0, 0),
             steps: (0, 0),
@@ -218,8 +135,20 @@ impl ChunkEncoder {
             module: ModuleId(u32::MAX),
             anchor: 0,
         };
+        let hot = Hot {
+            next_header: NO_HEADER,
+            next: NONE,
+            executed: 0,
+            local: 0,
+            base: 0,
+            accesses: 0,
+            words: 0,
+            is_special: true,
+            has_stack_ops: false,
+        };
         ChunkEncoder {
             segments: vec![none],
+            hot: vec![hot],
             images: Vec::new(),
             by_anchor: FxHashMap::default(),
             generation: 0,
@@ -256,7 +185,7 @@ impl ChunkEncoder {
         if space.generation() != self.generation {
             self.images.clear();
             // Predictions are header words, too; to name a segment that would have been predicted does no harm.
-            self.chunk.dictionary.iter().for_each(|&id| self.segments[id as usize].next = NONE);
+            self.chunk.dictionary.iter().for_each(|&id| self.hot[id as usize].forget_next());
             self.generation = space.generation();
         }
         if !self.chunk.open {
@@ -267,33 +196,36 @@ impl ChunkEncoder {
         if self.chunk.words.len() < room {
             self.chunk.words.resize(room, 0);
         }
-        let (consumed, stop) = self.segments(words, tail, space);
+        let (consumed, stop) = match tail {
+            Tail::HandedOver => self.segments::<false>(words, space),
+            Tail::Open => self.segments::<true>(words, space),
+        };
         self.chunk.raw_words += consumed as u32;
         Appended { consumed, stop }
     }
 
-    /// The hot loop.
-    fn segments(&mut self, words: &[u64], tail: Tail, space: &AddressSpace) -> (usize, Stop) {
+    /// Adds segment by segment; most of them go by in [`Self::plain`].
+    fn segments<const OPEN: bool>(&mut self, words: &[u64], space: &AddressSpace) -> (usize, Stop) {
         let mut at = 0;
         loop {
+            at = self.plain::<OPEN>(words, at);
             let Some(&header) = words.get(at) else { return (at, Stop::End) };
             if self.chunk.raw_words + at as u32 >= FULL_WORDS || self.chunk.accesses >= FULL_ACCESSES {
                 return (at, Stop::Full);
             }
-            let previous = &self.segments[self.chunk.previous as usize];
+            let previous = self.hot[self.chunk.previous as usize];
             let predicted = header == previous.next_header && previous.next != NONE;
             let id = if predicted {
                 previous.next
             } else {
-                match self.look_up(header, tail, space) {
+                match self.look_up::<OPEN>(header, space) {
                     Ok(id) => id,
                     Err(stop) => return (at, stop),
                 }
             };
-            let segment = &self.segments[id as usize];
-            let (start, end) = (at + 1, at + 1 + segment.words as usize);
+            let (start, end) = (at + 1, at + 1 + self.hot[id as usize].words as usize);
             let Some(operands) = words.get(start..end) else { return (at, Stop::Torn) };
-            if tail == Tail::Open && words.get(end).is_none_or(|&next| next == 0) && operands.contains(&0) {
+            if OPEN && is_torn(words, operands, end) {
                 return (at, Stop::Torn);
             }
             if predicted {
@@ -301,31 +233,88 @@ impl ChunkEncoder {
             } else if let Err(stop) = self.explicit(header, id) {
                 return (at, stop);
             }
-            let segment = &self.segments[id as usize];
-            if segment.strides != 0 {
+            let Hot { base, accesses, is_special, has_stack_ops, .. } = self.hot[id as usize];
+            if is_special {
                 match self.repeat(id, operands) {
                     true => at = end,
                     false => self.chunk.raw_words += (end - at) as u32,
                 }
                 continue;
             }
-            let base = segment.base as usize;
-            let last = &mut self.last[base..base + operands.len()];
+            let last = &mut self.last[base as usize..][..operands.len()];
             self.chunk.words_end = put_words(&mut self.chunk.words, self.chunk.words_end, operands, last);
             self.chunk.segments += 1;
-            self.chunk.accesses += u64::from(segment.accesses);
+            self.chunk.accesses += u64::from(accesses);
             self.chunk.previous = id;
-            if segment.stack_ops.0 != segment.stack_ops.1 {
-                self.follow_stack(id, operands);
+            if has_stack_ops {
+                follow_stack(&mut self.stack, &self.segments[id as usize], id, &self.stack_ops, operands);
             }
             at = end;
         }
     }
 
+    /// The hot loop: adds segments from the word `at` on as [`Self::segments`] does, as long as each was executed in this chunk
+    /// before and is not special. Says how far it came.
+    #[inline(never)]
+    fn plain<const OPEN: bool>(&mut self, words: &[u64], mut at: usize) -> usize {
+        let Chunk { number, mut previous, mut run, mut segments, mut accesses, mut words_end, .. } =
+            self.chunk;
+        let (hot, last) = (&mut self.hot[..], &mut self.last[..]);
+        let (packed, control) = (&mut self.chunk.words[..], &mut self.chunk.control);
+        let limit = words.len().min(FULL_WORDS.saturating_sub(self.chunk.raw_words) as usize);
+        while at < limit && accesses < FULL_ACCESSES {
+            let header = words[at];
+            let before = &hot[previous as usize];
+            let predicted = header == before.next_header;
+            let id = if predicted {
+                before.next
+            } else {
+                match self.images.iter().find_map(|image| image.segment(header)) {
+                    Some(id) if hot[id as usize].executed == number => id,
+                    _ => break,
+                }
+            };
+            let segment = hot[id as usize];
+            let end = at + 1 + usize::from(segment.words);
+            if segment.is_special || end > words.len() {
+                break;
+            }
+            let operands = &words[at + 1..end];
+            if OPEN && is_torn(words, operands, end) {
+                break;
+            }
+            if predicted {
+                run += 1;
+            } else {
+                let before = &mut hot[previous as usize];
+                (before.next_header, before.next) = (header, id);
+                if segments > 0 {
+                    put_varint(control, run);
+                }
+                run = 0;
+                put_varint(control, segment.local.into());
+            }
+            let last = &mut last[segment.base as usize..][..operands.len()];
+            words_end = put_words(packed, words_end, operands, last);
+            segments += 1;
+            accesses += u64::from(segment.accesses);
+            previous = id;
+            at = end;
+            if segment.has_stack_ops {
+                follow_stack(&mut self.stack, &self.segments[id as usize], id, &self.stack_ops, operands);
+            }
+        }
+        let chunk = &mut self.chunk;
+        (chunk.previous, chunk.run, chunk.segments) = (previous, run, segments);
+        (chunk.accesses, chunk.words_end) = (accesses, words_end);
+        at
+    }
+
     /// As many turns of a segment's strides as the chunk has room for. Whether these were the last.
     #[inline(never)]
     fn repeat(&mut self, id: u32, operands: &[u64]) -> bool {
-        let Known { base, steps, strides, .. } = self.segments[id as usize];
+        let Known { steps, strides, .. } = self.segments[id as usize];
+        let base = self.hot[id as usize].base;
         let room = FULL_ACCESSES.saturating_sub(self.chunk.accesses).div_ceil(strides.into());
         let left = operands[0].saturating_sub(self.repeated);
         let turns = left.min(room);
@@ -347,11 +336,11 @@ impl ChunkEncoder {
     }
 
     /// The segment a header word stands for.
-    fn look_up(&mut self, header: u64, tail: Tail, space: &AddressSpace) -> Result<u32, Stop> {
+    fn look_up<const OPEN: bool>(&mut self, header: u64, space: &AddressSpace) -> Result<u32, Stop> {
         if let Some(id) = self.images.iter().find_map(|image| image.segment(header)) {
             return Ok(id);
         }
-        if header == 0 && tail == Tail::Open {
+        if OPEN && header == 0 {
             return Err(Stop::Unwritten);
         }
         let unknown = Stop::Unknown { header };
@@ -394,24 +383,29 @@ impl ChunkEncoder {
         steps.dedup();
         self.steps.extend(steps);
         let id = self.segments.len() as u32;
+        let stack_ops = (first, self.stack_ops.len() as u32);
         self.segments.push(Known {
-            next_header: 0,
-            next: NONE,
             chunk: 0,
-            local: 0,
             fresh: false,
-            executed: false,
             gap: u32::MAX,
-            base: self.last.len() as u32,
-            words: segment.words,
-            accesses: segment.accesses,
-            stack_ops: (first, self.stack_ops.len() as u32),
+            stack_ops,
             sources: (first_source, self.sources.len() as u32),
             steps: (first_step, self.steps.len() as u32),
             strides,
             function: (module_id, module.function_number(at)),
             module: module_id,
             anchor,
+        });
+        self.hot.push(Hot {
+            next_header: NO_HEADER,
+            next: NONE,
+            executed: 0,
+            local: 0,
+            base: self.last.len() as u32,
+            accesses: segment.accesses,
+            words: segment.words,
+            is_special: strides != 0,
+            has_stack_ops: stack_ops.0 != stack_ops.1,
         });
         self.last.resize(self.last.len() + segment.words as usize, 0);
         self.by_anchor.insert((module_id, anchor), id);
@@ -420,14 +414,12 @@ impl ChunkEncoder {
 
     /// Names a segment in the control stream, and predicts it from now on.
     fn explicit(&mut self, header: u64, id: u32) -> Result<(), Stop> {
-        let segment = &self.segments[id as usize];
-        if !segment.executed || segment.chunk != self.chunk.number {
+        if self.hot[id as usize].executed != self.chunk.number {
             self.first_in_chunk(id)?;
         }
         let local = self.local(id);
-        let previous = &mut self.segments[self.chunk.previous as usize];
-        previous.next_header = header;
-        previous.next = id;
+        let previous = &mut self.hot[self.chunk.previous as usize];
+        (previous.next_header, previous.next) = (header, id);
         if self.chunk.segments > 0 {
             put_varint(&mut self.chunk.control, self.chunk.run);
         }
@@ -439,13 +431,14 @@ impl ChunkEncoder {
     /// A segment's words are differences from 0 at first, if another has not needed them before, and the words it
     /// refers to have to be in the chunk. A segment that was not executed in the chunk cannot have been predicted.
     fn first_in_chunk(&mut self, id: u32) -> Result<(), Stop> {
-        let Known { sources, base, words, module, .. } = self.segments[id as usize];
+        let Known { sources, module, .. } = self.segments[id as usize];
+        let Hot { base, words, .. } = self.hot[id as usize];
         let sources = sources.0 as usize..sources.1 as usize;
         let source = |encoder: &Self, at: usize| {
             let (anchor, words) = encoder.sources[at];
             let id = *encoder.by_anchor.get(&(module, anchor))?;
-            let source = &encoder.segments[id as usize];
-            (source.gap == encoder.gaps && source.words >= words).then_some(id)
+            let is_enough = encoder.hot[id as usize].words >= words;
+            (encoder.segments[id as usize].gap == encoder.gaps && is_enough).then_some(id)
         };
         if sources.clone().any(|at| source(self, at).is_none()) {
             return Err(Stop::Orphan { words: usize::from(words) + 1 });
@@ -455,15 +448,17 @@ impl ChunkEncoder {
             let local = self.local(source);
             let segment = &mut self.segments[source as usize];
             if std::mem::take(&mut segment.fresh) {
-                let last = segment.base as usize..segment.base as usize + segment.words as usize;
-                self.chunk.inherited.push((local, self.last[last].to_vec()));
+                let Hot { base, words, .. } = self.hot[source as usize];
+                let last = &self.last[base as usize..][..usize::from(words)];
+                self.chunk.inherited.push((local, last.to_vec()));
             }
         }
         self.local(id);
+        self.hot[id as usize].executed = self.chunk.number;
         let segment = &mut self.segments[id as usize];
-        (segment.executed, segment.gap) = (true, self.gaps);
+        segment.gap = self.gaps;
         if std::mem::take(&mut segment.fresh) {
-            self.last[base as usize..base as usize + words as usize].fill(0);
+            self.last[base as usize..][..usize::from(words)].fill(0);
         }
         Ok(())
     }
@@ -478,25 +473,13 @@ impl ChunkEncoder {
     fn local(&mut self, id: u32) -> u32 {
         let segment = &mut self.segments[id as usize];
         if segment.chunk != self.chunk.number {
-            segment.chunk = self.chunk.number;
-            segment.next = NONE;
-            segment.local = self.chunk.dictionary.len() as u32;
-            (segment.fresh, segment.executed) = (true, false);
+            (segment.chunk, segment.fresh) = (self.chunk.number, true);
+            let hot = &mut self.hot[id as usize];
+            hot.forget_next();
+            (hot.local, hot.executed) = (self.chunk.dictionary.len() as u32, 0);
             self.chunk.dictionary.push(id);
         }
-        self.segments[id as usize].local
-    }
-
-    fn follow_stack(&mut self, id: u32, operands: &[u64]) {
-        let segment = &self.segments[id as usize];
-        let caller = Caller { function: segment.function, segment: id };
-        for op in &self.stack_ops[segment.stack_ops.0 as usize..segment.stack_ops.1 as usize] {
-            match *op {
-                StackOp::Enter(word) => self.stack.enter(caller, operands[word as usize]),
-                StackOp::Exit => self.stack.exit(caller),
-                StackOp::Resume(word) => self.stack.resume(caller, operands[word as usize]),
-            }
-        }
+        self.hot[id as usize].local
     }
 
     fn begin(&mut self, stamp: u64) {
@@ -506,6 +489,7 @@ impl ChunkEncoder {
             Some(number) => number,
             None => {
                 self.segments.iter_mut().for_each(|segment| segment.chunk = 0);
+                self.hot.iter_mut().for_each(|segment| segment.executed = 0);
                 1
             }
         };
@@ -518,7 +502,7 @@ impl ChunkEncoder {
         // A thread's chunks do not begin before their predecessors, whatever its clock says.
         let stamp = stamp.max(chunk.stamps.0);
         chunk.stamps = (stamp, stamp);
-        self.segments[0].next = NONE;
+        self.hot[NONE as usize].forget_next();
 
         let frames = self.stack.snapshot().to_vec();
         put_varint(&mut self.chunk.stack, frames.len() as u64);

@@ -6,6 +6,7 @@
 mod chunk;
 mod directory;
 mod encode;
+mod known;
 mod space;
 mod store;
 mod words;

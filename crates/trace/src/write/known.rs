@@ -1,0 +1,126 @@
+//! What an encoder remembers of the segments that its thread has executed.
+
+use crate::format::stream;
+use crate::module::ModuleId;
+use crate::stack::ShadowStack;
+
+/// No anchor has this address: they lie at multiples of eight.
+pub(super) const NO_HEADER: u64 = u64::MAX;
+
+/// The entry of `segments` that precedes a chunk's first segment, and follows one whose successor is not known.
+pub(super) const NONE: u32 = 0;
+
+/// What is kept of a segment between its executions, and looked at each time: small, because interpreters have thousands.
+#[derive(Clone, Copy)]
+pub(super) struct Hot {
+    /// The header word that followed last time in this chunk, and the segment it stands for, or [`NO_HEADER`] and [`NONE`].
+    pub next_header: u64,
+    pub next: u32,
+    /// Number of the chunk that it was executed in last.
+    pub executed: u32,
+    /// Index in that chunk's dictionary.
+    pub local: u32,
+    /// First of its last words.
+    pub base: u32,
+    pub accesses: u32,
+    pub words: u16,
+    /// It repeats strides, or is none.
+    pub is_special: bool,
+    /// It enters functions or leaves them.
+    pub has_stack_ops: bool,
+}
+
+/// What is kept of a segment besides.
+pub(super) struct Known {
+    /// Number of the chunk in which `fresh`, the dictionary's index, the successor and the last words are valid.
+    pub chunk: u32,
+    /// Whether the chunk says nothing of its words so far.
+    pub fresh: bool,
+    /// Number of the gap before which it was executed last.
+    pub gap: u32,
+    /// Into `stack_ops`.
+    pub stack_ops: (u32, u32),
+    /// Into `sources`.
+    pub sources: (u32, u32),
+    /// Into `steps`.
+    pub steps: (u32, u32),
+    /// How many strides it repeats, 0 if it does not.
+    pub strides: u32,
+    /// Names the function over all modules.
+    pub function: (ModuleId, u32),
+    pub module: ModuleId,
+    pub anchor: u32,
+}
+
+impl Hot {
+    pub fn forget_next(&mut self) {
+        (self.next_header, self.next) = (NO_HEADER, NONE);
+    }
+}
+
+/// Does to the shadow stack what an execution of a segment does.
+pub(super) fn follow_stack(
+    stack: &mut ShadowStack<Caller>,
+    segment: &Known,
+    id: u32,
+    ops: &[StackOp],
+    operands: &[u64],
+) {
+    let caller = Caller { function: segment.function, segment: id };
+    for op in &ops[segment.stack_ops.0 as usize..segment.stack_ops.1 as usize] {
+        match *op {
+            StackOp::Enter(word) => stack.enter(caller, operands[word as usize]),
+            StackOp::Exit => stack.exit(caller),
+            StackOp::Resume(word) => stack.resume(caller, operands[word as usize]),
+        }
+    }
+}
+
+/// Whether a segment in an open tail may lack words: nothing follows it, and one of its words was not written.
+#[inline(always)]
+pub(super) fn is_torn(words: &[u64], operands: &[u64], end: usize) -> bool {
+    words.get(end).is_none_or(|&next| next == 0) && operands.contains(&0)
+}
+
+/// The segments of one image. A table, not a hash map: interpreters and the like jump about, and each jump looks up.
+pub(super) struct ImageSegments {
+    /// Address of the first anchor.
+    pub start: u64,
+    /// By anchor; [`NONE`] if it has not been executed.
+    pub segments: Vec<u32>,
+}
+
+impl ImageSegments {
+    pub fn new(start: u64, anchors: usize) -> Self {
+        // Memory that is never touched is never allocated.
+        ImageSegments { start, segments: vec![NONE; anchors] }
+    }
+
+    #[inline(always)]
+    pub fn segment(&self, header: u64) -> Option<u32> {
+        let offset = header.wrapping_sub(self.start);
+        // An address between two anchors is turned into a number that none has.
+        let anchor = offset.rotate_right(stream::ANCHOR_BYTES.trailing_zeros());
+        self.segments.get(usize::try_from(anchor).ok()?).copied().filter(|&id| id != NONE)
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum StackOp {
+    Enter(u16),
+    Exit,
+    Resume(u16),
+}
+
+/// A frame's function, and the segment that entered it: the dictionary names that one.
+#[derive(Clone, Copy)]
+pub(super) struct Caller {
+    pub function: (ModuleId, u32),
+    pub segment: u32,
+}
+
+impl PartialEq for Caller {
+    fn eq(&self, other: &Self) -> bool {
+        self.function == other.function
+    }
+}
