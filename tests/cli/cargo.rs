@@ -79,10 +79,10 @@ fn cargo_is_told_by_its_environment_and_a_runner() {
         "{told}"
     );
     let told_all = stage.told(
-        "--live --sim --pages 4KiB,2M@0x1000-ffff000 --cores 2,0 --placement node:1 --rules lru --by type,all -m zen4 run",
+        "--live --sim --pages 4KiB,2M@0x1000-ffff000,1G@heap,8K@all --cores 2,0 --placement node:1 --rules lru --by type,all -m zen4 run",
     );
     let words = concat!(
-        r#""run","--machine","zen4","--pages","4096,2097152@1000-ffff000","--cores","2,0","--placement","node:1","#,
+        r#""run","--machine","zen4","--pages","4096,2097152@1000-ffff000,1073741824@heap,8192@all","--cores","2,0","--placement","node:1","#,
         r#""--rules","lru","--top","10","--by","type,all","--live","--sim","--"]"#
     );
     assert!(told_all.contains(words), "{told_all}");

@@ -122,7 +122,7 @@ const LONG_ALONE: &[&str] = &["./threads", "100", "alone"];
 #[test]
 fn live_causes_are_those_of_the_stored_trace() {
     let built = Built::new();
-    let ranges = ["--pages", "4KiB,2MiB@100000000-7fffffffffff", "--cores", "2,0"];
+    let ranges = ["--pages", "4KiB,2MiB@100000000-7fffffffffff,1GiB@heap", "--cores", "2,0"];
     let burst = ["--burst", "1ms/10ms"];
     for (machine, setup, recording, program) in [
         ("zen4", &[][..], &[][..], THREADS),

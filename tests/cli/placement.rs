@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::assert_one_sentence;
 use crate::sim::Recorded;
+use crate::{assert_one_sentence, stderr};
 
 /// The first thread writes eight pages, then the second one reads them.
 const PROGRAM: &str = r#"
@@ -114,6 +114,13 @@ fn bad_places_are_refused_in_a_sentence() {
     refused(&["--pages", "4KiB,2MiB"], &["--pages", "one size for all"]);
     let output = recorded.try_run(&["sim", "trace", "-m", "generic", "--placement", "interleave"]);
     assert_one_sentence(&output, &["generic has one memory node", "`remote_memory_latency_cycles`"]);
-    let output = recorded.try_run(&["sim", "trace", "--pages", "2MiB@here"]);
-    assert_eq!(output.status.code(), Some(2));
+    for place in ["2000-1000", "0-y", "7", ""] {
+        let output = recorded.try_run(&["sim", "trace", "--pages", &format!("2MiB@{place}")]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            stderr(&output).contains("heap, stack, the name of a global variable"),
+            "{}",
+            stderr(&output)
+        );
+    }
 }

@@ -175,3 +175,55 @@ fn every_miss_has_its_cause() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("such as 4KiB"), "{}", stderr(&output));
 }
+
+/// Sixty-four pages of each kind of memory, one after the other, ten times over. There is room for four translations.
+const PLACES: &str = r#"
+#include <stdlib.h>
+struct page { volatile long value; char rest[4088]; };
+static struct page table[64] __attribute__((aligned(4096)));
+__attribute__((noinline)) static void walk(struct page *pages) {
+  for (int round = 0; round < 10; round++)
+    for (int i = 0; i < 64; i++) pages[i].value = i;
+}
+int main(void) {
+  struct page local[64] __attribute__((aligned(4096)));
+  struct page *block = aligned_alloc(4096, sizeof table);
+  walk(table);
+  walk(local);
+  walk(block);
+  return block == 0;
+}
+"#;
+
+#[test]
+fn memory_has_pages_by_its_name() {
+    let recorded = Recorded::new(PLACES, MACHINE);
+    // Walks of the page tables for accesses to the heap, the stack and the table.
+    let walks = |pages: &[&str]| {
+        let words = [&["sim", "trace", "-m", "./tiny.toml", "--json"], pages].concat();
+        let sim: Value = serde_json::from_str(&recorded.run(&words)).expect("JSON");
+        let rows = sim["objects"].as_array().expect("rows");
+        ["heap", "stack", "global"].map(|kind| {
+            let of_kind = rows.iter().filter(|row| row["kind"] == kind);
+            of_kind.map(|row| row["translation"]["walks"].as_u64().expect("walks")).sum::<u64>()
+        })
+    };
+    assert_eq!(walks(&[]), [640; 3]);
+    // 256 KiB lie in one huge page, or in two.
+    for (huge, place) in ["4KiB,2MiB@heap", "4KiB,2MiB@stack", "4KiB,2MiB@table"].iter().enumerate() {
+        for (kind, walks) in walks(&["--pages", place]).into_iter().enumerate() {
+            let expected = if kind == huge { 1..=2 } else { 640..=640 };
+            assert!(expected.contains(&walks), "{place}: {walks} of {kind}");
+        }
+    }
+    // Names go before ranges, and the last one counts.
+    let all = "4KiB,2MiB@table,4KiB@table,2MiB@heap,4KiB@0-7fffffffffff";
+    let [heap, stack, global] = walks(&["--pages", all]);
+    assert!((1..=2).contains(&heap) && (stack, global) == (640, 640), "{heap} {stack} {global}");
+
+    let output =
+        recorded.try_run(&["sim", "trace", "-m", "./tiny.toml", "--pages", "4KiB,2MiB@tabel,2MiB@heap"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("memory whose allocation was recorded lies in pages of 2 MiB"));
+    assert_eq!(stderr(&output), "memlode: note: --pages: nothing that was accessed is called tabel\n");
+}

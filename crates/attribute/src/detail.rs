@@ -104,6 +104,14 @@ impl DetailedProfile {
         }
     }
 
+    /// Names that pages were set for and that nothing had that was accessed.
+    pub fn unmet_names(&self) -> Vec<String> {
+        let homes: FxHashSet<_> = self.profile.cells.iter().map(|cell| cell.class).collect();
+        let homes: Vec<_> = homes.iter().map(|class| &self.profile.classes[class.0 as usize].home).collect();
+        let unmet = self.setup.named.iter().filter(|pages| !homes.iter().any(|home| pages.memory.has(home)));
+        unmet.map(|pages| pages.memory.to_string()).collect()
+    }
+
     /// Of everything.
     pub fn total(&self) -> CellDetail {
         let mut sum = CellDetail::default();

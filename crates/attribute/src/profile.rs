@@ -15,7 +15,7 @@ use crate::merge::{Part, merge};
 use crate::objects::Objects;
 use crate::paths::Paths;
 use crate::sample::{Gaps, RunCounts, Runs};
-use crate::simulator::{Met, Simulator};
+use crate::simulator::{Met, NamedPages, Simulator};
 use crate::stacks::ThreadStack;
 use crate::usual::{ANY, SiteFacts, key};
 
@@ -105,6 +105,7 @@ pub struct Profiler<S = Hierarchy> {
     pub(crate) gaps: Option<GapWatch>,
     /// The cores that threads run on.
     cores: Vec<u32>,
+    named_pages: Vec<NamedPages>,
 }
 
 /// Behind the tags of cells come those of accesses that are cut in two.
@@ -169,6 +170,7 @@ impl<S: Simulator> Profiler<S> {
             unrolled: Vec::new(),
             gaps: None,
             cores,
+            named_pages: Vec::new(),
         };
         profiler.know(sites);
         profiler
@@ -188,6 +190,11 @@ impl<S: Simulator> Profiler<S> {
     /// Thread *t* runs on the *t*-th of these cores, modulo their number, which is not 0.
     pub fn with_cores(self, cores: Vec<u32>) -> Profiler<S> {
         Profiler { cores, ..self }
+    }
+
+    /// The simulator is told which cells touch such memory.
+    pub fn with_named_pages(self, named_pages: Vec<NamedPages>) -> Profiler<S> {
+        Profiler { named_pages, ..self }
     }
 
     /// To be called first if the trace has gaps. `certain` are the caches, still empty, if exact LRU ones are simulated: what those
@@ -472,10 +479,15 @@ impl<S: Simulator> Profiler<S> {
         let number = *self.index.entry(cell).or_insert_with(|| {
             let (classes, paths) = (&self.classes, &self.paths);
             self.caches.met(Met { thread, site: access.site, class, classes, paths });
+            let number = self.cells.len() as u32;
+            let home = classes.home(class).0;
+            if let Some(pages) = self.named_pages.iter().rfind(|pages| pages.memory.has(home)) {
+                self.caches.set_pages_of(number, pages.page_bytes);
+            }
             self.cells.push(cell);
             self.hits.push(0);
             self.deeper.push([0; MAX_LEVELS]);
-            (self.cells.len() - 1) as u32
+            number
         });
         facts.remember(thread, class, number);
         number

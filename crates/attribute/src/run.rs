@@ -73,7 +73,9 @@ pub fn profile_in_detail(
     // As many as there are cores, if nobody knows: the caches of a core that runs nothing change nothing.
     let most = source.threads().unwrap_or(machine.cores as usize);
     let simulator = detailed(machine, setup, most)?;
-    let mut profiler = Profiler::new(&[], simulator).with_cores(setup.cores(machine, most));
+    let mut profiler = Profiler::new(&[], simulator)
+        .with_cores(setup.cores(machine, most))
+        .with_named_pages(setup.named.clone());
     if source.may_have_gaps() {
         let least = source.threads().unwrap_or(1);
         let certain = (!has_rules(machine, setup, least)).then(|| caches(machine, machine.cores));

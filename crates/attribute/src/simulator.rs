@@ -1,5 +1,7 @@
 //! What a profiler sends accesses to: the caches alone, or with everything that watches them.
 
+use std::fmt;
+
 use memlode_machine::{self as machine, Machine};
 use memlode_simulate::{
     Coherence, Detailed, Hierarchy, ImpossibleHierarchy, ImpossibleTlb, Inclusion, LevelCounters, LevelSpec,
@@ -10,7 +12,7 @@ use memlode_trace::event::ThreadId;
 use memlode_trace::sites::SiteId;
 use thiserror::Error;
 
-use crate::classes::{ClassId, Classes};
+use crate::classes::{ClassId, Classes, Home};
 use crate::paths::Paths;
 
 /// Misses, or accesses where somebody watches, that wait at most: enough to fetch their rows together, few enough to stay in a cache themselves.
@@ -56,6 +58,9 @@ pub trait Simulator {
 
     /// Who the accesses of the next cell are, before the first of them; cells are numbered from 0.
     fn met(&mut self, _met: Met<'_>) {}
+
+    /// What the accesses of a cell touch lies in pages of so many bytes. Told with [`Simulator::met`].
+    fn set_pages_of(&mut self, _cell: u32, _page_bytes: u64) {}
 
     /// The stream at hand met a time stamp.
     fn stamp(&mut self, _stamp: u64) {}
@@ -150,6 +155,10 @@ impl Simulator for Detailed {
     fn cores(&self) -> u32 {
         Detailed::cores(self)
     }
+
+    fn set_pages_of(&mut self, cell: u32, page_bytes: u64) {
+        Detailed::set_pages_of(self, cell, page_bytes);
+    }
 }
 
 /// Why a machine cannot be simulated.
@@ -181,10 +190,60 @@ pub struct Setup {
     pub rules: Rules,
     /// How large the pages are, in every process.
     pub pages: Pages,
+    /// And those of some memory by its name, before ranges of addresses; of several that name it the last one counts.
+    pub named: Vec<NamedPages>,
     /// Thread *t* runs on the *t*-th of these cores, modulo their number; if there are none, on core *t*.
     pub cores: Vec<u32>,
     /// Which memory pages lie in, in every process.
     pub homes: Homes,
+}
+
+/// Pages of memory that has a name.
+#[derive(Clone, Debug)]
+pub struct NamedPages {
+    /// The memory.
+    pub memory: Memory,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+}
+
+/// Memory by its name.
+#[derive(Clone, Debug)]
+pub enum Memory {
+    /// Everything whose allocation was recorded.
+    Heap,
+    /// Stack variables, and what else lies in stack frames.
+    Stack,
+    /// Global variables.
+    Global {
+        /// What they are called.
+        name: String,
+        /// How the source writes a symbol: either of them may be the name.
+        written: fn(&str) -> String,
+    },
+}
+
+impl Memory {
+    /// Whether objects that live there are meant.
+    pub fn has(&self, home: &Home) -> bool {
+        match (self, home) {
+            (Memory::Heap, Home::Heap { .. }) | (Memory::Stack, Home::Stack { .. }) => true,
+            (Memory::Global { name, written }, Home::Global { symbol, .. }) => {
+                symbol == name || written(symbol) == *name
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Memory::Heap => "heap",
+            Memory::Stack => "stack",
+            Memory::Global { name, .. } => name,
+        })
+    }
 }
 
 /// Which rules of caches are simulated.
@@ -201,7 +260,7 @@ impl Setup {
     /// The machine as it is described, with its ordinary pages, each near whoever touches it first.
     pub fn of(machine: &Machine) -> Setup {
         let pages = Pages::of(machine.page_bytes);
-        Setup { rules: Rules::Machine, pages, cores: Vec::new(), homes: Homes::default() }
+        Setup { rules: Rules::Machine, pages, named: Vec::new(), cores: Vec::new(), homes: Homes::default() }
     }
 }
 
@@ -233,7 +292,9 @@ pub fn detailed(machine: &Machine, setup: &Setup, threads: usize) -> Result<Deta
             latency_cycles: tlb.latency_cycles,
         };
         let specs: Vec<TlbSpec> = machine.tlbs.iter().map(spec).collect();
-        detailed = detailed.with_tlb(Tlb::new(&specs, machine.page_walk_cycles, &setup.pages, cores)?);
+        let of_tags = setup.named.iter().map(|named| named.page_bytes).collect();
+        let pages = Pages { of_tags, ..setup.pages.clone() };
+        detailed = detailed.with_tlb(Tlb::new(&specs, machine.page_walk_cycles, &pages, cores)?);
     }
     if let Some(flight) = machine.in_flight {
         detailed = detailed.with_store_buffer(StoreBuffer::new(flight.stores, flight.instructions, cores));

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
-use memlode_attribute::simulator::{self, Homes, Pages, Placement, Setup};
+use memlode_attribute::simulator::{self, Homes, Memory, NamedPages, Pages, Placement, Setup};
 use memlode_machine::Machine;
 
 /// Addresses of user space are below this on every processor that is simulated.
@@ -17,9 +17,9 @@ const END: u64 = 1 << 47;
 /// How to set a machine up.
 #[derive(Debug, Parser)]
 pub struct SetupArgs {
-    /// Size of all pages, such as 4KiB, 2MiB or 1GiB, and of some: 4KiB,2MiB@START-END, in hexadecimal digits [default: the
-    /// machine's ordinary pages]
-    #[arg(long, value_name = "SIZE[@RANGE]", value_delimiter = ',')]
+    /// Size of all pages, such as 4KiB, 2MiB or 1GiB, and of some: 4KiB,2MiB@heap, or @stack, @ the name of a global variable, or
+    /// @START-END in hexadecimal digits [default: the machine's ordinary pages]
+    #[arg(long, value_name = "SIZE[@WHERE]", value_delimiter = ',')]
     pages: Vec<PageSize>,
     /// Cores that threads run on: the first thread on the first one, and so on [default: thread t on core t]
     #[arg(long, value_name = "CORE", value_delimiter = ',')]
@@ -52,6 +52,7 @@ impl SetupArgs {
                 Rules::Lru => simulator::Rules::Lru,
             },
             pages: pages(&self.pages, machine)?,
+            named: self.pages.iter().filter_map(PageSize::named).collect(),
             cores: cores(&self.cores, machine)?,
             homes: homes(self.placement.as_deref(), machine)?,
         })
@@ -81,45 +82,69 @@ impl SetupArgs {
     }
 }
 
-/// `4KiB`, or `2MiB@7f0000000000-7f0040000000`.
-#[derive(Clone, Copy, Debug)]
-pub struct PageSize {
+/// `4KiB`, `2MiB@heap`, or `2MiB@7f0000000000-7f0040000000`.
+#[derive(Clone, Debug)]
+struct PageSize {
     bytes: u64,
-    range: Option<(u64, u64)>,
+    place: Where,
+}
+
+/// Which pages are of a size.
+#[derive(Clone, Debug)]
+enum Where {
+    /// All that nothing else is said of.
+    Everywhere,
+    /// Those of some memory.
+    Memory(Memory),
+    /// From the first address up to, not including, the second.
+    Range(u64, u64),
+}
+
+impl PageSize {
+    fn named(&self) -> Option<NamedPages> {
+        match &self.place {
+            Where::Memory(memory) => Some(NamedPages { memory: memory.clone(), page_bytes: self.bytes }),
+            Where::Everywhere | Where::Range(..) => None,
+        }
+    }
 }
 
 impl FromStr for PageSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<PageSize, String> {
-        let (size, range) = match text.split_once('@') {
-            None => (text, None),
-            Some((size, range)) => (size, Some(self::range(range)?)),
+        let (size, place) = match text.split_once('@') {
+            None => (text, Where::Everywhere),
+            Some((size, place)) => (size, self::place(place)?),
         };
-        Ok(PageSize { bytes: bytes(size)?, range })
+        Ok(PageSize { bytes: bytes(size)?, place })
     }
 }
 
 /// As it is read.
 impl fmt::Display for PageSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.range {
-            None => write!(f, "{}", self.bytes),
-            Some((first, end)) => write!(f, "{}@{first:x}-{end:x}", self.bytes),
+        match &self.place {
+            Where::Everywhere => write!(f, "{}", self.bytes),
+            Where::Memory(memory) => write!(f, "{}@{memory}", self.bytes),
+            Where::Range(first, end) => write!(f, "{}@{first:x}-{end:x}", self.bytes),
         }
     }
 }
 
 /// The sizes of pages: at most one for all that lies in no range, else the machine's.
 fn pages(sizes: &[PageSize], machine: &Machine) -> Result<Pages> {
-    let mut whole = sizes.iter().filter(|size| size.range.is_none());
+    let mut whole = sizes.iter().filter(|size| matches!(size.place, Where::Everywhere));
     let page_bytes = whole.next().map_or(machine.page_bytes, |size| size.bytes);
     ensure!(
         whole.next().is_none(),
-        "--pages: expected one size for all, and ranges for others, such as 4KiB,2MiB@START-END"
+        "--pages: expected one size for all, and others for some, such as 4KiB,2MiB@heap or 4KiB,2MiB@START-END"
     );
-    let ranges = sizes.iter().filter_map(|size| size.range.map(|(first, end)| (first, end, size.bytes)));
-    Ok(Pages { page_bytes, ranges: ranges.collect() })
+    let range = |size: &PageSize| match size.place {
+        Where::Range(first, end) => Some((first, end, size.bytes)),
+        Where::Everywhere | Where::Memory(_) => None,
+    };
+    Ok(Pages { ranges: sizes.iter().filter_map(range).collect(), ..Pages::of(page_bytes) })
 }
 
 /// Checks the cores that threads run on.
@@ -173,6 +198,26 @@ fn read(file: &Path, node: impl Fn(&str) -> Result<u32>) -> Result<Vec<(u64, u64
         }
     }
     Ok(ranges)
+}
+
+/// `heap`, `stack`, the name of a global variable, or a range.
+fn place(text: &str) -> Result<Where, String> {
+    let global = |name: &str| {
+        let written = memlode_report::text::demangle;
+        Where::Memory(Memory::Global { name: name.to_string(), written })
+    };
+    match text {
+        "heap" => Ok(Where::Memory(Memory::Heap)),
+        "stack" => Ok(Where::Memory(Memory::Stack)),
+        // No name begins with a digit, and only ranges have a dash.
+        _ if text.starts_with(|c: char| !c.is_ascii_digit()) && !text.contains('-') => Ok(global(text)),
+        _ => match range(text) {
+            Ok((first, end)) => Ok(Where::Range(first, end)),
+            Err(why) => Err(format!(
+                "expected heap, stack, the name of a global variable, or a range; for a range: {why}"
+            )),
+        },
+    }
 }
 
 /// `7f0000000000-7f0040000000`: the first address, and the one behind the last.

@@ -143,6 +143,9 @@ impl Analysed {
                 })
             }
             Found::Simulation(profile) => {
+                for name in profile.unmet_names() {
+                    term::note(&format!("--pages: nothing that was accessed is called {name}"));
+                }
                 let simulation = memlode_report::simulation(trace, machine, profile, replayed);
                 out.write(&match as_json {
                     true => json_text(&simulation)?,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use memlode_attribute::DetailedProfile;
-use memlode_attribute::simulator::{Homes, Placement};
+use memlode_attribute::simulator::{Homes, Memory, Placement};
 use memlode_machine::{Allocate, Coherence, Inclusion, Machine, Prefetch, Replacement, Rules};
 use serde::Serialize;
 
@@ -90,6 +90,15 @@ pub fn rules_used(machine: &Machine, levels: &[Arc<str>], detailed: &DetailedPro
             machine.page_walk_cycles
         ));
     }
+    let named = detailed.setup.named.iter().filter(|_| !machine.tlbs.is_empty());
+    assumptions.extend(named.map(|named| {
+        let pages = bytes(named.page_bytes);
+        match &named.memory {
+            Memory::Heap => format!("memory whose allocation was recorded lies in pages of {pages}"),
+            Memory::Stack => format!("stacks lie in pages of {pages}"),
+            Memory::Global { name, .. } => format!("the global variable {name} lies in pages of {pages}"),
+        }
+    }));
     if machine.nodes > 1 {
         assumptions.push(format!(
             "the wait has remote memory: {} cycles, where the node's own takes {}; {homes}",

@@ -123,6 +123,13 @@ impl Detailed {
         self
     }
 
+    /// As [`Tlb::set_pages_of`], if there are translations.
+    pub fn set_pages_of(&mut self, tag: u32, page_bytes: u64) {
+        if let Some(tlb) = &mut self.tlb {
+            tlb.set_pages_of(tag, page_bytes);
+        }
+    }
+
     /// One access, as [`Hierarchy::access`] or [`Model::access`].
     ///
     /// # Panics

@@ -44,16 +44,19 @@ pub struct Pages {
     /// bits of addresses above the 48 low ones do not matter. A range that holds a
     /// part of a page decides for what lies in the range; where ranges overlap, the later one does.
     pub ranges: Vec<(u64, u64, u64)>,
+    /// Bytes of pages that only [`Tlb::set_pages_of`] speaks of.
+    pub of_tags: Vec<u64>,
 }
 
 impl Pages {
     /// One size for all.
     pub fn of(page_bytes: u64) -> Pages {
-        Pages { page_bytes, ranges: Vec::new() }
+        Pages { page_bytes, ranges: Vec::new(), of_tags: Vec::new() }
     }
 
     fn sizes(&self) -> impl Iterator<Item = u64> {
-        std::iter::once(self.page_bytes).chain(self.ranges.iter().map(|(_, _, bytes)| *bytes))
+        let ranges = self.ranges.iter().map(|(_, _, bytes)| bytes);
+        std::iter::once(&self.page_bytes).chain(ranges).chain(&self.of_tags).copied()
     }
 }
 
@@ -127,6 +130,8 @@ pub struct Tlb {
     size: usize,
     /// Indices in `sizes`.
     ranges: Ranges<usize>,
+    /// Index in `sizes` by tag, where it goes before ranges; may end before the last tags.
+    of_tags: Vec<Option<usize>>,
     /// By core: pages, and the visits they are in.
     pages: Vec<Table>,
     counts: Vec<TlbDetail>,
@@ -200,10 +205,19 @@ impl Tlb {
             sizes,
             size: index(pages.page_bytes),
             ranges: Ranges::new(ranges),
+            of_tags: Vec::new(),
             pages: vec![Table::new(3); cores as usize],
             counts: Vec::new(),
             last: Last { core: 0, size: 0, page: u64::MAX, at: 0, used: 0 },
         })
+    }
+
+    /// Whatever a tag's accesses touch lies in pages of so many bytes, which [`Pages`] speaks of. To be told before the first of
+    /// them.
+    pub fn set_pages_of(&mut self, tag: u32, page_bytes: u64) {
+        let tag = tag as usize;
+        self.of_tags.resize(self.of_tags.len().max(tag + 1), None);
+        self.of_tags[tag] = self.sizes.iter().position(|size| 1 << size.shift == page_bytes);
     }
 
     /// Translates one access; an access over a page's end translates both pages.
@@ -213,7 +227,7 @@ impl Tlb {
     #[inline]
     pub fn access(&mut self, core: usize, address: u64, bytes: u32, tag: u32) -> Translation {
         let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
-        let (size, page) = self.page_of(address);
+        let (size, page) = self.page_of(address, tag);
         let shift = self.sizes[size].shift;
         let same = self.last.page == page && self.last.size == size && self.last.core == core;
         if same && last >> shift == page {
@@ -240,8 +254,9 @@ impl Tlb {
     }
 
     #[inline]
-    fn page_of(&self, address: u64) -> (usize, u64) {
-        let size = self.ranges.of(address).unwrap_or(self.size);
+    fn page_of(&self, address: u64, tag: u32) -> (usize, u64) {
+        let of_tag = self.of_tags.get(tag as usize).copied().flatten();
+        let size = of_tag.or_else(|| self.ranges.of(address)).unwrap_or(self.size);
         (size, address >> self.sizes[size].shift)
     }
 
@@ -253,7 +268,7 @@ impl Tlb {
         let mut worst = (Translation::First, 0);
         let mut from = address;
         loop {
-            let (size, page) = self.page_of(from);
+            let (size, page) = self.page_of(from, tag);
             let shift = self.sizes[size].shift;
             worst = worst.max(self.translate(core, size, page, tag));
             let end = (page << shift) + ((1 << shift) - 1);

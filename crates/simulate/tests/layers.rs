@@ -35,7 +35,7 @@ proptest! {
             specs.push(spec(2, 2, &[4 * KIB, 2 * MIB]));
         }
         let start = 16 * MIB;
-        let pages = Pages { page_bytes: 4 * KIB, ranges: vec![(start, 64 * MIB, 2 * MIB)] };
+        let pages = Pages { ranges: vec![(start, 64 * MIB, 2 * MIB)], ..Pages::of(4 * KIB) };
         let mut tlb = Tlb::new(&specs, 30, &pages, 2).unwrap();
 
         let mut arrays: Arrays = HashMap::new();

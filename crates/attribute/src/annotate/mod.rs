@@ -198,8 +198,10 @@ fn start<S: Answers + Send + 'static>(
     let chunks = Arc::new(AtomicUsize::new(0));
     let done = chunks.clone();
     let worker = std::thread::spawn(move || {
+        let named = options.causes.as_ref().map_or(Vec::new(), |setup| setup.named.clone());
         let recorder = Recorder::new(simulator, &options, sender, spare);
-        let (mut profiler, mut known) = (Profiler::new(&[], recorder), Known::default());
+        let mut profiler = Profiler::new(&[], recorder).with_named_pages(named);
+        let mut known = Known::default();
         let mut times: FxHashMap<(ThreadId, u8), u64> = FxHashMap::default();
         let replayed = source.interleave(workers, |piece: &Piece<'_>| {
             known.follow(&source, &mut profiler);

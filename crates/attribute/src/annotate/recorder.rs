@@ -199,6 +199,10 @@ impl<S: Answers> Simulator for Recorder<S> {
         news.cells.push(EventCell { thread: met.thread, site: met.site, object });
     }
 
+    fn set_pages_of(&mut self, cell: u32, page_bytes: u64) {
+        self.caches.set_pages_of(cell, page_bytes);
+    }
+
     fn stamp(&mut self, stamp: u64) {
         self.time = self.time.max(stamp);
     }
