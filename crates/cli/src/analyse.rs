@@ -56,20 +56,23 @@ pub struct Analysed {
 }
 
 impl Job {
-    /// Finds the machine, and sees whether it can be simulated so. A mistake is told before minutes of work.
+    /// Finds the machine. A mistyped one is told before minutes of work.
     pub fn new(machine: &str, wanted: impl FnOnce(&Machine) -> Result<Wanted>) -> Result<Job> {
         let machine = Machine::find(machine)?;
-        let job = Job { wanted: wanted(&machine)?, machine };
-        let possible = match &job.wanted {
-            Wanted::Report | Wanted::Accesses(_) => caches(&job.machine, 1).map(drop).map_err(Into::into),
+        Ok(Job { wanted: wanted(&machine)?, machine })
+    }
+
+    /// Sees whether the machine can be simulated so, for who has no trace yet to try it on.
+    pub fn check(&self) -> Result<()> {
+        let possible = match &self.wanted {
+            Wanted::Report | Wanted::Accesses(_) => caches(&self.machine, 1).map(drop).map_err(Into::into),
             Wanted::Simulation(setup) => {
                 // Whether it is one core or many does not matter, but for the memory.
                 let one = Setup { cores: Vec::new(), ..(**setup).clone() };
-                detailed(&job.machine, &one, 1).map(drop)
+                detailed(&self.machine, &one, 1).map(drop)
             }
         };
-        possible.with_context(|| job.impossible())?;
-        Ok(job)
+        possible.with_context(|| self.impossible())
     }
 
     /// Does the work on a trace that is complete.

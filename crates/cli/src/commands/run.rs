@@ -140,7 +140,9 @@ impl Options {
             analyses.extend(self.timeline.then(|| self.interval.analysis()));
             Ok(if analyses.is_empty() { Wanted::Report } else { Wanted::Accesses(analyses) })
         };
-        Job::new(&self.machine.machine, wanted).map(Some)
+        let job = Job::new(&self.machine.machine, wanted)?;
+        job.check()?;
+        Ok(Some(job))
     }
 }
 
