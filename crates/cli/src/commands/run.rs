@@ -51,7 +51,8 @@ pub struct Args {
     mut_arg("cores", only_with_sim),
     mut_arg("placement", only_with_sim),
     mut_arg("rules", only_with_sim),
-    mut_arg("every", |every| every.requires("timeline"))
+    mut_arg("every", |every| every.requires("timeline").help_heading("With --timeline")),
+    mut_arg("by", |by| by.help("Tables to show [default: line; with --sim field]"))
 )]
 pub struct Options {
     #[command(flatten)]
