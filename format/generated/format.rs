@@ -4,14 +4,14 @@
 
 /// Versions. A change that an older reader would misread raises one of them and adds a golden file.
 pub mod version {
-    /// trace directory: manifest, chunk header, payload layout
-    pub const TRACE: u16 = 1;
+    /// trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads
+    pub const TRACE: u16 = 2;
     /// site table (one per translation unit) inside an ELF image
     pub const TABLE: u16 = 1;
     /// a trace on its way through a socket
     pub const WIRE: u16 = 1;
-    /// shared memory between a traced program and the collector
-    pub const RING: u16 = 1;
+    /// shared memory between a traced program and the collector; 2: chunks of dormant threads
+    pub const RING: u16 = 2;
 }
 
 /// First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -158,6 +158,8 @@ pub mod ring {
     pub const END_CUT_SHORT: u32 = 1;
     /// set in end\[k]: recording was switched off behind this chunk
     pub const END_GAP: u32 = 2;
+    /// set in end\[k]: recording was off in it; it holds allocations only
+    pub const END_DORMANT: u32 = 4;
     /// `ring.slot_free`
     pub const SLOT_FREE: u32 = 0;
     /// the program is filling in the ring's header
@@ -180,6 +182,8 @@ pub mod off {
     pub const WINDOW: u32 = 8;
     /// outside the regions that were asked for; set by the program
     pub const REGION: u32 = 16;
+    /// it will not be on again: not even allocations matter
+    pub const OVER: u32 = 32;
 }
 
 /// Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it.
@@ -206,6 +210,8 @@ pub mod message {
 pub mod chunk_flag {
     /// recording had been off: what was done since the stream's chunk before is not known, nor the stack
     pub const AFTER_GAP: u32 = 1;
+    /// recording was off: of what its thread did meanwhile only allocations are here, without the stack
+    pub const DORMANT: u32 = 2;
 }
 
 /// A trace on its way to `memlode serve` (SPEC.md §6): what a wire_frame holds.
@@ -687,8 +693,10 @@ pub struct RingHeader {
     pub owner: u64,
     /// 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
     pub interrupted: u32,
+    /// 1 more than the number of the chunk that was last begun while recording was off; 0: none was
+    pub dormant_chunk: u32,
     /// `pad0`
-    pub pad0: [u8; 36],
+    pub pad0: [u8; 32],
     /// chunks handed over so far (free running); written by the program
     pub head: u32,
     /// `pad1`
@@ -699,7 +707,7 @@ pub struct RingHeader {
     pub producer_waits: u32,
     /// `pad2`
     pub pad2: [u8; 56],
-    /// bytes used in each chunk, slack included, or'ed with end_cut_short; valid once handed over
+    /// bytes used in each chunk, slack included, or'ed with end_\*; valid once handed over
     pub end: [u32; 64],
     /// time stamp counter when the chunk was taken
     pub first_stamp: [u64; 64],
@@ -719,7 +727,8 @@ impl RingHeader {
             generation: u64::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]]),
             owner: u64::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19], bytes[20], bytes[21], bytes[22], bytes[23]]),
             interrupted: u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
-            pad0: std::array::from_fn::<_, 36, _>(|i| bytes[28 + i]),
+            dormant_chunk: u32::from_le_bytes([bytes[28], bytes[29], bytes[30], bytes[31]]),
+            pad0: std::array::from_fn::<_, 32, _>(|i| bytes[32 + i]),
             head: u32::from_le_bytes([bytes[64], bytes[65], bytes[66], bytes[67]]),
             pad1: std::array::from_fn::<_, 60, _>(|i| bytes[68 + i]),
             tail: u32::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131]]),
@@ -739,7 +748,8 @@ impl RingHeader {
         bytes[8..16].copy_from_slice(&self.generation.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.owner.to_le_bytes());
         bytes[24..28].copy_from_slice(&self.interrupted.to_le_bytes());
-        bytes[28..64].copy_from_slice(&self.pad0);
+        bytes[28..32].copy_from_slice(&self.dormant_chunk.to_le_bytes());
+        bytes[32..64].copy_from_slice(&self.pad0);
         bytes[64..68].copy_from_slice(&self.head.to_le_bytes());
         bytes[68..128].copy_from_slice(&self.pad1);
         bytes[128..132].copy_from_slice(&self.tail.to_le_bytes());
@@ -764,7 +774,8 @@ const _: () = assert!(std::mem::offset_of!(RingHeader, tid) == 4);
 const _: () = assert!(std::mem::offset_of!(RingHeader, generation) == 8);
 const _: () = assert!(std::mem::offset_of!(RingHeader, owner) == 16);
 const _: () = assert!(std::mem::offset_of!(RingHeader, interrupted) == 24);
-const _: () = assert!(std::mem::offset_of!(RingHeader, pad0) == 28);
+const _: () = assert!(std::mem::offset_of!(RingHeader, dormant_chunk) == 28);
+const _: () = assert!(std::mem::offset_of!(RingHeader, pad0) == 32);
 const _: () = assert!(std::mem::offset_of!(RingHeader, head) == 64);
 const _: () = assert!(std::mem::offset_of!(RingHeader, pad1) == 68);
 const _: () = assert!(std::mem::offset_of!(RingHeader, tail) == 128);

@@ -12,10 +12,10 @@
 #endif
 
 // Versions. A change that an older reader would misread raises one of them and adds a golden file.
-#define MEMLODE_VERSION_TRACE 1 // trace directory: manifest, chunk header, payload layout
+#define MEMLODE_VERSION_TRACE 2 // trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads
 #define MEMLODE_VERSION_TABLE 1 // site table (one per translation unit) inside an ELF image
 #define MEMLODE_VERSION_WIRE 1 // a trace on its way through a socket
-#define MEMLODE_VERSION_RING 1 // shared memory between a traced program and the collector
+#define MEMLODE_VERSION_RING 2 // shared memory between a traced program and the collector; 2: chunks of dormant threads
 
 // First four bytes, little endian, of each binary object (read as ASCII in the file).
 #define MEMLODE_MAGIC_CHUNK 0x4b434c4d // "MLCK": one chunk of a thread's stream
@@ -89,6 +89,7 @@
 #define MEMLODE_RING_FIRST_RING_OFFSET 0x10000 // file offset of ring 0; ring i is one region further each
 #define MEMLODE_RING_END_CUT_SHORT 1 // set in end[k]: the chunk was given up; its last segment may lack words
 #define MEMLODE_RING_END_GAP 2 // set in end[k]: recording was switched off behind this chunk
+#define MEMLODE_RING_END_DORMANT 4 // set in end[k]: recording was off in it; it holds allocations only
 #define MEMLODE_RING_SLOT_FREE 0
 #define MEMLODE_RING_SLOT_CLAIMED 1 // the program is filling in the ring's header
 #define MEMLODE_RING_SLOT_ACTIVE 2
@@ -100,6 +101,7 @@
 #define MEMLODE_OFF_USER 4 // the user stopped it
 #define MEMLODE_OFF_WINDOW 8 // before or behind the stretch that was asked for
 #define MEMLODE_OFF_REGION 16 // outside the regions that were asked for; set by the program
+#define MEMLODE_OFF_OVER 32 // it will not be on again: not even allocations matter
 
 // Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it.
 #define MEMLODE_MESSAGE_HELLO 1 // reply carries the memfd
@@ -113,6 +115,7 @@
 
 // Properties of a chunk (bit set).
 #define MEMLODE_CHUNK_FLAG_AFTER_GAP 1 // recording had been off: what was done since the stream's chunk before is not known, nor the stack
+#define MEMLODE_CHUNK_FLAG_DORMANT 2 // recording was off: of what its thread did meanwhile only allocations are here, without the stack
 
 // A trace on its way to `memlode serve` (SPEC.md §6): what a wire_frame holds.
 #define MEMLODE_WIRE_APPEND 0 // thread file a.b: payload at offset `at`, which is its end
@@ -276,13 +279,14 @@ struct memlode_ring_header {
   uint64_t generation; // larger is younger; tells apart two threads that had the same id
   uint64_t owner; // generation of the first ring of the same thread: a thread has one more for its signal handlers
   uint32_t interrupted; // 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
-  uint8_t pad0[36];
+  uint32_t dormant_chunk; // 1 more than the number of the chunk that was last begun while recording was off; 0: none was
+  uint8_t pad0[32];
   uint32_t head; // chunks handed over so far (free running); written by the program
   uint8_t pad1[60];
   uint32_t tail; // chunks consumed so far (free running) and futex; written by the collector
   uint32_t producer_waits; // 1 while the program waits for tail to move
   uint8_t pad2[56];
-  uint32_t end[64]; // bytes used in each chunk, slack included, or'ed with end_cut_short; valid once handed over
+  uint32_t end[64]; // bytes used in each chunk, slack included, or'ed with end_*; valid once handed over
   uint64_t first_stamp[64]; // time stamp counter when the chunk was taken
   uint64_t last_stamp[64]; // time stamp counter when it was handed over
 };
@@ -292,7 +296,8 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, tid) == 4, "memlode_r
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, generation) == 8, "memlode_ring_header.generation");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, owner) == 16, "memlode_ring_header.owner");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, interrupted) == 24, "memlode_ring_header.interrupted");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, pad0) == 28, "memlode_ring_header.pad0");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, dormant_chunk) == 28, "memlode_ring_header.dormant_chunk");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, pad0) == 32, "memlode_ring_header.pad0");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, head) == 64, "memlode_ring_header.head");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, pad1) == 68, "memlode_ring_header.pad1");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, tail) == 128, "memlode_ring_header.tail");

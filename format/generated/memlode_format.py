@@ -5,10 +5,10 @@ import struct
 from collections import namedtuple
 
 # Versions. A change that an older reader would misread raises one of them and adds a golden file.
-VERSION_TRACE = 1  # trace directory: manifest, chunk header, payload layout
+VERSION_TRACE = 2  # trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads
 VERSION_TABLE = 1  # site table (one per translation unit) inside an ELF image
 VERSION_WIRE = 1  # a trace on its way through a socket
-VERSION_RING = 1  # shared memory between a traced program and the collector
+VERSION_RING = 2  # shared memory between a traced program and the collector; 2: chunks of dormant threads
 
 # First four bytes, little endian, of each binary object (read as ASCII in the file).
 MAGIC_CHUNK = 0x4b434c4d  # "MLCK": one chunk of a thread's stream
@@ -82,6 +82,7 @@ RING_RINGS = 4096  # ring slots per process
 RING_FIRST_RING_OFFSET = 0x10000  # file offset of ring 0; ring i is one region further each
 RING_END_CUT_SHORT = 1  # set in end[k]: the chunk was given up; its last segment may lack words
 RING_END_GAP = 2  # set in end[k]: recording was switched off behind this chunk
+RING_END_DORMANT = 4  # set in end[k]: recording was off in it; it holds allocations only
 RING_SLOT_FREE = 0
 RING_SLOT_CLAIMED = 1  # the program is filling in the ring's header
 RING_SLOT_ACTIVE = 2
@@ -93,6 +94,7 @@ OFF_PACE = 2  # between two bursts; set by the collector, as those that follow
 OFF_USER = 4  # the user stopped it
 OFF_WINDOW = 8  # before or behind the stretch that was asked for
 OFF_REGION = 16  # outside the regions that were asked for; set by the program
+OFF_OVER = 32  # it will not be on again: not even allocations matter
 
 # Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it.
 MESSAGE_HELLO = 1  # reply carries the memfd
@@ -106,6 +108,7 @@ MESSAGE_BUILD_ID_BYTES = 32
 
 # Properties of a chunk (bit set).
 CHUNK_FLAG_AFTER_GAP = 1  # recording had been off: what was done since the stream's chunk before is not known, nor the stack
+CHUNK_FLAG_DORMANT = 2  # recording was off: of what its thread did meanwhile only allocations are here, without the stack
 
 # A trace on its way to `memlode serve` (SPEC.md §6): what a wire_frame holds.
 WIRE_APPEND = 0  # thread file a.b: payload at offset `at`, which is its end
@@ -252,13 +255,14 @@ RING_HEADER = Layout(
     ("generation", "Q", None),  # larger is younger; tells apart two threads that had the same id
     ("owner", "Q", None),  # generation of the first ring of the same thread: a thread has one more for its signal handlers
     ("interrupted", "I", None),  # 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
-    ("pad0", "s", 36),
+    ("dormant_chunk", "I", None),  # 1 more than the number of the chunk that was last begun while recording was off; 0: none was
+    ("pad0", "s", 32),
     ("head", "I", None),  # chunks handed over so far (free running); written by the program
     ("pad1", "s", 60),
     ("tail", "I", None),  # chunks consumed so far (free running) and futex; written by the collector
     ("producer_waits", "I", None),  # 1 while the program waits for tail to move
     ("pad2", "s", 56),
-    ("end", "I", 64),  # bytes used in each chunk, slack included, or'ed with end_cut_short; valid once handed over
+    ("end", "I", 64),  # bytes used in each chunk, slack included, or'ed with end_*; valid once handed over
     ("first_stamp", "Q", 64),  # time stamp counter when the chunk was taken
     ("last_stamp", "Q", 64),  # time stamp counter when it was handed over
 )

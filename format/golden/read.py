@@ -73,7 +73,7 @@ def unsealed(line):
 def block(layout, magic, data, at):
     """Header and payload of a chunk or a module at an offset."""
     header = layout.unpack(data, at)
-    assert header.magic == magic and header.version == f.VERSION_TRACE, "magic or version"
+    assert header.magic == magic and header.version <= f.VERSION_TRACE, "magic or version"
     assert zlib.crc32(layout.pack(**header._replace(header_crc32=0)._asdict())) == header.header_crc32, "header"
     payload = data[at + layout.size : at + layout.size + header.payload_bytes]
     assert zlib.crc32(payload) == header.payload_crc32, "payload"
@@ -318,7 +318,7 @@ def chunk(header, r, modules):
 
 def main(directory):
     manifest = unsealed((directory / "manifest.json").read_text())
-    assert manifest["format"] == "memlode trace" and manifest["version"] == f.VERSION_TRACE
+    assert manifest["format"] == "memlode trace" and manifest["version"] <= f.VERSION_TRACE
     lines = [unsealed(line) for line in (directory / "events.ndjson").read_text().splitlines()]
     assert len(lines) == manifest["events"]
     files = [directory / f"modules/{number:04}.mlm" for number in range(manifest["modules"])]
@@ -333,6 +333,9 @@ def main(directory):
             header, payload = block(f.CHUNK_HEADER, f.MAGIC_CHUNK, data, at)
             assert (header.process, header.thread, header.sequence) == (process, thread, sequence)
             at += f.CHUNK_HEADER.size + header.payload_bytes
+            if header.flags & f.CHUNK_FLAG_DORMANT:
+                print(f"{process}.{thread}\t{number}\tdormant" + "\t-" * 7)
+                number += 1
             for execution in chunk(header, payload, modules):
                 for kind, address, size, names, detail in events(*execution):
                     address = "-" if address is None else f"{address:#x}"

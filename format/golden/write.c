@@ -319,6 +319,26 @@ static void put_second_chunk(struct bytes *out) {
             &p);
 }
 
+/* heap, while recording was off. */
+static void put_dormant_chunk(struct bytes *out) {
+  struct bytes p = {.length = 0}, control = {.length = 0};
+  put_varints(&p, 3, 1u, 0u, ENTRY(SEG_HEAP));
+  put_varint(&p, 0); /* empty stack */
+  put_varints(&control, 2, 0u, 0u);
+  put_blob(&p, control.data, control.length);
+  const int64_t heap[] = {arc + 0x3000, 2, 8, arc + 0x3000, 64, 0, arc + 0x4000, 32, buffer, words, 8192};
+  for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
+    put_svarint(&p, heap[i]);
+  put_chunk(out,
+            (struct memlode_chunk_header){.sequence = 2,
+                                          .raw_words = 12,
+                                          .segments = 1,
+                                          .first_stamp = 300,
+                                          .last_stamp = 300,
+                                          .flags = MEMLODE_CHUNK_FLAG_DORMANT},
+            &p);
+}
+
 /* ---- JSON ---- */
 
 static void put_sealed(struct bytes *out, const char *body) {
@@ -339,6 +359,7 @@ int main(int argc, char **argv) {
   write_file(argv[1], "modules/0000.mlm", &module);
   put_first_chunk(&thread);
   put_second_chunk(&thread);
+  put_dormant_chunk(&thread);
   write_file(argv[1], "threads/p0000-t0000.mlt", &thread);
 
   char line[256];
@@ -359,8 +380,8 @@ int main(int argc, char **argv) {
       body, sizeof body,
       "{\"format\":\"memlode trace\",\"version\":%d,\"writer\":\"golden\",\"command\":[\"pricing\"],"
       "\"complete\":true,\"summary\":{\"finished_unix_ms\":0,\"exit_code\":0,\"torn_segments\":0,"
-      "\"unknown_words\":0,\"unregistered_threads\":0},\"threads\":[{\"process\":0,\"thread\":0,\"chunks\":2,"
-      "\"bytes\":%zu,\"raw_words\":45,\"accesses\":19}],\"modules\":1,\"events\":5",
+      "\"unknown_words\":0,\"unregistered_threads\":0},\"threads\":[{\"process\":0,\"thread\":0,\"chunks\":3,"
+      "\"bytes\":%zu,\"raw_words\":57,\"accesses\":19}],\"modules\":1,\"events\":5",
       MEMLODE_VERSION_TRACE, thread.length);
   put_sealed(&manifest, body);
   write_file(argv[1], "manifest.json", &manifest);

@@ -11,6 +11,7 @@
 #include "llvm/Analysis/CallGraph.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
@@ -79,6 +80,9 @@ Versions standApart(Function &F) {
   Made.Apart = CloneFunction(&F, Copies);
   Made.Apart->setComdat(F.getComdat());
   makeLocal(*Made.Apart, F.getName() + ".dormant");
+  for (Instruction &I : instructions(F))
+    if (isa<CallBase>(I) && !isa<IntrinsicInst>(I))
+      Made.Calls.push_back({cast<CallBase>(&I), cast<CallBase>(Copies[&I])});
   for (BasicBlock &B : *Made.Apart)
     Made.Dormant.insert(&B);
   Made.Front = another(F, *F.getParent());

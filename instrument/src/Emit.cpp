@@ -56,6 +56,8 @@ public:
     PromoteMemToReg({Cursor}, DT);
     for (Instruction *Load : Reloads)
       RecursivelyDeleteTriviallyDeadInstructions(Load);
+    for (const DormantStep &S : P.Dormant)
+      whileDormant(*S.Call, P.Segments[S.Segment].Ops.back(), S.Segment);
   }
 
 private:
@@ -230,6 +232,71 @@ private:
     return Jump;
   }
 
+  /// Says that \p Call makes or ends an object, unless nobody will ever want to know. Asked in front of the call:
+  /// where nobody does, it stays as it was, in tail position perhaps, and what it was given need not be kept.
+  void whileDormant(CallBase &Call, const Op &O, unsigned Index) {
+    const bool Ends = O.Code == MEMLODE_OP_FREE || O.Code == MEMLODE_OP_UNMAP;
+    if (auto *Invoke = dyn_cast<InvokeInst>(&Call); Invoke && !Ends) {
+      BasicBlock *Behind = Invoke->getNormalDest();
+      if (!Behind->getSinglePredecessor())
+        Behind = SplitEdge(Invoke->getParent(), Behind);
+      Instruction *First = &*Behind->getFirstInsertionPt();
+      IRBuilder<> B(First);
+      B.SetCurrentDebugLocation(Call.getDebugLoc());
+      return say(SplitBlockAndInsertIfThen(isWanted(B), First, /*Unreachable=*/false, unlikely()), Call, O,
+                 Index);
+    }
+    IRBuilder<> B(&Call);
+    if (Ends)
+      return say(SplitBlockAndInsertIfThen(isWanted(B), &Call, /*Unreachable=*/false, unlikely()), Call, O,
+                 Index);
+    Instruction *Told, *Untold;
+    SplitBlockAndInsertIfThenElse(isWanted(B), &Call, &Told, &Untold, unlikely());
+    auto *Copy = cast<CallBase>(Call.clone());
+    Copy->insertInto(Told->getParent(), Told->getIterator());
+    BasicBlock *Joined = Call.getParent();
+    if (!Call.use_empty()) {
+      PHINode *Result = PHINode::Create(Call.getType(), 2, "", Joined->begin());
+      Call.replaceAllUsesWith(Result);
+      Joint[&Call] = Result;
+      Result->addIncoming(Copy, Told->getParent());
+      Result->addIncoming(&Call, Untold->getParent());
+      Result->setDebugLoc(Call.getDebugLoc());
+    }
+    Call.moveBefore(*Untold->getParent(), Untold->getIterator());
+    cast<CallInst>(Copy)->setTailCall(false);
+    say(Told, *Copy, O, Index, &Call);
+  }
+
+  Value *isWanted(IRBuilder<> &B) {
+    constexpr uint32_t Never = MEMLODE_OFF_NOBODY | MEMLODE_OFF_OVER;
+    return B.CreateIsNull(B.CreateAnd(loadDormant(B), Never));
+  }
+
+  /// Calls the recorder in front of \p Before. What was \p Planned as a word is \p Call.
+  void say(Instruction *Before, CallBase &Call, const Op &O, unsigned Index, Value *Planned = nullptr) {
+    IRBuilder<> B(Before);
+    B.SetCurrentDebugLocation(Call.getDebugLoc());
+    SmallVector<Value *, 4> Arguments = {B.CreatePtrToInt(anchor(B, Index), Int64)};
+    for (Word W : O.Words) {
+      for (Value **Operand : {&W.A, &W.B})
+        if (Planned && *Operand == Planned)
+          *Operand = &Call;
+        else if (Value *Result = Joint.lookup(*Operand))
+          *Operand = Result;
+      Value *Computed = word(B, W);
+      Arguments.push_back(Computed->getType()->isPointerTy() ? B.CreatePtrToInt(Computed, Int64) : Computed);
+    }
+    const SmallVector<Type *, 4> Types(Arguments.size(), Int64);
+    FunctionCallee Callee =
+        M.getOrInsertFunction(("__memlode_dormant_" + Twine(Arguments.size() - 1)).str(),
+                              FunctionType::get(B.getVoidTy(), Types, false));
+    auto *Said = cast<Function>(Callee.getCallee());
+    Said->addFnAttr(Attribute::NoUnwind);
+    Said->addFnAttr(Attribute::Cold);
+    B.CreateCall(Callee, Arguments);
+  }
+
   Constant *anchor(IRBuilder<> &B, unsigned Index) {
     Constant *Position[] = {B.getInt64(0), B.getInt64(Index)};
     return ConstantExpr::getInBoundsGetElementPtr(Anchors.getValueType(), &Anchors, Position);
@@ -335,6 +402,7 @@ private:
   Type *Pointer;
   AllocaInst *Cursor = nullptr;
   SmallVector<Instruction *, 16> Reloads;
+  DenseMap<Value *, Value *> Joint; ///< what calls return that stand twice
 };
 
 } // namespace

@@ -7,6 +7,8 @@
 //   uint64_t *__memlode_more(uint64_t *);        the same behind words that what follows may be derived from
 //   uint64_t *__memlode_switch(uint64_t *);      the same for functions with two sides; a cursor without room
 //                                                means: go over to the dormant one
+//   void __memlode_dormant_1(anchor, word);      what the dormant side says of an object that comes or goes;
+//   … _2, _3                                     and with more words
 //   char __memlode_control[];                    begins as the shared memory does: is recording off?
 //   uint32_t __memlode_others;                   not 0 once there are other threads to learn from
 //   void __memlode_module_load(const void *);    an image's events are about to begin

@@ -98,10 +98,17 @@ unsigned Segment::words() const {
   return Count;
 }
 
+/// Whether there is an object behind a call of \p A.
+static bool makes(const Allocator &A) {
+  return A.Does == Allocator::Act::Allocate || A.Does == Allocator::Act::Resize;
+}
+
 Plan Planner::plan() {
   for (BasicBlock *B : ReversePostOrderTraversal<Function *>(&F))
     if (!Sides.Dormant.contains(B))
       block(*B);
+  for (auto [Call, Copy] : Sides.Calls)
+    whileDormant(*Call, *Copy);
   NumSegments += Made.Segments.size();
   return std::move(Made);
 }
@@ -161,7 +168,7 @@ void Planner::block(BasicBlock &B) {
     // An object's birth can be recorded only after the call, and so can what was waited for.
     bool Mismatch;
     const Allocator *A = Functions.find(*cast<CallInst>(Exit), Mismatch);
-    if ((A && (A->Does == Allocator::Act::Allocate || A->Does == Allocator::Act::Resize)) ||
+    if ((A && makes(*A)) ||
         waitsForOthers(*cast<CallInst>(Exit))) {
       ExitsEarly = false;
       Exit = B.getTerminator();
@@ -295,6 +302,16 @@ const Allocator *Planner::allocatorOf(const CallBase &Call) {
   return A;
 }
 
+/// What to write of an object that \p Call ends, in front of the call.
+static Op endOf(const CallBase &Call, const Allocator &A) {
+  Op O;
+  O.Code = A.Does == Allocator::Act::Free ? MEMLODE_OP_FREE : MEMLODE_OP_UNMAP;
+  O.Words = {{A.Described ? Word::How::Stored : Word::How::Value, Call.getArgOperand(A.Base)}};
+  if (A.Does == Allocator::Act::Unmap)
+    O.Words.push_back({Word::How::Value, Call.getArgOperand(A.Size)});
+  return O;
+}
+
 /// An object ends before the call that ends it: afterwards another thread may already own the address.
 void Planner::released(CallBase &Call) {
   bool Mismatch;
@@ -306,13 +323,9 @@ void Planner::released(CallBase &Call) {
     return;
   ++NumAllocations;
   Made.Useful = true;
-  Op O;
+  Op O = endOf(Call, *A);
   O.Before = &Call;
   O.Site = V.Site;
-  O.Code = A->Does == Allocator::Act::Free ? MEMLODE_OP_FREE : MEMLODE_OP_UNMAP;
-  O.Words = {{A->Described ? Word::How::Stored : Word::How::Value, Call.getArgOperand(A->Base)}};
-  if (A->Does == Allocator::Act::Unmap)
-    O.Words.push_back({Word::How::Value, Call.getArgOperand(A->Size)});
   add(std::move(O));
 }
 
@@ -329,7 +342,8 @@ void Planner::returned(CallBase &Call, Instruction *After) {
     allocated(Call, *A, After);
 }
 
-void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) {
+/// What to write of an object that \p Call makes, behind the call.
+static Op birthOf(CallBase &Call, const Allocator &A) {
   const auto argument = [&](int Position) {
     return Word{Word::How::Value, Position == Allocator::None ? nullptr : Call.getArgOperand(Position)};
   };
@@ -344,11 +358,10 @@ void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) 
   }
 
   Op O;
-  O.Before = After;
   switch (A.Does) {
   case Allocator::Act::Free:
   case Allocator::Act::Unmap:
-    return;
+    break;
   case Allocator::Act::Allocate:
     if (A.Described) {
       O.Code = MEMLODE_OP_ALLOC;
@@ -370,16 +383,45 @@ void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) 
     break;
   }
   }
+  return O;
+}
+
+void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) {
+  if (!makes(A))
+    return;
   const Verdict V = Sites.allocation(Call);
   if (!wanted(V, Call))
     return;
   ++NumAllocations;
   Made.Useful = true;
+  Op O = birthOf(Call, A);
+  O.Before = After;
   O.Site = V.Site;
   // Memory that another thread gave back: what it did there comes first. The allocator has synchronised a
   // while ago.
   stamp(After, Word::How::LooseStamp);
   add(std::move(O));
+}
+
+/// What \p Copy, the dormant side's copy of \p Call, makes or ends. Its stamp orders it with what other threads
+/// record.
+void Planner::whileDormant(CallBase &Call, CallBase &Copy) {
+  bool Mismatch;
+  const Allocator *A = Functions.find(Call, Mismatch);
+  // Nothing fits between a call that has to be in tail position and its return.
+  if (!A || Copy.isMustTailCall() || isa<CallBrInst>(Copy))
+    return;
+  const Verdict V = makes(*A) ? Sites.allocation(Call) : Sites.release(Call);
+  if (!V)
+    return;
+  Op Stamp;
+  Stamp.Code = MEMLODE_OP_STAMP;
+  Stamp.Words = {{Word::How::LooseStamp}};
+  Op O = makes(*A) ? birthOf(Copy, *A) : endOf(Copy, *A);
+  O.Site = V.Site;
+  Made.Dormant.push_back({&Copy, static_cast<unsigned>(Made.Segments.size())});
+  Made.Segments.emplace_back();
+  Made.Segments.back().Ops = {std::move(Stamp), std::move(O)};
 }
 
 void Planner::frame(uint8_t Code, Instruction *Before) {

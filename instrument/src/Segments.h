@@ -109,9 +109,16 @@ struct BlockPlan {
   std::vector<Step> Steps;
 };
 
+/// What the dormant side says: an object comes or goes.
+struct DormantStep {
+  llvm::CallBase *Call = nullptr; ///< the call that makes or ends it
+  unsigned Segment = 0;           ///< of a stamp and an op, in which no address is derived
+};
+
 struct Plan {
   std::vector<Segment> Segments;
   std::vector<BlockPlan> Blocks; ///< reachable blocks in reverse post-order
+  std::vector<DormantStep> Dormant;
 
   /// Whether there is anything to record: an access, or a call that may record.
   bool Useful = false;
@@ -147,6 +154,7 @@ private:
   void released(llvm::CallBase &Call);
   void returned(llvm::CallBase &Call, llvm::Instruction *After);
   void allocated(llvm::CallBase &Call, const Allocator &A, llvm::Instruction *After);
+  void whileDormant(llvm::CallBase &Call, llvm::CallBase &Copy);
   void frame(uint8_t Code, llvm::Instruction *Before);
   void stamp(llvm::Instruction *Before, Word::How How);
   void exit(llvm::Instruction *Before);

@@ -158,9 +158,12 @@ private:
       BasicBlock *Copy = CloneBasicBlock(B, Copies, ".dormant", &F);
       Copies[B] = Copy;
       Made.Dormant.insert(Copy);
-      for (auto [I, C] : zip_equal(*B, *Copy))
+      for (auto [I, C] : zip_equal(*B, *Copy)) {
         if (!I.use_empty())
           Pairs.push_back({&I, &C});
+        if (calls(I))
+          Made.Calls.push_back({cast<CallBase>(&I), cast<CallBase>(&C)});
+      }
       Copied.push_back(Copy);
     }
     const auto Flags = RF_NoModuleLevelChanges | RF_IgnoreMissingLocals;

@@ -43,6 +43,8 @@ struct Versions {
   llvm::SmallPtrSet<const llvm::BasicBlock *, 8> Wakes;
   /// Jumps of the dormant side to labels that both sides share; no cursor is known there.
   llvm::SmallVector<llvm::Instruction *, 2> SharedJumps;
+  /// Calls of the recording side, each with its copy on the dormant one.
+  llvm::SmallVector<std::pair<llvm::CallBase *, llvm::CallBase *>, 16> Calls;
   /// Addresses of the dormant side's own labels, or null.
   llvm::GlobalVariable *DormantLabels = nullptr;
 

@@ -37,6 +37,12 @@ uint64_t *__memlode_more(uint64_t *cursor);
  * change sides. */
 uint64_t *__memlode_switch(uint64_t *cursor);
 
+/* What a function's dormant side says of an object that came or went, unless nobody will ever record: the
+ * anchor of a segment of so many words behind the first, which is a time stamp. */
+void __memlode_dormant_1(uint64_t anchor, uint64_t word);
+void __memlode_dormant_2(uint64_t anchor, uint64_t word, uint64_t second);
+void __memlode_dormant_3(uint64_t anchor, uint64_t word, uint64_t second, uint64_t third);
+
 /* Begins with struct memlode_process_header, once the process has said hello, of which instrumented
  * code reads `dormant`. Until then it is all zero: everything is recorded. */
 extern char __memlode_control[];

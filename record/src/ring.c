@@ -25,12 +25,11 @@
 #include <linux/futex.h>
 #include <time.h>
 
-static uint64_t *chunk_start(struct memlode_ring_header *ring, uint32_t chunk) {
+MEMLODE_HIDDEN uint64_t *memlode_chunk_start(struct memlode_ring_header *ring, uint32_t chunk) {
   return (uint64_t *)((char *)ring + (2 * (size_t)chunk + 1) * MEMLODE_RING_CHUNK_BYTES);
 }
 
-/* Waits until the collector has given back a chunk. False if there is no collector any more. */
-static bool wait_for_room(struct memlode_ring_header *ring, uint32_t head) {
+MEMLODE_HIDDEN bool memlode_wait_for_room(struct memlode_ring_header *ring, uint32_t head) {
   _Atomic uint32_t *tail_word = (_Atomic uint32_t *)&ring->tail;
   _Atomic uint32_t *waits = (_Atomic uint32_t *)&ring->producer_waits;
   bool room = true;
@@ -57,8 +56,7 @@ static bool wait_for_room(struct memlode_ring_header *ring, uint32_t head) {
   return room;
 }
 
-/* Moves head past chunk `head`, whose end[] is set. */
-static void hand_over(struct memlode_ring_header *ring, uint32_t head) {
+MEMLODE_HIDDEN void memlode_hand_over(struct memlode_ring_header *ring, uint32_t head) {
   _Atomic uint32_t *head_word = (_Atomic uint32_t *)&ring->head;
   if (atomic_compare_exchange_strong_explicit(head_word, &head, head + 1, memory_order_release,
                                               memory_order_relaxed))
@@ -73,7 +71,7 @@ static uint64_t *advance(struct memlode_ring_header *ring, uint64_t *cursor) {
     uint64_t *seen = atomic_load_explicit(published, memory_order_relaxed);
     uint32_t head = atomic_load_explicit(head_word, memory_order_relaxed);
     uint32_t chunk = head % MEMLODE_RING_CHUNKS;
-    uint64_t *start = chunk_start(ring, chunk);
+    uint64_t *start = memlode_chunk_start(ring, chunk);
     size_t used = (uintptr_t)cursor - (uintptr_t)start; /* nonsense, and too large, for NULL */
     if (used >= MEMLODE_RING_CHUNK_BYTES && used <= MEMLODE_PAIR_BYTES) {
       ring->last_stamp[chunk] = memlode_time_stamp();
@@ -81,15 +79,15 @@ static uint64_t *advance(struct memlode_ring_header *ring, uint64_t *cursor) {
       if (!atomic_compare_exchange_strong_explicit(published, &seen, NULL, memory_order_relaxed,
                                                    memory_order_relaxed))
         continue; /* a handler has moved the cursor since */
-      hand_over(ring, head);
+      memlode_hand_over(ring, head);
       cursor = NULL;
       continue;
     }
     if (!seen) {
-      if (!wait_for_room(ring, head))
+      if (!memlode_wait_for_room(ring, head))
         return NULL;
       if (((volatile struct memlode_ring_header *)ring)->end[chunk]) {
-        hand_over(ring, head); /* a call that was left by longjmp had begun to */
+        memlode_hand_over(ring, head); /* a call that was left by longjmp had begun to */
         continue;
       }
       ring->first_stamp[chunk] = memlode_time_stamp();
@@ -111,22 +109,20 @@ static uint64_t *advance(struct memlode_ring_header *ring, uint64_t *cursor) {
   }
 }
 
-MEMLODE_HIDDEN bool memlode_is_strange_child(void) {
-  return atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED &&
-         atomic_load_explicit(memlode_process.canary, memory_order_relaxed) == 0;
-}
-
 /* Abandoned code has stored its cursor before its last call and, if there was one, at its last refill.
  * So the words it wrote since lie behind that cursor, and in the same chunk. What nobody wrote is
  * zero: the last word that is not ends them. */
 MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream) {
   struct memlode_ring_header *ring = stream->ring;
-  if (!ring || !stream->cursor)
+  memlode_end_dormant(stream, true);
+  if (!ring || memlode_is_scratch(stream->cursor))
+    stream->cursor = NULL;
+  if (!stream->cursor)
     return;
   uint32_t head = atomic_load_explicit((_Atomic uint32_t *)&ring->head, memory_order_relaxed);
   uint32_t chunk = head % MEMLODE_RING_CHUNKS;
   if (!ring->end[chunk]) { /* else its words end there: a refill was interrupted */
-    const uint64_t *start = chunk_start(ring, chunk);
+    const uint64_t *start = memlode_chunk_start(ring, chunk);
     const uint64_t *first = start;
     if ((uintptr_t)stream->cursor - (uintptr_t)start <= MEMLODE_PAIR_BYTES)
       first = stream->cursor;
@@ -139,7 +135,7 @@ MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream) {
     ring->end[chunk] = (uint32_t)((uintptr_t)end - (uintptr_t)start) | MEMLODE_RING_END_CUT_SHORT;
   }
   stream->cursor = NULL;
-  hand_over(ring, head);
+  memlode_hand_over(ring, head);
 }
 
 /* Recording is off. Words that are not handed over yet are, and the collector hears that what follows in
@@ -149,14 +145,14 @@ static void pause(struct memlode_ring_header *ring, uint64_t *cursor) {
   uint64_t *seen = atomic_load_explicit(published, memory_order_relaxed);
   uint32_t head = atomic_load_explicit((_Atomic uint32_t *)&ring->head, memory_order_relaxed);
   uint32_t chunk = head % MEMLODE_RING_CHUNKS;
-  size_t used = (uintptr_t)cursor - (uintptr_t)chunk_start(ring, chunk);
+  size_t used = (uintptr_t)cursor - (uintptr_t)memlode_chunk_start(ring, chunk);
   if (!seen || used > MEMLODE_PAIR_BYTES)
     return; /* nothing was written since the last time */
   ring->last_stamp[chunk] = memlode_time_stamp();
   ring->end[chunk] = (uint32_t)used | MEMLODE_RING_END_GAP;
   if (atomic_compare_exchange_strong_explicit(published, &seen, NULL, memory_order_relaxed,
                                               memory_order_relaxed))
-    hand_over(ring, head);
+    memlode_hand_over(ring, head);
 }
 
 /* Where code goes on that is on the recording side: to a place that sends it to the other side soon, if
@@ -207,12 +203,14 @@ static struct memlode_ring_header *claim(void) {
   return NULL;
 }
 
-/* As claim(), but gives the collector time to notice which threads have ended. When that was in
- * vain, there are too many threads alive: those that follow do not wait until a ring was free again. */
-static struct memlode_ring_header *claim_patiently(void) {
+/* When patience was in vain, there are too many threads alive: those that follow do not wait until a ring was
+ * free again. */
+MEMLODE_HIDDEN struct memlode_ring_header *memlode_claim_locked(bool patiently) {
   enum { TRIES = 1000 };
   struct memlode_ring_header *ring;
   for (int i = 0; !(ring = claim()); i++) {
+    if (!patiently)
+      return NULL;
     if (i == TRIES || (i % 256 == 255 && !memlode_collector_lives()))
       memlode_process.crowded = true;
     if (memlode_process.crowded)
@@ -248,19 +246,29 @@ static uint64_t *begin(uint64_t *cursor, bool has_sides) {
                                 memory_order_relaxed);
   }
   if (connected) {
-    ring = cursor ? claim() : claim_patiently();
+    ring = memlode_claim_locked(!cursor);
     if (!ring && !cursor)
       atomic_fetch_add_explicit((_Atomic uint32_t *)&memlode_process.shared->unregistered_threads, 1,
                                 memory_order_relaxed);
   }
   if (ring) {
     memlode_ring = ring;
-    cursor = __memlode_cursor = chunk_start(ring, 0);
+    cursor = __memlode_cursor = memlode_chunk_start(ring, 0);
   } else {
     cursor = memlode_scratch(cursor);
   }
   memlode_unlock(&signals);
   return cursor;
+}
+
+/* What was allocated until now was while the thread was dormant. */
+static void wake(void) {
+  uint64_t signals;
+  memlode_block_signals(&signals);
+  struct memlode_stream stream = {.ring = memlode_ring, .dormant = memlode_dormant_cursor};
+  memlode_end_dormant(&stream, false);
+  memlode_dormant_cursor = NULL;
+  memlode_restore_signals(&signals);
 }
 
 static uint64_t *next(uint64_t *cursor, bool has_sides) {
@@ -274,6 +282,8 @@ static uint64_t *next(uint64_t *cursor, bool has_sides) {
   }
   if (memlode_is_dormant())
     return rest(cursor, has_sides);
+  if (memlode_dormant_cursor)
+    wake();
   if (ring) {
     if (memlode_is_scratch(cursor)) /* awake again */
       cursor = __memlode_cursor = NULL;

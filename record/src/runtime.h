@@ -2,6 +2,7 @@
  *
  *   entry_*.S   the refill stub: saves registers, calls memlode_refill
  *   ring.c      a thread's ring: claim, hand over, wait for room
+ *   dormant.c   what is allocated while recording is off
  *   scratch.c   where threads write when nobody reads
  *   connect.c   the collector's socket; the process's shared memory
  *   streams.c   which of its streams a thread writes to; handlers that are left for good
@@ -13,7 +14,8 @@
  *   abi.c       the symbols instrumented code refers to
  *
  * Rules of this library: no malloc, no stdio, no locks while a stream flows, no descriptor kept
- * open, nothing printed. ring.c, scratch.c, streams.c and connect.c call no function of libc at all. */
+ * open, nothing printed. ring.c, dormant.c, scratch.c, streams.c and connect.c call no function of libc at
+ * all. */
 #ifndef MEMLODE_RUNTIME_H
 #define MEMLODE_RUNTIME_H
 
@@ -46,10 +48,16 @@ extern MEMLODE_HIDDEN __thread struct memlode_ring_header *memlode_ring
 /* Generation of the first ring of the calling thread; 0 before. */
 extern MEMLODE_HIDDEN __thread uint64_t memlode_owner __attribute__((tls_model("initial-exec")));
 
-/* Where words go: __memlode_cursor and memlode_ring together, or a stream that has to wait. */
+/* Where the calling thread's allocations go while it is dormant: into a chunk of its ring, or to scratch.
+ * NULL if it has begun no such chunk since it recorded. */
+extern MEMLODE_HIDDEN __thread uint64_t *memlode_dormant_cursor __attribute__((tls_model("initial-exec")));
+
+/* Where words go: __memlode_cursor, memlode_ring and memlode_dormant_cursor together, or a stream that has to
+ * wait. */
 struct memlode_stream {
   uint64_t *cursor;
   struct memlode_ring_header *ring;
+  uint64_t *dormant;
 };
 
 enum memlode_mode {
@@ -85,7 +93,22 @@ static inline bool memlode_is_dormant(void) {
   return atomic_load_explicit(memlode_dormant(), memory_order_relaxed);
 }
 
+/* A child of a fork that ran no fork handlers. What it wrote until now is in its parent's ring, where
+ * it does harm: there is no way to notice before its first refill or signal. */
+static inline bool memlode_is_strange_child(void) {
+  return atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED &&
+         atomic_load_explicit(memlode_process.canary, memory_order_relaxed) == 0;
+}
+
 /* ring.c */
+MEMLODE_HIDDEN uint64_t *memlode_chunk_start(struct memlode_ring_header *ring, uint32_t chunk);
+/* Waits until the collector has given back a chunk. False if there is no collector any more. */
+MEMLODE_HIDDEN bool memlode_wait_for_room(struct memlode_ring_header *ring, uint32_t head);
+/* Moves head past chunk `head`, whose end[] is set. */
+MEMLODE_HIDDEN void memlode_hand_over(struct memlode_ring_header *ring, uint32_t head);
+/* A free ring for the calling thread, NULL if all are taken. If asked to be patient, it gives the collector
+ * time to notice which threads have ended. Under the lock. */
+MEMLODE_HIDDEN struct memlode_ring_header *memlode_claim_locked(bool patiently);
 MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor);
 MEMLODE_HIDDEN uint64_t *memlode_more(uint64_t *cursor);
 MEMLODE_HIDDEN uint64_t *memlode_switch(uint64_t *cursor);
@@ -93,9 +116,10 @@ MEMLODE_HIDDEN uint64_t *memlode_switch(uint64_t *cursor);
 MEMLODE_HIDDEN void memlode_rest(void);
 /* Ends a stream's chunk behind the last word that abandoned code has written to it. */
 MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream);
-/* A child of a fork that ran no fork handlers. What it wrote until now is in its parent's ring, where
- * it does harm: there is no way to notice before its first refill or signal. */
-MEMLODE_HIDDEN bool memlode_is_strange_child(void);
+
+/* dormant.c: hands over what a stream has written while its thread was dormant; `cut_short` if the code that
+ * wrote it is abandoned. */
+MEMLODE_HIDDEN void memlode_end_dormant(struct memlode_stream *stream, bool cut_short);
 
 /* streams.c */
 struct memlode_activation {
@@ -117,6 +141,8 @@ MEMLODE_HIDDEN uint32_t memlode_forget_streams(struct memlode_ring_header *aband
 
 /* scratch.c */
 MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor);
+/* The same place, for another cursor than the thread's. */
+MEMLODE_HIDDEN uint64_t *memlode_scratch_start(uint64_t *cursor);
 /* A place for the words of a path, where the test for room fails. */
 MEMLODE_HIDDEN uint64_t *memlode_scratch_slack(uint64_t *cursor);
 MEMLODE_HIDDEN bool memlode_is_scratch(const uint64_t *cursor);

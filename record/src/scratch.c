@@ -33,8 +33,10 @@ static uintptr_t chunk_for(const uint64_t *cursor) {
   return first + chunk * MEMLODE_PAIR_BYTES;
 }
 
+MEMLODE_HIDDEN uint64_t *memlode_scratch_start(uint64_t *cursor) { return (uint64_t *)chunk_for(cursor); }
+
 MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor) {
-  return __memlode_cursor = (uint64_t *)chunk_for(cursor);
+  return __memlode_cursor = memlode_scratch_start(cursor);
 }
 
 MEMLODE_HIDDEN uint64_t *memlode_scratch_slack(uint64_t *cursor) {

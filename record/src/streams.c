@@ -6,7 +6,7 @@
  * that of handlers n deep. While handlers run,
  *
  *   handlers[n].interrupted         is the stream of level n - 1, which the n-th handler interrupted
- *   __memlode_cursor, memlode_ring  are the stream of level `depth`
+ *   __memlode_cursor, memlode_ring  are the stream of level `depth`, with memlode_dormant_cursor
  *   idle[n]                         is the stream of level n, for n > depth
  *
  * Another signal may come between any two of the stores below. Its handler leaves the cursor and
@@ -41,11 +41,13 @@ static void in_order(void) { atomic_signal_fence(memory_order_seq_cst); }
 static uint32_t top_level(void) { return thread.depth < DEEPEST ? thread.depth : DEEPEST; }
 
 static struct memlode_stream running(void) {
-  return (struct memlode_stream){.cursor = __memlode_cursor, .ring = memlode_ring};
+  return (struct memlode_stream){
+      .cursor = __memlode_cursor, .ring = memlode_ring, .dormant = memlode_dormant_cursor};
 }
 
 static void run(struct memlode_stream stream) {
   memlode_ring = stream.ring;
+  memlode_dormant_cursor = stream.dormant;
   __memlode_cursor = stream.cursor;
 }
 

@@ -9,6 +9,7 @@ mod compiling;
 mod control;
 mod destinations;
 mod doctor;
+mod dormant;
 mod live;
 mod placement;
 mod record;

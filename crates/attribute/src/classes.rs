@@ -17,7 +17,7 @@ impl ClassId {
 /// Where the objects of a class live, and what makes them one class.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Home {
-    /// Allocated outside instrumented code, or before recording.
+    /// Allocated outside instrumented code, or before the recorder was there.
     Unknown,
     /// Allocated by one call, reached by one call path.
     Heap {
@@ -25,6 +25,8 @@ pub enum Home {
         site: SiteId,
         /// Functions on the stack, allocating function innermost.
         path: PathId,
+        /// Allocated while recording was off: nothing is known of who called the allocating function.
+        dormant: bool,
     },
     /// A global or static variable.
     Global {
@@ -67,7 +69,7 @@ impl Class {
 pub struct Classes {
     classes: Vec<Class>,
     index: FxHashMap<Home, ClassId>,
-    heap: FxHashMap<(SiteId, PathId), ClassId>,
+    heap: FxHashMap<(SiteId, PathId, bool), ClassId>,
 }
 
 impl Default for Classes {
@@ -94,13 +96,13 @@ impl Classes {
     }
 
     /// The class of blocks that `site` allocates when called on `path`.
-    pub fn of_heap(&mut self, site: SiteId, path: PathId, element: Option<TypeId>) -> ClassId {
-        if let Some(&class) = self.heap.get(&(site, path)) {
+    pub fn of_heap(&mut self, site: SiteId, path: PathId, dormant: bool, element: Option<TypeId>) -> ClassId {
+        if let Some(&class) = self.heap.get(&(site, path, dormant)) {
             return class;
         }
-        let class = self.of(Home::Heap { site, path });
+        let class = self.of(Home::Heap { site, path, dormant });
         self.classes[class.0 as usize].element = element;
-        self.heap.insert((site, path), class);
+        self.heap.insert((site, path, dormant), class);
         class
     }
 

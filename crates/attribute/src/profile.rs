@@ -13,7 +13,7 @@ use crate::classes::{Class, ClassId, Classes, Home};
 use crate::counts::Counts;
 use crate::merge::{Part, merge};
 use crate::objects::Objects;
-use crate::paths::Paths;
+use crate::paths::{PathId, Paths};
 use crate::sample::{Gaps, RunCounts, Runs};
 use crate::simulator::{Met, NamedPages, Simulator};
 use crate::stacks::ThreadStack;
@@ -235,8 +235,9 @@ impl<S: Simulator> Profiler<S> {
         if piece.is_first() {
             stack_here.begin(batch);
         }
-        let before = self.gaps.is_some().then(|| counted(&self.caches));
-        let run = self.gaps.as_mut().map_or(0, |gaps| gaps.run_of(thread, piece));
+        // While recording is off, there are no accesses.
+        let gaps = self.gaps.as_mut().filter(|_| !batch.dormant);
+        let run = gaps.map(|gaps| (gaps.run_of(thread, piece), counted(&self.caches)));
         let origin = Origin {
             thread,
             core: self.cores[thread.0 as usize % self.cores.len()] as usize,
@@ -265,7 +266,7 @@ impl<S: Simulator> Profiler<S> {
             }
         }
         self.settle();
-        if let (Some(gaps), Some(before)) = (&mut self.gaps, before) {
+        if let (Some(gaps), Some((run, before))) = (&mut self.gaps, run) {
             gaps.runs[run].add(counted(&self.caches), before);
         }
         self.processes.insert(process, Some(objects));
@@ -519,7 +520,12 @@ impl<S: Simulator> Profiler<S> {
         if base == 0 {
             return; // The allocator had nothing to give.
         }
-        let class = self.classes.of_heap(site, stack.path(&mut self.paths), self.sites[site.0 as usize].ty);
+        let facts = &self.sites[site.0 as usize];
+        let path = match stack.dormant {
+            true => self.paths.enter(PathId::ROOT, facts.function),
+            false => stack.path(&mut self.paths),
+        };
+        let class = self.classes.of_heap(site, path, stack.dormant, facts.ty);
         self.classes.count(class, bytes);
         objects.insert(base, bytes, class);
     }

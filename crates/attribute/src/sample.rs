@@ -99,7 +99,7 @@ pub fn covered(trace: &Trace) -> Option<Covered> {
     }
     let mut runs = Runs::default();
     let mut stretches: FxHashMap<(ThreadId, usize), Stretch> = FxHashMap::default();
-    for chunk in chunks {
+    for chunk in chunks.iter().filter(|chunk| !chunk.is_dormant()) {
         let (run, _) = runs.next(chunk.thread, chunk.stream(), chunk.stamps(), chunk.is_after_gap());
         let (first, last) = chunk.stamps();
         let new = Stretch { first, last, accesses: 0 };

@@ -26,15 +26,18 @@ pub(crate) struct ThreadStack {
     calls: ShadowStack<Call>,
     /// The chunk that continues the stack without a gap: its stream and sequence.
     next: Option<(u8, u32)>,
+    /// Recording is off: the calls in progress are not known.
+    pub dormant: bool,
 }
 
 impl ThreadStack {
     /// Takes up the thread at a chunk: goes on where the chunk before it ended, or starts from the chunk's snapshot.
     pub fn begin(&mut self, batch: &Batch) {
-        if batch.after_gap || self.next != Some((batch.stream, batch.sequence)) {
+        if batch.after_gap || batch.dormant || self.next != Some((batch.stream, batch.sequence)) {
             let call = |frame: &Frame| (Call { function: frame.function, path: None }, frame.address);
             self.calls.reset(batch.stack.iter().map(call));
         }
+        self.dormant = batch.dormant;
         self.next = batch.sequence.checked_add(1).map(|next| (batch.stream, next));
     }
 

@@ -114,7 +114,7 @@ fn accesses_go_to_the_object_alive_at_that_moment() {
     let profile = profiler.finish();
 
     let home = |home: &Home| match home {
-        Home::Heap { site: ALLOC, path } => {
+        Home::Heap { site: ALLOC, path, dormant: false } => {
             format!("heap {:?}", profile.paths.functions(*path).collect::<Vec<_>>())
         }
         other => format!("{other:?}"),

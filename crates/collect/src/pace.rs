@@ -141,7 +141,7 @@ impl Pace {
         shared.switch(off::WINDOW, false);
         let Some(length) = length else { return };
         if wait(begin.and_then(|begin| begin.checked_add(length))) {
-            shared.switch(off::WINDOW, true);
+            shared.switch(off::WINDOW | off::OVER, true);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memlode_trace::format::{ring, stream};
-use memlode_trace::write::{ChunkEncoder, Packer, Stop, Tail};
+use memlode_trace::write::{ChunkEncoder, Packer, Sieve, Stop, Tail};
 
 use crate::clock;
 use crate::output::{Output, count};
@@ -82,6 +82,8 @@ pub struct Reader {
     /// What was told last of the next chunk's beginning.
     bound: u64,
     encoder: ChunkEncoder,
+    /// What was allocated since recording was switched off.
+    sieve: Sieve,
     /// The oldest word in the encoder is no older than this.
     flushed: Instant,
     /// Words that were no header where one was expected.
@@ -106,6 +108,7 @@ impl Reader {
             empty_at: 0,
             bound: 0,
             encoder,
+            sieve: Sieve::default(),
             flushed: Instant::now(),
             skipped: 0,
             lost: false,
@@ -133,6 +136,7 @@ impl Reader {
         // A thread that is still running may hand over more while we read: what counts was there before.
         self.read_chunks(process, output, tools, 2 * ring::CHUNKS);
         self.read_unfinished(process, output, tools, ending);
+        self.sift(process, output, tools);
     }
 
     /// As [`Self::read_all`], if it has been a while.
@@ -140,6 +144,7 @@ impl Reader {
         let pause = if output.is_live() { FLUSH_LIVE_AFTER } else { FLUSH_AFTER };
         if !output.discards() && now.duration_since(self.flushed) >= pause {
             self.read_unfinished(process, output, tools, &Ending::CutShort);
+            self.sift(process, output, tools);
             self.flush(output, tools);
         }
     }
@@ -147,10 +152,11 @@ impl Reader {
     /// Tells those who wait for other streams, too, how long they have to wait for this one.
     pub fn tell_bound(&mut self, process: &Process, output: &Output, tools: &mut Tools, now: Instant) {
         if now.duration_since(self.flushed) >= FLUSH_LIVE_AFTER {
+            self.sift(process, output, tools);
             self.flush(output, tools);
         }
         let unread = || process.memory.ring(self.slot).stamps(self.tail).first.max(self.empty_at);
-        let stamp = self.encoder.begun().unwrap_or_else(unread);
+        let stamp = self.encoder.begun().or(self.sieve.begun()).unwrap_or_else(unread);
         if self.lost {
             self.lane.bound(None, output);
         } else if stamp > self.bound {
@@ -205,7 +211,18 @@ impl Reader {
                     // The last words of a segment that is whole may be zeros by rights.
                     words.resize(words.len() + stream::MAX_SEGMENT_WORDS as usize + 1, 0);
                 }
-                let consumed = self.encode(&words[ahead..], extent, stamps, process, output, tools);
+                self.turn(end.is_some_and(|end| end.dormant), process, output, tools);
+                let mut consumed = 0;
+                if self.encoder.is_dormant() && extent == Extent::HandedOver {
+                    consumed = self.sieve.add(&words[ahead..], (stamps.first, stamps.last), &process.space());
+                    if self.sieve.is_full() || ahead + consumed < words.len() {
+                        self.sift(process, output, tools);
+                    }
+                }
+                let rest = &words[ahead + consumed..];
+                if !rest.is_empty() {
+                    consumed += self.encode(rest, extent, stamps, process, output, tools);
+                }
                 let torn = words[ahead + consumed..].iter().any(|&word| word != 0);
                 count(&output.counters.torn_segments, u64::from(torn));
                 tools.words = words;
@@ -236,6 +253,11 @@ impl Reader {
         let first = ring.stamps(self.tail).first.max(self.empty_at);
         let stamps = Stamps { first, last: clock::stamp() };
         let extent = if matches!(ending, Ending::Whole) { Extent::Whole } else { Extent::CutShort };
+        // It may have been handed over, and another one begun.
+        let begun = ring.is_dormant(self.tail);
+        let end = ring.end(self.tail).filter(|end| end.bytes > 0);
+        self.turn(end.map_or(begun, |end| end.dormant), process, output, tools);
+        self.sift(process, output, tools);
         let mut consumed = self.encode(&words, extent, stamps, process, output, tools);
         let torn = words.get(consumed).copied().unwrap_or(0);
         if let Ending::Replaced(ranges) = ending
@@ -249,6 +271,22 @@ impl Reader {
             self.empty_at = now;
         }
         tools.words = words;
+    }
+
+    /// What follows was done while recording was on, or off.
+    fn turn(&mut self, dormant: bool, process: &Process, output: &Output, tools: &mut Tools) {
+        if dormant != self.encoder.is_dormant() {
+            self.sift(process, output, tools);
+            self.flush(output, tools);
+            self.encoder.set_dormant(dormant);
+        }
+    }
+
+    /// Hands the encoder what is left of what was allocated while recording was off.
+    fn sift(&mut self, process: &Process, output: &Output, tools: &mut Tools) {
+        if let Some((words, (first, last))) = self.sieve.take() {
+            self.encode(&words, Extent::HandedOver, Stamps { first, last }, process, output, tools);
+        }
     }
 
     /// Hands words to the encoder; returns how many were used.

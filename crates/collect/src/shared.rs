@@ -214,6 +214,8 @@ pub struct End {
     pub cut_short: bool,
     /// Recording was switched off behind it.
     pub gap: bool,
+    /// Recording was off in it.
+    pub dormant: bool,
 }
 
 impl<'a> Ring<'a> {
@@ -266,12 +268,18 @@ impl<'a> Ring<'a> {
     pub fn end(&self, chunk: u32) -> Option<End> {
         let index = (chunk % ring::CHUNKS) as usize * 4;
         let end = self.u32(field!(RingHeader, end) + index).load(Ordering::Relaxed);
-        let bytes = (end & !(ring::END_CUT_SHORT | ring::END_GAP)) as usize;
+        let bytes = (end & !(ring::END_CUT_SHORT | ring::END_GAP | ring::END_DORMANT)) as usize;
         (bytes.is_multiple_of(8) && bytes <= CHUNK_AND_SLACK_BYTES).then_some(End {
             bytes,
             cut_short: end & ring::END_CUT_SHORT != 0,
             gap: end & ring::END_GAP != 0,
+            dormant: end & ring::END_DORMANT != 0,
         })
+    }
+
+    /// Whether recording is off in a chunk that is still in use and has been written to.
+    pub fn is_dormant(&self, chunk: u32) -> bool {
+        self.u32(field!(RingHeader, dormant_chunk)).load(Ordering::Acquire) == chunk.wrapping_add(1)
     }
 
     /// Copies what is written of a chunk that is still in use, from a word on: up to its last word that is not 0, and
@@ -420,15 +428,17 @@ mod tests {
         let memory = SharedMemory::create(1, 0).unwrap();
         let ring = memory.ring(ring::RINGS - 1);
         for (end, expected) in
-            [(0, Some(0)), (8, Some(8)), (0x2_0000, Some(0x2_0000)), (0x2_0008, None), (4, None)]
+            [(0, Some(0)), (8, Some(8)), (0x2_0000, Some(0x2_0000)), (0x2_0008, None), (0x2_0010, None)]
         {
             for cut_short in [false, true] {
-                let gap = !cut_short;
+                let (gap, dormant) = (!cut_short, cut_short);
                 let word = end
                     | if cut_short { ring::END_CUT_SHORT } else { 0 }
-                    | if gap { ring::END_GAP } else { 0 };
+                    | if gap { ring::END_GAP } else { 0 }
+                    | if dormant { ring::END_DORMANT } else { 0 };
                 ring.u32(field!(RingHeader, end) + 4 * 3).store(word, Ordering::Relaxed);
-                assert_eq!(ring.end(3 + ring::CHUNKS), expected.map(|bytes| End { bytes, cut_short, gap }));
+                let expected = expected.map(|bytes| End { bytes, cut_short, gap, dormant });
+                assert_eq!(ring.end(3 + ring::CHUNKS), expected);
             }
         }
     }

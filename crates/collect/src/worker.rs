@@ -101,7 +101,7 @@ impl Shared {
     fn watch_amount(&self) {
         let enough = self.output.counters.accesses.load(Ordering::Relaxed) >= self.most_accesses;
         if enough && self.reasons() & off::WINDOW == 0 {
-            self.switch(off::WINDOW, true);
+            self.switch(off::WINDOW | off::OVER, true);
         }
     }
 

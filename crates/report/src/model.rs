@@ -356,7 +356,7 @@ pub struct Object {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Home {
-    /// Allocated outside instrumented code, or before recording.
+    /// Allocated outside instrumented code, or before the recorder was there.
     Unknown,
     /// Allocated by one call on one call path.
     Heap {
@@ -365,6 +365,9 @@ pub enum Home {
         /// Functions on the stack, the innermost first, demangled, without parameters; a library's functions in
         /// front of the program's are left out.
         path: Vec<String>,
+        /// Whether these are all that were recorded of it; false if it was allocated while recording was off, when
+        /// only the allocating function is known.
+        path_complete: bool,
     },
     /// A global or static variable.
     Global {

@@ -77,9 +77,10 @@ impl<'t> Naming<'t> {
     pub fn home(self, home: &Home, path: impl Iterator<Item = FunctionId>) -> model::Home {
         match home {
             Home::Unknown => model::Home::Unknown,
-            Home::Heap { site, .. } => model::Home::Heap {
+            Home::Heap { site, dormant, .. } => model::Home::Heap {
                 allocated_at: self.position(&place(self.names, self.names.site(*site))),
                 path: self.callers(path),
+                path_complete: !dormant,
             },
             Home::Global { symbol, image } => {
                 model::Home::Global { symbol: demangle(symbol), image: image.clone() }

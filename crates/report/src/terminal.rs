@@ -443,11 +443,11 @@ pub fn object(object: &Object) -> String {
 pub fn home(home: &Home) -> String {
     let text = match home {
         Home::Unknown => "memory of unknown origin".to_string(),
-        Home::Heap { allocated_at, path } => {
+        Home::Heap { allocated_at, path, path_complete } => {
             let own = demangle_short(&allocated_at.linkage_name);
-            let callers: Vec<String> = path.iter().skip_while(|f| **f == own).map(|f| brief(f)).collect();
-            let callers =
-                if callers.is_empty() { String::new() } else { format!(" ← {}", callers.join(" ← ")) };
+            let callers = path.iter().skip_while(|f| **f == own).map(|f| brief(f));
+            let off = (!path_complete).then(|| "(recording was off)".to_owned());
+            let callers: String = callers.chain(off).map(|caller| format!(" ← {caller}")).collect();
             format!("{}{callers}", place(allocated_at))
         }
         Home::Global { symbol, image } => format!("global {} of {image}", brief(symbol)),

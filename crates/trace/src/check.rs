@@ -178,7 +178,7 @@ impl Follower {
         let snapshot: Vec<_> = batch.stack.iter().map(|frame| (frame.function, frame.address)).collect();
         let known = !self.gap || self.stacks.contains_key(&batch.stream);
         let stack = self.stacks.entry(batch.stream).or_default();
-        if batch.after_gap {
+        if batch.after_gap || batch.dormant {
             stack.reset([]);
         }
         if known && stack.snapshot() != snapshot {

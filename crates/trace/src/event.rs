@@ -193,6 +193,8 @@ pub struct Batch {
     /// Recording had been off: what was done since the stream's chunk before is not known. Nothing is left of what its
     /// accesses brought into caches.
     pub after_gap: bool,
+    /// Recording was off: of what was done only allocations are here, and who called for them is not known.
+    pub dormant: bool,
     /// Time stamp counter when the chunk was taken and when it was handed over.
     pub stamps: (u64, u64),
     /// The accesses, in program order.
@@ -232,6 +234,7 @@ impl Batch {
         self.sequence = other.sequence;
         self.stream = other.stream;
         self.after_gap = other.after_gap;
+        self.dormant = other.dormant;
         self.stamps = other.stamps;
         self.stack.clone_from(&other.stack);
         self.strides.clone_from(&other.strides);

@@ -52,6 +52,11 @@ impl ChunkRef {
         self.header.flags & chunk_flag::AFTER_GAP != 0
     }
 
+    /// Whether recording was off: of what was done in it only allocations are known.
+    pub fn is_dormant(&self) -> bool {
+        self.header.flags & chunk_flag::DORMANT != 0
+    }
+
     /// Writes on a batch what chunk it is.
     pub(crate) fn label(&self, batch: &mut Batch) {
         batch.process = Some(self.process);
@@ -59,6 +64,7 @@ impl ChunkRef {
         batch.sequence = self.header.sequence;
         batch.stream = self.header.stream;
         batch.after_gap = self.is_after_gap();
+        batch.dormant = self.is_dormant();
         batch.stamps = self.stamps();
     }
 

@@ -57,8 +57,8 @@ impl<'t> TextWriter<'t> {
         let batch = piece.batch;
         let mut marks = piece.marks().peekable();
         let mut values = piece.values().peekable();
-        if batch.after_gap && piece.is_first() {
-            self.begin(batch, "gap");
+        if (batch.after_gap || batch.dormant) && piece.is_first() {
+            self.begin(batch, if batch.dormant { "dormant" } else { "gap" });
             self.line.push_str("\t-\t-\t-\t-\t-\t-\t-\n");
             out.write_all(self.line.as_bytes())?;
         }

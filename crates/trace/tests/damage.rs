@@ -175,12 +175,12 @@ fn what_is_not_a_trace_is_told_apart() {
 fn a_newer_version_is_refused_by_name() {
     let (_guard, path, _) = fresh();
     let manifest = path.join("manifest.json");
-    let text = fs::read_to_string(&manifest).unwrap().replace("\"version\": 1", "\"version\": 7");
+    let text = fs::read_to_string(&manifest).unwrap().replace("\"version\": 2", "\"version\": 7");
     let body = &text[..text.rfind(",\"crc32\"").unwrap()];
     fs::write(&manifest, format!("{body},\"crc32\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()))).unwrap();
     let error = Trace::open(&path).map(|_| ()).unwrap_err();
-    assert!(matches!(error, Error::Newer { found: 7, supported: 1, .. }), "{error}");
-    assert!(error.to_string().contains("version 7") && error.to_string().contains("version 1"), "{error}");
+    assert!(matches!(error, Error::Newer { found: 7, supported: 2, .. }), "{error}");
+    assert!(error.to_string().contains("version 7") && error.to_string().contains("version 2"), "{error}");
 }
 
 #[test]

@@ -314,7 +314,7 @@ static volatile uint32_t &dormant() {
 
 /// For the calling thread at once, for others when they run out of room.
 void memlode_test_record(int On) {
-  dormant() = !On;
+  dormant() = On ? 0 : MEMLODE_OFF_USER;
   Switched = true;
   __memlode_cursor = nullptr;
 }
@@ -362,6 +362,24 @@ __attribute__((preserve_all)) uint64_t *__memlode_switch(uint64_t *Cursor) {
     return __memlode_refill(Cursor);
   __memlode_cursor = nullptr;
   return newPiece(false);
+}
+
+/// A segment of an object that comes or goes: into the chunk that the thread is recording to, or one of its own.
+static void putDormant(std::initializer_list<uint64_t> Words, uint64_t Anchor) {
+  uint64_t *At = __memlode_cursor;
+  if (reinterpret_cast<uintptr_t>(At) & MEMLODE_RING_ROOM_BIT)
+    __memlode_cursor += 2 + Words.size();
+  else
+    At = newPiece(true);
+  *At++ = Anchor;
+  *At++ = __builtin_readcyclecounter();
+  std::copy(Words.begin(), Words.end(), At);
+}
+
+void __memlode_dormant_1(uint64_t Anchor, uint64_t A) { putDormant({A}, Anchor); }
+void __memlode_dormant_2(uint64_t Anchor, uint64_t A, uint64_t B) { putDormant({A, B}, Anchor); }
+void __memlode_dormant_3(uint64_t Anchor, uint64_t A, uint64_t B, uint64_t C) {
+  putDormant({A, B, C}, Anchor);
 }
 
 void __memlode_call_access(uint64_t Anchor, uint64_t Address, uint64_t Extent) {

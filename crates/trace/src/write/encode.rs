@@ -90,6 +90,8 @@ pub struct ChunkEncoder {
     chunk: Chunk,
     /// Recording was off before the next chunk.
     was_off: bool,
+    /// Recording is off.
+    dormant: bool,
 }
 
 /// The chunk being built.
@@ -161,6 +163,7 @@ impl ChunkEncoder {
             stack: ShadowStack::default(),
             chunk: Chunk::default(),
             was_off: false,
+            dormant: false,
         }
     }
 
@@ -522,6 +525,18 @@ impl ChunkEncoder {
         self.was_off = true;
     }
 
+    /// Whether what is appended was done while recording was off.
+    pub fn is_dormant(&self) -> bool {
+        self.dormant
+    }
+
+    /// What follows was done while recording was off, and nothing else is known of that time, or when it was on again.
+    /// To be called behind [`Self::finish`].
+    pub fn set_dormant(&mut self, dormant: bool) {
+        self.resume_after_off();
+        self.dormant = dormant;
+    }
+
     /// Closes the chunk; `None` if nothing was appended.
     pub fn finish(&mut self) -> Option<FullChunk> {
         self.chunk.open = false;
@@ -556,7 +571,11 @@ impl ChunkEncoder {
         put_varint(&mut unpacked, chunk.control.len() as u64);
         unpacked.extend_from_slice(&chunk.control);
         unpacked.extend_from_slice(&chunk.words[..chunk.words_end]);
-        let flags = if std::mem::take(&mut self.was_off) { chunk_flag::AFTER_GAP } else { 0 };
+        let flags = match self.dormant {
+            true => chunk_flag::DORMANT,
+            false if std::mem::take(&mut self.was_off) => chunk_flag::AFTER_GAP,
+            false => 0,
+        };
         let header = ChunkHeader {
             flags,
             magic: magic::CHUNK,
