@@ -232,8 +232,9 @@ private:
     return Jump;
   }
 
-  /// Says that \p Call makes or ends an object, unless nobody will ever want to know. Asked in front of the call:
-  /// where nobody does, it stays as it was, in tail position perhaps, and what it was given need not be kept.
+  /// Says that \p Call makes or ends an object, unless nobody will ever want to know. Asked in front of the
+  /// call: where nobody does, it stays as it was, in tail position perhaps, and what it was given need not be
+  /// kept.
   void whileDormant(CallBase &Call, const Op &O, unsigned Index) {
     const bool Ends = O.Code == MEMLODE_OP_FREE || O.Code == MEMLODE_OP_UNMAP;
     if (auto *Invoke = dyn_cast<InvokeInst>(&Call); Invoke && !Ends) {
@@ -288,9 +289,8 @@ private:
       Arguments.push_back(Computed->getType()->isPointerTy() ? B.CreatePtrToInt(Computed, Int64) : Computed);
     }
     const SmallVector<Type *, 4> Types(Arguments.size(), Int64);
-    FunctionCallee Callee =
-        M.getOrInsertFunction(("__memlode_dormant_" + Twine(Arguments.size() - 1)).str(),
-                              FunctionType::get(B.getVoidTy(), Types, false));
+    FunctionCallee Callee = M.getOrInsertFunction(("__memlode_dormant_" + Twine(Arguments.size() - 1)).str(),
+                                                  FunctionType::get(B.getVoidTy(), Types, false));
     auto *Said = cast<Function>(Callee.getCallee());
     Said->addFnAttr(Attribute::NoUnwind);
     Said->addFnAttr(Attribute::Cold);

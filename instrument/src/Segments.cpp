@@ -168,8 +168,7 @@ void Planner::block(BasicBlock &B) {
     // An object's birth can be recorded only after the call, and so can what was waited for.
     bool Mismatch;
     const Allocator *A = Functions.find(*cast<CallInst>(Exit), Mismatch);
-    if ((A && makes(*A)) ||
-        waitsForOthers(*cast<CallInst>(Exit))) {
+    if ((A && makes(*A)) || waitsForOthers(*cast<CallInst>(Exit))) {
       ExitsEarly = false;
       Exit = B.getTerminator();
     }
@@ -403,8 +402,8 @@ void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) 
   add(std::move(O));
 }
 
-/// What \p Copy, the dormant side's copy of \p Call, makes or ends. Its stamp orders it with what other threads
-/// record.
+/// What \p Copy, the dormant side's copy of \p Call, makes or ends. Its stamp orders it with what other
+/// threads record.
 void Planner::whileDormant(CallBase &Call, CallBase &Copy) {
   bool Mismatch;
   const Allocator *A = Functions.find(Call, Mismatch);

@@ -364,7 +364,8 @@ __attribute__((preserve_all)) uint64_t *__memlode_switch(uint64_t *Cursor) {
   return newPiece(false);
 }
 
-/// A segment of an object that comes or goes: into the chunk that the thread is recording to, or one of its own.
+/// A segment of an object that comes or goes: into the chunk that the thread is recording to, or one of its
+/// own.
 static void putDormant(std::initializer_list<uint64_t> Words, uint64_t Anchor) {
   uint64_t *At = __memlode_cursor;
   if (reinterpret_cast<uintptr_t>(At) & MEMLODE_RING_ROOM_BIT)
