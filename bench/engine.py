@@ -43,12 +43,12 @@ def live(name, program, options):
     """Simulating while the program runs, beside native and Cachegrind, on Cachegrind's smaller input."""
     native, _ = record.build(name, "native")
     size = str(record.PROGRAMS[name]["quick" if options.quick else "cachegrind"])
-    base, cachegrind = record.native_and_cachegrind(name, native, size)
+    base, peers = record.native_and_peers(name, native, size, ["cachegrind"])
     run = [record.MEMLODE, "run", "--live", "-m", options.machine, "--report-to", "/dev/null", "--"]
     cost = min(record.run([*run, *record.command(name, program), size])["wall_s"] for _ in range(3))
     return {
         "live_wall_ratio": cost / base["wall_s"],
-        "live_over_cachegrind": cachegrind["wall_s"] / cost,
+        "live_over_cachegrind": peers["cachegrind"]["wall_s"] / cost,
     }
 
 

@@ -6,8 +6,10 @@
   dormant     instrumented, and nobody records it
   burst       recorded in bursts, 1% of the time, to a file: the program's CPU time
   call        instrumented with a call per access to an empty function, for comparison
-  cachegrind  valgrind --tool=cachegrind on the native program (once, on a smaller input)
-  file        under `memlode run`: the program's CPU and wall time while a trace is written
+  cachegrind  valgrind --tool=cachegrind on the native program (once, on a smaller input); lackey, which prints
+              every access, here to /dev/null, and memcheck likewise
+  file        under `memlode record`: the program's CPU and wall time while a trace is written
+  ram         the same to a RAM disk
   compile     processor time of building it, over that of the native build
   text        bytes of code, over those of the native program
 
@@ -26,6 +28,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -57,7 +60,14 @@ REPEATED = {
     "cxx": '"$PROGRAM"',
     "rust": '"$PROGRAM"',
 }
-WAYS = ["discard", "dormant", "burst", "call", "cachegrind", "file_cpu", "file_wall", "compile", "text"]
+# Valgrind's tools, and what they are told.
+PEERS = {
+    "cachegrind": ["--cache-sim=yes", "--cachegrind-out-file=/dev/null"],
+    "lackey": ["--trace-mem=yes", "--log-file=/dev/null"],
+    "memcheck": [],
+}
+OURS = ["discard", "dormant", "burst", "call", "file_cpu", "file_wall", "ram_cpu", "ram_wall", "compile", "text"]
+WAYS = [*OURS, *PEERS]
 RATIOS = [f"{way}_ratio" for way in WAYS]
 
 
@@ -119,9 +129,8 @@ def without_collector():
     return {key: value for key, value in os.environ.items() if key != "MEMLODE_COLLECTOR"}
 
 
-def trace_to_file(command):
+def trace_to(trace, command):
     """Cost of the program under `memlode record`, with what the trace holds and the collector's CPU time."""
-    trace = WORK / "trace"
     shutil.rmtree(trace, ignore_errors=True)
     before = real.children_cpu_s()
     cost = run(command, prefix=[MEMLODE, "record", "-o", trace, "--"])
@@ -129,6 +138,7 @@ def trace_to_file(command):
     cost["bytes"] = sum(path.stat().st_size for path in trace.rglob("*") if path.is_file())
     manifest = json.loads((trace / "manifest.json").read_text())
     cost["accesses"] = sum(thread["accesses"] for thread in manifest["threads"])
+    cost["words"] = sum(thread["raw_words"] for thread in manifest["threads"])
     shutil.rmtree(trace)
     return cost
 
@@ -157,9 +167,13 @@ def one_round(commands, sizes, shuffler):
         figures["call"] = run([*commands["call"], sizes["full"]], environment=environment)
 
     def measure_file():
-        figures["file"] = trace_to_file([*commands["memlode"], sizes["file"]])
+        figures["file"] = trace_to(WORK / "trace", [*commands["memlode"], sizes["file"]])
 
-    steps = [measure_discard, measure_dormant, measure_burst, measure_call, measure_file]
+    def measure_ram():
+        with tempfile.TemporaryDirectory(prefix="memlode-bench-", dir="/dev/shm") as directory:
+            figures["ram"] = trace_to(pathlib.Path(directory) / "trace", [*commands["memlode"], sizes["file"]])
+
+    steps = [measure_discard, measure_dormant, measure_burst, measure_call, measure_file, measure_ram]
     for step in shuffler.sample(steps, len(steps)):
         step()
     for size, costs in native.items():
@@ -174,23 +188,27 @@ def one_round(commands, sizes, shuffler):
         "call_ratio": figures["call"]["cpu_s"] / full["cpu_s"],
         "file_cpu_ratio": figures["file"]["cpu_s"] / file["cpu_s"],
         "file_wall_ratio": figures["file"]["wall_s"] / file["wall_s"],
+        "ram_cpu_ratio": figures["ram"]["cpu_s"] / file["cpu_s"],
+        "ram_wall_ratio": figures["ram"]["wall_s"] / file["wall_s"],
         "codec_maccess_s": figures["file"]["accesses"] / figures["file"]["collector_cpu_s"] / 1e6,
         "bytes_per_access": figures["file"]["bytes"] / max(1, figures["file"]["accesses"]),
+        "words_per_access": figures["file"]["words"] / max(1, figures["file"]["accesses"]),
         "accesses": figures["file"]["accesses"],
     }
 
 
-def native_and_cachegrind(name, native, size):
-    """Cost of the native program, the least of three runs, and of the same under Cachegrind."""
+def native_and_peers(name, native, size, peers):
+    """Cost of the native program, the least of three runs, and of the same under each of some of Valgrind's tools."""
     # Valgrind 3.19 gives up on clang 22's debug information.
     stripped = WORK / "stripped"
     subprocess.run(["strip", "--strip-debug", "-o", stripped, native], check=True)
     once = [*command(name, stripped), size]
     runs = [run(once) for _ in range(3)]
     base = {key: min(cost[key] for cost in runs) for key in ("cpu_s", "wall_s")}
-    valgrind = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null", "-q"]
-    skip = "--trace-children-skip=*/env,*/bash,*/seq"
-    return base, run([*valgrind, "--trace-children=yes", skip, *once])
+    children = ["--trace-children=yes", "--trace-children-skip=*/env,*/bash,*/seq"]
+    return base, {
+        peer: run(["valgrind", f"--tool={peer}", "-q", *PEERS[peer], *children, *once]) for peer in peers
+    }
 
 
 def examine(name, options):
@@ -203,8 +221,8 @@ def examine(name, options):
     rounds = [one_round(commands, sizes, shuffler) for _ in range(options.rounds)]
     row = {"name": name, **{key: statistics.median(r[key] for r in rounds) for key in rounds[0]}}
     (native, native_cpu_s), (memlode, memlode_cpu_s) = built["native"], built["memlode"]
-    base, cachegrind = native_and_cachegrind(name, native, sizes["cachegrind"])
-    row["cachegrind_ratio"] = cachegrind["cpu_s"] / base["cpu_s"]
+    base, peers = native_and_peers(name, native, sizes["cachegrind"], ["cachegrind"] if options.quick else PEERS)
+    row |= {f"{peer}_ratio": cost["cpu_s"] / base["cpu_s"] for peer, cost in peers.items()}
     row["compile_ratio"] = memlode_cpu_s / native_cpu_s
     row["text_ratio"] = text_bytes(memlode) / text_bytes(native)
     return row
@@ -227,7 +245,7 @@ def machine():
 def print_row(row):
     print(
         f"{row['name']:10}{row.get('native_cpu_s', ''):{'9.3f' if 'native_cpu_s' in row else '9'}}"
-        + "".join(f"{row[key]:12.2f}" for key in RATIOS)
+        + "".join(f"{row[key]:11.2f}" if key in row else " " * 11 for key in RATIOS)
         + (f"{row['codec_maccess_s']:9.0f}{row['bytes_per_access']:10.3f}" if "accesses" in row else "")
         + (f"{row['accesses']:15,.0f}" if "accesses" in row else ""),
         flush=True,
@@ -237,7 +255,7 @@ def print_row(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small inputs: shows that it works, measures little")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=pathlib.Path, default=WORK / "record.json")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROGRAMS))
     options = parser.parse_args()
@@ -252,7 +270,7 @@ def main():
         "rounds": options.rounds,
         "programs": [],
     }
-    heads = "".join(f"{key.removesuffix('_ratio'):>12}" for key in RATIOS)
+    heads = "".join(f"{key.removesuffix('_ratio'):>11}" for key in RATIOS)
     print(f"{'program':10}{'native s':>9}{heads}{'M acc/s':>9}{'B/access':>10}{'accesses':>15}")
     failed = False
     everything = [name for name, sizes in PROGRAMS.items() if "quick" in sizes or not options.quick]
@@ -265,7 +283,8 @@ def main():
             continue
         print_row(row)
         result["programs"].append(row)
-        result["geomean"] = {key: statistics.geometric_mean(row[key] for row in result["programs"]) for key in RATIOS}
+        means = {key: [row[key] for row in result["programs"]] for key in RATIOS if key in row}
+        result["geomean"] = {key: statistics.geometric_mean(values) for key, values in means.items()}
         # Written as it grows: an hour's figures outlive an interruption.
         options.out.write_text(json.dumps(result, indent=2) + "\n")
     if result["programs"]:

@@ -175,6 +175,13 @@ def case_cancelled_and_detached_threads():
     compare("endings", both("endings", ["endings.cpp"]))
 
 
+def case_threads_before_constructors():
+    library = compile_program("native", "libearly.so", ["early.c"], "-DLIBRARY", "-shared", "-fPIC")
+    programs = both("early", ["early.c", library], "-rdynamic", f"-Wl,-rpath,{library.parent}")
+    for _ in range(5):
+        compare("early", programs)
+
+
 def case_threads_cancelled_at_any_instruction():
     programs = both("endings", ["endings.cpp"])
     expected = run([programs["native"], "anywhere"]).stdout

@@ -42,6 +42,8 @@ pub struct Process {
     images: Mutex<Vec<LoadedImage>>,
     /// Pages of words that were looked for among the images in vain.
     strangers: Mutex<FxHashSet<u64>>,
+    /// Held by who looks.
+    search: Mutex<()>,
     /// `/proc/PID/maps` when it said hello; it may be gone when we want to know.
     maps: Vec<u8>,
     streams: Mutex<Arc<Vec<Arc<Stream>>>>,
@@ -110,6 +112,7 @@ impl Process {
             space: RwLock::default(),
             images: Mutex::default(),
             strangers: Mutex::default(),
+            search: Mutex::default(),
             maps: images::maps(pid).unwrap_or_default(),
             streams: Mutex::default(),
             discovery: Mutex::default(),
@@ -398,19 +401,26 @@ impl Process {
         words.iter().position(|word| images.iter().any(|image| image.anchors.contains(word)))
     }
 
-    /// Looks for the image of a header word among all that is mapped: code may run before its image's constructor.
-    pub fn find_image_of(&self, header: u64, output: &Output) -> bool {
-        let page = header >> PAGE_BITS;
-        let mut strangers = lock(&self.strangers);
-        if strangers.len() >= MOST_STRANGERS || !strangers.insert(page) {
-            return false;
+    /// Looks for the image of a header word among all that is mapped: code may run before its image's constructor. True if
+    /// the address space is not that of `generation` any more, so that the word may have a meaning now.
+    pub fn find_image_of(&self, header: u64, generation: u64, output: &Output) -> bool {
+        // Who reads another ring may be looking for the same image: what it finds is not to be dropped here.
+        let _one_at_a_time = lock(&self.search);
+        let has_changed = || self.space().generation() != generation;
+        if has_changed() {
+            return true;
         }
-        drop(strangers);
-        let found = self.find_unknown_image(header, output);
-        if found {
+        let page = header >> PAGE_BITS;
+        {
+            let mut strangers = lock(&self.strangers);
+            if strangers.len() >= MOST_STRANGERS || !strangers.insert(page) {
+                return false;
+            }
+        }
+        if self.find_unknown_image(header, output) {
             lock(&self.strangers).remove(&page);
         }
-        found
+        has_changed()
     }
 
     fn find_unknown_image(&self, header: u64, output: &Output) -> bool {

@@ -309,9 +309,10 @@ impl Reader {
         let finished = extent == Extent::HandedOver;
         let mut at = 0;
         loop {
-            let appended = {
+            let (appended, generation) = {
                 let space = process.space();
-                self.encoder.append(&words[at..], tail, (stamps.first, stamps.last), &space)
+                let appended = self.encoder.append(&words[at..], tail, (stamps.first, stamps.last), &space);
+                (appended, space.generation())
             };
             at += appended.consumed;
             match appended.stop {
@@ -323,7 +324,8 @@ impl Reader {
                     self.skipped += words as u64;
                     at += words;
                 }
-                Stop::Unknown { header } if header != 0 && process.find_image_of(header, output) => {}
+                Stop::Unknown { header }
+                    if header != 0 && process.find_image_of(header, generation, output) => {}
                 Stop::Torn | Stop::Unknown { .. } => {
                     let rest = &words[at..];
                     // Zeros at the end of an unfinished chunk were never written.

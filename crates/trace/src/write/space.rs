@@ -38,7 +38,7 @@ impl AddressSpace {
     }
 
     /// Changes whenever a header word may have got another meaning.
-    pub(crate) fn generation(&self) -> u64 {
+    pub fn generation(&self) -> u64 {
         self.generation
     }
 
