@@ -22,8 +22,7 @@ const MOST_WORDS: usize = 256 << 10;
 pub struct Sieve {
     /// Segments, their headers first.
     words: Vec<u64>,
-    /// Where each begins in `words`, and whether it is of use.
-    segments: Vec<(u32, bool)>,
+    segments: Vec<Waiting>,
     /// By address: the segment that made the object there, which has not ended.
     made: FxHashMap<u64, u32>,
     dropped: usize,
@@ -32,6 +31,17 @@ pub struct Sieve {
     shapes: FxHashMap<u64, (usize, Act)>,
     /// Generation of the address space that `shapes` is of.
     generation: u64,
+}
+
+/// A segment that waits.
+struct Waiting {
+    /// Where it begins in `words`.
+    at: u32,
+    /// Its words, the header included.
+    words: u32,
+    /// Of an object that was made of an older one: the word of its new address.
+    remakes: Option<usize>,
+    is_of_use: bool,
 }
 
 /// What a segment does; numbers are words behind the header.
@@ -116,17 +126,17 @@ impl Sieve {
     fn put(&mut self, segment: &[u64], act: Act) {
         let operand = |number: usize| segment[1 + number];
         match act {
-            Act::Other => _ = self.keep(segment),
+            Act::Other => _ = self.keep(segment, None),
             Act::Make(word) => {
                 // An allocation that failed makes nothing.
                 if operand(word) != 0 {
-                    let number = self.keep(segment);
+                    let number = self.keep(segment, None);
                     self.made.insert(operand(word), number);
                 }
             }
             Act::End(word) => {
                 if !self.end(operand(word)) {
-                    self.keep(segment);
+                    self.keep(segment, None);
                 }
             }
             Act::Remake(first) => {
@@ -138,10 +148,10 @@ impl Sieve {
                 if new == 0 && (ended || old == 0) {
                     return;
                 }
-                let number = self.keep(segment);
+                let number = self.keep(segment, Some(first));
                 if ended {
                     // What the trace knows has nothing at the old address, or it has been ended.
-                    let at = self.segments[number as usize].0 as usize;
+                    let at = self.segments[number as usize].at as usize;
                     self.words[at + 1 + first + 2] = 0;
                 }
                 if new != 0 {
@@ -151,9 +161,10 @@ impl Sieve {
         }
     }
 
-    fn keep(&mut self, segment: &[u64]) -> u32 {
+    fn keep(&mut self, segment: &[u64], remakes: Option<usize>) -> u32 {
         let number = self.segments.len() as u32;
-        self.segments.push((self.words.len() as u32, true));
+        let (at, words) = (self.words.len() as u32, segment.len() as u32);
+        self.segments.push(Waiting { at, words, remakes, is_of_use: true });
         self.words.extend_from_slice(segment);
         number
     }
@@ -161,18 +172,17 @@ impl Sieve {
     /// An object ends. Whether it was made here: then nothing of it need be kept, but that it was made of an older one.
     fn end(&mut self, base: u64) -> bool {
         let Some(number) = self.made.remove(&base) else { return false };
-        let (at, used) = &mut self.segments[number as usize];
-        let at = *at as usize;
-        if let Some(&(count, Act::Remake(first))) = self.shapes.get(&self.words[at])
-            && self.words[at + 1 + first + 2] != 0
+        let segment = &mut self.segments[number as usize];
+        let operands = &mut self.words[segment.at as usize + 1..];
+        if let Some(first) = segment.remakes
+            && operands[first + 2] != 0
         {
             // To no bytes: that ends the old one and makes none.
-            self.words[at + 1 + first..at + 1 + first + 2].fill(0);
-            debug_assert!(first + 3 <= count);
+            operands[first..first + 2].fill(0);
             return true;
         }
-        *used = false;
-        self.dropped += self.shapes.get(&self.words[at]).map_or(0, |shape| 1 + shape.0);
+        segment.is_of_use = false;
+        self.dropped += segment.words as usize;
         true
     }
 
@@ -182,11 +192,9 @@ impl Sieve {
         let segments = std::mem::take(&mut self.segments);
         self.dropped = 0;
         let mut numbers = vec![u32::MAX; segments.len()];
-        for (number, &(at, used)) in segments.iter().enumerate() {
-            if used {
-                let end = segments.get(number + 1).map_or(words.len(), |next| next.0 as usize);
-                numbers[number] = self.keep(&words[at as usize..end]);
-            }
+        for (number, segment) in segments.iter().enumerate().filter(|(_, segment)| segment.is_of_use) {
+            numbers[number] =
+                self.keep(&words[segment.at as usize..][..segment.words as usize], segment.remakes);
         }
         self.made.values_mut().for_each(|number| *number = numbers[*number as usize]);
     }
@@ -255,6 +263,17 @@ mod tests {
         assert_eq!(left(&old), [[REMAKE, 0, 0, 100]]);
         let old: [&[u64]; 3] = [&[REMAKE, 200, 16, 100], &[REMAKE, 300, 32, 200], &[END, 300]];
         assert_eq!(left(&old), [[REMAKE, 0, 0, 100]]);
+    }
+
+    #[test]
+    fn another_image_changes_nothing_about_what_waits() {
+        let mut sieve = Sieve::default();
+        sieve.shapes.insert(REMAKE, (4, Act::Remake(1)));
+        sieve.add(&[REMAKE, 1, 200, 16, 100], (1, 2), &AddressSpace::default());
+        sieve.shapes.clear();
+        sieve.shapes.insert(END, (2, Act::End(1)));
+        sieve.add(&[END, 1, 200], (3, 4), &AddressSpace::default());
+        assert_eq!(sieve.take().unwrap(), (vec![REMAKE, 1, 0, 0, 100], (1, 4)));
     }
 
     #[test]
