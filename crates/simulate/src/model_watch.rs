@@ -349,16 +349,17 @@ impl ModelWatch {
         self.settle_if(level, line);
         let place = &self.caches[cache].place;
         let table = &mut self.tables[place.table];
-        let used = *table.word(at, place.word + 1);
-        let state = table.word(at, place.word);
-        let fetched_by = fetched_by(*state);
-        *state = u64::from(*state as u32) | by.map_or(0, |by| u64::from(by + 1) << 32);
-        if let Some(tag) = fetched_by.filter(|_| !self.exclusive[level]) {
-            let used = self.levels[level].used_bytes(used);
-            let counts = self.count(tag, level);
+        // Of an exclusive level nothing is read: what it drops has not been looked at for long, and a store waits for nobody.
+        if !self.exclusive[level]
+            && let Some(tag) = fetched_by(*table.word(at, place.word))
+        {
+            let used = self.levels[level].used_bytes(*table.word(at, place.word + 1));
+            let counts = &mut self.counts[tag as usize * self.levels.len() + level];
             counts.evicted_lines += 1;
             counts.evicted_used_bytes += used;
         }
+        let state = table.word(at, place.word);
+        *state = u64::from(*state as u32) | by.map_or(0, |by| u64::from(by + 1) << 32);
         self.went = (cache, line << self.levels[level].line_shift, at);
     }
 }
