@@ -97,6 +97,9 @@ pub trait Observer {
     /// [`Model`](crate::Model) only: a cache got a line without being asked for it by an access.
     #[inline(always)]
     fn entered(&mut self, _level: usize, _cache: usize, _line: u64) {}
+    /// [`Model`](crate::Model) only: a cache holds the line of a request that no access waits for, which counts as a use of it.
+    #[inline(always)]
+    fn reused(&mut self, _level: usize, _cache: usize, _line: u64) {}
     /// [`Model`](crate::Model) only, and of levels with sectors: a cache fetched so many bytes of a line that it holds.
     #[inline(always)]
     fn filled(&mut self, _level: usize, _cache: usize, _line: u64, _bytes: u64) {}

@@ -3,8 +3,10 @@
 //!
 //! - A miss is **true** or **false sharing** if the cache lost the line to another core's write ([`Model`] says how they are
 //!   told apart). Every other miss is cold, capacity or conflict, as in a hierarchy. The fully associative cache that is
-//!   asked keeps what the level keeps when it misses; it knows nothing of prefetches and of what other cores do. That
-//!   of an exclusive level gets what the level gets, and gives away what it is asked for.
+//!   asked sees what the level sees: it keeps what the level keeps when it misses, and gets what is prefetched into the level, or
+//!   what fits into neither would be called a conflict. So a line that was prefetched, and lost before it was used, is not
+//!   cold. It knows nothing of what other cores do. That of an exclusive level gets what the level gets, and gives away what it
+//!   is asked for.
 //! - A sector that is missing from a line that is there is cold: with the line it was not asked for.
 //! - A fetch begins when the cache gets the line, and is charged to the access that asked for it or that set off the
 //!   prefetch. It ends when the line leaves, for whatever reason. Who made it leave is remembered as of any eviction.
@@ -329,6 +331,14 @@ impl ModelWatch {
         }
     }
 
+    /// A cache's twin has the line, too, as its most recent one, and no access waits for it.
+    #[inline]
+    fn touch_twin(&mut self, level: usize, cache: usize, at: At) {
+        let Layer { twin, place, .. } = &mut self.caches[cache];
+        twin.touch(&mut self.tables[place.table], at);
+        self.last.is_first &= level > 0;
+    }
+
     /// A cache has a line from now on.
     #[inline]
     fn begin(&mut self, level: usize, cache: usize, line: u64, at: At) {
@@ -435,13 +445,17 @@ impl Observer for ModelWatch {
     fn entered(&mut self, level: usize, cache: usize, line: u64) {
         self.settle_if(level, line);
         let at = self.find(level, cache, line);
-        if self.exclusive[level] {
-            let Layer { twin, place, .. } = &mut self.caches[cache];
-            twin.touch(&mut self.tables[place.table], at);
-        }
+        self.touch_twin(level, cache, at);
         self.begin(level, cache, line, at);
         if self.is_last(level, line) && self.last.core == self.now.core {
             self.note_use();
+        }
+    }
+
+    fn reused(&mut self, level: usize, cache: usize, line: u64) {
+        if !self.exclusive[level] {
+            let at = self.find(level, cache, line);
+            self.touch_twin(level, cache, at);
         }
     }
 

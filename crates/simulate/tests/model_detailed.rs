@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use common::{Access, cases};
 use memlode_simulate::{
     Cause, Coherence, Detailed, Details, Found, Inclusion, LevelDetail, LevelSpec, Model, ModelLevel,
-    ModelSpec, SharedLine, Sharing, Write,
+    ModelSpec, Prefetch, SharedLine, Sharing, Write,
 };
 use oracle::{Event, NaiveModel};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ struct Definitions {
     spec: ModelSpec,
     /// Fully associative LRU caches as lists, most recent first.
     twins: HashMap<(usize, usize), VecDeque<u64>>,
-    /// Lines that a cache was asked for; an exclusive one also those that it was given.
+    /// Lines that a cache was asked for or given.
     known: HashSet<Key>,
     /// Tag of the fetch and bytes used since.
     held: HashMap<Key, (u32, BTreeSet<u64>)>,
@@ -102,12 +102,14 @@ impl Definitions {
                     }
                 }
                 Event::Entered(level, cache, line) => {
-                    if self.is_exclusive(level) {
-                        self.touch_twin((level, cache, line));
-                        self.known.insert((level, cache, line));
-                    }
+                    self.touch_twin((level, cache, line));
+                    self.known.insert((level, cache, line));
                     self.begin((level, cache, line));
                 }
+                Event::Reused(level, cache, line) if !self.is_exclusive(level) => {
+                    self.touch_twin((level, cache, line));
+                }
+                Event::Reused(..) => {}
                 Event::Filled(level, _, _, bytes) if !self.is_exclusive(level) => {
                     self.count(level, tag).fetched_bytes += bytes;
                 }
@@ -370,6 +372,27 @@ fn who_takes_whose_line_is_told_by_tag() {
     let expected =
         [line(mine, yours, false, 0), line(yours, mine, false, 0), line(flag_read, flag_write, true, 4096)];
     assert_eq!(details.model.unwrap().sharing, expected);
+}
+
+/// Lines that are only prefetched take room, too: what misses because of them misses for want of room, not of ways. Every second line
+/// of 128 is read, again and again, through a fully associative cache of 64 lines, which each time gets the other line of the pair.
+#[test]
+fn prefetched_lines_take_room() {
+    let one_set = ModelLevel { prefetch: vec![Prefetch::AdjacentLine], ..level(1, 64, 1) };
+    let mut detailed = Detailed::of_model(Model::new(&ModelSpec::new(vec![one_set], 1)).unwrap());
+    for _ in 0..3 {
+        for pair in 0..64 {
+            detailed.access(0, pair * 128, 8, false, 0);
+        }
+    }
+    // Which was prefetched and lost is not cold.
+    detailed.access(0, 64, 8, false, 1);
+    let details = detailed.finish();
+    let causes = |tag: usize| {
+        let LevelDetail { cold, capacity, conflict, .. } = details.levels[tag][0];
+        (cold, capacity, conflict)
+    };
+    assert_eq!([causes(0), causes(1)], [(64, 128, 0), (0, 1, 0)]);
 }
 
 /// What rules do to a line shows in its causes: an exclusive level is given what the first drops, a write passes

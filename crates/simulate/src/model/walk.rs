@@ -105,6 +105,9 @@ impl Model {
                     let array = &mut self.arrays[cache];
                     array.used(found);
                     array.add_sectors(found, missing);
+                    if answered {
+                        observer.reused(level, cache, line);
+                    }
                     self.fill(level, cache, line, missing, observer);
                 }
                 None if allocate => {

@@ -23,6 +23,7 @@ pub enum Event {
     Filled(usize, usize, u64, u64),
     Evicted(usize, usize, u64),
     Entered(usize, usize, u64),
+    Reused(usize, usize, u64),
     MovedInwards(usize, usize, u64),
     BackInvalidated(usize, usize, u64),
     Invalidated(usize, usize, u64, u32, u32),
@@ -66,6 +67,9 @@ impl Observer for Log {
     fn entered(&mut self, level: usize, cache: usize, line: u64) {
         self.came = line;
         self.events.push(Event::Entered(level, cache, line));
+    }
+    fn reused(&mut self, level: usize, cache: usize, line: u64) {
+        self.events.push(Event::Reused(level, cache, line));
     }
     fn note(&self) -> u32 {
         noted(self.came)
@@ -416,6 +420,9 @@ impl NaiveModel {
         } else if have.is_some() {
             self.caches[level][place].touch(line);
             self.caches[level][place].get(line).unwrap().sectors.extend(&missing);
+            if !demand {
+                self.log.events.push(Event::Reused(level, number, line));
+            }
             here = true;
             self.log_filled(level, number, line, missing.len());
         } else if allocates {
