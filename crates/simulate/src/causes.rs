@@ -38,7 +38,7 @@ use crate::twin::{Before, Twin};
 /// Why a cache missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The line was never asked of this cache before.
+    /// The line was never asked of this cache before, nor fetched into it ahead.
     Cold,
     /// Too many other lines were used since.
     Capacity,
