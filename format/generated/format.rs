@@ -132,6 +132,12 @@ pub mod flag {
     pub const VECTOR: u32 = 32;
     /// its value is recorded and is a floating-point number
     pub const FLOAT: u32 = 64;
+    /// the address comes out of a loaded value: an index, a pointer
+    pub const LOADED_ADDRESS: u32 = 128;
+    /// and that out of one loaded the turn before, as in a list; only with loaded_address
+    pub const CHASED: u32 = 256;
+    /// the address comes out of arithmetic that does more than count, and of no loaded value
+    pub const COMPUTED_ADDRESS: u32 = 512;
 }
 
 /// Properties of a translation unit's table (bit set); readers ignore those they do not know.

@@ -76,6 +76,9 @@
 #define MEMLODE_FLAG_GLOBAL 16 // the address is based on a global variable
 #define MEMLODE_FLAG_VECTOR 32 // one access of a vector register
 #define MEMLODE_FLAG_FLOAT 64 // its value is recorded and is a floating-point number
+#define MEMLODE_FLAG_LOADED_ADDRESS 128 // the address comes out of a loaded value: an index, a pointer
+#define MEMLODE_FLAG_CHASED 256 // and that out of one loaded the turn before, as in a list; only with loaded_address
+#define MEMLODE_FLAG_COMPUTED_ADDRESS 512 // the address comes out of arithmetic that does more than count, and of no loaded value
 
 // Properties of a translation unit's table (bit set); readers ignore those they do not know.
 #define MEMLODE_TABLE_FLAG_FILTERED 1 // the user's filter left events out: not every access of the unit is recorded

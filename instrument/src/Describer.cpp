@@ -2,6 +2,7 @@
 
 #include "Describer.h"
 
+#include "Dependence.h"
 #include "Moved.h"
 #include "memlode_format.h"
 
@@ -23,23 +24,25 @@ static FilterEvent::Kind kindOf(const Access &A) {
 }
 
 void Describer::learn(const Finder &Accesses, const Allocators &Functions) {
+  Dependence Addresses(F);
   for (Instruction &I : instructions(F)) {
     for (const Access &A : Accesses.find(I).Accesses) {
-      auto Named = Known.try_emplace({&I, A.Kind}, Names.nameOf(I, A.Pointer, A.direction(), A.Bytes)).first;
-      Values |= takesValue(A, Named->second);
+      const Learnt New{Names.nameOf(I, A.Pointer, A.direction(), A.Bytes), Addresses.flagsOf(A.Pointer)};
+      const auto Of = Known.try_emplace({&I, A.Kind}, New).first;
+      Values |= takesValue(A, Of->second.Named);
     }
     bool Mismatch;
     if (auto *Call = dyn_cast<CallBase>(&I); Call && Functions.find(*Call, Mismatch))
-      Known.try_emplace({&I, MEMLODE_KIND_ALLOC}, Names.nameOfAllocation(*Call));
+      Known.try_emplace({&I, MEMLODE_KIND_ALLOC}, Learnt{Names.nameOfAllocation(*Call)});
   }
 }
 
 Verdict Describer::access(const Access &A) {
+  const auto &[N, Flags] = Known.at({A.I, A.Kind});
   SiteEntry Entry;
   Entry.Kind = A.Kind;
-  Entry.Flags = A.Flags;
+  Entry.Flags = A.Flags | Flags;
   Entry.Bytes = A.Is == Access::Shape::Range || A.Is == Access::Shape::Compressed ? 0 : A.Bytes;
-  const Name &N = Known.at({A.I, A.Kind});
   const bool Value = takesValue(A, N);
   if (Value && movedType(A, F.getParent()->getDataLayout())->isFPOrFPVectorTy())
     Entry.Flags |= MEMLODE_FLAG_FLOAT;
@@ -56,7 +59,7 @@ bool Describer::takesValue(const Access &A, const Name &N) {
 Verdict Describer::allocation(CallBase &Call) {
   SiteEntry Entry;
   Entry.Kind = MEMLODE_KIND_ALLOC;
-  return site(FilterEvent::Alloc, Known.at({&Call, Entry.Kind}), Entry);
+  return site(FilterEvent::Alloc, Known.at({&Call, Entry.Kind}).Named, Entry);
 }
 
 Verdict Describer::release(CallBase &Call) {

@@ -31,8 +31,9 @@ class Describer {
 public:
   Describer(NameBook &Names, Table &Sites, Filter &Wanted, llvm::Function &F);
 
-  /// Takes the names of what \p Accesses and \p Functions find, before the function is changed: where two
-  /// versions of a value have been joined, it is harder to see what a pointer points to.
+  /// Takes the names of what \p Accesses and \p Functions find, and what addresses depend on, before the
+  /// function is changed: where two versions of a value have been joined, it is harder to see what a pointer
+  /// points to.
   void learn(const Finder &Accesses, const Allocators &Functions);
 
   Verdict access(const Access &A);
@@ -50,6 +51,11 @@ public:
   std::string rule(const Verdict &V) const;
 
 private:
+  struct Learnt {
+    Name Named;
+    unsigned Flags = 0; ///< MEMLODE_FLAG_* of what the address depends on
+  };
+
   Verdict site(FilterEvent::Kind Kind, const Name &N, SiteEntry Entry);
   unsigned leftOutBy(FilterEvent::Kind Kind, const llvm::DISubprogram *Source, llvm::StringRef Type);
   bool takesValue(const Access &A, const Name &N);
@@ -62,7 +68,7 @@ private:
   llvm::Function &F;
   unsigned Instructions;
   bool Values = false;
-  llvm::DenseMap<std::pair<const llvm::Instruction *, unsigned>, Name> Known; ///< by instruction and kind
+  llvm::DenseMap<std::pair<const llvm::Instruction *, unsigned>, Learnt> Known; ///< by instruction and kind
 };
 
 } // namespace memlode

@@ -199,6 +199,14 @@ private:
     }
   }
 
+  static const char *dependence(const SiteInfo &S) {
+    if (S.Flags & MEMLODE_FLAG_CHASED)
+      return S.Flags & MEMLODE_FLAG_LOADED_ADDRESS ? " chased" : " chased from nowhere";
+    if (S.Flags & MEMLODE_FLAG_LOADED_ADDRESS)
+      return S.Flags & MEMLODE_FLAG_COMPUTED_ADDRESS ? " loaded and not" : " loaded";
+    return S.Flags & MEMLODE_FLAG_COMPUTED_ADDRESS ? " computed" : "";
+  }
+
   void line(const TableInfo &Table, const OpInfo &O, uint64_t Address, uint64_t Length, uint64_t Mask) {
     static const char *const Kinds[] = {"load", "store", "update", "alloc", "free"};
     const SiteInfo &S = Table.Sites.at(O.Site);
@@ -208,7 +216,7 @@ private:
     place(Table, S);
     if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'a')
       printf(" @%llx", (unsigned long long)Address);
-    printf("\n");
+    printf("%s\n", dependence(S));
   }
 
   void frame(const TableInfo &Table, const TableInfo::SegmentInfo &S, const OpInfo &O, uint64_t Frame) {
