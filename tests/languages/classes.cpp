@@ -63,24 +63,24 @@ APART long upcast(Shape *s) { return s->uses; }     //= load s : Named.uses
 APART long area(Base *b) { return b->area(); }      //= load b : Base._vptr
 APART long base(Both *b) { return b->both + b->common; } //= load b : Both.both; load b : Root.common
 APART int head(Ring<Point, 8> &r) { return r.front().id; } //= load r.front() : Point.id
-APART float found(std::map<int, Point> &m) { return m.find(3)->second.x; } //= load - : std::pair<const int, Point>.second.x
+APART float found(std::map<int, Point> &m) { return m.find(3)->second.x; } //= load - : std::pair<const int, Point>.second.x, chased
 APART float at(std::map<int, Point> &m) { return m.at(2).y; }     //= load m[] : Point.y
 APART int hashed(std::unordered_map<long, Point> &m) { return m[4].id; } //= load m[] : Point.id
 APART long walk(std::unordered_map<long, Point> &m) {
   long sum = 0;
   for (auto &[key, value] : m)
-    sum += key + value.id; //= load key : long; load value : Point.id
+    sum += key + value.id; //= load key : long, chased; load value : Point.id, chased
   return sum;
 }
 APART int queued(std::deque<Point> &d, int i) { return d[i].id; } //= load d[] : Point.id
 APART int listed(std::list<Point> &l) {
   int sum = 0;
   for (Point &p : l)
-    sum += p.id; //= load p : Point.id
+    sum += p.id; //= load p : Point.id, chased
   return sum;
 }
 APART int character(const std::string &s, int i) { return s[i]; } //= load s[] : char
-APART long owned(std::unique_ptr<Shape> &s) { return s->tall; }   //= load s : Shape.tall
+APART long owned(std::unique_ptr<Shape> &s) { return s->tall; }   //= load s : Shape.tall, loaded
 APART long shared(std::shared_ptr<Shape> &s) { return s->tall; }  //= load s._M_ptr : Shape.tall
 APART long nested(Pool *p) { return p->shape->tall + p->points[2].id; } //= load p->shape : Shape.tall; load p->points[] : Point.id
 APART double bound(std::pair<int, double> *p) {

@@ -4,6 +4,7 @@
 
 Each program is compiled by `memlode cc`, `c++`, `cargo` or `fc`, optimised, run under `memlode run`, and every expected
 name is looked for among the executed sites of its line: `kind VARIABLE : TYPE.MEMBER`, separated by `;`.
+Behind a name may stand what the address comes out of: `, chased`, `, loaded` or `, computed`.
 """
 
 import os
@@ -47,10 +48,11 @@ def names_by_line(rows, source):
     names = {}
     for row in rows:
         name = row["type"] if row["member"] == "-" else f"{row['type']}.{row['member']}"
+        name = f"{row['kind']} {row['variable']} : {name}"
         for place in (row["place"], row["inlined"]):
             match = re.fullmatch(r"~?.*?([^/]*):(\d+):\d+", place)
             if match and match[1] == source.name:
-                names.setdefault(int(match[2]), set()).add(f"{row['kind']} {row['variable']} : {name}")
+                names.setdefault(int(match[2]), set()).update({name, f"{name}, {row['dependence']}"})
     return names
 
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::event::{Batch, Mark};
 use crate::format::flag;
 use crate::read::Trace;
-use crate::sites::{Evidence, Location, SiteId, SiteTable};
+use crate::sites::{Dependence, Evidence, Location, SiteId, SiteTable};
 use crate::text::{escape, kind};
 
 /// The columns, as the first line of a list of sites.
@@ -18,9 +18,11 @@ use crate::text::{escape, kind};
 /// * `function`: whose source text that is
 /// * `inlined`: the same of the outermost call that the function was inlined into
 /// * `variable`, `type`, `member`: what the source text names
+/// * `dependence`: what the address comes out of: chased, loaded or computed
 ///
 /// What is unknown or does not apply is `-`. Names are escaped as in a dump of events.
-pub const HEADER: &str = "#events\tkind\tbytes\tevidence\tplace\tfunction\tinlined\tvariable\ttype\tmember";
+pub const HEADER: &str =
+    "#events\tkind\tbytes\tevidence\tplace\tfunction\tinlined\tvariable\ttype\tmember\tdependence";
 
 /// Counts executions by site.
 pub struct Census<'t> {
@@ -99,6 +101,7 @@ fn columns(sites: &SiteTable, id: SiteId) -> String {
         or_dash(site.variable.map(text)),
         or_dash(site.ty.map(|ty| text(sites.ty(ty).name))),
         or_dash(site.member.map(text)),
+        site.dependence().map_or("-", Dependence::word).to_owned(),
     ]
     .join("\t")
 }

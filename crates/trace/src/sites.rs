@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::format::{evidence, kind, table_flag};
+use crate::format::{evidence, flag, kind, table_flag};
 
 /// Index of a site over the whole trace, dense from 0.
 #[repr(transparent)]
@@ -85,6 +85,28 @@ impl Evidence {
     }
 }
 
+/// What an address comes out of, as the compiler saw it (`flag.*` of the format).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dependence {
+    /// Arithmetic that does more than count, and no load: a hash, a random number.
+    Computed,
+    /// A loaded index or pointer. Loads of this kind do not wait for each other.
+    Loaded,
+    /// A pointer or index that was loaded from where the one before led to: each load waits for the one before.
+    Chased,
+}
+
+impl Dependence {
+    /// In a word, stable.
+    pub fn word(self) -> &'static str {
+        match self {
+            Dependence::Computed => "computed",
+            Dependence::Loaded => "loaded",
+            Dependence::Chased => "chased",
+        }
+    }
+}
+
 /// One access in the source program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
@@ -106,6 +128,20 @@ pub struct Site {
     pub ty: Option<TypeId>,
     /// Member path without the leading variable, e.g. `grid[].z`.
     pub member: Option<StringId>,
+}
+
+impl Site {
+    /// What its address comes out of. `None`: steps, something that other functions know, or a program that was
+    /// compiled before this was looked at.
+    pub fn dependence(&self) -> Option<Dependence> {
+        let is = |flag: u32| self.flags & flag != 0;
+        match () {
+            () if is(flag::CHASED) => Some(Dependence::Chased),
+            () if is(flag::LOADED_ADDRESS) => Some(Dependence::Loaded),
+            () if is(flag::COMPUTED_ADDRESS) => Some(Dependence::Computed),
+            () => None,
+        }
+    }
 }
 
 /// A source position; `inlined_at` leads outwards.

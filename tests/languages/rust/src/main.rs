@@ -81,7 +81,7 @@ fn hop(route: &Route, at: usize) -> u16 {
 #[rustfmt::skip]
 fn find(mut node: &Option<Box<Node>>, key: u64) -> bool {
     while let Some(here) = node {
-        if here.key == key { //= load node->Some.__0 : shapes::Node.key
+        if here.key == key { //= load node->Some.__0 : shapes::Node.key, chased
             return true;
         }
         node = if key < here.key { &here.left } else { &here.right };
@@ -96,7 +96,7 @@ fn generic(pair: &Pair<u64>) -> u64 {
 
 #[inline(never)]
 fn boxed(point: &Box<Point>) -> u32 {
-    point.id //= load *point : shapes::Point.id
+    point.id //= load *point : shapes::Point.id, loaded
 }
 
 #[inline(never)]
@@ -145,7 +145,7 @@ fn hashed(map: &HashMap<u64, Point>) -> u32 {
 
 #[inline(never)]
 fn sorted(map: &BTreeMap<u64, Point>) -> u32 {
-    map.get(&5).map_or(0, |point| point.id) //= load self : shapes::Point.id
+    map.get(&5).map_or(0, |point| point.id) //= load self : shapes::Point.id, chased
 }
 
 #[inline(never)]
