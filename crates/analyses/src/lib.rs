@@ -16,7 +16,7 @@ pub mod working_set;
 
 use memlode_attribute::tables::{Place, Tables, What};
 use memlode_attribute::{ClassId, Counts};
-use memlode_trace::sites::{SiteTable, StringId};
+use memlode_trace::sites::{Dependence, SiteTable, StringId};
 
 /// What an analysis says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +64,8 @@ pub struct Finding {
     pub also: Vec<Also>,
     /// The object classes touched, the costliest first.
     pub objects: Vec<(ClassId, Counts)>,
+    /// What the addresses come out of, where most of the cost is: it says whether these misses wait for each other.
+    pub dependence: Option<Dependence>,
     /// How densely the type is used around the line.
     pub density: Option<Density>,
     /// The change to make, where the evidence is plain.

@@ -11,6 +11,9 @@
 //! structure, seven eighths of the memory traffic is waste: keep the touched members together in an array of
 //! their own, or move the others out. If all of it is used, the remedy is fewer passes over the data (tiling) or less data.
 //!
+//! Where a finding says that misses wait for each other, it is the chain that has to change: fewer and larger nodes, or several chains followed
+//! by turns. Where its addresses are loaded or computed otherwise, prefetching some turns ahead helps, too.
+//!
 //! **When it is wrong.** The cache model has no prefetcher and no overlap of misses, so a sequential scan looks worse here than it
 //! is, next to a pointer chase with as many misses. The order of findings is by modelled cycles, an upper bound.
 //!
@@ -83,6 +86,7 @@ fn finding(cx: &Context, row: Row<(What, Place)>, total: u64) -> Finding {
         .into_iter()
         .map(|row| (row.key, row.counts))
         .collect();
+    let dependences = cx.tables.roll(|cell| here(cell).then(|| cx.names.site(cell.site).dependence()));
     let density = what.ty.and_then(|ty| density(cx, ty, &place, row.counts.accesses()));
     let suggestion = density
         .as_ref()
@@ -98,6 +102,7 @@ fn finding(cx: &Context, row: Row<(What, Place)>, total: u64) -> Finding {
         stall_share: stall_cycles as f64 / total as f64,
         also: Vec::new(),
         objects,
+        dependence: dependences.first().and_then(|costliest| costliest.key),
         density,
         suggestion,
     }

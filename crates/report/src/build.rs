@@ -8,7 +8,7 @@ use memlode_attribute::run::latencies;
 use memlode_attribute::tables::{Place, Tables, What, place};
 use memlode_attribute::{ClassId, Counts, Coverage, PathId, Profile};
 use memlode_machine::Machine;
-use memlode_trace::sites::{SiteTable, StringId};
+use memlode_trace::sites::{Dependence, SiteTable, StringId};
 use memlode_trace::{Replayed, Trace};
 
 use crate::model::{self, Misses, Numbers, Report};
@@ -228,6 +228,7 @@ impl Builder<'_> {
                     numbers: self.numbers(counts),
                 })
                 .collect(),
+            dependence: finding.dependence.map(Dependence::word),
             density: finding.density.map(|density| model::Density {
                 ty: self.string(density.ty),
                 type_bytes: density.type_bytes,

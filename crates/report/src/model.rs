@@ -255,6 +255,8 @@ pub struct Finding {
     pub whole_share: f64,
     /// The objects touched, the costliest first.
     pub objects: Vec<ObjectRow>,
+    /// What the addresses come out of: `chased`, `loaded` or `computed`.
+    pub dependence: Option<&'static str>,
     /// How much of the type the code around the line uses.
     pub density: Option<Density>,
     /// A change of layout, where the evidence is plain.

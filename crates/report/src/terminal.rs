@@ -237,6 +237,13 @@ impl Page<'_> {
             let room = self.share(100).saturating_sub(8 + made.chars().count() + others.len());
             let _ = writeln!(out, "    in {}{made}{others}", cut_end(&object, room));
         }
+        if let Some(dependence) = finding.dependence {
+            let wait = match dependence {
+                "chased" => "each of these misses waits for the one before",
+                _ => "these misses can overlap, and be prefetched",
+            };
+            let _ = writeln!(out, "    addresses are {dependence}: {wait}");
+        }
         if let Some(density) = &finding.density {
             let _ = writeln!(
                 out,
