@@ -168,7 +168,7 @@ fn locality_is_what_was_programmed() {
     assert_eq!((&word["pattern"], &word["usual_step"]), (&"strided".into(), &64.into()));
     assert_eq!((&word["accesses"], &word["by_thread"]), (&10_240.into(), &serde_json::json!([[0, 10_240]])));
     assert_eq!(of(&strides, "stays")["pattern"], "constant");
-    assert_eq!(of(&strides, "wide")["pattern"], "jumping");
+    assert_eq!(of(&strides, "wide")["pattern"], "random");
 
     // The first interval is the walk; the rest is one word, and five thousand bytes all over a megabyte.
     let set = table("working_set");
@@ -179,6 +179,71 @@ fn locality_is_what_was_programmed() {
     assert!(text.contains("strided") && text.contains('█') && text.contains("64 KiB"), "{text}");
     let wrong = recorded.try_run(&["replay", "trace", "--analyse", "working-set:every=0"]);
     assert_one_sentence(&wrong, &["every=0"]);
+}
+
+/// The same jumps three times: from node to node of a list, by an array of indices, and by a random number.
+const JUMPS: &str = r#"
+enum { N = 1 << 14 };
+struct node { struct node *next; volatile long key; char rest[48]; };
+struct cell { volatile long value; char rest[56]; };
+struct slot { volatile long entry; char rest[56]; };
+static struct node nodes[N];
+static struct cell cells[N];
+static struct slot slots[N];
+static unsigned order[N], seed = 1;
+static unsigned below(unsigned n) { seed = seed * 1103515245 + 12345; return (seed >> 8) % n; }
+__attribute__((noinline)) static long walk(const struct node *n) {
+  long sum = 0;
+  for (; n; n = n->next) sum += n->key;
+  return sum;
+}
+int main(void) {
+  for (unsigned i = 0; i < N; i++) {
+    unsigned j = below(i + 1);
+    order[i] = order[j];
+    order[j] = i;
+  }
+  for (int i = 1; i < N; i++) nodes[order[i - 1]].next = &nodes[order[i]];
+  long sum = walk(&nodes[order[0]]);
+  for (int i = 0; i < N; i++) sum += cells[order[i]].value;
+  for (int i = 0; i < N; i++) {
+    seed = seed * 1103515245 + 12345;
+    sum += slots[seed >> 8 & (N - 1)].entry;
+  }
+  return sum != 0;
+}
+"#;
+
+#[test]
+fn jumps_are_told_apart_by_where_their_addresses_come_from() {
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::write(folder.path().join("jumps.c"), JUMPS).expect("a file");
+    let recorded = Recorded(folder);
+    for options in [&["-O2"][..], &["-O0"], &["--fidelity", "source", "-O2"]] {
+        recorded.run(&[&["cc"], options, &["jumps.c", "-o", "jumps"]].concat());
+        let trace = &format!("trace{}", options.join(""));
+        recorded.run(&["record", "-o", trace, "--", "./jumps"]);
+        let found = recorded.json(&["replay", trace, "--analyse", "strides"]);
+        let rows = found["tables"][0]["rows"].as_array().expect("rows");
+        let report = recorded.json(&["report", trace]);
+        let findings = report["findings"].as_array().expect("findings");
+        let sites = recorded.run(&["dump", "--sites", trace]);
+        for (member, pattern, dependence) in
+            [("key", "chasing", "chased"), ("value", "gather", "loaded"), ("entry", "random", "computed")]
+        {
+            let row = rows.iter().find(|row| row["data"]["member"] == member);
+            let row = row.unwrap_or_else(|| panic!("{member} in {rows:?}"));
+            assert_eq!(row["pattern"], pattern, "{options:?} {row}");
+            let finding = findings.iter().find(|finding| finding["member"] == member);
+            let finding = finding.unwrap_or_else(|| panic!("{member} in {findings:?}"));
+            assert_eq!(finding["dependence"], dependence, "{options:?} {finding}");
+            let end = format!("\t{member}\t{dependence}");
+            assert!(sites.lines().any(|site| site.ends_with(&end)), "{sites}");
+        }
+    }
+    let text = recorded.run(&["report", "trace-O2", "-m", "generic"]);
+    assert!(text.contains("addresses are chased: each of these misses waits for the one before"), "{text}");
+    assert!(text.contains("addresses are loaded: these misses can overlap"), "{text}");
 }
 
 /// One function allocates and one walks, for two callers: a table of 16 KiB ten times over, and one of 128 KiB twice.

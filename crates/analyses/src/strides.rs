@@ -1,23 +1,36 @@
 //! # Strides
 //!
 //! **What it finds.** How each access in the code walks through memory: whether it stays at an address, goes a constant step, a few steps in turn
-//! (as nested loops do), moves about nearby, or jumps.
+//! (as nested loops do), moves about nearby, or jumps. Of jumps it says where they get their addresses:
+//!
+//! | | address | example |
+//! |---|---|---|
+//! | `chasing` | loaded from where the step before led to | lists, trees, chains of a hash table, `i = next[i]` |
+//! | `gather` | loaded, but not one from the other | `a[idx[i]]`, `ptrs[i]->x`, `node->data->x` |
+//! | `random` | computed, without a load | hashes, random numbers, binary search |
+//! | `jumping` | not known | a pointer from another function; a program compiled by an older memlode |
 //!
 //! **Why it costs.** Prefetchers follow constant steps, and nothing else reliably. A step above the size of a line fetches a line
-//! for each access; a jump waits for memory.
+//! for each access; a jump waits for memory. When jumps gather or are random, a processor waits for several at once; when they chase, each
+//! begins when the one before has ended, so that as many misses take several times as long.
 //!
-//! **What to do.** A long constant step: interchange loops, or store what is walked through side by side. Jumps: sort the work, prefetch by
-//! hand, or store what is reached together in one place. What stays at an address belongs into a register.
+//! **What to do.** A long constant step: interchange loops, or store what is walked through side by side. `chasing`: follow several
+//! chains by turns, put more into each node (an array list, a B-tree), allocate nodes in the order of the walk, or replace the chain by an array.
+//! A prefetch does not help there: its address is not known earlier. `gather`: prefetch some turns ahead by hand, as the indices are known then, or sort them.
+//! `random`: compute several addresses first, then prefetch or load; make the table smaller; or partition the work, so that what is
+//! reached together is small. What stays at an address belongs into a register.
 //!
 //! **When it is wrong.** The steps are those of one access in one thread, whatever lies between. Four different steps are kept by
 //! access, so that shares are lower bounds where there are more (Misra and Gries, "Finding repeated elements", Science of Computer Programming 2(2), 1982).
-//! An access of a function that is called for several data structures in turn jumps.
+//! An access of a function that is called for several data structures in turn jumps. Where addresses come from is found in the
+//! code of one function, inlined ones included (`instrument/src/Dependence.h`): chains that lead through memory, or through calls other than of a function by itself, do not look like chains.
+//! A chain whose steps stay within a page is `chasing` if more than half of the accesses miss the first level; one whose nodes lie a constant step apart is `strided`.
 
 use std::cmp::Reverse;
 
 use memlode_attribute::annotate::Events;
 use memlode_trace::event::ThreadId;
-use memlode_trace::sites::SiteId;
+use memlode_trace::sites::{Dependence, SiteId};
 use rustc_hash::FxHashMap;
 
 use crate::Meta;
@@ -61,8 +74,8 @@ impl Walk {
         }
     }
 
-    /// Its steps, the most frequent first; what it is called; and the part of the steps that is so.
-    fn pattern(&self) -> (i64, &'static str, f64) {
+    /// Its most frequent step; what it is called, if its address comes out of what `dependence` says; and the part of the steps that is so.
+    fn pattern(&self, dependence: Option<Dependence>) -> (i64, &'static str, f64) {
         let all = self.accesses.saturating_sub(1);
         let mut steps = self.steps;
         steps.sort_by_key(|&(step, times)| (Reverse(times), step));
@@ -70,15 +83,28 @@ impl Walk {
         let (step, first) = (steps[0].0, share(steps[0].1));
         let together = share(steps.iter().map(|(_, times)| times).sum());
         let near = share(self.near);
+        let chases = dependence == Some(Dependence::Chased);
+        let waits = self.misses > self.accesses / 2;
         let (word, part) = match () {
             () if all == 0 => ("once", 1.0),
             () if first >= MOST && step == 0 => ("constant", first),
             () if first >= MOST => ("strided", first),
             () if together >= MOST => ("few strides", together),
-            () if near >= MOST => ("nearby", near),
-            () => ("jumping", 1.0 - near),
+            () if near >= MOST && !(chases && waits) => ("nearby", near),
+            // However far a link leads, it is one of the chain.
+            () => (jump(dependence), if chases { 1.0 } else { 1.0 - near }),
         };
         (step, word, part)
+    }
+}
+
+/// What jumps are called whose addresses come out of what `dependence` says.
+fn jump(dependence: Option<Dependence>) -> &'static str {
+    match dependence {
+        Some(Dependence::Chased) => "chasing",
+        Some(Dependence::Loaded) => "gather",
+        Some(Dependence::Computed) => "random",
+        None => "jumping",
     }
 }
 
@@ -135,7 +161,7 @@ impl Analysis for Strides {
         for (&(thread, site), &number) in &self.numbers {
             let walk = &self.walks[number as usize];
             if walk.accesses > 0 {
-                let (step, pattern, share) = walk.pattern();
+                let (step, pattern, share) = walk.pattern(view.names.site(site).dependence());
                 let way = ways.entry((site, pattern, step)).or_default();
                 way.threads.push((thread, walk.accesses));
                 way.accesses += walk.accesses;
@@ -174,10 +200,22 @@ impl Analysis for Strides {
 mod tests {
     use super::*;
 
-    fn pattern(addresses: impl IntoIterator<Item = u64>) -> (i64, &'static str, f64) {
+    fn walk(addresses: impl IntoIterator<Item = u64>, missed: bool) -> Walk {
         let mut walk = Walk::default();
-        addresses.into_iter().for_each(|address| walk.go(address, false));
-        walk.pattern()
+        addresses.into_iter().for_each(|address| walk.go(address, missed));
+        walk
+    }
+
+    fn pattern(addresses: impl IntoIterator<Item = u64>) -> (i64, &'static str, f64) {
+        walk(addresses, false).pattern(None)
+    }
+
+    fn random() -> impl FnMut(u64) -> u64 {
+        let mut seed = 1u64;
+        move |below| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % below
+        }
     }
 
     #[test]
@@ -190,12 +228,26 @@ mod tests {
         let (step, word, share) = pattern(rows);
         assert_eq!((step, word), (8, "few strides"));
         assert!((share - 1.0).abs() < 1e-9);
-        let mut seed = 1u64;
-        let mut random = |below: u64| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 33) % below
-        };
+        let mut random = random();
         assert_eq!(pattern((0..1000).map(|_| random(2000))).1, "nearby");
         assert_eq!(pattern((0..1000).map(|_| random(1 << 30))).1, "jumping");
+    }
+    #[test]
+    fn jumps_are_called_by_where_their_addresses_come_from() {
+        use Dependence::{Chased, Computed, Loaded};
+        let mut random = random();
+        let far = walk((0..1000).map(|_| random(1 << 30)), true);
+        let words = [Some(Chased), Some(Loaded), Some(Computed), None].map(|from| far.pattern(from).1);
+        assert_eq!(words, ["chasing", "gather", "random", "jumping"]);
+        // Whatever the code looks like, a prefetcher follows these.
+        let even = walk((0..100).map(|i| 64 * i), true);
+        assert_eq!(even.pattern(Some(Chased)), (64, "strided", 1.0));
+        // A chain through a page waits only where it misses, and nothing else waits for itself.
+        for (missed, from, word) in
+            [(true, Chased, "chasing"), (false, Chased, "nearby"), (true, Loaded, "nearby")]
+        {
+            let near = walk((0..1000).map(|_| random(2000)), missed);
+            assert_eq!(near.pattern(Some(from)).1, word);
+        }
     }
 }
