@@ -161,6 +161,13 @@ impl Detailed {
         Outcome { depth, translation, remote, alias, sharing, causes }
     }
 
+    /// Cycles that a tag's accesses waited besides those of the levels, for translations and for memory of other nodes, as far as
+    /// they are settled.
+    pub fn other_cycles(&self, tag: u32) -> u64 {
+        let translations = self.tlb.as_ref().map_or(0, |tlb| tlb.cycles(tag));
+        translations + self.numa.as_ref().map_or(0, |numa| numa.cycles(tag))
+    }
+
     /// Counters of each level, innermost first.
     pub fn counters(&self) -> Vec<LevelCounters> {
         match &self.caches {

@@ -58,6 +58,8 @@ pub struct Numa {
     ranges: Ranges<u32>,
     /// By page: its node.
     pages: Table,
+    /// Cycles that memory of another node takes beyond those of the own one's.
+    farther_cycles: u64,
     counts: Vec<NumaDetail>,
 }
 
@@ -74,8 +76,14 @@ impl Numa {
             placement: homes.placement,
             ranges: Ranges::new(homes.ranges.iter().copied()),
             pages: Table::new(2),
+            farther_cycles: 0,
             counts: Vec::new(),
         }
+    }
+
+    /// Memory of another node takes so many cycles more than that of the own one.
+    pub fn with_farther_cycles(self, farther_cycles: u32) -> Numa {
+        Numa { farther_cycles: farther_cycles.into(), ..self }
     }
 
     /// An access that memory answered; says whether it was another node's.
@@ -110,6 +118,11 @@ impl Numa {
             Placement::Interleave => page % self.nodes,
             Placement::Node(node) => u64::from(node),
         }
+    }
+
+    /// Cycles that a tag's accesses had to wait because memory was another node's.
+    pub fn cycles(&self, tag: u32) -> u64 {
+        self.counts.get(tag as usize).map_or(0, |counts| counts.remote * self.farther_cycles)
     }
 
     /// By tag.

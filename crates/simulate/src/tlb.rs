@@ -237,6 +237,11 @@ impl Tlb {
         self.access_other(core, address, last, tag)
     }
 
+    /// Cycles beyond first-level translations that a tag's accesses had so far.
+    pub fn cycles(&self, tag: u32) -> u64 {
+        self.counts.get(tag as usize).map_or(0, |counts| counts.cycles)
+    }
+
     /// By tag.
     pub fn finish(mut self) -> Vec<TlbDetail> {
         self.settle();
