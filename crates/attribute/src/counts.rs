@@ -24,6 +24,15 @@ impl Counts {
         side[usize::from(depth)] += accesses;
     }
 
+    /// What came after `before`, which is a part of it.
+    pub(crate) fn since(&self, before: &Counts) -> Counts {
+        Counts {
+            reads: std::array::from_fn(|depth| self.reads[depth] - before.reads[depth]),
+            writes: std::array::from_fn(|depth| self.writes[depth] - before.writes[depth]),
+            other_cycles: self.other_cycles - before.other_cycles,
+        }
+    }
+
     /// All accesses.
     pub fn accesses(&self) -> u64 {
         self.misses_from(0)

@@ -6,7 +6,8 @@
 //!             │ address → object: objects                      ▼
 //!             │ allocation call paths: paths                tables: lines, fields, types, objects, functions, threads
 //! ```
-//! A [`Profile`] is plain numbers keyed by ids of the trace's site table; it merges by addition. Nothing here
+//! A [`Profile`] is plain numbers keyed by ids of the trace's site table; it merges by addition. Of a trace with gaps it has
+//! them run by run besides ([`CellRuns`]), and the rows of tables tell how far they may be off ([`Errors`]). Nothing here
 //! prints, and nothing here knows what a finding is.
 
 pub mod annotate;
@@ -14,7 +15,10 @@ pub mod classes;
 pub mod counts;
 pub mod coverage;
 pub mod detail;
+pub mod errors;
+mod gaps;
 mod granules;
+mod ledger;
 mod merge;
 pub mod objects;
 pub mod paths;
@@ -32,6 +36,8 @@ pub use classes::{Class, ClassId, Home};
 pub use counts::Counts;
 pub use coverage::Coverage;
 pub use detail::DetailedProfile;
+pub use errors::{Errors, Shares};
+pub use ledger::{CellRuns, Entry};
 pub use paths::{PathId, Paths};
 pub use profile::{Cell, Profile, Profiler};
 pub use run::{profile_in_detail, profile_trace};

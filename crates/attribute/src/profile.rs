@@ -11,10 +11,11 @@ use rustc_hash::FxHashMap;
 
 use crate::classes::{Class, ClassId, Classes, Home};
 use crate::counts::Counts;
+use crate::gaps::{GapWatch, counted};
 use crate::merge::{Part, merge};
 use crate::objects::Objects;
 use crate::paths::{PathId, Paths};
-use crate::sample::{Gaps, RunCounts, Runs};
+use crate::sample::Gaps;
 use crate::simulator::{Met, NamedPages, Simulator};
 use crate::stacks::ThreadStack;
 use crate::usual::{ANY, SiteFacts, key};
@@ -130,16 +131,6 @@ pub(crate) struct Origin {
     pub space: u64,
 }
 
-/// What is kept of a trace with gaps besides.
-pub(crate) struct GapWatch {
-    numbers: Runs,
-    /// The run that each stream's chunk at hand belongs to.
-    at_hand: FxHashMap<(ThreadId, u8), usize>,
-    runs: Vec<RunCounts>,
-    /// Of other rules than those of a [`Hierarchy`] nothing is certain.
-    bounds: Option<Bounds>,
-}
-
 impl<S: Simulator> Profiler<S> {
     /// Counts nothing yet.
     pub fn new(sites: &[Site], caches: S) -> Profiler<S> {
@@ -200,13 +191,8 @@ impl<S: Simulator> Profiler<S> {
     /// To be called first if the trace has gaps. `certain` are the caches, still empty, if exact LRU ones are simulated: what those
     /// held behind a gap can be bounded.
     pub fn watch_gaps(&mut self, certain: Option<Hierarchy>) {
-        let bounds = certain.map(Bounds::new);
-        self.gaps = Some(GapWatch {
-            numbers: Runs::default(),
-            at_hand: FxHashMap::default(),
-            runs: Vec::new(),
-            bounds,
-        });
+        let levels = self.caches.counters().len();
+        self.gaps = Some(GapWatch::new(levels, certain.map(Bounds::new)));
     }
 
     /// Makes the globals of an image of `process` known.
@@ -237,7 +223,11 @@ impl<S: Simulator> Profiler<S> {
         }
         // While recording is off, there are no accesses.
         let gaps = self.gaps.as_mut().filter(|_| !batch.dormant);
-        let run = gaps.map(|gaps| (gaps.run_of(thread, piece), counted(&self.caches)));
+        let run = gaps.map(|gaps| gaps.run_of(thread, piece));
+        let run = run.map(|run| {
+            self.turn_to(run);
+            (run, counted(&self.caches))
+        });
         let origin = Origin {
             thread,
             core: self.cores[thread.0 as usize % self.cores.len()] as usize,
@@ -267,7 +257,7 @@ impl<S: Simulator> Profiler<S> {
         }
         self.settle();
         if let (Some(gaps), Some((run, before))) = (&mut self.gaps, run) {
-            gaps.runs[run].add(counted(&self.caches), before);
+            gaps.add(run, counted(&self.caches), before);
         }
         self.processes.insert(process, Some(objects));
         self.stacks.insert(stack, Some(stack_here));
@@ -297,27 +287,41 @@ impl<S: Simulator> Profiler<S> {
 
     fn part(mut self) -> (Part, S) {
         self.join();
-        let mut cells = Vec::with_capacity(self.cells.len());
-        for (number, &(thread, site, class)) in self.cells.iter().enumerate() {
-            let mut counts = Counts::default();
-            let is_write = self.facts[site.0 as usize].is_write();
-            counts.add(0, is_write, self.hits[number]);
-            for (depth, &n) in (1u8..).zip(&self.deeper[number]) {
-                counts.add(depth, is_write, n);
-            }
-            cells.push(Cell { thread, site, class, counts, tag: number as u32 });
-        }
+        let gaps = self.gaps.take().map(|gaps| gaps.finish(|cell| self.counts_of(cell)));
+        let cells = (0u32..).zip(&self.cells).map(|(tag, &(thread, site, class))| {
+            let counts = self.counts_of(tag);
+            Cell { thread, site, class, counts, tag }
+        });
+        let cells = cells.collect();
         let part = Part {
             sites: self.sites,
             cells,
             classes: self.classes,
             paths: self.paths,
             write_backs: self.caches.counters().iter().map(|level| level.write_backs).collect(),
-            gaps: self
-                .gaps
-                .map(|gaps| Gaps { runs: gaps.runs, bounds: gaps.bounds.map(|bounds| bounds.misses()) }),
+            gaps,
         };
         (part, self.caches)
+    }
+
+    /// What a cell has done.
+    fn counts_of(&self, cell: u32) -> Counts {
+        let number = cell as usize;
+        let is_write = self.facts[self.cells[number].1.0 as usize].is_write();
+        let mut counts = Counts { other_cycles: self.caches.other_cycles(cell), ..Counts::default() };
+        counts.add(0, is_write, self.hits[number]);
+        for (depth, &n) in (1u8..).zip(&self.deeper[number]) {
+            counts.add(depth, is_write, n);
+        }
+        counts
+    }
+
+    /// Accesses are of that run from now on. Nothing waits to be settled.
+    fn turn_to(&mut self, run: usize) {
+        if let Some(mut gaps) = self.gaps.take_if(|gaps| gaps.ledger.is_elsewhere(run)) {
+            gaps.ledger.turn_to(run, |cell| self.counts_of(cell));
+            self.gaps = Some(gaps);
+        }
     }
 
     #[inline(always)]
@@ -350,8 +354,11 @@ impl<S: Simulator> Profiler<S> {
             None if self.caches.is_full() => self.settle(),
             None => {}
         }
-        if let Some(GapWatch { bounds: Some(bounds), .. }) = &mut self.gaps {
-            bounds.access(origin.core, address, access.bytes, is_write);
+        if let Some(GapWatch { bounds, ledger, .. }) = &mut self.gaps {
+            ledger.touch(cell);
+            if let Some(bounds) = bounds {
+                bounds.access(origin.core, address, access.bytes, is_write);
+            }
         }
     }
 
@@ -531,36 +538,8 @@ impl<S: Simulator> Profiler<S> {
     }
 }
 
-impl GapWatch {
-    /// The run that a piece belongs to.
-    fn run_of(&mut self, thread: ThreadId, piece: &Piece<'_>) -> usize {
-        let Batch { stream, stamps, after_gap, .. } = *piece.batch;
-        if !piece.is_first() {
-            return self.at_hand.get(&(thread, stream)).copied().unwrap_or(0);
-        }
-        let (run, begins) = self.numbers.next(thread, stream, stamps, after_gap);
-        if let Some(bounds) = self.bounds.as_mut().filter(|_| begins) {
-            bounds.forget();
-        }
-        self.runs.resize(self.runs.len().max(run + 1), RunCounts::default());
-        self.at_hand.insert((thread, stream), run);
-        run
-    }
-}
-
 /// What tells the addresses of a process from those of the others: user addresses have 47 bits, the process takes the ones
 /// above.
 pub(crate) fn space(process: ProcessId) -> u64 {
     u64::from(process.0) << 48
-}
-
-/// Accesses and misses so far.
-fn counted(caches: &impl Simulator) -> RunCounts {
-    let levels = caches.counters();
-    let accesses = levels.first().map_or(0, |level| level.reads + level.writes);
-    let mut counts = RunCounts { accesses, ..RunCounts::default() };
-    for (sum, level) in counts.misses.iter_mut().zip(levels) {
-        *sum = level.read_misses + level.write_misses;
-    }
-    counts
 }

@@ -89,13 +89,6 @@ pub fn profile_in_detail(
     });
     let (mut profile, simulator) = profiler.finish_with_caches();
     let mut details = simulator.finish();
-    let farther = u64::from(machine.remote_latency_cycles - machine.memory_latency_cycles);
-    for cell in &mut profile.cells {
-        let tag = cell.tag as usize;
-        let translations = details.tlb.get(tag).map_or(0, |tlb| tlb.cycles);
-        let remote = details.numa.get(tag).map_or(0, |numa| numa.remote);
-        cell.counts.other_cycles = translations + remote * farther;
-    }
     let threads = source.look(|trace| trace.threads().len());
     match (has_rules(machine, setup, threads), &mut profile.gaps) {
         (false, _) => details.model = None,

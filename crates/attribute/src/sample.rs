@@ -16,6 +16,8 @@ use memlode_trace::event::ThreadId;
 use memlode_trace::{ChunkRef, Trace};
 use rustc_hash::FxHashMap;
 
+use crate::ledger::CellRuns;
+
 /// Numbers the runs of a trace, chunk by chunk in replay order.
 #[derive(Default)]
 pub struct Runs {
@@ -65,12 +67,14 @@ impl Estimate {
         }
         let value = y / x;
         let squares: f64 = runs.map(|(yi, xi)| (yi - value * xi).powi(2)).sum();
-        let standard_error = (k > 1).then(|| {
-            let k = f64::from(k);
-            ((1.0 - covered.clamp(0.0, 1.0)) * k / (k - 1.0) * squares).sqrt() / x
-        });
+        let standard_error = (k > 1).then(|| clusters_error(squares, f64::from(k), covered) / x);
         Estimate { value, standard_error }
     }
+}
+
+/// The standard error of a sum over `k` clusters, of whose residuals the sum of the squares is given.
+pub(crate) fn clusters_error(squares: f64, k: f64, covered: f64) -> f64 {
+    ((1.0 - covered.clamp(0.0, 1.0)) * k / (k - 1.0) * squares).sqrt()
 }
 
 /// How much of a program a trace with gaps covers.
@@ -180,12 +184,14 @@ impl RunCounts {
 }
 
 /// What the caches did in a trace with gaps.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Gaps {
     /// Run by run. Caches keep over a gap what they held.
     pub runs: Vec<RunCounts>,
     /// Least and most misses of each level, whatever caches held behind gaps; of exact LRU caches only.
     pub bounds: Option<Vec<(u64, u64)>>,
+    /// The same runs cell by cell.
+    pub cells: CellRuns,
 }
 
 impl Gaps {

@@ -62,6 +62,11 @@ pub trait Simulator {
     /// What the accesses of a cell touch lies in pages of so many bytes. Told with [`Simulator::met`].
     fn set_pages_of(&mut self, _cell: u32, _page_bytes: u64) {}
 
+    /// Cycles of waiting that a cell had besides those of cache levels. Only of what is settled.
+    fn other_cycles(&self, _cell: u32) -> u64 {
+        0
+    }
+
     /// The stream at hand met a time stamp.
     fn stamp(&mut self, _stamp: u64) {}
 }
@@ -158,6 +163,10 @@ impl Simulator for Detailed {
 
     fn set_pages_of(&mut self, cell: u32, page_bytes: u64) {
         Detailed::set_pages_of(self, cell, page_bytes);
+    }
+
+    fn other_cycles(&self, cell: u32) -> u64 {
+        Detailed::other_cycles(self, cell)
     }
 }
 
@@ -301,7 +310,9 @@ pub fn detailed(machine: &Machine, setup: &Setup, threads: usize) -> Result<Deta
     }
     if machine.nodes > 1 {
         let (nodes, page_bytes) = (machine.nodes, setup.pages.page_bytes);
-        detailed = detailed.with_numa(Numa::new(nodes, machine.cores / nodes, page_bytes, &setup.homes));
+        let farther = machine.remote_latency_cycles - machine.memory_latency_cycles;
+        let numa = Numa::new(nodes, machine.cores / nodes, page_bytes, &setup.homes);
+        detailed = detailed.with_numa(numa.with_farther_cycles(farther));
     }
     Ok(detailed)
 }

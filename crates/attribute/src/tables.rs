@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::classes::ClassId;
 use crate::counts::Counts;
+use crate::errors::{Errors, Sampled, Shares};
 use crate::profile::{Cell, Profile};
 
 /// What an access touches, as far as it has a name.
@@ -43,12 +44,14 @@ pub struct Place {
 }
 
 /// One row of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Row<K> {
     /// What the row is about.
     pub key: K,
     /// The counts.
     pub counts: Counts,
+    /// How far they may be off, if they are a sample's ([`Tables::of_sample`]).
+    pub errors: Option<Errors>,
 }
 
 /// What a site touches. Where it is a member, the variable is left out unless asked for.
@@ -110,12 +113,21 @@ pub struct Tables<'a> {
     profile: &'a Profile,
     names: &'a SiteTable,
     latencies: &'a [u32],
+    sample: Option<Sampled<'a>>,
 }
 
 impl<'a> Tables<'a> {
     /// `latencies` orders the rows: cycles of each level, innermost first, memory last.
     pub fn new(profile: &'a Profile, names: &'a SiteTable, latencies: &'a [u32]) -> Tables<'a> {
-        Tables { profile, names, latencies }
+        Tables { profile, names, latencies, sample: None }
+    }
+
+    /// The runs of the trace are a sample that covers such a part of the program's accesses: rows tell their errors, if there are
+    /// two runs at least.
+    pub fn of_sample(self, covered: f64) -> Tables<'a> {
+        let gaps = self.profile.gaps.as_ref();
+        let sample = gaps.and_then(|gaps| Sampled::new(&gaps.cells, self.latencies, covered));
+        Tables { sample, ..self }
     }
 
     /// The finest counts.
@@ -166,9 +178,34 @@ impl<'a> Tables<'a> {
                 *sums.entry(key).or_default() += &cell.counts;
             }
         }
-        let mut rows: Vec<Row<K>> = sums.into_iter().map(|(key, counts)| Row { key, counts }).collect();
+        let row = |(key, counts)| Row { key, counts, errors: None };
+        let mut rows: Vec<Row<K>> = sums.into_iter().map(row).collect();
         order(&mut rows, self.latencies);
+        if let Some(sample) = &self.sample {
+            let numbers: FxHashMap<&K, usize> =
+                rows.iter().enumerate().map(|(i, row)| (&row.key, i)).collect();
+            let row_of = self.by_tag(|cell| key(cell).and_then(|key| numbers.get(&key).copied()));
+            let counts: Vec<&Counts> = rows.iter().map(|row| &row.counts).collect();
+            let errors = sample.errors(&counts, &row_of);
+            rows.iter_mut().zip(errors).for_each(|(row, errors)| row.errors = Some(errors));
+        }
         rows
+    }
+
+    /// The parts of all modelled stall cycles that `groups` groups of cells have, with their errors if they are a sample's.
+    pub fn shares(&self, groups: usize, group: impl Fn(&Cell) -> Option<usize>) -> Option<Shares> {
+        self.sample.as_ref().map(|sample| sample.shares(groups, &self.by_tag(group)))
+    }
+
+    /// A number of each cell, by its tag.
+    fn by_tag(&self, number: impl Fn(&Cell) -> Option<usize>) -> Vec<Option<usize>> {
+        let mut numbers = vec![None; self.profile.cells.len()];
+        for cell in &self.profile.cells {
+            if let Some(place) = numbers.get_mut(cell.tag as usize) {
+                *place = number(cell);
+            }
+        }
+        numbers
     }
 
     /// Everything.
@@ -178,6 +215,12 @@ impl<'a> Tables<'a> {
             sum += &cell.counts;
         }
         sum
+    }
+
+    /// The same as a row.
+    pub fn whole(&self) -> Row<()> {
+        let whole = self.roll(|_| Some(())).pop();
+        whole.unwrap_or(Row { key: (), counts: Counts::default(), errors: None })
     }
 
     fn what(&self, site: &Site, with_variable: bool) -> What {

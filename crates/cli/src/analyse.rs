@@ -28,7 +28,7 @@ pub enum Wanted {
 /// What was found.
 pub enum Found {
     /// Counts.
-    Report(Profile),
+    Report(Box<Profile>),
     /// Counts and causes.
     Simulation(Box<DetailedProfile>),
     /// Tables.
@@ -100,7 +100,7 @@ impl Job {
         let found = match wanted {
             Wanted::Report => {
                 let found = profile_trace(source, &machine, threads(), watched).context(impossible)?;
-                (Found::Report(found.0), found.1)
+                (Found::Report(Box::new(found.0)), found.1)
             }
             Wanted::Simulation(setup) => {
                 let found =
