@@ -14,9 +14,10 @@ pub mod strides;
 pub mod timeline;
 pub mod working_set;
 
-use memlode_attribute::tables::{Place, Tables, What};
-use memlode_attribute::{ClassId, Counts};
+use memlode_attribute::tables::{Place, Row, Tables, What};
+use memlode_attribute::{Cell, ClassId, Counts, Errors, Estimate};
 use memlode_trace::sites::{Dependence, SiteTable, StringId};
+use rustc_hash::FxHashMap;
 
 /// What an analysis says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub struct Finding {
     pub place: Place,
     /// The accesses there.
     pub counts: Counts,
+    /// How far their figures may be off, if they are a sample's.
+    pub errors: Option<Errors>,
     /// Modelled cycles beyond the first level; an upper bound, since misses overlap.
     pub stall_cycles: u64,
     /// Its part of the whole program's modelled stall cycles, 0 to 1.
@@ -62,8 +65,12 @@ pub struct Finding {
     /// Other lines of the same function that touch the same type: one change of layout serves them all. The
     /// costliest first; none of them is a finding of its own.
     pub also: Vec<Also>,
+    /// [`Finding::whole_share`], if it is a sample's.
+    pub whole: Option<Estimate>,
+    /// By how much it is larger than that of the next finding, if it is a sample's.
+    pub lead: Option<Estimate>,
     /// The object classes touched, the costliest first.
-    pub objects: Vec<(ClassId, Counts)>,
+    pub objects: Vec<Row<ClassId>>,
     /// What the addresses come out of, where most of the cost is: it says whether these misses wait for each other.
     pub dependence: Option<Dependence>,
     /// How densely the type is used around the line.
@@ -81,6 +88,8 @@ pub struct Also {
     pub place: Place,
     /// The accesses there.
     pub counts: Counts,
+    /// How far their figures may be off, if they are a sample's.
+    pub errors: Option<Errors>,
     /// Its part of the whole program's modelled stall cycles, 0 to 1.
     pub stall_share: f64,
 }
@@ -122,5 +131,22 @@ pub enum Suggestion {
 pub fn all(cx: &Context) -> Vec<Finding> {
     let mut findings = offenders::Offenders::default().findings(cx);
     findings.sort_by(|a, b| b.whole_share().total_cmp(&a.whole_share()));
+    tell_apart(cx, &mut findings);
     findings
+}
+
+/// In a sample: how far the shares of findings may be off, and the differences from one to the next.
+fn tell_apart(cx: &Context, findings: &mut [Finding]) {
+    let mut number_of: FxHashMap<(What, Place), usize> = FxHashMap::default();
+    for (number, finding) in findings.iter().enumerate() {
+        number_of.insert((finding.what, finding.place), number);
+        number_of.extend(finding.also.iter().map(|also| ((also.what, also.place), number)));
+    }
+    let group = |cell: &Cell| number_of.get(&cx.tables.key_of(cell)).copied();
+    let Some(shares) = cx.tables.shares(findings.len(), group) else { return };
+    let count = findings.len();
+    for (number, finding) in findings.iter_mut().enumerate() {
+        finding.whole = Some(shares.of(number));
+        finding.lead = (number + 1 < count).then(|| shares.difference(number, number + 1));
+    }
 }

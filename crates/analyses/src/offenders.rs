@@ -21,7 +21,7 @@
 //! (variable, file, line) by misses.
 
 use memlode_attribute::tables::{Place, Row, What};
-use memlode_attribute::{Cell, ClassId, Counts};
+use memlode_attribute::{Cell, ClassId};
 use memlode_trace::sites::StringId;
 use rustc_hash::FxHashMap;
 
@@ -59,7 +59,8 @@ impl Finder for Offenders {
             let (what, place) = row.key;
             let same = findings.iter_mut().find(|f| is_one_change(f, &what, &place));
             if let Some(finding) = same {
-                finding.also.push(Also { what, place, counts: row.counts, stall_share });
+                let Row { counts, errors, .. } = row;
+                finding.also.push(Also { what, place, counts, errors, stall_share });
             } else if findings.len() < self.most {
                 findings.push(finding(cx, row, total));
             }
@@ -80,12 +81,7 @@ fn is_one_change(finding: &Finding, what: &What, place: &Place) -> bool {
 fn finding(cx: &Context, row: Row<(What, Place)>, total: u64) -> Finding {
     let (what, place) = row.key;
     let here = |cell: &Cell| cx.tables.key_of(cell) == (what, place);
-    let objects: Vec<(ClassId, Counts)> = cx
-        .tables
-        .roll(|cell| here(cell).then_some(cell.class))
-        .into_iter()
-        .map(|row| (row.key, row.counts))
-        .collect();
+    let objects: Vec<Row<ClassId>> = cx.tables.roll(|cell| here(cell).then_some(cell.class));
     let dependences = cx.tables.roll(|cell| here(cell).then(|| cx.names.site(cell.site).dependence()));
     let density = what.ty.and_then(|ty| density(cx, ty, &place, row.counts.accesses()));
     let suggestion = density
@@ -98,9 +94,12 @@ fn finding(cx: &Context, row: Row<(What, Place)>, total: u64) -> Finding {
         what,
         place,
         counts: row.counts,
+        errors: row.errors,
         stall_cycles,
         stall_share: stall_cycles as f64 / total as f64,
         also: Vec::new(),
+        whole: None,
+        lead: None,
         objects,
         dependence: dependences.first().and_then(|costliest| costliest.key),
         density,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use memlode_analyses::Context;
 use memlode_attribute::run::latencies;
-use memlode_attribute::tables::{Place, Tables, What, place};
-use memlode_attribute::{ClassId, Counts, Coverage, PathId, Profile};
+use memlode_attribute::tables::{Place, Row, Tables, What, place};
+use memlode_attribute::{ClassId, Counts, Coverage, Errors, PathId, Profile};
 use memlode_machine::Machine;
 use memlode_trace::sites::{Dependence, SiteTable, StringId};
 use memlode_trace::{Replayed, Trace};
 
-use crate::model::{self, Misses, Numbers, Report};
+use crate::model::{self, ByLevel, Numbers, Report};
 use crate::naming::Naming;
 use crate::notes;
 use crate::text::demangle;
@@ -20,15 +20,21 @@ use crate::text::demangle;
 pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Replayed) -> Report {
     let latencies = latencies(machine);
     let names = trace.sites();
-    let tables = Tables::new(profile, names, &latencies);
-    let total = tables.total();
     let levels = level_names(machine);
+    let sample = crate::sample::sample(trace, profile, &levels);
+    let tables = Tables::new(profile, names, &latencies);
+    // What was switched by hand is no random sample: its errors are unknown.
+    let tables = match sample.as_ref().and_then(|sample| sample.access_share.as_ref()) {
+        Some(covered) => tables.of_sample(covered.value),
+        None => tables,
+    };
+    let total = tables.whole();
     let builder = Builder {
         names,
         profile,
         latencies: &latencies,
         levels: &levels,
-        total_stall: tables.stall_cycles(&total),
+        total_stall: tables.stall_cycles(&total.counts),
     };
     let findings = memlode_analyses::all(&Context { tables: &tables, names });
     Report {
@@ -41,10 +47,10 @@ pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Rep
             processes: trace.processes().len(),
             threads: trace.threads().len(),
             notes: notes::notes(trace, Some(replayed)),
-            sample: crate::sample::sample(trace, profile, &levels),
+            sample,
         },
         machine: simulated(machine, &levels, profile),
-        total: builder.numbers(&total),
+        total: builder.numbers(&total.counts, total.errors.as_ref()),
         coverage: shares(&Coverage::of(profile, names.sites(), |site| place(names, site).line.line > 0)),
         findings: findings.into_iter().map(|finding| builder.finding(finding)).collect(),
         lines: builder.rows(tables.lines(), |(what, place), numbers| model::Line {
@@ -146,25 +152,31 @@ pub(crate) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn rows<K, R>(
-        &self,
-        rows: Vec<memlode_attribute::tables::Row<K>>,
-        make: impl Fn(&K, Numbers) -> R,
-    ) -> Vec<R> {
-        rows.iter().map(|row| make(&row.key, self.numbers(&row.counts))).collect()
+    fn rows<K, R>(&self, rows: Vec<Row<K>>, make: impl Fn(&K, Numbers) -> R) -> Vec<R> {
+        rows.iter().map(|row| make(&row.key, self.numbers(&row.counts, row.errors.as_ref()))).collect()
     }
 
-    fn numbers(&self, counts: &Counts) -> Numbers {
+    fn numbers(&self, counts: &Counts, errors: Option<&Errors>) -> Numbers {
         let stall_cycles = counts.stall_cycles(self.latencies);
-        let misses = self.levels.iter().enumerate().map(|(level, name)| (name.clone(), counts.misses(level)));
         Numbers {
             accesses: counts.accesses(),
             reads: counts.reads.iter().sum(),
             writes: counts.writes.iter().sum(),
-            misses: Misses(misses.collect()),
+            misses: self.by_level(|level| counts.misses(level)),
             stall_cycles,
             stall_share: stall_cycles as f64 / self.total_stall.max(1) as f64,
+            standard_errors: errors.map(|errors| model::StandardErrors {
+                accesses: errors.accesses,
+                misses: self.by_level(|level| errors.misses[level]),
+                miss_ratios: errors.miss_ratios.map(|ratios| self.by_level(|level| ratios[level])),
+                stall_cycles: errors.stall_cycles,
+                stall_share: errors.stall_share,
+            }),
         }
+    }
+
+    fn by_level<T>(&self, value: impl Fn(usize) -> T) -> ByLevel<T> {
+        ByLevel(self.levels.iter().enumerate().map(|(level, name)| (name.clone(), value(level))).collect())
     }
 
     fn naming(&self) -> Naming<'_> {
@@ -209,25 +221,25 @@ impl Builder<'_> {
             analysis: finding.analysis.id,
             data: self.data(&finding.what),
             position: self.position(&finding.place),
-            numbers: self.numbers(&finding.counts),
+            numbers: self.numbers(&finding.counts, finding.errors.as_ref()),
             whole_share: finding.whole_share(),
+            whole_share_standard_error: finding.whole.and_then(|whole| whole.standard_error),
+            lead: finding
+                .lead
+                .map(|lead| model::Estimated { value: lead.value, standard_error: lead.standard_error }),
             also: finding
                 .also
                 .iter()
                 .map(|also| model::Line {
                     data: self.data(&also.what),
                     position: self.position(&also.place),
-                    numbers: self.numbers(&also.counts),
+                    numbers: self.numbers(&also.counts, also.errors.as_ref()),
                 })
                 .collect(),
-            objects: finding
-                .objects
-                .iter()
-                .map(|(class, counts)| model::ObjectRow {
-                    object: self.object(*class),
-                    numbers: self.numbers(counts),
-                })
-                .collect(),
+            objects: self.rows(finding.objects, |class, numbers| model::ObjectRow {
+                object: self.object(*class),
+                numbers,
+            }),
             dependence: finding.dependence.map(Dependence::word),
             density: finding.density.map(|density| model::Density {
                 ty: self.string(density.ty),

@@ -2,15 +2,19 @@
 
 use std::fmt::Write;
 
+use crate::model::{Line, Numbers};
 use crate::simulation::{Access, Detail, Evictor, Simulation};
 use crate::terminal::{By, Style, name, object, place, plain_table};
-use crate::text::{brief, count, cut, cut_end, percent, printable};
+use crate::text::{brief, count, cut, cut_end, percent, percent_of, printable};
 
 /// Columns that the numbers take: level, misses, the causes, unused.
 const NUMBERS: usize = 57;
 
 /// Columns that the causes take that other cores are.
 const SHARING: usize = 20;
+
+/// Columns that the errors of misses take.
+const ERRORS: usize = 9;
 
 /// The row of all accesses.
 const ALL: &str = "(all accesses)";
@@ -22,30 +26,34 @@ const ALIASES: usize = 5;
 pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
     let report = &simulation.report;
     let coherent = simulation.coherence.is_some();
-    let numbers = NUMBERS + if coherent { SHARING } else { 0 };
+    let sampled = report.total.standard_errors.is_some();
+    let numbers = NUMBERS + if coherent { SHARING } else { 0 } + if sampled { ERRORS } else { 0 };
     let room = style.width.saturating_sub(numbers).max(24);
-    let (title, names, details): (_, Vec<String>, &[Detail]) = match by {
+    let (title, names, details): (_, Vec<(String, &Numbers)>, &[Detail]) = match by {
         By::Line => {
-            let line = |line: &crate::model::Line| format!("{} {}", name(&line.data), place(&line.position));
-            ("Data and line", report.lines.iter().take(style.top).map(line).collect(), &simulation.lines)
+            let rows = report.lines.iter().take(style.top);
+            let name = |row: &Line| format!("{} {}", name(&row.data), place(&row.position));
+            ("Data and line", rows.map(|row| (name(row), &row.numbers)).collect(), &simulation.lines)
         }
         By::Field => {
             let rows = report.fields.iter().take(style.top);
-            ("Members", rows.map(|field| name(&field.data)).collect(), &simulation.fields)
+            ("Members", rows.map(|row| (name(&row.data), &row.numbers)).collect(), &simulation.fields)
         }
         By::Type => {
             let rows = report.types.iter().take(style.top);
-            ("Types", rows.map(|row| brief(&row.ty)).collect(), &simulation.types)
+            ("Types", rows.map(|row| (brief(&row.ty), &row.numbers)).collect(), &simulation.types)
         }
         By::Object => {
             let rows = report.objects.iter().take(style.top);
-            ("Objects", rows.map(|row| object(&row.object)).collect(), &simulation.objects)
+            ("Objects", rows.map(|row| (object(&row.object), &row.numbers)).collect(), &simulation.objects)
         }
         By::Function | By::Thread => return String::new(),
     };
     let shared: &[&str] = if coherent { &["true sh.", "false sh."] } else { &[] };
     let headings = [
-        &["", "level", "misses", "cold", "capacity", "conflict"],
+        &["", "level", "misses"][..],
+        if sampled { &["±"] } else { &[] },
+        &["cold", "capacity", "conflict"],
         shared,
         &["unused", if coherent { "taken by" } else { "pushed out by" }],
     ]
@@ -56,12 +64,15 @@ pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
     }
     let shown = names.len();
     // Names get most of what the numbers leave; what pushed lines out gets what the names do not need.
-    let names: Vec<String> =
-        names.iter().map(|name| cut(&printable(name), room * 3 / 5).into_owned()).collect();
-    let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(ALL.len());
-    let all = std::iter::once((ALL.to_string(), &simulation.total));
-    for (mut name, detail) in all.chain(names.into_iter().zip(details)) {
-        for line in lines(detail, coherent, room.saturating_sub(widest)) {
+    let names: Vec<(String, &Numbers)> = names
+        .into_iter()
+        .map(|(name, numbers)| (cut(&printable(&name), room * 3 / 5).into_owned(), numbers))
+        .collect();
+    let widest = names.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(ALL.len());
+    let all = std::iter::once(((ALL.to_string(), &report.total), &simulation.total));
+    for ((mut name, numbers), detail) in all.chain(names.into_iter().zip(details)) {
+        let errors = sampled.then(|| miss_errors(numbers));
+        for line in lines(detail, errors.as_deref(), coherent, room.saturating_sub(widest)) {
             table.add_row(std::iter::once(std::mem::take(&mut name)).chain(line));
         }
         if !name.is_empty() {
@@ -80,12 +91,21 @@ pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
     out
 }
 
-/// A line for each level that missed, and for what else was found.
-fn lines(detail: &Detail, coherent: bool, room: usize) -> Vec<Vec<String>> {
+/// The standard errors of the misses of each level, as parts of these.
+fn miss_errors(numbers: &Numbers) -> Vec<String> {
+    let Some(errors) = &numbers.standard_errors else { return Vec::new() };
+    let levels = errors.misses.0.iter().zip(&numbers.misses.0);
+    levels.map(|((_, error), (_, misses))| percent_of(error / (*misses).max(1) as f64)).collect()
+}
+
+/// A line for each level that missed, and for what else was found. `errors` are those of the levels' misses, if there is a column for
+/// them.
+fn lines(detail: &Detail, errors: Option<&[String]>, coherent: bool, room: usize) -> Vec<Vec<String>> {
     let mut lines: Vec<Vec<String>> = Vec::new();
-    for level in detail.causes.iter().filter(|level| level.misses() > 0) {
+    for (number, level) in detail.causes.iter().enumerate().filter(|(_, level)| level.misses() > 0) {
         let misses = level.misses();
         let mut line = vec![level.level.clone(), count(misses)];
+        line.extend(errors.map(|errors| errors.get(number).cloned().unwrap_or_default()));
         line.extend([level.cold, level.capacity, level.conflict].map(|part| percent(part, misses)));
         if coherent {
             line.extend([level.true_sharing, level.false_sharing].map(|part| percent(part, misses)));
@@ -98,7 +118,7 @@ fn lines(detail: &Detail, coherent: bool, room: usize) -> Vec<Vec<String>> {
     }
     // Other lines have no causes.
     let mut other = |name: &str, number: u64, unused: String, last: String| {
-        let causes = if coherent { 5 } else { 3 };
+        let causes = if coherent { 5 } else { 3 } + usize::from(errors.is_some());
         let line = [name.to_string(), count(number)].into_iter().chain(vec![String::new(); causes]);
         lines.push(line.chain([unused, last]).collect());
     };

@@ -158,27 +158,46 @@ pub struct Numbers {
     /// Writes, atomic updates included.
     pub writes: u64,
     /// Accesses that a level could not answer.
-    pub misses: Misses,
+    pub misses: ByLevel<u64>,
     /// Modelled cycles beyond the first level's latency: an upper bound, since misses overlap.
     pub stall_cycles: u64,
     /// Their part of the whole program's, 0 to 1.
     pub stall_share: f64,
+    /// How far these may be off; only where the trace is a sample in bursts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standard_errors: Option<StandardErrors>,
 }
 
-/// Misses of each level, innermost first; in JSON an object with the levels' names as keys.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Misses(pub Vec<(Arc<str>, u64)>);
+/// Standard errors of the numbers of the same names, each in the unit of its number. Those of counts are of what a part of the
+/// program with as many accesses as the sample has may have instead.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StandardErrors {
+    /// Of all accesses.
+    pub accesses: f64,
+    /// Of the misses of each level.
+    pub misses: ByLevel<f64>,
+    /// Of the misses as parts of the accesses, 0 to 1; `None` where the row was met in one burst alone.
+    pub miss_ratios: Option<ByLevel<f64>>,
+    /// Of the modelled cycles.
+    pub stall_cycles: f64,
+    /// Of their part.
+    pub stall_share: f64,
+}
 
-impl Misses {
+/// Something of each level, innermost first; in JSON an object with the levels' names as keys.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ByLevel<T>(pub Vec<(Arc<str>, T)>);
+
+impl<T: Copy + Default> ByLevel<T> {
     /// Of the level with this index, 0 the innermost.
-    pub fn of(&self, level: usize) -> u64 {
-        self.0.get(level).map_or(0, |(_, misses)| *misses)
+    pub fn of(&self, level: usize) -> T {
+        self.0.get(level).map_or_else(T::default, |(_, value)| *value)
     }
 }
 
-impl Serialize for Misses {
+impl<T: Serialize> Serialize for ByLevel<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, misses)| (&**name, misses)))
+        serializer.collect_map(self.0.iter().map(|(name, value)| (&**name, value)))
     }
 }
 
@@ -253,6 +272,12 @@ pub struct Finding {
     pub also: Vec<Line>,
     /// Part of all modelled stall cycles, 0 to 1, with those lines.
     pub whole_share: f64,
+    /// Its standard error; only where the trace is a sample in bursts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole_share_standard_error: Option<f64>,
+    /// By how much it is larger than that of the next finding; only where the trace is a sample in bursts, and not of the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lead: Option<Estimated>,
     /// The objects touched, the costliest first.
     pub objects: Vec<ObjectRow>,
     /// What the addresses come out of: `chased`, `loaded` or `computed`.

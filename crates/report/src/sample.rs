@@ -47,12 +47,11 @@ pub fn lines(sample: &Sample) -> [String; 2] {
     let time = format!("{} of the time", percent_of(sample.time_share));
     let of = match (&sample.burst, &sample.access_share) {
         (Some(burst), Some(share)) => format!(
-            "{} of {} every {}: {time}, {} of the accesses{}; counts are those of the sample",
+            "{} of {} every {}: {time}, {} of the accesses; counts are those of the sample",
             runs("burst", "bursts"),
             seconds(burst.on_seconds),
             seconds(burst.period_seconds),
-            percent_of(share.value),
-            share.standard_error.map_or(String::new(), |error| format!(" ± {}", percent_of(error))),
+            with_error(&percent_of(share.value), share.standard_error),
         ),
         _ => format!("recorded in {}: {time}; counts are those of this part", runs("stretch", "stretches")),
     };
@@ -60,17 +59,14 @@ pub fn lines(sample: &Sample) -> [String; 2] {
         .levels
         .iter()
         .map(|level| {
-            let error = level
-                .miss_ratio
-                .standard_error
-                .map_or(String::new(), |error| format!(" ± {}", percent_of(error)));
+            let ratio = with_error(&percent_of(level.miss_ratio.value), level.miss_ratio.standard_error);
             let bounds = match (level.least, level.most) {
                 (Some(least), Some(most)) => {
                     format!(" (from {} to {})", percent_of(least), percent_of(most))
                 }
                 _ => String::new(),
             };
-            format!("{} {}{error}{bounds}", level.name, percent_of(level.miss_ratio.value))
+            format!("{} {ratio}{bounds}", level.name)
         })
         .collect();
     let kind = if sample.burst.is_some() { " ± standard error" } else { "" };
@@ -79,10 +75,48 @@ pub fn lines(sample: &Sample) -> [String; 2] {
     [of, format!("misses of all{kind}{bounds}: {}", levels.join(", "))]
 }
 
+/// A share and how far it may be off, if it is estimated and bursts differ in it: `31% ± 4.1%`.
+pub fn with_error(share: &str, standard_error: Option<f64>) -> String {
+    match standard_error {
+        Some(error) if error > 0.0 => format!("{share} ± {}", percent_of(error)),
+        _ => share.to_string(),
+    }
+}
+
+/// What to say where the costliest finding may as well be the second one: it leads by less than twice the standard error of that.
+pub fn not_told_apart(lead: &Estimated) -> Option<String> {
+    let error = lead.standard_error.filter(|error| lead.value < 2.0 * error)?;
+    let difference = with_error(&percent_of(lead.value), Some(error));
+    Some(format!("1 and 2 cannot be told apart in this sample: they differ by {difference}"))
+}
+
 fn seconds(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s} s"),
         s if s >= 1e-3 => format!("{} ms", s * 1e3),
         s => format!("{:.0} µs", s * 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lead_within_two_standard_errors_is_none() {
+        let note = |value, error| not_told_apart(&Estimated { value, standard_error: error });
+        assert_eq!(
+            note(0.021, Some(0.03)).as_deref(),
+            Some("1 and 2 cannot be told apart in this sample: they differ by 2.1% ± 3.0%")
+        );
+        assert_eq!(note(0.061, Some(0.03)), None);
+        assert_eq!(note(0.0, None), None);
+    }
+
+    #[test]
+    fn what_is_the_same_in_all_bursts_has_no_error() {
+        assert_eq!(with_error("31%", Some(0.041)), "31% ± 4.1%");
+        assert_eq!(with_error("100%", Some(0.0)), "100%");
+        assert_eq!(with_error("31%", None), "31%");
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use crate::model::{Data, Finding, Home, Numbers, Object, Position, Report, Suggestion};
+use crate::sample::{not_told_apart, with_error};
 use crate::text::{brief, bytes, count, cut, cut_end, demangle_short, percent, printable};
 
 /// A table of a report.
@@ -37,6 +38,9 @@ pub struct Style {
 
 /// Findings shown on a screen.
 const FINDINGS: usize = 5;
+
+/// Columns that the error of a share takes: ` ± 0.55%`.
+const ERROR: usize = 8;
 
 /// The whole report.
 pub fn render(report: &Report, tables: &[By], style: Style) -> String {
@@ -83,7 +87,20 @@ impl Page<'_> {
     /// Columns of a table that are left for names, beside those for `numbers` numbers and the levels.
     fn room(&self, numbers: usize) -> usize {
         let levels = self.report.machine.levels.len();
-        self.style.width.saturating_sub(2 + numbers * 10 + levels * (self.level_heading("L1d").len() + 2))
+        let errors = if self.is_sample() { ERROR } else { 0 };
+        self.style
+            .width
+            .saturating_sub(2 + numbers * 10 + errors + levels * (self.level_heading("L1d").len() + 2))
+    }
+
+    /// Whether figures are estimates, with errors.
+    fn is_sample(&self) -> bool {
+        self.report.total.standard_errors.is_some()
+    }
+
+    /// `31%`, or with its error `31% ± 4.1%`.
+    fn stall_share(&self, share: f64, standard_error: Option<f64>) -> String {
+        with_error(&percent((share * 1000.0).round() as u64, 1000), standard_error)
     }
 
     /// `L1d misses` where there is room for it.
@@ -191,20 +208,27 @@ impl Page<'_> {
         if findings.len() > FINDINGS {
             let _ = writeln!(out, "   and {} smaller ones", findings.len() - FINDINGS);
         }
+        if let Some(note) = findings.first().and_then(|first| not_told_apart(first.lead.as_ref()?)) {
+            let _ = writeln!(out, "   {note}");
+        }
     }
 
     fn finding(&self, out: &mut String, number: usize, finding: &Finding) {
-        let share = percent((finding.numbers.stall_share * 1000.0).round() as u64, 1000);
+        let errors = finding.numbers.standard_errors.as_ref();
+        let share = self.stall_share(finding.numbers.stall_share, errors.map(|errors| errors.stall_share));
+        let taken = 24 + if errors.is_some() { ERROR / 2 } else { 0 };
         let _ = writeln!(
             out,
             "{number:2}. {}  {}  {}",
             self.paint("1;31", &cut(&name(&finding.data), self.share(40))),
-            self.bold(&cut_end(&place(&finding.position), self.share(55).saturating_sub(24))),
+            self.bold(&cut_end(&place(&finding.position), self.share(55).saturating_sub(taken))),
             self.bold(&format!("{share} of the wait")),
         );
+        let ratios = errors.and_then(|errors| errors.miss_ratios.as_ref());
         let misses = self.report.machine.levels.iter().enumerate().map(|(i, level)| {
             let missed = finding.numbers.misses.of(i);
-            format!("{} miss {}", percent(missed, finding.numbers.accesses), level.name)
+            let error = ratios.map(|ratios| ratios.of(i));
+            format!("{} miss {}", with_error(&percent(missed, finding.numbers.accesses), error), level.name)
         });
         let misses: Vec<String> = misses.collect();
         let _ =
@@ -214,7 +238,7 @@ impl Page<'_> {
                 0 => String::new(),
                 n => format!(", and {n} more"),
             };
-            let whole = percent((finding.whole_share * 1000.0).round() as u64, 1000);
+            let whole = self.stall_share(finding.whole_share, finding.whole_share_standard_error);
             let line = next.position.line.map_or(String::new(), |line| format!(" at line {line}"));
             let _ = writeln!(
                 out,
@@ -287,7 +311,8 @@ impl Page<'_> {
         let mut table = plain_table(&headings, columns.len());
         for (cells, numbers) in rows {
             let mut row = cells;
-            row.push(percent((numbers.stall_share * 1000.0).round() as u64, 1000));
+            let error = numbers.standard_errors.as_ref().map(|errors| errors.stall_share);
+            row.push(self.stall_share(numbers.stall_share, error));
             row.push(count(numbers.accesses));
             row.extend((0..self.report.machine.levels.len()).map(|level| count(numbers.misses.of(level))));
             table.add_row(row);
