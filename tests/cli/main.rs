@@ -10,6 +10,7 @@ mod control;
 mod destinations;
 mod doctor;
 mod dormant;
+mod errors;
 mod live;
 mod placement;
 mod record;
