@@ -88,6 +88,13 @@ class Build:
         self.finish("native link", [*compiler, *lld], objects, out, self.link, os.environ)
         return out
 
+    def unoptimised(self, sources, out):
+        """The program as it is, without optimisation."""
+        compiler = [f"clang{'++' if self.cxx else ''}-{self.version}"]
+        call("native compile", [*compiler, "-O0", *self.flags[1:], "-fno-lto", *sources, "-o", out,
+                                *(["-no-pie"] if "-fno-pie" in self.flags else []), "-lm"], 300)
+        return out
+
     def instrumented(self, sources, out):
         """The program built by memlode."""
         return self.build(sources, out, both=False)

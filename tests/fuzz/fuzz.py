@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -26,6 +27,7 @@ FAILURES = ROOT / "target/fuzz/failures"
 KINDS = {"load": 0, "store": 1, "update": 2}
 ENTRY = struct.Struct("<QII")
 MOST_COMPARED = 400_000
+STACK_BYTES = 1 << 26
 
 
 class Unfit(Exception):
@@ -113,6 +115,11 @@ def examine(program, seed, work):
     native = run("native run", [build.native(sources, work / "native")], None)
     if native.returncode == -signal.SIGSEGV:
         raise Unfit(f"seed {seed}, {build}: the native program ends with a segmentation fault")
+    if build.fidelity == "source":
+        # What stays in memory there does so in the program as it is written, too.
+        unoptimised = run("native run", [build.unoptimised(sources, work / "unoptimised")], None)
+        if unoptimised.returncode == -signal.SIGSEGV:
+            raise Unfit(f"seed {seed}, {build}: unoptimised, the native program ends with a segmentation fault")
     if native.returncode not in (0, 3) or native.stderr:
         raise Failure("native run", f"exit status {native.returncode}\n{native.stderr}")
     expected = native.returncode, native.stdout
@@ -202,6 +209,8 @@ def main():
     parser.add_argument("--start", type=int, help="the first seed (default: from the clock)")
     parser.add_argument("--minimise", type=float, default=120, help="seconds spent on making a failing program smaller")
     options = parser.parse_args()
+    # With a call for each access, frames are many times as large, and recursion is as deep.
+    resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, resource.getrlimit(resource.RLIMIT_STACK)[1]))
     done = accesses = failed = unfit = 0
     for seed in seeds(options):
         program = generate(seed)
