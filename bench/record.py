@@ -1,6 +1,6 @@
 """What recording costs: CPU time over native -O2 of the same round, for every way there is to record.
 
-    python3 bench/record.py [--quick] [--rounds N] [NAME…]
+    python3 bench/record.py [--quick] [--no-peers] [--rounds N] [NAME…]
 
   discard     instrumented: the trace is written and thrown away
   dormant     instrumented, and nobody records it
@@ -14,8 +14,9 @@
   compile     processor time of building it, over that of the native build
   text        bytes of code, over those of the native program
 
-In each round every variant runs once, in random order, with native before and after; a ratio is to the
-faster of the two. Figures are medians over the rounds. Writes target/bench/record.json.
+In each round every variant runs once, in random order, with native before and after; a ratio is to the mean of
+the two (to the faster one, noise would be a cost). Figures are medians over the rounds. Writes
+target/bench/record.json.
 """
 
 import argparse
@@ -184,8 +185,11 @@ def one_round(commands, sizes, shuffler):
         step()
     for size, costs in native.items():
         costs.append(run([*commands["native"], size]))
-    best = {size: {key: min(c[key] for c in costs) for key in ("cpu_s", "wall_s")} for size, costs in native.items()}
-    full, file = best[sizes["full"]], best[sizes["file"]]
+    base = {
+        size: {key: statistics.mean(c[key] for c in costs) for key in ("cpu_s", "wall_s")}
+        for size, costs in native.items()
+    }
+    full, file = base[sizes["full"]], base[sizes["file"]]
     ram = figures.get("ram", {})
     return {
         "native_cpu_s": full["cpu_s"],
@@ -230,6 +234,8 @@ def examine(name, options):
     peers = {"cachegrind": ["cachegrind", "memcheck"], "lackey": ["lackey"]}
     if options.quick:
         peers = {"cachegrind": ["cachegrind"]}
+    if options.no_peers:
+        peers = {}
     for size in peers.keys() & sizes.keys():
         base, costs = native_and_peers(name, native, sizes[size], peers[size])
         row |= {f"{peer}_ratio": cost["cpu_s"] / base["cpu_s"] for peer, cost in costs.items()}
@@ -265,6 +271,7 @@ def print_row(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small inputs: shows that it works, measures little")
+    parser.add_argument("--no-peers", action="store_true", help="without Valgrind's tools, which take most of the time")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=pathlib.Path, default=WORK / "record.json")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROGRAMS))
