@@ -1,5 +1,8 @@
 //! Traces with gaps, run by run: the figures of a row tell how far they may be off.
 
+mod common;
+
+use common::site;
 use memlode_attribute::profile::Global;
 use memlode_attribute::simulator::{Setup, detailed};
 use memlode_attribute::tables::{Row, Tables};
@@ -7,7 +10,7 @@ use memlode_attribute::{CellRuns, Counts, Errors, Estimate, Profile, Profiler};
 use memlode_machine::Machine;
 use memlode_simulate::{Hierarchy, LevelSpec};
 use memlode_trace::event::{Access, Batch, ProcessId, ThreadId};
-use memlode_trace::sites::{Evidence, FunctionId, Kind, Site, SiteId, SiteTable};
+use memlode_trace::sites::{Kind, Site, SiteId, SiteTable};
 use proptest::prelude::*;
 
 /// Cycles of the two levels and of memory.
@@ -18,18 +21,7 @@ const C: SiteId = SiteId(2);
 
 /// Two sites that load, and one that stores.
 fn sites() -> Vec<Site> {
-    let site = |kind| Site {
-        kind,
-        evidence: Evidence::Source,
-        flags: 0,
-        bytes: 8,
-        function: FunctionId(0),
-        location: None,
-        variable: None,
-        ty: None,
-        member: None,
-    };
-    [Kind::Load, Kind::Load, Kind::Store].map(site).to_vec()
+    [Kind::Load, Kind::Load, Kind::Store].map(|kind| site(kind, 0)).to_vec()
 }
 
 /// Two levels of one line and of four lines: what is touched for the first time misses both.

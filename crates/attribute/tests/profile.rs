@@ -1,11 +1,14 @@
 //! Hand-made batches with worked answers.
 
+mod common;
+
+use common::site;
 use memlode_attribute::profile::Global;
 use memlode_attribute::{Counts, Home, Profile, Profiler};
 use memlode_simulate::{Hierarchy, LevelSpec};
 use memlode_trace::event::{Access, Batch, Frame, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
-use memlode_trace::sites::{Evidence, FunctionId, Kind, Site, SiteId, TypeId};
+use memlode_trace::sites::{FunctionId, Kind, Site, SiteId, TypeId};
 
 const LOAD: SiteId = SiteId(0);
 const STORE: SiteId = SiteId(1);
@@ -14,17 +17,6 @@ const ALLOC: SiteId = SiteId(3);
 const FREE: SiteId = SiteId(4);
 
 fn sites() -> Vec<Site> {
-    let site = |kind, flags| Site {
-        kind,
-        evidence: Evidence::Source,
-        flags,
-        bytes: 8,
-        function: FunctionId(0),
-        location: None,
-        variable: None,
-        ty: None,
-        member: None,
-    };
     vec![
         site(Kind::Load, 0),
         site(Kind::Store, 0),

@@ -1,27 +1,19 @@
 //! A trace dealt out to shards, with loops that are simulated by line, gives what it gives in one piece, access by access.
 
+mod common;
+
+use common::site;
 use memlode_attribute::profile::Global;
 use memlode_attribute::{Profile, Profiler};
 use memlode_simulate::{Hierarchy, LevelSpec};
 use memlode_trace::Shards;
 use memlode_trace::event::{Access, Batch, Frame, Loop, Mark, ProcessId, Stride, ThreadId};
 use memlode_trace::format::flag;
-use memlode_trace::sites::{Evidence, FunctionId, Kind, Site, SiteId};
+use memlode_trace::sites::{FunctionId, Kind, Site, SiteId};
 use proptest::prelude::*;
 
 /// Sites of a load, a store, a load from the stack, and an allocation.
 fn sites() -> Vec<Site> {
-    let site = |kind, flags| Site {
-        kind,
-        evidence: Evidence::Source,
-        flags,
-        bytes: 8,
-        function: FunctionId(0),
-        location: None,
-        variable: None,
-        ty: None,
-        member: None,
-    };
     let kinds =
         [(Kind::Load, 0), (Kind::Store, 0), (Kind::Load, flag::STACK), (Kind::Alloc, 0), (Kind::Free, 0)];
     kinds.map(|(kind, flags)| site(kind, flags)).to_vec()

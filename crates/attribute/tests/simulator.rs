@@ -1,26 +1,18 @@
 //! Machines as they are described, on traces that no machine was made for.
 
+mod common;
+
+use common::site;
 use memlode_attribute::simulator::{Rules, Setup, detailed};
 use memlode_attribute::{Profile, Profiler};
 use memlode_machine::Machine;
 use memlode_trace::event::{Access, Batch, ProcessId, ThreadId};
-use memlode_trace::sites::{Evidence, FunctionId, Kind, Site, SiteId};
+use memlode_trace::sites::{Kind, Site, SiteId};
 
 const THREADS: u32 = 1000;
 
 fn sites() -> Vec<Site> {
-    let site = |kind| Site {
-        kind,
-        evidence: Evidence::Source,
-        flags: 0,
-        bytes: 8,
-        function: FunctionId(0),
-        location: None,
-        variable: None,
-        ty: None,
-        member: None,
-    };
-    [Kind::Load, Kind::Store].map(site).to_vec()
+    [Kind::Load, Kind::Store].map(|kind| site(kind, 0)).to_vec()
 }
 
 /// Every thread reads what all share, writes a word of its own, reads nothing, reads over the end of a page, and reads the

@@ -1,0 +1,18 @@
+//! What several tests have in common.
+
+use memlode_trace::sites::{Evidence, FunctionId, Kind, Site};
+
+/// A site of eight bytes without names, of the first function.
+pub fn site(kind: Kind, flags: u32) -> Site {
+    Site {
+        kind,
+        evidence: Evidence::Source,
+        flags,
+        bytes: 8,
+        function: FunctionId(0),
+        location: None,
+        variable: None,
+        ty: None,
+        member: None,
+    }
+}
