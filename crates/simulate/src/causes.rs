@@ -53,7 +53,7 @@ pub enum Cause {
 /// What was counted of one tag at one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelDetail {
-    /// Misses of lines never asked for before.
+    /// Misses of lines that the cache never had before.
     pub cold: u64,
     /// Misses that full associativity would not have avoided.
     pub capacity: u64,
