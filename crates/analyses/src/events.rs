@@ -8,7 +8,7 @@ use std::str::FromStr;
 use memlode_attribute::annotate::{Cells, EventCell, EventObject, Events};
 use memlode_attribute::tables::{Place, What, place, what};
 use memlode_trace::event::ThreadId;
-use memlode_trace::sites::{Kind, Site, SiteTable};
+use memlode_trace::sites::{Site, SiteTable};
 use memlode_trace::{Clock, Thread};
 
 use crate::Meta;
@@ -47,7 +47,7 @@ impl<'a> View<'a> {
 
     /// Whether a cell's accesses write.
     pub fn writes(&self, cell: u32) -> bool {
-        matches!(self.site(cell).kind, Kind::Store | Kind::Update)
+        self.site(cell).kind.is_write()
     }
 
     /// What a cell's accesses touch, and where that stands in the source.

@@ -58,7 +58,12 @@ pub struct Objects {
     large: BTreeMap<u64, Slot>,
     /// Classes already found.
     found: Granules,
+    /// First and last address of ranges that are all of one class.
+    uniform: [(u64, u64); 4],
 }
+
+/// A range that has no address.
+const NOWHERE: (u64, u64) = (1, 0);
 
 impl Default for Objects {
     fn default() -> Objects {
@@ -69,6 +74,7 @@ impl Default for Objects {
             pages: FxHashMap::default(),
             large: BTreeMap::new(),
             found: Granules::default(),
+            uniform: [NOWHERE; 4],
         }
     }
 }
@@ -83,6 +89,7 @@ impl Objects {
         self.remove_large(base, end);
         self.remove_small(base, end);
         self.found.set(base, end, class.0);
+        self.uniform = [NOWHERE; 4];
         let slot = self.new_slot(Block { base, bytes, class, live: true });
         if bytes >= LARGE {
             self.large.insert(base, slot);
@@ -100,6 +107,7 @@ impl Objects {
     pub fn insert_global(&mut self, base: u64, bytes: u64, class: ClassId) {
         if bytes != 0 && base.checked_add(bytes).is_some() {
             self.found.set(base, base + bytes, UNSET);
+            self.uniform = [NOWHERE; 4];
             let slot = self.new_slot(Block { base, bytes, class, live: true });
             if let Some(alias) = self.large.insert(base, slot) {
                 self.retire(alias);
@@ -181,12 +189,47 @@ impl Objects {
         block.bytes > 0 && block.base <= last && block.base + (block.bytes - 1) >= first
     }
 
-    /// Whether a class has all of `first..=last`, a few granules.
-    pub fn has_all(&mut self, class: ClassId, first: u64, last: u64) -> bool {
-        (first / GRANULE..=last / GRANULE).all(|granule| {
-            let address = granule * GRANULE;
-            self.class_at(address) == Some(class) && self.found.at(address) == class.0
-        })
+    /// Whether [`Objects::class_at`] is certain to give one class for all of `first..=last`.
+    #[inline]
+    pub fn are_one(&mut self, first: u64, last: u64) -> bool {
+        self.uniform.iter().any(|range| range.0 <= first && last <= range.1)
+            || self.look_whether_one(first, last)
+    }
+
+    /// Looks it up for [`Objects::are_one`], and remembers how far around it is so, if that is soon known.
+    #[inline(never)]
+    fn look_whether_one(&mut self, first: u64, last: u64) -> bool {
+        let small = self.pages.get(&(first / PAGE)).and_then(|page| page.find(granule(first)));
+        let (block, around) = if let Some(slot) = small.filter(|&slot| self.contains(slot, first)) {
+            let Block { base, bytes, .. } = self.blocks[slot.0 as usize];
+            ((base, base + (bytes - 1)), (0, u64::MAX))
+        } else {
+            // The last one that begins before the end is the only one, and nothing small is inside it.
+            let Some((&base, &slot)) = self.large.range(..=last).next_back() else { return false };
+            let bytes = self.blocks[slot.0 as usize].bytes;
+            let behind =
+                self.large.range(last.saturating_add(1)..).next().map_or(u64::MAX, |next| next.0 - 1);
+            let far = (last - first).max(PAGE);
+            let near = (first.saturating_sub(far).max(base), last.saturating_add(far).min(behind));
+            let around = [near, (first, last)].into_iter().find(|&(first, last)| !self.any_page(first, last));
+            ((base, base.saturating_add(bytes.saturating_sub(1))), around.unwrap_or(NOWHERE))
+        };
+        let range = (block.0.max(around.0), block.1.min(around.1));
+        let is_one = range.0 <= first && last <= range.1;
+        if is_one {
+            self.uniform.rotate_right(1);
+            self.uniform[0] = range;
+        }
+        is_one
+    }
+
+    /// Whether the pages of any address of `first..=last` have small blocks.
+    fn any_page(&self, first: u64, last: u64) -> bool {
+        let (first, last) = (first / PAGE, last / PAGE);
+        if last - first < self.pages.len() as u64 {
+            return (first..=last).any(|number| self.pages.contains_key(&number));
+        }
+        self.pages.keys().any(|number| (first..=last).contains(number))
     }
 
     /// The class of a slot's block.

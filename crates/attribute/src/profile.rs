@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use memlode_simulate::{Bounds, Hierarchy, LevelCounters, MAX_LEVELS, touch_lines};
-use memlode_trace::event::{Access, Batch, Mark, ProcessId, Stride, ThreadId};
+use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
-use memlode_trace::sites::{FunctionId, Kind, Site, SiteId};
-use memlode_trace::{Cuts, Half, Piece, Shards, Stop};
+use memlode_trace::sites::{FunctionId, Site, SiteId};
+use memlode_trace::{Cuts, Half, Piece, Schedules, Shards, Stop};
 use rustc_hash::FxHashMap;
 
 use crate::classes::{Class, ClassId, Classes, Home};
@@ -15,8 +15,9 @@ use crate::gaps::{GapWatch, counted};
 use crate::merge::{Part, merge};
 use crate::objects::Objects;
 use crate::paths::{PathId, Paths};
+use crate::repeat::Tally;
 use crate::sample::Gaps;
-use crate::simulator::{Met, NamedPages, Simulator};
+use crate::simulator::{Met, NamedPages, Simulator, shape_of};
 use crate::stacks::ThreadStack;
 use crate::usual::{ANY, SiteFacts, key};
 
@@ -79,8 +80,6 @@ pub struct Profiler<S = Hierarchy> {
     pub(crate) facts: Vec<SiteFacts>,
     pub(crate) caches: S,
     pub(crate) line_bytes: u32,
-    /// Ways of the first level.
-    pub(crate) ways: usize,
     /// Which shard of the trace is its own, and how they are told apart.
     shard: (usize, Shards),
     classes: Classes,
@@ -99,8 +98,10 @@ pub struct Profiler<S = Hierarchy> {
     pub(crate) index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
     /// Accesses that have lines of another shard, too: what is known here of how deep they went.
     cut: Vec<CutAccess>,
+    /// Of loops that came before.
+    pub(crate) schedules: Schedules,
     /// The strides of the loop at hand.
-    pub(crate) walk: Vec<Stride>,
+    pub(crate) tallies: Vec<Tally>,
     /// Some of its accesses.
     pub(crate) unrolled: Vec<Access>,
     pub(crate) gaps: Option<GapWatch>,
@@ -144,8 +145,6 @@ impl<S: Simulator> Profiler<S> {
             sites: Vec::new(),
             facts: Vec::new(),
             line_bytes: caches.first_level().line_bytes,
-            ways: caches.first_level().ways as usize,
-            caches,
             shard: (shard, shards),
             classes: Classes::default(),
             paths: Paths::default(),
@@ -157,11 +156,13 @@ impl<S: Simulator> Profiler<S> {
             deeper: Vec::new(),
             index: FxHashMap::default(),
             cut: Vec::new(),
-            walk: Vec::new(),
+            schedules: Schedules::new(shape_of(caches.first_level())),
+            tallies: Vec::new(),
             unrolled: Vec::new(),
             gaps: None,
             cores,
             named_pages: Vec::new(),
+            caches,
         };
         profiler.know(sites);
         profiler
@@ -172,7 +173,7 @@ impl<S: Simulator> Profiler<S> {
         let new = &sites[self.sites.len()..];
         self.facts.extend(new.iter().map(|site| SiteFacts {
             key: key(ThreadId(u32::MAX), ANY),
-            cell: u32::from(matches!(site.kind, Kind::Store | Kind::Update)),
+            cell: u32::from(site.kind.is_write()),
             fixed: ANY,
         }));
         self.sites.extend_from_slice(new);
@@ -250,7 +251,7 @@ impl<S: Simulator> Profiler<S> {
                 Some(Stop::Loop(repeated)) => {
                     let strides =
                         &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
-                    self.repeat(origin, &mut objects, &stack_here, repeated.turns, strides);
+                    self.repeat(origin, &mut objects, &stack_here, repeated, strides);
                 }
                 None => {}
             }
@@ -349,7 +350,9 @@ impl<S: Simulator> Profiler<S> {
     fn touch(&mut self, origin: Origin, cell: u32, access: &Access) {
         let is_write = self.facts[access.site.0 as usize].is_write();
         let address = access.address ^ origin.space;
-        match self.caches.access(origin.core, address, access.bytes, is_write, cell, cell) {
+        // Behind the last address there is nothing, least of all another process.
+        let bytes = u64::from(access.bytes).min((!access.address).saturating_add(1)) as u32;
+        match self.caches.access(origin.core, address, bytes, is_write, cell, cell) {
             Some(depth) => self.count(cell, depth),
             None if self.caches.is_full() => self.settle(),
             None => {}
@@ -357,7 +360,7 @@ impl<S: Simulator> Profiler<S> {
         if let Some(GapWatch { bounds, ledger, .. }) = &mut self.gaps {
             ledger.touch(cell);
             if let Some(bounds) = bounds {
-                bounds.access(origin.core, address, access.bytes, is_write);
+                bounds.access(origin.core, address, bytes, is_write);
             }
         }
     }
@@ -415,6 +418,11 @@ impl<S: Simulator> Profiler<S> {
         self.cut = cut;
     }
 
+    /// Whether this shard counts what none of them simulates.
+    pub(crate) fn counts_for_all(&self) -> bool {
+        self.shard.0 == 0
+    }
+
     /// Whether the line of an address is this shard's.
     #[inline(always)]
     pub(crate) fn is_own(&self, address: u64) -> bool {
@@ -424,15 +432,6 @@ impl<S: Simulator> Profiler<S> {
     /// Whether all objects of a site are of one class.
     pub(crate) fn is_fixed(&self, site: SiteId) -> bool {
         self.facts[site.0 as usize].fixed != ANY
-    }
-
-    /// Counts accesses to the line that a cell's last access went to, with nothing of their set in between.
-    pub(crate) fn hit(&mut self, cell: u32, access: &Access, accesses: u64) {
-        let is_write = self.facts[access.site.0 as usize].is_write();
-        if let Some(caches) = self.caches.counting() {
-            caches.hit_again(is_write, accesses);
-        }
-        self.hits[cell as usize] += accesses;
     }
 
     /// The cell of an access.

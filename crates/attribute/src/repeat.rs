@@ -1,20 +1,27 @@
-//! Loops that are one record, simulated by line and not by access.
-//!
-//! While no access of a loop leaves its line, each turn after the first one finds all its lines in the first level and leaves
-//! them in the order in which it found them, if there are no more of them than a set has ways. So one turn in full and a
-//! count of those that stay give what all turns would. Where few turns stay, finding out costs more than it saves.
+//! Loops that are one record, simulated by line and not by access, where that gives the same ([`Schedule`]).
 
-use memlode_trace::event::Stride;
+use std::sync::Arc;
+
+use memlode_trace::Schedule;
+use memlode_trace::event::{Dealt, Loop, Stride};
 
 use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
 use crate::simulator::Simulator;
 use crate::stacks::ThreadStack;
 
-/// Turns that must stay in a line, by the fastest stride alone, for it to be worth a look.
-const FEW_TURNS: u64 = 4;
 /// Accesses that are written out at a time.
 const UNROLLED: usize = 256;
+
+/// The accesses of a stride.
+#[derive(Clone, Copy)]
+pub(crate) struct Tally {
+    /// Whose they are; `None` if not all are of one cell.
+    cell: Option<u32>,
+    is_write: bool,
+    /// How many of them may have missed.
+    asked: u64,
+}
 
 impl<S: Simulator> Profiler<S> {
     /// A loop: its strides by turns.
@@ -23,43 +30,23 @@ impl<S: Simulator> Profiler<S> {
         origin: Origin,
         objects: &mut Objects,
         stack: &ThreadStack,
-        turns: u64,
+        repeated: &Loop,
         strides: &[Stride],
     ) {
-        let mut walk = std::mem::take(&mut self.walk);
-        walk.clear();
-        walk.extend_from_slice(strides);
-        let slow = u64::from(self.line_bytes) / FEW_TURNS;
-        let few = strides.len() <= self.ways
-            && strides.iter().all(|stride| (stride.step as i64).unsigned_abs() <= slow)
-            && self.gaps.is_none()
-            && self.caches.counting().is_some();
-        if !few {
-            self.unroll(origin, objects, stack, turns, &mut walk);
-            self.walk = walk;
-            return;
-        }
-        let mut left = turns;
-        while left > 0 {
-            for Stride { access, .. } in &walk {
-                // Accesses that have lines of several shards are not in loops that are dealt out.
-                if self.is_own(access.address) {
-                    self.access(origin, objects, stack, access);
-                }
+        let (schedule, begins) = match &repeated.dealt {
+            Some(Dealt::Scheduled(schedule)) => (Some(schedule.clone()), false),
+            Some(Dealt::Aligned) => (None, true),
+            None if self.gaps.is_none() && self.caches.counting().is_some() => {
+                (self.schedules.of(strides, repeated.turns).cloned(), true)
             }
-            left -= 1;
-            let stay = self.staying(objects, &walk, left);
-            for stride in &mut walk {
-                if stay > 0 && self.is_own(stride.access.address) {
-                    let cell = self.cell(origin, objects, stack, &stride.access);
-                    self.hit(cell, &stride.access, stay);
-                }
-                stride.access.address =
-                    stride.access.address.wrapping_add(stride.step.wrapping_mul(1 + stay));
+            None => (None, true),
+        };
+        match schedule {
+            Some(schedule) => {
+                self.by_line(origin, objects, stack, (repeated.turns, begins), strides, &schedule);
             }
-            left -= stay;
+            None => self.unroll(origin, objects, stack, repeated.turns, strides),
         }
-        self.walk = walk;
     }
 
     /// All turns, access by access.
@@ -69,16 +56,13 @@ impl<S: Simulator> Profiler<S> {
         objects: &mut Objects,
         stack: &ThreadStack,
         turns: u64,
-        walk: &mut [Stride],
+        strides: &[Stride],
     ) {
         let mut unrolled = std::mem::take(&mut self.unrolled);
-        for _ in 0..turns {
-            for Stride { access, step } in &mut *walk {
-                if self.is_own(access.address) {
-                    unrolled.push(*access);
-                }
-                access.address = access.address.wrapping_add(*step);
-            }
+        for turn in 0..turns {
+            // Accesses that have lines of several shards are not in loops that are dealt out.
+            let accesses = strides.iter().map(|stride| stride.access_in(turn));
+            unrolled.extend(accesses.filter(|access| self.is_own(access.address)));
             if unrolled.len() >= UNROLLED {
                 self.accesses(origin, objects, stack, &unrolled);
                 unrolled.clear();
@@ -89,37 +73,76 @@ impl<S: Simulator> Profiler<S> {
         self.unrolled = unrolled;
     }
 
-    /// How many of the next `most` turns stay in the lines of this one and with the same objects.
-    fn staying(&self, objects: &mut Objects, walk: &[Stride], most: u64) -> u64 {
-        let line = u64::from(self.line_bytes) - 1;
-        let mut stay = most;
-        for Stride { access, step } in walk {
-            let offset = access.address & line;
-            // Room in the line behind the access, or in front of it.
-            let last =
-                u64::from(access.bytes).checked_sub(1).map_or(u64::MAX, |more| offset.saturating_add(more));
-            let Some(behind) = line.checked_sub(last) else { return 0 };
-            let (room, pace) = match *step as i64 {
-                0 => continue,
-                step @ 1.. => (behind, step as u64),
-                step => (offset, step.unsigned_abs()),
+    /// What the schedule shows goes to the caches, of the lines of this shard; the first shard counts all other accesses, which are
+    /// hits. The first turn is done if the loop does not begin here.
+    fn by_line(
+        &mut self,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &ThreadStack,
+        (turns, begins): (u64, bool),
+        strides: &[Stride],
+        schedule: &Arc<Schedule>,
+    ) {
+        let from = u64::from(!begins);
+        let counts = self.counts_for_all();
+        let mut tallies = std::mem::take(&mut self.tallies);
+        for stride in strides {
+            let (first, last) = (stride.access_in(from), stride.access_in(turns - 1));
+            let ends = (first.address.min(last.address), first.address.max(last.address));
+            let cell = self.cell(origin, objects, stack, &first);
+            let is_one = self.is_fixed(stride.access.site) || objects.are_one(ends.0, ends.1);
+            if !is_one && counts {
+                for turn in from..turns {
+                    let cell = self.cell(origin, objects, stack, &stride.access_in(turn));
+                    self.hits[cell as usize] += 1;
+                }
+            }
+            tallies.push(Tally { cell: is_one.then_some(cell), is_write: stride.is_write, asked: 0 });
+        }
+        let shift = self.line_bytes.trailing_zeros();
+        let line_of = |stride: usize| (strides[stride].access.address ^ origin.space) >> shift;
+        schedule.walk(begins, turns, line_of, |touch| {
+            let tally = &mut tallies[touch.stride];
+            let is_own = self.is_own(touch.line << shift);
+            if !touch.asks {
+                if let (true, Some(caches)) = (is_own, self.caches.counting()) {
+                    caches.show_line(origin.core, touch.line, tally.is_write);
+                }
+                return;
+            }
+            tally.asked += 1;
+            let (cell, is_write) = (tally.cell, tally.is_write);
+            let cell = match cell {
+                Some(cell) => cell,
+                None if is_own || counts => {
+                    let access = strides[touch.stride].access_in(touch.turn);
+                    let cell = self.cell(origin, objects, stack, &access);
+                    self.hits[cell as usize] -= u64::from(counts);
+                    cell
+                }
+                None => return,
             };
-            stay = stay.min(room / pace);
-        }
-        if stay == 0 {
-            return 0;
-        }
-        for Stride { access, step } in walk {
-            let end = access.address.wrapping_add(step.wrapping_mul(stay));
-            let (first, last) = (access.address.min(end), access.address.max(end));
-            if self.is_fixed(access.site) {
-                continue;
+            let Some(caches) = self.caches.counting().filter(|_| is_own) else { return };
+            let is_hit = match touch.lines {
+                1 => caches.line_later(origin.core, touch.line, is_write, cell),
+                _ => caches.access_later(origin.core, ((touch.line + 1) << shift) - 1, 2, is_write, cell),
+            };
+            if is_hit {
+                self.hits[cell as usize] += 1;
+            } else if self.caches.is_full() {
+                self.settle();
             }
-            let Some(class) = objects.class_at(access.address) else { return 0 };
-            if !objects.has_all(class, first, last) {
-                return 0;
+        });
+        for tally in tallies.drain(..).filter(|_| counts) {
+            let hits = turns - from - tally.asked;
+            if let Some(cell) = tally.cell {
+                self.hits[cell as usize] += hits;
+            }
+            if let Some(caches) = self.caches.counting() {
+                caches.hit_again(tally.is_write, hits);
             }
         }
-        stay
+        self.tallies = tallies;
     }
 }

@@ -9,7 +9,7 @@ use memlode_trace::{Piece, Replayed, Shards, Trace};
 
 use crate::detail::DetailedProfile;
 use crate::profile::{Global, Profile, Profiler};
-use crate::simulator::{ImpossibleMachine, Setup, Simulator, caches, detailed, has_rules};
+use crate::simulator::{ImpossibleMachine, Setup, Simulator, caches, detailed, has_rules, shape_of};
 use crate::source::{Known, Source};
 
 /// Cycles until each level answers, innermost first, memory last.
@@ -33,7 +33,7 @@ pub fn profile_trace(
     let gaps = source.may_have_gaps();
     let shards = match gaps {
         true => Shards::one(),
-        false => Shards::new(threads, empty.shard_bits(), empty.line_bytes()),
+        false => Shards::new(threads, empty.shard_bits(), shape_of(&empty.levels()[0])),
     };
     let new = |shard| Profiler::of_shard(&[], empty.clone(), shard, shards.clone());
     let mut profilers: Vec<Profiler> = (0..shards.count()).map(new).collect();

@@ -8,6 +8,7 @@ use memlode_simulate::{
     Model, ModelLevel, ModelSpec, Numa, Prefetch, Replacement, StoreBuffer, Tlb, TlbSpec, Write,
 };
 pub use memlode_simulate::{Homes, Pages, Placement};
+use memlode_trace::Shape;
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::SiteId;
 use thiserror::Error;
@@ -185,6 +186,11 @@ pub enum ImpossibleMachine {
 pub fn caches(machine: &Machine, cores: u32) -> Result<Hierarchy, ImpossibleHierarchy> {
     let shapes: Vec<LevelSpec> = machine.levels.iter().map(shape).collect();
     Hierarchy::new(&shapes, cores)
+}
+
+/// What loops by line depend on of the first level.
+pub fn shape_of(first: &LevelSpec) -> Shape {
+    Shape { line_bytes: first.line_bytes.into(), sets: first.sets(), ways: first.ways }
 }
 
 fn shape(level: &machine::Level) -> LevelSpec {

@@ -4,6 +4,7 @@ mod common;
 
 use common::site;
 use memlode_attribute::profile::Global;
+use memlode_attribute::simulator::shape_of;
 use memlode_attribute::{Profile, Profiler};
 use memlode_simulate::{Hierarchy, LevelSpec};
 use memlode_trace::Shards;
@@ -38,10 +39,36 @@ fn access() -> impl Strategy<Value = Access> {
     })
 }
 
+fn stride(access: Access, step: i64) -> Stride {
+    Stride { access, step: step as u64, is_write: access.site.0 == 1 }
+}
+
+/// A loop as compilers unroll them: rows of accesses side by side, that all go on by what a row has, or a little more.
+fn unrolled_loop() -> impl Strategy<Value = Vec<Stride>> {
+    let bytes = prop::sample::select(vec![1i64, 4, 8, 16, 24]);
+    let row = (0..3u32, 0x8000..0xa000u64, -2..3i64, any::<bool>());
+    let rows = prop::collection::vec(row, 1..5);
+    let more = prop_oneof![4 => Just(0i64), 1 => prop::sample::select(vec![4i64, 8, 32, 64, 192, 1024])];
+    (bytes, 1..6i64, more, rows, any::<bool>(), any::<bool>()).prop_map(
+        |(bytes, copies, more, rows, down, by_copy)| {
+            let step = (bytes * copies + more) * if down { -1 } else { 1 };
+            let each = |copy: i64, &(site, base, off, aligned): &(u32, u64, i64, bool)| {
+                let base = if aligned { base & !63 } else { base };
+                let address = (base as i64 + bytes * (copy + off)) as u64;
+                stride(Access { address, bytes: bytes as u32, site: SiteId(site) }, step)
+            };
+            match by_copy {
+                true => (0..copies).flat_map(|copy| rows.iter().map(move |row| each(copy, row))).collect(),
+                false => rows.iter().flat_map(|row| (0..copies).map(move |copy| each(copy, row))).collect(),
+            }
+        },
+    )
+}
+
 fn event() -> impl Strategy<Value = Event> {
     let step = prop_oneof![-16..16i64, prop::sample::select(vec![0i64, 64, 128, 4096, -64]), any::<i64>()];
-    let stride = (access(), step).prop_map(|(access, step)| Stride { access, step: step as u64 });
-    let strides = prop::collection::vec(stride, 1..6);
+    let stride = (access(), step).prop_map(|(access, step)| stride(access, step));
+    let strides = prop_oneof![prop::collection::vec(stride, 1..6), unrolled_loop()];
     // Blocks may lie wherever a program puts them, also within eight bytes of another.
     let alloc = (0x8000..0x9800u64, 1..300u64, any::<bool>()).prop_map(|(base, element_bytes, aligned)| {
         let base = if aligned { base & !15 } else { base };
@@ -55,7 +82,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => alloc.prop_map(Event::Mark),
         1 => call.prop_map(Event::Mark),
         1 => exit.prop_map(Event::Mark),
-        3 => (1..40u64, strides).prop_map(|(turns, strides)| Event::Loop(turns, strides)),
+        3 => (prop_oneof![1..40u64, 1..300u64], strides).prop_map(|(turns, strides)| Event::Loop(turns, strides)),
     ]
 }
 
@@ -75,7 +102,7 @@ fn batch(thread: u32, sequence: u32, events: &[Event], unrolled: bool) -> Batch 
             Event::Mark(mark) => batch.marks.push((at, *mark)),
             Event::Loop(turns, strides) if unrolled => {
                 for turn in 0..*turns {
-                    batch.accesses.extend(strides.iter().map(|Stride { access, step }| {
+                    batch.accesses.extend(strides.iter().map(|Stride { access, step, .. }| {
                         let address = access.address.wrapping_add(step.wrapping_mul(turn));
                         Access { address, ..*access }
                     }));
@@ -85,7 +112,8 @@ fn batch(thread: u32, sequence: u32, events: &[Event], unrolled: bool) -> Batch 
                 let first = batch.strides.len() as u32;
                 batch.strides.extend(strides);
                 let strides = first..batch.strides.len() as u32;
-                batch.loops.push(Loop { access: at, mark: batch.marks.len() as u32, turns: *turns, strides });
+                let mark = batch.marks.len() as u32;
+                batch.loops.push(Loop { access: at, mark, turns: *turns, strides, dealt: None });
             }
         }
     }
@@ -106,11 +134,11 @@ fn told(profile: &Profile) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
     fn add_up_to_the_whole(
         chunks in prop::collection::vec((0..3u32, prop::collection::vec(event(), 1..30)), 1..6),
-        ways in prop::sample::select(vec![1u32, 2, 4]),
+        ways in prop::sample::select(vec![1u32, 2, 4, 8]),
         sets in prop::sample::select(vec![2u64, 4, 8]),
         outer_line in prop::sample::select(vec![64u32, 128]),
         count in 2..7usize,
@@ -123,18 +151,19 @@ proptest! {
         let caches = Hierarchy::new(&levels, 2).unwrap();
         let mut single = Profiler::new(&sites, caches.clone());
         let mut by_line = Profiler::new(&sites, caches.clone());
-        let shards = Shards::new(count, caches.shard_bits(), 64);
+        let shards = Shards::new(count, caches.shard_bits(), shape_of(&levels[0]));
         let new = |shard| Profiler::of_shard(&sites, caches.clone(), shard, shards.clone());
         let mut dealt: Vec<_> = (0..shards.count()).map(new).collect();
         for profiler in [&mut single, &mut by_line].into_iter().chain(&mut dealt) {
             profiler.add_globals(ProcessId(0), globals());
         }
+        let mut schedules = shards.schedules();
         let mut parts = vec![Batch::default(); shards.count()];
         for (sequence, (thread, events)) in chunks.iter().enumerate() {
             single.observe(&batch(*thread, sequence as u32, events, true));
             let whole = batch(*thread, sequence as u32, events, false);
             by_line.observe(&whole);
-            shards.deal(&whole, &mut parts);
+            shards.deal(&whole, &mut parts, &mut schedules);
             for (profiler, part) in dealt.iter_mut().zip(&parts) {
                 profiler.observe(part);
                 part.cuts.as_ref().unwrap().finish();

@@ -229,8 +229,8 @@ impl Hierarchy {
         depth
     }
 
-    /// Counts accesses that the caller knows to find their line in the first level and to leave the order of its set as it was:
-    /// repetitions, with no access to another line of the set in between that is not repeated, too.
+    /// Counts accesses that the caller knows to find their line in the first level. Whether they make it more recent is for
+    /// [`Hierarchy::show_line`] to say.
     pub fn hit_again(&mut self, is_write: bool, accesses: u64) {
         self.answered[usize::from(is_write)][0] += accesses;
     }

@@ -172,6 +172,36 @@ impl Hierarchy {
         self.wait(core, line..=last >> shift, is_write, tag)
     }
 
+    /// The same for one line of the first level, by its number.
+    ///
+    /// # Panics
+    /// As [`Hierarchy::access_later`].
+    #[inline(always)]
+    pub fn line_later(&mut self, core: usize, line: u64, is_write: bool, tag: u32) -> bool {
+        let cache = &mut self.caches[self.paths[core][0] as usize];
+        let hit = cache.touch_front(line, is_write) || {
+            let shift = self.shifts[0];
+            let request = Request { address: line << shift | u64::from(is_write), tag, core: core as u32 };
+            behind_front(cache, shift, request, &mut self.waiting.requests, &mut self.write_backs[0])
+        };
+        self.answered[usize::from(is_write)][0] += u64::from(hit);
+        hit
+    }
+
+    /// Makes a line that the first level holds the most recent one of its set. The access that does so is counted elsewhere
+    /// ([`Hierarchy::hit_again`]).
+    ///
+    /// # Panics
+    /// As [`Hierarchy::access_later`].
+    #[inline(always)]
+    pub fn show_line(&mut self, core: usize, line: u64, is_write: bool) {
+        let cache = &mut self.caches[self.paths[core][0] as usize];
+        if !cache.touch_front(line, is_write) {
+            let moved = cache.move_to_front(line, u64::from(is_write));
+            debug_assert!(moved.hit, "line {line:#x} is there");
+        }
+    }
+
     #[inline(never)]
     fn wait(&mut self, core: usize, lines: std::ops::RangeInclusive<u64>, is_write: bool, tag: u32) -> bool {
         let shift = self.shifts[0];

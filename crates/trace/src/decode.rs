@@ -413,17 +413,21 @@ impl Run<'_> {
             let Op::Stride { site, at, step } = *op else { unreachable!("the table's parser has looked") };
             let address = self.last[base + at.word as usize].wrapping_add(at.offset);
             let access = Access { address, bytes: self.bytes(site), site: SiteId(site) };
-            self.batch.strides.push(Stride { access, step });
+            self.batch.strides.push(Stride {
+                access,
+                step,
+                is_write: self.sites.site(SiteId(site)).kind.is_write(),
+            });
         }
         if self.loops == Loops::Kept {
             let strides = first as u32..self.batch.strides.len() as u32;
             let (access, mark) = (self.batch.accesses.len() as u32, self.batch.marks.len() as u32);
-            self.batch.loops.push(Loop { access, mark, turns, strides });
+            self.batch.loops.push(Loop { access, mark, turns, strides, dealt: None });
             return Ok(());
         }
         self.batch.accesses.reserve(accesses as usize);
         for _ in 0..turns {
-            for Stride { access, step } in &mut self.batch.strides[first..] {
+            for Stride { access, step, .. } in &mut self.batch.strides[first..] {
                 self.batch.accesses.push(*access);
                 access.address = access.address.wrapping_add(*step);
             }

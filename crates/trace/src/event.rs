@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::schedule::Schedule;
 use crate::shards::{Cuts, Half};
 use crate::sites::{FunctionId, SiteId};
 
@@ -106,6 +107,17 @@ pub struct Loop {
     pub turns: u64,
     /// Which strides of the batch.
     pub strides: Range<u32>,
+    /// Of one that was dealt out to shards, how.
+    pub dealt: Option<Dealt>,
+}
+
+/// How a loop was dealt out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dealt {
+    /// No access of it ever has several lines.
+    Aligned,
+    /// Its first turn was dealt out as accesses; of the others, only what the schedule shows may miss.
+    Scheduled(Arc<Schedule>),
 }
 
 /// One of a loop's accesses.
@@ -115,9 +127,18 @@ pub struct Stride {
     pub access: Access,
     /// From one address to the next, modulo 2^64.
     pub step: u64,
+    /// What the site says: whether it writes.
+    pub is_write: bool,
 }
 
 impl Stride {
+    /// Its access in a turn, counted from 0.
+    #[inline(always)]
+    pub fn access_in(&self, turn: u64) -> Access {
+        let address = self.access.address.wrapping_add(self.step.wrapping_mul(turn));
+        Access { address, ..self.access }
+    }
+
     /// Whether each of its accesses lies in one line of `line_bytes`, a power of two, because it is aligned to its own size.
     pub fn is_aligned(&self, line_bytes: u64) -> bool {
         let bytes = u64::from(self.access.bytes);

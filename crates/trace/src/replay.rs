@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::event::Batch;
 use crate::index::ChunkRef;
 use crate::read::Trace;
+use crate::schedules::Schedules;
 use crate::shards::Shards;
 
 /// Decoded chunks that may wait for a consumer, per thread: enough to ride out an uneven chunk, little memory.
@@ -210,6 +211,7 @@ struct Hand {
     decoder: Decoder,
     packed: Vec<u8>,
     whole: Batch,
+    schedules: Schedules,
 }
 
 /// Threads that decode chunks, and deal them out.
@@ -274,7 +276,8 @@ impl<'a> Crew<'a> {
     }
 
     fn hand(&self) -> Hand {
-        Hand { decoder: Decoder::new(self.loops), packed: Vec::new(), whole: Batch::default() }
+        let schedules = self.shards.schedules();
+        Hand { decoder: Decoder::new(self.loops), packed: Vec::new(), whole: Batch::default(), schedules }
     }
 
     /// A thread that consumes a shard.
@@ -346,7 +349,7 @@ impl<'a> Crew<'a> {
 
     /// Decodes a claimed chunk and leaves it for the consumers.
     fn decode(&self, hand: &mut Hand, number: usize) -> MutexGuard<'_, State> {
-        let Hand { decoder, packed, whole } = hand;
+        let Hand { decoder, packed, whole, schedules } = hand;
         let count = self.shards.count();
         let mut parts: Vec<Batch> = {
             let spare = &mut self.lock().spare;
@@ -356,7 +359,7 @@ impl<'a> Crew<'a> {
         let parts = match self.source.decode(number, decoder, packed, into) {
             Ok(()) => {
                 if count > 1 {
-                    self.shards.deal(whole, &mut parts);
+                    self.shards.deal(whole, &mut parts, schedules);
                 }
                 parts.into_iter().map(|part| Some(Ok(part))).collect()
             }

@@ -6,14 +6,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use crate::event::{Access, Batch, Loop, Stride};
+use crate::event::{Access, Batch, Dealt, Loop, Stride};
+use crate::schedule::{Schedule, Shape};
+use crate::schedules::Schedules;
 
 /// Which shard an address belongs to.
 #[derive(Clone, Debug)]
 pub struct Shards {
     count: usize,
-    /// From address to the number of its line, at the first level.
-    line_shift: u32,
+    /// The first level.
+    shape: Shape,
     /// From address to the bits that choose the shard.
     shift: u32,
     /// The shard for each value of these bits.
@@ -26,12 +28,12 @@ const MOST_BITS: u32 = 12;
 impl Shards {
     /// Everything in one.
     pub fn one() -> Shards {
-        Shards { count: 1, line_shift: 6, shift: 0, of: vec![0] }
+        Shards { count: 1, shape: Shape { line_bytes: 64, sets: 1, ways: 1 }, shift: 0, of: vec![0] }
     }
 
     /// At most `count` shards by the address bits `bits`; fewer where there are not as many values of the bits. Accesses are cut
-    /// at multiples of `line_bytes`, a power of two that is not above the value of the lowest bit.
-    pub fn new(count: usize, bits: std::ops::Range<u32>, line_bytes: u32) -> Shards {
+    /// at lines of the first level, which are not longer than the value of the lowest bit.
+    pub fn new(count: usize, bits: std::ops::Range<u32>, shape: Shape) -> Shards {
         let width = bits.len().min(MOST_BITS as usize) as u32;
         let count = count.clamp(1, (1 << width).min(usize::from(u8::MAX)));
         // The sum of the digits: neighbours and most strides are dealt out evenly.
@@ -44,12 +46,17 @@ impl Shards {
             (sum % count) as u8
         };
         let of = (0..1usize << width).map(shard).collect();
-        Shards { count, line_shift: line_bytes.trailing_zeros(), shift: bits.start, of }
+        Shards { count, shape, shift: bits.start, of }
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
         self.count
+    }
+
+    /// For [`Shards::deal`].
+    pub fn schedules(&self) -> Schedules {
+        Schedules::new(self.shape)
     }
 
     /// Whose an address is.
@@ -59,7 +66,7 @@ impl Shards {
     }
 
     /// Deals a chunk out, to as many batches as there are shards.
-    pub fn deal(&self, whole: &Batch, parts: &mut [Batch]) {
+    pub fn deal(&self, whole: &Batch, parts: &mut [Batch], schedules: &mut Schedules) {
         for part in parts.iter_mut() {
             part.clear();
             part.clone_header(whole);
@@ -72,7 +79,7 @@ impl Shards {
             while let Some(next) = loops.next_if(|next| next.mark as usize <= mark) {
                 self.accesses(&whole.accesses[done..next.access as usize], parts, &mut cuts);
                 done = next.access as usize;
-                self.repeat(next, &whole.strides, parts, &mut cuts);
+                self.repeat(next, &whole.strides, parts, &mut cuts, schedules);
             }
             self.accesses(&whole.accesses[done..at as usize], parts, &mut cuts);
             done = at as usize;
@@ -83,7 +90,7 @@ impl Shards {
         for next in loops {
             self.accesses(&whole.accesses[done..next.access as usize], parts, &mut cuts);
             done = next.access as usize;
-            self.repeat(next, &whole.strides, parts, &mut cuts);
+            self.repeat(next, &whole.strides, parts, &mut cuts, schedules);
         }
         self.accesses(&whole.accesses[done..], parts, &mut cuts);
         let depths = (0..cuts).map(|_| AtomicU8::new(0)).collect();
@@ -94,7 +101,7 @@ impl Shards {
     }
 
     fn accesses(&self, accesses: &[Access], parts: &mut [Batch], cuts: &mut u32) {
-        let line = (1u64 << self.line_shift) - 1;
+        let line = self.shape.line_bytes - 1;
         for &access in accesses {
             if (access.address & line) + u64::from(access.bytes) <= line + 1 {
                 parts[self.of(access.address)].accesses.push(access);
@@ -104,20 +111,40 @@ impl Shards {
         }
     }
 
-    /// A loop. Each shard finds its own lines in it, if no access ever has several.
-    fn repeat(&self, repeated: &Loop, strides: &[Stride], parts: &mut [Batch], cuts: &mut u32) {
+    /// A loop. Each shard finds its own lines in it, if it can do without knowing what the others had of an access.
+    fn repeat(
+        &self,
+        repeated: &Loop,
+        strides: &[Stride],
+        parts: &mut [Batch],
+        cuts: &mut u32,
+        schedules: &mut Schedules,
+    ) {
         let strides = &strides[repeated.strides.start as usize..repeated.strides.end as usize];
-        let line_bytes = 1u64 << self.line_shift;
-        if strides.iter().all(|stride| stride.is_aligned(line_bytes)) {
-            for part in parts {
-                let (access, mark) = (part.accesses.len() as u32, part.marks.len() as u32);
-                part.loops.push(Loop { access, mark, ..repeated.clone() });
+        let one_by_one = Schedule::enters_one_by_one(strides, self.shape);
+        let schedule = if one_by_one { schedules.of(strides, repeated.turns) } else { None };
+        let dealt = match schedule {
+            Some(schedule) => {
+                for stride in strides {
+                    self.accesses(&[stride.access], parts, cuts);
+                }
+                Dealt::Scheduled(schedule.clone())
             }
-            return;
+            None if strides.iter().all(|stride| stride.is_aligned(self.shape.line_bytes)) => Dealt::Aligned,
+            None => {
+                self.unroll(repeated.turns, strides.to_vec(), parts, cuts);
+                return;
+            }
+        };
+        for part in parts {
+            let (access, mark) = (part.accesses.len() as u32, part.marks.len() as u32);
+            part.loops.push(Loop { access, mark, dealt: Some(dealt.clone()), ..repeated.clone() });
         }
-        let mut strides = strides.to_vec();
-        for _ in 0..repeated.turns {
-            for Stride { access, step } in &mut strides {
+    }
+
+    fn unroll(&self, turns: u64, mut strides: Vec<Stride>, parts: &mut [Batch], cuts: &mut u32) {
+        for _ in 0..turns {
+            for Stride { access, step, .. } in &mut strides {
                 self.accesses(&[*access], parts, cuts);
                 access.address = access.address.wrapping_add(*step);
             }
@@ -127,9 +154,13 @@ impl Shards {
     /// An access of several lines.
     #[cold]
     fn cut(&self, access: Access, parts: &mut [Batch], cuts: &mut u32) {
-        let line_bytes = 1u64 << self.line_shift;
+        let line_bytes = self.shape.line_bytes;
         let last = access.address.saturating_add(u64::from(access.bytes) - 1);
-        let second = (access.address | (line_bytes - 1)) + 1;
+        // Behind the last address there is nothing.
+        let Some(second) = (access.address | (line_bytes - 1)).checked_add(1) else {
+            parts[self.of(access.address)].accesses.push(access);
+            return;
+        };
         if u64::from(access.bytes) <= line_bytes {
             let (of_first, of_second) = (self.of(access.address), self.of(second));
             if of_first == of_second {

@@ -144,6 +144,13 @@ impl Site {
     }
 }
 
+impl Kind {
+    /// Whether it writes.
+    pub fn is_write(self) -> bool {
+        matches!(self, Kind::Store | Kind::Update)
+    }
+}
+
 /// A source position; `inlined_at` leads outwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Location {

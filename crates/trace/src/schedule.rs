@@ -1,0 +1,404 @@
+//! Loops by line: which accesses of a loop a cache has to see.
+//!
+//! Accesses that run side by side through memory are a *bundle*. A bundle enters a line, stays for some turns, and leaves it for good:
+//!
+//! ```text
+//!   turn          0     1     2     3        of the accesses to a line only these are shown to the cache:
+//!   line  7       E  ·  ·  ·  L                E   the first: it may miss
+//!   line  8             E  ·  ·  ·  L          L   the last: it decides how recent the line is from then on
+//! ```
+//! With exact LRU nothing in between changes anything, as long as the cache cannot drop the line meanwhile: every access between E
+//! and L hits. That is certain while no set gets more lines than it has ways. So a line that stays for long is shown again every
+//! *r* turns, and *r* is chosen such that within *r* + 1 turns no set gets more lines than that.
+//!
+//! Why that is exact: take an access E to line X, and the turns since X was used before. If these are no more than *r* + 1, X is still
+//! there, whether all accesses were shown or these. If they are more, every line that was used meanwhile was also shown meanwhile,
+//! so X has sunk as deep in its set either way. What makes room is in neither case a line that a bundle is in, because at
+//! most ways − 1 others are more recent than that. All other lines have the same order, as their last access was shown.
+//!
+//! Where in a line a bundle stands repeats itself: after [`Schedule::period`] turns each bundle has gone a whole number of lines. So
+//! which accesses are shown is worked out once for so many turns, and for all executions of the loop that begin alike.
+
+use crate::event::Stride;
+
+/// The first level of a cache hierarchy, of exact LRU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Bytes of a line, a power of two.
+    pub line_bytes: u64,
+    /// Sets; a line is in the one of its number modulo this.
+    pub sets: u64,
+    /// Lines of a set.
+    pub ways: u32,
+}
+
+/// Most bundles of a loop.
+const MOST_BUNDLES: usize = 16;
+/// Most accesses of a turn: more than compilers unroll.
+const MOST_STRIDES: usize = 256;
+/// User addresses end below: what is computed of them does not overflow.
+const ADDRESSES: i64 = 1 << 48;
+
+/// Which accesses of a loop are shown to a cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    bundles: Vec<Bundle>,
+    /// It only holds if bundles that go the same way are as far apart as they were, be it by a multiple of all sets.
+    pub(crate) is_pinned: bool,
+    period: usize,
+    /// What is shown of: the first turn of a loop, one in the middle for each of the period, the last for each of the period.
+    steps: Vec<Step>,
+    ends: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bundle {
+    /// The stride with the lowest address.
+    leader: u16,
+    /// How many lines it goes in a period.
+    advance: i64,
+}
+
+/// An access that is shown, as far as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    /// Behind that in which the bundle's leader was when the period began.
+    line: i32,
+    stride: u16,
+    bundle: u8,
+    asks: bool,
+    lines: u8,
+}
+
+/// An access, or the part of it that the cache is to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// The line, or the first of two.
+    pub line: u64,
+    /// How many lines, 1 or 2.
+    pub lines: u8,
+    /// Which of the loop's accesses.
+    pub stride: usize,
+    /// In which turn.
+    pub turn: u64,
+    /// Whether the line may be missing. If not, it counts nowhere: it is one of the hits that are not shown.
+    pub asks: bool,
+}
+
+/// A line in one turn.
+struct Stay {
+    bundle: u8,
+    line: i64,
+    first: u16,
+    last: u16,
+    enters: bool,
+    leaves: bool,
+}
+
+/// Which turn of a loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    First,
+    Middle { shows_all: bool },
+    Last,
+}
+
+impl Schedule {
+    /// For a loop that begins like this, and turns a few times at least. `None` if lines may be dropped while they are in use.
+    ///
+    /// To be had for all [`loops that it can be worked out for`](Schedule::is_possible).
+    pub fn new(strides: &[Stride], shape: Shape) -> Option<Schedule> {
+        let period = Schedule::period(strides, shape);
+        let numbers = bundles(strides, shape);
+        let count = numbers.iter().max().map_or(0, |&last| usize::from(last) + 1);
+        if count > MOST_BUNDLES {
+            return None;
+        }
+        let of = |bundle: usize| -> Vec<usize> {
+            let mut members: Vec<usize> =
+                (0..strides.len()).filter(|&stride| usize::from(numbers[stride]) == bundle).collect();
+            members.sort_by_key(|&stride| (strides[stride].access.address, stride));
+            members
+        };
+        let members: Vec<Vec<usize>> = (0..count).map(of).collect();
+        let walks: Vec<Walk<'_>> = members.iter().map(|members| Walk::new(strides, members, shape)).collect();
+        let ways = u64::from(shape.ways);
+        let fits = |again: &usize| {
+            walks.iter().map(|walk| walk.most_of_a_set(again + 1, period)).sum::<u64>() <= ways
+        };
+        let fits_here = |again: &usize| {
+            let groups = walks.chunk_by(|a, b| a.step == b.step);
+            groups.map(|group| most_together(group, again + 1, period)).fold(0, u64::saturating_add) <= ways
+        };
+        // Powers of two: the period is one.
+        let halves = || std::iter::successors(Some(period), |again| Some(again / 2).filter(|half| *half > 0));
+        let anywhere = halves().find(fits);
+        let again = anywhere.or_else(|| halves().find(fits_here))?;
+        let bundles = walks.iter().map(|walk| Bundle {
+            leader: walk.members[0] as u16,
+            advance: (period as i64 * walk.step) >> walk.shift,
+        });
+        let bundles = bundles.collect();
+        let is_pinned = anywhere.is_none();
+        let mut schedule = Schedule { bundles, is_pinned, period, steps: Vec::new(), ends: Vec::new() };
+        let stays: Vec<Vec<Stay>> = (0..period as i64)
+            .map(|turn| (0u8..).zip(&walks).flat_map(|(bundle, walk)| walk.stays(bundle, turn)).collect())
+            .collect();
+        schedule.show(&stays[0], Turn::First);
+        for (turn, stays) in stays.iter().enumerate() {
+            schedule.show(stays, Turn::Middle { shows_all: turn % again == 0 });
+        }
+        for stays in &stays {
+            schedule.show(stays, Turn::Last);
+        }
+        Some(schedule)
+    }
+
+    /// Whether it can be worked out for a loop of so many turns: no access has more bytes than a line, none runs out of the
+    /// address space.
+    pub fn is_possible(strides: &[Stride], turns: u64, shape: Shape) -> bool {
+        let inside = |stride: &Stride| {
+            let most = u64::from(stride.access.bytes);
+            let end = i64::try_from(turns).ok().and_then(|turns| {
+                (stride.step as i64)
+                    .checked_mul(turns)?
+                    .checked_add(i64::try_from(stride.access.address).ok()?)
+            });
+            (1..=shape.line_bytes).contains(&most)
+                && stride.access.address < ADDRESSES as u64
+                && end.is_some_and(|end| (0..ADDRESSES).contains(&end))
+        };
+        !strides.is_empty() && strides.len() <= MOST_STRIDES && strides.iter().all(inside)
+    }
+
+    /// Turns after which each access stands in its line as it did, a power of two.
+    pub fn period(strides: &[Stride], shape: Shape) -> usize {
+        let of =
+            |stride: &Stride| shape.line_bytes >> stride.step.trailing_zeros().min(shape.line_bytes.ilog2());
+        strides.iter().map(of).max().unwrap_or(1) as usize
+    }
+
+    /// Whether no access but those of the first turn can be the first to both of two lines.
+    pub fn enters_one_by_one(strides: &[Stride], shape: Shape) -> bool {
+        strides.iter().all(|stride| {
+            stride.is_aligned(shape.line_bytes) || (stride.step as i64).unsigned_abs() <= shape.line_bytes
+        })
+    }
+
+    /// Shows the loop's accesses to `each`, in their order; those of the first turn only if `begins`. `line_of` says in which line a
+    /// stride begins.
+    #[inline(always)]
+    pub fn walk(
+        &self,
+        begins: bool,
+        turns: u64,
+        line_of: impl Fn(usize) -> u64,
+        mut each: impl FnMut(Touch),
+    ) {
+        let mut lines = [0u64; MOST_BUNDLES];
+        for (line, bundle) in lines.iter_mut().zip(&self.bundles) {
+            *line = line_of(usize::from(bundle.leader));
+        }
+        let mut of_period = 0;
+        for turn in 0..turns {
+            let steps = match turn {
+                0 if begins => self.steps(0),
+                0 => &[],
+                _ if turn + 1 == turns => self.steps(1 + self.period + of_period),
+                _ => self.steps(1 + of_period),
+            };
+            for step in steps {
+                let line =
+                    lines[usize::from(step.bundle) % MOST_BUNDLES].wrapping_add_signed(step.line.into());
+                let &Step { lines, stride, asks, .. } = step;
+                each(Touch { line, lines, stride: stride.into(), turn, asks });
+            }
+            of_period += 1;
+            if of_period == self.period {
+                of_period = 0;
+                for (line, bundle) in lines.iter_mut().zip(&self.bundles) {
+                    *line = line.wrapping_add_signed(bundle.advance);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn steps(&self, turn: usize) -> &[Step] {
+        let begin = turn.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.steps[begin..self.ends[turn] as usize]
+    }
+
+    /// Adds what is shown of a turn.
+    fn show(&mut self, stays: &[Stay], turn: Turn) {
+        let mut steps = Vec::new();
+        for stay in stays {
+            let asks = stay.enters || turn == Turn::First;
+            let at_first = asks || matches!(turn, Turn::Middle { shows_all: true });
+            let at_last = stay.leaves || turn == Turn::Last;
+            // A bundle's lines in a turn are next to where it began: no more than a period's way off.
+            let step =
+                Step { line: stay.line as i32, stride: stay.first, bundle: stay.bundle, asks, lines: 1 };
+            if at_first {
+                steps.push(step);
+            }
+            if at_last && !(at_first && stay.first == stay.last) {
+                steps.push(Step { stride: stay.last, asks: false, ..step });
+            }
+        }
+        // An access touches its lines in ascending order.
+        steps.sort_by_key(|step| (step.stride, step.line));
+        for step in steps {
+            let begin = self.ends.last().map_or(0, |&end| end as usize);
+            match self.steps[begin..].last_mut() {
+                Some(before) if before.bundle == step.bundle => {
+                    let is_next = before.line + i32::from(before.lines) == step.line;
+                    if before.line == step.line && !step.asks {
+                        continue;
+                    }
+                    if is_next && before.stride == step.stride && before.asks && step.asks {
+                        before.lines += 1;
+                        continue;
+                    }
+                    self.steps.push(step);
+                }
+                _ => self.steps.push(step),
+            }
+        }
+        self.ends.push(self.steps.len() as u32);
+    }
+}
+
+/// The bundle of each stride: they go the same way, no whole line is between neighbours, and all read or all write, as a line that is
+/// written must be seen to be.
+pub(crate) fn bundles(strides: &[Stride], shape: Shape) -> Vec<u8> {
+    let mut order: Vec<usize> = (0..strides.len()).collect();
+    let way = |stride: &Stride| (stride.step, stride.is_write);
+    order.sort_by_key(|&stride| (way(&strides[stride]), strides[stride].access.address));
+    let mut of = vec![0u8; strides.len()];
+    let (mut bundle, mut end) = (0u8, 0u64);
+    for (number, &stride) in order.iter().enumerate() {
+        let access = &strides[stride].access;
+        let before = number.checked_sub(1).map(|before| &strides[order[before]]);
+        let goes_on = before.is_some_and(|before| {
+            way(before) == way(&strides[stride]) && access.address < end.saturating_add(shape.line_bytes)
+        });
+        match (before, goes_on) {
+            (None, _) => end = 0,
+            (_, true) => {}
+            (_, false) => (bundle, end) = (bundle.saturating_add(1), 0),
+        }
+        of[stride] = bundle;
+        end = end.max(access.address + u64::from(access.bytes));
+    }
+    of
+}
+
+/// A bundle on its way; lines are counted from that of its leader.
+struct Walk<'s> {
+    strides: &'s [Stride],
+    /// By address.
+    members: &'s [usize],
+    step: i64,
+    /// From address to line.
+    shift: u32,
+    /// Of the line in which the leader begins.
+    origin: i64,
+    /// Bytes from the first to behind the last access of a turn.
+    extent: u64,
+    sets: u64,
+}
+
+impl Walk<'_> {
+    fn new<'s>(strides: &'s [Stride], members: &'s [usize], shape: Shape) -> Walk<'s> {
+        let leader = &strides[members[0]];
+        let ends = members.iter().map(|&member| {
+            let access = &strides[member].access;
+            access.address + u64::from(access.bytes)
+        });
+        Walk {
+            strides,
+            members,
+            step: leader.step as i64,
+            shift: shape.line_bytes.ilog2(),
+            origin: (leader.access.address & !(shape.line_bytes - 1)) as i64,
+            extent: ends.max().unwrap_or(0) - leader.access.address,
+            sets: shape.sets,
+        }
+    }
+
+    /// First and last line of an access in a turn, which may be before the first one.
+    fn lines(&self, stride: usize, turn: i64) -> (i64, i64) {
+        let access = &self.strides[stride].access;
+        let first = access.address as i64 - self.origin + turn * self.step;
+        (first >> self.shift, (first + i64::from(access.bytes) - 1) >> self.shift)
+    }
+
+    fn touches(&self, line: i64, turn: i64) -> impl Iterator<Item = usize> {
+        let touch = move |stride: &usize| {
+            let (first, last) = self.lines(*stride, turn);
+            first <= line && line <= last
+        };
+        self.members.iter().copied().filter(touch)
+    }
+
+    /// First and last line of a turn.
+    fn span(&self, turn: i64) -> (i64, i64) {
+        let lines = self.members.iter().map(|&member| self.lines(member, turn));
+        lines.fold((i64::MAX, i64::MIN), |(from, to), (first, last)| (from.min(first), to.max(last)))
+    }
+
+    /// All lines of a turn.
+    fn stays(&self, bundle: u8, turn: i64) -> Vec<Stay> {
+        let lines = self.members.iter().map(|&member| self.lines(member, turn));
+        let (from, to) =
+            lines.fold((i64::MAX, i64::MIN), |(from, to), (first, last)| (from.min(first), to.max(last)));
+        let stay = |line: i64| {
+            let (first, last) = (self.touches(line, turn).min()?, self.touches(line, turn).max()?);
+            let enters = self.touches(line, turn - 1).next().is_none();
+            let leaves = self.touches(line, turn + 1).next().is_none();
+            Some(Stay { bundle, line, first: first as u16, last: last as u16, enters, leaves })
+        };
+        (from..=to).filter_map(stay).collect()
+    }
+
+    /// Most lines that any set gets within so many turns, or a few more.
+    fn most_of_a_set(&self, turns: usize, period: usize) -> u64 {
+        let line_bytes = 1u64 << self.shift;
+        let pace = self.step.unsigned_abs();
+        let touched = |bytes: u64| (bytes + line_bytes - 2) / line_bytes + 1;
+        if pace < self.extent + line_bytes {
+            // Neighbours, from the first to the last.
+            return touched((turns as u64 - 1) * pace + self.extent).div_ceil(self.sets);
+        }
+        most_together(std::slice::from_ref(self), turns, period)
+    }
+}
+
+/// Most lines that bundles are counted in.
+const MOST_COUNTED: usize = 1 << 14;
+
+/// Most lines that any set gets of these bundles within so many turns, from whichever turn of the period on; they go the same way,
+/// and stay as far apart as they are.
+fn most_together(walks: &[Walk<'_>], turns: usize, period: usize) -> u64 {
+    let per_turn: u64 = walks.iter().map(|walk| (walk.extent >> walk.shift) + 2).sum();
+    if per_turn.saturating_mul((turns * period) as u64) > MOST_COUNTED as u64 {
+        return u64::MAX;
+    }
+    let most_from = |begin: usize| {
+        let of_turn = |walk: &Walk<'_>, turn: usize| {
+            let (first, last) = walk.span(turn as i64);
+            let begin = walk.origin >> walk.shift;
+            begin + first..=begin + last
+        };
+        let turns = begin..begin + turns;
+        let mut lines: Vec<i64> =
+            turns.flat_map(|turn| walks.iter().flat_map(move |walk| of_turn(walk, turn))).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let mut sets: Vec<i64> = lines.iter().map(|line| line.rem_euclid(walks[0].sets as i64)).collect();
+        sets.sort_unstable();
+        sets.chunk_by(|a, b| a == b).map(|same| same.len() as u64).max().unwrap_or(0)
+    };
+    (0..period).map(most_from).max().unwrap_or(0)
+}

@@ -1,0 +1,140 @@
+//! Schedules that were worked out before. A loop inside another is executed again and again, and mostly begins alike.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rustc_hash::FxHasher;
+
+use crate::event::Stride;
+use crate::schedule::{Schedule, Shape, bundles};
+
+/// How many are kept.
+const SLOTS: usize = 256;
+/// Periods that a loop must turn for its schedule to be worked out at once.
+const LONG: u64 = 4;
+/// Otherwise it must have come so often.
+const OFTEN: u32 = 4;
+/// Fewer turns are not worth it.
+const FEWEST_TURNS: u64 = 3;
+
+/// Schedules by the loops that they are of.
+pub struct Schedules {
+    shape: Shape,
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Default)]
+struct Slot {
+    key: u64,
+    /// How often loops with this key came.
+    seen: u32,
+    /// How the loop looks, and its schedule, if it can have one.
+    known: Option<(Vec<Look>, Option<Arc<Schedule>>)>,
+}
+
+/// What a schedule depends on of a stride.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Look {
+    step: u64,
+    bytes: u32,
+    is_write: bool,
+    /// The first stride of its bundle, be it itself.
+    first: u16,
+    /// How far behind that it is; if it is itself, how far in its line.
+    offset: u64,
+    /// The first stride that goes the same way, and how far behind it this one is, by set.
+    way: u16,
+    apart: u64,
+}
+
+impl Schedules {
+    /// For a first level of this shape; none is known yet.
+    pub fn new(shape: Shape) -> Schedules {
+        Schedules { shape, slots: vec![Slot::default(); SLOTS] }
+    }
+
+    /// The first level.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The schedule of a loop; `None` if it cannot have one, or it is not worth it.
+    #[inline]
+    pub fn of(&mut self, strides: &[Stride], turns: u64) -> Option<&Arc<Schedule>> {
+        if turns < FEWEST_TURNS || !Schedule::is_possible(strides, turns, self.shape) {
+            return None;
+        }
+        let key = self.key(strides);
+        let slot = &mut self.slots[key as usize % SLOTS];
+        if slot.key != key {
+            *slot = Slot { key, ..Slot::default() };
+        }
+        slot.seen = slot.seen.saturating_add(1);
+        let is_known = slot.known.as_ref().is_some_and(|(looks, schedule)| {
+            let is_pinned = schedule.as_ref().is_none_or(|schedule| schedule.is_pinned);
+            are_alike(strides, looks, is_pinned, self.shape)
+        });
+        if !is_known {
+            if slot.seen < OFTEN && turns < LONG * Schedule::period(strides, self.shape) as u64 {
+                return None;
+            }
+            let schedule = Schedule::new(strides, self.shape).map(Arc::new);
+            slot.known = Some((looks(strides, self.shape), schedule));
+            slot.seen = 0;
+        }
+        slot.known.as_ref()?.1.as_ref()
+    }
+
+    fn key(&self, strides: &[Stride]) -> u64 {
+        let mut hasher = FxHasher::default();
+        for Stride { access, .. } in strides {
+            (access.site.0, access.address & (self.shape.line_bytes - 1)).hash(&mut hasher);
+        }
+        let hash = hasher.finish();
+        hash ^ hash >> 32
+    }
+}
+
+/// Strides are compared with the first of their bundle: how far apart bundles are changes nothing.
+fn looks(strides: &[Stride], shape: Shape) -> Vec<Look> {
+    let bundles = bundles(strides, shape);
+    let look = |(number, stride): (usize, &Stride)| {
+        let first = bundles.iter().position(|bundle| *bundle == bundles[number]).unwrap_or(number);
+        let way = strides.iter().position(|other| other.step == stride.step).unwrap_or(number);
+        Look {
+            step: stride.step,
+            bytes: stride.access.bytes,
+            is_write: stride.is_write,
+            first: first as u16,
+            offset: offset(strides, number, first, shape),
+            way: way as u16,
+            apart: apart(strides, number, way, shape),
+        }
+    };
+    strides.iter().enumerate().map(look).collect()
+}
+
+fn offset(strides: &[Stride], number: usize, first: usize, shape: Shape) -> u64 {
+    let address = strides[number].access.address;
+    match first == number {
+        true => address & (shape.line_bytes - 1),
+        false => address.wrapping_sub(strides[first].access.address),
+    }
+}
+
+fn apart(strides: &[Stride], number: usize, way: usize, shape: Shape) -> u64 {
+    let line = |stride: &Stride| (stride.access.address / shape.line_bytes) % shape.sets;
+    (shape.sets + line(&strides[number]) - line(&strides[way])) % shape.sets
+}
+
+/// Whether they are as these were; if `pinned`, in what sets they begin as well.
+fn are_alike(strides: &[Stride], looks: &[Look], pinned: bool, shape: Shape) -> bool {
+    strides.len() == looks.len()
+        && strides.iter().zip(looks).enumerate().all(|(number, (stride, look))| {
+            stride.step == look.step
+                && stride.access.bytes == look.bytes
+                && stride.is_write == look.is_write
+                && offset(strides, number, look.first.into(), shape) == look.offset
+                && (!pinned || apart(strides, number, look.way.into(), shape) == look.apart)
+        })
+}
