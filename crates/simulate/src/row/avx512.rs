@@ -10,11 +10,10 @@ pub fn ops(ways: usize) -> Option<RowOps> {
         RowOps { stride: 8 * VECTORS, to_front: shift::<VECTORS>, mark_dirty: mark::<VECTORS> }
     }
     use std::arch::is_x86_feature_detected as has;
-    if !(has!("avx512f") && has!("bmi1")) || !ways.div_ceil(4).is_multiple_of(2) {
-        return None;
-    }
     let for_vectors = [of::<1>, of::<2>, of::<3>, of::<4>];
-    for_vectors.get(ways.checked_sub(1)? / 8).map(|of| of())
+    let of = for_vectors.get(ways.checked_sub(1)? / 8)?;
+    let is_for_these = ways.div_ceil(4).is_multiple_of(2) && has!("avx512f") && has!("bmi1");
+    is_for_these.then(of)
 }
 
 /// Row of `VECTORS` vectors, and one bit for each entry that holds `line`.
