@@ -19,7 +19,7 @@ use crate::repeat::Tally;
 use crate::sample::Gaps;
 use crate::simulator::{Met, NamedPages, Simulator, shape_of};
 use crate::stacks::ThreadStack;
-use crate::usual::{ANY, SiteFacts, key};
+use crate::usual::{ANY, FoundCells, SiteFacts, key};
 
 /// The accesses of one thread, at one site, to objects of one class.
 #[derive(Clone, Debug)]
@@ -96,6 +96,7 @@ pub struct Profiler<S = Hierarchy> {
     /// By cell: those answered by the levels after it.
     deeper: Vec<[u64; MAX_LEVELS]>,
     pub(crate) index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
+    pub(crate) found: FoundCells,
     /// Accesses that have lines of another shard, too: what is known here of how deep they went.
     cut: Vec<CutAccess>,
     /// Of loops that came before.
@@ -155,6 +156,7 @@ impl<S: Simulator> Profiler<S> {
             hits: Vec::new(),
             deeper: Vec::new(),
             index: FxHashMap::default(),
+            found: FoundCells::default(),
             cut: Vec::new(),
             schedules: Schedules::new(shape_of(caches.first_level())),
             tallies: Vec::new(),
@@ -234,27 +236,9 @@ impl<S: Simulator> Profiler<S> {
             core: self.cores[thread.0 as usize % self.cores.len()] as usize,
             space: space(process),
         };
-        let accesses = piece.accesses();
-        let mut halves = piece.halves().peekable();
-        let mut done = 0;
-        for (at, stop) in piece.stops().map(|(at, stop)| (at, Some(stop))).chain([(accesses.len(), None)]) {
-            let at = at.max(done);
-            while let Some((half_at, half)) = halves.next_if(|(half_at, _)| *half_at < at) {
-                self.accesses(origin, &mut objects, &stack_here, &accesses[done..half_at]);
-                self.half(origin, &mut objects, &stack_here, &accesses[half_at], half, batch);
-                done = half_at + 1;
-            }
-            self.accesses(origin, &mut objects, &stack_here, &accesses[done..at]);
-            done = at;
-            match stop {
-                Some(Stop::Mark(mark)) => self.mark(mark, &mut objects, &mut stack_here),
-                Some(Stop::Loop(repeated)) => {
-                    let strides =
-                        &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
-                    self.repeat(origin, &mut objects, &stack_here, repeated, strides);
-                }
-                None => {}
-            }
+        match piece.plain() {
+            Some(events) => self.events(origin, &mut objects, &mut stack_here, events),
+            None => self.all_events(origin, &mut objects, &mut stack_here, piece),
         }
         self.settle();
         if let (Some(gaps), Some((run, before))) = (&mut self.gaps, run) {
@@ -264,6 +248,39 @@ impl<S: Simulator> Profiler<S> {
         self.stacks.insert(stack, Some(stack_here));
         if !self.cut.is_empty() {
             self.join();
+        }
+    }
+
+    /// Of a piece that has loops, or parts of accesses.
+    fn all_events(
+        &mut self,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &mut ThreadStack,
+        piece: &Piece<'_>,
+    ) {
+        let batch = piece.batch;
+        let accesses = piece.accesses();
+        let mut halves = piece.halves().peekable();
+        let mut done = 0;
+        for (at, stop) in piece.stops().map(|(at, stop)| (at, Some(stop))).chain([(accesses.len(), None)]) {
+            let at = at.max(done);
+            while let Some((half_at, half)) = halves.next_if(|(half_at, _)| *half_at < at) {
+                self.accesses(origin, objects, stack, &accesses[done..half_at]);
+                self.half(origin, objects, stack, &accesses[half_at], half, batch);
+                done = half_at + 1;
+            }
+            self.accesses(origin, objects, stack, &accesses[done..at]);
+            done = at;
+            match stop {
+                Some(Stop::Mark(mark)) => self.mark(mark, objects, stack),
+                Some(Stop::Loop(repeated)) => {
+                    let strides =
+                        &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
+                    self.repeat(origin, objects, stack, repeated, strides);
+                }
+                None => {}
+            }
         }
     }
 
@@ -500,7 +517,7 @@ impl<S: Simulator> Profiler<S> {
         number
     }
 
-    fn mark(&mut self, mark: &Mark, objects: &mut Objects, stack: &mut ThreadStack) {
+    pub(crate) fn mark(&mut self, mark: &Mark, objects: &mut Objects, stack: &mut ThreadStack) {
         match *mark {
             Mark::Enter { function, frame } => stack.enter(function, frame),
             Mark::Exit { function } => stack.exit(function),

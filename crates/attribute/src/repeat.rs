@@ -29,7 +29,7 @@ impl<S: Simulator> Profiler<S> {
         &mut self,
         origin: Origin,
         objects: &mut Objects,
-        stack: &ThreadStack,
+        stack: &mut ThreadStack,
         repeated: &Loop,
         strides: &[Stride],
     ) {
@@ -54,7 +54,7 @@ impl<S: Simulator> Profiler<S> {
         &mut self,
         origin: Origin,
         objects: &mut Objects,
-        stack: &ThreadStack,
+        stack: &mut ThreadStack,
         turns: u64,
         strides: &[Stride],
     ) {
@@ -79,7 +79,7 @@ impl<S: Simulator> Profiler<S> {
         &mut self,
         origin: Origin,
         objects: &mut Objects,
-        stack: &ThreadStack,
+        stack: &mut ThreadStack,
         (turns, begins): (u64, bool),
         strides: &[Stride],
         schedule: &Arc<Schedule>,

@@ -38,6 +38,17 @@ pub enum Stop<'b> {
     Loop(&'b Loop),
 }
 
+/// Accesses, and the marks between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Events<'b> {
+    /// The accesses, in program order.
+    pub accesses: &'b [Access],
+    /// The marks, in program order, each with the number of the chunk's accesses that come before it.
+    pub marks: &'b [(u32, Mark)],
+    /// How many of the chunk's accesses come before these.
+    pub before: usize,
+}
+
 impl<'b> Piece<'b> {
     /// All of a chunk.
     pub fn whole(batch: &'b Batch) -> Piece<'b> {
@@ -71,6 +82,13 @@ impl<'b> Piece<'b> {
     pub fn marks(&self) -> impl Iterator<Item = (usize, &'b Mark)> {
         let piece = self.clone();
         self.batch.marks[self.marks.clone()].iter().map(move |(at, mark)| (piece.within(*at), mark))
+    }
+
+    /// All of its events, if these are only accesses and marks.
+    pub fn plain(&self) -> Option<Events<'b>> {
+        let is_plain = self.loops.is_empty() && self.batch.halves.is_empty();
+        let marks = &self.batch.marks[self.marks.clone()];
+        is_plain.then(|| Events { accesses: self.accesses(), marks, before: self.accesses.start })
     }
 
     /// The marks and the loops, in the same way.

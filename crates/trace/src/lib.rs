@@ -44,7 +44,7 @@ pub mod write;
 
 pub use error::Error;
 pub use index::{ChunkRef, Damage};
-pub use interleave::{Piece, Stop};
+pub use interleave::{Events, Piece, Stop};
 pub use live::{LiveStore, LiveTrace, live};
 pub use read::{Clock, Image, Process, Thread, Trace};
 pub use replay::Replayed;
