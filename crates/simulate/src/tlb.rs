@@ -135,7 +135,7 @@ pub struct Tlb {
     /// By core: pages, and the visits they are in.
     pages: Vec<Table>,
     counts: Vec<TlbDetail>,
-    last: Last,
+    recent: [Recent; RECENT],
 }
 
 /// A page size in use.
@@ -147,14 +147,22 @@ struct Size {
     second: Option<usize>,
 }
 
-/// The page touched last, and uses of it that are not in its record yet.
+/// A page touched not long ago, and uses of it that are not in its record yet.
 #[derive(Clone, Copy)]
-struct Last {
+struct Recent {
     core: usize,
-    size: usize,
-    page: u64,
+    key: u64,
     at: At,
     used: u64,
+}
+
+/// Places for [`Recent`] pages.
+const RECENT: usize = 32;
+
+/// Where a page would be among those.
+#[inline(always)]
+fn place(core: usize, key: u64) -> usize {
+    (key as usize ^ core) % RECENT
 }
 
 /// Words of a page's record. The tag of the visit + 1, 0 without one.
@@ -208,7 +216,8 @@ impl Tlb {
             of_tags: Vec::new(),
             pages: vec![Table::new(3); cores as usize],
             counts: Vec::new(),
-            last: Last { core: 0, size: 0, page: u64::MAX, at: 0, used: 0 },
+            // No page has this key.
+            recent: [Recent { core: 0, key: u64::MAX, at: 0, used: 0 }; RECENT],
         })
     }
 
@@ -228,10 +237,16 @@ impl Tlb {
     pub fn access(&mut self, core: usize, address: u64, bytes: u32, tag: u32) -> Translation {
         let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
         let (size, page) = self.page_of(address, tag);
-        let shift = self.sizes[size].shift;
-        let same = self.last.page == page && self.last.size == size && self.last.core == core;
-        if same && last >> shift == page {
-            self.last.used |= parts(shift, address, last);
+        let &Size { shift, first, .. } = &self.sizes[size];
+        let key = key(size, page);
+        let recent = &mut self.recent[place(core, key)];
+        // The most recent translation of its set is found again, and nothing moves.
+        if recent.key == key
+            && recent.core == core
+            && last >> shift == page
+            && self.arrays[core * self.arrays_per_core + first].touch_front(key, false)
+        {
+            recent.used |= parts(shift, address, last);
             return Translation::First;
         }
         self.access_other(core, address, last, tag)
@@ -244,7 +259,7 @@ impl Tlb {
 
     /// By tag.
     pub fn finish(mut self) -> Vec<TlbDetail> {
-        self.settle();
+        (0..RECENT).for_each(|place| self.settle(place));
         for pages in &self.pages {
             for record in pages.records() {
                 if let Some(tag) = record[TAG].checked_sub(1) {
@@ -275,9 +290,10 @@ impl Tlb {
         loop {
             let (size, page) = self.page_of(from, tag);
             let shift = self.sizes[size].shift;
-            worst = worst.max(self.translate(core, size, page, tag));
+            let key = key(size, page);
+            worst = worst.max(self.translate(core, size, key, tag));
             let end = (page << shift) + ((1 << shift) - 1);
-            self.last.used |= parts(shift, from, last.min(end));
+            self.recent[place(core, key)].used |= parts(shift, from, last.min(end));
             if last <= end {
                 break;
             }
@@ -293,12 +309,15 @@ impl Tlb {
         worst.0
     }
 
-    /// Who has the page's translation, and at what cost in cycles.
-    fn translate(&mut self, core: usize, size: usize, page: u64, tag: u32) -> (Translation, u32) {
-        self.settle();
-        let key = page | (size as u64) << SIZE_SHIFT;
-        let at = self.pages[core].find(key);
-        self.last = Last { core, size, page, at, used: 0 };
+    /// Who has the page's translation, and at what cost in cycles. The page is among the recent ones then.
+    fn translate(&mut self, core: usize, size: usize, key: u64, tag: u32) -> (Translation, u32) {
+        let place = place(core, key);
+        let mut at = self.recent[place].at;
+        if self.recent[place].key != key || self.recent[place].core != core {
+            self.settle(place);
+            at = self.pages[core].find(key);
+            self.recent[place] = Recent { core, key, at, used: 0 };
+        }
         let Size { first, second, .. } = self.sizes[size];
         let mut array = core * self.arrays_per_core + first;
         let mut touch = self.arrays[array].touch(key, false);
@@ -314,8 +333,9 @@ impl Tlb {
         }
         if let Some(evicted) = touch.evicted {
             let at = self.pages[core].find(evicted.line);
-            self.leave(core, at);
+            self.leave(core, at, evicted.line);
         }
+        self.recent[place].used = 0;
         *self.pages[core].word(at, TAG) = u64::from(tag) + 1;
         // The first level may have kept the page in use after its last visit.
         *self.pages[core].word(at, USED) = 0;
@@ -323,7 +343,11 @@ impl Tlb {
     }
 
     /// Ends a page's visit, if it is in one.
-    fn leave(&mut self, core: usize, at: At) {
+    fn leave(&mut self, core: usize, at: At, key: u64) {
+        let place = place(core, key);
+        if self.recent[place].key == key && self.recent[place].core == core {
+            self.settle(place);
+        }
         let pages = &mut self.pages[core];
         let shift = self.sizes[(pages.key(at) >> SIZE_SHIFT) as usize].shift;
         let used = std::mem::take(pages.word(at, USED));
@@ -334,14 +358,20 @@ impl Tlb {
         }
     }
 
-    /// Enters the uses of the last page.
-    fn settle(&mut self) {
-        let Last { core, at, used, .. } = self.last;
+    /// Enters the uses of a recent page.
+    fn settle(&mut self, place: usize) {
+        let Recent { core, at, used, .. } = self.recent[place];
         if used != 0 {
             *self.pages[core].word(at, USED) |= used;
-            self.last.used = 0;
+            self.recent[place].used = 0;
         }
     }
+}
+
+/// What stands for a page in arrays and tables.
+#[inline(always)]
+fn key(size: usize, page: u64) -> u64 {
+    page | (size as u64) << SIZE_SHIFT
 }
 
 /// The 64ths of a page that hold the bytes `first..=last`, which lie in it.
