@@ -11,6 +11,7 @@
 //! prints, and nothing here knows what a finding is.
 
 pub mod annotate;
+mod apart;
 pub mod classes;
 pub mod counts;
 pub mod coverage;

@@ -305,6 +305,11 @@ impl<S: Simulator> Profiler<S> {
 
     fn part(mut self) -> (Part, S) {
         self.join();
+        let Profiler { caches, hits, deeper, .. } = &mut self;
+        caches.finish_settling(|tag, depth, times| match depth {
+            0 => hits[tag as usize] += times,
+            _ => deeper[tag as usize][usize::from(depth) - 1] += times,
+        });
         let gaps = self.gaps.take().map(|gaps| gaps.finish(|cell| self.counts_of(cell)));
         let cells = (0u32..).zip(&self.cells).map(|(tag, &(thread, site, class))| {
             let counts = self.counts_of(tag);

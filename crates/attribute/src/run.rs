@@ -7,6 +7,7 @@ use memlode_machine::Machine;
 use memlode_simulate::ImpossibleHierarchy;
 use memlode_trace::{Piece, Replayed, Shards, Trace};
 
+use crate::apart::Apart;
 use crate::detail::DetailedProfile;
 use crate::profile::{Global, Profile, Profiler};
 use crate::simulator::{ImpossibleMachine, Setup, Simulator, caches, detailed, has_rules, shape_of};
@@ -61,33 +62,35 @@ pub fn profile_trace(
     Ok((Profiler::finish_all(profilers), replayed))
 }
 
-/// The same with everything that can be found of the misses. One thread simulates: the fully associative caches that tell
-/// capacity from conflict have one set. The others decode.
+/// The same with everything that can be found of the misses. One thread simulates the caches: the fully associative ones that tell
+/// capacity from conflict have one set. If there are no gaps, another has all that comes before them ([`Apart`]). The others decode.
 pub fn profile_in_detail(
     source: &Source,
     machine: &Machine,
     setup: &Setup,
     threads: usize,
-    mut watch: impl FnMut(usize) -> ControlFlow<()>,
+    watch: impl FnMut(usize) -> ControlFlow<()>,
 ) -> Result<(DetailedProfile, Replayed), ImpossibleMachine> {
     // As many as there are cores, if nobody knows: the caches of a core that runs nothing change nothing.
     let most = source.threads().unwrap_or(machine.cores as usize);
     let simulator = detailed(machine, setup, most)?;
-    let mut profiler = Profiler::new(&[], simulator)
-        .with_cores(setup.cores(machine, most))
-        .with_named_pages(setup.named.clone());
-    if source.may_have_gaps() {
-        let least = source.threads().unwrap_or(1);
-        let certain = (!has_rules(machine, setup, least)).then(|| caches(machine, machine.cores));
-        profiler.watch_gaps(certain.transpose()?);
-    }
-    let (mut known, mut done) = (Known::default(), 0);
-    let replayed = source.interleave(threads.saturating_sub(1), |piece| {
-        known.follow(source, &mut profiler);
-        profiler.observe_piece(piece);
-        watched(piece, &mut done, &mut watch)
-    });
-    let (mut profile, simulator) = profiler.finish_with_caches();
+    // Behind a gap, what was counted before is looked at.
+    let (mut profile, simulator, replayed) = if threads > 1 && !source.may_have_gaps() {
+        let mut profiler = prepared(Apart::new(simulator), machine, setup, most);
+        let replayed = observe_all(source, &mut profiler, threads - 2, watch);
+        let (profile, simulator) = profiler.finish_with_caches();
+        (profile, simulator.into_whole(), replayed)
+    } else {
+        let mut profiler = prepared(simulator, machine, setup, most);
+        if source.may_have_gaps() {
+            let least = source.threads().unwrap_or(1);
+            let certain = (!has_rules(machine, setup, least)).then(|| caches(machine, machine.cores));
+            profiler.watch_gaps(certain.transpose()?);
+        }
+        let replayed = observe_all(source, &mut profiler, threads.saturating_sub(1), watch);
+        let (profile, simulator) = profiler.finish_with_caches();
+        (profile, simulator, replayed)
+    };
     let mut details = simulator.finish();
     let threads = source.look(|trace| trace.threads().len());
     match (has_rules(machine, setup, threads), &mut profile.gaps) {
@@ -97,6 +100,28 @@ pub fn profile_in_detail(
     }
     let setup = Setup { cores: setup.cores(machine, threads), ..setup.clone() };
     Ok((DetailedProfile { profile, details, setup }, replayed))
+}
+
+/// A profiler that is set up, for a program of so many threads.
+fn prepared<S: Simulator>(simulator: S, machine: &Machine, setup: &Setup, threads: usize) -> Profiler<S> {
+    Profiler::new(&[], simulator)
+        .with_cores(setup.cores(machine, threads))
+        .with_named_pages(setup.named.clone())
+}
+
+/// Has a profiler see the whole trace, which `helpers` threads help to decode.
+fn observe_all<S: Simulator>(
+    source: &Source,
+    profiler: &mut Profiler<S>,
+    helpers: usize,
+    mut watch: impl FnMut(usize) -> ControlFlow<()>,
+) -> Replayed {
+    let (mut known, mut done) = (Known::default(), 0);
+    source.interleave(helpers, |piece| {
+        known.follow(source, profiler);
+        profiler.observe_piece(piece);
+        watched(piece, &mut done, &mut watch)
+    })
 }
 
 /// Tells `watch` when a piece is the last of its chunk.

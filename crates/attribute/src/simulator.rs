@@ -68,6 +68,10 @@ pub trait Simulator {
         0
     }
 
+    /// No more accesses come: tells what [`Simulator::settle`] has not told of, by tag and number of levels missed how often. What else
+    /// is asked of a simulator is known only now, if it lets answers wait for so long.
+    fn finish_settling(&mut self, _told: impl FnMut(u32, u8, u64)) {}
+
     /// The stream at hand met a time stamp.
     fn stamp(&mut self, _stamp: u64) {}
 }

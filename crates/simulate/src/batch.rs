@@ -4,7 +4,7 @@
 //! a loop of its own that is small. And the records of lines do not fit into the caches of the machine we run on: it can
 //! fetch those of accesses to come meanwhile.
 
-use crate::detailed::{Caches, Detailed};
+use crate::detailed::{Caches, Detailed, Far, Near};
 use crate::table::Table;
 
 /// Accesses between the one at hand and that whose place in the index is fetched.
@@ -26,45 +26,68 @@ struct Request {
     is_write: bool,
 }
 
-/// Accesses that wait, and how deep they went.
+/// Accesses that wait.
 #[derive(Default)]
-pub(crate) struct Waiting {
-    requests: Vec<Request>,
-    depths: Vec<u8>,
+pub struct Requests(Vec<Request>);
+
+impl Requests {
+    /// One more.
+    #[inline(always)]
+    pub fn push(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) {
+        self.0.push(Request { address, bytes, core: core as u32, tag, is_write });
+    }
+
+    /// How many there are.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Forgets them.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
 }
 
-impl Detailed {
-    /// [`Detailed::access`] that waits for [`Detailed::settle`].
-    #[inline(always)]
-    pub fn access_later(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) {
-        self.waiting.requests.push(Request { address, bytes, core: core as u32, tag, is_write });
+impl Near {
+    /// As [`Tlb::set_pages_of`](crate::Tlb), if there are translations.
+    pub fn set_pages_of(&mut self, tag: u32, page_bytes: u64) {
+        if let Some(tlb) = &mut self.tlb {
+            tlb.set_pages_of(tag, page_bytes);
+        }
     }
 
-    /// How many accesses wait.
-    #[inline(always)]
-    pub fn waiting(&self) -> usize {
-        self.waiting.requests.len()
-    }
-
-    /// Does what waits: `told` learns the tag and the depth of each access ([`Outcome::depth`](crate::Outcome)), in their order. Until
-    /// then nothing that waits is counted anywhere.
+    /// Translates addresses and keeps stores in flight.
     ///
     /// # Panics
     /// As [`Detailed::access`] of one of them.
-    pub fn settle(&mut self, mut told: impl FnMut(u32, u8)) {
-        let Waiting { mut requests, mut depths } = std::mem::take(&mut self.waiting);
-        self.caches.access_all(&requests, &mut depths);
+    pub fn settle(&mut self, requests: &Requests) {
         if let Some(tlb) = &mut self.tlb {
-            for request in &requests {
+            for request in &requests.0 {
                 tlb.access(request.core as usize, request.address, request.bytes, request.tag);
             }
         }
         if let Some(stores) = &mut self.stores {
-            for &Request { address, bytes, core, tag, is_write } in &requests {
+            for &Request { address, bytes, core, tag, is_write } in &requests.0 {
                 stores.access(core as usize, address, bytes, is_write, tag);
             }
         }
-        let done = requests.iter().zip(&depths);
+    }
+}
+
+impl Far {
+    /// Asks the caches: `told` learns the tag and the depth of each access ([`Outcome::depth`](crate::Outcome)), in their order.
+    ///
+    /// # Panics
+    /// As [`Detailed::access`] of one of them.
+    pub fn settle(&mut self, requests: &Requests, mut told: impl FnMut(u32, u8)) {
+        self.caches.access_all(&requests.0, &mut self.depths);
+        let done = requests.0.iter().zip(&self.depths);
         if let Some(numa) = &mut self.numa {
             for (request, _) in done.clone().filter(|(_, depth)| usize::from(**depth) == self.levels) {
                 numa.access(request.core as usize, request.address, request.tag);
@@ -73,9 +96,31 @@ impl Detailed {
         for (request, depth) in done {
             told(request.tag, *depth);
         }
-        requests.clear();
-        depths.clear();
-        self.waiting = Waiting { requests, depths };
+        self.depths.clear();
+    }
+}
+
+impl Detailed {
+    /// [`Detailed::access`] that waits for [`Detailed::settle`].
+    #[inline(always)]
+    pub fn access_later(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) {
+        self.waiting.push(core, address, bytes, is_write, tag);
+    }
+
+    /// How many accesses wait.
+    #[inline(always)]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Does what waits: `told` as in [`Far::settle`]. Until then nothing that waits is counted anywhere.
+    ///
+    /// # Panics
+    /// As [`Detailed::access`] of one of them.
+    pub fn settle(&mut self, told: impl FnMut(u32, u8)) {
+        self.far.settle(&self.waiting, told);
+        self.near.settle(&self.waiting);
+        self.waiting.clear();
     }
 }
 

@@ -1,6 +1,6 @@
 //! A hierarchy with everything that can be known of its misses, by tag.
 
-use crate::batch::Waiting;
+use crate::batch::Requests;
 use crate::causes::{Cause, Eviction, LevelDetail, LineWatch};
 use crate::hierarchy::{Hierarchy, LevelCounters, Straddle};
 use crate::model::{CoherenceCounters, LevelTraffic, Model, PrefetchCounters, Sharing};
@@ -39,12 +39,25 @@ impl Outcome {
 /// Every access carries a *tag*, a small number that says for the caller where the access comes from; counts are kept by
 /// tag, and memory for them grows with the highest one. Tags are below 2^31 - 1.
 pub struct Detailed {
-    pub(crate) caches: Caches,
-    pub(crate) levels: usize,
+    pub(crate) near: Near,
+    pub(crate) far: Far,
+    pub(crate) waiting: Requests,
+}
+
+/// What accesses meet in their core. It and [`Far`] know nothing of each other, so they can be driven apart.
+#[derive(Default)]
+pub struct Near {
     pub(crate) tlb: Option<Tlb>,
     pub(crate) stores: Option<StoreBuffer>,
+}
+
+/// What accesses meet beyond: caches, and memory.
+pub struct Far {
+    pub(crate) caches: Caches,
+    pub(crate) levels: usize,
     pub(crate) numa: Option<Numa>,
-    pub(crate) waiting: Waiting,
+    /// Of the accesses at hand.
+    pub(crate) depths: Vec<u8>,
 }
 
 pub(crate) enum Caches {
@@ -93,41 +106,53 @@ impl Detailed {
         assert_eq!(empty.straddle(), Straddle::Apart, "details need lines to be asked for one by one");
         let lines = LineWatch::new(&empty);
         let levels = empty.levels().len();
-        let caches = Caches::Plain(Box::new((empty, lines)));
-        Detailed { caches, levels, tlb: None, stores: None, numa: None, waiting: Waiting::default() }
+        Detailed::of_caches(Caches::Plain(Box::new((empty, lines))), levels)
     }
 
     /// Watches a model that has not simulated anything yet.
     pub fn of_model(empty: Model) -> Detailed {
         let lines = ModelWatch::new(&empty);
         let levels = empty.spec().levels.len();
-        let caches = Caches::General(Box::new((empty, lines)));
-        Detailed { caches, levels, tlb: None, stores: None, numa: None, waiting: Waiting::default() }
+        Detailed::of_caches(Caches::General(Box::new((empty, lines))), levels)
+    }
+
+    fn of_caches(caches: Caches, levels: usize) -> Detailed {
+        let far = Far { caches, levels, numa: None, depths: Vec::new() };
+        Detailed { near: Near::default(), far, waiting: Requests::default() }
+    }
+
+    /// Both halves, to be driven apart. Nothing may wait.
+    pub fn split(self) -> (Near, Far) {
+        debug_assert!(self.waiting.is_empty(), "what waits is for both");
+        (self.near, self.far)
+    }
+
+    /// The two halves of [`Detailed::split`], which have met the same accesses.
+    pub fn join(near: Near, far: Far) -> Detailed {
+        Detailed { near, far, waiting: Requests::default() }
     }
 
     /// With translations, for the same cores.
     pub fn with_tlb(mut self, tlb: Tlb) -> Detailed {
-        self.tlb = Some(tlb);
+        self.near.tlb = Some(tlb);
         self
     }
 
     /// With store buffers, for the same cores.
     pub fn with_store_buffer(mut self, stores: StoreBuffer) -> Detailed {
-        self.stores = Some(stores);
+        self.near.stores = Some(stores);
         self
     }
 
     /// With memory in several nodes, for the same cores.
     pub fn with_numa(mut self, numa: Numa) -> Detailed {
-        self.numa = Some(numa);
+        self.far.numa = Some(numa);
         self
     }
 
     /// As [`Tlb::set_pages_of`], if there are translations.
     pub fn set_pages_of(&mut self, tag: u32, page_bytes: u64) {
-        if let Some(tlb) = &mut self.tlb {
-            tlb.set_pages_of(tag, page_bytes);
-        }
+        self.near.set_pages_of(tag, page_bytes);
     }
 
     /// One access, as [`Hierarchy::access`] or [`Model::access`].
@@ -136,7 +161,7 @@ impl Detailed {
     /// If `core` is not below the number of cores, or `tag` not below 2^31 - 1.
     #[inline]
     pub fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) -> Outcome {
-        let (depth, sharing, causes) = match &mut self.caches {
+        let (depth, sharing, causes) = match &mut self.far.caches {
             Caches::Plain(plain) => {
                 let (caches, lines) = &mut **plain;
                 let (depth, causes) = lines.access(caches, core, address, bytes, is_write, tag);
@@ -148,14 +173,14 @@ impl Detailed {
                 (answer.depth, answer.sharing, causes)
             }
         };
-        let translation = match &mut self.tlb {
+        let translation = match &mut self.near.tlb {
             Some(tlb) => tlb.access(core, address, bytes, tag),
             None => Translation::First,
         };
         let alias =
-            self.stores.as_mut().and_then(|stores| stores.access(core, address, bytes, is_write, tag));
-        let remote = match &mut self.numa {
-            Some(numa) if usize::from(depth) == self.levels => numa.access(core, address, tag),
+            self.near.stores.as_mut().and_then(|stores| stores.access(core, address, bytes, is_write, tag));
+        let remote = match &mut self.far.numa {
+            Some(numa) if usize::from(depth) == self.far.levels => numa.access(core, address, tag),
             _ => false,
         };
         Outcome { depth, translation, remote, alias, sharing, causes }
@@ -164,13 +189,13 @@ impl Detailed {
     /// Cycles that a tag's accesses waited besides those of the levels, for translations and for memory of other nodes, as far as
     /// they are settled.
     pub fn other_cycles(&self, tag: u32) -> u64 {
-        let translations = self.tlb.as_ref().map_or(0, |tlb| tlb.cycles(tag));
-        translations + self.numa.as_ref().map_or(0, |numa| numa.cycles(tag))
+        let translations = self.near.tlb.as_ref().map_or(0, |tlb| tlb.cycles(tag));
+        translations + self.far.numa.as_ref().map_or(0, |numa| numa.cycles(tag))
     }
 
     /// Counters of each level, innermost first.
     pub fn counters(&self) -> Vec<LevelCounters> {
-        match &self.caches {
+        match &self.far.caches {
             Caches::Plain(plain) => plain.0.counters(),
             Caches::General(general) => general.0.counters(),
         }
@@ -178,7 +203,7 @@ impl Detailed {
 
     /// The shape of the first level.
     pub fn first_level(&self) -> &LevelSpec {
-        match &self.caches {
+        match &self.far.caches {
             Caches::Plain(plain) => &plain.0.levels()[0],
             Caches::General(general) => &general.0.spec().levels[0].shape,
         }
@@ -186,7 +211,7 @@ impl Detailed {
 
     /// Number of cores.
     pub fn cores(&self) -> u32 {
-        match &self.caches {
+        match &self.far.caches {
             Caches::Plain(plain) => plain.0.cores(),
             Caches::General(general) => general.0.spec().cores,
         }
@@ -194,7 +219,7 @@ impl Detailed {
 
     /// Bytes of memory that follow the number of distinct lines; the rest follows the shape of the hierarchy and the tags.
     pub fn bytes_of_lines(&self) -> usize {
-        match &self.caches {
+        match &self.far.caches {
             Caches::Plain(plain) => plain.1.bytes(),
             Caches::General(general) => general.1.bytes(),
         }
@@ -203,7 +228,7 @@ impl Detailed {
     /// What was found.
     pub fn finish(mut self) -> Details {
         self.settle(|_, _| {});
-        let (counts, evictions, model) = match self.caches {
+        let (counts, evictions, model) = match self.far.caches {
             Caches::Plain(plain) => {
                 let (counts, evictions) = plain.1.finish();
                 (counts, evictions, None)
@@ -218,11 +243,11 @@ impl Detailed {
         };
         Details {
             model,
-            levels: counts.chunks(self.levels).map(<[_]>::to_vec).collect(),
+            levels: counts.chunks(self.far.levels).map(<[_]>::to_vec).collect(),
             evictions,
-            tlb: self.tlb.map(Tlb::finish).unwrap_or_default(),
-            aliases: self.stores.map(StoreBuffer::finish).unwrap_or_default(),
-            numa: self.numa.map(Numa::finish).unwrap_or_default(),
+            tlb: self.near.tlb.map(Tlb::finish).unwrap_or_default(),
+            aliases: self.near.stores.map(StoreBuffer::finish).unwrap_or_default(),
+            numa: self.far.numa.map(Numa::finish).unwrap_or_default(),
         }
     }
 }

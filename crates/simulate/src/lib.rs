@@ -84,10 +84,11 @@ mod table;
 mod tlb;
 mod twin;
 
+pub use batch::Requests;
 pub use bounds::Bounds;
 pub use cache::{Cache, Evicted, Touch};
 pub use causes::{Cause, Eviction, LevelDetail};
-pub use detailed::{Detailed, Details, ModelDetails, Outcome};
+pub use detailed::{Detailed, Details, Far, ModelDetails, Near, Outcome};
 pub use hierarchy::{Found, Hierarchy, LevelCounters, Observer, Straddle};
 pub use later::{Asked, Front};
 pub use lines::{Lines, touch_lines};
