@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use memlode_attribute::annotate::{Annotations, Next};
+use memlode_attribute::simulator::{Pages, Setup};
 use memlode_export::{Encoder, Field, Request, Table, request};
 use memlode_machine::Machine;
 use memlode_report::notes;
@@ -66,19 +67,24 @@ impl Trace {
         limit: Option<u64>,
         page_bytes: Option<u64>,
     ) -> PyResult<Annotated> {
+        let machine = Machine::find(machine).map_err(error)?;
+        let pages = Pages::of(page_bytes.unwrap_or(machine.page_bytes));
         let causes = match what {
-            "hits" => false,
-            "causes" => true,
+            "hits" if page_bytes.is_some() => {
+                return Err(PyValueError::new_err(
+                    "a page size is for causes only: whether an access hits does not depend on pages",
+                ));
+            }
+            "hits" => None,
+            "causes" => Some(Setup { pages, ..Setup::of(&machine) }),
             _ => {
                 return Err(PyValueError::new_err(format!(
                     "an access can be annotated with 'hits' or 'causes', not '{what}'"
                 )));
             }
         };
-        let request =
-            Request { causes, page_bytes, thread, levels: levels.unwrap_or_default(), misses_only, limit };
+        let request = Request { causes, thread, levels: levels.unwrap_or_default(), misses_only, limit };
         py.detach(|| {
-            let machine = Machine::find(machine).map_err(error)?;
             let (annotations, encoder) = request::start(&self.trace, &machine, &request).map_err(error)?;
             let fields = Arc::new(encoder.schema());
             let running = Running { trace: self.trace.clone(), annotations, encoder };

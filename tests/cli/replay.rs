@@ -69,7 +69,7 @@ shared_by = 2
 [[tlb]]
 name = "DTLB"
 level = 1
-pages = ["4 KiB"]
+pages = ["4 KiB", "2 MiB"]
 entries = 4
 ways = 4
 "#;
@@ -169,20 +169,29 @@ fn adds_up_to_the_report() {
     assert_eq!(lines(&["-n", "7"]), all[..7]);
     assert!(lines(&["-n", "0"]).is_empty());
 
-    // Why they missed is what `sim` says.
-    let why = recorded.lines(&["--annotate", "causes"]);
-    let sim = recorded.run(&["sim", "trace", "-m", "./tiny.toml", "--json"]);
-    let sim: Value = serde_json::from_str(&sim).expect("JSON");
-    let count =
-        |name: &str, value: &Value| Value::from(why.iter().filter(|access| &access[name] == value).count());
-    for (level, causes) in ["L1d", "L2"].iter().zip(sim["total"]["causes"].as_array().expect("causes")) {
-        for cause in ["cold", "capacity", "conflict"] {
-            assert_eq!(causes[cause], count(&format!("cause_{level}"), &cause.into()), "{level} {cause}");
+    // Why they missed is what `sim` says, however the machine is set up.
+    let setups: [&[&str]; 3] =
+        [&[], &["--pages", "4KiB,2MiB@heap", "--cores", "1,0"], &["--rules", "lru", "--placement", "node:1"]];
+    let mut remote = Vec::new();
+    for setup in setups {
+        let why = recorded.lines(&[&["--annotate", "causes"], setup].concat());
+        let sim = recorded.run(&[&["sim", "trace", "-m", "./tiny.toml", "--json"], setup].concat());
+        let sim: Value = serde_json::from_str(&sim).expect("JSON");
+        let count = |name: &str, value: &Value| {
+            Value::from(why.iter().filter(|access| &access[name] == value).count())
+        };
+        let by_level = sim["total"]["causes"].as_array().expect("causes");
+        for (level, causes) in ["L1d", "L2"].iter().zip(by_level) {
+            for cause in ["cold", "capacity", "conflict"] {
+                assert_eq!(causes[cause], count(&format!("cause_{level}"), &cause.into()), "{level} {cause}");
+            }
         }
+        assert_eq!(sim["total"]["translation"]["walks"], count("translation", &"walk".into()), "{setup:?}");
+        assert_eq!(sim["total"]["alias_conflicts"], count("alias_4k", &true.into()), "{setup:?}");
+        assert_eq!(sim["total"]["memory"]["remote"], count("remote", &true.into()), "{setup:?}");
+        remote.push(count("remote", &true.into()).as_u64());
     }
-    assert_eq!(sim["total"]["translation"]["walks"], count("translation", &"walk".into()));
-    assert_eq!(sim["total"]["alias_conflicts"], count("alias_4k", &true.into()));
-    assert_eq!(sim["total"]["memory"]["remote"], count("remote", &true.into()));
+    assert!(remote[2] != remote[0], "the third setup places pages elsewhere: {remote:?}");
 }
 
 #[test]
@@ -238,7 +247,7 @@ fn what_cannot_be_done_is_told() {
     for (words, parts) in [
         (&["--annotate", "hits", "--level", "L7"][..], &["L7", "L1d, L2, memory"][..]),
         (&["--annotate", "hits", "--thread", "9"], &["no thread 9", "0.0, 0.1"]),
-        (&["--annotate", "hits", "--pages", "2MiB"], &["page size is for causes only"]),
+        (&["--annotate", "hits", "--pages", "2MiB"], &["--pages is for --annotate causes"]),
         (&["--annotate", "hits", "--to", "nowhere/x.arrows"], &["nowhere/x.arrows cannot be written"]),
         (&["--annotate", "causes", "--pages", "1GiB"], &["tiny", "no first-level TLB"]),
     ] {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memlode_attribute::Source;
 use memlode_attribute::annotate::{Annotations, Options, annotate};
-use memlode_attribute::simulator::{ImpossibleMachine, Pages, Setup};
+use memlode_attribute::simulator::{ImpossibleMachine, Setup};
 use memlode_machine::Machine;
 use memlode_report::notes::nothing_recorded;
 use memlode_trace::Trace;
@@ -16,10 +16,8 @@ use crate::encoder::{Encoder, level_names};
 /// Which accesses, and what to say of them.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// Why they missed, too.
-    pub causes: bool,
-    /// Bytes of a page; for `causes` only. `None`: the machine's ordinary pages.
-    pub page_bytes: Option<u64>,
+    /// Why they missed, too, with the machine set up so.
+    pub causes: Option<Setup>,
     /// One thread only: `PROCESS.THREAD`, or `THREAD` of process 0.
     pub thread: Option<String>,
     /// Only those that these levels answered; empty: all.
@@ -54,9 +52,6 @@ pub enum Refused {
         /// Those that there are.
         known: Vec<String>,
     },
-    /// Pages without causes.
-    #[error("a page size is for causes only: whether an access hits does not depend on pages")]
-    Pages,
     /// Impossible caches or translations.
     #[error("the machine {machine} cannot be simulated: {why}")]
     Machine {
@@ -76,21 +71,15 @@ pub fn start(
     if trace.chunks().is_empty() {
         return Err(Refused::Empty(nothing_recorded(trace)));
     }
-    if request.page_bytes.is_some() && !request.causes {
-        return Err(Refused::Pages);
-    }
     let options = Options {
-        causes: request.causes.then(|| Setup {
-            pages: Pages::of(request.page_bytes.unwrap_or(machine.page_bytes)),
-            ..Setup::of(machine)
-        }),
+        causes: request.causes.clone(),
         thread: request.thread.as_deref().map(|wanted| find_thread(trace, wanted)).transpose()?,
         levels: levels(request, machine)?,
         limit: request.limit.unwrap_or(u64::MAX),
     };
     let refused = |why| Refused::Machine { machine: machine.name.clone(), why };
     let annotations = annotate(&Source::Stored(trace.clone()), machine, options, 1).map_err(refused)?;
-    Ok((annotations, Encoder::new(trace.clone(), machine, request.causes)))
+    Ok((annotations, Encoder::new(trace.clone(), machine, request.causes.is_some())))
 }
 
 /// The thread that `PROCESS.THREAD` names, or `THREAD` of process 0.

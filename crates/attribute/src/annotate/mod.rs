@@ -179,10 +179,11 @@ pub fn annotate(
     workers: usize,
 ) -> Result<Annotations, ImpossibleMachine> {
     match &options.causes {
-        None => Ok(start(source.clone(), caches(machine, machine.cores)?, options, workers)),
+        None => Ok(start(source.clone(), caches(machine, machine.cores)?, None, options, workers)),
         Some(setup) => {
             let threads = source.threads().unwrap_or(machine.cores as usize);
-            Ok(start(source.clone(), detailed(machine, setup, threads)?, options, workers))
+            let cores = Some(setup.cores(machine, threads));
+            Ok(start(source.clone(), detailed(machine, setup, threads)?, cores, options, workers))
         }
     }
 }
@@ -190,6 +191,7 @@ pub fn annotate(
 fn start<S: Answers + Send + 'static>(
     source: Source,
     simulator: S,
+    cores: Option<Vec<u32>>,
     options: Options,
     workers: usize,
 ) -> Annotations {
@@ -201,6 +203,9 @@ fn start<S: Answers + Send + 'static>(
         let named = options.causes.as_ref().map_or(Vec::new(), |setup| setup.named.clone());
         let recorder = Recorder::new(simulator, &options, sender, spare);
         let mut profiler = Profiler::new(&[], recorder).with_named_pages(named);
+        if let Some(cores) = cores {
+            profiler = profiler.with_cores(cores);
+        }
         let mut known = Known::default();
         let mut times: FxHashMap<(ThreadId, u8), u64> = FxHashMap::default();
         let replayed = source.interleave(workers, |piece: &Piece<'_>| {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use clap::{Parser, ValueEnum};
+use clap::{Arg, Parser, ValueEnum};
 use memlode_attribute::annotate::Annotations;
 use memlode_export::ipc::StreamWriter;
 use memlode_export::ndjson::LineWriter;
@@ -21,15 +21,18 @@ use super::OK;
 use super::report::MachineArgs;
 use crate::accesses::analysis;
 use crate::analyse::{Job, Wanted, open};
-use crate::setup::bytes;
+use crate::setup::SetupArgs;
 use crate::show::{Out, ShapeArgs};
 use crate::term;
 
 /// Replay a trace through a machine's caches, and hand on every access with its names and the level that answered
 #[derive(Debug, Parser)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Exit status: 0 success, 1 the trace or the machine cannot be used, 2 wrong usage.
-docs/replay.md lists the columns. Threads are interleaved as they ran, as far as they synchronised.")]
+docs/replay.md lists the columns. Threads are interleaved as they ran, as far as they synchronised.",
+    mut_args(with_causes)
+)]
 pub struct Args {
     /// The trace directory that `run` or `record` made
     #[arg(value_name = "DIR")]
@@ -38,13 +41,12 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "WHAT", required_unless_present = "analyse")]
     annotate: Option<Annotate>,
     /// Print what an analysis of every access finds instead; several may be given
-    #[arg(long, value_name = "NAME[:ARGUMENTS]", conflicts_with_all = ["annotate", "pages", "to", "format", "thread", "level", "misses_only", "limit"])]
+    #[arg(long, value_name = "NAME[:ARGUMENTS]", conflicts_with_all = ["annotate", "pages", "cores", "placement", "rules", "to", "format", "thread", "level", "misses_only", "limit"])]
     analyse: Vec<String>,
     #[command(flatten)]
     machine: MachineArgs,
-    /// Size of all pages, such as 4KiB, 2MiB or 1GiB, for `causes` [default: the machine's ordinary pages]
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
-    pages: Option<u64>,
+    #[command(flatten)]
+    setup: SetupArgs,
     /// Where to: a file, or - for standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     to: PathBuf,
@@ -87,6 +89,14 @@ enum Format {
     Ndjson,
 }
 
+/// The options that set a machine up have a heading of their own.
+fn with_causes(option: Arg) -> Arg {
+    match option.get_id().as_str() {
+        "pages" | "cores" | "placement" | "rules" => option.help_heading("With --annotate causes"),
+        _ => option,
+    }
+}
+
 pub fn run(args: Args) -> Result<ExitCode> {
     let Some(what) = args.annotate else {
         let analyses =
@@ -98,9 +108,20 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let machine = Machine::find(&args.machine.machine)?;
     let format = format(&args)?;
     let trace = Arc::new(open(&args.trace)?);
+    let causes = match what {
+        Annotate::Causes => Some(args.setup.of(&machine)?),
+        Annotate::Hits => {
+            if let Some(given) = args.setup.words()?.first() {
+                bail!(
+                    "{} is for --annotate causes: `hits` are those that memlode report counts",
+                    given.display()
+                );
+            }
+            None
+        }
+    };
     let request = Request {
-        causes: what == Annotate::Causes,
-        page_bytes: args.pages,
+        causes,
         thread: args.thread,
         levels: args.level,
         misses_only: args.misses_only,
