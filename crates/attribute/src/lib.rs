@@ -15,6 +15,7 @@ mod apart;
 pub mod classes;
 pub mod counts;
 pub mod coverage;
+mod cuts;
 pub mod detail;
 pub mod errors;
 mod gaps;

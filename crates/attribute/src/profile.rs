@@ -1,16 +1,15 @@
 //! Every access through the caches, then to its cell.
 
-use std::sync::Arc;
-
 use memlode_simulate::{Bounds, Hierarchy, LevelCounters, MAX_LEVELS, touch_lines};
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{FunctionId, Site, SiteId};
-use memlode_trace::{Cuts, Half, Piece, Schedules, Shards, Stop};
+use memlode_trace::{Piece, Schedules, Shards, Stop};
 use rustc_hash::FxHashMap;
 
 use crate::classes::{Class, ClassId, Classes, Home};
 use crate::counts::Counts;
+use crate::cuts::{CUT, CutAccess};
 use crate::gaps::{GapWatch, counted};
 use crate::merge::{Part, merge};
 use crate::objects::Objects;
@@ -81,7 +80,7 @@ pub struct Profiler<S = Hierarchy> {
     pub(crate) caches: S,
     pub(crate) line_bytes: u32,
     /// Which shard of the trace is its own, and how they are told apart.
-    shard: (usize, Shards),
+    pub(crate) shard: (usize, Shards),
     classes: Classes,
     paths: Paths,
     /// `None` while in use.
@@ -98,7 +97,7 @@ pub struct Profiler<S = Hierarchy> {
     pub(crate) index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
     pub(crate) found: FoundCells,
     /// Accesses that have lines of another shard, too: what is known here of how deep they went.
-    cut: Vec<CutAccess>,
+    pub(crate) cut: Vec<CutAccess>,
     /// Of loops that came before.
     pub(crate) schedules: Schedules,
     /// The strides of the loop at hand.
@@ -109,19 +108,6 @@ pub struct Profiler<S = Hierarchy> {
     /// The cores that threads run on.
     cores: Vec<u32>,
     named_pages: Vec<NamedPages>,
-}
-
-/// Behind the tags of cells come those of accesses that are cut in two.
-const CUT: u32 = 1 << 30;
-
-/// An access that goes on in another shard, or began there.
-struct CutAccess {
-    cell: u32,
-    /// Whether it begins here.
-    is_first: bool,
-    depth: u8,
-    cut: u32,
-    cuts: Arc<Cuts>,
 }
 
 /// Where the accesses at hand come from.
@@ -388,7 +374,7 @@ impl<S: Simulator> Profiler<S> {
     }
 
     #[inline(always)]
-    fn count(&mut self, cell: u32, depth: u8) {
+    pub(crate) fn count(&mut self, cell: u32, depth: u8) {
         match depth {
             0 => self.hits[cell as usize] += 1,
             _ => self.deeper[cell as usize][usize::from(depth) - 1] += 1,
@@ -404,51 +390,6 @@ impl<S: Simulator> Profiler<S> {
             None => deeper[tag as usize][usize::from(depth) - 1] += 1,
             Some(number) => cut[number as usize].depth = depth,
         });
-    }
-
-    /// The part here of an access that other shards have parts of, too. It counts once, where it begins, as deep as any part went.
-    fn half(
-        &mut self,
-        origin: Origin,
-        objects: &mut Objects,
-        stack: &ThreadStack,
-        access: &Access,
-        half: &Half,
-        batch: &Batch,
-    ) {
-        let is_write = self.facts[access.site.0 as usize].is_write();
-        // What counts by cell has one shard, and no halves.
-        let cell = if half.is_first { self.cell(origin, objects, stack, access) } else { 0 };
-        let address = access.address ^ origin.space;
-        let tag = CUT + self.cut.len() as u32;
-        let depth = self.caches.access(origin.core, address, access.bytes, is_write, cell, tag);
-        let Some(cuts) = &batch.cuts else { return };
-        let (depth, cut) = (depth.unwrap_or(0), half.cut);
-        self.cut.push(CutAccess { cell, is_first: half.is_first, depth, cut, cuts: cuts.clone() });
-    }
-
-    /// The piece is over: tells the other shards how deep second halves went, and counts the first ones whose second ones are
-    /// told.
-    fn join(&mut self) {
-        let mut cut = std::mem::take(&mut self.cut);
-        for second in cut.extract_if(.., |access| !access.is_first) {
-            second.cuts.tell(second.cut, second.depth);
-        }
-        for done in cut.extract_if(.., |access| access.cuts.are_told()) {
-            self.count(done.cell, done.depth.max(done.cuts.told(done.cut)));
-        }
-        self.cut = cut;
-    }
-
-    /// Whether this shard counts what none of them simulates.
-    pub(crate) fn counts_for_all(&self) -> bool {
-        self.shard.0 == 0
-    }
-
-    /// Whether the line of an address is this shard's.
-    #[inline(always)]
-    pub(crate) fn is_own(&self, address: u64) -> bool {
-        self.shard.1.of(address) == self.shard.0
     }
 
     /// Whether all objects of a site are of one class.

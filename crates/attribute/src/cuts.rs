@@ -1,0 +1,71 @@
+//! Accesses that have lines of two shards: each simulates its part, and tells the other how deep it went.
+
+use std::sync::Arc;
+
+use memlode_trace::event::{Access, Batch};
+use memlode_trace::{Cuts, Half};
+
+use crate::objects::Objects;
+use crate::profile::{Origin, Profiler};
+use crate::simulator::Simulator;
+use crate::stacks::ThreadStack;
+
+/// Behind the tags of cells come those of accesses that are cut in two.
+pub(crate) const CUT: u32 = 1 << 30;
+
+/// An access that goes on in another shard, or began there.
+pub(crate) struct CutAccess {
+    cell: u32,
+    /// Whether it begins here.
+    is_first: bool,
+    pub depth: u8,
+    cut: u32,
+    cuts: Arc<Cuts>,
+}
+
+impl<S: Simulator> Profiler<S> {
+    /// The part here of an access that other shards have parts of, too. It counts once, where it begins, as deep as any part went.
+    pub(crate) fn half(
+        &mut self,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &ThreadStack,
+        access: &Access,
+        half: &Half,
+        batch: &Batch,
+    ) {
+        let is_write = self.facts[access.site.0 as usize].is_write();
+        // What counts by cell has one shard, and no halves.
+        let cell = if half.is_first { self.cell(origin, objects, stack, access) } else { 0 };
+        let address = access.address ^ origin.space;
+        let tag = CUT + self.cut.len() as u32;
+        let depth = self.caches.access(origin.core, address, access.bytes, is_write, cell, tag);
+        let Some(cuts) = &batch.cuts else { return };
+        let (depth, cut) = (depth.unwrap_or(0), half.cut);
+        self.cut.push(CutAccess { cell, is_first: half.is_first, depth, cut, cuts: cuts.clone() });
+    }
+
+    /// The piece is over: tells the other shards how deep second halves went, and counts the first ones whose second ones are
+    /// told.
+    pub(crate) fn join(&mut self) {
+        let mut cut = std::mem::take(&mut self.cut);
+        for second in cut.extract_if(.., |access| !access.is_first) {
+            second.cuts.tell(second.cut, second.depth);
+        }
+        for done in cut.extract_if(.., |access| access.cuts.are_told()) {
+            self.count(done.cell, done.depth.max(done.cuts.told(done.cut)));
+        }
+        self.cut = cut;
+    }
+
+    /// Whether this shard counts what none of them simulates.
+    pub(crate) fn counts_for_all(&self) -> bool {
+        self.shard.0 == 0
+    }
+
+    /// Whether the line of an address is this shard's.
+    #[inline(always)]
+    pub(crate) fn is_own(&self, address: u64) -> bool {
+        self.shard.1.of(address) == self.shard.0
+    }
+}
