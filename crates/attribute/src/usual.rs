@@ -137,8 +137,7 @@ impl<S: Simulator> Profiler<S> {
     /// that is no call. Ends early when it is time to settle.
     fn usual(&mut self, origin: Origin, objects: &Objects, stack: &mut ThreadStack, events: &mut Events<'_>) {
         let Profiler { caches, facts, hits, index, frames, found, .. } = self;
-        let Some(caches) = caches.counting() else { return };
-        let mut front = caches.front(origin.core);
+        let Some(mut front) = caches.counting().and_then(|caches| caches.front(origin.core)) else { return };
         let (facts, hits, known) = (facts.as_mut_slice(), hits.as_mut_slice(), objects.known());
         loop {
             let next = events.marks.first();

@@ -139,7 +139,7 @@ proptest! {
     fn add_up_to_the_whole(
         chunks in prop::collection::vec((0..3u32, prop::collection::vec(event(), 1..30)), 1..6),
         ways in prop::sample::select(vec![1u32, 2, 4, 8]),
-        sets in prop::sample::select(vec![2u64, 4, 8]),
+        sets in prop::sample::select(vec![2u64, 3, 4, 8]),
         outer_line in prop::sample::select(vec![64u32, 128]),
         count in 2..7usize,
     ) {

@@ -27,10 +27,11 @@ pub struct Evicted {
 #[derive(Clone, Copy)]
 struct Block([u64; 8]);
 
-/// Where a cache's rows are, by value.
+/// Where the rows of a cache with a power of two of sets are, by value.
 pub(crate) struct Rows {
     first: *mut u64,
-    sets: SetIndex,
+    /// Of a line number, the bits that are its set's number.
+    mask: u64,
     stride: usize,
 }
 
@@ -42,7 +43,7 @@ impl Rows {
     #[inline(always)]
     pub unsafe fn touch_front(&self, line: u64, is_write: bool) -> bool {
         // SAFETY: the set has a row.
-        unsafe { touch_front(self.first.add(self.sets.of(line) * self.stride), line, is_write) }
+        unsafe { touch_front(self.first.add((line & self.mask) as usize * self.stride), line, is_write) }
     }
 }
 
@@ -130,9 +131,11 @@ impl Cache {
         unsafe { (self.ops.to_front)(row, self.ways, line, dirty) }
     }
 
-    /// The rows, to be asked for their fronts many times. They are this cache's, and to be used only while it is there.
-    pub(crate) fn rows(&mut self) -> Rows {
-        Rows { first: self.blocks.as_mut_ptr().cast(), sets: self.sets.clone(), stride: self.ops.stride }
+    /// The rows, to be asked for their fronts many times. They are this cache's, and to be used only while it is there. `None` if the
+    /// number of sets is no power of two.
+    pub(crate) fn rows(&mut self) -> Option<Rows> {
+        let mask = self.sets.mask()?;
+        Some(Rows { first: self.blocks.as_mut_ptr().cast(), mask, stride: self.ops.stride })
     }
 
     /// The first entry of the line's row. `stride` entries are within `blocks`, because the set is below

@@ -131,15 +131,15 @@ fn behind_front(
 }
 
 impl Hierarchy {
-    /// A core and its first level.
+    /// A core and its first level, if that has a power of two of sets.
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
     #[inline]
-    pub fn front(&mut self, core: usize) -> Front<'_> {
+    pub fn front(&mut self, core: usize) -> Option<Front<'_>> {
         let cache = &mut self.caches[self.paths[core][0] as usize];
-        Front {
-            rows: cache.rows(),
+        Some(Front {
+            rows: cache.rows()?,
             shift: self.shifts[0],
             hits: 0,
             writes: 0,
@@ -148,7 +148,7 @@ impl Hierarchy {
             answered: &mut self.answered,
             write_backs: &mut self.write_backs[0],
             requests: &mut self.waiting.requests,
-        }
+        })
     }
 
     /// [`Hierarchy::access`] of which the answer may come later: true if the first level held every line, which is counted. Else

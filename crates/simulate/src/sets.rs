@@ -29,6 +29,11 @@ impl SetIndex {
         SetIndex { sets, reciprocal, shift }
     }
 
+    /// Of a line number, the bits that are its set's number, if there are such.
+    pub fn mask(&self) -> Option<u64> {
+        (self.reciprocal == 0).then_some(self.sets - 1)
+    }
+
     /// The set of a line number below 2^62; always less than the number of sets.
     #[inline(always)]
     pub fn of(&self, line: u64) -> usize {
