@@ -17,6 +17,7 @@ pub mod counts;
 pub mod coverage;
 mod cuts;
 pub mod detail;
+mod division;
 pub mod errors;
 mod gaps;
 mod granules;

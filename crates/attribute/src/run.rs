@@ -9,6 +9,7 @@ use memlode_trace::{Piece, Replayed, Shards, Trace};
 
 use crate::apart::Apart;
 use crate::detail::DetailedProfile;
+use crate::division;
 use crate::profile::{Global, Profile, Profiler};
 use crate::simulator::{ImpossibleMachine, Setup, Simulator, caches, detailed, has_rules, shape_of};
 use crate::source::{Known, Source};
@@ -20,9 +21,8 @@ pub fn latencies(machine: &Machine) -> Vec<u32> {
 
 /// Replays a whole trace through a machine's caches.
 ///
-/// Simulates on up to `threads` threads, as many as the shape of the caches allows: the result is the same, to the digit, for
-/// any number. A trace with gaps is simulated on one, and decoded on the others. `watch` is told after each chunk how many are done,
-/// and may stop the run. Chunks that cannot be decoded are left out and listed in the second result. A trace that is still written
+/// Decodes on `threads` threads and simulates on as many of them as make the trace fastest and the shape of the caches allows, one if it
+/// has gaps: the result is the same, to the digit, for any number. `watch` is told after each chunk how many are done, and may stop the run. Chunks that cannot be decoded are left out and listed in the second result. A trace that is still written
 /// is replayed until it is complete.
 pub fn profile_trace(
     source: &Source,
@@ -32,9 +32,10 @@ pub fn profile_trace(
 ) -> Result<(Profile, Replayed), ImpossibleHierarchy> {
     let empty = caches(machine, machine.cores)?;
     let gaps = source.may_have_gaps();
+    let at_most = |count| Shards::new(count, empty.shard_bits(), shape_of(&empty.levels()[0]));
     let shards = match gaps {
         true => Shards::one(),
-        false => Shards::new(threads, empty.shard_bits(), shape_of(&empty.levels()[0])),
+        false => at_most(division::shards(source, &empty, threads, at_most(threads).count())),
     };
     let new = |shard| Profiler::of_shard(&[], empty.clone(), shard, shards.clone());
     let mut profilers: Vec<Profiler> = (0..shards.count()).map(new).collect();
@@ -55,9 +56,10 @@ pub fn profile_trace(
         }
     });
     let mut consumers: Vec<_> = consumers.collect();
+    let helpers = threads.saturating_sub(shards.count());
     let replayed = match &mut consumers[..] {
-        [consume] if gaps => source.interleave(threads.saturating_sub(1), consume),
-        _ => source.interleave_shards(&shards, consumers),
+        [consume] if gaps => source.interleave(helpers, consume),
+        _ => source.interleave_shards(&shards, helpers, consumers),
     };
     Ok((Profiler::finish_all(profilers), replayed))
 }

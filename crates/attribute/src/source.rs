@@ -75,13 +75,13 @@ impl Source {
     }
 
     /// As [`Trace::interleave_shards`].
-    pub(crate) fn interleave_shards<C>(&self, shards: &Shards, consumers: Vec<C>) -> Replayed
+    pub(crate) fn interleave_shards<C>(&self, shards: &Shards, workers: usize, consumers: Vec<C>) -> Replayed
     where
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
     {
         match self {
-            Source::Stored(trace) => trace.interleave_shards(shards, consumers),
-            Source::Live { trace, .. } => trace.interleave_shards(shards, consumers),
+            Source::Stored(trace) => trace.interleave_shards(shards, workers, consumers),
+            Source::Live { trace, .. } => trace.interleave_shards(shards, workers, consumers),
         }
     }
 }

@@ -198,12 +198,12 @@ impl Trace {
     }
 
     /// Hands over all events, each shard's to a consumer of its own, as [`Trace::interleave`] does, but loops are kept. The
-    /// consumers run on threads of their own, the first on this one, and decode.
-    pub fn interleave_shards<C>(&self, shards: &Shards, consumers: Vec<C>) -> Replayed
+    /// consumers run on threads of their own, the first on this one, and decode; `workers` threads help them with that.
+    pub fn interleave_shards<C>(&self, shards: &Shards, workers: usize, consumers: Vec<C>) -> Replayed
     where
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
     {
-        interleave_shards(&self.stored(self.chunks()), shards, consumers)
+        interleave_shards(&self.stored(self.chunks()), shards, workers, consumers)
     }
 }
 
@@ -215,12 +215,17 @@ pub(crate) fn interleave(
     supply(source, workers, Loops::Unrolled, |supply| merge(supply, consume))
 }
 
-pub(crate) fn interleave_shards<C>(source: &dyn Source, shards: &Shards, consumers: Vec<C>) -> Replayed
+pub(crate) fn interleave_shards<C>(
+    source: &dyn Source,
+    shards: &Shards,
+    workers: usize,
+    consumers: Vec<C>,
+) -> Replayed
 where
     C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
 {
     let merging = |mut consume: C| move |supply: &mut Supply<'_>| merge(supply, &mut consume);
-    supply_shards(source, shards, consumers.into_iter().map(merging).collect())
+    supply_shards(source, shards, workers, consumers.into_iter().map(merging).collect())
 }
 
 fn merge(

@@ -333,11 +333,11 @@ impl LiveTrace {
     }
 
     /// As [`Trace::interleave_shards`], until the writer's end is gone.
-    pub fn interleave_shards<C>(&self, shards: &Shards, consumers: Vec<C>) -> Replayed
+    pub fn interleave_shards<C>(&self, shards: &Shards, workers: usize, consumers: Vec<C>) -> Replayed
     where
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
     {
-        interleave_shards(&*self.shared, shards, consumers)
+        interleave_shards(&*self.shared, shards, workers, consumers)
     }
 
     /// Changes when names or images come in. They are there before the events that need them.

@@ -206,6 +206,11 @@ impl Trace {
         self.decode_with(&mut Decoder::new(Loops::Unrolled), &mut Vec::new(), chunk, batch)
     }
 
+    /// The same, but loops that are one record stay that.
+    pub fn decode_kept(&self, chunk: &ChunkRef, batch: &mut Batch) -> Result<(), Error> {
+        self.decode_with(&mut Decoder::new(Loops::Kept), &mut Vec::new(), chunk, batch)
+    }
+
     pub(crate) fn decode_with(
         &self,
         decoder: &mut Decoder,

@@ -138,14 +138,23 @@ pub(crate) fn supply(
     })
 }
 
-/// Lets each consumer have its shard of the chunks, on a thread of its own, the first on this one; all of them decode.
-pub(crate) fn supply_shards<C>(source: &dyn Source, shards: &Shards, consumers: Vec<C>) -> Replayed
+/// Lets each consumer have its shard of the chunks, on a thread of its own, the first on this one. All of them decode, and `workers`
+/// threads besides.
+pub(crate) fn supply_shards<C>(
+    source: &dyn Source,
+    shards: &Shards,
+    workers: usize,
+    consumers: Vec<C>,
+) -> Replayed
 where
     C: FnOnce(&mut Supply<'_>) -> ControlFlow<()> + Send,
 {
     assert_eq!(shards.count(), consumers.len(), "a consumer for each shard");
-    let crew = Crew::new(source, shards.clone(), Loops::Kept, consumers.len());
+    let crew = Crew::new(source, shards.clone(), Loops::Kept, consumers.len() + workers);
     std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| crew.help());
+        }
         let mut consumers = consumers.into_iter().enumerate();
         let first = consumers.next();
         for (shard, consume) in consumers {

@@ -9,7 +9,7 @@ use memlode_trace::log::Event;
 use memlode_trace::write::{
     AddressSpace, ChunkEncoder, DirectoryStore, Packer, Stop, Store, Tail, TraceWriter,
 };
-use memlode_trace::{Trace, live};
+use memlode_trace::{Piece, Shape, Shards, Trace, live};
 use proptest::prelude::*;
 use support::*;
 
@@ -204,6 +204,34 @@ proptest! {
         prop_assert_eq!(order, replayed(&path, 0));
         let stored: Vec<_> = Trace::open(&path).unwrap().chunks().iter().map(|chunk| chunk.stamps()).collect();
         prop_assert_eq!(chunks, stored);
+    }
+}
+
+proptest! {
+    #[test]
+    fn each_shard_has_the_order_of_the_whole(steps in prop::collection::vec((0..STREAMS, done()), 0..120)) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("trace");
+        write(&path, &steps);
+        let trace = Trace::open(&path).unwrap();
+        // Addresses are numbers of steps, of 8 bytes each: two lines. What lies in both is cut.
+        let shards = Shards::new(2, 6..7, Shape { line_bytes: 64, sets: 2, ways: 1 });
+        let order = replayed(&path, 0);
+        let of_line = |line| order.iter().copied().filter(|at| at / 64 == line && at % 64 <= 56).collect();
+        let expected: Vec<Vec<usize>> = (0..2).map(of_line).collect();
+        for workers in [0, 1, 2] {
+            let mut orders = vec![Vec::new(); 2];
+            let consumers = orders.iter_mut().map(|order| {
+                move |piece: &Piece<'_>| {
+                    let whole = piece.accesses().iter().filter(|access| access.bytes == 8);
+                    order.extend(whole.map(|access| access.address as usize));
+                    ControlFlow::Continue(())
+                }
+            });
+            let replayed = trace.interleave_shards(&shards, workers, consumers.collect());
+            prop_assert!(replayed.damaged.is_empty() && replayed.chunks == trace.chunks().len());
+            prop_assert_eq!(&orders, &expected);
+        }
     }
 }
 
