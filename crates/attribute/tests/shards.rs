@@ -48,7 +48,7 @@ fn unrolled_loop() -> impl Strategy<Value = Vec<Stride>> {
     let bytes = prop::sample::select(vec![1i64, 4, 8, 16, 24]);
     let row = (0..3u32, 0x8000..0xa000u64, -2..3i64, any::<bool>());
     let rows = prop::collection::vec(row, 1..5);
-    let more = prop_oneof![4 => Just(0i64), 1 => prop::sample::select(vec![4i64, 8, 32, 64, 192, 1024])];
+    let more = prop_oneof![4 => Just(0i64), 1 => prop::sample::select(vec![4i64, 8, 32, 64, 192, 1024, 1 << 40, (1 << 40) + 8])];
     (bytes, 1..6i64, more, rows, any::<bool>(), any::<bool>()).prop_map(
         |(bytes, copies, more, rows, down, by_copy)| {
             let step = (bytes * copies + more) * if down { -1 } else { 1 };

@@ -38,6 +38,8 @@ const MOST_BUNDLES: usize = 16;
 const MOST_STRIDES: usize = 256;
 /// User addresses end below: what is computed of them does not overflow.
 const ADDRESSES: i64 = 1 << 48;
+/// Steps are shorter: a period takes as many as a line has bytes at most, and so leads over no more lines than one has bytes.
+const STEPS: u64 = 1 << 31;
 
 /// Which accesses of a loop are shown to a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,9 +106,8 @@ enum Turn {
 }
 
 impl Schedule {
-    /// For a loop that begins like this, and turns a few times at least. `None` if lines may be dropped while they are in use.
-    ///
-    /// To be had for all [`loops that it can be worked out for`](Schedule::is_possible).
+    /// For loops that begin like this, which must be [possible](Schedule::is_possible), and have three turns or more. `None` if lines may
+    /// be dropped while they are in use.
     pub fn new(strides: &[Stride], shape: Shape) -> Option<Schedule> {
         let period = Schedule::period(strides, shape);
         let numbers = bundles(strides, shape);
@@ -154,17 +155,17 @@ impl Schedule {
         Some(schedule)
     }
 
-    /// Whether it can be worked out for a loop of so many turns: no access has more bytes than a line, none runs out of the
-    /// address space.
+    /// Whether one can be worked out for a loop of so many turns: no access has more bytes than a line, no step is very long, and none
+    /// runs out of the address space.
     pub fn is_possible(strides: &[Stride], turns: u64, shape: Shape) -> bool {
         let inside = |stride: &Stride| {
-            let most = u64::from(stride.access.bytes);
             let end = i64::try_from(turns).ok().and_then(|turns| {
                 (stride.step as i64)
                     .checked_mul(turns)?
                     .checked_add(i64::try_from(stride.access.address).ok()?)
             });
-            (1..=shape.line_bytes).contains(&most)
+            (1..=shape.line_bytes).contains(&stride.access.bytes.into())
+                && (stride.step as i64).unsigned_abs() < STEPS
                 && stride.access.address < ADDRESSES as u64
                 && end.is_some_and(|end| (0..ADDRESSES).contains(&end))
         };
