@@ -71,7 +71,7 @@ impl Trace {
         let pages = Pages::of(page_bytes.unwrap_or(machine.page_bytes));
         let causes = match what {
             "hits" if page_bytes.is_some() => {
-                return Err(PyValueError::new_err(
+                return Err(error(
                     "a page size is for causes only: whether an access hits does not depend on pages",
                 ));
             }
