@@ -14,7 +14,7 @@ use crate::source::Source;
 const LOOKED_AT: usize = 8;
 const OF_EACH: usize = 64;
 
-/// Nanoseconds that each takes on one core (an EPYC of 2.6 GHz). Only their ratios matter, and these do not have to be exact.
+/// Nanoseconds that each takes on one core of an AMD EPYC guest. Only their ratios matter, and these do not have to be exact.
 mod cost {
     /// To decode a word of the stream.
     pub const WORD: f64 = 7.0;
