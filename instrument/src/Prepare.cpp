@@ -2,6 +2,7 @@
 
 #include "Segments.h"
 
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
@@ -81,10 +82,27 @@ static bool copyReturns(Function &F) {
   return Changed;
 }
 
+/// The inliner says that it will not inline a call again, where functions of a cycle would grow without end;
+/// if `flatten` has demanded that the call be inlined, LLVM's verifier takes the two for an error, be it
+/// LLVM's own.
+static bool settleDemands(Function &F) {
+  bool Changed = false;
+  for (Instruction &I : instructions(F)) {
+    auto *Call = dyn_cast<CallBase>(&I);
+    if (!Call || !Call->getAttributes().hasFnAttr(Attribute::NoInline) ||
+        !Call->getAttributes().hasFnAttr(Attribute::AlwaysInline))
+      continue;
+    Call->removeFnAttr(Attribute::AlwaysInline);
+    Changed = true;
+  }
+  return Changed;
+}
+
 bool prepare(Function &F) {
   bool Changed = gatherAllocas(F);
   Changed |= splitInvokeEdges(F);
   Changed |= copyReturns(F);
+  Changed |= settleDemands(F);
   return Changed;
 }
 
