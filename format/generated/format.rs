@@ -4,8 +4,8 @@
 
 /// Versions. A change that an older reader would misread raises one of them and adds a golden file.
 pub mod version {
-    /// trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads
-    pub const TRACE: u16 = 2;
+    /// trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails
+    pub const TRACE: u16 = 3;
     /// site table (one per translation unit) inside an ELF image
     pub const TABLE: u16 = 1;
     /// a trace on its way through a socket

@@ -5,7 +5,7 @@ import struct
 from collections import namedtuple
 
 # Versions. A change that an older reader would misread raises one of them and adds a golden file.
-VERSION_TRACE = 2  # trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads
+VERSION_TRACE = 3  # trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails
 VERSION_TABLE = 1  # site table (one per translation unit) inside an ELF image
 VERSION_WIRE = 1  # a trace on its way through a socket
 VERSION_RING = 2  # shared memory between a traced program and the collector; 2: chunks of dormant threads

@@ -50,6 +50,14 @@ class Reader:
         value = self.varint()
         return value >> 1 ^ -(value & 1)
 
+    def words(self, count):
+        """As many words as there are heads, whose tails follow them all."""
+        for head in self.take(count):
+            tail = next(bit for bit in range(9) if not head >> bit & 1)
+            high = int.from_bytes(self.take(tail), "little")
+            value = high << max(7 - tail, 0) | head >> tail + 1
+            yield value >> 1 ^ -(value & 1)
+
     def blob(self):
         return self.take(self.varint())
 
@@ -306,14 +314,15 @@ def chunk(header, r, modules):
         for _ in range(control.varint()):
             order.append(successor[order[-1]])
     assert len(order) == header.segments
-    total = 0
+    total, count = 0, header.raw_words - header.segments
+    differences = r.words(count) if header.version > 2 else (r.svarint() for _ in range(count))
     for entry in order:
         table, segment = dictionary[entry]
         count = table.words(table.segments[segment][1])
-        words = [(word + r.svarint()) & U64 for word in history.get((table, segment), [0] * count)]
+        words = [(word + next(differences)) & U64 for word in history.get((table, segment), [0] * count)]
         history[table, segment], total = words, total + 1 + count
         yield table, segment, words, {of: words for (holder, of), words in history.items() if holder is table}
-    assert total == header.raw_words and r.left() == 0
+    assert total == header.raw_words and next(differences, None) is None and r.left() == 0
 
 
 def main(directory):

@@ -252,6 +252,29 @@ static void put_chunk(struct bytes *out, struct memlode_chunk_header header, con
 static const int64_t frame = 0x7ffc00001000, arc = 0x555600000000, buffer = 0x555500005000,
                      words = 0x7ffc00000000;
 
+/* The words of a chunk: heads and tails. */
+struct words {
+  struct bytes heads, tails;
+};
+
+static void put_word(struct words *out, int64_t word) {
+  uint64_t value = word < 0 ? ~((uint64_t)word << 1) : (uint64_t)word << 1;
+  unsigned tail = 0; /* bytes */
+  while (tail < 8 && value >> (7 + 7 * tail) != 0)
+    tail++;
+  uint8_t head = tail == 8 ? 0xff : (uint8_t)(value << (tail + 1) | ((1u << tail) - 1));
+  put(&out->heads, &head, 1);
+  for (value >>= tail == 8 ? 0 : 7 - tail; tail > 0; tail--, value >>= 8) {
+    uint8_t byte = (uint8_t)value;
+    put(&out->tails, &byte, 1);
+  }
+}
+
+static void put_words(struct bytes *out, const struct words *words) {
+  put(out, words->heads.data, words->heads.length);
+  put(out, words->tails.data, words->tails.length);
+}
+
 /* A segment in the dictionary, alone or with its words before the chunk. */
 #define ENTRY(segment) ((unsigned)(segment) << 1)
 #define INHERITED(segment) (ENTRY(segment) | 1u)
@@ -259,19 +282,21 @@ static const int64_t frame = 0x7ffc00001000, arc = 0x555600000000, buffer = 0x55
 /* enter, body, body, body: the third body is the usual successor of the second. */
 static void put_first_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
+  struct words w = {{.length = 0}, {.length = 0}};
   put_varints(&p, 5, 2u, 0u, ENTRY(SEG_ENTER), 0u, ENTRY(SEG_BODY)); /* dictionary: module 0, anchor */
   put_varint(&p, 0);                                                 /* empty stack */
   put_varints(&control, 6, 0u, 0u, 1u, 0u, 1u, 1u); /* enter; body; body again, and once as usual */
   put_blob(&p, control.data, control.length);
-  put_svarint(&p, frame);
-  put_svarint(&p, arc);
-  put_svarint(&p, buffer);
-  put_svarint(&p, 4096);
+  put_word(&w, frame);
+  put_word(&w, arc);
+  put_word(&w, buffer);
+  put_word(&w, 4096);
   for (int again = 0; again < 2; again++) {
-    put_svarint(&p, 64); /* the next arc */
-    put_svarint(&p, 0);
-    put_svarint(&p, again == 0 ? -4096 : 0x180000000); /* a range of no bytes, one of 6 GiB */
+    put_word(&w, 64); /* the next arc */
+    put_word(&w, 0);
+    put_word(&w, again == 0 ? -4096 : 0x180000000); /* a range of no bytes, one of 6 GiB */
   }
+  put_words(&p, &w);
   put_chunk(out,
             (struct memlode_chunk_header){
                 .raw_words = 14, .segments = 4, .accesses = 9, .first_stamp = 100, .last_stamp = 200},
@@ -281,6 +306,7 @@ static void put_first_chunk(struct bytes *out) {
 /* vector, heap, loop, resume, exit: starts inside price(). */
 static void put_second_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
+  struct words w = {{.length = 0}, {.length = 0}};
   put_varints(&p, 11, 7u, 0u, ENTRY(SEG_ENTER), 0u, ENTRY(SEG_VECTOR), 0u, ENTRY(SEG_HEAP), 0u,
               ENTRY(SEG_RESUME), 0u, ENTRY(SEG_EXIT));
   put_varints(&p, 2, 0u, INHERITED(SEG_BODY));
@@ -293,22 +319,23 @@ static void put_second_chunk(struct bytes *out) {
   put_varints(&control, 10, 1u, 0u, 2u, 0u, 6u, 0u, 3u, 0u, 4u, 0u);
   put_blob(&p, control.data, control.length);
   for (int lane = 0; lane < 4; lane++)
-    put_svarint(&p, words + 64 * lane);
-  put_svarint(&p, 0x5);                /* lanes 0 and 2 */
-  put_svarint(&p, 0x3f800000);         /* lane 0: 1.0, lane 1: 0.0 */
-  put_svarint(&p, 0x40200000bf000000); /* lane 2: -0.5, lane 3: 2.5 */
-  put_svarint(&p, words + 0x800);
-  put_svarint(&p, 0xc1); /* lanes 0, 6 and 7 */
-  put_svarint(&p, 9);    /* total before, and after */
-  put_svarint(&p, 10);
-  put_svarint(&p, 250);
+    put_word(&w, words + 64 * lane);
+  put_word(&w, 0x5);                /* lanes 0 and 2 */
+  put_word(&w, 0x3f800000);         /* lane 0: 1.0, lane 1: 0.0 */
+  put_word(&w, 0x40200000bf000000); /* lane 2: -0.5, lane 3: 2.5 */
+  put_word(&w, words + 0x800);
+  put_word(&w, 0xc1); /* lanes 0, 6 and 7 */
+  put_word(&w, 9);    /* total before, and after */
+  put_word(&w, 10);
+  put_word(&w, 250);
   const int64_t heap[] = {arc + 0x1000, 4,     16,  arc + 0x2000, 128, arc + 0x1000, 0, 1 << 20,
                           arc + 0x2000, words, 4096};
   for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
-    put_svarint(&p, heap[i]);
-  put_svarint(&p, 3); /* turns */
-  put_svarint(&p, arc);
-  put_svarint(&p, frame);
+    put_word(&w, heap[i]);
+  put_word(&w, 3); /* turns */
+  put_word(&w, arc);
+  put_word(&w, frame);
+  put_words(&p, &w);
   put_chunk(out,
             (struct memlode_chunk_header){.sequence = 1,
                                           .raw_words = 31,
@@ -322,13 +349,15 @@ static void put_second_chunk(struct bytes *out) {
 /* heap, while recording was off. */
 static void put_dormant_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
+  struct words w = {{.length = 0}, {.length = 0}};
   put_varints(&p, 3, 1u, 0u, ENTRY(SEG_HEAP));
   put_varint(&p, 0); /* empty stack */
   put_varints(&control, 2, 0u, 0u);
   put_blob(&p, control.data, control.length);
   const int64_t heap[] = {arc + 0x3000, 2, 8, arc + 0x3000, 64, 0, arc + 0x4000, 32, buffer, words, 8192};
   for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
-    put_svarint(&p, heap[i]);
+    put_word(&w, heap[i]);
+  put_words(&p, &w);
   put_chunk(out,
             (struct memlode_chunk_header){.sequence = 2,
                                           .raw_words = 12,

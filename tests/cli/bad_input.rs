@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 
+use memlode_trace::format::version;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -89,7 +90,8 @@ fn a_newer_trace_asks_for_a_newer_memlode() {
     let manifest = directory.join("manifest.json");
     let text = fs::read_to_string(&manifest).expect("the manifest");
     let body = text.rsplit_once(",\"crc32\"").expect("a checksum").0;
-    let body = body.replacen("\"version\": 2", "\"version\": 99", 1);
+    let current = format!("\"version\": {}", version::TRACE);
+    let body = body.replacen(&current, "\"version\": 99", 1);
     let crc = crc32(body.as_bytes());
     fs::write(&manifest, format!("{body},\"crc32\":\"{crc:08x}\"}}\n")).expect("a file");
     for command in READERS {

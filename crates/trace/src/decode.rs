@@ -11,7 +11,8 @@ use crate::format::{ChunkHeader, limit};
 use crate::pack::{UnpackError, Unpacker};
 use crate::sites::{FunctionId, SiteId, SiteTable};
 use crate::table::{Op, Place, Source};
-use crate::words::read_words;
+use crate::varints::read_varints;
+use crate::words::{TAIL_BYTES, read_words};
 
 /// Why a chunk could not be decoded.
 #[derive(Debug, thiserror::Error)]
@@ -138,7 +139,10 @@ impl Decoder {
             return Err(DecodeError::Checksum);
         }
         self.unpacker.unpack(header.codec, packed, header.unpacked_bytes.into(), &mut self.unpacked)?;
-        let mut reader = Reader::new(&self.unpacked);
+        let payload_bytes = self.unpacked.len();
+        // Tails are read eight bytes at a time.
+        self.unpacked.extend([0; TAIL_BYTES]);
+        let mut reader = Reader::new(&self.unpacked[..payload_bytes]);
         let locals = dictionary(&mut reader, codes, &mut self.last, &mut self.bases)?;
         self.filled.clear();
         self.plain.clear();
@@ -157,14 +161,22 @@ impl Decoder {
             batch.stack.push(Frame { function: local.function, address });
         }
         let control = reader.blob()?;
-        let packed_words = reader.take(reader.left())?;
         // Each has a byte at least.
         let count = header.raw_words.checked_sub(header.segments).ok_or(DecodeError::Words)? as usize;
-        if count > packed_words.len() {
+        if count > reader.left() {
             return Err(DecodeError::Words);
         }
         self.words.resize(count, 0);
-        let read = read_words(packed_words, &mut self.words).ok_or(DecodeError::Words)?;
+        let word_bytes = reader.left();
+        let read = match header.version {
+            1 | 2 => read_varints(reader.take(word_bytes)?, &mut self.words),
+            _ => {
+                let heads = reader.take(count)?;
+                let tails = read_words(heads, &self.unpacked[reader.position()..], &mut self.words);
+                tails.map(|tails| count + tails)
+            }
+        };
+        let read = read.ok_or(DecodeError::Words)?;
 
         batch.accesses.reserve(header.accesses.min(limit::CHUNK_ACCESSES) as usize);
         let mut run = Run {
@@ -183,7 +195,7 @@ impl Decoder {
         run.control(control, header.segments, &mut self.plain).map_err(|error| *error)?;
         let accesses = run.accesses + run.batch.accesses.len() as u64 - run.others + run.repeated;
         for (what, expected, found) in [
-            ("bytes of words", packed_words.len() as u64, read as u64),
+            ("bytes of words", word_bytes as u64, read as u64),
             ("words", count as u64, (count - run.words.len()) as u64),
             ("accesses", header.accesses, accesses),
         ] {

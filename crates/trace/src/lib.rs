@@ -39,6 +39,7 @@ pub mod sites;
 pub mod stack;
 mod table;
 pub mod text;
+mod varints;
 mod words;
 pub mod write;
 

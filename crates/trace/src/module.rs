@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::bytes::{Malformed, Reader, put_blob, put_svarint, put_varint};
 use crate::error::Error;
 use crate::format::{Anchor, ModuleHeader, magic, version};
-use crate::pack::{Packer, Unpacker};
+use crate::pack::{Packer, Part, Unpacker};
 use crate::table::{Segment, Source, Table, TableError};
 
 /// Index of a module over the whole trace: `modules/NNNN.mlm`.
@@ -213,7 +213,7 @@ impl ModuleImage {
     /// The module file.
     pub(crate) fn to_file(&self) -> Vec<u8> {
         let unpacked = self.to_payload();
-        let (codec, payload) = Packer::new().pack(&unpacked);
+        let (codec, payload) = Packer::new().pack(&[Part::Matched(&unpacked)]);
         let mut header = ModuleHeader {
             magic: magic::MODULE,
             version: version::TRACE,

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use memlode_trace::check::check;
+use memlode_trace::format::version;
 use memlode_trace::manifest::Manifest;
 use memlode_trace::{Error, Trace};
 use proptest::prelude::*;
@@ -175,12 +176,16 @@ fn what_is_not_a_trace_is_told_apart() {
 fn a_newer_version_is_refused_by_name() {
     let (_guard, path, _) = fresh();
     let manifest = path.join("manifest.json");
-    let text = fs::read_to_string(&manifest).unwrap().replace("\"version\": 2", "\"version\": 7");
+    let text = fs::read_to_string(&manifest)
+        .unwrap()
+        .replace(&format!("\"version\": {}", version::TRACE), "\"version\": 7");
     let body = &text[..text.rfind(",\"crc32\"").unwrap()];
     fs::write(&manifest, format!("{body},\"crc32\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()))).unwrap();
     let error = Trace::open(&path).map(|_| ()).unwrap_err();
-    assert!(matches!(error, Error::Newer { found: 7, supported: 2, .. }), "{error}");
-    assert!(error.to_string().contains("version 7") && error.to_string().contains("version 2"), "{error}");
+    let newest = u64::from(version::TRACE);
+    assert!(matches!(error, Error::Newer { found: 7, supported, .. } if supported == newest), "{error}");
+    let told = error.to_string();
+    assert!(told.contains("version 7") && told.contains(&format!("version {newest}")), "{told}");
 }
 
 #[test]

@@ -1,19 +1,70 @@
-//! A chunk on its way from the encoder to the file (SPEC §4.3).
+//! A chunk from its first word to the file (SPEC §4.3).
 
 use crate::format::ChunkHeader;
-use crate::pack::Packer;
+use crate::pack::{Packer, Part};
+use crate::words::{TAIL_BYTES, WordRoom};
+
+/// The chunk being built.
+#[derive(Default)]
+pub(super) struct Chunk {
+    pub number: u32,
+    pub open: bool,
+    pub dictionary: Vec<u32>,
+    /// Entries of the dictionary that others refer to before they are executed, and their words.
+    pub inherited: Vec<(u32, Vec<u64>)>,
+    pub stack: Vec<u8>,
+    pub control: Vec<u8>,
+    /// Of its words, the heads and tails that are written so far, and room.
+    pub heads: Vec<u8>,
+    pub words: usize,
+    pub tails: Vec<u8>,
+    pub tails_end: usize,
+    pub previous: u32,
+    /// Segments since the last explicit one that followed as predicted.
+    pub run: u64,
+    pub raw_words: u32,
+    pub segments: u32,
+    pub accesses: u64,
+    pub stamps: (u64, u64),
+}
+
+impl Chunk {
+    /// Room for so many words more.
+    pub fn make_room(&mut self, words: usize) {
+        let (heads, tails) = (self.words + words, self.tails_end + (words + 1) * TAIL_BYTES);
+        if self.heads.len() < heads {
+            self.heads.resize(heads, 0);
+        }
+        if self.tails.len() < tails {
+            self.tails.resize(tails, 0);
+        }
+    }
+
+    /// Adds words for which there is room.
+    pub fn put(&mut self, operands: &[u64], last: &mut [u64]) {
+        let Chunk { heads, words, tails, tails_end, .. } = self;
+        let mut room = WordRoom { heads, tails, words: *words, end: *tails_end };
+        room.put(operands, last);
+        (*words, *tails_end) = (room.words, room.end);
+    }
+}
 
 /// A chunk that takes no more words, not packed yet.
 #[derive(Clone, Debug)]
 pub struct FullChunk {
     pub(super) header: ChunkHeader,
     pub(super) unpacked: Vec<u8>,
+    /// Where the heads of its words begin, and the tails.
+    pub(super) cuts: [usize; 2],
 }
 
 impl FullChunk {
     /// Packs it.
     pub fn pack(self, packer: &mut Packer) -> EncodedChunk {
-        let (codec, payload) = packer.pack(&self.unpacked);
+        let (rest, tails) = self.unpacked.split_at(self.cuts[1]);
+        let (before, heads) = rest.split_at(self.cuts[0]);
+        let (codec, payload) =
+            packer.pack(&[Part::Matched(before), Part::Sampled(heads), Part::Matched(tails)]);
         let header = ChunkHeader {
             codec,
             payload_bytes: payload.len() as u32,

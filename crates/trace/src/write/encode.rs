@@ -3,15 +3,15 @@
 use rustc_hash::FxHashMap;
 
 use super::AddressSpace;
-use super::chunk::FullChunk;
+use super::chunk::{Chunk, FullChunk};
 use super::known::{Caller, Hot, ImageSegments, Known, NO_HEADER, NONE, StackOp, follow_stack, is_torn};
 use super::space::Resolved;
-use super::words::{VARINT_BYTES, VARINT_ROOM, put_words};
 use crate::bytes::{put_svarint, put_varint};
 use crate::format::{ChunkHeader, chunk_flag, magic, stream, version};
 use crate::module::{Module, ModuleId};
 use crate::stack::ShadowStack;
 use crate::table::Op;
+use crate::words::WordRoom;
 
 /// A chunk is full from here on: small enough to decode into cache-friendly batches and to interleave threads finely,
 /// large enough that its dictionary does not count.
@@ -94,28 +94,6 @@ pub struct ChunkEncoder {
     dormant: bool,
 }
 
-/// The chunk being built.
-#[derive(Default)]
-struct Chunk {
-    number: u32,
-    open: bool,
-    dictionary: Vec<u32>,
-    /// Entries of the dictionary that others refer to before they are executed, and their words.
-    inherited: Vec<(u32, Vec<u64>)>,
-    stack: Vec<u8>,
-    control: Vec<u8>,
-    /// Packed words; `words_end` of them are valid, the rest is room.
-    words: Vec<u8>,
-    words_end: usize,
-    previous: u32,
-    /// Segments since the last explicit one that followed as predicted.
-    run: u64,
-    raw_words: u32,
-    segments: u32,
-    accesses: u64,
-    stamps: (u64, u64),
-}
-
 impl Default for ChunkEncoder {
     fn default() -> Self {
         Self::new()
@@ -195,10 +173,7 @@ impl ChunkEncoder {
             self.begin(stamps.0);
         }
         self.chunk.stamps.1 = self.chunk.stamps.1.max(stamps.1);
-        let room = self.chunk.words_end + words.len() * VARINT_BYTES + VARINT_ROOM;
-        if self.chunk.words.len() < room {
-            self.chunk.words.resize(room, 0);
-        }
+        self.chunk.make_room(words.len());
         let (consumed, stop) = match tail {
             Tail::HandedOver => self.segments::<false>(words, space),
             Tail::Open => self.segments::<true>(words, space),
@@ -245,7 +220,7 @@ impl ChunkEncoder {
                 continue;
             }
             let last = &mut self.last[base as usize..][..operands.len()];
-            self.chunk.words_end = put_words(&mut self.chunk.words, self.chunk.words_end, operands, last);
+            self.chunk.put(operands, last);
             self.chunk.segments += 1;
             self.chunk.accesses += u64::from(accesses);
             self.chunk.previous = id;
@@ -259,58 +234,54 @@ impl ChunkEncoder {
     /// The hot loop: adds segments from the word `at` on as [`Self::segments`] does, as long as each was executed in this chunk
     /// before and is not special. Says how far it came.
     #[inline(never)]
-    fn plain<const OPEN: bool>(&mut self, words: &[u64], mut at: usize) -> usize {
-        let Chunk { number, mut previous, mut run, mut segments, mut accesses, mut words_end, .. } =
-            self.chunk;
+    fn plain<const OPEN: bool>(&mut self, words: &[u64], at: usize) -> usize {
+        let Chunk { number, raw_words, mut previous, mut run, mut accesses, .. } = self.chunk;
         let (hot, last) = (&mut self.hot[..], &mut self.last[..]);
-        let (packed, control) = (&mut self.chunk.words[..], &mut self.chunk.control);
-        let limit = words.len().min(FULL_WORDS.saturating_sub(self.chunk.raw_words) as usize);
-        while at < limit && accesses < FULL_ACCESSES {
-            let header = words[at];
-            let before = &hot[previous as usize];
-            let predicted = header == before.next_header;
-            let id = if predicted {
-                before.next
-            } else {
-                match self.images.iter().find_map(|image| image.segment(header)) {
-                    Some(id) if hot[id as usize].executed == number => id,
-                    _ => break,
+        let Chunk { heads, words: heads_end, tails, tails_end, control, .. } = &mut self.chunk;
+        let mut room = WordRoom { heads, tails, words: *heads_end, end: *tails_end };
+        // No segment begins where so many words are left.
+        let beyond = words.len().saturating_sub(FULL_WORDS.saturating_sub(raw_words) as usize);
+        let mut left = &words[at..];
+        let Hot { mut next_header, mut next, .. } = hot[previous as usize];
+        while left.len() > beyond && accesses < FULL_ACCESSES {
+            let (header, behind) = (left[0], &left[1..]);
+            let id = if header == next_header {
+                if !fits::<OPEN>(&hot[next as usize], behind) {
+                    break;
                 }
+                run += 1;
+                next
+            } else {
+                let found = self.images.iter().find_map(|image| image.segment(header));
+                let Some(id) = found.filter(|&id| {
+                    let segment = &hot[id as usize];
+                    segment.executed == number && fits::<OPEN>(segment, behind)
+                }) else {
+                    break;
+                };
+                name(control, &hot[id as usize], (previous != NONE).then_some(run));
+                hot[previous as usize].foretell(header, id);
+                run = 0;
+                id
             };
             let segment = hot[id as usize];
-            let end = at + 1 + usize::from(segment.words);
-            if segment.is_special || end > words.len() {
-                break;
-            }
-            let operands = &words[at + 1..end];
-            if OPEN && is_torn(words, operands, end) {
-                break;
-            }
-            if predicted {
-                run += 1;
-            } else {
-                let before = &mut hot[previous as usize];
-                (before.next_header, before.next) = (header, id);
-                if segments > 0 {
-                    put_varint(control, run);
-                }
-                run = 0;
-                put_varint(control, segment.local.into());
-            }
-            let last = &mut last[segment.base as usize..][..operands.len()];
-            words_end = put_words(packed, words_end, operands, last);
-            segments += 1;
+            let operands;
+            (operands, left) = behind.split_at(segment.words.into());
+            room.put(operands, &mut last[segment.base as usize..][..operands.len()]);
             accesses += u64::from(segment.accesses);
-            previous = id;
-            at = end;
+            (previous, next_header, next) = (id, segment.next_header, segment.next);
             if segment.has_stack_ops {
                 follow_stack(&mut self.stack, &self.segments[id as usize], id, &self.stack_ops, operands);
             }
         }
+        let end = words.len() - left.len();
+        // Whatever is no word of a segment was a header.
+        let segments = (end - at) - (room.words - *heads_end);
+        (*heads_end, *tails_end) = (room.words, room.end);
         let chunk = &mut self.chunk;
-        (chunk.previous, chunk.run, chunk.segments) = (previous, run, segments);
-        (chunk.accesses, chunk.words_end) = (accesses, words_end);
-        at
+        (chunk.previous, chunk.run, chunk.accesses) = (previous, run, accesses);
+        chunk.segments += segments as u32;
+        end
     }
 
     /// As many turns of a segment's strides as the chunk has room for. Whether these were the last.
@@ -330,7 +301,7 @@ impl ChunkEncoder {
             }
         }
         let last = &mut self.last[base as usize..base as usize + part.len()];
-        self.chunk.words_end = put_words(&mut self.chunk.words, self.chunk.words_end, &part, last);
+        self.chunk.put(&part, last);
         self.chunk.segments += 1;
         self.chunk.accesses += turns * u64::from(strides);
         self.chunk.previous = id;
@@ -420,14 +391,11 @@ impl ChunkEncoder {
         if self.hot[id as usize].executed != self.chunk.number {
             self.first_in_chunk(id)?;
         }
-        let local = self.local(id);
-        let previous = &mut self.hot[self.chunk.previous as usize];
-        (previous.next_header, previous.next) = (header, id);
-        if self.chunk.segments > 0 {
-            put_varint(&mut self.chunk.control, self.chunk.run);
-        }
+        self.local(id);
+        let run = (self.chunk.previous != NONE).then_some(self.chunk.run);
+        name(&mut self.chunk.control, &self.hot[id as usize], run);
+        self.hot[self.chunk.previous as usize].foretell(header, id);
         self.chunk.run = 0;
-        put_varint(&mut self.chunk.control, local.into());
         Ok(())
     }
 
@@ -500,7 +468,7 @@ impl ChunkEncoder {
         chunk.inherited.clear();
         chunk.stack.clear();
         chunk.control.clear();
-        chunk.words_end = 0;
+        (chunk.words, chunk.tails_end) = (0, 0);
         (chunk.previous, chunk.run, chunk.raw_words, chunk.segments, chunk.accesses) = (0, 0, 0, 0, 0);
         // A thread's chunks do not begin before their predecessors, whatever its clock says.
         let stamp = stamp.max(chunk.stamps.0);
@@ -545,14 +513,13 @@ impl ChunkEncoder {
         }
         put_varint(&mut self.chunk.control, self.chunk.run);
         let chunk = &self.chunk;
-        let mut unpacked = Vec::with_capacity(
-            chunk.dictionary.len() * 8
-                + chunk.stack.len()
-                + chunk.control.len()
-                + chunk.inherited.len() * 16
-                + chunk.words_end
-                + VARINT_BYTES,
-        );
+        let capacity = chunk.dictionary.len() * 8
+            + chunk.stack.len()
+            + chunk.control.len()
+            + chunk.inherited.len() * 16
+            + chunk.words
+            + chunk.tails_end;
+        let mut unpacked = Vec::with_capacity(capacity);
         put_varint(&mut unpacked, chunk.dictionary.len() as u64);
         let mut inherited = chunk.inherited.clone();
         inherited.sort_unstable_by_key(|&(local, _)| std::cmp::Reverse(local));
@@ -570,7 +537,10 @@ impl ChunkEncoder {
         unpacked.extend_from_slice(&chunk.stack);
         put_varint(&mut unpacked, chunk.control.len() as u64);
         unpacked.extend_from_slice(&chunk.control);
-        unpacked.extend_from_slice(&chunk.words[..chunk.words_end]);
+        let heads = unpacked.len();
+        unpacked.extend_from_slice(&chunk.heads[..chunk.words]);
+        let tails = unpacked.len();
+        unpacked.extend_from_slice(&chunk.tails[..chunk.tails_end]);
         let flags = match self.dormant {
             true => chunk_flag::DORMANT,
             false if std::mem::take(&mut self.was_off) => chunk_flag::AFTER_GAP,
@@ -589,8 +559,25 @@ impl ChunkEncoder {
             ..Default::default()
         };
         self.chunk.raw_words = 0;
-        Some(FullChunk { header, unpacked })
+        Some(FullChunk { header, unpacked, cuts: [heads, tails] })
     }
+}
+
+/// Whether the words behind a segment's header are all there, and it is one for the hot loop.
+#[inline(always)]
+fn fits<const OPEN: bool>(segment: &Hot, behind: &[u64]) -> bool {
+    let end = usize::from(segment.words);
+    let is_whole = !segment.is_special && end <= behind.len();
+    is_whole && !(OPEN && is_torn(behind, &behind[..end], end))
+}
+
+/// Ends the run of the segment that was named last, if there is one, and names another.
+#[inline(never)]
+fn name(control: &mut Vec<u8>, segment: &Hot, run: Option<u64>) {
+    if let Some(run) = run {
+        put_varint(control, run);
+    }
+    put_varint(control, segment.local.into());
 }
 
 /// A segment must fit the position type of its words.

@@ -54,7 +54,12 @@ pub(super) struct Known {
 
 impl Hot {
     pub fn forget_next(&mut self) {
-        (self.next_header, self.next) = (NO_HEADER, NONE);
+        self.foretell(NO_HEADER, NONE);
+    }
+
+    /// The segment of this header followed.
+    pub fn foretell(&mut self, header: u64, id: u32) {
+        (self.next_header, self.next) = (header, id);
     }
 }
 

@@ -10,7 +10,6 @@ mod known;
 mod sieve;
 mod space;
 mod store;
-mod words;
 mod writer;
 
 pub use crate::pack::Packer;
