@@ -18,6 +18,7 @@ pub(crate) struct Code {
     anchors: Vec<Option<u32>>,
     segments: Vec<CodeSegment>,
     templates: Vec<Template>,
+    marks: Vec<(u16, Op)>,
     ops: Vec<Op>,
     sources: Vec<Source>,
 }
@@ -30,6 +31,7 @@ pub(crate) struct CodeSegment {
     /// Access, range, masked and gather ops; 0 if it repeats strides.
     pub accesses: u32,
     templates: (u32, u32),
+    marks: (u32, u32),
     ops: (u32, u32),
     sources: (u32, u32),
 }
@@ -38,7 +40,7 @@ pub(crate) struct CodeSegment {
 #[derive(Clone, Copy)]
 pub(crate) struct Template {
     /// Added to the word.
-    pub offset: u64,
+    pub offset: i32,
     pub bytes: u32,
     pub site: SiteId,
     pub word: u16,
@@ -53,9 +55,14 @@ impl Code {
         Some(&self.segments[index as usize])
     }
 
-    /// All of a segment's ops as templates, if it has plain accesses only.
+    /// The accesses of a segment, if it is plain: all that it has are accesses of known size, and marks.
     pub fn templates(&self, segment: &CodeSegment) -> &[Template] {
         &self.templates[segment.templates.0 as usize..segment.templates.1 as usize]
+    }
+
+    /// The marks of a plain segment, each with the number of accesses before it.
+    pub fn marks(&self, segment: &CodeSegment) -> &[(u16, Op)] {
+        &self.marks[segment.marks.0 as usize..segment.marks.1 as usize]
     }
 
     /// The segments whose words a segment refers to: their anchors stand as far back as they do.
@@ -63,7 +70,7 @@ impl Code {
         &self.sources[segment.sources.0 as usize..segment.sources.1 as usize]
     }
 
-    /// The ops of a segment that has others, too; sites are those of the whole trace.
+    /// The ops of a segment that is not plain; sites are those of the whole trace.
     pub fn ops(&self, segment: &CodeSegment) -> &[Op] {
         &self.ops[segment.ops.0 as usize..segment.ops.1 as usize]
     }
@@ -175,21 +182,27 @@ impl Flattener {
         let segment = &table.segments[segment];
         let function = numbers.functions[segment.function as usize];
         let ops = &table.ops[segment.ops.start as usize..segment.ops.end as usize];
-        let plain = ops.iter().all(|op| matches!(op, Op::Access { .. } | Op::Derived { .. }));
-        let (first_template, first_op) = (code.templates.len() as u32, code.ops.len() as u32);
+        let plain = is_plain(ops);
+        let (first_template, first_mark) = (code.templates.len() as u32, code.marks.len() as u32);
+        let first_op = code.ops.len() as u32;
         for &op in ops {
             let op = op.with_site(|site| self.site(&table.sites[site as usize], numbers, function));
             let (site, source, at) = match op {
-                Op::Access { site, at } if plain => (site, 0, at),
-                Op::Derived { site, source, at } if plain => (site, source + 1, at),
-                op => {
+                op if !plain => {
                     code.ops.push(op);
+                    continue;
+                }
+                Op::Access { site, at } => (site, 0, at),
+                Op::Derived { site, source, at } => (site, source + 1, at),
+                op => {
+                    let before = code.templates.len() as u32 - first_template;
+                    code.marks.push((before as u16, op));
                     continue;
                 }
             };
             let bytes = self.sites.values[site as usize].bytes;
-            let site = SiteId(site);
-            code.templates.push(Template { offset: at.offset, bytes, site, word: at.word, source });
+            let (offset, site) = (at.offset as i32, SiteId(site));
+            code.templates.push(Template { offset, bytes, site, word: at.word, source });
         }
         let first_source = code.sources.len() as u32;
         let sources = segment.sources.start as usize..segment.sources.end as usize;
@@ -199,6 +212,7 @@ impl Flattener {
             words: segment.words,
             accesses: segment.accesses,
             templates: (first_template, code.templates.len() as u32),
+            marks: (first_mark, code.marks.len() as u32),
             ops: (first_op, code.ops.len() as u32),
             sources: (first_source, code.sources.len() as u32),
         });
@@ -218,4 +232,13 @@ impl Flattener {
             member: site.member.map(string),
         })
     }
+}
+
+/// Whether a segment has nothing but marks and accesses of known size, in numbers that a [`Template`] and a plan of it have room for.
+fn is_plain(ops: &[Op]) -> bool {
+    ops.len() <= usize::from(u16::MAX)
+        && ops.iter().all(|op| match op {
+            Op::Access { at, .. } | Op::Derived { at, .. } => i32::try_from(at.offset as i64).is_ok(),
+            op => op.is_mark(),
+        })
 }

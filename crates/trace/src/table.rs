@@ -525,6 +525,22 @@ impl Op {
         matches!(self, Op::Repeat { .. })
     }
 
+    /// Whether it tells of something besides accesses.
+    pub fn is_mark(self) -> bool {
+        matches!(
+            self,
+            Op::Enter { .. }
+                | Op::Exit
+                | Op::Resume { .. }
+                | Op::Alloc { .. }
+                | Op::AllocArray { .. }
+                | Op::Realloc { .. }
+                | Op::Free { .. }
+                | Op::Unmap { .. }
+                | Op::Stamp { .. }
+        )
+    }
+
     pub fn is_access(self) -> bool {
         matches!(
             self,
