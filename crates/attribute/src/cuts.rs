@@ -34,7 +34,7 @@ impl<S: Simulator> Profiler<S> {
         half: &Half,
         batch: &Batch,
     ) {
-        let is_write = self.facts[access.site.0 as usize].is_write();
+        let is_write = self.facts[access.site.0 as usize].is_write;
         // What counts by cell has one shard, and no halves.
         let cell = if half.is_first { self.cell(origin, objects, stack, access) } else { 0 };
         let address = access.address ^ origin.space;

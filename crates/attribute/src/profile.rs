@@ -18,7 +18,7 @@ use crate::repeat::Tally;
 use crate::sample::Gaps;
 use crate::simulator::{Met, NamedPages, Simulator, shape_of};
 use crate::stacks::ThreadStack;
-use crate::usual::{ANY, FoundCells, SiteFacts, key};
+use crate::usual::{FoundCells, SiteFacts, key};
 
 /// The accesses of one thread, at one site, to objects of one class.
 #[derive(Clone, Debug)]
@@ -159,11 +159,7 @@ impl<S: Simulator> Profiler<S> {
     /// All sites there are; those that were known before come first.
     pub fn know(&mut self, sites: &[Site]) {
         let new = &sites[self.sites.len()..];
-        self.facts.extend(new.iter().map(|site| SiteFacts {
-            key: key(ThreadId(u32::MAX), ANY),
-            cell: u32::from(site.kind.is_write()),
-            fixed: ANY,
-        }));
+        self.facts.extend(new.iter().map(|site| SiteFacts::new(site.kind.is_write())));
         self.sites.extend_from_slice(new);
     }
 
@@ -291,6 +287,7 @@ impl<S: Simulator> Profiler<S> {
 
     fn part(mut self) -> (Part, S) {
         self.join();
+        (0..self.facts.len() as u32).for_each(|site| self.count_hits(SiteId(site)));
         let Profiler { caches, hits, deeper, .. } = &mut self;
         caches.finish_settling(|tag, depth, times| match depth {
             0 => hits[tag as usize] += times,
@@ -316,7 +313,7 @@ impl<S: Simulator> Profiler<S> {
     /// What a cell has done.
     fn counts_of(&self, cell: u32) -> Counts {
         let number = cell as usize;
-        let is_write = self.facts[self.cells[number].1.0 as usize].is_write();
+        let is_write = self.facts[self.cells[number].1.0 as usize].is_write;
         let mut counts = Counts { other_cycles: self.caches.other_cycles(cell), ..Counts::default() };
         counts.add(0, is_write, self.hits[number]);
         for (depth, &n) in (1u8..).zip(&self.deeper[number]) {
@@ -356,7 +353,7 @@ impl<S: Simulator> Profiler<S> {
 
     #[inline(always)]
     fn touch(&mut self, origin: Origin, cell: u32, access: &Access) {
-        let is_write = self.facts[access.site.0 as usize].is_write();
+        let is_write = self.facts[access.site.0 as usize].is_write;
         let address = access.address ^ origin.space;
         // Behind the last address there is nothing, least of all another process.
         let bytes = u64::from(access.bytes).min((!access.address).saturating_add(1)) as u32;
@@ -394,7 +391,7 @@ impl<S: Simulator> Profiler<S> {
 
     /// Whether all objects of a site are of one class.
     pub(crate) fn is_fixed(&self, site: SiteId) -> bool {
-        self.facts[site.0 as usize].fixed != ANY
+        self.facts[site.0 as usize].is_fixed
     }
 
     /// The cell of an access.
@@ -407,12 +404,12 @@ impl<S: Simulator> Profiler<S> {
         access: &Access,
     ) -> u32 {
         let facts = &self.facts[access.site.0 as usize];
-        let class = match facts.fixed {
-            ANY => objects.class_at(access.address),
-            fixed => Some(fixed),
+        let class = match facts.is_fixed {
+            true => Some(facts.class()),
+            false => objects.class_at(access.address),
         };
         match class {
-            Some(class) if facts.key == key(origin.thread, class) => facts.cell(),
+            Some(class) if facts.key == key(origin.thread, class) => facts.cell,
             _ => self.find_cell(origin.thread, class, stack, access),
         }
     }
@@ -431,8 +428,8 @@ impl<S: Simulator> Profiler<S> {
         let facts = &mut self.facts[access.site.0 as usize];
         let class = if site.flags & flag::STACK != 0 {
             let home = Home::Stack { function: site.function, variable: site.variable };
-            facts.fixed = self.classes.of(home);
-            facts.fixed
+            facts.is_fixed = true;
+            self.classes.of(home)
         } else if let Some(class) = class {
             class
         } else if let Some(function) = stack.frame_of(access.address) {
@@ -443,7 +440,7 @@ impl<S: Simulator> Profiler<S> {
             ClassId::UNKNOWN
         };
         if facts.key == key(thread, class) {
-            return facts.cell();
+            return facts.cell;
         }
         let cell = (thread, access.site, class);
         let number = *self.index.entry(cell).or_insert_with(|| {
@@ -459,7 +456,8 @@ impl<S: Simulator> Profiler<S> {
             self.deeper.push([0; MAX_LEVELS]);
             number
         });
-        facts.remember(thread, class, number);
+        self.count_hits(access.site);
+        self.facts[access.site.0 as usize].remember(thread, class, number);
         number
     }
 

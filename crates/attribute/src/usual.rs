@@ -5,7 +5,8 @@
 use memlode_simulate::Asked;
 use memlode_trace::Events;
 use memlode_trace::event::{Access, Mark, ThreadId};
-use memlode_trace::sites::SiteId;
+use memlode_trace::sites::{FunctionId, SiteId};
+use rustc_hash::FxHashMap;
 
 use crate::classes::ClassId;
 use crate::objects::{NOBODY, Objects};
@@ -18,10 +19,13 @@ use crate::stacks::ThreadStack;
 pub(crate) struct SiteFacts {
     /// Thread and class of the cell that the site used last.
     pub key: u64,
-    /// Twice that cell, plus 1 if the site writes.
+    /// Hits of that cell that are counted here alone so far.
+    pub hits: u64,
+    /// That cell.
     pub cell: u32,
-    /// The class of all its objects, where that is known without looking at the address; else [`ANY`].
-    pub fixed: ClassId,
+    /// All objects of the site are of that class, wherever they lie.
+    pub is_fixed: bool,
+    pub is_write: bool,
 }
 
 /// A class that no object has.
@@ -34,21 +38,34 @@ pub(crate) fn key(thread: ThreadId, class: ClassId) -> u64 {
 }
 
 impl SiteFacts {
-    #[inline(always)]
-    pub fn cell(&self) -> u32 {
-        self.cell >> 1
+    /// Of a site that was not used yet.
+    pub fn new(is_write: bool) -> SiteFacts {
+        SiteFacts { key: key(ThreadId(u32::MAX), ANY), hits: 0, cell: 0, is_fixed: false, is_write }
     }
 
+    /// The class of the cell that the site used last.
     #[inline(always)]
-    pub fn is_write(&self) -> bool {
-        self.cell & 1 != 0
+    pub fn class(&self) -> ClassId {
+        ClassId(self.key as u32)
     }
 
-    /// The site was used last by a cell of this thread and class.
+    /// Counts hits with their cell, by which `counted` goes; says how many.
+    #[inline(always)]
+    pub fn count_hits(&mut self, counted: &mut [u64]) -> u64 {
+        let hits = std::mem::take(&mut self.hits);
+        // A site that was not used yet has no cell.
+        if hits > 0 {
+            counted[self.cell as usize] += hits;
+        }
+        hits
+    }
+
+    /// The site was used last by a cell of this thread and class. Hits of the one before are counted.
     #[inline(always)]
     pub fn remember(&mut self, thread: ThreadId, class: ClassId, cell: u32) {
+        debug_assert_eq!(self.hits, 0);
         self.key = key(thread, class);
-        self.cell = cell << 1 | self.cell & 1;
+        self.cell = cell;
     }
 }
 
@@ -79,6 +96,44 @@ impl FoundCells {
     fn place(&mut self, key: u64, site: SiteId) -> &mut Found {
         let sum = (key as u32).wrapping_mul(31).wrapping_add(site.0);
         &mut self.0[sum as usize % PLACES]
+    }
+}
+
+/// What is known of cells.
+struct Finder<'p> {
+    thread: ThreadId,
+    index: &'p FxHashMap<(ThreadId, SiteId, ClassId), u32>,
+    frames: &'p FxHashMap<FunctionId, ClassId>,
+    found: &'p mut FoundCells,
+}
+
+impl Finder<'_> {
+    /// The class of an access, which may be [`NOBODY`]'s so far, and its cell, if they are known.
+    #[inline(never)]
+    fn find(
+        &mut self,
+        class: ClassId,
+        facts: &SiteFacts,
+        stack: &ThreadStack,
+        access: &Access,
+    ) -> Option<(ClassId, u32)> {
+        let class = match class {
+            ClassId(NOBODY) => match stack.frame_of(access.address) {
+                None => ClassId::UNKNOWN,
+                Some(function) => *self.frames.get(&function)?,
+            },
+            class => class,
+        };
+        let key = key(self.thread, class);
+        if facts.key == key {
+            return Some((class, facts.cell));
+        }
+        let found = self.found.place(key, access.site);
+        if found.key != key || found.site != access.site {
+            let cell = *self.index.get(&(self.thread, access.site, class))?;
+            *found = Found { key, site: access.site, cell };
+        }
+        Some((class, found.cell))
     }
 }
 
@@ -128,6 +183,15 @@ impl<S: Simulator> Profiler<S> {
         }
     }
 
+    /// Counts the hits of a site that it alone knows of.
+    pub(crate) fn count_hits(&mut self, site: SiteId) {
+        let facts = &mut self.facts[site.0 as usize];
+        let hits = facts.count_hits(&mut self.hits);
+        if let Some(caches) = self.caches.counting() {
+            caches.hit_again(facts.is_write, hits);
+        }
+    }
+
     /// Whether caches are all that is asked.
     fn has_few_questions(&mut self) -> bool {
         self.gaps.is_none() && self.caches.counting().is_some()
@@ -139,69 +203,48 @@ impl<S: Simulator> Profiler<S> {
         let Profiler { caches, facts, hits, index, frames, found, .. } = self;
         let Some(mut front) = caches.counting().and_then(|caches| caches.front(origin.core)) else { return };
         let (facts, hits, known) = (facts.as_mut_slice(), hits.as_mut_slice(), objects.known());
+        let mut finder = Finder { thread: origin.thread, index, frames, found };
+        let Events { mut accesses, mut marks, mut before } = *events;
         loop {
-            let next = events.marks.first();
-            let left =
-                next.map_or(events.accesses.len(), |(at, _)| (*at as usize).saturating_sub(events.before));
-            let (now, later) = events.accesses.split_at(left.min(events.accesses.len()));
-            let mut done = now.len();
-            for (number, access) in now.iter().enumerate() {
+            let next = marks.first();
+            let until = next.map_or(accesses.len(), |(at, _)| (*at as usize).saturating_sub(before));
+            let now = &accesses[..until.min(accesses.len())];
+            let mut left = now;
+            while let [access, rest @ ..] = left {
                 let facts = &mut facts[access.site.0 as usize];
-                let class = match facts.fixed {
-                    ANY => ClassId(known.at(access.address)),
-                    fixed => fixed,
-                };
+                let class = if facts.is_fixed { facts.class() } else { ClassId(known.at(access.address)) };
                 if facts.key != key(origin.thread, class) {
-                    let class = match class {
-                        ClassId(NOBODY) => match stack.frame_of(access.address).map(|f| frames.get(&f)) {
-                            None => ClassId::UNKNOWN,
-                            Some(Some(&class)) => class,
-                            Some(None) => {
-                                done = number;
-                                break;
-                            }
-                        },
-                        class => class,
-                    };
-                    let key = key(origin.thread, class);
-                    if facts.key != key {
-                        let found = found.place(key, access.site);
-                        if found.key != key || found.site != access.site {
-                            let Some(&cell) = index.get(&(origin.thread, access.site, class)) else {
-                                done = number;
-                                break;
-                            };
-                            *found = Found { key, site: access.site, cell };
-                        }
-                        facts.remember(origin.thread, class, found.cell);
+                    let Some((class, cell)) = finder.find(class, facts, stack, access) else { break };
+                    if facts.key != key(origin.thread, class) {
+                        front.count_hits(facts.is_write, facts.count_hits(hits));
+                        facts.remember(origin.thread, class, cell);
                     }
                 }
                 let address = access.address ^ origin.space;
-                match front.access(address, access.bytes, facts.is_write(), facts.cell()) {
-                    Asked::Hit => hits[facts.cell() as usize] += 1,
+                match front.access(address, access.bytes, facts.is_write, facts.cell) {
+                    Asked::Hit => facts.hits += 1,
                     Asked::Waits if front.waiting() >= MOST_WAITING => {
-                        done = number + 1;
+                        left = rest;
                         break;
                     }
                     Asked::Waits => {}
-                    Asked::Several => {
-                        done = number;
-                        break;
-                    }
+                    Asked::Several => break,
                 }
+                left = rest;
             }
-            events.before += done;
-            if done < now.len() || front.waiting() >= MOST_WAITING {
-                events.accesses = &events.accesses[done..];
-                return;
+            let done = now.len() - left.len();
+            before += done;
+            accesses = &accesses[done..];
+            if !left.is_empty() || front.waiting() >= MOST_WAITING {
+                break;
             }
-            events.accesses = later;
             match next {
                 Some((_, Mark::Enter { function, frame })) => stack.enter(*function, *frame),
                 Some((_, Mark::Exit { function })) => stack.exit(*function),
-                _ => return,
+                _ => break,
             }
-            events.marks = &events.marks[1..];
+            marks = &marks[1..];
         }
+        *events = Events { accesses, marks, before };
     }
 }

@@ -36,14 +36,34 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// [`Cache::touch_front`].
+    /// Whether the line is the most recent one of its set, and an access to it changes nothing: it is a read, or the line was
+    /// written before.
     ///
     /// # Safety
     /// The cache is there, and nothing refers to its rows.
     #[inline(always)]
+    pub unsafe fn is_front(&self, line: u64, is_write: bool) -> bool {
+        let dirty = u64::from(is_write);
+        // SAFETY: as promised; the set has a row, of at least one entry.
+        let front = unsafe { *self.front(line) };
+        // To a read it is the same whether the entry is dirty.
+        front ^ (line << 1 | dirty) <= DIRTY ^ dirty
+    }
+
+    /// [`Cache::touch_front`].
+    ///
+    /// # Safety
+    /// As of [`Rows::is_front`].
+    #[inline(always)]
     pub unsafe fn touch_front(&self, line: u64, is_write: bool) -> bool {
-        // SAFETY: the set has a row.
-        unsafe { touch_front(self.first.add((line & self.mask) as usize * self.stride), line, is_write) }
+        // SAFETY: as promised; the set has a row.
+        unsafe { touch_front(self.front(line), line, is_write) }
+    }
+
+    /// The first entry of the line's row.
+    #[inline(always)]
+    fn front(&self, line: u64) -> *mut u64 {
+        self.first.wrapping_add((line & self.mask) as usize * self.stride)
     }
 }
 

@@ -11,10 +11,9 @@
 //! The tables of outer levels do not fit into the caches of the machine we run on. Here it is known early which rows will be
 //! needed, and they are needed one right after the other, so that it can wait for many of them at a time.
 
-use crate::cache::{Cache, Rows};
+use crate::cache::Rows;
 use crate::hierarchy::Hierarchy;
 use crate::row::DIRTY;
-use crate::spec::MAX_LEVELS;
 
 /// Requests whose rows are on their way.
 const AHEAD: usize = 12;
@@ -51,20 +50,16 @@ pub struct Front<'h> {
     /// By value, apart from what misses need: so that the compiler keeps it in registers.
     rows: Rows,
     shift: u32,
-    /// Hits so far, and those among them that write.
-    hits: u64,
-    writes: u64,
     core: u32,
-    cache: &'h mut Cache,
-    answered: &'h mut [[u64; MAX_LEVELS + 1]; 2],
-    write_backs: &'h mut u64,
-    requests: &'h mut Vec<Request>,
+    /// The number of its first level.
+    cache: u32,
+    hierarchy: &'h mut Hierarchy,
 }
 
 /// What the first level had of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Its line. It is counted.
+    /// Its line. It is to be counted ([`Front::count_hits`]).
     Hit,
     /// Not its line: the access waits for [`Hierarchy::settle`].
     Waits,
@@ -73,7 +68,7 @@ pub enum Asked {
 }
 
 impl Front<'_> {
-    /// [`Hierarchy::access_later`] of an access to one line.
+    /// [`Hierarchy::access_later`] of an access to one line, but that hits are not counted: the caller knows of many at once.
     #[inline(always)]
     pub fn access(&mut self, address: u64, bytes: u32, is_write: bool, tag: u32) -> Asked {
         let line = address >> self.shift;
@@ -81,53 +76,25 @@ impl Front<'_> {
         if address.wrapping_add(u64::from(bytes.wrapping_sub(1))) >> self.shift != line {
             return Asked::Several;
         }
-        // SAFETY: `cache` is borrowed, and used nowhere else meanwhile.
-        if !unsafe { self.rows.touch_front(line, is_write) } {
-            let (cache, requests, write_backs) =
-                (&mut *self.cache, &mut *self.requests, &mut *self.write_backs);
-            let request = Request { address: line << self.shift | u64::from(is_write), tag, core: self.core };
-            if !behind_front(cache, self.shift, request, requests, write_backs) {
-                return Asked::Waits;
-            }
+        // SAFETY: the cache is the hierarchy's, which is borrowed.
+        let is_front =
+            unsafe { self.rows.is_front(line, is_write) || is_write && self.rows.touch_front(line, true) };
+        match is_front || self.hierarchy.behind_front(self.cache, self.core, line, is_write, tag) {
+            true => Asked::Hit,
+            false => Asked::Waits,
         }
-        self.hits += 1;
-        self.writes += u64::from(is_write);
-        Asked::Hit
+    }
+
+    /// Counts accesses that hit.
+    pub fn count_hits(&mut self, is_write: bool, accesses: u64) {
+        self.hierarchy.hit_again(is_write, accesses);
     }
 
     /// How many requests wait.
     #[inline(always)]
     pub fn waiting(&self) -> usize {
-        self.requests.len()
+        self.hierarchy.waiting()
     }
-}
-
-impl Drop for Front<'_> {
-    fn drop(&mut self) {
-        self.answered[0][0] += self.hits - self.writes;
-        self.answered[1][0] += self.writes;
-    }
-}
-
-/// A line that is not the most recent one of its set: says whether the cache has it, else the request waits.
-#[inline(never)]
-fn behind_front(
-    cache: &mut Cache,
-    shift: u32,
-    request: Request,
-    requests: &mut Vec<Request>,
-    write_backs: &mut u64,
-) -> bool {
-    let moved = cache.move_to_front(request.address >> shift, request.address & WRITE);
-    if !moved.hit {
-        // An unused way is never dirty.
-        if moved.last & DIRTY != 0 {
-            *write_backs += 1;
-            requests.push(Request { address: (moved.last >> 1) << shift | DROPPED, ..request });
-        }
-        requests.push(request);
-    }
-    moved.hit
 }
 
 impl Hierarchy {
@@ -137,18 +104,27 @@ impl Hierarchy {
     /// If `core` is not below the number of cores.
     #[inline]
     pub fn front(&mut self, core: usize) -> Option<Front<'_>> {
-        let cache = &mut self.caches[self.paths[core][0] as usize];
-        Some(Front {
-            rows: cache.rows()?,
-            shift: self.shifts[0],
-            hits: 0,
-            writes: 0,
-            core: core as u32,
-            cache,
-            answered: &mut self.answered,
-            write_backs: &mut self.write_backs[0],
-            requests: &mut self.waiting.requests,
-        })
+        let cache = self.paths[core][0];
+        let rows = self.caches[cache as usize].rows()?;
+        Some(Front { rows, shift: self.shifts[0], core: core as u32, cache, hierarchy: self })
+    }
+
+    /// A line that is not the most recent one of its set: says whether the first level has it, else the request waits.
+    #[inline(never)]
+    fn behind_front(&mut self, cache: u32, core: u32, line: u64, is_write: bool, tag: u32) -> bool {
+        let moved = self.caches[cache as usize].move_to_front(line, u64::from(is_write));
+        if !moved.hit {
+            let shift = self.shifts[0];
+            let request = Request { address: line << shift | u64::from(is_write), tag, core };
+            // An unused way is never dirty.
+            if moved.last & DIRTY != 0 {
+                self.write_backs[0] += 1;
+                let dropped = Request { address: (moved.last >> 1) << shift | DROPPED, ..request };
+                self.waiting.requests.push(dropped);
+            }
+            self.waiting.requests.push(request);
+        }
+        moved.hit
     }
 
     /// [`Hierarchy::access`] of which the answer may come later: true if the first level held every line, which is counted. Else
@@ -178,12 +154,9 @@ impl Hierarchy {
     /// As [`Hierarchy::access_later`].
     #[inline(always)]
     pub fn line_later(&mut self, core: usize, line: u64, is_write: bool, tag: u32) -> bool {
-        let cache = &mut self.caches[self.paths[core][0] as usize];
-        let hit = cache.touch_front(line, is_write) || {
-            let shift = self.shifts[0];
-            let request = Request { address: line << shift | u64::from(is_write), tag, core: core as u32 };
-            behind_front(cache, shift, request, &mut self.waiting.requests, &mut self.write_backs[0])
-        };
+        let cache = self.paths[core][0];
+        let hit = self.caches[cache as usize].touch_front(line, is_write)
+            || self.behind_front(cache, core as u32, line, is_write, tag);
         self.answered[usize::from(is_write)][0] += u64::from(hit);
         hit
     }
@@ -204,8 +177,6 @@ impl Hierarchy {
 
     #[inline(never)]
     fn wait(&mut self, core: usize, lines: std::ops::RangeInclusive<u64>, is_write: bool, tag: u32) -> bool {
-        let shift = self.shifts[0];
-        let cache = self.paths[core][0] as usize;
         let mut tag = tag;
         if lines.start() != lines.end() {
             self.waiting.several.push((tag, is_write, 0));
@@ -213,9 +184,7 @@ impl Hierarchy {
         }
         let mut hit = true;
         for line in lines {
-            let request = Request { address: line << shift | u64::from(is_write), tag, core: core as u32 };
-            let (cache, requests) = (&mut self.caches[cache], &mut self.waiting.requests);
-            hit &= behind_front(cache, shift, request, requests, &mut self.write_backs[0]);
+            hit &= self.behind_front(self.paths[core][0], core as u32, line, is_write, tag);
         }
         if hit {
             self.answered[usize::from(is_write)][0] += 1;
