@@ -8,32 +8,13 @@ use crate::bytes::{unzigzag, zigzag};
 /// Bytes that a tail has at most; as many must follow the last one for it to be read, and are written at a time.
 pub(crate) const TAIL_BYTES: usize = 8;
 
-/// By the bytes of the tail: its bits.
-const MASKS: [u64; TAIL_BYTES + 1] = [
-    0,
-    0xff,
-    0xffff,
-    0xff_ffff,
-    0xffff_ffff,
-    0xff_ffff_ffff,
-    0xffff_ffff_ffff,
-    0xff_ffff_ffff_ffff,
-    u64::MAX,
-];
+/// Values from here on have tails of eight bytes, and heads without a bit of theirs.
+const LONG: u64 = 1 << 56;
 
-/// By the bytes of the tail: bits of the value that are in the head, which it has besides a one for each of these bytes and a zero.
-const HEAD_BITS: [u8; TAIL_BYTES + 1] = [7, 6, 5, 4, 3, 2, 1, 0, 0];
-
-/// By the highest bit that is set in a value: bytes of its tail.
-const TAILS: [u8; 64] = {
-    let mut tails = [0; 64];
-    let mut bit = 0;
-    while bit < 64 {
-        tails[bit] = if bit < 56 { bit as u8 / 7 } else { 8 };
-        bit += 1;
-    }
-    tails
-};
+/// Head and tail together, the head lowest, are the number `(2 * value + 1) * 2^length - 1`, `length` being the bytes of the tail.
+/// By these bytes: the bits of head and tail.
+const BITS: [u64; TAIL_BYTES] =
+    [0xff, 0xffff, 0xff_ffff, 0xffff_ffff, 0xff_ffff_ffff, 0xffff_ffff_ffff, 0xff_ffff_ffff_ffff, u64::MAX];
 
 /// Reads as many words as there are heads, and says how many bytes of `tails` they take. `None` if there are not so many and
 /// [`TAIL_BYTES`] behind them.
@@ -41,8 +22,11 @@ pub(crate) fn read_words(heads: &[u8], tails: &[u8], out: &mut [u64]) -> Option<
     let mut at = 0;
     for (word, &head) in out.iter_mut().zip(heads) {
         let length = head.trailing_ones() as usize;
-        let tail = u64::from_le_bytes(*tails.get(at..)?.first_chunk()?) & MASKS[length];
-        let value = tail << HEAD_BITS[length] | u64::from(head) >> (length + 1);
+        let tail = u64::from_le_bytes(*tails.get(at..)?.first_chunk()?);
+        let value = match BITS.get(length) {
+            Some(bits) => ((tail << 8 | u64::from(head)) & bits) >> (length + 1),
+            None => tail,
+        };
         *word = unzigzag(value) as u64;
         at += length;
     }
@@ -66,19 +50,26 @@ impl WordRoom<'_> {
     /// If there is no room for them, and for [`TAIL_BYTES`] each.
     #[inline(always)]
     pub fn put(&mut self, operands: &[u64], last: &mut [u64]) {
-        for (&word, last) in operands.iter().zip(last) {
+        let heads = &mut self.heads[self.words..][..operands.len()];
+        for ((&word, last), head) in operands.iter().zip(last).zip(heads) {
             let value = zigzag(word.wrapping_sub(*last) as i64);
             *last = word;
-            let length = TAILS[(value | 1).ilog2() as usize] as usize;
-            // Of eight bytes of tail, the head has no bit of the value: all of its bits say so.
-            self.heads[self.words] = (value << (length + 1)) as u8 | ((1u32 << length) - 1) as u8;
-            self.words += 1;
-            let tail = value >> HEAD_BITS[length];
-            let room: &mut [u8; TAIL_BYTES] =
+            let tail: &mut [u8; TAIL_BYTES] =
                 self.tails[self.end..].first_chunk_mut().expect("room that was made beforehand");
-            *room = tail.to_le_bytes();
-            self.end += length;
+            if value < LONG {
+                // A seventh of the bits, without the one that the head has room for.
+                let length = ((value | 1).ilog2() * 37) >> 8;
+                let both = ((2 * value + 1) << length) - 1;
+                *head = both as u8;
+                *tail = (both >> 8).to_le_bytes();
+                self.end += length as usize;
+            } else {
+                *head = u8::MAX;
+                *tail = value.to_le_bytes();
+                self.end += TAIL_BYTES;
+            }
         }
+        self.words += operands.len();
     }
 }
 
