@@ -3,7 +3,7 @@
 use memlode_simulate::{Bounds, Hierarchy, LevelCounters, MAX_LEVELS, touch_lines};
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
-use memlode_trace::sites::{FunctionId, Site, SiteId};
+use memlode_trace::sites::{Site, SiteId};
 use memlode_trace::{Piece, Schedules, Shards, Stop};
 use rustc_hash::FxHashMap;
 
@@ -87,8 +87,8 @@ pub struct Profiler<S = Hierarchy> {
     processes: FxHashMap<ProcessId, Option<Objects>>,
     /// By thread and stream: a signal handler has a stack of its own. `None` while in use.
     stacks: FxHashMap<(ThreadId, u8), Option<ThreadStack>>,
-    /// Class of the frames of each function.
-    pub(crate) frames: FxHashMap<FunctionId, ClassId>,
+    /// By function: the class of its frames, once it was asked for.
+    pub(crate) frames: Vec<Option<ClassId>>,
     cells: Vec<(ThreadId, SiteId, ClassId)>,
     /// By cell: accesses that the first level answered.
     pub(crate) hits: Vec<u64>,
@@ -137,7 +137,7 @@ impl<S: Simulator> Profiler<S> {
             paths: Paths::default(),
             processes: FxHashMap::default(),
             stacks: FxHashMap::default(),
-            frames: FxHashMap::default(),
+            frames: Vec::new(),
             cells: Vec::new(),
             hits: Vec::new(),
             deeper: Vec::new(),
@@ -433,9 +433,12 @@ impl<S: Simulator> Profiler<S> {
         } else if let Some(class) = class {
             class
         } else if let Some(function) = stack.frame_of(access.address) {
-            let classes = &mut self.classes;
-            let frame = || classes.of(Home::Stack { function, variable: None });
-            *self.frames.entry(function).or_insert_with(frame)
+            let number = function.0 as usize;
+            if self.frames.len() <= number {
+                self.frames.resize(number + 1, None);
+            }
+            let home = Home::Stack { function, variable: None };
+            *self.frames[number].get_or_insert_with(|| self.classes.of(home))
         } else {
             ClassId::UNKNOWN
         };

@@ -101,10 +101,12 @@ impl<S: Simulator> Profiler<S> {
             tallies.push(Tally { cell: is_one.then_some(cell), is_write: stride.is_write, asked: 0 });
         }
         let shift = self.line_bytes.trailing_zeros();
+        // Asked for each line: where there is one shard, everything is its own.
+        let is_alone = self.shard.1.count() == 1;
         let line_of = |stride: usize| (strides[stride].access.address ^ origin.space) >> shift;
         schedule.walk(begins, turns, line_of, |touch| {
             let tally = &mut tallies[touch.stride];
-            let is_own = self.is_own(touch.line << shift);
+            let is_own = is_alone || self.is_own(touch.line << shift);
             if !touch.asks {
                 if let (true, Some(caches)) = (is_own, self.caches.counting()) {
                     caches.show_line(origin.core, touch.line, tally.is_write);

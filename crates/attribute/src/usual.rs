@@ -5,7 +5,7 @@
 use memlode_simulate::Asked;
 use memlode_trace::Events;
 use memlode_trace::event::{Access, Mark, ThreadId};
-use memlode_trace::sites::{FunctionId, SiteId};
+use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
 use crate::classes::ClassId;
@@ -103,7 +103,7 @@ impl FoundCells {
 struct Finder<'p> {
     thread: ThreadId,
     index: &'p FxHashMap<(ThreadId, SiteId, ClassId), u32>,
-    frames: &'p FxHashMap<FunctionId, ClassId>,
+    frames: &'p [Option<ClassId>],
     found: &'p mut FoundCells,
 }
 
@@ -120,7 +120,7 @@ impl Finder<'_> {
         let class = match class {
             ClassId(NOBODY) => match stack.frame_of(access.address) {
                 None => ClassId::UNKNOWN,
-                Some(function) => *self.frames.get(&function)?,
+                Some(function) => (*self.frames.get(function.0 as usize)?)?,
             },
             class => class,
         };
