@@ -1,6 +1,6 @@
 //! Plain segments: accesses whose number and sizes are known before their words are, and marks between them. Nearly all are plain,
 //! and most of these have one or two accesses, so that what an execution costs besides them counts. They are executed from plans, in a
-//! loop whose state fits into registers.
+//! loop that keeps all its state to itself.
 
 use std::ops::Range;
 
