@@ -80,7 +80,7 @@ impl Packer {
         let unpacked = parts.iter().map(|part| part.bytes().len()).sum();
         match self.contexts.as_mut().map(|contexts| contexts.frames(parts)) {
             Some(Ok(packed)) if packed.len() < unpacked => (codec::ZSTD, packed),
-            _ => (codec::STORED, parts.iter().flat_map(Part::bytes).copied().collect()),
+            _ => (codec::STORED, parts.iter().map(Part::bytes).collect::<Vec<_>>().concat()),
         }
     }
 }

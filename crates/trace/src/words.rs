@@ -19,18 +19,22 @@ const BITS: [u64; TAIL_BYTES] =
 /// Reads as many words as there are heads, and says how many bytes of `tails` they take. `None` if there are not so many and
 /// [`TAIL_BYTES`] behind them.
 pub(crate) fn read_words(heads: &[u8], tails: &[u8], out: &mut [u64]) -> Option<usize> {
-    let mut at = 0;
+    let mut left = tails;
     for (word, &head) in out.iter_mut().zip(heads) {
+        let head = u64::from(head);
         let length = head.trailing_ones() as usize;
-        let tail = u64::from_le_bytes(*tails.get(at..)?.first_chunk()?);
+        let tail = u64::from_le_bytes(*left.first_chunk()?);
         let value = match BITS.get(length) {
-            Some(bits) => ((tail << 8 | u64::from(head)) & bits) >> (length + 1),
-            None => tail,
+            Some(bits) => ((tail << 8 | head) & bits) >> (length + 1),
+            None => {
+                std::hint::cold_path();
+                tail
+            }
         };
         *word = unzigzag(value) as u64;
-        at += length;
+        left = &left[length..];
     }
-    Some(at)
+    Some(tails.len() - left.len())
 }
 
 /// Where words are written: memory for as many as will come.
