@@ -13,6 +13,7 @@ pub(crate) struct SetIndex {
     sets: u64,
     /// 0 when `sets` is a power of two.
     reciprocal: u64,
+    /// 62 + l less the 64 bits that are dropped anyway: at least 0, as 3 is the least of the other numbers.
     shift: u32,
 }
 
@@ -26,7 +27,7 @@ impl SetIndex {
         let shift = LINE_BITS + (u64::BITS - sets.leading_zeros());
         // m < 2^63: sets > 2^(l-1), so 2^(62+l) / sets < 2^63.
         let reciprocal = (1u128 << shift).div_ceil(u128::from(sets)) as u64;
-        SetIndex { sets, reciprocal, shift }
+        SetIndex { sets, reciprocal, shift: shift - u64::BITS }
     }
 
     /// Of a line number, the bits that are its set's number, if there are such.
@@ -40,7 +41,8 @@ impl SetIndex {
         if self.reciprocal == 0 {
             return (line & (self.sets - 1)) as usize;
         }
-        let quotient = ((u128::from(line) * u128::from(self.reciprocal)) >> self.shift) as u64;
+        let high = ((u128::from(line) * u128::from(self.reciprocal)) >> u64::BITS) as u64;
+        let quotient = high >> self.shift;
         (line - quotient * self.sets) as usize
     }
 }
