@@ -268,11 +268,25 @@ impl ChunkEncoder {
                 hot[previous as usize].foretell(header, id);
                 Hot { next_header, next, .. } = hot[id as usize];
             }
-            room.put(operands, &mut last[segment.base as usize..][..operands.len()]);
+            let last = &mut last[segment.base as usize..][..operands.len()];
+            room.put(operands, last);
             accesses += u64::from(segment.accesses);
             (previous, left) = (id, rest);
             if segment.has_stack_ops {
                 follow_stack(&mut self.stack, &self.segments[id as usize], id, &self.stack_ops, operands);
+            } else if next == id && !OPEN {
+                // A loop of one segment.
+                while let Some((&again, behind)) = left.split_first()
+                    && again == header
+                    && left.len() > beyond
+                    && accesses < FULL_ACCESSES
+                    && let Some((operands, rest)) = behind.split_at_checked(last.len())
+                {
+                    room.put(operands, last);
+                    accesses += u64::from(segment.accesses);
+                    run += 1;
+                    left = rest;
+                }
             }
         }
         let end = words.len() - left.len();
