@@ -8,9 +8,6 @@ use crate::bytes::{unzigzag, zigzag};
 /// Bytes that a tail has at most; as many must follow the last one for it to be read, and are written at a time.
 pub(crate) const TAIL_BYTES: usize = 8;
 
-/// Values from here on have tails of eight bytes, and heads without a bit of theirs.
-const LONG: u64 = 1 << 56;
-
 /// Head and tail together, the head lowest, are the number `(2 * value + 1) * 2^length - 1`, `length` being the bytes of the tail.
 /// By these bytes: the bits of head and tail.
 const BITS: [u64; TAIL_BYTES] =
@@ -37,6 +34,20 @@ pub(crate) fn read_words(heads: &[u8], tails: &[u8], out: &mut [u64]) -> Option<
     Some(tails.len() - left.len())
 }
 
+/// By the bytes of the tail: bits of the value that are in the head, which it has besides a one for each of these bytes and a zero.
+const HEAD_BITS: [u8; TAIL_BYTES + 1] = [7, 6, 5, 4, 3, 2, 1, 0, 0];
+
+/// By the highest bit that is set in a value: bytes of its tail.
+const TAILS: [u8; 64] = {
+    let mut tails = [0; 64];
+    let mut bit = 0;
+    while bit < 64 {
+        tails[bit] = if bit < 56 { bit as u8 / 7 } else { 8 };
+        bit += 1;
+    }
+    tails
+};
+
 /// Where words are written: memory for as many as will come.
 pub(crate) struct WordRoom<'a> {
     pub heads: &'a mut [u8],
@@ -54,26 +65,19 @@ impl WordRoom<'_> {
     /// If there is no room for them, and for [`TAIL_BYTES`] each.
     #[inline(always)]
     pub fn put(&mut self, operands: &[u64], last: &mut [u64]) {
-        let heads = &mut self.heads[self.words..][..operands.len()];
-        for ((&word, last), head) in operands.iter().zip(last).zip(heads) {
+        for (&word, last) in operands.iter().zip(last) {
             let value = zigzag(word.wrapping_sub(*last) as i64);
             *last = word;
-            let tail: &mut [u8; TAIL_BYTES] =
+            let length = TAILS[(value | 1).ilog2() as usize] as usize;
+            // Of eight bytes of tail, the head has no bit of the value: all of its bits say so.
+            self.heads[self.words] = (value << (length + 1)) as u8 | ((1u32 << length) - 1) as u8;
+            self.words += 1;
+            let tail = value >> HEAD_BITS[length];
+            let room: &mut [u8; TAIL_BYTES] =
                 self.tails[self.end..].first_chunk_mut().expect("room that was made beforehand");
-            if value < LONG {
-                // A seventh of the bits, without the one that the head has room for.
-                let length = ((value | 1).ilog2() * 37) >> 8;
-                let both = ((2 * value + 1) << length) - 1;
-                *head = both as u8;
-                *tail = (both >> 8).to_le_bytes();
-                self.end += length as usize;
-            } else {
-                *head = u8::MAX;
-                *tail = value.to_le_bytes();
-                self.end += TAIL_BYTES;
-            }
+            *room = tail.to_le_bytes();
+            self.end += length;
         }
-        self.words += operands.len();
     }
 }
 

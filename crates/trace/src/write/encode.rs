@@ -245,48 +245,33 @@ impl ChunkEncoder {
         let Hot { mut next_header, mut next, .. } = hot[previous as usize];
         while left.len() > beyond && accesses < FULL_ACCESSES {
             let (header, behind) = (left[0], &left[1..]);
-            let predicted = header == next_header;
-            let id = if predicted {
+            let id = if header == next_header {
+                if !fits::<OPEN>(&hot[next as usize], behind) {
+                    break;
+                }
+                run += 1;
                 next
             } else {
-                match self.images.iter().find_map(|image| image.segment(header)) {
-                    Some(id) if hot[id as usize].executed == number => id,
-                    _ => break,
-                }
+                let found = self.images.iter().find_map(|image| image.segment(header));
+                let Some(id) = found.filter(|&id| {
+                    let segment = &hot[id as usize];
+                    segment.executed == number && fits::<OPEN>(segment, behind)
+                }) else {
+                    break;
+                };
+                name(control, &hot[id as usize], (previous != NONE).then_some(run));
+                hot[previous as usize].foretell(header, id);
+                run = 0;
+                id
             };
             let segment = hot[id as usize];
-            let Some((operands, rest)) = behind.split_at_checked(segment.words.into()) else { break };
-            if segment.is_special || OPEN && is_torn(behind, operands, operands.len()) {
-                break;
-            }
-            if predicted {
-                run += 1;
-                (next_header, next) = (segment.next_header, segment.next);
-            } else {
-                name(control, segment.local, (previous != NONE).then_some(run));
-                run = 0;
-                hot[previous as usize].foretell(header, id);
-                Hot { next_header, next, .. } = hot[id as usize];
-            }
-            let last = &mut last[segment.base as usize..][..operands.len()];
-            room.put(operands, last);
+            let operands;
+            (operands, left) = behind.split_at(segment.words.into());
+            room.put(operands, &mut last[segment.base as usize..][..operands.len()]);
             accesses += u64::from(segment.accesses);
-            (previous, left) = (id, rest);
+            (previous, next_header, next) = (id, segment.next_header, segment.next);
             if segment.has_stack_ops {
                 follow_stack(&mut self.stack, &self.segments[id as usize], id, &self.stack_ops, operands);
-            } else if next == id && !OPEN {
-                // A loop of one segment.
-                while let Some((&again, behind)) = left.split_first()
-                    && again == header
-                    && left.len() > beyond
-                    && accesses < FULL_ACCESSES
-                    && let Some((operands, rest)) = behind.split_at_checked(last.len())
-                {
-                    room.put(operands, last);
-                    accesses += u64::from(segment.accesses);
-                    run += 1;
-                    left = rest;
-                }
             }
         }
         let end = words.len() - left.len();
@@ -406,9 +391,9 @@ impl ChunkEncoder {
         if self.hot[id as usize].executed != self.chunk.number {
             self.first_in_chunk(id)?;
         }
-        let local = self.local(id);
+        self.local(id);
         let run = (self.chunk.previous != NONE).then_some(self.chunk.run);
-        name(&mut self.chunk.control, local, run);
+        name(&mut self.chunk.control, &self.hot[id as usize], run);
         self.hot[self.chunk.previous as usize].foretell(header, id);
         self.chunk.run = 0;
         Ok(())
@@ -578,13 +563,21 @@ impl ChunkEncoder {
     }
 }
 
+/// Whether the words behind a segment's header are all there, and it is one for the hot loop.
+#[inline(always)]
+fn fits<const OPEN: bool>(segment: &Hot, behind: &[u64]) -> bool {
+    let end = usize::from(segment.words);
+    let is_whole = !segment.is_special && end <= behind.len();
+    is_whole && !(OPEN && is_torn(behind, &behind[..end], end))
+}
+
 /// Ends the run of the segment that was named last, if there is one, and names another.
 #[inline(never)]
-fn name(control: &mut Vec<u8>, local: u32, run: Option<u64>) {
+fn name(control: &mut Vec<u8>, segment: &Hot, run: Option<u64>) {
     if let Some(run) = run {
         put_varint(control, run);
     }
-    put_varint(control, local.into());
+    put_varint(control, segment.local.into());
 }
 
 /// A segment must fit the position type of its words.
