@@ -104,6 +104,7 @@ impl Contexts {
         Contexts { matching: context(&[CParameter::CompressionLevel(LEVEL)]), coding: context(&coding) }
     }
 
+    /// A frame for each part.
     fn frames(&mut self, parts: &[Part<'_>]) -> Result<Vec<u8>, ErrorCode> {
         let room = parts.iter().map(|part| compress_bound(part.bytes().len())).sum();
         let mut out = Cursor::new(Vec::with_capacity(room));
