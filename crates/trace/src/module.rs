@@ -54,6 +54,8 @@ pub struct Module {
     pub(crate) tables: Vec<Table>,
     /// For each anchor the table and the segment in it; `None` for a hole between anchors.
     anchors: Vec<Option<(u32, u32)>>,
+    /// For each anchor whether other segments refer to its words.
+    is_source: Vec<bool>,
     /// Index of each table's first function, were all functions of the module numbered.
     function_base: Vec<u32>,
 }
@@ -136,7 +138,16 @@ impl Module {
                 Some(base)
             })
             .collect();
-        Ok(Module { image, tables, anchors, function_base })
+        let mut module =
+            Module { image, tables, is_source: vec![false; anchors.len()], anchors, function_base };
+        for anchor in 0..module.anchors.len() {
+            let Some(segment) = module.segment(anchor as u32) else { continue };
+            let sources = module.sources_of(segment).iter();
+            let sources: Vec<usize> =
+                sources.map(|source| anchor.saturating_sub(source.back as usize)).collect();
+            sources.into_iter().for_each(|source| module.is_source[source] = true);
+        }
+        Ok(module)
     }
 
     /// The image.
@@ -159,6 +170,11 @@ impl Module {
     pub(crate) fn sources_of(&self, (table, segment): (usize, usize)) -> &[Source] {
         let sources = &self.tables[table].segments[segment].sources;
         &self.tables[table].sources[sources.start as usize..sources.end as usize]
+    }
+
+    /// Whether other segments refer to the words of an anchor's.
+    pub(crate) fn is_source(&self, anchor: u32) -> bool {
+        self.is_source[anchor as usize]
     }
 
     pub(crate) fn segment_of(&self, (table, segment): (usize, usize)) -> &Segment {

@@ -37,10 +37,16 @@ impl<F: Copy + PartialEq> ShadowStack<F> {
     /// A function is entered. Frames at or below its address belong to calls that are over.
     #[inline]
     pub fn enter(&mut self, function: F, address: u64) {
+        self.drop_to(address);
+        self.frames.push((function, address));
+    }
+
+    /// The frames at an address and below it are over.
+    #[inline]
+    pub fn drop_to(&mut self, address: u64) {
         while self.frames.last().is_some_and(|&(_, top)| top <= address) {
             self.frames.pop();
         }
-        self.frames.push((function, address));
     }
 
     /// A function is left: its frame goes if it is the top.
@@ -66,6 +72,16 @@ impl<F: Copy + PartialEq> ShadowStack<F> {
         if self.frames.last().is_none_or(|&(_, top)| top != address) {
             self.frames.push((function, address));
         }
+    }
+
+    /// Adds frames, outermost first.
+    pub fn push(&mut self, frames: impl IntoIterator<Item = (F, u64)>) {
+        self.frames.extend(frames);
+    }
+
+    /// Whether no call is in progress.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
     }
 
     /// What a snapshot holds: the innermost frames, up to the format's limit.

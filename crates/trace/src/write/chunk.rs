@@ -1,5 +1,7 @@
 //! A chunk from its first word to the file (SPEC §4.3).
 
+use super::history::{Caller, SegmentName};
+use super::relative::StackChange;
 use crate::format::ChunkHeader;
 use crate::pack::{Packer, Part};
 use crate::words::{TAIL_BYTES, WordRoom};
@@ -12,7 +14,6 @@ pub(super) struct Chunk {
     pub dictionary: Vec<u32>,
     /// Entries of the dictionary that others refer to before they are executed, and their words.
     pub inherited: Vec<(u32, Vec<u64>)>,
-    pub stack: Vec<u8>,
     pub control: Vec<u8>,
     /// Of its words, the heads and tails that are written so far, and room.
     pub heads: Vec<u8>,
@@ -49,22 +50,46 @@ impl Chunk {
     }
 }
 
-/// A chunk that takes no more words, not packed yet.
+/// A chunk that takes no more words, and does not know what was before it.
+#[derive(Clone, Debug)]
+pub struct LooseChunk {
+    /// The segments in it, or whose words it needs.
+    pub(super) dictionary: Vec<SegmentName>,
+    /// By index in the dictionary: words that were before the chunk.
+    pub(super) inherited: Vec<(u32, Vec<u64>)>,
+    pub(super) stack: StackChange<Caller<SegmentName>>,
+    /// Which segments that others refer to have left how many words.
+    pub(super) left: Vec<(u32, u16)>,
+    pub(super) left_words: Vec<u64>,
+    pub(super) control: Vec<u8>,
+    /// Heads, and tails behind them.
+    pub(super) words: Vec<u8>,
+    /// Bytes of heads.
+    pub(super) heads: usize,
+    pub(super) raw_words: u32,
+    pub(super) segments: u32,
+    pub(super) accesses: u64,
+    pub(super) stamps: (u64, u64),
+}
+
+/// A chunk that is complete and not packed yet.
 #[derive(Clone, Debug)]
 pub struct FullChunk {
     pub(super) header: ChunkHeader,
-    pub(super) unpacked: Vec<u8>,
-    /// Where the heads of its words begin, and the tails.
-    pub(super) cuts: [usize; 2],
+    /// Everything that is before the words.
+    pub(super) before: Vec<u8>,
+    /// Heads, and tails behind them.
+    pub(super) words: Vec<u8>,
+    /// Bytes of heads.
+    pub(super) heads: usize,
 }
 
 impl FullChunk {
     /// Packs it.
     pub fn pack(self, packer: &mut Packer) -> EncodedChunk {
-        let (rest, tails) = self.unpacked.split_at(self.cuts[1]);
-        let (before, heads) = rest.split_at(self.cuts[0]);
+        let (heads, tails) = self.words.split_at(self.heads);
         let (codec, payload) =
-            packer.pack(&[Part::Matched(before), Part::Sampled(heads), Part::Matched(tails)]);
+            packer.pack(&[Part::Matched(&self.before), Part::Sampled(heads), Part::Matched(tails)]);
         let header = ChunkHeader {
             codec,
             payload_bytes: payload.len() as u32,

@@ -1,21 +1,22 @@
-//! Words of a thread's stream to chunks (SPEC §4.3).
+//! Words of a stream to chunks (SPEC §4.3), each for itself.
 
 use rustc_hash::FxHashMap;
 
 use super::AddressSpace;
-use super::chunk::{Chunk, FullChunk};
-use super::known::{Caller, Hot, ImageSegments, Known, NO_HEADER, NONE, StackOp, follow_stack, is_torn};
+use super::chunk::{Chunk, LooseChunk};
+use super::history::{Caller, SegmentName, Wanted};
+use super::known::{Hot, ImageSegments, Known, NO_HEADER, NONE, StackOp, follow_stack, is_torn};
+use super::relative::RelativeStack;
 use super::space::Resolved;
-use crate::bytes::{put_svarint, put_varint};
-use crate::format::{ChunkHeader, chunk_flag, magic, stream, version};
+use crate::bytes::put_varint;
+use crate::format::stream;
 use crate::module::{Module, ModuleId};
-use crate::stack::ShadowStack;
 use crate::table::Op;
 use crate::words::WordRoom;
 
 /// A chunk is full from here on: small enough to decode into cache-friendly batches and to interleave threads finely,
 /// large enough that its dictionary does not count.
-const FULL_WORDS: u32 = 128 << 10;
+pub const FULL_WORDS: u32 = 128 << 10;
 const FULL_ACCESSES: u64 = 1 << 20;
 
 /// Whether the words came to their end by themselves.
@@ -28,7 +29,7 @@ pub enum Tail {
     Open,
 }
 
-/// How far [`ChunkEncoder::append`] came.
+/// How far [`Encoder::append`] came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// Words that are in the chunk now.
@@ -37,12 +38,12 @@ pub struct Appended {
     pub stop: Stop,
 }
 
-/// Why [`ChunkEncoder::append`] stopped.
+/// Why [`Encoder::append`] stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// All words are consumed.
     End,
-    /// The chunk is full: [`ChunkEncoder::finish`] it, then append the rest.
+    /// The chunk is full: [`Encoder::finish`] it, then append the rest.
     Full,
     /// The first unwritten word of an open tail.
     Unwritten,
@@ -60,19 +61,19 @@ pub enum Stop {
     },
 }
 
-/// Encodes the stream of one thread.
+/// Encodes parts of streams of one process.
 ///
 /// Each word is stored as its difference from the word at the same place in the previous execution of its segment, and
 /// a header only if the segment did not follow its predecessor the last time. All of that starts afresh in each chunk,
 /// so that a chunk decodes alone.
-pub struct ChunkEncoder {
-    /// Segments this thread has ever executed; the first entry is [`NONE`].
+pub struct Encoder {
+    /// Segments that were ever executed here; the first entry is [`NONE`].
     segments: Vec<Known>,
     /// Of the same segments, what each execution needs.
     hot: Vec<Hot>,
     /// By the address of their anchors.
     images: Vec<ImageSegments>,
-    by_anchor: FxHashMap<(ModuleId, u32), u32>,
+    by_anchor: FxHashMap<SegmentName, u32>,
     /// Generation of the address space `images` is valid for.
     generation: u64,
     stack_ops: Vec<StackOp>,
@@ -82,31 +83,29 @@ pub struct ChunkEncoder {
     steps: Vec<(u16, u64)>,
     /// Of the first segment that has not been consumed yet: how often its strides are in chunks already.
     repeated: u64,
-    /// Words have been lost so often: what was executed before is not what later segments refer to.
-    gaps: u32,
     /// Previous value of each word of each segment.
     last: Vec<u64>,
-    stack: ShadowStack<Caller>,
+    /// Since the chunk's beginning.
+    stack: RelativeStack<Caller<u32>>,
     chunk: Chunk,
-    /// Recording was off before the next chunk.
-    was_off: bool,
-    /// Recording is off.
-    dormant: bool,
 }
 
-impl Default for ChunkEncoder {
+/// Where the words of segments are to be had which the chunk needs and does not have.
+pub type Before<'a> = &'a mut dyn FnMut(&Wanted) -> Option<Vec<u64>>;
+
+impl Default for Encoder {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl ChunkEncoder {
-    /// An encoder for a thread that has done nothing yet.
+impl Encoder {
+    /// An encoder that knows no segment yet.
     pub fn new() -> Self {
         let none = Known {
             chunk: 0,
             fresh: false,
-            gap: 0,
+            is_source: false,
             stack_ops: (0, 0),
             sources: (0, 0),
             steps: (0, 0),
@@ -126,7 +125,7 @@ impl ChunkEncoder {
             is_special: true,
             has_stack_ops: false,
         };
-        ChunkEncoder {
+        Encoder {
             segments: vec![none],
             hot: vec![hot],
             images: Vec::new(),
@@ -136,12 +135,9 @@ impl ChunkEncoder {
             sources: Vec::new(),
             steps: Vec::new(),
             repeated: 0,
-            gaps: 0,
             last: Vec::new(),
-            stack: ShadowStack::default(),
+            stack: RelativeStack::default(),
             chunk: Chunk::default(),
-            was_off: false,
-            dormant: false,
         }
     }
 
@@ -162,6 +158,7 @@ impl ChunkEncoder {
         tail: Tail,
         stamps: (u64, u64),
         space: &AddressSpace,
+        before: Before,
     ) -> Appended {
         if space.generation() != self.generation {
             self.images.clear();
@@ -175,15 +172,20 @@ impl ChunkEncoder {
         self.chunk.stamps.1 = self.chunk.stamps.1.max(stamps.1);
         self.chunk.make_room(words.len());
         let (consumed, stop) = match tail {
-            Tail::HandedOver => self.segments::<false>(words, space),
-            Tail::Open => self.segments::<true>(words, space),
+            Tail::HandedOver => self.segments::<false>(words, space, before),
+            Tail::Open => self.segments::<true>(words, space, before),
         };
         self.chunk.raw_words += consumed as u32;
         Appended { consumed, stop }
     }
 
     /// Adds segment by segment; most of them go by in [`Self::plain`].
-    fn segments<const OPEN: bool>(&mut self, words: &[u64], space: &AddressSpace) -> (usize, Stop) {
+    fn segments<const OPEN: bool>(
+        &mut self,
+        words: &[u64],
+        space: &AddressSpace,
+        before: Before,
+    ) -> (usize, Stop) {
         let mut at = 0;
         loop {
             at = self.plain::<OPEN>(words, at);
@@ -208,7 +210,7 @@ impl ChunkEncoder {
             }
             if predicted {
                 self.chunk.run += 1;
-            } else if let Err(stop) = self.explicit(header, id) {
+            } else if let Err(stop) = self.explicit(header, id, space, before) {
                 return (at, stop);
             }
             let Hot { base, accesses, is_special, has_stack_ops, .. } = self.hot[id as usize];
@@ -331,7 +333,7 @@ impl ChunkEncoder {
         Ok(id)
     }
 
-    /// A segment this thread executes for the first time.
+    /// A segment that is met for the first time.
     fn learn(&mut self, module_id: ModuleId, module: &Module, anchor: u32) -> Option<u32> {
         let at = module.segment(anchor)?;
         let segment = module.segment_of(at);
@@ -361,7 +363,7 @@ impl ChunkEncoder {
         self.segments.push(Known {
             chunk: 0,
             fresh: false,
-            gap: u32::MAX,
+            is_source: module.is_source(anchor),
             stack_ops,
             sources: (first_source, self.sources.len() as u32),
             steps: (first_step, self.steps.len() as u32),
@@ -387,9 +389,9 @@ impl ChunkEncoder {
     }
 
     /// Names a segment in the control stream, and predicts it from now on.
-    fn explicit(&mut self, header: u64, id: u32) -> Result<(), Stop> {
+    fn explicit(&mut self, header: u64, id: u32, space: &AddressSpace, before: Before) -> Result<(), Stop> {
         if self.hot[id as usize].executed != self.chunk.number {
-            self.first_in_chunk(id)?;
+            self.first_in_chunk(header, id, space, before)?;
         }
         self.local(id);
         let run = (self.chunk.previous != NONE).then_some(self.chunk.run);
@@ -401,42 +403,51 @@ impl ChunkEncoder {
 
     /// A segment's words are differences from 0 at first, if another has not needed them before, and the words it
     /// refers to have to be in the chunk. A segment that was not executed in the chunk cannot have been predicted.
-    fn first_in_chunk(&mut self, id: u32) -> Result<(), Stop> {
-        let Known { sources, module, .. } = self.segments[id as usize];
+    fn first_in_chunk(
+        &mut self,
+        header: u64,
+        id: u32,
+        space: &AddressSpace,
+        before: Before,
+    ) -> Result<(), Stop> {
+        let Known { sources, module, anchor, .. } = self.segments[id as usize];
         let Hot { base, words, .. } = self.hot[id as usize];
-        let sources = sources.0 as usize..sources.1 as usize;
-        let source = |encoder: &Self, at: usize| {
-            let (anchor, words) = encoder.sources[at];
-            let id = *encoder.by_anchor.get(&(module, anchor))?;
-            let is_enough = encoder.hot[id as usize].words >= words;
-            (encoder.segments[id as usize].gap == encoder.gaps && is_enough).then_some(id)
-        };
-        if sources.clone().any(|at| source(self, at).is_none()) {
-            return Err(Stop::Orphan { words: usize::from(words) + 1 });
+        let orphan = Stop::Orphan { words: usize::from(words) + 1 };
+        let mut inherited = Vec::new();
+        for at in sources.0 as usize..sources.1 as usize {
+            let (source_anchor, least) = self.sources[at];
+            let back = anchor.wrapping_sub(source_anchor);
+            let source_header = header.wrapping_sub(u64::from(back) * u64::from(stream::ANCHOR_BYTES));
+            let source = self.look_up::<false>(source_header, space).map_err(|_| orphan)?;
+            let Hot { words, .. } = self.hot[source as usize];
+            if words < least {
+                return Err(orphan);
+            }
+            let Known { chunk, fresh, .. } = self.segments[source as usize];
+            if chunk != self.chunk.number || fresh {
+                let wanted = Wanted { segment: (module, source_anchor), header: source_header, words };
+                let found = before(&wanted).filter(|found| found.len() == usize::from(words));
+                inherited.push((source, found.ok_or(orphan)?));
+            }
         }
-        for at in sources {
-            let Some(source) = source(self, at) else { continue };
+        for (source, words) in inherited {
             let local = self.local(source);
-            let segment = &mut self.segments[source as usize];
-            if std::mem::take(&mut segment.fresh) {
-                let Hot { base, words, .. } = self.hot[source as usize];
-                let last = &self.last[base as usize..][..usize::from(words)];
-                self.chunk.inherited.push((local, last.to_vec()));
+            // Two words may be of one source.
+            if std::mem::take(&mut self.segments[source as usize].fresh) {
+                self.last[self.hot[source as usize].base as usize..][..words.len()].copy_from_slice(&words);
+                self.chunk.inherited.push((local, words));
             }
         }
         self.local(id);
         self.hot[id as usize].executed = self.chunk.number;
-        let segment = &mut self.segments[id as usize];
-        segment.gap = self.gaps;
-        if std::mem::take(&mut segment.fresh) {
+        if std::mem::take(&mut self.segments[id as usize].fresh) {
             self.last[base as usize..][..usize::from(words)].fill(0);
         }
         Ok(())
     }
 
-    /// Words of the stream are lost here: addresses that follow must not be derived from words before.
+    /// What comes is not what was to follow.
     pub fn gap(&mut self) {
-        self.gaps += 1;
         self.repeated = 0;
     }
 
@@ -466,100 +477,52 @@ impl ChunkEncoder {
         };
         chunk.dictionary.clear();
         chunk.inherited.clear();
-        chunk.stack.clear();
         chunk.control.clear();
         (chunk.words, chunk.tails_end) = (0, 0);
         (chunk.previous, chunk.run, chunk.raw_words, chunk.segments, chunk.accesses) = (0, 0, 0, 0, 0);
-        // A thread's chunks do not begin before their predecessors, whatever its clock says.
-        let stamp = stamp.max(chunk.stamps.0);
         chunk.stamps = (stamp, stamp);
         self.hot[NONE as usize].forget_next();
-
-        let frames = self.stack.snapshot().to_vec();
-        put_varint(&mut self.chunk.stack, frames.len() as u64);
-        let mut below = 0u64;
-        for (caller, address) in frames {
-            let local = self.local(caller.segment);
-            put_varint(&mut self.chunk.stack, local.into());
-            put_svarint(&mut self.chunk.stack, address.wrapping_sub(below) as i64);
-            below = address;
-        }
-    }
-
-    /// What follows is of a later time: recording was off in between. To be called behind [`Self::finish`].
-    pub fn resume_after_off(&mut self) {
-        self.gap();
-        self.stack.reset([]);
-        self.was_off = true;
-    }
-
-    /// Whether what is appended was done while recording was off.
-    pub fn is_dormant(&self) -> bool {
-        self.dormant
-    }
-
-    /// What follows was done while recording was off, and nothing else is known of that time, or when it was on again.
-    /// To be called behind [`Self::finish`].
-    pub fn set_dormant(&mut self, dormant: bool) {
-        self.resume_after_off();
-        self.dormant = dormant;
     }
 
     /// Closes the chunk; `None` if nothing was appended.
-    pub fn finish(&mut self) -> Option<FullChunk> {
+    pub fn finish(&mut self) -> Option<LooseChunk> {
         self.chunk.open = false;
+        let stack = self.stack.take();
         if self.is_empty() {
             return None;
         }
         put_varint(&mut self.chunk.control, self.chunk.run);
-        let chunk = &self.chunk;
-        let capacity = chunk.dictionary.len() * 8
-            + chunk.stack.len()
-            + chunk.control.len()
-            + chunk.inherited.len() * 16
-            + chunk.words
-            + chunk.tails_end;
-        let mut unpacked = Vec::with_capacity(capacity);
-        put_varint(&mut unpacked, chunk.dictionary.len() as u64);
-        let mut inherited = chunk.inherited.clone();
-        inherited.sort_unstable_by_key(|&(local, _)| std::cmp::Reverse(local));
+        let mut inherited = std::mem::take(&mut self.chunk.inherited);
+        inherited.sort_unstable_by_key(|&(local, _)| local);
+        let (segments, chunk) = (&self.segments, &self.chunk);
+        let name = |id: u32| (segments[id as usize].module, segments[id as usize].anchor);
+        let (mut left, mut left_words) = (Vec::new(), Vec::new());
         for (local, &id) in chunk.dictionary.iter().enumerate() {
-            let segment = &self.segments[id as usize];
-            let words = inherited.pop_if(|next| next.0 as usize == local);
-            put_varint(&mut unpacked, segment.module.0.into());
-            put_varint(&mut unpacked, u64::from(segment.anchor) << 1 | u64::from(words.is_some()));
-            let mut before = 0;
-            for word in words.into_iter().flat_map(|(_, words)| words) {
-                put_svarint(&mut unpacked, word.wrapping_sub(before) as i64);
-                before = word;
+            let Hot { base, words, executed, .. } = self.hot[id as usize];
+            if segments[id as usize].is_source && executed == chunk.number {
+                left.push((local as u32, words));
+                left_words.extend_from_slice(&self.last[base as usize..][..words.into()]);
             }
         }
-        unpacked.extend_from_slice(&chunk.stack);
-        put_varint(&mut unpacked, chunk.control.len() as u64);
-        unpacked.extend_from_slice(&chunk.control);
-        let heads = unpacked.len();
-        unpacked.extend_from_slice(&chunk.heads[..chunk.words]);
-        let tails = unpacked.len();
-        unpacked.extend_from_slice(&chunk.tails[..chunk.tails_end]);
-        let flags = match self.dormant {
-            true => chunk_flag::DORMANT,
-            false if std::mem::take(&mut self.was_off) => chunk_flag::AFTER_GAP,
-            false => 0,
-        };
-        let header = ChunkHeader {
-            flags,
-            magic: magic::CHUNK,
-            version: version::TRACE,
+        let mut words = Vec::with_capacity(chunk.words + chunk.tails_end);
+        words.extend_from_slice(&chunk.heads[..chunk.words]);
+        words.extend_from_slice(&chunk.tails[..chunk.tails_end]);
+        let loose = LooseChunk {
+            dictionary: chunk.dictionary.iter().map(|&id| name(id)).collect(),
+            inherited,
+            stack: stack.map(|caller| Caller { function: caller.function, segment: name(caller.segment) }),
+            left,
+            left_words,
+            control: chunk.control.clone(),
+            words,
+            heads: chunk.words,
             raw_words: chunk.raw_words,
             segments: chunk.segments,
-            unpacked_bytes: unpacked.len() as u32,
             accesses: chunk.accesses,
-            first_stamp: chunk.stamps.0,
-            last_stamp: chunk.stamps.1,
-            ..Default::default()
+            stamps: chunk.stamps,
         };
         self.chunk.raw_words = 0;
-        Some(FullChunk { header, unpacked, cuts: [heads, tails] })
+        Some(loose)
     }
 }
 

@@ -1,8 +1,9 @@
 //! What an encoder remembers of the segments that its thread has executed.
 
+use super::history::Caller;
+use super::relative::RelativeStack;
 use crate::format::stream;
 use crate::module::ModuleId;
-use crate::stack::ShadowStack;
 
 /// No anchor has this address: they lie at multiples of eight.
 pub(super) const NO_HEADER: u64 = u64::MAX;
@@ -36,8 +37,8 @@ pub(super) struct Known {
     pub chunk: u32,
     /// Whether the chunk says nothing of its words so far.
     pub fresh: bool,
-    /// Number of the gap before which it was executed last.
-    pub gap: u32,
+    /// Whether others refer to its words.
+    pub is_source: bool,
     /// Into `stack_ops`.
     pub stack_ops: (u32, u32),
     /// Into `sources`.
@@ -65,7 +66,7 @@ impl Hot {
 
 /// Does to the shadow stack what an execution of a segment does.
 pub(super) fn follow_stack(
-    stack: &mut ShadowStack<Caller>,
+    stack: &mut RelativeStack<Caller<u32>>,
     segment: &Known,
     id: u32,
     ops: &[StackOp],
@@ -115,17 +116,4 @@ pub(super) enum StackOp {
     Enter(u16),
     Exit,
     Resume(u16),
-}
-
-/// A frame's function, and the segment that entered it: the dictionary names that one.
-#[derive(Clone, Copy)]
-pub(super) struct Caller {
-    pub function: (ModuleId, u32),
-    pub segment: u32,
-}
-
-impl PartialEq for Caller {
-    fn eq(&self, other: &Self) -> bool {
-        self.function == other.function
-    }
 }

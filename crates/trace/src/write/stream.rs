@@ -1,0 +1,96 @@
+//! A thread's stream to chunks, one behind the other.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::chunk::{FullChunk, LooseChunk};
+use super::encode::{Appended, Encoder, Tail};
+use super::history::History;
+use super::space::AddressSpace;
+
+/// Encodes the stream of one thread.
+///
+/// Parts of it may be encoded elsewhere, ahead of those before them: what those are then joined with is shared.
+#[derive(Default)]
+pub struct ChunkEncoder {
+    encoder: Encoder,
+    history: Arc<Mutex<History>>,
+}
+
+impl ChunkEncoder {
+    /// An encoder for a thread that has done nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What chunks that are encoded elsewhere can ask for the words that they need.
+    pub fn shared_history(&self) -> Arc<Mutex<History>> {
+        self.history.clone()
+    }
+
+    /// Whether there is nothing to finish.
+    pub fn is_empty(&self) -> bool {
+        self.encoder.is_empty()
+    }
+
+    /// When the memory of the chunk's first words was taken, if it has been begun.
+    pub fn begun(&self) -> Option<u64> {
+        self.encoder.begun().map(|stamp| self.history().not_before(stamp))
+    }
+
+    /// Adds words to the chunk. They begin with a header; `stamps` say when their memory was taken and handed over.
+    pub fn append(
+        &mut self,
+        words: &[u64],
+        tail: Tail,
+        stamps: (u64, u64),
+        space: &AddressSpace,
+    ) -> Appended {
+        let history = &self.history;
+        self.encoder.append(words, tail, stamps, space, &mut |wanted| {
+            let history = history.lock().unwrap_or_else(PoisonError::into_inner);
+            history.words_of(wanted).map(<[u64]>::to_vec)
+        })
+    }
+
+    /// Closes the chunk; `None` if nothing was appended.
+    pub fn finish(&mut self) -> Option<FullChunk> {
+        let chunk = self.encoder.finish()?;
+        Some(self.history().join(chunk))
+    }
+
+    /// Adds a chunk that was encoded elsewhere, of the words that follow. To be called behind [`Self::finish`]. `None` if
+    /// those are to be encoded again: there were other words before them than was thought.
+    pub fn join(&mut self, chunk: LooseChunk) -> Option<FullChunk> {
+        let mut history = self.history();
+        history.agrees(&chunk).then(|| history.join(chunk))
+    }
+
+    /// Words of the stream are lost here: addresses that follow must not be derived from words before. To be called behind
+    /// [`Self::finish`].
+    pub fn gap(&mut self) {
+        self.encoder.gap();
+        self.history().gap();
+    }
+
+    /// What follows is of a later time: recording was off in between. To be called behind [`Self::finish`].
+    pub fn resume_after_off(&mut self) {
+        self.encoder.gap();
+        self.history().resume_after_off();
+    }
+
+    /// Whether what is appended was done while recording was off.
+    pub fn is_dormant(&self) -> bool {
+        self.history().is_dormant()
+    }
+
+    /// What follows was done while recording was off, and nothing else is known of that time, or when it was on again.
+    /// To be called behind [`Self::finish`].
+    pub fn set_dormant(&mut self, dormant: bool) {
+        self.encoder.gap();
+        self.history().set_dormant(dormant);
+    }
+}
