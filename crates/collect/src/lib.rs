@@ -20,6 +20,7 @@
 //! Nothing is printed here, and nothing a traced program does to its shared memory can make the collector panic, hang
 //! or read out of bounds.
 
+mod ahead;
 mod clock;
 mod control;
 pub mod error;
@@ -63,8 +64,8 @@ pub const MOST_REGIONS_BYTES: usize = shared::REGIONS_BYTES - 1;
 pub struct Options {
     /// Where to.
     pub destination: Destination,
-    /// Threads that read rings and pack what they read; `None` for one per four processors, at least two if there are
-    /// two processors, at most four.
+    /// Threads that read rings, encode what they read and pack it; `None` for one per two processors, at least two if there
+    /// are two processors, at most eight.
     pub workers: Option<usize>,
     /// When the command has ended: wait for descendants as long as they live, or only as long as it takes for those
     /// that are ending as well.
@@ -175,7 +176,11 @@ impl Collector {
     pub fn start(options: Options) -> Result<Collector, Error> {
         let system = |what| move |source: std::io::Error| Error::System { what, source };
         let socket = Arc::new(Socket::open()?);
-        let shared = Shared::new(Output::open(options.destination)?, options.regions, options.most_accesses);
+        let usual =
+            std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2).clamp(n.get().min(2), 8));
+        let workers = options.workers.unwrap_or(usual).max(1);
+        let output = Output::open(options.destination)?;
+        let shared = Shared::new(output, workers, options.regions, options.most_accesses);
         let shared = Arc::new(shared);
         let stop = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)
             .map_err(|error| system("create an eventfd")(error.into()))?;
@@ -190,12 +195,10 @@ impl Collector {
             wait_for_all: options.wait_for_all,
             rate: clock::Rate::start(),
         };
-        let usual =
-            std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(4).clamp(n.get().min(2), 4));
         let start = |name: &str, body: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.into()).spawn(body).map_err(system("start a thread"))
         };
-        for index in 0..options.workers.unwrap_or(usual).max(1) {
+        for index in 0..workers {
             let (shared, socket) = (collector.shared.clone(), collector.socket.clone());
             let body = move || {
                 let work = || if index == 0 { shared.lead() } else { shared.help() };

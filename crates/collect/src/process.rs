@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLockReadGuard};
 use std::time::Instant;
 
 use memlode_trace::format::ring;
@@ -14,6 +14,7 @@ use memlode_trace::write::AddressSpace;
 use rustc_hash::FxHashSet;
 use rustix::process::Pid;
 
+use crate::ahead::Space;
 use crate::clock;
 use crate::images::{self, Images, Known};
 use crate::output::{Output, count, lock};
@@ -38,7 +39,7 @@ pub struct Process {
     /// The program counts its threads as we do; not so in another pid namespace.
     same_namespace: bool,
     library: Arc<Images>,
-    space: RwLock<AddressSpace>,
+    space: Space,
     images: Mutex<Vec<LoadedImage>>,
     /// Pages of words that were looked for among the images in vain.
     strangers: Mutex<FxHashSet<u64>>,
@@ -109,7 +110,7 @@ impl Process {
             pidfd,
             same_namespace: message.pid == kernel_pid,
             library,
-            space: RwLock::default(),
+            space: Space::default(),
             images: Mutex::default(),
             strangers: Mutex::default(),
             search: Mutex::default(),
@@ -130,6 +131,11 @@ impl Process {
     /// What header words mean.
     pub fn space(&self) -> RwLockReadGuard<'_, AddressSpace> {
         self.space.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, for those who encode words of it on their own.
+    pub fn shared_space(&self) -> &Space {
+        &self.space
     }
 
     /// Nobody will write any more: the process ended, or became another program, or is no longer of interest.

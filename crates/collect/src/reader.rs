@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use memlode_trace::format::{ring, stream};
 use memlode_trace::write::{ChunkEncoder, Packer, Sieve, Stop, Tail};
 
+use crate::ahead::{Ahead, Batch, Batches, OwnEncoder};
 use crate::clock;
 use crate::output::{Output, count};
 use crate::packing::{Lane, Packing};
@@ -29,17 +30,19 @@ pub struct Tools {
     words: Vec<u64>,
     packer: Packer,
     packing: Arc<Packing>,
+    encoder: OwnEncoder,
+    batches: Arc<Batches>,
 }
 
 impl Tools {
-    /// Tools of a thread that shares its packing with others.
-    pub fn new(packing: Arc<Packing>, packer: Packer) -> Tools {
-        Tools { words: Vec::new(), packer, packing }
+    /// Tools of a thread that shares its work with others.
+    pub fn new(packing: Arc<Packing>, packer: Packer, batches: Arc<Batches>) -> Tools {
+        Tools { words: Vec::new(), packer, packing, encoder: OwnEncoder::default(), batches }
     }
 
-    /// Packs a chunk if one waits.
-    pub fn pack_one(&mut self, output: &Output) -> bool {
-        self.packing.pack_one(&mut self.packer, output)
+    /// Packs a chunk if one waits, or encodes a batch of words.
+    pub fn help_one(&mut self, output: &Output) -> bool {
+        self.packing.pack_one(&mut self.packer, output) || self.batches.encode_one(&mut self.encoder)
     }
 }
 
@@ -82,6 +85,8 @@ pub struct Reader {
     /// What was told last of the next chunk's beginning.
     bound: u64,
     encoder: ChunkEncoder,
+    /// What follows those, if we are far behind.
+    ahead: Ahead,
     /// What was allocated since recording was switched off.
     sieve: Sieve,
     /// The oldest word in the encoder is no older than this.
@@ -107,6 +112,7 @@ impl Reader {
             read_ahead: 0,
             empty_at: 0,
             bound: 0,
+            ahead: Ahead::new(encoder.shared_history()),
             encoder,
             sieve: Sieve::default(),
             flushed: Instant::now(),
@@ -145,7 +151,7 @@ impl Reader {
         if !output.discards() && now.duration_since(self.flushed) >= pause {
             self.read_unfinished(process, output, tools, &Ending::CutShort);
             self.sift(process, output, tools);
-            self.flush(output, tools);
+            self.flush(process, output, tools);
         }
     }
 
@@ -153,7 +159,7 @@ impl Reader {
     pub fn tell_bound(&mut self, process: &Process, output: &Output, tools: &mut Tools, now: Instant) {
         if now.duration_since(self.flushed) >= FLUSH_LIVE_AFTER {
             self.sift(process, output, tools);
-            self.flush(output, tools);
+            self.flush(process, output, tools);
         }
         let unread = || process.memory.ring(self.slot).stamps(self.tail).first.max(self.empty_at);
         let stamp = self.encoder.begun().or(self.sieve.begun()).unwrap_or_else(unread);
@@ -168,6 +174,7 @@ impl Reader {
     fn read_chunks(&mut self, process: &Process, output: &Output, tools: &mut Tools, most: u32) -> bool {
         let ring = process.memory.ring(self.slot);
         let mut some = false;
+        self.join_done(process, output, tools);
         for _ in 0..most {
             let pending = match self.pending(ring) {
                 Some(0) => break,
@@ -185,7 +192,12 @@ impl Reader {
             let bytes = end.map_or(CHUNK_AND_SLACK_BYTES, |end| end.bytes);
             let failed = output.has_failed();
             let unread = end.is_some() && !self.lost && !failed && !output.discards();
-            if unread {
+            let is_plain = end.is_some_and(|end| !end.cut_short && !end.dormant) && self.read_ahead == 0;
+            let in_batch = unread && is_plain && self.is_in_batch(pending, output, tools);
+            if in_batch {
+                ring.take(chunk, bytes, self.ahead.open().room());
+            } else if unread {
+                tools.words.clear();
                 ring.take(chunk, bytes, &mut tools.words);
             } else {
                 ring.clear(chunk, bytes);
@@ -201,7 +213,11 @@ impl Reader {
                 count(&output.counters.unknown_words, amount);
             } else if failed {
                 count(&output.counters.unwritten_words, amount);
+            } else if in_batch {
+                self.ahead.open().end_piece((stamps.first, stamps.last));
+                self.submit(process, output, tools);
             } else if unread {
+                self.settle(process, output, tools);
                 let mut words = std::mem::take(&mut tools.words);
                 let extent = match end.is_some_and(|end| end.cut_short) {
                     true => Extent::Abandoned,
@@ -228,11 +244,75 @@ impl Reader {
                 tools.words = words;
             }
             if end.is_some_and(|end| end.gap) {
-                self.flush(output, tools);
+                self.flush(process, output, tools);
                 self.encoder.resume_after_off();
             }
         }
         some
+    }
+
+    /// Whether a chunk that was handed over goes into a batch.
+    fn is_in_batch(&mut self, pending: u32, output: &Output, tools: &mut Tools) -> bool {
+        if self.ahead.is_open() {
+            return true;
+        }
+        let is_behind = pending >= ring::CHUNKS / 2 && !output.is_live() && !self.encoder.is_dormant();
+        let begins = self.ahead.begin(is_behind, &tools.batches);
+        if begins {
+            self.finish_chunk(output, tools);
+        }
+        begins
+    }
+
+    /// Hands on the batch if it is full.
+    fn submit(&mut self, process: &Process, output: &Output, tools: &mut Tools) {
+        if !self.ahead.is_full() {
+            return;
+        }
+        self.ahead.submit(process.shared_space(), &tools.batches);
+        while self.ahead.is_crowded(&tools.batches) {
+            if tools.batches.encode_one(&mut tools.encoder) {
+                self.join_done(process, output, tools);
+            } else if let Some(batch) = self.ahead.next(&mut tools.encoder) {
+                self.join(&batch, process, output, tools);
+            }
+        }
+    }
+
+    /// Joins the batches that are encoded.
+    fn join_done(&mut self, process: &Process, output: &Output, tools: &mut Tools) {
+        while let Some(batch) = self.ahead.next_done() {
+            self.join(&batch, process, output, tools);
+        }
+    }
+
+    /// The stream's next words are those of a batch.
+    fn join(&mut self, batch: &Batch, process: &Process, output: &Output, tools: &mut Tools) {
+        let chunk = batch.chunk().and_then(|chunk| self.encoder.join(chunk));
+        let in_vain = chunk.is_none();
+        match chunk {
+            Some(chunk) => tools.packing.add(&self.lane, chunk, &mut tools.packer, output),
+            None => {
+                let words = batch.words();
+                for (words, (first, last)) in words.iter().flat_map(|words| words.pieces()) {
+                    self.encode(words, Extent::HandedOver, Stamps { first, last }, process, output, tools);
+                }
+                self.finish_chunk(output, tools);
+            }
+        }
+        self.ahead.joined(batch, in_vain, &tools.batches);
+    }
+
+    /// Nothing is ahead of the encoder any more.
+    fn settle(&mut self, process: &Process, output: &Output, tools: &mut Tools) {
+        while let Some(batch) = self.ahead.next(&mut tools.encoder) {
+            self.join(&batch, process, output, tools);
+        }
+        if let Some(open) = self.ahead.close() {
+            for (words, (first, last)) in open.pieces() {
+                self.encode(words, Extent::HandedOver, Stamps { first, last }, process, output, tools);
+            }
+        }
     }
 
     /// Reads on in the chunk that was not handed over, as far as it is written.
@@ -241,6 +321,7 @@ impl Reader {
         if self.lost || output.discards() || output.has_failed() || self.pending(ring) == Some(ring::CHUNKS) {
             return;
         }
+        self.settle(process, output, tools);
         // Before the look: what is not seen comes later.
         let now = clock::stamp();
         let mut words = std::mem::take(&mut tools.words);
@@ -277,7 +358,7 @@ impl Reader {
     fn turn(&mut self, dormant: bool, process: &Process, output: &Output, tools: &mut Tools) {
         if dormant != self.encoder.is_dormant() {
             self.sift(process, output, tools);
-            self.flush(output, tools);
+            self.flush(process, output, tools);
             self.encoder.set_dormant(dormant);
         }
     }
@@ -316,7 +397,7 @@ impl Reader {
             };
             at += appended.consumed;
             match appended.stop {
-                Stop::Full => self.flush(output, tools),
+                Stop::Full => self.finish_chunk(output, tools),
                 Stop::End | Stop::Unwritten => return at,
                 Stop::Torn | Stop::Unknown { header: 0 } if !finished => return at,
                 Stop::Orphan { words } => {
@@ -337,15 +418,21 @@ impl Reader {
                     count(&output.counters.unknown_words, skipped as u64);
                     self.skipped += skipped as u64;
                     at += skipped;
-                    self.flush(output, tools);
+                    self.finish_chunk(output, tools);
                     self.encoder.gap();
                 }
             }
         }
     }
 
+    /// Writes out all words that were read.
+    pub fn flush(&mut self, process: &Process, output: &Output, tools: &mut Tools) {
+        self.settle(process, output, tools);
+        self.finish_chunk(output, tools);
+    }
+
     /// Writes out what the encoder holds.
-    pub fn flush(&mut self, output: &Output, tools: &mut Tools) {
+    fn finish_chunk(&mut self, output: &Output, tools: &mut Tools) {
         if let Some(chunk) = self.encoder.finish() {
             tools.packing.add(&self.lane, chunk, &mut tools.packer, output);
         }
@@ -371,7 +458,7 @@ impl Reader {
             process.memory.ring(self.slot).peek(self.tail, self.read_ahead, &mut tools.words);
             count(&output.counters.torn_segments, u64::from(!tools.words.is_empty()));
         }
-        self.flush(output, tools);
+        self.flush(process, output, tools);
         tools.packing.finish(&self.lane, &mut tools.packer, output);
         if output.is_live() {
             self.lane.bound(None, output);

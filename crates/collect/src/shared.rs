@@ -189,6 +189,12 @@ fn fetch_to_write(words: &[AtomicU64], line: usize) {
     let _ = (words, line, AHEAD);
 }
 
+fn take(word: &AtomicU64) -> u64 {
+    let value = word.load(Ordering::Relaxed);
+    word.store(0, Ordering::Relaxed);
+    value
+}
+
 /// One ring slot.
 #[derive(Clone, Copy)]
 pub struct Ring<'a> {
@@ -307,24 +313,16 @@ impl<'a> Ring<'a> {
         into.resize(words.len().min(into.len() + stream::MAX_SEGMENT_WORDS as usize + 1), 0);
     }
 
-    /// Copies the first `bytes` of a chunk, leaving zeros behind.
+    /// Adds the first `bytes` of a chunk to words, leaving zeros behind.
     pub fn take(&self, chunk: u32, bytes: usize, into: &mut Vec<u64>) {
-        into.clear();
-        into.resize(bytes / 8, 0);
         let words = self.memory.words_at(self.chunk_offset(chunk), bytes / 8);
+        into.reserve(words.len());
         let (lines, rest) = words.as_chunks::<LINE_WORDS>();
-        let (copies, rest_copy) = into.as_chunks_mut::<LINE_WORDS>();
-        for (index, (line, copy)) in lines.iter().zip(copies).enumerate() {
+        for (index, line) in lines.iter().enumerate() {
             fetch_to_write(words, index);
-            for (word, copy) in line.iter().zip(copy) {
-                *copy = word.load(Ordering::Relaxed);
-                word.store(0, Ordering::Relaxed);
-            }
+            into.extend_from_slice(&line.each_ref().map(take));
         }
-        for (word, copy) in rest.iter().zip(rest_copy) {
-            *copy = word.load(Ordering::Relaxed);
-            word.store(0, Ordering::Relaxed);
-        }
+        into.extend(rest.iter().map(take));
     }
 
     /// Leaves zeros in the first `bytes` of a chunk.
@@ -412,9 +410,9 @@ mod tests {
         let memory = SharedMemory::create(1, 0).unwrap();
         let written: Vec<u64> = (1..=8195).collect();
         write(&memory, &written);
-        let mut words = Vec::new();
+        let mut words = vec![9];
         memory.ring(0).take(0, written.len() * 8, &mut words);
-        assert_eq!(words, written);
+        assert_eq!((words[0], &words[1..]), (9, &written[..]));
         memory.ring(0).peek(0, 0, &mut words);
         assert!(words.is_empty());
         write(&memory, &written);

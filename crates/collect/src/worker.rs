@@ -1,7 +1,7 @@
 //! The threads that read the rings.
 //!
 //! One worker, the leader, watches all processes and sleeps on their doorbells. Helpers sleep until the leader finds more
-//! than one ring with something to read, or chunks that wait to be packed; who reads which ring is settled ring by ring,
+//! than one ring with something to read, or work that waits to be done; who reads which ring is settled ring by ring,
 //! by a lock that nobody waits for.
 
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::thread::futex::{self, Wait, WaitFlags, WaitvFlags};
 use rustix::time::{ClockId, Timespec};
 
+use crate::ahead::Batches;
 use crate::clock;
 use crate::images::Images;
 use crate::output::{Output, lock};
@@ -36,6 +37,8 @@ pub struct Shared {
     pub images: Arc<Images>,
     /// Chunks on their way to the output.
     pub packing: Arc<Packing>,
+    /// Words on their way to chunks.
+    batches: Arc<Batches>,
     processes: RwLock<Vec<Arc<Process>>>,
     /// Why recording is off in all processes, `off.*`; held while it changes.
     off: Mutex<u32>,
@@ -53,11 +56,12 @@ pub struct Shared {
 
 impl Shared {
     /// No process yet.
-    pub fn new(output: Output, regions: Vec<String>, most_accesses: Option<u64>) -> Shared {
+    pub fn new(output: Output, workers: usize, regions: Vec<String>, most_accesses: Option<u64>) -> Shared {
         Shared {
             output,
             images: Arc::default(),
             packing: Arc::default(),
+            batches: Arc::new(Batches::new(workers)),
             processes: RwLock::default(),
             off: Mutex::default(),
             regions,
@@ -72,7 +76,7 @@ impl Shared {
 
     /// What a thread needs to read rings.
     pub fn tools(&self) -> Tools {
-        Tools::new(self.packing.clone(), self.output.packer())
+        Tools::new(self.packing.clone(), self.output.packer(), self.batches.clone())
     }
 
     /// The processes that are not closed.
@@ -183,10 +187,10 @@ impl Shared {
                 self.output.all_known(begun);
             }
             self.watch_amount();
-            if busy > 1 || self.packing.has_waiting() {
+            if busy > 1 || self.packing.has_waiting() || self.batches.has_waiting() {
                 self.call_helpers();
             }
-            if busy == 0 && !tools.pack_one(&self.output) {
+            if busy == 0 && !tools.help_one(&self.output) {
                 self.sleep();
             }
         }
@@ -197,7 +201,7 @@ impl Shared {
         let mut tools = self.tools();
         while !self.stops() {
             let called = self.help.load(Ordering::SeqCst);
-            if self.round(&mut tools) == 0 && !tools.pack_one(&self.output) && !self.stops() {
+            if self.round(&mut tools) == 0 && !tools.help_one(&self.output) && !self.stops() {
                 let _ = futex::wait(&self.help, futex::Flags::PRIVATE, called, None);
             }
         }

@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 
 use memlode_trace::Trace;
 use memlode_trace::event::{Batch, Frame};
+use memlode_trace::module::ModuleId;
 use memlode_trace::stack::ShadowStack;
+use memlode_trace::write::{AddressSpace, ChunkEncoder, Encoder, FULL_WORDS, FullChunk, Stop, Tail, Wanted};
 use proptest::prelude::*;
 use support::*;
 
@@ -236,6 +238,72 @@ proptest! {
         let sequential = replay(0);
         prop_assert!(sequential.is_sorted_by_key(|(thread, _, stamps, _)| (stamps.0, *thread)));
         prop_assert_eq!(&replay(3), &sequential);
+    }
+}
+
+/// The address space of a process with the plan's image, in which nothing else happens.
+fn space(plan: &Plan) -> AddressSpace {
+    let mut space = AddressSpace::default();
+    let module = memlode_trace::module::Module::parse(image(plan)).unwrap();
+    space.load(ModuleId(0), std::sync::Arc::new(module), LOAD_BIAS);
+    space
+}
+
+fn encode_in_order(encoder: &mut ChunkEncoder, words: &[u64], space: &AddressSpace) -> Option<FullChunk> {
+    let appended = encoder.append(words, Tail::HandedOver, (3, 5), space);
+    assert_eq!((appended.consumed, appended.stop), (words.len(), Stop::End));
+    encoder.finish()
+}
+
+/// How one who encodes ahead learns what was before.
+#[derive(Clone, Copy, Debug)]
+enum Guess {
+    Right,
+    Wrong,
+    None,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn chunks_encoded_in_any_order_are_the_same_when_joined(
+        (plan, threads) in plan().prop_flat_map(executions),
+        guesses in prop::collection::vec(prop_oneof![4 => Just(Guess::Right), 1 => Just(Guess::Wrong), 1 => Just(Guess::None)], 8),
+        order in any::<u64>(),
+    ) {
+        let space = space(&plan);
+        // As another worker's, it knows what was executed anywhere.
+        let mut ahead = Encoder::new(FULL_WORDS);
+        for chunks in &threads {
+            let words: Vec<Vec<u64>> = chunks.iter().map(|chunk| raw(chunk)).collect();
+            let mut loose: Vec<_> = words.iter().map(|_| None).collect();
+            let mut numbers: Vec<usize> = (0..words.len()).collect();
+            numbers.sort_by_key(|&number| order.rotate_left(8 * number as u32) as u8);
+            for number in numbers {
+                let mut before = |wanted: &Wanted| {
+                    let before = words[..number].concat();
+                    // A random address may look like a header: that is a wrong guess, too.
+                    let at = before.iter().rposition(|&word| word == wanted.header)? + 1;
+                    let found = before.get(at..at + usize::from(wanted.words))?.to_vec();
+                    match guesses[number % guesses.len()] {
+                        Guess::Right => Some(found),
+                        Guess::Wrong => Some(found.iter().map(|word| word ^ 1).collect()),
+                        Guess::None => None,
+                    }
+                };
+                let appended = ahead.append(&words[number], Tail::HandedOver, (3, 5), &space, &mut before);
+                let chunk = ahead.finish();
+                loose[number] = chunk.filter(|_| appended.stop == Stop::End);
+            }
+            let (mut joiner, mut sequential) = (ChunkEncoder::new(), ChunkEncoder::new());
+            for (chunk, words) in loose.into_iter().zip(&words) {
+                let joined = chunk.and_then(|chunk| joiner.join(chunk));
+                let joined = joined.or_else(|| encode_in_order(&mut joiner, words, &space));
+                let expected = encode_in_order(&mut sequential, words, &space);
+                prop_assert_eq!(format!("{joined:?}"), format!("{expected:?}"));
+            }
+        }
     }
 }
 

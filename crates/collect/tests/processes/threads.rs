@@ -45,6 +45,15 @@ fn several_workers_share_the_rings() {
 }
 
 #[test]
+fn several_workers_encode_what_one_thread_wrote() {
+    for workers in [2, 3, 5] {
+        let recording = record_with(Some(workers), &program("threads"), &["waves", "8", "2000000"]);
+        recording.assert_whole();
+        assert_numbered(&recording.trace, 8, 2_000_000);
+    }
+}
+
+#[test]
 fn more_threads_at_once_than_there_are_rings() {
     let (count, rings) = (4150, u64::from(ring::RINGS));
     let recording = record(&program("threads"), &["crowd", &count.to_string(), "3"]);

@@ -88,6 +88,8 @@ pub struct Encoder {
     /// Since the chunk's beginning.
     stack: RelativeStack<Caller<u32>>,
     chunk: Chunk,
+    /// Words with which a chunk is full.
+    full_words: u32,
 }
 
 /// Where the words of segments are to be had which the chunk needs and does not have.
@@ -95,13 +97,13 @@ pub type Before<'a> = &'a mut dyn FnMut(&Wanted) -> Option<Vec<u64>>;
 
 impl Default for Encoder {
     fn default() -> Self {
-        Self::new()
+        Self::new(FULL_WORDS)
     }
 }
 
 impl Encoder {
-    /// An encoder that knows no segment yet.
-    pub fn new() -> Self {
+    /// An encoder that knows no segment yet. Its chunks are full with so many words.
+    pub fn new(full_words: u32) -> Self {
         let none = Known {
             chunk: 0,
             fresh: false,
@@ -138,6 +140,7 @@ impl Encoder {
             last: Vec::new(),
             stack: RelativeStack::default(),
             chunk: Chunk::default(),
+            full_words,
         }
     }
 
@@ -190,7 +193,7 @@ impl Encoder {
         loop {
             at = self.plain::<OPEN>(words, at);
             let Some(&header) = words.get(at) else { return (at, Stop::End) };
-            if self.chunk.raw_words + at as u32 >= FULL_WORDS || self.chunk.accesses >= FULL_ACCESSES {
+            if self.chunk.raw_words + at as u32 >= self.full_words || self.chunk.accesses >= FULL_ACCESSES {
                 return (at, Stop::Full);
             }
             let previous = self.hot[self.chunk.previous as usize];
@@ -237,12 +240,13 @@ impl Encoder {
     /// before and is not special. Says how far it came.
     #[inline(never)]
     fn plain<const OPEN: bool>(&mut self, words: &[u64], at: usize) -> usize {
+        let full_words = self.full_words;
         let Chunk { number, raw_words, mut previous, mut run, mut accesses, .. } = self.chunk;
         let (hot, last) = (&mut self.hot[..], &mut self.last[..]);
         let Chunk { heads, words: heads_end, tails, tails_end, control, .. } = &mut self.chunk;
         let mut room = WordRoom { heads, tails, words: *heads_end, end: *tails_end };
         // No segment begins where so many words are left.
-        let beyond = words.len().saturating_sub(FULL_WORDS.saturating_sub(raw_words) as usize);
+        let beyond = words.len().saturating_sub(full_words.saturating_sub(raw_words) as usize);
         let mut left = &words[at..];
         let Hot { mut next_header, mut next, .. } = hot[previous as usize];
         while left.len() > beyond && accesses < FULL_ACCESSES {
