@@ -19,6 +19,9 @@ use crate::shared::CHUNK_AND_SLACK_BYTES;
 const ENOUGH_WORDS: usize = FULL_WORDS as usize;
 const MOST_WORDS: u32 = FULL_WORDS + CHUNK_AND_SLACK_BYTES as u32 / 8;
 
+/// So many are made for each of those who encode: nobody finds none while the reader of the ring, who makes them, encodes one.
+const BATCHES_A_WORKER: usize = 4;
+
 /// What is known of the address space of a process.
 pub type Space = Arc<RwLock<AddressSpace>>;
 
@@ -196,7 +199,7 @@ pub struct Batches {
 impl Batches {
     /// For so many threads that encode.
     pub fn new(workers: usize) -> Batches {
-        let most_flying = if workers > 1 { 2 * workers } else { 0 };
+        let most_flying = if workers > 1 { BATCHES_A_WORKER * workers } else { 0 };
         Batches {
             waiting: Mutex::default(),
             flying: AtomicUsize::new(0),
@@ -210,9 +213,14 @@ impl Batches {
         self.flying.load(Ordering::Relaxed) < self.most_flying
     }
 
-    /// Whether there is something to encode.
-    pub fn has_waiting(&self) -> bool {
-        self.flying.load(Ordering::Relaxed) > 0 && !lock(&self.waiting).is_empty()
+    /// Whether there are batches that are not joined.
+    pub fn are_flying(&self) -> bool {
+        self.flying.load(Ordering::Relaxed) > 0
+    }
+
+    /// How many wait to be encoded.
+    pub fn waiting(&self) -> usize {
+        if self.are_flying() { lock(&self.waiting).len() } else { 0 }
     }
 
     fn fresh(&self) -> Words {

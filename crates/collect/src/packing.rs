@@ -100,9 +100,9 @@ impl Packing {
         }
     }
 
-    /// Whether there is something to pack.
-    pub fn has_waiting(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
+    /// How many wait to be packed.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// Packs a chunk and writes it. False if there is none that somebody else is not busy with.

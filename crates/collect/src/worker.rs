@@ -26,6 +26,8 @@ use crate::reader::Tools;
 const NAP: Duration = Duration::from_millis(100);
 /// The nap where doorbells cannot be waited for all at once.
 const SHORT_NAP: Duration = Duration::from_millis(1);
+/// The leader's nap while helpers encode what it has read: a fraction of the time in which a program fills its ring.
+const GLIMPSE: Duration = Duration::from_micros(100);
 /// Futexes that one system call waits for at most.
 const MOST_DOORBELLS: usize = 120;
 
@@ -39,6 +41,8 @@ pub struct Shared {
     pub packing: Arc<Packing>,
     /// Words on their way to chunks.
     batches: Arc<Batches>,
+    /// The leader and its helpers.
+    workers: usize,
     processes: RwLock<Vec<Arc<Process>>>,
     /// Why recording is off in all processes, `off.*`; held while it changes.
     off: Mutex<u32>,
@@ -62,6 +66,7 @@ impl Shared {
             images: Arc::default(),
             packing: Arc::default(),
             batches: Arc::new(Batches::new(workers)),
+            workers,
             processes: RwLock::default(),
             off: Mutex::default(),
             regions,
@@ -176,6 +181,12 @@ impl Shared {
         busy
     }
 
+    /// Whether helpers can do what is to be done. The leader is not to do it then: while it does, nobody reads the ring, the
+    /// program waits, and soon the helpers have nothing to do.
+    fn has_enough_helpers(&self) -> bool {
+        self.batches.waiting() + self.packing.waiting() < self.workers
+    }
+
     /// The life of the leader.
     pub fn lead(&self) {
         let mut tools = self.tools();
@@ -187,10 +198,16 @@ impl Shared {
                 self.output.all_known(begun);
             }
             self.watch_amount();
-            if busy > 1 || self.packing.has_waiting() || self.batches.has_waiting() {
+            if busy > 1 || self.packing.waiting() > 0 || self.batches.waiting() > 0 {
                 self.call_helpers();
             }
-            if busy == 0 && !tools.help_one(&self.output) {
+            if busy > 0 {
+                continue;
+            }
+            if self.batches.are_flying() && self.has_enough_helpers() {
+                // What is written meanwhile fits into a ring; the program need not ring for it.
+                std::thread::sleep(GLIMPSE);
+            } else if !tools.help_one(&self.output) {
                 self.sleep();
             }
         }
@@ -201,7 +218,7 @@ impl Shared {
         let mut tools = self.tools();
         while !self.stops() {
             let called = self.help.load(Ordering::SeqCst);
-            if self.round(&mut tools) == 0 && !tools.help_one(&self.output) && !self.stops() {
+            if !tools.help_one(&self.output) && self.round(&mut tools) == 0 && !self.stops() {
                 let _ = futex::wait(&self.help, futex::Flags::PRIVATE, called, None);
             }
         }
