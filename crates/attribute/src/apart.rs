@@ -117,7 +117,7 @@ impl Simulator for Apart {
     }
 
     /// Of a piece of the trace that is shorter, the next one fills up what waits.
-    fn settle(&mut self, _told: impl FnMut(u32, u8)) {
+    fn settle(&mut self, _told: impl FnMut(u32, u8, u64)) {
         if self.is_full() {
             self.pass_on();
         }
@@ -189,13 +189,13 @@ mod tests {
                 Simulator::access(&mut alone, core.into(), address, bytes, is_write, tag, tag);
                 apart.access(core.into(), address, bytes, is_write, tag, tag);
                 if Simulator::is_full(&alone) {
-                    Simulator::settle(&mut alone, |_, depth| told[0][usize::from(depth)] += 1);
+                    Simulator::settle(&mut alone, |_, depth, times| told[0][usize::from(depth)] += times);
                 }
                 if apart.is_full() {
-                    apart.settle(|_, _| unreachable!("answers come at the end"));
+                    apart.settle(|_, _, _| unreachable!("answers come at the end"));
                 }
             }
-            Simulator::settle(&mut alone, |_, depth| told[0][usize::from(depth)] += 1);
+            Simulator::settle(&mut alone, |_, depth, times| told[0][usize::from(depth)] += times);
             apart.finish_settling(|_, depth, times| told[1][usize::from(depth)] += times);
             prop_assert_eq!(told[0], told[1]);
             let whole = apart.into_whole();

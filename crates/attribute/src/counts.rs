@@ -60,11 +60,12 @@ impl Counts {
 
 impl AddAssign<&Counts> for Counts {
     fn add_assign(&mut self, other: &Counts) {
+        // Of a shard alone, hits may be less than nothing.
         for (a, b) in self.reads.iter_mut().zip(other.reads) {
-            *a += b;
+            *a = a.wrapping_add(b);
         }
         for (a, b) in self.writes.iter_mut().zip(other.writes) {
-            *a += b;
+            *a = a.wrapping_add(b);
         }
         self.other_cycles += other.other_cycles;
     }

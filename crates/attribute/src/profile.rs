@@ -1,6 +1,6 @@
 //! Every access through the caches, then to its cell.
 
-use memlode_simulate::{Bounds, Hierarchy, LevelCounters, MAX_LEVELS, touch_lines};
+use memlode_simulate::{Bounds, Hierarchy, LevelCounters, MAX_LEVELS, Request, touch_lines};
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{Site, SiteId};
@@ -14,7 +14,7 @@ use crate::gaps::{GapWatch, counted};
 use crate::merge::{Part, merge};
 use crate::objects::Objects;
 use crate::paths::{PathId, Paths};
-use crate::repeat::Tally;
+use crate::repeat::room_to_show;
 use crate::sample::Gaps;
 use crate::simulator::{Met, NamedPages, Simulator, shape_of};
 use crate::stacks::ThreadStack;
@@ -90,7 +90,8 @@ pub struct Profiler<S = Hierarchy> {
     /// By function: the class of its frames, once it was asked for.
     pub(crate) frames: Vec<Option<ClassId>>,
     cells: Vec<(ThreadId, SiteId, ClassId)>,
-    /// By cell: accesses that the first level answered.
+    /// By cell: accesses that the first level answered, or that wait. Of one shard alone it may be less than nothing: what misses may
+    /// have been counted by another.
     pub(crate) hits: Vec<u64>,
     /// By cell: those answered by the levels after it.
     deeper: Vec<[u64; MAX_LEVELS]>,
@@ -100,8 +101,10 @@ pub struct Profiler<S = Hierarchy> {
     pub(crate) cut: Vec<CutAccess>,
     /// Of loops that came before.
     pub(crate) schedules: Schedules,
-    /// The strides of the loop at hand.
-    pub(crate) tallies: Vec<Tally>,
+    /// Of the loop at hand, by stride: the cell, and what a line of it asks for.
+    pub(crate) cells_of_loop: Vec<u32>,
+    pub(crate) requests_of_loop: Vec<Request>,
+    pub(crate) room_to_show: Vec<Request>,
     /// Some of its accesses.
     pub(crate) unrolled: Vec<Access>,
     pub(crate) gaps: Option<GapWatch>,
@@ -145,7 +148,9 @@ impl<S: Simulator> Profiler<S> {
             found: FoundCells::default(),
             cut: Vec::new(),
             schedules: Schedules::new(shape_of(caches.first_level())),
-            tallies: Vec::new(),
+            cells_of_loop: Vec::new(),
+            requests_of_loop: Vec::new(),
+            room_to_show: room_to_show(),
             unrolled: Vec::new(),
             gaps: None,
             cores,
@@ -289,10 +294,7 @@ impl<S: Simulator> Profiler<S> {
         self.join();
         (0..self.facts.len() as u32).for_each(|site| self.count_hits(SiteId(site)));
         let Profiler { caches, hits, deeper, .. } = &mut self;
-        caches.finish_settling(|tag, depth, times| match depth {
-            0 => hits[tag as usize] += times,
-            _ => deeper[tag as usize][usize::from(depth) - 1] += times,
-        });
+        caches.finish_settling(|tag, depth, times| count_late(hits, deeper, tag, depth, times));
         let gaps = self.gaps.take().map(|gaps| gaps.finish(|cell| self.counts_of(cell)));
         let cells = (0u32..).zip(&self.cells).map(|(tag, &(thread, site, class))| {
             let counts = self.counts_of(tag);
@@ -359,8 +361,12 @@ impl<S: Simulator> Profiler<S> {
         let bytes = u64::from(access.bytes).min((!access.address).saturating_add(1)) as u32;
         match self.caches.access(origin.core, address, bytes, is_write, cell, cell) {
             Some(depth) => self.count(cell, depth),
-            None if self.caches.is_full() => self.settle(),
-            None => {}
+            None => {
+                self.count(cell, 0);
+                if self.caches.is_full() {
+                    self.settle();
+                }
+            }
         }
         if let Some(GapWatch { bounds, ledger, .. }) = &mut self.gaps {
             ledger.touch(cell);
@@ -382,9 +388,8 @@ impl<S: Simulator> Profiler<S> {
     #[inline(never)]
     pub(crate) fn settle(&mut self) {
         let Profiler { caches, hits, deeper, cut, .. } = self;
-        caches.settle(|tag, depth| match tag.checked_sub(CUT) {
-            None if depth == 0 => hits[tag as usize] += 1,
-            None => deeper[tag as usize][usize::from(depth) - 1] += 1,
+        caches.settle(|tag, depth, times| match tag.checked_sub(CUT) {
+            None => count_late(hits, deeper, tag, depth, times),
             Some(number) => cut[number as usize].depth = depth,
         });
     }
@@ -498,6 +503,16 @@ impl<S: Simulator> Profiler<S> {
         let class = self.classes.of_heap(site, path, stack.dormant, facts.ty);
         self.classes.count(class, bytes);
         objects.insert(base, bytes, class);
+    }
+}
+
+/// Counts accesses of a cell that were counted as hits when they came.
+#[inline(always)]
+fn count_late(hits: &mut [u64], deeper: &mut [[u64; MAX_LEVELS]], cell: u32, depth: u8, times: u64) {
+    if depth > 0 {
+        // Another shard may have counted them.
+        hits[cell as usize] = hits[cell as usize].wrapping_sub(times);
+        deeper[cell as usize][usize::from(depth) - 1] += times;
     }
 }
 

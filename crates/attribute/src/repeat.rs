@@ -1,9 +1,8 @@
 //! Loops that are one record, simulated by line and not by access, where that gives the same ([`Schedule`]).
 
-use std::sync::Arc;
-
-use memlode_trace::Schedule;
+use memlode_simulate::Request;
 use memlode_trace::event::{Dealt, Loop, Stride};
+use memlode_trace::{Schedule, Touch};
 
 use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
@@ -13,15 +12,22 @@ use crate::stacks::ThreadStack;
 /// Accesses that are written out at a time.
 const UNROLLED: usize = 256;
 
-/// The accesses of a stride.
-#[derive(Clone, Copy)]
-pub(crate) struct Tally {
-    /// Whose they are; `None` if not all are of one cell.
-    cell: Option<u32>,
-    is_write: bool,
-    /// How many of them may have missed.
-    asked: u64,
+/// Lines that are shown together.
+const SHOWN: usize = 256;
+
+/// Lines that the caches are still to be shown.
+struct Shown<'s> {
+    requests: &'s mut [Request; SHOWN],
+    count: usize,
 }
+
+/// Room for [`Shown`].
+pub(crate) fn room_to_show() -> Vec<Request> {
+    vec![Request::new(0, 0, false, 0); SHOWN]
+}
+
+/// No cell has this number.
+const SEVERAL: u32 = u32::MAX;
 
 impl<S: Simulator> Profiler<S> {
     /// A loop: its strides by turns.
@@ -73,8 +79,8 @@ impl<S: Simulator> Profiler<S> {
         self.unrolled = unrolled;
     }
 
-    /// What the schedule shows goes to the caches, of the lines of this shard; the first shard counts all other accesses, which are
-    /// hits. The first turn is done if the loop does not begin here.
+    /// What the schedule shows goes to the caches, of the lines of this shard; the first shard counts all accesses, as hits as long as
+    /// nothing else is known. The first turn is done if the loop does not begin here.
     fn by_line(
         &mut self,
         origin: Origin,
@@ -82,69 +88,162 @@ impl<S: Simulator> Profiler<S> {
         stack: &mut ThreadStack,
         (turns, begins): (u64, bool),
         strides: &[Stride],
-        schedule: &Arc<Schedule>,
+        schedule: &Schedule,
     ) {
         let from = u64::from(!begins);
-        let counts = self.counts_for_all();
-        let mut tallies = std::mem::take(&mut self.tallies);
+        let mut cells = std::mem::take(&mut self.cells_of_loop);
         for stride in strides {
             let (first, last) = (stride.access_in(from), stride.access_in(turns - 1));
             let ends = (first.address.min(last.address), first.address.max(last.address));
             let cell = self.cell(origin, objects, stack, &first);
             let is_one = self.is_fixed(stride.access.site) || objects.are_one(ends.0, ends.1);
-            if !is_one && counts {
+            cells.push(if is_one { cell } else { SEVERAL });
+            if !self.counts_for_all() {
+                continue;
+            }
+            if is_one {
+                self.count_hits_of(cell, turns - from);
+            } else {
                 for turn in from..turns {
                     let cell = self.cell(origin, objects, stack, &stride.access_in(turn));
-                    self.hits[cell as usize] += 1;
+                    self.count_hits_of(cell, 1);
                 }
-            }
-            tallies.push(Tally { cell: is_one.then_some(cell), is_write: stride.is_write, asked: 0 });
-        }
-        let shift = self.line_bytes.trailing_zeros();
-        // Asked for each line: where there is one shard, everything is its own.
-        let is_alone = self.shard.1.count() == 1;
-        let line_of = |stride: usize| (strides[stride].access.address ^ origin.space) >> shift;
-        schedule.walk(begins, turns, line_of, |touch| {
-            let tally = &mut tallies[touch.stride];
-            let is_own = is_alone || self.is_own(touch.line << shift);
-            if !touch.asks {
-                if let (true, Some(caches)) = (is_own, self.caches.counting()) {
-                    caches.show_line(origin.core, touch.line, tally.is_write);
-                }
-                return;
-            }
-            tally.asked += 1;
-            let (cell, is_write) = (tally.cell, tally.is_write);
-            let cell = match cell {
-                Some(cell) => cell,
-                None if is_own || counts => {
-                    let access = strides[touch.stride].access_in(touch.turn);
-                    let cell = self.cell(origin, objects, stack, &access);
-                    self.hits[cell as usize] -= u64::from(counts);
-                    cell
-                }
-                None => return,
-            };
-            let Some(caches) = self.caches.counting().filter(|_| is_own) else { return };
-            let is_hit = match touch.lines {
-                1 => caches.line_later(origin.core, touch.line, is_write, cell),
-                _ => caches.access_later(origin.core, ((touch.line + 1) << shift) - 1, 2, is_write, cell),
-            };
-            if is_hit {
-                self.hits[cell as usize] += 1;
-            } else if self.caches.is_full() {
-                self.settle();
-            }
-        });
-        for tally in tallies.drain(..).filter(|_| counts) {
-            let hits = turns - from - tally.asked;
-            if let Some(cell) = tally.cell {
-                self.hits[cell as usize] += hits;
             }
             if let Some(caches) = self.caches.counting() {
-                caches.hit_again(tally.is_write, hits);
+                caches.hit_again(stride.is_write, turns - from);
             }
         }
-        self.tallies = tallies;
+        let walk = LineWalk { origin, begins, turns, strides, schedule };
+        let mut room = std::mem::take(&mut self.room_to_show);
+        let Some((requests, _)) = room.split_first_chunk_mut() else { return };
+        let shown = Shown { requests, count: 0 };
+        if schedule.is_of_single_lines() && !cells.contains(&SEVERAL) {
+            self.show_single(walk, &cells, shown);
+        } else {
+            self.show_any(walk, &cells, shown, objects, stack);
+        }
+        self.room_to_show = room;
+        cells.clear();
+        self.cells_of_loop = cells;
+    }
+
+    /// What is shown of a loop each of whose strides is of one cell, and whose lines are entered one by one.
+    #[inline(never)]
+    fn show_single(&mut self, walk: LineWalk<'_>, cells: &[u32], mut shown: Shown<'_>) {
+        let LineWalk { origin, strides, .. } = walk;
+        let request = |(stride, &cell): (&Stride, &u32)| Request::new(origin.core, 0, stride.is_write, cell);
+        let mut requests = std::mem::take(&mut self.requests_of_loop);
+        requests.extend(strides.iter().zip(cells).map(request));
+        if self.shard.1.count() == 1 {
+            walk.each(self.line_bytes, |touch| {
+                if shown.add(requests[touch.stride].at(touch.address), true) {
+                    self.show(origin, &mut shown);
+                }
+            });
+        } else {
+            walk.each(self.line_bytes, |touch| {
+                let is_own = self.is_own(touch.address);
+                if shown.add(requests[touch.stride].at(touch.address), is_own) {
+                    self.show(origin, &mut shown);
+                }
+            });
+        }
+        self.show(origin, &mut shown);
+        requests.clear();
+        self.requests_of_loop = requests;
+    }
+
+    /// What is shown of any loop.
+    #[inline(never)]
+    fn show_any(
+        &mut self,
+        walk: LineWalk<'_>,
+        cells: &[u32],
+        mut shown: Shown<'_>,
+        objects: &mut Objects,
+        stack: &mut ThreadStack,
+    ) {
+        let LineWalk { origin, strides, .. } = walk;
+        walk.each(self.line_bytes, |touch| {
+            if !self.is_own(touch.address) {
+                return;
+            }
+            let stride = &strides[touch.stride];
+            let cell = match cells[touch.stride] {
+                SEVERAL => self.cell(origin, objects, stack, &stride.access_in(touch.turn)),
+                cell => cell,
+            };
+            if touch.lines > 1 {
+                self.show(origin, &mut shown);
+                self.show_both(origin, touch.address, stride.is_write, cell);
+            } else if shown.add(Request::new(origin.core, touch.address, stride.is_write, cell), true) {
+                self.show(origin, &mut shown);
+            }
+        });
+        self.show(origin, &mut shown);
+    }
+
+    #[inline(always)]
+    fn count_hits_of(&mut self, cell: u32, accesses: u64) {
+        let hits = &mut self.hits[cell as usize];
+        *hits = hits.wrapping_add(accesses);
+    }
+
+    /// Shows the caches what is to be shown.
+    #[inline(always)]
+    fn show(&mut self, origin: Origin, shown: &mut Shown<'_>) {
+        self.show_all(origin, &shown.requests[..shown.count]);
+        shown.count = 0;
+    }
+
+    #[inline(never)]
+    fn show_all(&mut self, origin: Origin, requests: &[Request]) {
+        if let Some(caches) = self.caches.counting() {
+            caches.show(origin.core, requests);
+        }
+        if self.caches.is_full() {
+            self.settle();
+        }
+    }
+
+    /// An access that may be the first to both of two lines, of which this is the first one. It is counted already.
+    #[inline(never)]
+    fn show_both(&mut self, origin: Origin, address: u64, is_write: bool, cell: u32) {
+        let Some(caches) = self.caches.counting() else { return };
+        caches.show_both(origin.core, address, is_write, cell);
+        if self.caches.is_full() {
+            self.settle();
+        }
+    }
+}
+
+impl Shown<'_> {
+    /// Adds a line if it is to be shown here; says whether there is no room for another one.
+    #[inline(always)]
+    fn add(&mut self, request: Request, is_own: bool) -> bool {
+        self.requests[self.count % SHOWN] = request;
+        self.count += usize::from(is_own);
+        self.count == SHOWN
+    }
+}
+
+/// A loop that is simulated by line.
+#[derive(Clone, Copy)]
+struct LineWalk<'l> {
+    origin: Origin,
+    begins: bool,
+    turns: u64,
+    strides: &'l [Stride],
+    schedule: &'l Schedule,
+}
+
+impl LineWalk<'_> {
+    /// [`Schedule::walk`] through the lines of the process.
+    #[inline(always)]
+    fn each(self, line_bytes: u32, each: impl FnMut(Touch)) {
+        let LineWalk { origin, begins, turns, strides, schedule } = self;
+        let mask = !(u64::from(line_bytes) - 1);
+        let line_of = |stride: usize| (strides[stride].access.address ^ origin.space) & mask;
+        schedule.walk(begins, turns, line_of, each);
     }
 }

@@ -22,7 +22,7 @@ pub(crate) const MOST_WAITING: usize = 256;
 /// A simulation of caches that a profiler drives.
 pub trait Simulator {
     /// One access for a cell; says how many levels missed ([`Hierarchy::access`]), or that [`Simulator::settle`] will, under
-    /// `tag`, which is below 2^31.
+    /// `tag`, which is below 2^31. Until then it is to be counted as if none had.
     fn access(
         &mut self,
         core: usize,
@@ -39,8 +39,8 @@ pub trait Simulator {
         false
     }
 
-    /// Answers what waits: tells each tag how many levels missed. To be overridden by who ever lets an answer wait.
-    fn settle(&mut self, _told: impl FnMut(u32, u8)) {}
+    /// Answers what waits: tells by tag how many levels missed how often. To be overridden by who ever lets an answer wait.
+    fn settle(&mut self, _told: impl FnMut(u32, u8, u64)) {}
 
     /// Counters of each level, innermost first.
     fn counters(&self) -> Vec<LevelCounters>;
@@ -109,7 +109,7 @@ impl Simulator for Hierarchy {
         self.waiting() >= MOST_WAITING
     }
 
-    fn settle(&mut self, told: impl FnMut(u32, u8)) {
+    fn settle(&mut self, told: impl FnMut(u32, u8, u64)) {
         Hierarchy::settle(self, told);
     }
 
@@ -150,8 +150,8 @@ impl Simulator for Detailed {
         self.waiting() >= MOST_WAITING
     }
 
-    fn settle(&mut self, told: impl FnMut(u32, u8)) {
-        Detailed::settle(self, told);
+    fn settle(&mut self, mut told: impl FnMut(u32, u8, u64)) {
+        Detailed::settle(self, |tag, depth| told(tag, depth, 1));
     }
 
     fn counters(&self) -> Vec<LevelCounters> {

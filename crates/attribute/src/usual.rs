@@ -19,7 +19,7 @@ use crate::stacks::ThreadStack;
 pub(crate) struct SiteFacts {
     /// Thread and class of the cell that the site used last.
     pub key: u64,
-    /// Hits of that cell that are counted here alone so far.
+    /// Hits of that cell, and accesses that wait, that are counted here alone so far.
     pub hits: u64,
     /// That cell.
     pub cell: u32,
@@ -221,16 +221,15 @@ impl<S: Simulator> Profiler<S> {
                     }
                 }
                 let address = access.address ^ origin.space;
-                match front.access(address, access.bytes, facts.is_write, facts.cell) {
-                    Asked::Hit => facts.hits += 1,
-                    Asked::Waits if front.waiting() >= MOST_WAITING => {
-                        left = rest;
-                        break;
-                    }
-                    Asked::Waits => {}
-                    Asked::Several => break,
+                let asked = front.access(address, access.bytes, facts.is_write, facts.cell);
+                if asked == Asked::Several {
+                    break;
                 }
+                facts.hits += 1;
                 left = rest;
+                if asked == Asked::Waits && front.waiting() >= MOST_WAITING {
+                    break;
+                }
             }
             let done = now.len() - left.len();
             before += done;

@@ -1,5 +1,6 @@
 //! One set-associative cache with exact least-recently-used replacement.
 
+use crate::pass::{self, Pass, Request, Seen};
 use crate::row::{DIRTY, EMPTY, Moved, RowOps};
 use crate::sets::SetIndex;
 use crate::spec::{LevelSpec, Problem};
@@ -166,19 +167,30 @@ impl Cache {
         unsafe { self.blocks.as_mut_ptr().cast::<u64>().add(self.sets.of(line) * self.ops.stride) }
     }
 
-    /// Asks the processor we run on for the line's row, which of a large cache is seldom near.
+    /// Asks the processor we run on for the line's row.
     #[inline(always)]
     pub(crate) fn prefetch(&self, line: u64) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let row = self.blocks.as_ptr().cast::<u64>().wrapping_add(self.sets.of(line) * self.ops.stride);
-            // SAFETY: a prefetch reads nothing, and every x86-64 processor has it.
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(row.cast());
-                _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(8).cast());
-            }
-        }
+        let row = self.blocks.as_ptr().cast::<u64>().wrapping_add(self.sets.of(line) * self.ops.stride);
+        pass::prefetch(row);
+    }
+
+    /// Shows lines ([`Pass::show`]).
+    pub(crate) fn show(&mut self, shift: u32, shown: &[Request], seen: &mut Seen) {
+        let show = self.ops.show;
+        // SAFETY: the rows are as the operations were chosen for, and borrowed.
+        unsafe { show(&self.pass(shift), shown, seen) }
+    }
+
+    /// Answers requests ([`Pass::answer`]).
+    pub(crate) fn answer(&mut self, shift: u32, requests: &[Request], seen: &mut Seen) {
+        let answer = self.ops.answer;
+        // SAFETY: as above.
+        unsafe { answer(&self.pass(shift), requests, seen) }
+    }
+
+    fn pass(&mut self, shift: u32) -> Pass {
+        let rows = self.blocks.as_mut_ptr().cast();
+        Pass { rows, sets: self.sets, ways: self.ways, shift }
     }
 
     fn row(&self, line: u64) -> &[u64] {

@@ -229,10 +229,10 @@ impl Hierarchy {
         depth
     }
 
-    /// Counts accesses that the caller knows to find their line in the first level. Whether they make it more recent is for
-    /// [`Hierarchy::show_line`] to say.
+    /// Counts accesses as hits of the first level. Those that wait for [`Hierarchy::settle`] are counted so as well, until that says better.
     pub fn hit_again(&mut self, is_write: bool, accesses: u64) {
-        self.answered[usize::from(is_write)][0] += accesses;
+        let hits = &mut self.answered[usize::from(is_write)][0];
+        *hits = hits.wrapping_add(accesses);
     }
 
     /// The rule for accesses that straddle lines.
@@ -240,7 +240,7 @@ impl Hierarchy {
         self.straddle
     }
 
-    /// Counters of each level, innermost first.
+    /// Counters of each level, innermost first, while nothing waits.
     pub fn counters(&self) -> Vec<LevelCounters> {
         LevelCounters::from_answers(self.specs.len(), &self.answered, &self.write_backs)
     }

@@ -13,34 +13,18 @@
 
 use crate::cache::Rows;
 use crate::hierarchy::Hierarchy;
+use crate::pass::{Request, Seen};
 use crate::row::DIRTY;
-
-/// Requests whose rows are on their way.
-const AHEAD: usize = 12;
 
 /// Marks the tag of an access with several lines that missed: the rest is its number among those.
 const SEVERAL: u32 = 1 << 31;
-
-/// Something that goes outwards.
-#[derive(Clone, Copy)]
-struct Request {
-    /// Of a line of the level it comes from; what the request is stands in the lowest bits, as lines have at least four bytes.
-    address: u64,
-    tag: u32,
-    core: u32,
-}
-
-/// The access writes.
-const WRITE: u64 = 1;
-/// It is no access, but a line that was written and then dropped.
-const DROPPED: u64 = 2;
 
 /// Requests that wait.
 #[derive(Clone, Default)]
 pub(crate) struct Waiting {
     requests: Vec<Request>,
-    /// What the level at hand passes on.
-    further: Vec<Request>,
+    /// Of the level at hand.
+    seen: Seen,
     /// Of accesses with several lines: the tag, whether they write, and the deepest level asked so far.
     several: Vec<(u32, bool, u8)>,
 }
@@ -59,7 +43,7 @@ pub struct Front<'h> {
 /// What the first level had of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Its line. It is to be counted ([`Front::count_hits`]).
+    /// Its line. It is to be counted ([`Front::count_hits`]), as are those that wait.
     Hit,
     /// Not its line: the access waits for [`Hierarchy::settle`].
     Waits,
@@ -68,7 +52,7 @@ pub enum Asked {
 }
 
 impl Front<'_> {
-    /// [`Hierarchy::access_later`] of an access to one line, but that hits are not counted: the caller knows of many at once.
+    /// [`Hierarchy::access_later`] of an access to one line, but that it is not counted: the caller knows of many at once.
     #[inline(always)]
     pub fn access(&mut self, address: u64, bytes: u32, is_write: bool, tag: u32) -> Asked {
         let line = address >> self.shift;
@@ -85,7 +69,7 @@ impl Front<'_> {
         }
     }
 
-    /// Counts accesses that hit.
+    /// Counts accesses that hit, or wait.
     pub fn count_hits(&mut self, is_write: bool, accesses: u64) {
         self.hierarchy.hit_again(is_write, accesses);
     }
@@ -115,21 +99,20 @@ impl Hierarchy {
         let moved = self.caches[cache as usize].move_to_front(line, u64::from(is_write));
         if !moved.hit {
             let shift = self.shifts[0];
-            let request = Request { address: line << shift | u64::from(is_write), tag, core };
+            let request = Request::new(core as usize, line << shift, is_write, tag);
             // An unused way is never dirty.
             if moved.last & DIRTY != 0 {
                 self.write_backs[0] += 1;
-                let dropped = Request { address: (moved.last >> 1) << shift | DROPPED, ..request };
-                self.waiting.requests.push(dropped);
+                self.waiting.requests.push(request.dropped((moved.last >> 1) << shift));
             }
             self.waiting.requests.push(request);
         }
         moved.hit
     }
 
-    /// [`Hierarchy::access`] of which the answer may come later: true if the first level held every line, which is counted. Else
-    /// the access waits for [`Hierarchy::settle`] under a tag, which is below 2^31. Whatever the rule for accesses
-    /// that straddle lines, this is [`Straddle::Apart`](crate::Straddle).
+    /// [`Hierarchy::access`] of which the answer may come later: true if the first level held every line. Else
+    /// the access waits for [`Hierarchy::settle`] under a tag, which is below 2^31; until then it is counted as a hit. Whatever the
+    /// rule for accesses that straddle lines, this is [`Straddle::Apart`](crate::Straddle).
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
@@ -141,38 +124,33 @@ impl Hierarchy {
         let shift = self.shifts[0];
         let line = address >> shift;
         let last = address.saturating_add(u64::from(bytes) - 1);
+        self.hit_again(is_write, 1);
         if last >> shift == line && self.caches[self.paths[core][0] as usize].touch_front(line, is_write) {
-            self.answered[usize::from(is_write)][0] += 1;
             return true;
         }
         self.wait(core, line..=last >> shift, is_write, tag)
     }
 
-    /// The same for one line of the first level, by its number.
+    /// Makes lines of a core's first level the most recent ones of their sets. Those that are missing wait for [`Hierarchy::settle`]; all
+    /// of them count as hits elsewhere ([`Hierarchy::hit_again`]).
     ///
     /// # Panics
-    /// As [`Hierarchy::access_later`].
-    #[inline(always)]
-    pub fn line_later(&mut self, core: usize, line: u64, is_write: bool, tag: u32) -> bool {
-        let cache = self.paths[core][0];
-        let hit = self.caches[cache as usize].touch_front(line, is_write)
-            || self.behind_front(cache, core as u32, line, is_write, tag);
-        self.answered[usize::from(is_write)][0] += u64::from(hit);
-        hit
+    /// If `core` is not below the number of cores.
+    pub fn show(&mut self, core: usize, shown: &[Request]) {
+        let Waiting { requests, seen, .. } = &mut self.waiting;
+        std::mem::swap(requests, &mut seen.further);
+        self.caches[self.paths[core][0] as usize].show(self.shifts[0], shown, seen);
+        std::mem::swap(requests, &mut seen.further);
+        self.write_backs[0] += std::mem::take(&mut seen.dropped);
     }
 
-    /// Makes a line that the first level holds the most recent one of its set. The access that does so is counted elsewhere
-    /// ([`Hierarchy::hit_again`]).
+    /// The same for an access to two lines, the first of which is that of the address.
     ///
     /// # Panics
-    /// As [`Hierarchy::access_later`].
-    #[inline(always)]
-    pub fn show_line(&mut self, core: usize, line: u64, is_write: bool) {
-        let cache = &mut self.caches[self.paths[core][0] as usize];
-        if !cache.touch_front(line, is_write) {
-            let moved = cache.move_to_front(line, u64::from(is_write));
-            debug_assert!(moved.hit, "line {line:#x} is there");
-        }
+    /// If `core` is not below the number of cores.
+    pub fn show_both(&mut self, core: usize, address: u64, is_write: bool, tag: u32) {
+        let line = address >> self.shifts[0];
+        self.wait(core, line..=line + 1, is_write, tag);
     }
 
     #[inline(never)]
@@ -186,11 +164,8 @@ impl Hierarchy {
         for line in lines {
             hit &= self.behind_front(self.paths[core][0], core as u32, line, is_write, tag);
         }
-        if hit {
-            self.answered[usize::from(is_write)][0] += 1;
-            if tag & SEVERAL != 0 {
-                self.waiting.several.pop();
-            }
+        if hit && tag & SEVERAL != 0 {
+            self.waiting.several.pop();
         }
         hit
     }
@@ -201,63 +176,50 @@ impl Hierarchy {
         self.waiting.requests.len()
     }
 
-    /// Lets the outer levels answer what waits: `told` learns the tag of each access and the deepest level that had to be asked, as
-    /// [`Hierarchy::access`] says it, in any order.
-    pub fn settle(&mut self, mut told: impl FnMut(u32, u8)) {
-        let Waiting { mut requests, mut further, mut several } = std::mem::take(&mut self.waiting);
+    /// Lets the outer levels answer what waits: `told` learns the tag of accesses, the deepest level that had to be asked, as
+    /// [`Hierarchy::access`] says it, and how many there are of this kind, bit by bit and in any order. All of them were counted as
+    /// hits before.
+    pub fn settle(&mut self, mut told: impl FnMut(u32, u8, u64)) {
+        let Waiting { mut requests, mut seen, mut several } = std::mem::take(&mut self.waiting);
         let answered = &mut self.answered;
-        let mut tell = |request: &Request, depth: u8| match request.tag & SEVERAL {
-            0 => {
-                answered[(request.address & WRITE) as usize][usize::from(depth)] += 1;
-                told(request.tag, depth);
-            }
-            _ => {
-                let deepest = &mut several[(request.tag & !SEVERAL) as usize].2;
-                *deepest = depth.max(*deepest);
+        let mut count = |tag: u32, is_write: usize, depth: u8, times: u64| {
+            // Where there are several shards, another may have counted it.
+            answered[is_write][0] = answered[is_write][0].wrapping_sub(times);
+            answered[is_write][usize::from(depth)] += times;
+            told(tag, depth, times);
+        };
+        let mut tell = |requests: &[Request], depth: u8| {
+            let is_write = |request: &Request| (request.address & Request::WRITE) as usize;
+            // Neighbours are often alike.
+            for alike in requests.chunk_by(|a, b| a.tag() == b.tag() && is_write(a) == is_write(b)) {
+                let tag = alike[0].tag();
+                if tag & SEVERAL == 0 {
+                    count(tag, is_write(&alike[0]), depth, alike.len() as u64);
+                } else {
+                    let deepest = &mut several[(tag & !SEVERAL) as usize].2;
+                    *deepest = depth.max(*deepest);
+                }
             }
         };
         let levels = self.specs.len();
         for level in 1..levels {
-            let shift = self.shifts[level];
-            further.clear();
-            for run in requests.chunk_by(|a, b| a.core == b.core) {
+            for run in requests.chunk_by(|a, b| a.core() == b.core()) {
                 let Some(first) = run.first() else { continue };
-                let cache = &mut self.caches[self.paths[first.core as usize][level] as usize];
-                for (number, request) in run.iter().enumerate() {
-                    if let Some(later) = run.get(number + AHEAD) {
-                        cache.prefetch(later.address >> shift);
-                    }
-                    let line = request.address >> shift;
-                    if request.address & DROPPED != 0 {
-                        if !cache.mark_dirty(line) {
-                            self.write_backs[level] += 1;
-                            further.push(*request);
-                        }
-                        continue;
-                    }
-                    // Only the first level keeps the write; what it hands outwards later makes outer copies dirty.
-                    let moved = cache.move_to_front(line, 0);
-                    if moved.hit {
-                        tell(request, level as u8);
-                        continue;
-                    }
-                    if moved.last & DIRTY != 0 {
-                        self.write_backs[level] += 1;
-                        further.push(Request { address: (moved.last >> 1) << shift | DROPPED, ..*request });
-                    }
-                    further.push(*request);
-                }
+                let cache = &mut self.caches[self.paths[first.core()][level] as usize];
+                cache.answer(self.shifts[level], run, &mut seen);
             }
-            std::mem::swap(&mut requests, &mut further);
+            tell(&seen.here, level as u8);
+            seen.here.clear();
+            self.write_backs[level] += std::mem::take(&mut seen.dropped);
+            requests.clear();
+            std::mem::swap(&mut requests, &mut seen.further);
         }
-        for request in requests.iter().filter(|request| request.address & DROPPED == 0) {
-            tell(request, levels as u8);
-        }
+        requests.retain(|request| request.address & Request::DROPPED == 0);
+        tell(&requests, levels as u8);
         for (tag, is_write, depth) in several.drain(..) {
-            self.answered[usize::from(is_write)][usize::from(depth)] += 1;
-            told(tag, depth);
+            count(tag, usize::from(is_write), depth, 1);
         }
         requests.clear();
-        self.waiting = Waiting { requests, further, several };
+        self.waiting = Waiting { requests, seen, several };
     }
 }

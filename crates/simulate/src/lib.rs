@@ -72,6 +72,7 @@ mod model;
 mod model_watch;
 mod numa;
 mod pairs;
+mod pass;
 mod places;
 mod ranges;
 mod residents;
@@ -98,6 +99,7 @@ pub use model::{
 };
 pub use model_watch::SharedLine;
 pub use numa::{Homes, Numa, NumaDetail, Placement};
+pub use pass::Request;
 pub use reuse::{ReuseDistance, ReuseHistogram};
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};
 pub use store_buffer::{AliasConflict, AliasPair, StoreBuffer};

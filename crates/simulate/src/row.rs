@@ -9,6 +9,8 @@
 //! counters or stamps to keep, and the way to evict is always the last. A miss is the same move with the
 //! last entry falling out, which lets hit and miss share one branch-free body in the vector form.
 
+use crate::pass::{Pass, Request, Seen};
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -25,23 +27,44 @@ pub(crate) const DIRTY: u64 = 1;
 pub(crate) struct Moved {
     /// The line was there.
     pub hit: bool,
-    /// On a miss, the entry that fell out; may be [`EMPTY`].
+    /// On a miss, the entry that fell out; may be [`EMPTY`]. On a hit, whatever is soon at hand.
     pub last: u64,
 }
 
-/// The operations on a row of a given number of ways, and how far apart rows lie.
+/// Rows of one width, moved with the instructions of one processor.
+pub(crate) trait Row {
+    /// Entries from one row of so many ways to the next; those from `ways` on are [`EMPTY`].
+    fn stride(ways: usize) -> usize;
+
+    /// Moves `line` to the front of the row and marks it dirty if `dirty` is [`DIRTY`] rather than 0.
+    ///
+    /// # Safety
+    /// `row` points to a row of `ways` ways, readable and writable, and the processor has the instructions.
+    unsafe fn to_front(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved;
+
+    /// Marks `line` dirty where it stands; false if it is not in the row.
+    ///
+    /// # Safety
+    /// As of [`Row::to_front`].
+    unsafe fn mark_dirty(row: *mut u64, ways: usize, line: u64) -> bool;
+}
+
+/// What is done with rows of a given number of ways, one by one or in a pass over many ([`crate::pass`]).
 ///
-/// They are chosen once per cache. A call through a pointer to a small leaf function costs less here than
-/// compiling everything around it for each width and each instruction set.
+/// It is chosen once per cache. A call through a pointer costs less here than compiling everything around it for each width and
+/// each instruction set; where many rows are moved in a row, it is one call for all of them.
 #[derive(Clone, Copy)]
 pub(crate) struct RowOps {
-    /// Entries from one row to the next; entries from `ways` on are [`EMPTY`].
+    /// [`Row::stride`].
     pub stride: usize,
-    /// `(row, ways, line, dirty)`: moves `line` to the front of the row and marks it dirty if `dirty` is
-    /// [`DIRTY`] rather than 0.
+    /// [`Row::to_front`].
     pub to_front: unsafe fn(*mut u64, usize, u64, u64) -> Moved,
-    /// `(row, ways, line)`: marks `line` dirty where it stands; false if it is not in the row.
+    /// [`Row::mark_dirty`].
     pub mark_dirty: unsafe fn(*mut u64, usize, u64) -> bool,
+    /// [`Pass::show`].
+    pub show: unsafe fn(&Pass, &[Request], &mut Seen),
+    /// [`Pass::answer`].
+    pub answer: unsafe fn(&Pass, &[Request], &mut Seen),
 }
 
 impl RowOps {
@@ -56,35 +79,46 @@ impl RowOps {
 
     /// Plain Rust for every processor and any number of ways.
     fn plain(ways: usize) -> RowOps {
-        RowOps { stride: ways, to_front, mark_dirty }
-    }
-}
-
-/// # Safety
-/// `row` points to `ways` entries, at least one, readable and writable.
-unsafe fn to_front(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
-    // SAFETY: the caller's promise.
-    let row = unsafe { std::slice::from_raw_parts_mut(row, ways) };
-    let key = line << 1;
-    let mut carry = key | dirty;
-    for way in 0..ways {
-        let here = std::mem::replace(&mut row[way], carry);
-        if here | DIRTY == key | DIRTY {
-            row[0] |= here;
-            return Moved { hit: true, last: EMPTY };
+        RowOps {
+            stride: Plain::stride(ways),
+            to_front: Plain::to_front,
+            mark_dirty: Plain::mark_dirty,
+            show: Pass::show::<Plain>,
+            answer: Pass::answer::<Plain>,
         }
-        carry = here;
     }
-    Moved { hit: false, last: carry }
 }
 
-/// # Safety
-/// As for [`to_front`].
-unsafe fn mark_dirty(row: *mut u64, ways: usize, line: u64) -> bool {
-    // SAFETY: the caller's promise.
-    let row = unsafe { std::slice::from_raw_parts_mut(row, ways) };
-    let entry = row.iter_mut().find(|entry| **entry >> 1 == line);
-    entry.map(|entry| *entry |= DIRTY).is_some()
+/// Rows in plain Rust.
+struct Plain;
+
+impl Row for Plain {
+    fn stride(ways: usize) -> usize {
+        ways
+    }
+
+    unsafe fn to_front(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
+        // SAFETY: the caller's promise.
+        let row = unsafe { std::slice::from_raw_parts_mut(row, ways) };
+        let key = line << 1;
+        let mut carry = key | dirty;
+        for way in 0..ways {
+            let here = std::mem::replace(&mut row[way], carry);
+            if here | DIRTY == key | DIRTY {
+                row[0] |= here;
+                return Moved { hit: true, last: EMPTY };
+            }
+            carry = here;
+        }
+        Moved { hit: false, last: carry }
+    }
+
+    unsafe fn mark_dirty(row: *mut u64, ways: usize, line: u64) -> bool {
+        // SAFETY: the caller's promise.
+        let row = unsafe { std::slice::from_raw_parts_mut(row, ways) };
+        let entry = row.iter_mut().find(|entry| **entry >> 1 == line);
+        entry.map(|entry| *entry |= DIRTY).is_some()
+    }
 }
 
 #[cfg(test)]

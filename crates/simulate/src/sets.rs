@@ -8,7 +8,7 @@ const LINE_BITS: u32 = 62;
 /// For a number of sets that is no power of two, the remainder comes from a multiplication by a rounded-up
 /// reciprocal (Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994):
 /// with l = ⌈log₂ sets⌉ and m = ⌈2^(62+l) / sets⌉, ⌊n·m / 2^(62+l)⌋ is ⌊n / sets⌋ for every n < 2^62.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct SetIndex {
     sets: u64,
     /// 0 when `sets` is a power of two.
@@ -28,6 +28,11 @@ impl SetIndex {
         // m < 2^63: sets > 2^(l-1), so 2^(62+l) / sets < 2^63.
         let reciprocal = (1u128 << shift).div_ceil(u128::from(sets)) as u64;
         SetIndex { sets, reciprocal, shift: shift - u64::BITS }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.sets
     }
 
     /// Of a line number, the bits that are its set's number, if there are such.

@@ -46,7 +46,7 @@ proptest! {
             prop_assert_eq!(hit, expected == 0, "access {} {:?}", i, a);
             depths[i] = expected;
             if caches.waiting() >= most || i + 1 == trace.len() {
-                caches.settle(|tag, depth| depths[tag as usize] = depths[tag as usize].wrapping_sub(depth));
+                caches.settle(|tag, depth, _| depths[tag as usize] = depths[tag as usize].wrapping_sub(depth));
             }
         }
         prop_assert!(depths.iter().all(|&left| left == 0), "{:?}", depths);

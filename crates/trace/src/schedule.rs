@@ -11,15 +11,18 @@
 //! and L hits. That is certain while no set gets more lines than it has ways. So a line that stays for long is shown again every
 //! *r* turns, and *r* is chosen such that within *r* + 1 turns no set gets more lines than that.
 //!
-//! Why that is exact: take an access E to line X, and the turns since X was used before. If these are no more than *r* + 1, X is still
-//! there, whether all accesses were shown or these. If they are more, every line that was used meanwhile was also shown meanwhile,
-//! so X has sunk as deep in its set either way. What makes room is in neither case a line that a bundle is in, because at
-//! most ways − 1 others are more recent than that. All other lines have the same order, as their last access was shown.
+//! Why that is exact: the cache holds the same lines either way, as long as the line that makes room for another is the same. It is never
+//! one that a bundle is in: that was shown within the last *r* + 1 turns, and in these at most ways − 1 others of its set were used. All
+//! other lines were left before, or not used in the loop at all, and of these the one goes that was so first: their order is
+//! the same either way, as the last access to each was shown. Or it was not, but makes no difference to that order (`schedule/leaves.rs`).
 //!
 //! Where in a line a bundle stands repeats itself: after [`Schedule::period`] turns each bundle has gone a whole number of lines. So
 //! which accesses are shown is worked out once for so many turns, and for all executions of the loop that begin alike.
 
+mod leaves;
+
 use crate::event::Stride;
+use leaves::Leaves;
 
 /// The first level of a cache hierarchy, of exact LRU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +50,11 @@ pub struct Schedule {
     bundles: Vec<Bundle>,
     /// It only holds if bundles that go the same way are as far apart as they were, be it by a multiple of all sets.
     pub(crate) is_pinned: bool,
+    line_bytes: i64,
+    /// Whether each of the steps is.
+    is_of_single_lines: bool,
     period: usize,
-    /// What is shown of: the first turn of a loop, one in the middle for each of the period, the last for each of the period.
+    /// What is shown of: the first turn of a loop, its end, one turn in the middle for each of the period, the last for each of the period.
     steps: Vec<Step>,
     ends: Vec<u32>,
 }
@@ -57,34 +63,42 @@ pub struct Schedule {
 struct Bundle {
     /// The stride with the lowest address.
     leader: u16,
-    /// How many lines it goes in a period.
+    /// How far it goes in a period, a whole number of lines.
     advance: i64,
 }
 
 /// An access that is shown, as far as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
-    /// Behind that in which the bundle's leader was when the period began.
-    line: i32,
+    /// Of the line, from that in which the bundle's leader was when the period began.
+    bytes: i64,
     stride: u16,
+    /// Of the period.
+    turn: u16,
     bundle: u8,
     asks: bool,
     lines: u8,
 }
 
+/// Steps that follow each other, in some periods.
+struct Run<'s> {
+    steps: &'s [Step],
+    /// The first period, and how many.
+    period: u64,
+    times: u64,
+}
+
 /// An access, or the part of it that the cache is to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// The line, or the first of two.
-    pub line: u64,
+    /// Where the line begins, or the first of two.
+    pub address: u64,
     /// How many lines, 1 or 2.
     pub lines: u8,
     /// Which of the loop's accesses.
     pub stride: usize,
     /// In which turn.
     pub turn: u64,
-    /// Whether the line may be missing. If not, it counts nowhere: it is one of the hits that are not shown.
-    pub asks: bool,
 }
 
 /// A line in one turn.
@@ -108,7 +122,9 @@ enum Turn {
 impl Schedule {
     /// For loops that begin like this, which must be [possible](Schedule::is_possible), and have three turns or more. `None` if lines may
     /// be dropped while they are in use.
-    pub fn new(strides: &[Stride], shape: Shape) -> Option<Schedule> {
+    ///
+    /// If it `may_pin`, the schedule may be one that only holds for bundles as far apart as these, where that shows less.
+    pub fn new(strides: &[Stride], shape: Shape, may_pin: bool) -> Option<Schedule> {
         let period = Schedule::period(strides, shape);
         let numbers = bundles(strides, shape);
         let count = numbers.iter().max().map_or(0, |&last| usize::from(last) + 1);
@@ -135,22 +151,39 @@ impl Schedule {
         let halves = || std::iter::successors(Some(period), |again| Some(again / 2).filter(|half| *half > 0));
         let anywhere = halves().find(fits);
         let again = anywhere.or_else(|| halves().find(fits_here))?;
-        let bundles = walks.iter().map(|walk| Bundle {
-            leader: walk.members[0] as u16,
-            advance: (period as i64 * walk.step) >> walk.shift,
-        });
+        let bundles = walks
+            .iter()
+            .map(|walk| Bundle { leader: walk.members[0] as u16, advance: period as i64 * walk.step });
         let bundles = bundles.collect();
-        let is_pinned = anywhere.is_none();
-        let mut schedule = Schedule { bundles, is_pinned, period, steps: Vec::new(), ends: Vec::new() };
+        let mut is_pinned = anywhere.is_none();
+        let mut leaves = Leaves::new(&walks, period, again, is_pinned);
+        let hidden = |leaves: &Option<Leaves>| leaves.as_ref().map_or(0, Leaves::hidden);
+        if may_pin && !is_pinned {
+            let here = Leaves::new(&walks, period, again, true);
+            if hidden(&here) > hidden(&leaves) {
+                (leaves, is_pinned) = (here, true);
+            }
+        }
+        let line_bytes = shape.line_bytes as i64;
+        let (steps, ends) = (Vec::new(), Vec::new());
+        let is_of_single_lines = true;
+        let mut schedule =
+            Schedule { bundles, is_pinned, line_bytes, is_of_single_lines, period, steps, ends };
         let stays: Vec<Vec<Stay>> = (0..period as i64)
             .map(|turn| (0u8..).zip(&walks).flat_map(|(bundle, walk)| walk.stays(bundle, turn)).collect())
             .collect();
-        schedule.show(&stays[0], Turn::First);
-        for (turn, stays) in stays.iter().enumerate() {
-            schedule.show(stays, Turn::Middle { shows_all: turn % again == 0 });
+        schedule.show(0, &stays[0], Turn::First, None);
+        if let Some(leaves) = &leaves {
+            schedule.steps.extend(leaves.of_beginning(&walks, line_bytes));
         }
-        for stays in &stays {
-            schedule.show(stays, Turn::Last);
+        schedule.ends.push(schedule.steps.len() as u32);
+        let is_long = leaves.as_ref().is_none_or(|leaves| leaves.is_long);
+        for (turn, stays) in stays.iter().enumerate() {
+            let shows_all = is_long && turn % again == 0;
+            schedule.show(turn, stays, Turn::Middle { shows_all }, leaves.as_ref());
+        }
+        for (turn, stays) in stays.iter().enumerate() {
+            schedule.show(turn, stays, Turn::Last, None);
         }
         Some(schedule)
     }
@@ -186,8 +219,8 @@ impl Schedule {
         })
     }
 
-    /// Shows the loop's accesses to `each`, in their order; those of the first turn only if `begins`. `line_of` says in which line a
-    /// stride begins.
+    /// Shows the accesses of a loop of two turns or more to `each`, in their order; those of the first turn only if `begins`. `line_of`
+    /// says where the line begins in which a stride does.
     #[inline(always)]
     pub fn walk(
         &self,
@@ -197,49 +230,76 @@ impl Schedule {
         mut each: impl FnMut(Touch),
     ) {
         let mut lines = [0u64; MOST_BUNDLES];
+        let mut at = 0;
         for (line, bundle) in lines.iter_mut().zip(&self.bundles) {
             *line = line_of(usize::from(bundle.leader));
         }
-        let mut of_period = 0;
-        for turn in 0..turns {
-            let steps = match turn {
-                0 if begins => self.steps(0),
-                0 => &[],
-                _ if turn + 1 == turns => self.steps(1 + self.period + of_period),
-                _ => self.steps(1 + of_period),
-            };
-            for step in steps {
-                let line =
-                    lines[usize::from(step.bundle) % MOST_BUNDLES].wrapping_add_signed(step.line.into());
-                let &Step { lines, stride, asks, .. } = step;
-                each(Touch { line, lines, stride: stride.into(), turn, asks });
-            }
-            of_period += 1;
-            if of_period == self.period {
-                of_period = 0;
-                for (line, bundle) in lines.iter_mut().zip(&self.bundles) {
-                    *line = line.wrapping_add_signed(bundle.advance);
+        for Run { steps, period, times } in self.runs(begins, turns) {
+            for period in period..period + times {
+                if period != at {
+                    for (line, bundle) in lines.iter_mut().zip(&self.bundles) {
+                        *line = line.wrapping_add_signed(bundle.advance);
+                    }
+                    at = period;
+                }
+                let begin = period * self.period as u64;
+                for step in steps {
+                    let line = lines[usize::from(step.bundle) % MOST_BUNDLES];
+                    let address = line.wrapping_add_signed(step.bytes);
+                    let turn = begin + u64::from(step.turn);
+                    each(Touch { address, lines: step.lines, stride: step.stride.into(), turn });
                 }
             }
         }
     }
 
+    /// The first turn and its end, the rest of its period, all whole periods behind it, what is left, the last turn.
     #[inline(always)]
-    fn steps(&self, turn: usize) -> &[Step] {
-        let begin = turn.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        &self.steps[begin..self.ends[turn] as usize]
+    fn runs(&self, begins: bool, turns: u64) -> [Run<'_>; 6] {
+        let length = self.period as u64;
+        let (last, of_last) = ((turns - 1) / length, ((turns - 1) % length) as usize);
+        let of_first = length.min(turns - 1) as usize;
+        let middle = |from: usize, to: usize| self.steps(2 + from, 2 + to);
+        let end = |of: usize| self.steps(2 + self.period + of, 3 + self.period + of);
+        let of_one = |steps, period, is_there: bool| Run { steps, period, times: u64::from(is_there) };
+        [
+            of_one(self.steps(0, 1), 0, begins),
+            of_one(self.steps(1, 2), 0, true),
+            of_one(middle(1, of_first), 0, true),
+            Run { steps: middle(0, self.period), period: 1, times: last.saturating_sub(1) },
+            of_one(middle(0, of_last), last, last > 0),
+            of_one(end(of_last), last, true),
+        ]
     }
 
-    /// Adds what is shown of a turn.
-    fn show(&mut self, stays: &[Stay], turn: Turn) {
+    /// What is shown of some of its turns.
+    #[inline(always)]
+    fn steps(&self, from: usize, to: usize) -> &[Step] {
+        let begin = |turn: usize| turn.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.steps[begin(from)..begin(to)]
+    }
+
+    /// Whether each access that is shown is so for one line.
+    pub fn is_of_single_lines(&self) -> bool {
+        self.is_of_single_lines
+    }
+
+    /// Adds what is shown of a turn of the period.
+    fn show(&mut self, number: usize, stays: &[Stay], turn: Turn, leaves: Option<&Leaves>) {
         let mut steps = Vec::new();
         for stay in stays {
             let asks = stay.enters || turn == Turn::First;
             let at_first = asks || matches!(turn, Turn::Middle { shows_all: true });
-            let at_last = stay.leaves || turn == Turn::Last;
-            // A bundle's lines in a turn are next to where it began: no more than a period's way off.
-            let step =
-                Step { line: stay.line as i32, stride: stay.first, bundle: stay.bundle, asks, lines: 1 };
+            let leaves = stay.leaves && leaves.is_none_or(|leaves| leaves.shows(stay, number));
+            let at_last = leaves || turn == Turn::Last;
+            let step = Step {
+                bytes: stay.line * self.line_bytes,
+                stride: stay.first,
+                turn: number as u16,
+                bundle: stay.bundle,
+                asks,
+                lines: 1,
+            };
             if at_first {
                 steps.push(step);
             }
@@ -248,17 +308,18 @@ impl Schedule {
             }
         }
         // An access touches its lines in ascending order.
-        steps.sort_by_key(|step| (step.stride, step.line));
+        steps.sort_by_key(|step| (step.stride, step.bytes));
         for step in steps {
             let begin = self.ends.last().map_or(0, |&end| end as usize);
             match self.steps[begin..].last_mut() {
                 Some(before) if before.bundle == step.bundle => {
-                    let is_next = before.line + i32::from(before.lines) == step.line;
-                    if before.line == step.line && !step.asks {
+                    let is_next = before.bytes + i64::from(before.lines) * self.line_bytes == step.bytes;
+                    if before.bytes == step.bytes && !step.asks {
                         continue;
                     }
                     if is_next && before.stride == step.stride && before.asks && step.asks {
                         before.lines += 1;
+                        self.is_of_single_lines = false;
                         continue;
                     }
                     self.steps.push(step);

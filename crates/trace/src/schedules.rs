@@ -14,6 +14,8 @@ const SLOTS: usize = 256;
 const LONG: u64 = 4;
 /// Otherwise it must have come so often.
 const OFTEN: u32 = 4;
+/// After so many changes a schedule is worked out for bundles however far apart, if there is one.
+const MOST_CHANGES: u32 = 8;
 /// Fewer turns are not worth it.
 const FEWEST_TURNS: u64 = 3;
 
@@ -28,6 +30,8 @@ struct Slot {
     key: u64,
     /// How often loops with this key came.
     seen: u32,
+    /// How often they did not look as before.
+    changes: u32,
     /// How the loop looks, and its schedule, if it can have one.
     known: Option<(Vec<Look>, Option<Arc<Schedule>>)>,
 }
@@ -78,7 +82,9 @@ impl Schedules {
             if slot.seen < OFTEN && turns < LONG * Schedule::period(strides, self.shape) as u64 {
                 return None;
             }
-            let schedule = Schedule::new(strides, self.shape).map(Arc::new);
+            slot.changes += u32::from(slot.known.is_some());
+            let may_pin = slot.changes < MOST_CHANGES;
+            let schedule = Schedule::new(strides, self.shape, may_pin).map(Arc::new);
             slot.known = Some((looks(strides, self.shape), schedule));
             slot.seen = 0;
         }

@@ -1,18 +1,63 @@
 //! Rows in vectors of four entries.
 
-use super::{DIRTY, Moved, RowOps};
+use super::{DIRTY, Moved, Row, RowOps};
+use crate::pass::{Pass, Request, Seen};
 use std::arch::x86_64::*;
 
 /// Four entries at a time, for up to 32 ways.
 pub fn ops(ways: usize) -> Option<RowOps> {
     fn of<const VECTORS: usize>() -> RowOps {
-        RowOps { stride: 4 * VECTORS, to_front: shift::<VECTORS>, mark_dirty: mark::<VECTORS> }
+        RowOps {
+            stride: Vectors::<VECTORS>::stride(0),
+            to_front: shift::<VECTORS>,
+            mark_dirty: mark::<VECTORS>,
+            show: show::<VECTORS>,
+            answer: answer::<VECTORS>,
+        }
     }
     if !std::arch::is_x86_feature_detected!("avx2") {
         return None;
     }
     let for_vectors = [of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<7>, of::<8>];
     for_vectors.get(ways.checked_sub(1)? / 4).map(|of| of())
+}
+
+/// Rows in so many vectors.
+struct Vectors<const VECTORS: usize>;
+
+impl<const VECTORS: usize> Row for Vectors<VECTORS> {
+    #[inline(always)]
+    fn stride(_ways: usize) -> usize {
+        4 * VECTORS
+    }
+
+    #[inline(always)]
+    unsafe fn to_front(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
+        // SAFETY: the caller's promise.
+        unsafe { shift::<VECTORS>(row, ways, line, dirty) }
+    }
+
+    #[inline(always)]
+    unsafe fn mark_dirty(row: *mut u64, ways: usize, line: u64) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { mark::<VECTORS>(row, ways, line) }
+    }
+}
+
+/// # Safety
+/// As for [`Pass::show`], and the processor has these instructions.
+#[target_feature(enable = "avx2")]
+unsafe fn show<const VECTORS: usize>(pass: &Pass, shown: &[Request], seen: &mut Seen) {
+    // SAFETY: the caller's promise.
+    unsafe { pass.show::<Vectors<VECTORS>>(shown, seen) }
+}
+
+/// # Safety
+/// As for [`Pass::answer`], and the processor has these instructions.
+#[target_feature(enable = "avx2")]
+unsafe fn answer<const VECTORS: usize>(pass: &Pass, requests: &[Request], seen: &mut Seen) {
+    // SAFETY: the caller's promise.
+    unsafe { pass.answer::<Vectors<VECTORS>>(requests, seen) }
 }
 
 /// Row of `VECTORS` vectors, and one bit for each entry that holds `line`.
@@ -52,6 +97,7 @@ static KEEP: [i64; 64] = {
 /// # Safety
 /// The processor has AVX2; `row` points to 4 × `VECTORS` readable and writable entries, of which `ways`,
 /// at least one, are in use.
+#[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn shift<const VECTORS: usize>(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
     // SAFETY: the caller's promise.
@@ -78,6 +124,7 @@ unsafe fn shift<const VECTORS: usize>(row: *mut u64, ways: usize, line: u64, dir
 
 /// # Safety
 /// As for [`shift`].
+#[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn mark<const VECTORS: usize>(row: *mut u64, _ways: usize, line: u64) -> bool {
     // SAFETY: the caller's promise.

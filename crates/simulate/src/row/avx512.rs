@@ -1,13 +1,20 @@
 //! Rows in vectors of eight entries. Masks take the place of the tables and shuffles of [`super::avx2`].
 
-use super::{DIRTY, Moved, RowOps};
+use super::{DIRTY, Moved, Row, RowOps};
+use crate::pass::{Pass, Request, Seen};
 use std::arch::asm;
 use std::arch::x86_64::*;
 
 /// For up to 32 ways, where rows are no longer than in vectors of four. (Eight entries and then four are no faster than three times four.)
 pub fn ops(ways: usize) -> Option<RowOps> {
     fn of<const VECTORS: usize>() -> RowOps {
-        RowOps { stride: 8 * VECTORS, to_front: shift::<VECTORS>, mark_dirty: mark::<VECTORS> }
+        RowOps {
+            stride: Vectors::<VECTORS>::stride(0),
+            to_front: shift::<VECTORS>,
+            mark_dirty: mark::<VECTORS>,
+            show: show::<VECTORS>,
+            answer: answer::<VECTORS>,
+        }
     }
     use std::arch::is_x86_feature_detected as has;
     let for_vectors = [of::<1>, of::<2>, of::<3>, of::<4>];
@@ -16,24 +23,63 @@ pub fn ops(ways: usize) -> Option<RowOps> {
     is_for_these.then(of)
 }
 
-/// Row of `VECTORS` vectors, and one bit for each entry that holds `line`.
+/// Rows in so many vectors.
+struct Vectors<const VECTORS: usize>;
+
+impl<const VECTORS: usize> Row for Vectors<VECTORS> {
+    #[inline(always)]
+    fn stride(_ways: usize) -> usize {
+        8 * VECTORS
+    }
+
+    #[inline(always)]
+    unsafe fn to_front(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
+        // SAFETY: the caller's promise.
+        unsafe { shift::<VECTORS>(row, ways, line, dirty) }
+    }
+
+    #[inline(always)]
+    unsafe fn mark_dirty(row: *mut u64, ways: usize, line: u64) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { mark::<VECTORS>(row, ways, line) }
+    }
+}
+
+/// # Safety
+/// As for [`Pass::show`], and the processor has these instructions.
+#[target_feature(enable = "avx512f,bmi1")]
+unsafe fn show<const VECTORS: usize>(pass: &Pass, shown: &[Request], seen: &mut Seen) {
+    // SAFETY: the caller's promise.
+    unsafe { pass.show::<Vectors<VECTORS>>(shown, seen) }
+}
+
+/// # Safety
+/// As for [`Pass::answer`], and the processor has these instructions.
+#[target_feature(enable = "avx512f,bmi1")]
+unsafe fn answer<const VECTORS: usize>(pass: &Pass, requests: &[Request], seen: &mut Seen) {
+    // SAFETY: the caller's promise.
+    unsafe { pass.answer::<Vectors<VECTORS>>(requests, seen) }
+}
+
+/// Row of `VECTORS` vectors, one bit for each entry that holds `line`, and one if that is written. Looked for twice, as it is and
+/// written: rows are often moved again at once, and that waits for this.
 ///
 /// # Safety
 /// `row` points to 8 × `VECTORS` readable entries.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn find<const VECTORS: usize>(row: *const u64, line: u64) -> ([__m512i; VECTORS], u32) {
-    let wanted = _mm512_set1_epi64((line << 1 | DIRTY) as i64);
-    let ignore = _mm512_set1_epi64(DIRTY as i64);
+unsafe fn find<const VECTORS: usize>(row: *const u64, line: u64) -> ([__m512i; VECTORS], u32, u32) {
+    let clean = _mm512_set1_epi64((line << 1) as i64);
+    let dirty = _mm512_set1_epi64((line << 1 | DIRTY) as i64);
     let mut entries = [_mm512_setzero_si512(); VECTORS];
-    let mut found = 0;
+    let (mut as_clean, mut as_dirty) = (0, 0);
     for (v, entries) in entries.iter_mut().enumerate() {
         // SAFETY: 8 × VECTORS entries are valid.
         *entries = unsafe { _mm512_loadu_si512(row.add(8 * v).cast()) };
-        let equal = _mm512_cmpeq_epi64_mask(_mm512_or_si512(*entries, ignore), wanted);
-        found |= u32::from(equal) << (8 * v);
+        as_clean |= u32::from(_mm512_cmpeq_epi64_mask(*entries, clean)) << (8 * v);
+        as_dirty |= u32::from(_mm512_cmpeq_epi64_mask(*entries, dirty)) << (8 * v);
     }
-    (entries, found)
+    (entries, as_clean, as_dirty)
 }
 
 /// Finds the line's place p (the last way on a miss), then writes `[front, row[0], …, row[p − 1], row[p + 1], …]`.
@@ -41,16 +87,17 @@ unsafe fn find<const VECTORS: usize>(row: *const u64, line: u64) -> ([__m512i; V
 /// # Safety
 /// The processor has AVX-512 F and BMI1; `row` points to 8 × `VECTORS` readable and writable entries, of which `ways`, at least one,
 /// are in use.
+#[inline]
 #[target_feature(enable = "avx512f,bmi1")]
 unsafe fn shift<const VECTORS: usize>(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
     // SAFETY: the caller's promise.
-    let (old, found) = unsafe { find::<VECTORS>(row, line) };
+    let (old, as_clean, as_dirty) = unsafe { find::<VECTORS>(row, line) };
+    // SAFETY: the row has so many entries.
+    let last = unsafe { *row.add(ways - 1) };
+    let found = as_clean | as_dirty;
+    let front = line << 1 | dirty | u64::from(as_dirty != 0);
     // Padding is EMPTY and never found, so a miss gives the last way.
     let place = found | 1 << (ways - 1);
-    // SAFETY: a bit below `ways` is set.
-    let displaced = unsafe { *row.add(place.trailing_zeros() as usize) };
-    let hit = found != 0;
-    let front = if hit { displaced } else { line << 1 } | dirty;
     // Places up to p.
     let moved = place ^ place.wrapping_sub(1);
     let mut before = _mm512_set1_epi64(front as i64);
@@ -60,7 +107,7 @@ unsafe fn shift<const VECTORS: usize>(row: *mut u64, ways: usize, line: u64, dir
         // SAFETY: as the load.
         unsafe { _mm512_storeu_si512(row.add(8 * v).cast(), whole(new)) };
     }
-    Moved { hit, last: displaced }
+    Moved { hit: found != 0, last }
 }
 
 /// Keeps the compiler from storing under a mask what has changed: a row is soon looked at again, and such a store is not forwarded to
@@ -75,10 +122,12 @@ fn whole(mut entries: __m512i) -> __m512i {
 
 /// # Safety
 /// As for [`shift`].
+#[inline]
 #[target_feature(enable = "avx512f,bmi1")]
 unsafe fn mark<const VECTORS: usize>(row: *mut u64, _ways: usize, line: u64) -> bool {
     // SAFETY: the caller's promise.
-    let (_, found) = unsafe { find::<VECTORS>(row, line) };
+    let (_, as_clean, as_dirty) = unsafe { find::<VECTORS>(row, line) };
+    let found = as_clean | as_dirty;
     if found != 0 {
         // SAFETY: a bit below 8 × `VECTORS` is set.
         unsafe { *row.add(found.trailing_zeros() as usize) |= DIRTY };

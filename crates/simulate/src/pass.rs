@@ -1,0 +1,226 @@
+//! Many lines through one cache in a row, in a loop that is compiled for the width of its rows.
+//!
+//! Each loop does with a line whatever may be needed, and keeps of that what is: which lines are missing, and which of those that leave
+//! were written, is not to be foretold, and a wrong guess takes the processor longer than both ways together.
+
+use crate::row::{DIRTY, Row};
+use crate::sets::SetIndex;
+
+/// Requests whose rows are on their way.
+const AHEAD: usize = 12;
+/// The rows of smaller caches are near anyway.
+const FAR_BYTES: usize = 512 << 10;
+
+/// Something that a level is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// In a line of the level it comes from; what the request is stands in the lowest bits, as lines have at least four bytes.
+    pub(crate) address: u64,
+    /// Tag and, above it, core: one word, as it is only handed on.
+    whose: u64,
+}
+
+impl Request {
+    /// The access writes.
+    pub(crate) const WRITE: u64 = 1;
+    /// It is no access, but a line that was written and then dropped.
+    pub(crate) const DROPPED: u64 = 2;
+
+    /// For the line of the first level that begins at an address ([`Hierarchy::show`](crate::Hierarchy::show)); the tag is below 2^31.
+    #[inline(always)]
+    pub fn new(core: usize, address: u64, is_write: bool, tag: u32) -> Request {
+        Request { address: address | u64::from(is_write), whose: (core as u64) << 32 | u64::from(tag) }
+    }
+
+    /// The same for another line, if this one is for that at address 0.
+    #[inline(always)]
+    pub fn at(self, address: u64) -> Request {
+        Request { address: self.address | address, ..self }
+    }
+
+    /// Of the same access, a line that was written and has to make room.
+    #[inline(always)]
+    pub(crate) fn dropped(self, address: u64) -> Request {
+        Request { address: address | Request::DROPPED, ..self }
+    }
+
+    #[inline(always)]
+    pub(crate) fn tag(self) -> u32 {
+        self.whose as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn core(self) -> usize {
+        (self.whose >> 32) as usize
+    }
+}
+
+/// A cache, as a pass sees it.
+pub(crate) struct Pass {
+    /// The first entry of the first row.
+    pub rows: *mut u64,
+    pub sets: SetIndex,
+    pub ways: usize,
+    /// From address to line.
+    pub shift: u32,
+}
+
+/// What came of a pass.
+#[derive(Clone, Default)]
+pub(crate) struct Seen {
+    /// Requests that are answered.
+    pub here: Vec<Request>,
+    /// Those that are not, and lines that were written and then dropped.
+    pub further: Vec<Request>,
+    /// How many of the latter.
+    pub dropped: u64,
+}
+
+impl Pass {
+    /// Moves lines to the fronts of their rows. Those that are missing go further.
+    ///
+    /// # Safety
+    /// `rows` are those of a cache of these sets and ways in rows of `R`, which nothing else refers to; the processor has `R`'s
+    /// instructions.
+    #[inline(always)]
+    pub unsafe fn show<R: Row>(&self, shown: &[Request], seen: &mut Seen) {
+        // SAFETY: as promised.
+        unsafe {
+            match self.sets.mask() {
+                Some(mask) => self.show_by::<R>(shown, seen, |line| (line & mask) as usize),
+                None => self.show_by::<R>(shown, seen, |line| self.sets.of(line)),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As of [`Pass::show`]; the set of a line is below the number of sets.
+    #[inline(always)]
+    unsafe fn show_by<R: Row>(&self, shown: &[Request], seen: &mut Seen, set_of: impl Fn(u64) -> usize) {
+        let &Pass { rows, ways, shift, .. } = self;
+        let mut further = Writer::new(&mut seen.further, 2 * shown.len());
+        let mut dropped = 0;
+        for request in shown {
+            let line = request.address >> shift;
+            // SAFETY: as promised; of two requests for each line there is room.
+            unsafe {
+                let row = rows.add(set_of(line) * R::stride(ways));
+                let moved = R::to_front(row, ways, line, request.address & Request::WRITE);
+                let drops = moved.last & DIRTY & u64::from(!moved.hit);
+                further.write_if(drops, request.dropped((moved.last >> 1) << shift));
+                further.write_if(u64::from(!moved.hit), *request);
+                dropped += drops;
+            }
+        }
+        further.finish();
+        seen.dropped += dropped;
+    }
+
+    /// Answers requests. What is missing goes further.
+    ///
+    /// # Safety
+    /// As of [`Pass::show`].
+    #[inline(always)]
+    pub unsafe fn answer<R: Row>(&self, requests: &[Request], seen: &mut Seen) {
+        // SAFETY: as promised.
+        unsafe {
+            match self.sets.mask() {
+                Some(mask) => self.answer_by::<R>(requests, seen, |line| (line & mask) as usize),
+                None => self.answer_by::<R>(requests, seen, |line| self.sets.of(line)),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As of [`Pass::show_by`].
+    #[inline(always)]
+    unsafe fn answer_by<R: Row>(&self, requests: &[Request], seen: &mut Seen, set_of: impl Fn(u64) -> usize) {
+        let &Pass { rows, ways, shift, .. } = self;
+        let row_of = |address: u64| rows.wrapping_add(set_of(address >> shift) * R::stride(ways));
+        let mut here = Writer::new(&mut seen.here, requests.len());
+        let mut further = Writer::new(&mut seen.further, 2 * requests.len());
+        let mut dropped = 0;
+        let is_far = self.sets.count() as usize * R::stride(ways) * size_of::<u64>() > FAR_BYTES;
+        let ahead = if is_far { AHEAD } else { requests.len() };
+        for (number, request) in requests.iter().enumerate() {
+            if let Some(later) = requests.get(number + ahead) {
+                prefetch(row_of(later.address));
+            }
+            let row = row_of(request.address);
+            let line = request.address >> shift;
+            // SAFETY: as promised; of one and two requests for each that came there is room.
+            unsafe {
+                if request.address & Request::DROPPED != 0 {
+                    let is_missing = u64::from(!R::mark_dirty(row, ways, line));
+                    further.write_if(is_missing, *request);
+                    dropped += is_missing;
+                    continue;
+                }
+                // Only the first level keeps the write; what it hands outwards later makes outer copies dirty.
+                let moved = R::to_front(row, ways, line, 0);
+                let drops = moved.last & DIRTY & u64::from(!moved.hit);
+                here.write_if(u64::from(moved.hit), *request);
+                further.write_if(drops, request.dropped((moved.last >> 1) << shift));
+                further.write_if(u64::from(!moved.hit), *request);
+                dropped += drops;
+            }
+        }
+        here.finish();
+        further.finish();
+        seen.dropped += dropped;
+    }
+}
+
+/// Asks the processor we run on for a row, which of a large cache is seldom near.
+#[inline(always)]
+pub(crate) fn prefetch(row: *const u64) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing, and every x86-64 processor has it.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(row.cast());
+            _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(8).cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = row;
+}
+
+/// Adds to a vector that has room.
+struct Writer<'v> {
+    vector: &'v mut Vec<Request>,
+    next: *mut Request,
+}
+
+impl Writer<'_> {
+    #[inline(always)]
+    fn new(vector: &mut Vec<Request>, room: usize) -> Writer<'_> {
+        // One is written that does not stay.
+        vector.reserve(room + 1);
+        let next = vector.as_mut_ptr_range().end;
+        Writer { vector, next }
+    }
+
+    /// Writes a request, which stays if `stays` is 1 rather than 0.
+    ///
+    /// # Safety
+    /// No more stay than `new` was told.
+    #[inline(always)]
+    unsafe fn write_if(&mut self, stays: u64, request: Request) {
+        // SAFETY: there is room for what stays, and one more.
+        unsafe {
+            self.next.write(request);
+            self.next = self.next.add(stays as usize);
+        }
+    }
+
+    #[inline(always)]
+    fn finish(self) {
+        // SAFETY: as many were written, in the vector's own memory.
+        unsafe {
+            let written = self.next.offset_from_unsigned(self.vector.as_ptr());
+            self.vector.set_len(written);
+        }
+    }
+}
