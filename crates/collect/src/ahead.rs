@@ -208,6 +208,11 @@ impl Batches {
         }
     }
 
+    /// Whether every thread that encodes has a ring of its own to read: batches would be copied for nothing.
+    pub fn has_work_for_all(&self, busy_rings: usize) -> bool {
+        busy_rings * BATCHES_A_WORKER >= self.most_flying
+    }
+
     /// Whether another batch may be made.
     fn has_room(&self) -> bool {
         self.flying.load(Ordering::Relaxed) < self.most_flying
@@ -270,6 +275,11 @@ impl Ahead {
     /// Whether the next words of the stream belong in a batch.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// Whether the batch that is being filled has words.
+    pub fn is_begun(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.words.is_empty())
     }
 
     /// Begins a batch if the reader of the ring is far behind, and says whether it did.

@@ -266,7 +266,10 @@ impl Process {
         let mut busy = 0;
         let mut gone = 0;
         for stream in self.streams().iter() {
-            let Ok(mut guard) = stream.reader.try_lock() else { continue };
+            let Ok(mut guard) = stream.reader.try_lock() else {
+                tools.count_busy_ring();
+                continue;
+            };
             let Some(reader) = guard.as_mut() else {
                 gone += 1;
                 continue;
@@ -278,6 +281,7 @@ impl Process {
                 gone += 1;
             } else {
                 if reader.read(self, output, tools) {
+                    tools.count_busy_ring();
                     busy += 1;
                 } else {
                     reader.read_if_due(self, output, tools, now);

@@ -32,12 +32,33 @@ pub struct Tools {
     packing: Arc<Packing>,
     encoder: OwnEncoder,
     batches: Arc<Batches>,
+    /// Rings that had something to read in the round before this one, whoever read it.
+    busy_rings: usize,
+    busy_rings_so_far: usize,
 }
 
 impl Tools {
     /// Tools of a thread that shares its work with others.
     pub fn new(packing: Arc<Packing>, packer: Packer, batches: Arc<Batches>) -> Tools {
-        Tools { words: Vec::new(), packer, packing, encoder: OwnEncoder::default(), batches }
+        Tools {
+            words: Vec::new(),
+            packer,
+            packing,
+            encoder: OwnEncoder::default(),
+            batches,
+            busy_rings: 0,
+            busy_rings_so_far: 0,
+        }
+    }
+
+    /// A ring has something to read, or is being read by somebody else.
+    pub fn count_busy_ring(&mut self) {
+        self.busy_rings_so_far += 1;
+    }
+
+    /// All rings were looked at.
+    pub fn end_round(&mut self) {
+        self.busy_rings = std::mem::take(&mut self.busy_rings_so_far);
     }
 
     /// Packs a chunk if one waits, or encodes a batch of words.
@@ -193,7 +214,7 @@ impl Reader {
             let failed = output.has_failed();
             let unread = end.is_some() && !self.lost && !failed && !output.discards();
             let is_plain = end.is_some_and(|end| !end.cut_short && !end.dormant) && self.read_ahead == 0;
-            let in_batch = unread && is_plain && self.is_in_batch(pending, output, tools);
+            let in_batch = unread && is_plain && self.is_in_batch(pending, process, output, tools);
             if in_batch {
                 ring.take(chunk, bytes, self.ahead.open().room());
             } else if unread {
@@ -252,11 +273,16 @@ impl Reader {
     }
 
     /// Whether a chunk that was handed over goes into a batch.
-    fn is_in_batch(&mut self, pending: u32, output: &Output, tools: &mut Tools) -> bool {
+    fn is_in_batch(&mut self, pending: u32, process: &Process, output: &Output, tools: &mut Tools) -> bool {
+        let all_are_busy = tools.batches.has_work_for_all(tools.busy_rings);
         if self.ahead.is_open() {
-            return true;
+            if !all_are_busy || self.ahead.is_begun() {
+                return true;
+            }
+            self.settle(process, output, tools);
         }
-        let is_behind = pending >= ring::CHUNKS / 2 && !output.is_live() && !self.encoder.is_dormant();
+        let is_behind = pending >= ring::CHUNKS / 2 && !all_are_busy;
+        let is_behind = is_behind && !output.is_live() && !self.encoder.is_dormant();
         let begins = self.ahead.begin(is_behind, &tools.batches);
         if begins {
             self.finish_chunk(output, tools);

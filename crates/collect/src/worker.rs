@@ -174,6 +174,7 @@ impl Shared {
                 self.notice_dead_threads(Duration::from_millis(1));
             }
         }
+        tools.end_round();
         if closed {
             let mut processes = self.processes.write().unwrap_or_else(PoisonError::into_inner);
             processes.retain(|process| !process.is_closed());
