@@ -11,7 +11,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use memlode_simulate::{Detailed, Far, LevelCounters, LevelSpec, MAX_LEVELS, Near, Requests};
+use memlode_simulate::{Detailed, Far, LevelCounters, LevelSpec, MAX_LEVELS, Near, Queue, Requests};
 
 use crate::simulator::Simulator;
 
@@ -150,6 +150,10 @@ impl Simulator for Apart {
 
     fn cores(&self) -> u32 {
         self.cores
+    }
+
+    fn queue(&mut self, core: usize) -> Option<Queue<'_>> {
+        Some(self.waiting.queue(core, self.first_level.line_shift(), TOGETHER))
     }
 
     fn set_pages_of(&mut self, cell: u32, page_bytes: u64) {

@@ -5,7 +5,7 @@ use std::fmt;
 use memlode_machine::{self as machine, Machine};
 use memlode_simulate::{
     Coherence, Detailed, Hierarchy, ImpossibleHierarchy, ImpossibleTlb, Inclusion, LevelCounters, LevelSpec,
-    Model, ModelLevel, ModelSpec, Numa, Prefetch, Replacement, StoreBuffer, Tlb, TlbSpec, Write,
+    Model, ModelLevel, ModelSpec, Numa, Prefetch, Queue, Replacement, StoreBuffer, Tlb, TlbSpec, Write,
 };
 pub use memlode_simulate::{Homes, Pages, Placement};
 use memlode_trace::Shape;
@@ -54,6 +54,11 @@ pub trait Simulator {
     /// The caches, if there is nothing else: accesses may go to them straight, and those that are known to hit need only be counted
     /// there. Not where somebody watches, as they may be hits of other bytes of a line, and meet other stores in flight.
     fn counting(&mut self) -> Option<&mut Hierarchy> {
+        None
+    }
+
+    /// Where accesses wait that need no answer before they are settled, if all do.
+    fn queue(&mut self, _core: usize) -> Option<Queue<'_>> {
         None
     }
 
@@ -164,6 +169,10 @@ impl Simulator for Detailed {
 
     fn cores(&self) -> u32 {
         Detailed::cores(self)
+    }
+
+    fn queue(&mut self, core: usize) -> Option<Queue<'_>> {
+        Some(Detailed::queue(self, core, MOST_WAITING))
     }
 
     fn set_pages_of(&mut self, cell: u32, page_bytes: u64) {

@@ -2,7 +2,7 @@
 //! keeps in registers what it asks for each time; it calls others only for lines that are not the most recent ones of their sets, for memory of
 //! no object, and for sites that go from one class to another.
 
-use memlode_simulate::Asked;
+use memlode_simulate::{Asked, Front, Queue};
 use memlode_trace::Events;
 use memlode_trace::event::{Access, Mark, ThreadId};
 use memlode_trace::sites::SiteId;
@@ -137,6 +137,47 @@ impl Finder<'_> {
     }
 }
 
+/// What accesses to one line are sent to.
+trait Target {
+    /// As [`Front::access`].
+    fn access(&mut self, address: u64, bytes: u32, is_write: bool, cell: u32) -> Asked;
+    /// As [`Front::count_hits`].
+    fn count_hits(&mut self, is_write: bool, accesses: u64);
+    /// Whether so much waits that it is time to settle.
+    fn is_full(&self) -> bool;
+}
+
+impl Target for Front<'_> {
+    #[inline(always)]
+    fn access(&mut self, address: u64, bytes: u32, is_write: bool, cell: u32) -> Asked {
+        Front::access(self, address, bytes, is_write, cell)
+    }
+
+    fn count_hits(&mut self, is_write: bool, accesses: u64) {
+        Front::count_hits(self, is_write, accesses);
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.waiting() >= MOST_WAITING
+    }
+}
+
+/// Where somebody watches, every access waits.
+impl Target for Queue<'_> {
+    #[inline(always)]
+    fn access(&mut self, address: u64, bytes: u32, is_write: bool, cell: u32) -> Asked {
+        self.push(address, bytes, is_write, cell)
+    }
+
+    fn count_hits(&mut self, _is_write: bool, _accesses: u64) {}
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        Queue::is_full(self)
+    }
+}
+
 impl<S: Simulator> Profiler<S> {
     /// All events of a piece that has only accesses and marks.
     pub(crate) fn events(
@@ -147,8 +188,8 @@ impl<S: Simulator> Profiler<S> {
         mut events: Events<'_>,
     ) {
         loop {
-            if self.has_few_questions() {
-                self.usual(origin, objects, stack, &mut events);
+            if self.gaps.is_none() {
+                self.most_events(origin, objects, stack, &mut events);
                 if self.caches.is_full() {
                     self.settle();
                     continue;
@@ -192,58 +233,76 @@ impl<S: Simulator> Profiler<S> {
         }
     }
 
-    /// Whether caches are all that is asked.
-    fn has_few_questions(&mut self) -> bool {
-        self.gaps.is_none() && self.caches.counting().is_some()
-    }
-
     /// The events up to the first access that is not to one line, or of an object or a cell that is not known yet, or the first mark
     /// that is no call. Ends early when it is time to settle.
-    fn usual(&mut self, origin: Origin, objects: &Objects, stack: &mut ThreadStack, events: &mut Events<'_>) {
+    fn most_events(
+        &mut self,
+        origin: Origin,
+        objects: &Objects,
+        stack: &mut ThreadStack,
+        events: &mut Events<'_>,
+    ) {
         let Profiler { caches, facts, hits, index, frames, found, .. } = self;
-        let Some(mut front) = caches.counting().and_then(|caches| caches.front(origin.core)) else { return };
-        let (facts, hits, known) = (facts.as_mut_slice(), hits.as_mut_slice(), objects.known());
-        let mut finder = Finder { thread: origin.thread, index, frames, found };
-        let Events { mut accesses, mut marks, mut before } = *events;
-        loop {
-            let next = marks.first();
-            let until = next.map_or(accesses.len(), |(at, _)| (*at as usize).saturating_sub(before));
-            let now = &accesses[..until.min(accesses.len())];
-            let mut left = now;
-            while let [access, rest @ ..] = left {
-                let facts = &mut facts[access.site.0 as usize];
-                let class = if facts.is_fixed { facts.class() } else { ClassId(known.at(access.address)) };
+        let finder = Finder { thread: origin.thread, index, frames, found };
+        let counts = (facts.as_mut_slice(), hits.as_mut_slice());
+        if let Some(queue) = caches.queue(origin.core) {
+            usual(origin, objects, stack, events, finder, counts, queue);
+        } else if let Some(front) = caches.counting().and_then(|caches| caches.front(origin.core)) {
+            usual(origin, objects, stack, events, finder, counts, front);
+        }
+    }
+}
+
+/// The loop of [`Profiler::most_events`].
+fn usual(
+    origin: Origin,
+    objects: &Objects,
+    stack: &mut ThreadStack,
+    events: &mut Events<'_>,
+    mut finder: Finder<'_>,
+    (facts, hits): (&mut [SiteFacts], &mut [u64]),
+    mut target: impl Target,
+) {
+    let known = objects.known();
+    let Events { mut accesses, mut marks, mut before } = *events;
+    loop {
+        let next = marks.first();
+        let until = next.map_or(accesses.len(), |(at, _)| (*at as usize).saturating_sub(before));
+        let now = &accesses[..until.min(accesses.len())];
+        let mut left = now;
+        while let [access, rest @ ..] = left {
+            let facts = &mut facts[access.site.0 as usize];
+            let class = if facts.is_fixed { facts.class() } else { ClassId(known.at(access.address)) };
+            if facts.key != key(origin.thread, class) {
+                let Some((class, cell)) = finder.find(class, facts, stack, access) else { break };
                 if facts.key != key(origin.thread, class) {
-                    let Some((class, cell)) = finder.find(class, facts, stack, access) else { break };
-                    if facts.key != key(origin.thread, class) {
-                        front.count_hits(facts.is_write, facts.count_hits(hits));
-                        facts.remember(origin.thread, class, cell);
-                    }
-                }
-                let address = access.address ^ origin.space;
-                let asked = front.access(address, access.bytes, facts.is_write, facts.cell);
-                if asked == Asked::Several {
-                    break;
-                }
-                facts.hits += 1;
-                left = rest;
-                if asked == Asked::Waits && front.waiting() >= MOST_WAITING {
-                    break;
+                    target.count_hits(facts.is_write, facts.count_hits(hits));
+                    facts.remember(origin.thread, class, cell);
                 }
             }
-            let done = now.len() - left.len();
-            before += done;
-            accesses = &accesses[done..];
-            if !left.is_empty() || front.waiting() >= MOST_WAITING {
+            let address = access.address ^ origin.space;
+            let asked = target.access(address, access.bytes, facts.is_write, facts.cell);
+            if asked == Asked::Several {
                 break;
             }
-            match next {
-                Some((_, Mark::Enter { function, frame })) => stack.enter(*function, *frame),
-                Some((_, Mark::Exit { function })) => stack.exit(*function),
-                _ => break,
+            facts.hits += 1;
+            left = rest;
+            if asked == Asked::Waits && target.is_full() {
+                break;
             }
-            marks = &marks[1..];
         }
-        *events = Events { accesses, marks, before };
+        let done = now.len() - left.len();
+        before += done;
+        accesses = &accesses[done..];
+        if !left.is_empty() || target.is_full() {
+            break;
+        }
+        match next {
+            Some((_, Mark::Enter { function, frame })) => stack.enter(*function, *frame),
+            Some((_, Mark::Exit { function })) => stack.exit(*function),
+            _ => break,
+        }
+        marks = &marks[1..];
     }
+    *events = Events { accesses, marks, before };
 }

@@ -5,6 +5,7 @@
 //! fetch those of accesses to come meanwhile.
 
 use crate::detailed::{Caches, Detailed, Far, Near};
+use crate::later::Asked;
 use crate::table::Table;
 
 /// Accesses between the one at hand and that whose place in the index is fetched.
@@ -37,6 +38,12 @@ impl Requests {
         self.0.push(Request { address, bytes, core: core as u32, tag, is_write });
     }
 
+    /// The requests of a core, for many accesses in a row: to be settled when there are `most`.
+    pub fn queue(&mut self, core: usize, line_shift: u32, most: usize) -> Queue<'_> {
+        self.0.reserve(most.saturating_sub(self.0.len()));
+        Queue { requests: &mut self.0, core: core as u32, line_shift, most }
+    }
+
     /// How many there are.
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -51,6 +58,34 @@ impl Requests {
     /// Forgets them.
     pub fn clear(&mut self) {
         self.0.clear();
+    }
+}
+
+/// Where the accesses of one core wait.
+pub struct Queue<'r> {
+    requests: &'r mut Vec<Request>,
+    core: u32,
+    line_shift: u32,
+    most: usize,
+}
+
+impl Queue<'_> {
+    /// An access, if it is to one line.
+    #[inline(always)]
+    pub fn push(&mut self, address: u64, bytes: u32, is_write: bool, tag: u32) -> Asked {
+        // Of no bytes, the last one is 4 GiB away.
+        let last = address.wrapping_add(u64::from(bytes.wrapping_sub(1)));
+        if last >> self.line_shift != address >> self.line_shift {
+            return Asked::Several;
+        }
+        self.requests.push(Request { address, bytes, core: self.core, tag, is_write });
+        Asked::Waits
+    }
+
+    /// Whether there are so many that it is time to settle.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.requests.len() >= self.most
     }
 }
 
@@ -105,6 +140,12 @@ impl Detailed {
     #[inline(always)]
     pub fn access_later(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) {
         self.waiting.push(core, address, bytes, is_write, tag);
+    }
+
+    /// Where accesses of a core wait.
+    pub fn queue(&mut self, core: usize, most: usize) -> Queue<'_> {
+        let line_shift = self.first_level().line_shift();
+        self.waiting.queue(core, line_shift, most)
     }
 
     /// How many accesses wait.

@@ -85,7 +85,7 @@ mod table;
 mod tlb;
 mod twin;
 
-pub use batch::Requests;
+pub use batch::{Queue, Requests};
 pub use bounds::Bounds;
 pub use cache::{Cache, Evicted, Touch};
 pub use causes::{Cause, Eviction, LevelDetail};

@@ -34,6 +34,12 @@ impl<T: Copy> Ranges<T> {
         Ranges { parts: parts.into_iter().map(|(first, (end, value))| (first, end, value)).collect() }
     }
 
+    /// Whether nothing holds anywhere.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// What holds at an address, whatever address space it is of.
     #[inline]
     pub fn of(&self, address: u64) -> Option<T> {

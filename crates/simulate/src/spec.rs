@@ -30,7 +30,7 @@ impl LevelSpec {
     }
 
     /// How far to shift an address to get its line number.
-    pub(crate) fn line_shift(&self) -> u32 {
+    pub fn line_shift(&self) -> u32 {
         self.line_bytes.trailing_zeros()
     }
 

@@ -60,7 +60,7 @@ struct Core {
     /// The last stores, by number modulo the length.
     stores: Vec<Store>,
     /// By part of a page: the number of the last store into it, +1.
-    last: Vec<u64>,
+    last: Box<[u64; GRANULES]>,
     /// Stores and accesses so far.
     stored: u64,
     accessed: u64,
@@ -80,7 +80,7 @@ impl StoreBuffer {
     pub fn new(entries: u32, window: u32, cores: u32) -> StoreBuffer {
         let core = Core {
             stores: vec![Store::default(); entries.max(1).next_power_of_two() as usize],
-            last: vec![0; GRANULES],
+            last: Box::new([0; GRANULES]),
             stored: 0,
             accessed: 0,
         };
@@ -116,7 +116,11 @@ impl StoreBuffer {
             return None;
         }
         // No store younger than this overlaps the load.
-        let youngest = granules(address, bytes).map(|granule| core.last[granule]).max().unwrap_or(0);
+        let last = &core.last;
+        let youngest = match two_granules(address, bytes) {
+            Some((first, second)) => last[first].max(last[second]),
+            None => granules(address, bytes).map(|granule| last[granule]).max().unwrap_or(0),
+        };
         if youngest + self.entries <= core.stored || youngest == 0 {
             return None;
         }
@@ -149,8 +153,9 @@ impl Core {
         let slot = self.stored as usize & (self.stores.len() - 1);
         self.stores[slot] = Store { address, bytes, tag, access: self.accessed };
         self.stored += 1;
-        for granule in granules(address, bytes) {
-            self.last[granule] = self.stored;
+        match two_granules(address, bytes) {
+            Some((first, second)) => (self.last[first], self.last[second]) = (self.stored, self.stored),
+            None => granules(address, bytes).for_each(|granule| self.last[granule] = self.stored),
         }
     }
 
@@ -183,6 +188,14 @@ impl Core {
 /// Whether two ranges of bytes meet, addresses being compared under a mask of low bits.
 fn overlap(a: u64, a_bytes: u32, b: u64, b_bytes: u32, mask: u64) -> bool {
     a.wrapping_sub(b) & mask < u64::from(b_bytes) || b.wrapping_sub(a) & mask < u64::from(a_bytes)
+}
+
+/// The first and the last part of a page that a range of bytes touches, modulo the page, if there are no others between them.
+#[inline(always)]
+fn two_granules(address: u64, bytes: u32) -> Option<(usize, usize)> {
+    let granule = |address: u64| (address / GRANULE) as usize % GRANULES;
+    let last = address.wrapping_add(u64::from(bytes) - 1);
+    (u64::from(bytes) <= GRANULE + 1).then(|| (granule(address), granule(last)))
 }
 
 /// Parts of a page that a range of bytes touches, modulo the page.

@@ -135,7 +135,10 @@ pub struct Tlb {
     /// By core: pages, and the visits they are in.
     pages: Vec<Table>,
     counts: Vec<TlbDetail>,
-    recent: [Recent; RECENT],
+    /// By core, first-level array and set: the page that was touched last, which is the most recent one of its set.
+    recent: Vec<Recent>,
+    /// How many of these a core has.
+    recent_per_core: usize,
 }
 
 /// A page size in use.
@@ -145,24 +148,17 @@ struct Size {
     /// The arrays that hold such pages.
     first: usize,
     second: Option<usize>,
+    /// Of a core's [`Recent`] pages, that of the first array's first set; and the bits of a page's number that are its set's.
+    recent: usize,
+    sets: u64,
 }
 
 /// A page touched not long ago, and uses of it that are not in its record yet.
 #[derive(Clone, Copy)]
 struct Recent {
-    core: usize,
     key: u64,
     at: At,
     used: u64,
-}
-
-/// Places for [`Recent`] pages.
-const RECENT: usize = 32;
-
-/// Where a page would be among those.
-#[inline(always)]
-fn place(core: usize, key: u64) -> usize {
-    (key as usize ^ core) % RECENT
 }
 
 /// Words of a page's record. The tag of the visit + 1, 0 without one.
@@ -201,8 +197,11 @@ impl Tlb {
                 }
             };
             let first = array(1)?.ok_or(ImpossibleTlb::NoFirstLevel(bytes))?;
-            sizes.push(Size { shift: bytes.trailing_zeros(), first, second: array(2)? });
+            let recent = specs[..first].iter().map(sets).sum::<u64>() as usize;
+            let shift = bytes.trailing_zeros();
+            sizes.push(Size { shift, first, second: array(2)?, recent, sets: sets(&specs[first]) - 1 });
         }
+        let recent_per_core = specs.iter().map(sets).sum::<u64>() as usize;
         let index = |bytes: u64| bytes_of.iter().position(|b| *b == bytes).unwrap_or(0);
         let ranges = pages.ranges.iter().map(|&(first, end, bytes)| (first, end, index(bytes)));
         Ok(Tlb {
@@ -217,7 +216,8 @@ impl Tlb {
             pages: vec![Table::new(3); cores as usize],
             counts: Vec::new(),
             // No page has this key.
-            recent: [Recent { core: 0, key: u64::MAX, at: 0, used: 0 }; RECENT],
+            recent: vec![Recent { key: u64::MAX, at: 0, used: 0 }; recent_per_core * cores as usize],
+            recent_per_core,
         })
     }
 
@@ -237,15 +237,12 @@ impl Tlb {
     pub fn access(&mut self, core: usize, address: u64, bytes: u32, tag: u32) -> Translation {
         let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
         let (size, page) = self.page_of(address, tag);
-        let &Size { shift, first, .. } = &self.sizes[size];
+        let shift = self.sizes[size].shift;
         let key = key(size, page);
-        let recent = &mut self.recent[place(core, key)];
+        let place = self.place(core, size, key);
+        let recent = &mut self.recent[place];
         // The most recent translation of its set is found again, and nothing moves.
-        if recent.key == key
-            && recent.core == core
-            && last >> shift == page
-            && self.arrays[core * self.arrays_per_core + first].touch_front(key, false)
-        {
+        if recent.key == key && last >> shift == page {
             recent.used |= parts(shift, address, last);
             return Translation::First;
         }
@@ -259,7 +256,9 @@ impl Tlb {
 
     /// By tag.
     pub fn finish(mut self) -> Vec<TlbDetail> {
-        (0..RECENT).for_each(|place| self.settle(place));
+        for place in 0..self.recent.len() {
+            self.settle(place / self.recent_per_core, place);
+        }
         for pages in &self.pages {
             for record in pages.records() {
                 if let Some(tag) = record[TAG].checked_sub(1) {
@@ -273,11 +272,21 @@ impl Tlb {
         self.counts
     }
 
-    #[inline]
+    #[inline(always)]
     fn page_of(&self, address: u64, tag: u32) -> (usize, u64) {
+        if self.of_tags.is_empty() && self.ranges.is_empty() {
+            return (self.size, address >> self.sizes[self.size].shift);
+        }
         let of_tag = self.of_tags.get(tag as usize).copied().flatten();
         let size = of_tag.or_else(|| self.ranges.of(address)).unwrap_or(self.size);
         (size, address >> self.sizes[size].shift)
+    }
+
+    /// Where a page would be among the recent ones.
+    #[inline(always)]
+    fn place(&self, core: usize, size: usize, key: u64) -> usize {
+        let Size { recent, sets, .. } = self.sizes[size];
+        core * self.recent_per_core + recent + (key & sets) as usize
     }
 
     #[inline(never)]
@@ -293,7 +302,8 @@ impl Tlb {
             let key = key(size, page);
             worst = worst.max(self.translate(core, size, key, tag));
             let end = (page << shift) + ((1 << shift) - 1);
-            self.recent[place(core, key)].used |= parts(shift, from, last.min(end));
+            let place = self.place(core, size, key);
+            self.recent[place].used |= parts(shift, from, last.min(end));
             if last <= end {
                 break;
             }
@@ -311,12 +321,12 @@ impl Tlb {
 
     /// Who has the page's translation, and at what cost in cycles. The page is among the recent ones then.
     fn translate(&mut self, core: usize, size: usize, key: u64, tag: u32) -> (Translation, u32) {
-        let place = place(core, key);
+        let place = self.place(core, size, key);
         let mut at = self.recent[place].at;
-        if self.recent[place].key != key || self.recent[place].core != core {
-            self.settle(place);
+        if self.recent[place].key != key {
+            self.settle(core, place);
             at = self.pages[core].find(key);
-            self.recent[place] = Recent { core, key, at, used: 0 };
+            self.recent[place] = Recent { key, at, used: 0 };
         }
         let Size { first, second, .. } = self.sizes[size];
         let mut array = core * self.arrays_per_core + first;
@@ -344,12 +354,13 @@ impl Tlb {
 
     /// Ends a page's visit, if it is in one.
     fn leave(&mut self, core: usize, at: At, key: u64) {
-        let place = place(core, key);
-        if self.recent[place].key == key && self.recent[place].core == core {
-            self.settle(place);
+        let size = (key >> SIZE_SHIFT) as usize;
+        let place = self.place(core, size, key);
+        if self.recent[place].key == key {
+            self.settle(core, place);
         }
         let pages = &mut self.pages[core];
-        let shift = self.sizes[(pages.key(at) >> SIZE_SHIFT) as usize].shift;
+        let shift = self.sizes[size].shift;
         let used = std::mem::take(pages.word(at, USED));
         if let Some(tag) = std::mem::take(pages.word(at, TAG)).checked_sub(1) {
             let counts = &mut self.counts[tag as usize];
@@ -359,13 +370,18 @@ impl Tlb {
     }
 
     /// Enters the uses of a recent page.
-    fn settle(&mut self, place: usize) {
-        let Recent { core, at, used, .. } = self.recent[place];
+    fn settle(&mut self, core: usize, place: usize) {
+        let Recent { at, used, .. } = self.recent[place];
         if used != 0 {
             *self.pages[core].word(at, USED) |= used;
             self.recent[place].used = 0;
         }
     }
+}
+
+/// Sets of an array.
+fn sets(spec: &TlbSpec) -> u64 {
+    u64::from(spec.entries / spec.ways)
 }
 
 /// What stands for a page in arrays and tables.
