@@ -55,7 +55,9 @@ impl SiteFacts {
         let hits = std::mem::take(&mut self.hits);
         // A site that was not used yet has no cell.
         if hits > 0 {
-            counted[self.cell as usize] += hits;
+            // What waited may have been answered before it is counted.
+            let counted = &mut counted[self.cell as usize];
+            *counted = counted.wrapping_add(hits);
         }
         hits
     }

@@ -4,9 +4,10 @@
 //! a loop of its own that is small. And the records of lines do not fit into the caches of the machine we run on: it can
 //! fetch those of accesses to come meanwhile.
 
+use crate::causes::LineWatch;
 use crate::detailed::{Caches, Detailed, Far, Near};
+use crate::hierarchy::Hierarchy;
 use crate::later::Asked;
-use crate::table::Table;
 
 /// Accesses between the one at hand and that whose place in the index is fetched.
 const FAR: usize = 24;
@@ -103,8 +104,18 @@ impl Near {
     /// As [`Detailed::access`] of one of them.
     pub fn settle(&mut self, requests: &Requests) {
         if let Some(tlb) = &mut self.tlb {
-            for request in &requests.0 {
-                tlb.access(request.core as usize, request.address, request.bytes, request.tag);
+            for of_core in requests.0.chunk_by(|a, b| a.core == b.core) {
+                let mut left = of_core;
+                while let [first, ..] = left {
+                    let core = first.core as usize;
+                    if let Some(mut recent) = tlb.recent(core) {
+                        let others = left.iter().position(|r| !recent.access(r.address, r.bytes));
+                        left = &left[others.unwrap_or(left.len())..];
+                    }
+                    let [first, rest @ ..] = left else { break };
+                    tlb.access(core, first.address, first.bytes, first.tag);
+                    left = rest;
+                }
             }
         }
         if let Some(stores) = &mut self.stores {
@@ -167,49 +178,96 @@ impl Detailed {
 
 impl Caches {
     fn access_all(&mut self, requests: &[Request], depths: &mut Vec<u8>) {
-        for (number, &Request { address, bytes, core, tag, is_write }) in requests.iter().enumerate() {
-            if let Some(far) = jump(requests, number + FAR) {
-                self.expect(far);
-            }
-            if let Some(near) = jump(requests, number + NEAR) {
-                self.expect_soon(near);
-            }
-            let core = core as usize;
-            depths.push(match self {
-                Caches::Plain(plain) => {
-                    let (caches, lines) = &mut **plain;
-                    lines.access(caches, core, address, bytes, is_write, tag).0
-                }
-                Caches::General(general) => {
-                    let (model, lines) = &mut **general;
-                    lines.access(model, core, address, bytes, is_write, tag).0.depth
-                }
-            });
-        }
-    }
-
-    /// An access comes in a while: asks the processor we run on for what leads to its line's record.
-    #[inline(always)]
-    fn expect(&self, request: &Request) {
-        let (table, line) = self.place(request);
-        table.prefetch_index(line);
-    }
-
-    /// It comes soon: asks for the record.
-    #[inline(always)]
-    fn expect_soon(&self, request: &Request) {
-        let (table, line) = self.place(request);
-        table.prefetch_record(line);
-    }
-
-    /// The line of the first level, and where what is known of it will be.
-    #[inline(always)]
-    fn place(&self, request: &Request) -> (&Table, u64) {
-        let core = request.core as usize;
         match self {
-            Caches::Plain(plain) => (plain.1.innermost(core), plain.1.line(request.address)),
-            Caches::General(general) => (general.1.innermost(core), general.1.line(request.address)),
+            Caches::Plain(plain) => {
+                let (caches, lines) = &mut **plain;
+                lines.access_all(caches, requests, depths);
+            }
+            Caches::General(general) => {
+                let (model, lines) = &mut **general;
+                for (number, &Request { address, bytes, core, tag, is_write }) in requests.iter().enumerate()
+                {
+                    // An access comes in a while: asks the processor we run on for what leads to its line's record, and soon for that.
+                    if let Some(far) = jump(requests, number + FAR) {
+                        lines.innermost(far.core as usize).prefetch_index(lines.line(far.address));
+                    }
+                    if let Some(near) = jump(requests, number + NEAR) {
+                        lines.innermost(near.core as usize).prefetch_record(lines.line(near.address));
+                    }
+                    let (answer, _) = lines.access(model, core as usize, address, bytes, is_write, tag);
+                    depths.push(answer.depth);
+                }
+            }
         }
+    }
+}
+
+impl LineWatch {
+    fn access_all(&mut self, caches: &mut Hierarchy, requests: &[Request], depths: &mut Vec<u8>) {
+        let mut done = 0;
+        // Up to where was looked for records that will be needed.
+        let (mut far, mut near) = (0, 0);
+        while done < requests.len() {
+            // Behind a miss the next one often follows.
+            if self.is_latest(requests[done].core as usize, self.line(requests[done].address)) {
+                let hits = self.hit_all(caches, &requests[done..]);
+                depths.resize(depths.len() + hits, 0);
+                done += hits;
+            }
+            let Some(&Request { address, bytes, core, tag, is_write }) = requests.get(done) else { break };
+            // Where there is a miss, there are more.
+            for number in far.max(done + 1)..requests.len().min(done + FAR) {
+                if let Some((core, line)) = self.may_miss(requests, number) {
+                    self.innermost(core).prefetch_index(line);
+                }
+                far = number + 1;
+            }
+            for number in near.max(done + 1)..requests.len().min(done + NEAR) {
+                if let Some((core, line)) = self.may_miss(requests, number) {
+                    self.innermost(core).prefetch_record(line);
+                }
+                near = number + 1;
+            }
+            depths.push(self.access(caches, core as usize, address, bytes, is_write, tag).0);
+            done += 1;
+        }
+    }
+
+    /// Hits that ask nothing of anybody; says how many come first.
+    fn hit_all(&mut self, caches: &mut Hierarchy, requests: &[Request]) -> usize {
+        let Some(first) = requests.first() else { return 0 };
+        let core = first.core;
+        let Some((mut hits, level)) = self.hits(core as usize) else { return 0 };
+        let mut by_kind = [0; 2];
+        let (mut done, mut most) = (0, 0);
+        for request in requests {
+            let &Request { address, bytes, tag, is_write, .. } = request;
+            // Of no bytes, the last one is 4 GiB away.
+            let last = address.wrapping_add(u64::from(bytes.wrapping_sub(1)));
+            if request.core != core
+                || last >> level.line_shift != address >> level.line_shift
+                || !hits.hit(address >> level.line_shift, level.bits(address, last), is_write)
+            {
+                break;
+            }
+            by_kind[usize::from(is_write)] += 1;
+            most = most.max(tag);
+            done += 1;
+        }
+        drop(hits);
+        for (answered, hits) in caches.answered.iter_mut().zip(by_kind) {
+            answered[0] += hits;
+        }
+        self.has_room(most);
+        done
+    }
+
+    /// The core and the line of a request whose record may be needed.
+    #[inline(always)]
+    fn may_miss(&self, requests: &[Request], number: usize) -> Option<(usize, u64)> {
+        let request = requests.get(number)?;
+        let (core, line) = (request.core as usize, self.line(request.address));
+        (!self.is_latest(core, line) && jump(requests, number).is_some()).then_some((core, line))
     }
 }
 

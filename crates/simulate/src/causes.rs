@@ -22,15 +22,17 @@
 //!
 //! A use is entered with the innermost level of a record alone, and handed outwards when that level misses the line: an
 //! outer level fetches a line only when the inner ones miss it, so whatever an inner level has seen since its last fetch,
-//! the outer one has had the line for.
+//! the outer one has had the line for. What the first level sees stays with its slots ([`First`]) until somebody asks.
 
 use std::collections::VecDeque;
 use std::ops::AddAssign;
 
+use crate::first::{Dropped, First, Hits};
 use crate::hierarchy::{Found, Hierarchy, Observer};
 use crate::pairs::Pairs;
 use crate::places::{OUTER, Place, places};
 use crate::residents::Residents;
+use crate::row::EMPTY;
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
 use crate::twin::{Before, Twin};
@@ -146,18 +148,22 @@ pub(crate) type CausesByLevel = [Option<Cause>; MAX_LEVELS];
 /// Observes every line of a [`Hierarchy`].
 #[derive(Clone, Debug)]
 pub(crate) struct LineWatch {
-    levels: Vec<Level>,
+    pub(crate) levels: Vec<Level>,
+    /// The caches of the first level, instead of the hierarchy's; then what is kept of those of the other levels.
+    pub(crate) firsts: Vec<First>,
     caches: Vec<Layer>,
-    tables: Vec<Table>,
+    /// By cache of all levels.
+    pub(crate) places: Vec<Place>,
+    pub(crate) tables: Vec<Table>,
     /// By core: its cache at each level.
-    paths: Vec<[u32; MAX_LEVELS]>,
+    pub(crate) paths: Vec<[u32; MAX_LEVELS]>,
     /// By tag and level.
     counts: Vec<LevelDetail>,
     /// By level: who missed for whose sake.
     evictions: Vec<Pairs>,
     now: Now,
-    /// The line that was touched last, its record, and uses of it that are not in the records yet.
-    last: Last,
+    /// What the first level drops.
+    dropped: Dropped,
     /// Table and record of the line at the level asked last.
     at: (usize, At),
     /// Lines that have gone and are yet to be counted, the first the oldest: meanwhile their records come near.
@@ -183,7 +189,7 @@ pub(crate) struct Level {
     /// From address to line number.
     pub line_shift: u32,
     /// From byte to bit: a bit stands for one byte, or more in lines of more than 64.
-    grain_shift: u32,
+    pub grain_shift: u32,
 }
 
 /// What is kept of one cache.
@@ -191,27 +197,14 @@ pub(crate) struct Level {
 struct Layer {
     twin: Twin,
     residents: Residents,
-    place: Place,
 }
 
 /// The access under way.
 #[derive(Clone, Copy, Debug, Default)]
 struct Now {
     core: usize,
-    first: u64,
-    last: u64,
     tag: u32,
     causes: CausesByLevel,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    core: usize,
-    /// Line of the first level.
-    line: u64,
-    record: At,
-    /// Bits as in the first level.
-    used: u64,
 }
 
 impl Level {
@@ -238,15 +231,17 @@ impl LineWatch {
         let specs = hierarchy.levels();
         let cores = hierarchy.cores();
         let (places, strides) = places(specs, cores);
+        let firsts = cores.div_ceil(specs[0].shared_by) as usize;
         let mut caches = Vec::with_capacity(places.len());
-        for spec in specs {
+        for spec in &specs[1..] {
             let lines = (spec.bytes / u64::from(spec.line_bytes)) as u32;
             let count = cores.div_ceil(spec.shared_by) as usize;
-            for place in &places[caches.len()..caches.len() + count] {
+            for place in &places[firsts + caches.len()..][..count] {
                 let (twin, residents) = (Twin::new(lines, place.word), Residents::new(spec));
-                caches.push(Layer { twin, residents, place: *place });
+                caches.push(Layer { twin, residents });
             }
         }
+        let firsts = places[..firsts].iter().map(|place| First::new(&specs[0], *place));
         let path = |core| {
             let mut path = [0; MAX_LEVELS];
             (0..specs.len()).for_each(|level| path[level] = hierarchy.cache_of(core, level) as u32);
@@ -254,14 +249,15 @@ impl LineWatch {
         };
         LineWatch {
             levels: specs.iter().map(Level::new).collect(),
+            firsts: firsts.collect(),
             caches,
+            places,
             tables: strides.into_iter().map(Table::new).collect(),
             paths: (0..cores as usize).map(path).collect(),
             counts: Vec::new(),
             evictions: vec![Pairs::default(); specs.len()],
             now: Now::default(),
-            // No line has this number: lines have at least 4 bytes.
-            last: Last { core: 0, line: u64::MAX, record: 0, used: 0 },
+            dropped: Dropped { entry: EMPTY, record: 0, used: 0 },
             at: (0, 0),
             gone: VecDeque::with_capacity(MOST_GONE),
         }
@@ -278,13 +274,18 @@ impl LineWatch {
         is_write: bool,
         tag: u32,
     ) -> (u8, CausesByLevel) {
-        if (tag as usize + 1) * self.levels.len() > self.counts.len() {
-            self.make_room(tag);
+        self.has_room(tag);
+        if bytes == 0 {
+            return (0, [None; MAX_LEVELS]);
         }
-        // The last byte matters only when there is one.
-        let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
-        (self.now.core, self.now.first, self.now.last, self.now.tag) = (core, address, last, tag);
-        let depth = hierarchy.access_observed(core, address, bytes, is_write, self);
+        (self.now.core, self.now.tag) = (core, tag);
+        let last = address.saturating_add(u64::from(bytes) - 1);
+        let shift = self.levels[0].line_shift;
+        let depth = match last >> shift == address >> shift {
+            true => self.touch_first(hierarchy, address, last, is_write),
+            false => self.touch_several(hierarchy, address, last, is_write),
+        };
+        hierarchy.answered[usize::from(is_write)][usize::from(depth)] += 1;
         if depth == 0 {
             return (0, [None; MAX_LEVELS]);
         }
@@ -306,20 +307,30 @@ impl LineWatch {
     /// Records of the lines of a core's first level.
     #[inline(always)]
     pub fn innermost(&self, core: usize) -> &Table {
-        &self.tables[self.caches[self.paths[core][0] as usize].place.table]
+        &self.tables[self.firsts[self.paths[core][0] as usize].place.table]
+    }
+
+    /// Whether a line is the most recent one of its set in a core's first level.
+    #[inline(always)]
+    pub fn is_latest(&self, core: usize, line: u64) -> bool {
+        self.firsts[self.paths[core][0] as usize].is_latest(line)
     }
 
     /// By tag and, innermost first, level.
     pub fn finish(mut self) -> (Vec<LevelDetail>, Vec<Vec<Eviction>>) {
-        self.settle();
         self.count_all_gone();
+        for cache in 0..self.firsts.len() {
+            for (line, record, used) in self.firsts[cache].take_all_used() {
+                self.enter_used(cache, line, record, used);
+            }
+        }
         let levels = self.levels.len();
         let mut seen = Vec::new();
         for cores in &self.paths {
             for (level, cache) in cores[..levels].iter().enumerate() {
                 if !seen.contains(cache) {
                     seen.push(*cache);
-                    let Place { table, word, first_word, .. } = self.caches[*cache as usize].place;
+                    let Place { table, word, first_word, .. } = self.places[*cache as usize];
                     for record in self.tables[table].records() {
                         let tag = (record[word] >> 32) as u32;
                         if tag & HELD != 0 {
@@ -344,6 +355,21 @@ impl LineWatch {
         self.tables.iter().map(Table::bytes).sum()
     }
 
+    /// There is room to count what is found of a tag.
+    #[inline(always)]
+    pub fn has_room(&mut self, tag: u32) {
+        if (tag as usize + 1) * self.levels.len() > self.counts.len() {
+            self.make_room(tag);
+        }
+    }
+
+    /// A core's first level, for many hits in a row, and the shape of its lines; `None` if its number of sets is no power of two.
+    #[inline]
+    pub fn hits(&mut self, core: usize) -> Option<(Hits<'_>, Level)> {
+        let first = self.paths.get(core)?[0] as usize;
+        Some((self.firsts[first].hits()?, self.levels[0].clone()))
+    }
+
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, tag: u32) {
@@ -351,55 +377,54 @@ impl LineWatch {
         self.counts.resize((tag as usize + 1) * self.levels.len(), LevelDetail::default());
     }
 
-    /// The first level is asked for another line than the last.
-    #[inline]
-    fn turn_to(&mut self, table: usize, line: u64) {
-        self.settle();
-        let record = self.tables[table].find(line);
+    /// An access to several lines of the first level.
+    #[cold]
+    fn touch_several(&mut self, hierarchy: &mut Hierarchy, first: u64, last: u64, is_write: bool) -> u8 {
+        let shift = self.levels[0].line_shift;
+        let part = |line: u64| (first.max(line << shift), last.min((line << shift) + ((1 << shift) - 1)));
+        let lines = (first >> shift..=last >> shift).map(part);
+        let depths = lines.map(|(first, last)| self.touch_first(hierarchy, first, last, is_write));
+        depths.max().unwrap_or(0)
+    }
+
+    /// An access to one line.
+    #[inline(always)]
+    fn touch_first(&mut self, hierarchy: &mut Hierarchy, first: u64, last: u64, is_write: bool) -> u8 {
+        let used = self.levels[0].bits(first, last);
+        let line = first >> self.levels[0].line_shift;
+        let cache = &mut self.firsts[self.paths[self.now.core][0] as usize];
+        let Some(slot) = cache.find(line) else {
+            return self.miss_first(hierarchy, line, used, is_write);
+        };
+        if cache.hit(&mut self.tables[cache.place.table], slot, used, is_write) {
+            self.counts[self.now.tag as usize * self.levels.len()].spared += 1;
+        }
+        0
+    }
+
+    /// The first level does not have the line.
+    #[inline(never)]
+    fn miss_first(&mut self, hierarchy: &mut Hierarchy, line: u64, used: u64, is_write: bool) -> u8 {
+        let number = self.paths[self.now.core][0] as usize;
+        let address = line << self.levels[0].line_shift;
+        self.prefetch_outer_sets(address);
+        let place = self.places[number];
+        let table = &mut self.tables[place.table];
+        let record = table.find(line);
         if !self.gone.is_empty() {
             self.count_some_gone(record);
         }
-        self.last = Last { core: self.now.core, line, record, used: 0 };
-    }
-
-    /// Enters the uses of the last line with the innermost level of its record, for [`LineWatch::evicted`] to hand on.
-    #[inline]
-    fn settle(&mut self) {
-        let Last { core, record, used, .. } = self.last;
-        let first = &self.caches[self.paths[core][0] as usize];
-        if used != 0 {
-            *self.tables[first.place.table].word(record, first.place.word + 1) |= used;
-            if self.tables.len() > 1 {
-                self.settle_outside();
-            }
-        }
-        self.last.used = 0;
-    }
-
-    /// Enters the uses of the last line with the outer records, which have other users besides.
-    #[inline(never)]
-    fn settle_outside(&mut self) {
-        let Last { core, line, mut record, used } = self.last;
-        let path = &self.paths[core];
-        let mut table = self.caches[path[0] as usize].place.table;
-        let inner = &self.levels[0];
-        for (level, cache) in self.levels.iter().zip(path).skip(1) {
-            let cache = &self.caches[*cache as usize];
-            if cache.place.table == table {
-                continue;
-            }
-            let outer = *self.tables[table].word(record, OUTER) as u32;
-            if outer == 0 {
-                return; // Nobody has asked for the line that far out.
-            }
-            (table, record) = (cache.place.table, outer - 1);
-            *self.tables[table].word(record, cache.place.word + 1) |= if level.line_shift == inner.line_shift
-            {
-                used
-            } else {
-                widen(inner, level, line << inner.line_shift, used)
-            };
-        }
+        let cache = &mut self.firsts[number];
+        let table = &mut self.tables[place.table];
+        let (slot, dropped) = cache.drop_one(table, line);
+        let before = cache.fill(table, slot, line, record, is_write);
+        self.dropped = dropped;
+        self.at = (place.table, record);
+        self.miss(0, place, before);
+        let depth = hierarchy.outwards(self.now.core, address, dropped.entry, self);
+        // Only now: it is of the fetches that have just begun.
+        self.firsts[number].add_used(slot, used);
+        depth
     }
 
     /// Before a record changes, what waits for it must have been counted; else one line at a time is.
@@ -420,7 +445,7 @@ impl LineWatch {
 
     /// The end of a fetch.
     fn count_gone(&mut self, gone: Gone) {
-        let Place { table, word, first_word, .. } = self.caches[gone.cache].place;
+        let Place { table, word, first_word, .. } = self.places[gone.cache];
         let table = &mut self.tables[table];
         let state = table.word(gone.record, word);
         let fetched_by = (*state >> 32) as u32 & !HELD;
@@ -450,33 +475,35 @@ impl LineWatch {
     #[inline]
     fn prefetch_outer_sets(&self, address: u64) {
         for (level, cache) in self.levels.iter().zip(&self.paths[self.now.core]).skip(1) {
-            self.caches[*cache as usize].residents.prefetch(address >> level.line_shift);
+            self.caches[*cache as usize - self.firsts.len()].residents.prefetch(address >> level.line_shift);
         }
     }
 
-    /// A cache was asked for the line at hand, and this is not one more hit of the line that was touched last.
+    /// An outer cache was asked for the line at hand.
     #[inline]
     fn touch(&mut self, level: usize, cache: usize, line: u64, hit: bool) {
-        let layer = &mut self.caches[cache];
-        let table = &mut self.tables[layer.place.table];
-        let before = layer.twin.touch(table, self.at.1);
+        let place = self.places[cache];
+        if !hit && self.tables.len() > 1 {
+            self.enter_used_of(level, cache, line); // What was used before this fetch is not of it.
+        }
+        let layer = &mut self.caches[cache - self.firsts.len()];
+        let before = layer.twin.touch(&mut self.tables[place.table], self.at.1);
         if !hit {
-            self.miss(level, cache, line, before);
+            layer.residents.enter(line, self.at.1);
+            self.miss(level, place, before);
         } else if before != Before::Held {
             self.counts[self.now.tag as usize * self.levels.len() + level].spared += 1;
         }
     }
 
-    fn miss(&mut self, level: usize, cache: usize, line: u64, before: Before) {
-        let layer = &mut self.caches[cache];
-        layer.residents.enter(line, self.at.1);
-        let table = &mut self.tables[layer.place.table];
-        let word = table.word(self.at.1, layer.place.word);
+    fn miss(&mut self, level: usize, place: Place, before: Before) {
+        let table = &mut self.tables[place.table];
+        let word = table.word(self.at.1, place.word);
         let by = (*word >> 32) as u32;
         *word = u64::from(*word as u32) | u64::from(self.now.tag | HELD) << 32;
-        let used = std::mem::take(table.word(self.at.1, layer.place.word + 1));
-        if layer.place.has_next {
-            *table.word(self.at.1, layer.place.word + 3) |= used;
+        let used = std::mem::take(table.word(self.at.1, place.word + 1));
+        if place.has_next {
+            *table.word(self.at.1, place.word + 3) |= used;
         }
         let cause = match before {
             Before::Never => Cause::Cold,
@@ -496,47 +523,29 @@ pub(crate) fn evictions(pairs: &[Pairs]) -> Vec<Vec<Eviction>> {
     pairs.iter().map(|pairs| pairs.sorted().into_iter().map(eviction).collect()).collect()
 }
 
-/// Bits of a first-level line as bits of the longer line around it.
-pub(crate) fn widen(inner: &Level, outer: &Level, address: u64, used: u64) -> u64 {
-    let grain = 1 << inner.grain_shift;
-    let set = (0..64).filter(|bit| used >> bit & 1 != 0).map(|bit| address + bit * grain);
-    set.fold(0, |bits, first| bits | outer.bits(first, first + (grain - 1)))
-}
-
 impl Observer for LineWatch {
     #[inline(always)]
     fn asked(&mut self, level: usize, cache: usize, line: u64, found: Found) {
-        let hit = found == Found::Hit;
-        if level > 0 {
-            let table = self.caches[cache].place.table;
-            if self.at.0 != table {
-                self.go_out(table, line);
-            }
-            return self.touch(level, cache, line, hit);
+        debug_assert!(level > 0, "the first level is ours");
+        let table = self.places[cache].table;
+        if self.at.0 != table {
+            self.go_out(table, line);
         }
-        let again = self.last.line == line && self.last.core == self.now.core;
-        if !again {
-            self.turn_to(self.caches[cache].place.table, line);
-        }
-        let inner = &self.levels[0];
-        let start = line << inner.line_shift;
-        let end = start + ((1 << inner.line_shift) - 1);
-        self.last.used |= inner.bits(self.now.first.max(start), self.now.last.min(end));
-        if !(again && hit) {
-            if !hit {
-                self.prefetch_outer_sets(line << inner.line_shift);
-            }
-            self.at = (self.caches[cache].place.table, self.last.record);
-            self.touch(0, cache, line, hit);
-        }
+        self.touch(level, cache, line, found == Found::Hit);
     }
 
     fn evicted(&mut self, level: usize, cache: usize, line: u64, _note: u32) {
-        let layer = &mut self.caches[cache];
-        let record = layer.residents.leave(line);
-        let gone = Gone { level, cache, record, by: self.now.tag };
-        if self.tables.len() > 1 {
-            return self.count_gone(gone); // Uses reach outer records from several inner ones, at any time.
+        let by = self.now.tag;
+        if level == 0 {
+            let Dropped { record, used, .. } = self.dropped;
+            self.enter_used(cache, line, record, used);
+            return self.count_gone(Gone { level, cache, record, by });
+        }
+        let record = self.caches[cache - self.firsts.len()].residents.leave(line);
+        let gone = Gone { level, cache, record, by };
+        // Uses reach the records of lines of the first level at any time; those of outer records, from several inner ones.
+        if self.enter_used_of(level, cache, line) || self.tables.len() > 1 {
+            return self.count_gone(gone);
         }
         self.tables[0].prefetch(record);
         if self.gone.len() == MOST_GONE

@@ -291,7 +291,13 @@ impl Hierarchy {
 
     /// The rest of a walk, after the first level missed and dropped the entry `dropped`.
     #[inline(never)]
-    fn outwards(&mut self, core: usize, address: u64, mut dropped: u64, observer: &mut impl Observer) -> u8 {
+    pub(crate) fn outwards(
+        &mut self,
+        core: usize,
+        address: u64,
+        mut dropped: u64,
+        observer: &mut impl Observer,
+    ) -> u8 {
         let levels = self.specs.len();
         for level in 1..=levels {
             if level + 1 < levels {

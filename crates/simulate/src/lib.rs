@@ -65,6 +65,7 @@ mod bounds;
 mod cache;
 mod causes;
 mod detailed;
+mod first;
 mod hierarchy;
 mod later;
 mod lines;
@@ -84,6 +85,7 @@ mod store_buffer;
 mod table;
 mod tlb;
 mod twin;
+mod uses;
 
 pub use batch::{Queue, Requests};
 pub use bounds::Bounds;

@@ -19,7 +19,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::causes::{Cause, CausesByLevel, Eviction, HELD, Level, LevelDetail, evictions, widen};
+use crate::causes::{Cause, CausesByLevel, Eviction, HELD, Level, LevelDetail, evictions};
 use crate::hierarchy::{Found, Observer};
 use crate::model::{Answer, Inclusion, Model, Sharing};
 use crate::pairs::Pairs;
@@ -27,6 +27,7 @@ use crate::places::{OUTER, Place, places};
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
 use crate::twin::{Before, Twin};
+use crate::uses::widen;
 
 /// Misses of some accesses to a line because of others by another core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -168,7 +168,44 @@ const USED: usize = 2;
 /// Page sizes are told apart by the bits above those of any page number.
 const SIZE_SHIFT: u32 = 54;
 
+/// A core's pages that were touched last, where all pages are of one size.
+pub(crate) struct RecentPages<'t> {
+    pages: &'t mut [Recent],
+    shift: u32,
+    sets: u64,
+    /// What the key of a page has besides its number.
+    of_size: u64,
+}
+
+impl RecentPages<'_> {
+    /// An access; nothing is done if it is not to the page of its set that was touched last. That is the most recent one, and
+    /// stays it.
+    #[inline(always)]
+    pub fn access(&mut self, address: u64, bytes: u32) -> bool {
+        let page = address >> self.shift;
+        let last = address.wrapping_add(u64::from(bytes.max(1)) - 1);
+        let recent = &mut self.pages[(page & self.sets) as usize];
+        let is_here = recent.key == page | self.of_size && last >> self.shift == page;
+        if is_here {
+            recent.used |= parts(self.shift, address, last);
+        }
+        is_here
+    }
+}
+
 impl Tlb {
+    /// What most accesses of a core need, if pages are of one size.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    pub(crate) fn recent(&mut self, core: usize) -> Option<RecentPages<'_>> {
+        let Size { shift, recent, sets, .. } = self.sizes[self.size];
+        let first = core * self.recent_per_core + recent;
+        let pages = &mut self.recent[first..=first + sets as usize];
+        let is_one = self.of_tags.is_empty() && self.ranges.is_empty();
+        is_one.then_some(RecentPages { pages, shift, sets, of_size: key(self.size, 0) })
+    }
+
     /// Empty arrays for cores `0..cores`.
     pub fn new(specs: &[TlbSpec], walk_cycles: u32, pages: &Pages, cores: u32) -> Result<Tlb, ImpossibleTlb> {
         let mut arrays = Vec::new();
@@ -241,7 +278,7 @@ impl Tlb {
         let key = key(size, page);
         let place = self.place(core, size, key);
         let recent = &mut self.recent[place];
-        // The most recent translation of its set is found again, and nothing moves.
+        // As in `RecentPages`.
         if recent.key == key && last >> shift == page {
             recent.used |= parts(shift, address, last);
             return Translation::First;

@@ -15,9 +15,9 @@
 use crate::table::{At, Table};
 
 /// Stamp of a line that was never touched.
-const NEVER: u32 = 0;
+pub(crate) const NEVER: u32 = 0;
 /// Stamp of a line that the cache does not hold any more.
-const LOST: u32 = 1;
+pub(crate) const LOST: u32 = 1;
 /// The first touch.
 const FIRST: u32 = 2;
 

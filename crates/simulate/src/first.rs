@@ -1,0 +1,440 @@
+//! A first level for who watches it, and its fully associative twin.
+//!
+//! Most accesses find their line here, and nothing happens but that the line becomes the most recent one. So a line stays in its
+//! slot, and a hit writes down when it was and what it used:
+//!
+//! ```text
+//!   slot     line, written │ time of the last touch │ time that the twin knows of │ bytes used │ record
+//!   twin     by time: whose touch it was, and one bit if it is that line's last one as far as the twin knows
+//! ```
+//! What a set drops is the line with the lowest time. The twin is told of a line's first touch in an *epoch*, and of its last one when
+//! the line is dropped or the epoch ends, which it does before more lines have been touched in it than the twin
+//! holds. So the least recent line of the twin, the one it loses, was never touched in the epoch at hand, and of all epochs before it
+//! knows the last touches. And a line that was touched in this epoch is still there: of such hits there is nothing to ask.
+
+use crate::places::Place;
+use crate::row::{DIRTY, EMPTY};
+use crate::sets::SetIndex;
+use crate::spec::LevelSpec;
+use crate::table::{At, Table};
+use crate::twin::{Before, LOST, NEVER};
+
+/// The lines of a first level.
+#[derive(Clone, Debug)]
+pub(crate) struct First {
+    pub place: Place,
+    sets: SetIndex,
+    ways: usize,
+    /// By set: the slot that was touched last.
+    latest: Vec<u32>,
+    /// By slot: the line, and whether it was written; unused ones hold [`EMPTY`].
+    entries: Vec<u64>,
+    slots: Vec<Slot>,
+    twin: LateTwin,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    used: u64,
+    /// When it was touched last, and when as far as the twin knows.
+    touched: u32,
+    told: u32,
+    record: At,
+}
+
+/// A line that was dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dropped {
+    /// As [`Hierarchy`](crate::Hierarchy) has it.
+    pub entry: u64,
+    pub record: At,
+    /// What was used of it since that was asked last.
+    pub used: u64,
+}
+
+/// Which lines a fully associative cache would hold, told late.
+#[derive(Clone, Debug)]
+struct LateTwin {
+    capacity: u32,
+    held: u32,
+    /// Word of a record whose low half is the line's last touch, [`NEVER`] or [`LOST`].
+    word: usize,
+    /// By time: whose touch it was, if it is a last one.
+    records: Vec<At>,
+    /// By time, one bit each: it is a line's last touch.
+    is_last: Vec<u64>,
+    /// All last touches are at this time or later.
+    begin: u32,
+    /// When the epoch began, and how many lines have been touched in it.
+    epoch: u32,
+    lines: u32,
+    now: u32,
+    /// The first time of all: those below order lines that the twin has lost.
+    start: u32,
+}
+
+/// Of a first level what hits need that ask nothing, by value, so that the compiler keeps it in registers.
+pub(crate) struct Hits<'f> {
+    latest: &'f mut [u32],
+    entries: &'f mut [u64],
+    slots: &'f mut [Slot],
+    mask: u64,
+    ways: usize,
+    epoch: u32,
+    now: u32,
+    end: u32,
+    now_after: &'f mut u32,
+}
+
+impl Hits<'_> {
+    /// An access to a line; nothing is done if it is not there, or more than this is to be done.
+    #[inline(always)]
+    pub fn hit(&mut self, line: u64, used: u64, is_write: bool) -> bool {
+        let set = (line & self.mask) as usize;
+        let mut slot = self.latest[set] as usize;
+        if self.entries[slot] >> 1 != line {
+            let first = set * self.ways;
+            let mut entries = self.entries[first..first + self.ways].iter();
+            let Some(way) = entries.position(|entry| entry >> 1 == line) else { return false };
+            slot = first + way;
+            self.latest[set] = slot as u32;
+        }
+        let here = &mut self.slots[slot];
+        if here.touched < self.epoch || self.now >= self.end {
+            return false;
+        }
+        self.entries[slot] |= u64::from(is_write);
+        here.used |= used;
+        here.touched = self.now;
+        self.now += 1;
+        true
+    }
+}
+
+impl Drop for Hits<'_> {
+    fn drop(&mut self) {
+        *self.now_after = self.now;
+    }
+}
+
+impl First {
+    /// To be hit many times, if the number of sets is a power of two.
+    #[inline]
+    pub fn hits(&mut self) -> Option<Hits<'_>> {
+        let LateTwin { epoch, now, ref records, .. } = self.twin;
+        Some(Hits {
+            mask: self.sets.mask()?,
+            ways: self.ways,
+            epoch,
+            now,
+            end: records.len() as u32,
+            latest: &mut self.latest,
+            entries: &mut self.entries,
+            slots: &mut self.slots,
+            now_after: &mut self.twin.now,
+        })
+    }
+
+    /// Empty.
+    pub fn new(spec: &LevelSpec, place: Place) -> First {
+        let (sets, ways) = (spec.sets() as usize, spec.ways as usize);
+        let lines = sets * ways;
+        // So many that numbering anew costs little.
+        let times = (16 * lines).max(1 << 12);
+        let start = LOST + 1 + spec.ways;
+        let twin = LateTwin {
+            capacity: lines as u32,
+            held: 0,
+            word: place.word,
+            records: vec![0; times],
+            is_last: vec![0; times / 64 + 1],
+            begin: start,
+            epoch: start,
+            lines: 0,
+            now: start,
+            start,
+        };
+        First {
+            place,
+            sets: SetIndex::new(spec.sets()),
+            ways,
+            latest: (0..sets).map(|set| (set * ways) as u32).collect(),
+            entries: vec![EMPTY; lines],
+            slots: vec![Slot::default(); lines],
+            twin,
+        }
+    }
+
+    /// Where a line is.
+    #[inline(always)]
+    pub fn find(&mut self, line: u64) -> Option<usize> {
+        let set = self.sets.of(line);
+        let latest = self.latest[set] as usize;
+        if self.entries[latest] >> 1 == line {
+            return Some(latest);
+        }
+        let first = set * self.ways;
+        let slot = first + self.entries[first..first + self.ways].iter().position(|e| e >> 1 == line)?;
+        self.latest[set] = slot as u32;
+        Some(slot)
+    }
+
+    /// Whether a line is the most recent one of its set.
+    #[inline(always)]
+    pub fn is_latest(&self, line: u64) -> bool {
+        self.entries[self.latest[self.sets.of(line)] as usize] >> 1 == line
+    }
+
+    /// A hit; says whether the twin has lost the line.
+    #[inline(always)]
+    pub fn hit(&mut self, table: &mut Table, slot: usize, used: u64, is_write: bool) -> bool {
+        self.entries[slot] |= u64::from(is_write);
+        let here = &mut self.slots[slot];
+        here.used |= used;
+        if here.touched < self.twin.epoch || self.twin.is_late() {
+            return self.first_of_epoch(table, slot);
+        }
+        here.touched = self.twin.now;
+        self.twin.now += 1;
+        false
+    }
+
+    #[inline(never)]
+    fn first_of_epoch(&mut self, table: &mut Table, slot: usize) -> bool {
+        self.make_time(table);
+        let here = &mut self.slots[slot];
+        (here.touched, here.told) = (self.twin.now, self.twin.now);
+        self.twin.touch(table, here.record) != Before::Held
+    }
+
+    /// A miss: drops a line of the set.
+    pub fn drop_one(&mut self, table: &mut Table, line: u64) -> (usize, Dropped) {
+        self.make_time(table);
+        let set = self.sets.of(line);
+        let first = set * self.ways;
+        let slots = &self.slots[first..first + self.ways];
+        // Unused slots are older than all others.
+        let oldest = (0..self.ways).min_by_key(|way| slots[*way].touched).unwrap_or(0);
+        let slot = first + oldest;
+        self.latest[set] = slot as u32;
+        let here = self.slots[slot];
+        let dropped = Dropped { entry: self.entries[slot], record: here.record, used: here.used };
+        if here.touched != here.told {
+            self.twin.correct(table, here.record, here.told, here.touched);
+        }
+        (slot, dropped)
+    }
+
+    /// The line that was missed comes into the slot; says what the twin knew of it. Nothing of it is used yet.
+    pub fn fill(&mut self, table: &mut Table, slot: usize, line: u64, record: At, is_write: bool) -> Before {
+        let now = self.twin.now;
+        self.entries[slot] = line << 1 | if is_write { DIRTY } else { 0 };
+        self.slots[slot] = Slot { used: 0, touched: now, told: now, record };
+        self.twin.touch(table, record)
+    }
+
+    /// Bytes of the line in a slot are used.
+    pub fn add_used(&mut self, slot: usize, used: u64) {
+        self.slots[slot].used |= used;
+    }
+
+    /// What was used of a line since that was asked last, and its record.
+    pub fn take_used(&mut self, line: u64) -> Option<(At, u64)> {
+        let first = self.sets.of(line) * self.ways;
+        let way = self.entries[first..first + self.ways].iter().position(|entry| entry >> 1 == line)?;
+        let here = &mut self.slots[first + way];
+        Some((here.record, std::mem::take(&mut here.used)))
+    }
+
+    /// The same of all lines.
+    pub fn take_all_used(&mut self) -> Vec<(u64, At, u64)> {
+        let all = self.entries.iter().zip(&mut self.slots).filter(|(entry, _)| **entry != EMPTY);
+        all.map(|(entry, slot)| (entry >> 1, slot.record, std::mem::take(&mut slot.used))).collect()
+    }
+
+    /// Ends the epoch if as many lines were touched in it as it may have, and numbers touches anew if it is time to. A touch comes.
+    fn make_time(&mut self, table: &mut Table) {
+        let is_late = self.twin.is_late();
+        if self.twin.lines < self.twin.capacity && !is_late {
+            self.twin.lines += 1;
+            return;
+        }
+        for slot in self.slots.iter_mut().filter(|slot| slot.touched != slot.told) {
+            self.twin.correct(table, slot.record, slot.told, slot.touched);
+            slot.told = slot.touched;
+        }
+        if is_late {
+            self.renumber(table);
+        }
+        (self.twin.epoch, self.twin.lines) = (self.twin.now, 1);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn renumber(&mut self, table: &mut Table) {
+        self.twin.renumber(table);
+        let sets = self.entries.chunks(self.ways).zip(self.slots.chunks_mut(self.ways));
+        for (entries, slots) in sets {
+            let mut lost: Vec<&mut Slot> = Vec::new();
+            for (_, slot) in entries.iter().zip(slots).filter(|(entry, _)| **entry != EMPTY) {
+                let time = self.twin.last_touch(table, slot.record);
+                match time < self.twin.start {
+                    true => lost.push(slot),
+                    false => (slot.touched, slot.told) = (time, time),
+                }
+            }
+            // Of these the set alone knows the order.
+            lost.sort_unstable_by_key(|slot| slot.touched);
+            for (time, slot) in (LOST + 1..).zip(lost) {
+                (slot.touched, slot.told) = (time, time);
+            }
+        }
+    }
+}
+
+impl LateTwin {
+    /// All times are used up.
+    #[inline(always)]
+    fn is_late(&self) -> bool {
+        self.now as usize >= self.records.len()
+    }
+
+    /// A line is touched now.
+    fn touch(&mut self, table: &mut Table, record: At) -> Before {
+        let before = self.set_last_touch(table, record, self.now);
+        self.now += 1;
+        if before >= self.start {
+            self.forget(before);
+            return Before::Held;
+        }
+        self.held += 1;
+        if self.held > self.capacity {
+            self.lose(table);
+        }
+        if before == NEVER { Before::Never } else { Before::Lost }
+    }
+
+    /// A line was touched after what was told as its last touch.
+    fn correct(&mut self, table: &mut Table, record: At, told: u32, touched: u32) {
+        self.forget(told);
+        self.set_last_touch(table, record, touched);
+    }
+
+    fn last_touch(&self, table: &mut Table, record: At) -> u32 {
+        *table.word(record, self.word) as u32
+    }
+
+    /// Says what it was.
+    #[inline]
+    fn set_last_touch(&mut self, table: &mut Table, record: At, time: u32) -> u32 {
+        let stamp = table.word(record, self.word);
+        let before = *stamp as u32;
+        *stamp = *stamp & !0xffff_ffff | u64::from(time);
+        self.records[time as usize] = record;
+        self.is_last[time as usize / 64] |= 1 << (time % 64);
+        before
+    }
+
+    #[inline]
+    fn forget(&mut self, time: u32) {
+        self.is_last[time as usize / 64] &= !(1 << (time % 64));
+    }
+
+    /// Drops the least recent line.
+    fn lose(&mut self, table: &mut Table) {
+        let mut word = self.begin as usize / 64;
+        // Nothing is left below the beginning.
+        while self.is_last[word] == 0 {
+            word += 1;
+        }
+        let time = (word * 64) as u32 + self.is_last[word].trailing_zeros();
+        debug_assert!(time < self.epoch, "all of what was touched in an epoch is held");
+        self.forget(time);
+        self.begin = time + 1;
+        let stamp = table.word(self.records[time as usize], self.word);
+        *stamp = *stamp & !0xffff_ffff | u64::from(LOST);
+        self.held -= 1;
+    }
+
+    /// Numbers the last touches from the first time on.
+    fn renumber(&mut self, table: &mut Table) {
+        let mut held = Vec::with_capacity(self.held as usize);
+        for (word, times) in self.is_last.iter_mut().enumerate() {
+            let mut times = std::mem::take(times);
+            while times != 0 {
+                held.push(self.records[word * 64 + times.trailing_zeros() as usize]);
+                times &= times - 1;
+            }
+        }
+        (self.begin, self.now) = (self.start, self.start);
+        for record in held {
+            self.set_last_touch(table, record, self.now);
+            self.now += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A list of lines, the most recent last; says whether the line was in it, and what was dropped.
+    fn touch_list(list: &mut Vec<u64>, most: usize, line: u64) -> (bool, Option<u64>) {
+        let place = list.iter().rposition(|held| *held == line);
+        if let Some(place) = place {
+            list.remove(place);
+        }
+        list.push(line);
+        (place.is_some(), (list.len() > most).then(|| list.remove(0)))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        /// Long enough to number anew several times.
+        #[test]
+        fn equals_lists(sets in 1usize..9, ways in 1usize..9, lines in 1u64..150, calm in 0u64..200, seed in any::<u64>()) {
+            let spec = LevelSpec { bytes: (64 * sets * ways) as u64, ways: ways as u32, line_bytes: 64, shared_by: 1 };
+            let place = Place { table: 0, word: 1, first_word: 1, has_next: false };
+            let (mut table, mut first) = (Table::new(3), First::new(&spec, place));
+            let mut lists = vec![Vec::new(); sets];
+            let mut twin = Vec::new();
+            let mut seen = std::collections::HashMap::new();
+            let (mut random, mut center) = (seed | 1, 0);
+            for number in 0..120_000u64 {
+                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                // Mostly a few lines, now and then others.
+                center = if (random >> 20) % (calm + 1) == 0 { random >> 33 } else { center };
+                let line = (center + ((random >> 40) & 7)) % lines;
+                let (hit, dropped) = touch_list(&mut lists[line as usize % sets], ways, line);
+                let (held, _) = touch_list(&mut twin, sets * ways, line);
+                let used = 1 << (number % 64);
+                let quick = number % 3 != 0 && first.hits().is_some_and(|mut hits| hits.hit(line, used, false));
+                if quick {
+                    prop_assert!(hit && held, "what asks nothing is in both");
+                } else if let Some(slot) = first.find(line) {
+                    prop_assert!(hit);
+                    prop_assert_eq!(first.hit(&mut table, slot, used, false), !held);
+                } else {
+                    prop_assert!(!hit);
+                    let record = table.find(line);
+                    let (slot, gone) = first.drop_one(&mut table, line);
+                    prop_assert_eq!((gone.entry != EMPTY).then_some(gone.entry >> 1), dropped);
+                    if let Some(dropped) = dropped {
+                        prop_assert_eq!(table.key(gone.record), dropped);
+                        prop_assert_eq!(Some(gone.used), seen.insert(dropped, 0));
+                    }
+                    let before = first.fill(&mut table, slot, line, record, false);
+                    first.add_used(slot, used);
+                    let expected = match (seen.contains_key(&line), held) {
+                        (false, _) => Before::Never,
+                        (true, false) => Before::Lost,
+                        (true, true) => Before::Held,
+                    };
+                    prop_assert_eq!(before, expected);
+                }
+                *seen.entry(line).or_default() |= used;
+            }
+        }
+    }
+}
