@@ -379,7 +379,11 @@ impl<S: Simulator> Profiler<S> {
     #[inline(always)]
     pub(crate) fn count(&mut self, cell: u32, depth: u8) {
         match depth {
-            0 => self.hits[cell as usize] += 1,
+            0 => {
+                // Below zero in between, where another shard counts what missed here as hits of a loop.
+                let hits = &mut self.hits[cell as usize];
+                *hits = hits.wrapping_add(1);
+            }
             _ => self.deeper[cell as usize][usize::from(depth) - 1] += 1,
         }
     }

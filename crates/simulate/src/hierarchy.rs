@@ -42,7 +42,9 @@ impl LevelCounters {
         answered: &[[u64; MAX_LEVELS + 1]; 2],
         write_backs: &[u64; MAX_LEVELS],
     ) -> Vec<LevelCounters> {
-        let beyond = |write: usize, level: usize| answered[write][level..=levels].iter().sum();
+        // Of a shard alone, hits may be less than nothing: others count them.
+        let sum = |answered: &[u64]| answered.iter().fold(0u64, |sum, &more| sum.wrapping_add(more));
+        let beyond = |write: usize, level: usize| sum(&answered[write][level..=levels]);
         (0..levels)
             .map(|level| LevelCounters {
                 reads: beyond(0, level),
