@@ -1,7 +1,7 @@
 //! Chunks between the encoder and the destination: whoever has time packs them.
 //!
-//! A ring can be read by one thread at a time only, and packing takes as long as encoding; so one thread encodes while
-//! others pack. The chunks of a stream stay in order: its lane is in one pair of hands.
+//! A ring can be read by one thread at a time only, and packing takes half as long as encoding; so who reads it leaves that
+//! to others. The chunks of a stream stay in order: its lane is in one pair of hands.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
