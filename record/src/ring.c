@@ -56,10 +56,16 @@ MEMLODE_HIDDEN bool memlode_wait_for_room(struct memlode_ring_header *ring, uint
   return room;
 }
 
+/* A collector that sleeps is woken for several chunks at once: waking it takes the program longer than
+ * filling many of a chunk's lines, and it looks by itself ten times a second. */
+enum { MEMLODE_ENOUGH_CHUNKS = MEMLODE_RING_CHUNKS / 4 };
+
 MEMLODE_HIDDEN void memlode_hand_over(struct memlode_ring_header *ring, uint32_t head) {
   _Atomic uint32_t *head_word = (_Atomic uint32_t *)&ring->head;
   if (atomic_compare_exchange_strong_explicit(head_word, &head, head + 1, memory_order_release,
-                                              memory_order_relaxed))
+                                              memory_order_relaxed) &&
+      head + 1 - atomic_load_explicit((_Atomic uint32_t *)&ring->tail, memory_order_relaxed) >=
+          MEMLODE_ENOUGH_CHUNKS)
     memlode_doorbell(false);
 }
 
