@@ -14,6 +14,9 @@ const FAR: usize = 24;
 /// Accesses between the one at hand and that whose record is fetched.
 const NEAR: usize = 12;
 
+/// Accesses behind a miss for which records are fetched ahead: where there is one, there are more.
+const AFTER_A_MISS: u32 = 64;
+
 /// Bytes from one access to the next that lead to records which have come already, or come by themselves: those of neighbouring lines
 /// are often neighbours.
 const NEARBY: u64 = 128;
@@ -185,17 +188,25 @@ impl Caches {
             }
             Caches::General(general) => {
                 let (model, lines) = &mut **general;
+                // For how many accesses it is worth while to look ahead.
+                let mut looks = 0;
                 for (number, &Request { address, bytes, core, tag, is_write }) in requests.iter().enumerate()
                 {
-                    // An access comes in a while: asks the processor we run on for what leads to its line's record, and soon for that.
-                    if let Some(far) = jump(requests, number + FAR) {
-                        lines.innermost(far.core as usize).prefetch_index(lines.line(far.address));
+                    if looks > 0 {
+                        looks -= 1;
+                        // An access comes in a while: asks the processor we run on for what leads to its line's record, and soon for that.
+                        if let Some(far) = jump(requests, number + FAR) {
+                            lines.innermost(far.core as usize).prefetch_index(lines.line(far.address));
+                        }
+                        if let Some(near) = jump(requests, number + NEAR) {
+                            lines.innermost(near.core as usize).prefetch_record(lines.line(near.address));
+                        }
                     }
-                    if let Some(near) = jump(requests, number + NEAR) {
-                        lines.innermost(near.core as usize).prefetch_record(lines.line(near.address));
+                    let depth = lines.depth(model, core as usize, address, bytes, is_write, tag);
+                    depths.push(depth);
+                    if depth > 0 {
+                        looks = AFTER_A_MISS;
                     }
-                    let (answer, _) = lines.access(model, core as usize, address, bytes, is_write, tag);
-                    depths.push(answer.depth);
                 }
             }
         }

@@ -76,6 +76,7 @@ mod pairs;
 mod pass;
 mod places;
 mod ranges;
+mod recent;
 mod residents;
 mod reuse;
 mod row;

@@ -13,9 +13,8 @@
 //! - An exclusive level fetches nothing: it is given what the level inside has used.
 //!
 //! Records are where [`places`](crate::places) says; above the stamp stands the tag + 1 of the fetch, marked as held, or of what
-//! made the line leave. Uses are gathered as long as
-//! accesses stay in one line of the first level, and entered with every cache on the core's way that holds the line, before
-//! anything happens to it there.
+//! made the line leave. Uses of some hundred lines of the first level are gathered, and entered with every cache on the core's way
+//! that holds the line before anything happens to it there.
 
 use rustc_hash::FxHashMap;
 
@@ -24,10 +23,10 @@ use crate::hierarchy::{Found, Observer};
 use crate::model::{Answer, Inclusion, Model, Sharing};
 use crate::pairs::Pairs;
 use crate::places::{OUTER, Place, places};
+use crate::recent::{RECENT, Recent};
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
 use crate::twin::{Before, Twin};
-use crate::uses::widen;
 
 /// Misses of some accesses to a line because of others by another core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,22 +45,27 @@ pub struct SharedLine {
 
 /// Observes every line of a [`Model`].
 pub(crate) struct ModelWatch {
-    levels: Vec<Level>,
-    exclusive: [bool; MAX_LEVELS],
+    pub(crate) levels: Vec<Level>,
+    pub(crate) exclusive: [bool; MAX_LEVELS],
     /// Lines come in sectors, which are counted as they come.
     sectored: [bool; MAX_LEVELS],
-    caches: Vec<Layer>,
-    tables: Vec<Table>,
+    pub(crate) caches: Vec<Layer>,
+    pub(crate) tables: Vec<Table>,
     /// By core: its cache at each level.
-    paths: Vec<[u32; MAX_LEVELS]>,
+    pub(crate) paths: Vec<[u32; MAX_LEVELS]>,
     /// By tag and level.
     counts: Vec<LevelDetail>,
     /// By level: who missed for whose sake.
     evictions: Vec<Pairs>,
     /// Misses by (tag, tag of the write, whether it is true sharing, first address of the line).
     sharing: FxHashMap<(u32, u32, bool, u64), u64>,
-    now: Now,
-    last: Last,
+    pub(crate) now: Now,
+    /// Lines that were touched of late, by the low bits of their numbers.
+    pub(crate) recent: Box<[Recent; RECENT]>,
+    /// Of these, the one that was touched last, and whether it is the most recent line of the first level's fully associative
+    /// cache.
+    pub(crate) last: usize,
+    is_first: bool,
     /// The line's record at the level asked last.
     at: At,
     /// Cache, address and record of the line that came last, and of the one that went: they often come elsewhere next.
@@ -70,37 +74,25 @@ pub(crate) struct ModelWatch {
 }
 
 /// What is kept of one cache.
-struct Layer {
+pub(crate) struct Layer {
     twin: Twin,
-    place: Place,
+    pub(crate) place: Place,
     /// The cache outside.
     outer: usize,
 }
 
 /// The access under way.
 #[derive(Default)]
-struct Now {
+pub(crate) struct Now {
     core: usize,
-    first: u64,
-    last: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
     tag: u32,
     causes: CausesByLevel,
     /// The cache asked next has lost the line to this.
     lost: Option<Sharing>,
     /// What the access's miss is due to, and the address of the line.
     shared: Option<(Sharing, u64)>,
-}
-
-/// The line that was touched last, and uses of it that are not in the records yet.
-struct Last {
-    core: usize,
-    /// Line of the first level.
-    line: u64,
-    record: At,
-    /// Bits as in the first level.
-    used: u64,
-    /// It is the most recent line of the first level's fully associative cache.
-    is_first: bool,
 }
 
 impl ModelWatch {
@@ -138,7 +130,9 @@ impl ModelWatch {
             sharing: FxHashMap::default(),
             now: Now::default(),
             // No line has this number: lines have at least 4 bytes.
-            last: Last { core: 0, line: u64::MAX, record: 0, used: 0, is_first: false },
+            recent: Box::new([Recent { line: u64::MAX, used: 0, core: 0, record: 0 }; RECENT]),
+            last: 0,
+            is_first: false,
             at: 0,
             came: (usize::MAX, 0, 0),
             went: (usize::MAX, 0, 0),
@@ -156,16 +150,51 @@ impl ModelWatch {
         is_write: bool,
         tag: u32,
     ) -> (Answer, CausesByLevel) {
+        let answer = self.drive(model, core, address, bytes, is_write, tag);
+        (answer, if answer.depth == 0 { [None; MAX_LEVELS] } else { self.take_causes() })
+    }
+
+    /// The same; says its depth.
+    #[inline]
+    pub fn depth(
+        &mut self,
+        model: &mut Model,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        tag: u32,
+    ) -> u8 {
+        let answer = self.drive(model, core, address, bytes, is_write, tag);
+        if answer.depth > 0 {
+            self.take_causes();
+        }
+        answer.depth
+    }
+
+    #[inline(always)]
+    fn drive(
+        &mut self,
+        model: &mut Model,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        tag: u32,
+    ) -> Answer {
         if (tag as usize + 1) * self.levels.len() > self.counts.len() {
             self.make_room(tag);
         }
         // The last byte matters only when there is one.
         let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
         (self.now.core, self.now.first, self.now.last, self.now.tag) = (core, address, last, tag);
-        let answer = model.access_observed(core, address, bytes, is_write, tag, self);
-        if answer.depth == 0 {
-            return (answer, [None; MAX_LEVELS]);
-        }
+        model.access_observed(core, address, bytes, is_write, tag, self)
+    }
+
+    /// Counts the causes of the access's misses.
+    #[inline(never)]
+    fn take_causes(&mut self) -> CausesByLevel {
+        let tag = self.now.tag;
         let causes = std::mem::replace(&mut self.now.causes, [None; MAX_LEVELS]);
         for (level, cause) in causes.iter().map_while(|cause| *cause).enumerate() {
             self.count(tag, level).count(cause);
@@ -173,7 +202,7 @@ impl ModelWatch {
         if let Some((sharing, address)) = self.now.shared.take() {
             *self.sharing.entry((tag, sharing.by_tag, sharing.is_true, address)).or_default() += 1;
         }
-        (answer, causes)
+        causes
     }
 
     /// Line of the first level.
@@ -190,7 +219,7 @@ impl ModelWatch {
 
     /// By tag and, innermost first, level; by level, who missed for whose sake; and misses for other cores' sake.
     pub fn finish(mut self) -> (Vec<LevelDetail>, Vec<Vec<Eviction>>, Vec<SharedLine>) {
-        self.settle();
+        (0..RECENT).for_each(|number| self.settle(number));
         let mut level = 0;
         for (cache, layer) in self.caches.iter().enumerate() {
             while self.paths.iter().all(|path| path[level] != cache as u32) {
@@ -246,57 +275,6 @@ impl ModelWatch {
         self.tables[table].find(line)
     }
 
-    /// Enters the uses of the last line with every cache on the core's way that has it.
-    #[inline]
-    fn settle(&mut self) {
-        let Last { core, line, mut record, used, .. } = self.last;
-        if used == 0 {
-            return;
-        }
-        self.last.used = 0;
-        let inner = &self.levels[0];
-        let path = &self.paths[core];
-        for (level, shape) in self.levels.iter().enumerate() {
-            if level > 0 {
-                let line = line << inner.line_shift >> shape.line_shift;
-                let inside = path[level - 1] as usize;
-                record = outer(&self.caches, &mut self.tables, inside, record, line);
-            }
-            let Place { table, word, .. } = self.caches[path[level] as usize].place;
-            let table = &mut self.tables[table];
-            if !self.exclusive[level] && fetched_by(*table.word(record, word)).is_some() {
-                *table.word(record, word + 1) |= if shape.line_shift == inner.line_shift {
-                    used
-                } else {
-                    widen(inner, shape, line << inner.line_shift, used)
-                };
-            }
-        }
-    }
-
-    /// To be called before something happens to a line otherwise than by asking for it.
-    #[inline]
-    fn settle_if(&mut self, level: usize, line: u64) {
-        if self.last.used != 0 && self.is_last(level, line) {
-            self.settle();
-        }
-    }
-
-    /// Whether the line that was touched last lies in this one.
-    #[inline]
-    fn is_last(&self, level: usize, line: u64) -> bool {
-        self.last.line << self.levels[0].line_shift >> self.levels[level].line_shift == line
-    }
-
-    /// Notes what the access under way uses of the last line.
-    #[inline]
-    fn note_use(&mut self) {
-        let inner = &self.levels[0];
-        let start = self.last.line << inner.line_shift;
-        let end = start + ((1 << inner.line_shift) - 1);
-        self.last.used |= inner.bits(self.now.first.max(start), self.now.last.min(end));
-    }
-
     /// A cache was asked for the line at hand, and this is not one more hit of the line that was touched last.
     fn touch(&mut self, level: usize, cache: usize, found: Found) {
         let (at, exclusive) = (self.at, self.exclusive[level]);
@@ -328,7 +306,21 @@ impl ModelWatch {
         self.now.causes[level].get_or_insert(cause);
         if found == Found::Miss {
             let line = table.key(at);
+            // What others have used of lines in it, while it was not here.
+            if self.levels[level].line_shift != self.levels[0].line_shift {
+                self.settle_if(level, line);
+                self.note_use();
+            }
             self.begin(level, cache, line, at);
+        }
+    }
+
+    /// [`Self::touch`] of the first level, which is not exclusive, for most accesses: it has the line.
+    #[inline(always)]
+    fn hit_first(&mut self, cache: usize) {
+        let Layer { twin, place, .. } = &mut self.caches[cache];
+        if twin.touch(&mut self.tables[place.table], self.at) != Before::Held {
+            self.count(self.now.tag, 0).spared += 1;
         }
     }
 
@@ -337,7 +329,7 @@ impl ModelWatch {
     fn touch_twin(&mut self, level: usize, cache: usize, at: At) {
         let Layer { twin, place, .. } = &mut self.caches[cache];
         twin.touch(&mut self.tables[place.table], at);
-        self.last.is_first &= level > 0;
+        self.is_first &= level > 0;
     }
 
     /// A cache has a line from now on.
@@ -377,14 +369,14 @@ impl ModelWatch {
 
 /// The tag of a fetch that has not ended.
 #[inline]
-fn fetched_by(state: u64) -> Option<u32> {
+pub(crate) fn fetched_by(state: u64) -> Option<u32> {
     let tag = (state >> 32) as u32;
     (tag & HELD != 0).then(|| (tag & !HELD) - 1)
 }
 
 /// The record of a line in the cache outside `inside`, from one there that lies in it.
 #[inline]
-fn outer(caches: &[Layer], tables: &mut [Table], inside: usize, record: At, line: u64) -> At {
+pub(crate) fn outer(caches: &[Layer], tables: &mut [Table], inside: usize, record: At, line: u64) -> At {
     let (inner, outer) = (caches[inside].place.table, caches[caches[inside].outer].place.table);
     if inner == outer {
         return record;
@@ -408,19 +400,26 @@ impl Observer for ModelWatch {
             self.note_use(); // An exclusive level may have dropped the line to make room for what the level inside did.
             return self.touch(level, cache, found);
         }
-        let again = self.last.line == line && self.last.core == self.now.core;
-        if !again {
-            self.settle();
-            let record = self.tables[self.caches[cache].place.table].find(line);
-            self.last = Last { core: self.now.core, line, record, used: 0, is_first: false };
+        let (number, core) = (line as usize % RECENT, self.now.core as u32);
+        let Recent { line: before, core: by, mut record, .. } = self.recent[number];
+        let is_known = before == line && by == core;
+        if !is_known {
+            self.settle(number);
+            record = self.tables[self.caches[cache].place.table].find(line);
+            self.recent[number] = Recent { line, used: 0, core, record };
         } else if found != Found::Hit {
-            self.settle(); // with what holds the line, before others get it
+            self.settle(number); // with what holds the line, before others get it
         }
+        self.is_first &= is_known && number == self.last;
+        self.last = number;
         self.note_use();
-        if !(self.last.is_first && found == Found::Hit) {
-            self.last.is_first = found != Found::Passed;
-            self.at = self.last.record;
-            self.touch(0, cache, found);
+        if !(self.is_first && found == Found::Hit) {
+            self.is_first = found != Found::Passed;
+            self.at = record;
+            match found {
+                Found::Hit => self.hit_first(cache),
+                _ => self.touch(0, cache, found),
+            }
         }
     }
 
@@ -434,7 +433,7 @@ impl Observer for ModelWatch {
 
     fn lost(&mut self, level: usize, _cache: usize, line: u64, sharing: Sharing) {
         self.now.lost = Some(sharing);
-        let line = if level == 0 { line } else { self.last.line };
+        let line = if level == 0 { line } else { self.recent[self.last].line };
         let address = line << self.levels[0].line_shift;
         // Of several lines, the first that is truly shared, else the first, as in `Answer::sharing`.
         let better = |(have, at): (Sharing, u64)| sharing.is_true && !have.is_true && at != address;
@@ -448,7 +447,7 @@ impl Observer for ModelWatch {
         let at = self.find(level, cache, line);
         self.touch_twin(level, cache, at);
         self.begin(level, cache, line, at);
-        if self.is_last(level, line) && self.last.core == self.now.core {
+        if self.is_last(level, line) && self.recent[self.last].core as usize == self.now.core {
             self.note_use();
         }
     }

@@ -29,6 +29,9 @@ pub(super) struct Left {
 pub(super) struct Array {
     sets: SetIndex,
     ways: usize,
+    /// 2^(40 + l) / `ways`, rounded up, and 40 + l, where 2^l is not less than `ways`: see [`Array::place`].
+    reciprocal: u64,
+    shift: u32,
     /// Line number + 1, or 0 for an empty way: memory that was never used stays the kernel's.
     lines: Vec<u64>,
     flags: Vec<u8>,
@@ -48,9 +51,13 @@ impl Array {
     pub fn new(level: &ModelLevel) -> Array {
         let (sets, ways) = (level.shape.sets(), level.shape.ways as usize);
         let slots = sets as usize * ways;
+        debug_assert!(slots < 1 << 40);
+        let shift = 40 + ways.next_power_of_two().trailing_zeros();
         Array {
             sets: SetIndex::new(sets),
             ways,
+            reciprocal: (1u64 << shift).div_ceil(ways as u64),
+            shift,
             lines: vec![0; slots],
             flags: vec![0; slots],
             notes: vec![0; slots],
@@ -80,7 +87,15 @@ impl Array {
             return;
         }
         (self.recent, self.settled) = (slot, true);
-        self.policy.hit(slot / self.ways, slot % self.ways);
+        let (set, way) = self.place(slot);
+        self.policy.hit(set, way);
+    }
+
+    /// Set and way of a slot: a division as in [`SetIndex`], exact for slots below 2^40.
+    #[inline]
+    fn place(&self, slot: usize) -> (usize, usize) {
+        let set = ((slot as u128 * u128::from(self.reciprocal)) >> self.shift) as usize;
+        (set, slot - set * self.ways)
     }
 
     /// Brings in a line that is not here, and says which one made room.

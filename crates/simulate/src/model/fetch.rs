@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::array::{Left, PREFETCHED};
-use super::prefetch::{Ahead, Seen};
+use super::prefetch::{Ahead, Kind, Learner, Seen};
 use super::spec::{ModelLevel, ModelSpec};
 use super::walk::{Origin, Request};
 use crate::hierarchy::Observer;
@@ -25,6 +25,29 @@ pub(super) fn ahead(spec: &ModelSpec, level: &ModelLevel) -> Option<Box<Ahead>> 
 }
 
 impl Model {
+    /// [`Self::see`] of an access that the first level answers from this slot.
+    #[inline]
+    pub(super) fn see_hit(&mut self, cache: usize, request: &Request, slot: usize) {
+        let Some(ahead) = &mut self.ahead[cache] else { return };
+        let was_fetched_ahead = *self.arrays[cache].flags(slot) & PREFETCHED != 0;
+        match ahead.learner {
+            Learner::Nobody if !was_fetched_ahead => {}
+            Learner::Stride(place) if !was_fetched_ahead => {
+                let &Request { core, first, tag, goes_on, .. } = request;
+                if let Kind::Stride(stride) = &mut ahead.prefetchers[place]
+                    && !goes_on
+                    && let Some(line) = stride.learn(core, tag, first)
+                {
+                    let page_shift = self.spec.page_bytes.trailing_zeros();
+                    if line << self.line_shifts[0] >> page_shift == first >> page_shift {
+                        self.wanted.push_back(Wanted { core, level: 0, line, tag });
+                    }
+                }
+            }
+            _ => self.see(0, request, request.first, Some(slot), true),
+        }
+    }
+
     /// A request for the line at `first` arrived at a cache with prefetchers, which holds it in `slot` or not.
     pub(super) fn see(
         &mut self,
@@ -34,19 +57,22 @@ impl Model {
         slot: Option<usize>,
         demand: bool,
     ) {
+        let Model { spec, arrays, ahead, prefetch, lines, wanted, .. } = self;
         let cache = self.paths[request.core][level] as usize;
-        let Some(ahead) = &mut self.ahead[cache] else { return };
-        let counters = &mut self.prefetch[level];
+        let Some(ahead) = &mut ahead[cache] else { return };
+        let counters = &mut prefetch[level];
         let shift = self.line_shifts[level];
         let line = first >> shift;
         let mut first_use = false;
         match slot {
             Some(slot) => {
-                let flags = self.arrays[cache].flags(slot);
+                let flags = arrays[cache].flags(slot);
                 first_use = *flags & PREFETCHED != 0;
-                *flags &= !PREFETCHED;
-                counters.useful += u64::from(first_use);
-                counters.late += u64::from(first_use && self.clock < ahead.arrivals[slot]);
+                if first_use {
+                    *flags &= !PREFETCHED;
+                    counters.useful += 1;
+                    counters.late += u64::from(self.clock < ahead.arrivals[slot]);
+                }
             }
             None if demand => counters.pollution += u64::from(ahead.take_dropped(line)),
             None => {}
@@ -61,15 +87,16 @@ impl Model {
             miss: slot.is_none(),
             first_use,
         };
-        let mut lines = std::mem::take(&mut self.lines);
         for prefetcher in &mut ahead.prefetchers {
-            prefetcher.see(&seen, &mut lines);
+            prefetcher.see(&seen, lines);
         }
-        let page_shift = self.spec.page_bytes.trailing_zeros() - shift;
-        for wanted in lines.drain(..).filter(|wanted| wanted >> page_shift == line >> page_shift) {
-            self.wanted.push_back(Wanted { core: request.core, level, line: wanted, tag: request.tag });
+        if lines.is_empty() {
+            return;
         }
-        self.lines = lines;
+        let page_shift = spec.page_bytes.trailing_zeros() - shift;
+        for line in lines.drain(..).filter(|wanted| wanted >> page_shift == line >> page_shift) {
+            wanted.push_back(Wanted { core: request.core, level, line, tag: request.tag });
+        }
     }
 
     /// A prefetched line was given a slot, for which another may have made room.
@@ -84,7 +111,15 @@ impl Model {
     }
 
     /// Fetches what the access made prefetchers want. A prefetch can make only those of outer levels want more.
+    #[inline]
     pub(super) fn fetch_ahead(&mut self, observer: &mut impl Observer) {
+        if !self.wanted.is_empty() {
+            self.fetch_wanted(observer);
+        }
+    }
+
+    #[inline(never)]
+    fn fetch_wanted(&mut self, observer: &mut impl Observer) {
         while let Some(Wanted { core, level, line, tag }) = self.wanted.pop_front() {
             let cache = self.paths[core][level] as usize;
             if self.arrays[cache].find(line).is_some() {

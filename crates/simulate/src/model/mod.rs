@@ -353,7 +353,7 @@ impl Model {
                 array.used(slot);
                 observer.asked(0, cache, line, Found::Hit);
                 if self.ahead[cache].is_some() {
-                    self.see(0, &request, request.first, Some(slot), true);
+                    self.see_hit(cache, &request, slot);
                     self.fetch_ahead(observer);
                 }
                 return Answer::default();

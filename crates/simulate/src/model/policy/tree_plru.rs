@@ -17,19 +17,42 @@ pub struct TreePlru {
     words: usize,
     /// Bit n of a set is node n: 0 points left, to the lower ways.
     bits: Vec<u64>,
+    /// By way, if a set is one word: the nodes that a use changes, and those of them that then point right.
+    uses: Vec<(u64, u64)>,
 }
 
 impl TreePlru {
     pub fn new(sets: usize, ways: usize) -> TreePlru {
         debug_assert!(ways.is_power_of_two());
         let words = ways.div_ceil(64);
-        TreePlru { ways, words, bits: vec![0; sets * words] }
+        let uses = match words {
+            1 => (0..ways).map(|way| use_of(ways, way)).collect(),
+            _ => Vec::new(),
+        };
+        TreePlru { ways, words, bits: vec![0; sets * words], uses }
     }
+}
+
+/// The nodes above a way, and those of them that point to its right when it is used.
+fn use_of(ways: usize, way: usize) -> (u64, u64) {
+    let (mut node, mut nodes, mut right) = (ways + way, 0, 0);
+    while node > 1 {
+        let bit = 1 << (node >> 1);
+        nodes |= bit;
+        right |= if node & 1 == 0 { bit } else { 0 };
+        node >>= 1;
+    }
+    (nodes, right)
 }
 
 impl Policy for TreePlru {
     #[inline]
     fn hit(&mut self, set: usize, way: usize) {
+        if let Some((nodes, right)) = self.uses.get(way) {
+            let bits = &mut self.bits[set];
+            *bits = *bits & !nodes | right;
+            return;
+        }
         let bits = &mut self.bits[set * self.words..][..self.words];
         // From the leaf upwards: each node points to the child we do not come from.
         let mut node = self.ways + way;

@@ -6,6 +6,7 @@ use super::{Prefetcher, Seen};
 pub struct AdjacentLine;
 
 impl Prefetcher for AdjacentLine {
+    #[inline(always)]
     fn see(&mut self, seen: &Seen, wanted: &mut Vec<u64>) {
         if seen.miss {
             wanted.push(seen.line ^ 1);

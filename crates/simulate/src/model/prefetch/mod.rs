@@ -27,14 +27,45 @@ pub(super) struct Seen {
 ///
 /// It sees the requests of its cache in order, except its own, and proposes lines. Lines that the cache has
 /// and lines in another page are left out by the caller.
-pub(super) trait Prefetcher: Send {
+pub(super) trait Prefetcher {
     /// Learns from a request, and adds the lines it would have to `wanted`.
     fn see(&mut self, seen: &Seen, wanted: &mut Vec<u64>);
 }
 
+/// One of them: told apart here rather than through a pointer, because the first level's see every access.
+pub(super) enum Kind {
+    NextLine(next_line::NextLine),
+    AdjacentLine(adjacent_line::AdjacentLine),
+    Stride(stride::Stride),
+    Stream(stream::Stream),
+}
+
+impl Kind {
+    /// [`Prefetcher::see`].
+    #[inline(always)]
+    pub fn see(&mut self, seen: &Seen, wanted: &mut Vec<u64>) {
+        match self {
+            Kind::NextLine(prefetcher) => prefetcher.see(seen, wanted),
+            Kind::AdjacentLine(prefetcher) => prefetcher.see(seen, wanted),
+            Kind::Stride(prefetcher) => prefetcher.see(seen, wanted),
+            Kind::Stream(prefetcher) => prefetcher.see(seen, wanted),
+        }
+    }
+}
+
+/// Who learns from a request that the cache answers, and for no line that it had fetched ahead: most requests are such.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Learner {
+    Nobody,
+    /// Only this one of the prefetchers, which is a [`Kind::Stride`].
+    Stride(usize),
+    Several,
+}
+
 /// What a cache with prefetchers keeps.
 pub(super) struct Ahead {
-    pub prefetchers: Vec<Box<dyn Prefetcher>>,
+    pub prefetchers: Vec<Kind>,
+    pub learner: Learner,
     /// By slot: the access from which on a prefetched line is there.
     pub arrivals: Vec<u64>,
     /// Line numbers + 1 of lines that made room for a prefetch, by line number modulo the length: the later
@@ -46,16 +77,23 @@ const DROPPED: usize = 4096;
 
 impl Ahead {
     pub fn new(kinds: &[Prefetch], line_shift: u32, page_shift: u32, slots: usize) -> Ahead {
-        let prefetcher = |kind: &Prefetch| -> Box<dyn Prefetcher> {
-            match kind {
-                Prefetch::NextLine => Box::new(next_line::NextLine),
-                Prefetch::AdjacentLine => Box::new(adjacent_line::AdjacentLine),
-                Prefetch::Stride => Box::new(stride::Stride::new(line_shift)),
-                Prefetch::Stream => Box::new(stream::Stream::new(page_shift - line_shift)),
-            }
+        let prefetcher = |kind: &Prefetch| match kind {
+            Prefetch::NextLine => Kind::NextLine(next_line::NextLine),
+            Prefetch::AdjacentLine => Kind::AdjacentLine(adjacent_line::AdjacentLine),
+            Prefetch::Stride => Kind::Stride(stride::Stride::new(line_shift)),
+            Prefetch::Stream => Kind::Stream(stream::Stream::new(page_shift - line_shift)),
         };
+        let mut learner = Learner::Nobody;
+        for (place, kind) in kinds.iter().enumerate() {
+            learner = match (kind, learner) {
+                (Prefetch::NextLine | Prefetch::AdjacentLine, learner) => learner,
+                (Prefetch::Stride, Learner::Nobody) => Learner::Stride(place),
+                _ => Learner::Several,
+            };
+        }
         Ahead {
             prefetchers: kinds.iter().map(prefetcher).collect(),
+            learner,
             arrivals: vec![0; slots],
             dropped: vec![0; DROPPED],
         }

@@ -42,47 +42,54 @@ struct Entry {
 
 pub struct Stride {
     line_shift: u32,
-    entries: Vec<Option<Entry>>,
+    entries: Box<[Option<Entry>; ENTRIES]>,
 }
 
 impl Stride {
     pub fn new(line_shift: u32) -> Stride {
-        Stride { line_shift, entries: vec![None; ENTRIES] }
+        Stride { line_shift, entries: Box::new([None; ENTRIES]) }
     }
 }
 
-impl Prefetcher for Stride {
-    fn see(&mut self, seen: &Seen, wanted: &mut Vec<u64>) {
-        if seen.goes_on {
-            return;
-        }
-        let site = (seen.core, seen.tag);
+impl Stride {
+    /// Learns from an access to `address`, and says which line it would have.
+    #[inline(always)]
+    pub fn learn(&mut self, core: usize, tag: u32, address: u64) -> Option<u64> {
+        let site = (core, tag);
         // A prime keeps the same site of neighbouring cores apart.
-        let place = (seen.tag as usize).wrapping_add(61 * seen.core) % ENTRIES;
+        let place = (tag as usize).wrapping_add(61 * core) % ENTRIES;
         let entry = match &mut self.entries[place] {
             Some(entry) if entry.site == site => entry,
             other => {
-                *other = Some(Entry { site, address: seen.address, stride: 0, trust: Trust::Initial });
-                return;
+                *other = Some(Entry { site, address, stride: 0, trust: Trust::Initial });
+                return None;
             }
         };
-        let stride = seen.address.wrapping_sub(entry.address) as i64;
-        entry.address = seen.address;
+        let stride = address.wrapping_sub(entry.address) as i64;
+        entry.address = address;
         entry.trust = match (entry.trust, stride == entry.stride) {
             (Trust::NoPrediction, true) => Trust::Transient,
             (_, true) => Trust::Steady,
             (Trust::Steady, false) => {
                 entry.trust = Trust::Initial;
-                return;
+                return None;
             }
             (Trust::Initial, false) => Trust::Transient,
             (_, false) => Trust::NoPrediction,
         };
         entry.stride = stride;
-        if entry.trust == Trust::Steady && stride != 0 {
+        (entry.trust == Trust::Steady && stride != 0).then(|| {
             let step = stride.signum().wrapping_mul(stride.saturating_abs().max(1 << self.line_shift));
-            let ahead = seen.address.wrapping_add_signed(step.wrapping_mul(STEPS_AHEAD));
-            wanted.push(ahead >> self.line_shift);
+            address.wrapping_add_signed(step.wrapping_mul(STEPS_AHEAD)) >> self.line_shift
+        })
+    }
+}
+
+impl Prefetcher for Stride {
+    #[inline(always)]
+    fn see(&mut self, seen: &Seen, wanted: &mut Vec<u64>) {
+        if !seen.goes_on {
+            wanted.extend(self.learn(seen.core, seen.tag, seen.address));
         }
     }
 }

@@ -1,0 +1,80 @@
+//! Uses of lines that are not in the lines' records yet.
+//!
+//! Most accesses are to one of some lines, and nothing happens to these meanwhile. So what is used of them is gathered here,
+//! and entered before anything does, or when another line has their place.
+
+use crate::model_watch::{ModelWatch, fetched_by, outer};
+use crate::places::Place;
+use crate::table::At;
+use crate::uses::widen;
+
+/// How many lines may have uses that are not in their records.
+pub(crate) const RECENT: usize = 1 << 9;
+
+/// A line of the first level, and uses of it that are not in the records yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Recent {
+    pub line: u64,
+    /// Bits as in the first level.
+    pub used: u64,
+    pub core: u32,
+    pub record: At,
+}
+
+impl ModelWatch {
+    /// Enters the uses of a recent line with every cache on its core's way that has it.
+    #[inline(never)]
+    pub(crate) fn settle(&mut self, number: usize) {
+        let Recent { core, line, mut record, used } = self.recent[number];
+        if used == 0 {
+            return;
+        }
+        self.recent[number].used = 0;
+        let inner = &self.levels[0];
+        let path = &self.paths[core as usize];
+        for (level, shape) in self.levels.iter().enumerate() {
+            if level > 0 {
+                let line = line << inner.line_shift >> shape.line_shift;
+                let inside = path[level - 1] as usize;
+                record = outer(&self.caches, &mut self.tables, inside, record, line);
+            }
+            let Place { table, word, .. } = self.caches[path[level] as usize].place;
+            let table = &mut self.tables[table];
+            if !self.exclusive[level] && fetched_by(*table.word(record, word)).is_some() {
+                *table.word(record, word + 1) |= if shape.line_shift == inner.line_shift {
+                    used
+                } else {
+                    widen(inner, shape, line << inner.line_shift, used)
+                };
+            }
+        }
+    }
+
+    /// To be called before something happens to a line otherwise than by asking for it.
+    #[inline]
+    pub(crate) fn settle_if(&mut self, level: usize, line: u64) {
+        let finer = self.levels[level].line_shift - self.levels[0].line_shift;
+        for line in line << finer..(line + 1) << finer {
+            let number = line as usize % RECENT;
+            if self.recent[number].line == line {
+                self.settle(number);
+            }
+        }
+    }
+
+    /// Whether the line that was touched last lies in this one.
+    #[inline]
+    pub(crate) fn is_last(&self, level: usize, line: u64) -> bool {
+        self.recent[self.last].line << self.levels[0].line_shift >> self.levels[level].line_shift == line
+    }
+
+    /// Notes what the access under way uses of the last line.
+    #[inline]
+    pub(crate) fn note_use(&mut self) {
+        let inner = &self.levels[0];
+        let last = &mut self.recent[self.last];
+        let start = last.line << inner.line_shift;
+        let end = start + ((1 << inner.line_shift) - 1);
+        last.used |= inner.bits(self.now.first.max(start), self.now.last.min(end));
+    }
+}
