@@ -6,6 +6,7 @@
 
 use crate::causes::LineWatch;
 use crate::detailed::{Caches, Detailed, Far, Near};
+use crate::first::Hit;
 use crate::hierarchy::Hierarchy;
 use crate::later::Asked;
 
@@ -215,50 +216,42 @@ impl Caches {
 
 impl LineWatch {
     fn access_all(&mut self, caches: &mut Hierarchy, requests: &[Request], depths: &mut Vec<u8>) {
-        let mut done = 0;
-        // Up to where was looked for records that will be needed.
-        let (mut far, mut near) = (0, 0);
-        while done < requests.len() {
-            // Behind a miss the next one often follows.
-            if self.is_latest(requests[done].core as usize, self.line(requests[done].address)) {
-                let hits = self.hit_all(caches, &requests[done..]);
+        for of_core in requests.chunk_by(|a, b| a.core == b.core) {
+            let mut ahead = Ahead::default();
+            let mut done = 0;
+            while done < of_core.len() {
+                let (hits, stop) = self.hit_all(caches, &of_core[done..]);
                 depths.resize(depths.len() + hits, 0);
                 done += hits;
+                let Some(&Request { address, bytes, core, tag, is_write }) = of_core.get(done) else { break };
+                // Where there is a miss, there are more.
+                self.look_ahead(of_core, done, &mut ahead);
+                depths.push(match stop {
+                    Hit::Missing => self.access_missing(caches, core as usize, address, bytes, is_write, tag),
+                    _ => self.access(caches, core as usize, address, bytes, is_write, tag).0,
+                });
+                done += 1;
             }
-            let Some(&Request { address, bytes, core, tag, is_write }) = requests.get(done) else { break };
-            // Where there is a miss, there are more.
-            for number in far.max(done + 1)..requests.len().min(done + FAR) {
-                if let Some((core, line)) = self.may_miss(requests, number) {
-                    self.innermost(core).prefetch_index(line);
-                }
-                far = number + 1;
-            }
-            for number in near.max(done + 1)..requests.len().min(done + NEAR) {
-                if let Some((core, line)) = self.may_miss(requests, number) {
-                    self.innermost(core).prefetch_record(line);
-                }
-                near = number + 1;
-            }
-            depths.push(self.access(caches, core as usize, address, bytes, is_write, tag).0);
-            done += 1;
         }
     }
 
-    /// Hits that ask nothing of anybody; says how many come first.
-    fn hit_all(&mut self, caches: &mut Hierarchy, requests: &[Request]) -> usize {
-        let Some(first) = requests.first() else { return 0 };
-        let core = first.core;
-        let Some((mut hits, level)) = self.hits(core as usize) else { return 0 };
+    /// Hits that ask nothing of anybody, all of one core; says how many come first, and what comes then.
+    fn hit_all(&mut self, caches: &mut Hierarchy, requests: &[Request]) -> (usize, Hit) {
+        let Some((mut hits, level)) = requests.first().and_then(|first| self.hits(first.core as usize))
+        else {
+            return (0, Hit::Other);
+        };
         let mut by_kind = [0; 2];
-        let (mut done, mut most) = (0, 0);
-        for request in requests {
-            let &Request { address, bytes, tag, is_write, .. } = request;
+        let (mut done, mut most, mut stop) = (0, 0, Hit::Done);
+        for &Request { address, bytes, tag, is_write, .. } in requests {
             // Of no bytes, the last one is 4 GiB away.
             let last = address.wrapping_add(u64::from(bytes.wrapping_sub(1)));
-            if request.core != core
-                || last >> level.line_shift != address >> level.line_shift
-                || !hits.hit(address >> level.line_shift, level.bits(address, last), is_write)
-            {
+            let line = address >> level.line_shift;
+            stop = match last >> level.line_shift == line {
+                true => hits.hit(line, level.bits(address, last), is_write),
+                false => Hit::Other,
+            };
+            if stop != Hit::Done {
                 break;
             }
             by_kind[usize::from(is_write)] += 1;
@@ -270,15 +263,52 @@ impl LineWatch {
             answered[0] += hits;
         }
         self.has_room(most);
-        done
+        (done, stop)
     }
 
-    /// The core and the line of a request whose record may be needed.
+    /// Asks the processor we run on for records that accesses behind the one at hand may need.
+    fn look_ahead(&self, requests: &[Request], at_hand: usize, ahead: &mut Ahead) {
+        let (first, table) = self.first_of(requests[at_hand].core as usize);
+        for number in ahead.looked_at.max(at_hand + 1)..requests.len().min(at_hand + FAR) {
+            ahead.looked_at = number + 1;
+            let Some(request) = jump(requests, number) else { continue };
+            let line = self.line(request.address);
+            if !first.is_latest(line) {
+                table.prefetch_index(line);
+                ahead.push(number, line);
+            }
+        }
+        while let Some(line) = ahead.next_before(at_hand + NEAR) {
+            table.prefetch_record(line);
+        }
+    }
+}
+
+/// Lines that accesses to come may miss, for which the index was fetched and the record was not.
+#[derive(Default)]
+struct Ahead {
+    /// Up to where was looked.
+    looked_at: usize,
+    /// Numbers of accesses and their lines, a ring: there are never more than [`FAR`].
+    lines: [(usize, u64); FAR.next_power_of_two()],
+    taken: usize,
+    put: usize,
+}
+
+impl Ahead {
     #[inline(always)]
-    fn may_miss(&self, requests: &[Request], number: usize) -> Option<(usize, u64)> {
-        let request = requests.get(number)?;
-        let (core, line) = (request.core as usize, self.line(request.address));
-        (!self.is_latest(core, line) && jump(requests, number).is_some()).then_some((core, line))
+    fn push(&mut self, number: usize, line: u64) {
+        self.lines[self.put % self.lines.len()] = (number, line);
+        self.put += 1;
+    }
+
+    /// The next line, if its access has a number below this.
+    #[inline(always)]
+    fn next_before(&mut self, number: usize) -> Option<u64> {
+        let (of, line) = self.lines[self.taken % self.lines.len()];
+        let is_next = self.taken < self.put && of < number;
+        self.taken += usize::from(is_next);
+        is_next.then_some(line)
     }
 }
 

@@ -25,10 +25,10 @@
 //! the outer one has had the line for. What the first level sees stays with its slots ([`First`]) until somebody asks.
 
 use std::collections::VecDeque;
-use std::ops::AddAssign;
 
 use crate::first::{Dropped, First, Hits};
 use crate::hierarchy::{Found, Hierarchy, Observer};
+use crate::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
 use crate::pairs::Pairs;
 use crate::places::{OUTER, Place, places};
 use crate::residents::Residents;
@@ -37,113 +37,8 @@ use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
 use crate::twin::{Before, Twin};
 
-/// Why a cache missed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// The line was never asked of this cache before, nor fetched into it ahead.
-    Cold,
-    /// Too many other lines were used since.
-    Capacity,
-    /// Too many other lines of the same set were used since; or a rule of the level dropped it.
-    Conflict,
-    /// Another core wrote what the access touches.
-    TrueSharing,
-    /// Another core wrote to the line, but not to what the access touches.
-    FalseSharing,
-}
-
-/// What was counted of one tag at one level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LevelDetail {
-    /// Misses of lines that the cache never had before.
-    pub cold: u64,
-    /// Misses that full associativity would not have avoided.
-    pub capacity: u64,
-    /// Misses that full associativity would have avoided.
-    pub conflict: u64,
-    /// Misses because of another core's write of the same bytes.
-    pub true_sharing: u64,
-    /// Misses because of another core's write of other bytes of the line.
-    pub false_sharing: u64,
-    /// Lines that writes took from caches of other cores.
-    pub invalidations: u64,
-    /// Lines found although a fully associative cache would have lost them: not misses, and counted per
-    /// line, not per access.
-    pub spared: u64,
-    /// Bytes of the lines, or of their sectors, that were fetched.
-    pub fetched_bytes: u64,
-    /// Lines fetched and since evicted.
-    pub evicted_lines: u64,
-    /// Bytes of those that were used.
-    pub evicted_used_bytes: u64,
-    /// Lines fetched and not evicted: they might yet be used more.
-    pub resident_lines: u64,
-    /// Bytes of those used so far.
-    pub resident_used_bytes: u64,
-}
-
-impl AddAssign<&LevelDetail> for LevelDetail {
-    fn add_assign(&mut self, other: &LevelDetail) {
-        self.cold += other.cold;
-        self.capacity += other.capacity;
-        self.conflict += other.conflict;
-        self.true_sharing += other.true_sharing;
-        self.false_sharing += other.false_sharing;
-        self.invalidations += other.invalidations;
-        self.spared += other.spared;
-        self.fetched_bytes += other.fetched_bytes;
-        self.evicted_lines += other.evicted_lines;
-        self.evicted_used_bytes += other.evicted_used_bytes;
-        self.resident_lines += other.resident_lines;
-        self.resident_used_bytes += other.resident_used_bytes;
-    }
-}
-
-impl LevelDetail {
-    /// Accesses that missed.
-    pub fn misses(&self) -> u64 {
-        self.cold + self.capacity + self.conflict + self.true_sharing + self.false_sharing
-    }
-
-    /// Counts a miss.
-    #[inline]
-    pub(crate) fn count(&mut self, cause: Cause) {
-        match cause {
-            Cause::Cold => self.cold += 1,
-            Cause::Capacity => self.capacity += 1,
-            Cause::Conflict => self.conflict += 1,
-            Cause::TrueSharing => self.true_sharing += 1,
-            Cause::FalseSharing => self.false_sharing += 1,
-        }
-    }
-
-    /// Lines fetched.
-    pub fn lines(&self) -> u64 {
-        self.evicted_lines + self.resident_lines
-    }
-
-    /// Bytes used of the lines fetched.
-    pub fn used_bytes(&self) -> u64 {
-        self.evicted_used_bytes + self.resident_used_bytes
-    }
-}
-
-/// Misses for want of a line that somebody's access had pushed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Eviction {
-    /// Tag of the accesses that missed.
-    pub tag: u32,
-    /// Tag of the accesses that had pushed the lines out.
-    pub by: u32,
-    /// How many.
-    pub misses: u64,
-}
-
 /// Set in a line's tag while the cache holds it: then the tag is that of the fetch, else of the eviction.
 pub(crate) const HELD: u32 = 1 << 31;
-
-/// The causes of the misses of one access: by level, the first missing line's.
-pub(crate) type CausesByLevel = [Option<Cause>; MAX_LEVELS];
 
 /// Observes every line of a [`Hierarchy`].
 #[derive(Clone, Debug)]
@@ -285,17 +180,42 @@ impl LineWatch {
             true => self.touch_first(hierarchy, address, last, is_write),
             false => self.touch_several(hierarchy, address, last, is_write),
         };
+        (depth, self.answered(hierarchy, is_write, depth))
+    }
+
+    /// [`Self::access`] to a line that the first level is known not to have; says its depth.
+    #[inline]
+    pub fn access_missing(
+        &mut self,
+        hierarchy: &mut Hierarchy,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        tag: u32,
+    ) -> u8 {
+        self.has_room(tag);
+        (self.now.core, self.now.tag) = (core, tag);
+        let used = self.levels[0].bits(address, address + u64::from(bytes - 1));
+        let depth = self.miss_first(hierarchy, self.line(address), used, is_write);
+        self.answered(hierarchy, is_write, depth);
+        depth
+    }
+
+    /// Counts the access under way and its causes.
+    #[inline(always)]
+    fn answered(&mut self, hierarchy: &mut Hierarchy, is_write: bool, depth: u8) -> CausesByLevel {
         hierarchy.answered[usize::from(is_write)][usize::from(depth)] += 1;
         if depth == 0 {
-            return (0, [None; MAX_LEVELS]);
+            return [None; MAX_LEVELS];
         }
         let causes = std::mem::replace(&mut self.now.causes, [None; MAX_LEVELS]);
-        let first = tag as usize * self.levels.len();
+        let first = self.now.tag as usize * self.levels.len();
         for (counts, cause) in self.counts[first..first + self.levels.len()].iter_mut().zip(causes) {
             let Some(cause) = cause else { break };
             counts.count(cause);
         }
-        (depth, causes)
+        causes
     }
 
     /// Line of the first level.
@@ -304,16 +224,11 @@ impl LineWatch {
         address >> self.levels[0].line_shift
     }
 
-    /// Records of the lines of a core's first level.
+    /// A core's first level, and the records of its lines.
     #[inline(always)]
-    pub fn innermost(&self, core: usize) -> &Table {
-        &self.tables[self.firsts[self.paths[core][0] as usize].place.table]
-    }
-
-    /// Whether a line is the most recent one of its set in a core's first level.
-    #[inline(always)]
-    pub fn is_latest(&self, core: usize, line: u64) -> bool {
-        self.firsts[self.paths[core][0] as usize].is_latest(line)
+    pub fn first_of(&self, core: usize) -> (&First, &Table) {
+        let first = &self.firsts[self.paths[core][0] as usize];
+        (first, &self.tables[first.place.table])
     }
 
     /// By tag and, innermost first, level.
@@ -515,12 +430,6 @@ impl LineWatch {
         }
         self.now.causes[level].get_or_insert(cause);
     }
-}
-
-/// By level: whose accesses missed lines that whose accesses had pushed out.
-pub(crate) fn evictions(pairs: &[Pairs]) -> Vec<Vec<Eviction>> {
-    let eviction = |(tag, by, misses, _)| Eviction { tag, by, misses };
-    pairs.iter().map(|pairs| pairs.sorted().into_iter().map(eviction).collect()).collect()
 }
 
 impl Observer for LineWatch {

@@ -1,8 +1,9 @@
 //! A hierarchy with everything that can be known of its misses, by tag.
 
 use crate::batch::Requests;
-use crate::causes::{Cause, Eviction, LevelDetail, LineWatch};
+use crate::causes::LineWatch;
 use crate::hierarchy::{Hierarchy, LevelCounters, Straddle};
+use crate::misses::{Cause, Eviction, LevelDetail};
 use crate::model::{CoherenceCounters, LevelTraffic, Model, PrefetchCounters, Sharing};
 use crate::model_watch::{ModelWatch, SharedLine};
 use crate::numa::{Numa, NumaDetail};

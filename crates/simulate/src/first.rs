@@ -86,28 +86,39 @@ pub(crate) struct Hits<'f> {
     now_after: &'f mut u32,
 }
 
+/// What [`Hits::hit`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hit {
+    /// All that is to be done.
+    Done,
+    /// Nothing: the line is not there.
+    Missing,
+    /// Nothing: more than a hit needs is to be done.
+    Other,
+}
+
 impl Hits<'_> {
-    /// An access to a line; nothing is done if it is not there, or more than this is to be done.
+    /// An access to a line.
     #[inline(always)]
-    pub fn hit(&mut self, line: u64, used: u64, is_write: bool) -> bool {
+    pub fn hit(&mut self, line: u64, used: u64, is_write: bool) -> Hit {
         let set = (line & self.mask) as usize;
         let mut slot = self.latest[set] as usize;
         if self.entries[slot] >> 1 != line {
             let first = set * self.ways;
             let mut entries = self.entries[first..first + self.ways].iter();
-            let Some(way) = entries.position(|entry| entry >> 1 == line) else { return false };
+            let Some(way) = entries.position(|entry| entry >> 1 == line) else { return Hit::Missing };
             slot = first + way;
             self.latest[set] = slot as u32;
         }
         let here = &mut self.slots[slot];
         if here.touched < self.epoch || self.now >= self.end {
-            return false;
+            return Hit::Other;
         }
         self.entries[slot] |= u64::from(is_write);
         here.used |= used;
         here.touched = self.now;
         self.now += 1;
-        true
+        Hit::Done
     }
 }
 
@@ -409,7 +420,7 @@ mod tests {
                 let (hit, dropped) = touch_list(&mut lists[line as usize % sets], ways, line);
                 let (held, _) = touch_list(&mut twin, sets * ways, line);
                 let used = 1 << (number % 64);
-                let quick = number % 3 != 0 && first.hits().is_some_and(|mut hits| hits.hit(line, used, false));
+                let quick = number % 3 != 0 && first.hits().is_some_and(|mut hits| hits.hit(line, used, false) == Hit::Done);
                 if quick {
                     prop_assert!(hit && held, "what asks nothing is in both");
                 } else if let Some(slot) = first.find(line) {

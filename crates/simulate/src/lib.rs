@@ -69,6 +69,7 @@ mod first;
 mod hierarchy;
 mod later;
 mod lines;
+mod misses;
 mod model;
 mod model_watch;
 mod numa;
@@ -91,11 +92,11 @@ mod uses;
 pub use batch::{Queue, Requests};
 pub use bounds::Bounds;
 pub use cache::{Cache, Evicted, Touch};
-pub use causes::{Cause, Eviction, LevelDetail};
 pub use detailed::{Detailed, Details, Far, ModelDetails, Near, Outcome};
 pub use hierarchy::{Found, Hierarchy, LevelCounters, Observer, Straddle};
 pub use later::{Asked, Front};
 pub use lines::{Lines, touch_lines};
+pub use misses::{Cause, Eviction, LevelDetail};
 pub use model::{
     Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelTraffic, Model, ModelLevel, ModelSpec,
     Prefetch, PrefetchCounters, Replacement, Sharing, Write,

@@ -18,8 +18,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::causes::{Cause, CausesByLevel, Eviction, HELD, Level, LevelDetail, evictions};
+use crate::causes::{HELD, Level};
 use crate::hierarchy::{Found, Observer};
+use crate::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
 use crate::model::{Answer, Inclusion, Model, Sharing};
 use crate::pairs::Pairs;
 use crate::places::{OUTER, Place, places};
