@@ -223,10 +223,13 @@ impl First {
         self.make_time(table);
         let set = self.sets.of(line);
         let first = set * self.ways;
-        let slots = &self.slots[first..first + self.ways];
         // Unused slots are older than all others.
-        let oldest = (0..self.ways).min_by_key(|way| slots[*way].touched).unwrap_or(0);
-        let slot = first + oldest;
+        let (mut slot, mut oldest) = (first, u32::MAX);
+        for (way, here) in self.slots[first..first + self.ways].iter().enumerate() {
+            let is_older = here.touched < oldest;
+            slot = if is_older { first + way } else { slot };
+            oldest = if is_older { here.touched } else { oldest };
+        }
         self.latest[set] = slot as u32;
         let here = self.slots[slot];
         let dropped = Dropped { entry: self.entries[slot], record: here.record, used: here.used };

@@ -17,6 +17,9 @@ pub(crate) struct Residents {
     lines: Vec<u64>,
     records: Vec<At>,
     slots_per_set: usize,
+    /// By set: the slot for the next line. A line goes only when one has come in, so it is the one that was left last, or, as long as
+    /// none was, the next one.
+    vacant: Vec<u32>,
 }
 
 impl Residents {
@@ -29,39 +32,39 @@ impl Residents {
             lines: vec![EMPTY; slots],
             records: vec![0; slots],
             slots_per_set,
+            vacant: vec![0; spec.sets() as usize],
         }
     }
 
     /// A line came in.
     #[inline]
     pub fn enter(&mut self, line: u64, at: At) {
-        let slot = self.slot(line, EMPTY);
+        let set = self.sets.of(line);
+        let slot = set * self.slots_per_set + self.vacant[set] as usize;
+        debug_assert_eq!(self.lines[slot], EMPTY, "a line goes for each that comes in");
         (self.lines[slot], self.records[slot]) = (line, at);
+        self.vacant[set] += 1;
     }
 
     /// A line went.
     #[inline]
     pub fn leave(&mut self, line: u64) -> At {
-        let slot = self.slot(line, line);
-        self.lines[slot] = EMPTY;
-        self.records[slot]
+        let set = self.sets.of(line);
+        let first = set * self.slots_per_set;
+        let mut slots = self.lines[first..first + self.slots_per_set].iter();
+        let place = slots.position(|held| *held == line).expect("a cache holds what came in and did not go");
+        self.vacant[set] = place as u32;
+        self.lines[first + place] = EMPTY;
+        self.records[first + place]
     }
 
     /// Asks the processor we run on for the slots of a line's set.
     #[inline]
     pub fn prefetch(&self, line: u64) {
-        let first = self.sets.of(line) * self.slots_per_set;
+        let set = self.sets.of(line);
+        let first = set * self.slots_per_set;
+        prefetch(&self.vacant[set]);
         prefetch(&self.lines[first]);
         prefetch(&self.lines[first + self.slots_per_set - 1]);
-    }
-
-    /// Where, in the set of `line`, `wanted` is. Of lines that come in before others go, and go once, there is always a
-    /// place.
-    #[inline]
-    fn slot(&self, line: u64, wanted: u64) -> usize {
-        let first = self.sets.of(line) * self.slots_per_set;
-        let set = &self.lines[first..first + self.slots_per_set];
-        let slot = set.iter().position(|held| *held == wanted);
-        first + slot.expect("a cache holds what came in and did not go")
     }
 }
