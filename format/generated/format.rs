@@ -582,7 +582,7 @@ pub struct ProcessHeader {
     pub ring_count: u32,
     /// chunks per ring
     pub chunks: u32,
-    /// futex: bumped by a producer that handed over a chunk while the collector slept
+    /// futex: bumped by a producer that wakes the collector: it handed over the fourth chunk that waits, or can do nothing else
     pub doorbell: u32,
     /// not 0 while the collector waits on the doorbell
     pub collector_asleep: u32,

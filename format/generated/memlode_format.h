@@ -243,7 +243,7 @@ struct memlode_process_header {
   uint32_t process; // index of the process in the trace
   uint32_t ring_count; // ring slots in this memory
   uint32_t chunks; // chunks per ring
-  uint32_t doorbell; // futex: bumped by a producer that handed over a chunk while the collector slept
+  uint32_t doorbell; // futex: bumped by a producer that wakes the collector: it handed over the fourth chunk that waits, or can do nothing else
   uint32_t collector_asleep; // not 0 while the collector waits on the doorbell
   uint32_t heartbeat; // bumped by the collector at least every second
   uint32_t unregistered_threads; // threads that found no free ring: their events are not recorded

@@ -236,7 +236,7 @@ PROCESS_HEADER = Layout(
     ("process", "I", None),  # index of the process in the trace
     ("ring_count", "I", None),  # ring slots in this memory
     ("chunks", "I", None),  # chunks per ring
-    ("doorbell", "I", None),  # futex: bumped by a producer that handed over a chunk while the collector slept
+    ("doorbell", "I", None),  # futex: bumped by a producer that wakes the collector: it handed over the fourth chunk that waits, or can do nothing else
     ("collector_asleep", "I", None),  # not 0 while the collector waits on the doorbell
     ("heartbeat", "I", None),  # bumped by the collector at least every second
     ("unregistered_threads", "I", None),  # threads that found no free ring: their events are not recorded
