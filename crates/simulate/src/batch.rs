@@ -203,9 +203,10 @@ impl Caches {
                             lines.innermost(near.core as usize).prefetch_record(lines.line(near.address));
                         }
                     }
-                    let depth = lines.depth(model, core as usize, address, bytes, is_write, tag);
-                    depths.push(depth);
-                    if depth > 0 {
+                    let answer = lines.answer(model, core as usize, address, bytes, is_write, tag);
+                    depths.push(answer.depth);
+                    if answer.depth > 0 {
+                        lines.take_causes();
                         looks = AFTER_A_MISS;
                     }
                 }

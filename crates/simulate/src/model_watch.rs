@@ -151,30 +151,13 @@ impl ModelWatch {
         is_write: bool,
         tag: u32,
     ) -> (Answer, CausesByLevel) {
-        let answer = self.drive(model, core, address, bytes, is_write, tag);
+        let answer = self.answer(model, core, address, bytes, is_write, tag);
         (answer, if answer.depth == 0 { [None; MAX_LEVELS] } else { self.take_causes() })
     }
 
-    /// The same; says its depth.
-    #[inline]
-    pub fn depth(
-        &mut self,
-        model: &mut Model,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        tag: u32,
-    ) -> u8 {
-        let answer = self.drive(model, core, address, bytes, is_write, tag);
-        if answer.depth > 0 {
-            self.take_causes();
-        }
-        answer.depth
-    }
-
+    /// The same; says what it met. If its depth is not 0, [`Self::take_causes`] is to follow.
     #[inline(always)]
-    fn drive(
+    pub fn answer(
         &mut self,
         model: &mut Model,
         core: usize,
@@ -192,9 +175,9 @@ impl ModelWatch {
         model.access_observed(core, address, bytes, is_write, tag, self)
     }
 
-    /// Counts the causes of the access's misses.
+    /// Counts the causes of the access's misses, and says them.
     #[inline(never)]
-    fn take_causes(&mut self) -> CausesByLevel {
+    pub fn take_causes(&mut self) -> CausesByLevel {
         let tag = self.now.tag;
         let causes = std::mem::replace(&mut self.now.causes, [None; MAX_LEVELS]);
         for (level, cause) in causes.iter().map_while(|cause| *cause).enumerate() {
