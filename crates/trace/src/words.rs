@@ -5,6 +5,13 @@
 
 use crate::bytes::{unzigzag, zigzag};
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+/// Words that are read or written at once, where the processor can.
+#[cfg(target_arch = "x86_64")]
+const WORDS: usize = 8;
+
 /// Bytes that a tail has at most; as many must follow the last one for it to be read, and are written at a time.
 pub(crate) const TAIL_BYTES: usize = 8;
 
@@ -16,6 +23,17 @@ const BITS: [u64; TAIL_BYTES] =
 /// Reads as many words as there are heads, and says how many bytes of `tails` they take. `None` if there are not so many and
 /// [`TAIL_BYTES`] behind them.
 pub(crate) fn read_words(heads: &[u8], tails: &[u8], out: &mut [u64]) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if avx512::is_here() {
+        // SAFETY: the processor has the instructions.
+        let (words, bytes) = unsafe { avx512::read(heads, tails, out) };
+        return Some(bytes + read_each(&heads[words..], &tails[bytes..], &mut out[words..])?);
+    }
+    read_each(heads, tails, out)
+}
+
+/// One by one.
+fn read_each(heads: &[u8], tails: &[u8], out: &mut [u64]) -> Option<usize> {
     let mut left = tails;
     for (word, &head) in out.iter_mut().zip(heads) {
         let head = u64::from(head);
@@ -59,15 +77,24 @@ pub(crate) struct WordRoom<'a> {
 }
 
 impl WordRoom<'_> {
-    /// Adds the differences to the previous values, which become these.
+    /// Adds words: their differences from the last ones.
     ///
     /// # Panics
     /// If there is no room for them, and for [`TAIL_BYTES`] each.
-    #[inline(always)]
-    pub fn put(&mut self, operands: &[u64], last: &mut [u64]) {
-        for (&word, last) in operands.iter().zip(last) {
-            let value = zigzag(word.wrapping_sub(*last) as i64);
-            *last = word;
+    pub fn put(&mut self, differences: &[u64]) {
+        let mut left = differences;
+        #[cfg(target_arch = "x86_64")]
+        if avx512::is_here() {
+            // SAFETY: the processor has the instructions.
+            left = &left[unsafe { avx512::write(left, self) }..];
+        }
+        self.put_each(left);
+    }
+
+    /// One by one.
+    fn put_each(&mut self, differences: &[u64]) {
+        for &difference in differences {
+            let value = zigzag(difference as i64);
             let length = TAILS[(value | 1).ilog2() as usize] as usize;
             // Of eight bytes of tail, the head has no bit of the value: all of its bits say so.
             self.heads[self.words] = (value << (length + 1)) as u8 | ((1u32 << length) - 1) as u8;
@@ -81,22 +108,56 @@ impl WordRoom<'_> {
     }
 }
 
+/// The differences to the previous values, which become these.
+#[inline(always)]
+pub(crate) fn subtract(operands: &[u64], last: &mut [u64], differences: &mut [u64]) {
+    for ((&word, last), difference) in operands.iter().zip(last).zip(differences) {
+        *difference = word.wrapping_sub(*last);
+        *last = word;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Heads and tails of words, written by `put`.
+    fn written(words: &[u64], put: impl Fn(&mut WordRoom, &[u64])) -> (Vec<u8>, Vec<u8>) {
+        let (mut heads, mut tails) = (vec![0; words.len()], vec![0; (words.len() + 1) * TAIL_BYTES]);
+        let mut room = WordRoom { heads: &mut heads, tails: &mut tails, words: 0, end: 0 };
+        put(&mut room, words);
+        assert_eq!(room.words, words.len());
+        let end = room.end;
+        tails.truncate(end);
+        (heads, tails)
+    }
+
     proptest! {
+        /// Several at a time or one by one.
         #[test]
-        fn words_of_all_lengths_survive(words in prop::collection::vec((any::<i64>(), 0..64u32), 0..20)) {
+        fn words_of_all_lengths_survive(words in prop::collection::vec((any::<i64>(), 0..64u32), 0..70)) {
             let words: Vec<u64> = words.into_iter().map(|(word, shift)| (word >> shift) as u64).collect();
-            let (mut heads, mut tails) = (vec![0; words.len()], vec![0; words.len() * TAIL_BYTES + TAIL_BYTES]);
-            let mut room = WordRoom { heads: &mut heads, tails: &mut tails, words: 0, end: 0 };
-            words.iter().for_each(|&word| room.put(&[word], &mut [0]));
-            let end = room.end;
-            let mut found = vec![0; words.len()];
-            prop_assert_eq!(read_words(&heads, &tails[..end + TAIL_BYTES], &mut found), Some(end));
-            prop_assert_eq!(found, words);
+            let (heads, mut tails) = written(&words, |room, words| room.put(words));
+            prop_assert_eq!(&written(&words, |room, words| room.put_each(words)), &(heads.clone(), tails.clone()));
+            let end = tails.len();
+            tails.extend([0xee; TAIL_BYTES]);
+            for read in [read_words, read_each] {
+                let mut found = vec![0; words.len()];
+                prop_assert_eq!(read(&heads, &tails, &mut found), Some(end));
+                prop_assert_eq!(&found, &words);
+            }
+        }
+
+        /// Which heads and tails need not be what we write.
+        #[test]
+        fn any_bytes_are_read_alike(
+            (heads, tails) in (prop::collection::vec(any::<u8>(), 0..70), prop::collection::vec(any::<u8>(), 0..300)),
+        ) {
+            let (mut found, mut expected) = (vec![0; heads.len()], vec![0; heads.len()]);
+            let bytes = read_each(&heads, &tails, &mut expected);
+            prop_assert_eq!(read_words(&heads, &tails, &mut found), bytes);
+            prop_assert!(bytes.is_none() || found == expected);
         }
     }
 
@@ -110,11 +171,8 @@ mod tests {
             (0x1234, 0b1010_0001, &[0x91]),
             (i64::MIN, 0xff, &[0xff; 8]),
         ] {
-            let (mut heads, mut tails) = ([0; 1], [0; 16]);
-            let mut room = WordRoom { heads: &mut heads, tails: &mut tails, words: 0, end: 0 };
-            room.put(&[word as u64], &mut [0]);
-            let end = room.end;
-            assert_eq!((heads[0], &tails[..end]), (head, tail), "{word}");
+            let (heads, tails) = written(&[word as u64], |room, words| room.put(words));
+            assert_eq!((heads[0], &tails[..]), (head, tail), "{word}");
         }
     }
 

@@ -4,7 +4,7 @@ use super::history::{Caller, SegmentName};
 use super::relative::StackChange;
 use crate::format::ChunkHeader;
 use crate::pack::{Packer, Part};
-use crate::words::{TAIL_BYTES, WordRoom};
+use crate::words::{TAIL_BYTES, WordRoom, subtract};
 
 /// The chunk being built.
 #[derive(Default)]
@@ -41,11 +41,13 @@ impl Chunk {
         }
     }
 
-    /// Adds words for which there is room.
-    pub fn put(&mut self, operands: &[u64], last: &mut [u64]) {
+    /// Adds words for which there is room, here and in `differences`.
+    pub fn put(&mut self, operands: &[u64], last: &mut [u64], differences: &mut [u64]) {
+        let differences = &mut differences[..operands.len()];
+        subtract(operands, last, differences);
         let Chunk { heads, words, tails, tails_end, .. } = self;
         let mut room = WordRoom { heads, tails, words: *words, end: *tails_end };
-        room.put(operands, last);
+        room.put(differences);
         (*words, *tails_end) = (room.words, room.end);
     }
 }

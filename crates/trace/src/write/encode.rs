@@ -12,12 +12,16 @@ use crate::bytes::put_varint;
 use crate::format::stream;
 use crate::module::{Module, ModuleId};
 use crate::table::Op;
-use crate::words::WordRoom;
+use crate::words::{WordRoom, subtract};
 
 /// A chunk is full from here on: small enough to decode into cache-friendly batches and to interleave threads finely,
 /// large enough that its dictionary does not count.
 pub const FULL_WORDS: u32 = 128 << 10;
 const FULL_ACCESSES: u64 = 1 << 20;
+
+/// Words whose differences are gathered before they are written: enough to write them eight at a time, few enough to stay in the
+/// first cache.
+const SPAN_WORDS: usize = 512;
 
 /// Whether the words came to their end by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +89,8 @@ pub struct Encoder {
     repeated: u64,
     /// Previous value of each word of each segment.
     last: Vec<u64>,
+    /// Of words that are not in the chunk yet; has room for [`SPAN_WORDS`], and the segment that begins within these.
+    differences: Vec<u64>,
     /// Since the chunk's beginning.
     stack: RelativeStack<Caller<u32>>,
     chunk: Chunk,
@@ -138,6 +144,7 @@ impl Encoder {
             steps: Vec::new(),
             repeated: 0,
             last: Vec::new(),
+            differences: vec![0; SPAN_WORDS + stream::MAX_SEGMENT_WORDS as usize],
             stack: RelativeStack::default(),
             chunk: Chunk::default(),
             full_words,
@@ -225,7 +232,7 @@ impl Encoder {
                 continue;
             }
             let last = &mut self.last[base as usize..][..operands.len()];
-            self.chunk.put(operands, last);
+            self.chunk.put(operands, last, &mut self.differences);
             self.chunk.segments += 1;
             self.chunk.accesses += u64::from(accesses);
             self.chunk.previous = id;
@@ -243,42 +250,53 @@ impl Encoder {
         let full_words = self.full_words;
         let Chunk { number, raw_words, mut previous, mut run, mut accesses, .. } = self.chunk;
         let (hot, last) = (&mut self.hot[..], &mut self.last[..]);
+        let differences = &mut self.differences[..];
         let Chunk { heads, words: heads_end, tails, tails_end, control, .. } = &mut self.chunk;
         let mut room = WordRoom { heads, tails, words: *heads_end, end: *tails_end };
         // No segment begins where so many words are left.
         let beyond = words.len().saturating_sub(full_words.saturating_sub(raw_words) as usize);
         let mut left = &words[at..];
         let Hot { mut next_header, mut next, .. } = hot[previous as usize];
-        while left.len() > beyond && accesses < FULL_ACCESSES {
-            let (header, behind) = (left[0], &left[1..]);
-            let id = if header == next_header {
-                if !fits::<OPEN>(&hot[next as usize], behind) {
-                    break;
-                }
-                run += 1;
-                next
-            } else {
-                let found = self.images.iter().find_map(|image| image.segment(header));
-                let Some(id) = found.filter(|&id| {
-                    let segment = &hot[id as usize];
-                    segment.executed == number && fits::<OPEN>(segment, behind)
-                }) else {
-                    break;
+        let mut goes_on = true;
+        while goes_on && left.len() > beyond && accesses < FULL_ACCESSES {
+            let here = beyond.max(left.len().saturating_sub(SPAN_WORDS));
+            let mut count = 0;
+            while left.len() > here && accesses < FULL_ACCESSES {
+                let (header, behind) = (left[0], &left[1..]);
+                let id = if header == next_header {
+                    goes_on = fits::<OPEN>(&hot[next as usize], behind);
+                    if !goes_on {
+                        break;
+                    }
+                    run += 1;
+                    next
+                } else {
+                    let found = self.images.iter().find_map(|image| image.segment(header));
+                    let Some(id) = found.filter(|&id| {
+                        let segment = &hot[id as usize];
+                        segment.executed == number && fits::<OPEN>(segment, behind)
+                    }) else {
+                        goes_on = false;
+                        break;
+                    };
+                    name(control, &hot[id as usize], (previous != NONE).then_some(run));
+                    hot[previous as usize].foretell(header, id);
+                    run = 0;
+                    id
                 };
-                name(control, &hot[id as usize], (previous != NONE).then_some(run));
-                hot[previous as usize].foretell(header, id);
-                run = 0;
-                id
-            };
-            let segment = hot[id as usize];
-            let operands;
-            (operands, left) = behind.split_at(segment.words.into());
-            room.put(operands, &mut last[segment.base as usize..][..operands.len()]);
-            accesses += u64::from(segment.accesses);
-            (previous, next_header, next) = (id, segment.next_header, segment.next);
-            if segment.has_stack_ops {
-                follow_stack(&mut self.stack, &self.segments[id as usize], id, &self.stack_ops, operands);
+                let segment = hot[id as usize];
+                let operands;
+                (operands, left) = behind.split_at(segment.words.into());
+                let last = &mut last[segment.base as usize..][..operands.len()];
+                subtract(operands, last, &mut differences[count..][..operands.len()]);
+                count += operands.len();
+                accesses += u64::from(segment.accesses);
+                (previous, next_header, next) = (id, segment.next_header, segment.next);
+                if segment.has_stack_ops {
+                    follow_stack(&mut self.stack, &self.segments[id as usize], id, &self.stack_ops, operands);
+                }
             }
+            room.put(&differences[..count]);
         }
         let end = words.len() - left.len();
         // Whatever is no word of a segment was a header.
@@ -307,7 +325,7 @@ impl Encoder {
             }
         }
         let last = &mut self.last[base as usize..base as usize + part.len()];
-        self.chunk.put(&part, last);
+        self.chunk.put(&part, last, &mut self.differences);
         self.chunk.segments += 1;
         self.chunk.accesses += turns * u64::from(strides);
         self.chunk.previous = id;
