@@ -109,6 +109,9 @@ static uint64_t *advance(struct memlode_ring_header *ring, uint64_t *cursor) {
       cursor = NULL;
       continue;
     }
+    /* With room left: recording was off for a moment, and the code had written on before it noticed. */
+    if (used < MEMLODE_RING_CHUNK_BYTES && cursor > seen)
+      return cursor;
     if ((uintptr_t)seen & MEMLODE_RING_ROOM_BIT)
       return seen;
     cursor = seen; /* a handler used the chunk up */

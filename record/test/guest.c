@@ -33,6 +33,15 @@ static int descriptors(void) {
   return count;
 }
 
+/* Loads of first, first + 1, ... as a loop records them: with a cursor of its own. */
+static uint64_t *put_loads(uint64_t *cursor, uint64_t first, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) {
+    *cursor++ = (uint64_t)(uintptr_t)&memlode_test_anchors[LOAD];
+    *cursor++ = first + i;
+  }
+  return cursor;
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   if (!strcmp(what, "heap")) {
@@ -64,6 +73,14 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "clearenv")) {
     clearenv();
     emit_loads(1, 1000);
+    return 0;
+  }
+  if (!strcmp(what, "glimpse")) {
+    /* A loop has seen that recording is off. When that is looked into it is on again. */
+    emit_loads(1, 500);
+    uint64_t *cursor = put_loads(__memlode_cursor, 501, 250);
+    cursor = __memlode_switch(cursor);
+    __memlode_cursor = put_loads(cursor, 751, 250);
     return 0;
   }
   if (!strcmp(what, "scribble")) {

@@ -33,6 +33,11 @@ fn needs_the_environment_only_once() {
 }
 
 #[test]
+fn a_loop_that_sees_recording_off_for_a_moment_keeps_what_it_wrote() {
+    assert_first_thousand("glimpse");
+}
+
+#[test]
 fn keeps_every_register() {
     let recording = record(&program("registers"), &[]);
     assert_eq!(recording.status.code(), Some(0), "the number is that of the check in registers.S");
