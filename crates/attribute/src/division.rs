@@ -4,15 +4,20 @@
 //! neither, but then simulating may take longer than all the decoding. Which is faster depends on the trace; the figures are the
 //! same.
 
+use std::time::Duration;
+
 use memlode_simulate::Hierarchy;
-use memlode_trace::Trace;
 use memlode_trace::event::{Access, Batch};
+use memlode_trace::{ChunkRef, Trace};
 
 use crate::source::Source;
 
 /// Chunks that are looked at, and how many there must be for each of them.
 const LOOKED_AT: usize = 8;
 const OF_EACH: usize = 64;
+/// Of a trace that is still written: how many chunks are waited for, since programs begin otherwise than they go on, and how long.
+const LIVE_CHUNKS: usize = 8;
+const LIVE_PATIENCE: Duration = Duration::from_millis(10);
 
 /// Nanoseconds that each takes on one core of an AMD EPYC guest. Only their ratios matter, and these do not have to be exact.
 mod cost {
@@ -28,6 +33,10 @@ mod cost {
     pub const STRIDED: f64 = 6.0;
     /// To follow a call or an allocation.
     pub const MARK: f64 = 25.0;
+    /// To encode a word, where the program runs beside.
+    pub const ENCODE: f64 = 5.0;
+    /// An access of such a program itself.
+    pub const PROGRAM: f64 = 1.5;
 }
 
 /// What a part of a trace is made of.
@@ -38,47 +47,63 @@ struct Load {
     misses: u64,
     strided: u64,
     marks: u64,
+    /// The program and the collector need the cores, too.
+    is_live: bool,
 }
-
-/// What programs like Lua, SQLite and zstd are made of: calls, and few misses.
-const USUAL: Load = Load { words: 120, accesses: 100, misses: 2, strided: 0, marks: 8 };
 
 /// With how many shards `threads` threads are likely to be fastest. `caches` is empty, and `most` what its shape allows.
 pub(crate) fn shards(source: &Source, caches: &Hierarchy, threads: usize, most: usize) -> usize {
+    if most < 2 {
+        return most;
+    }
+    // It is lacking no level.
+    let Ok(first_level) = Hierarchy::new(&caches.levels()[..1], caches.cores()) else { return 1 };
+    let mut look = Look { load: Load::default(), first_level };
     match source {
-        _ if most < 2 => most,
-        Source::Stored(trace) => look(trace, caches).map_or(most, |load| load.fastest(threads, most)),
-        // Nothing is known yet, and the program needs a core, too.
-        Source::Live { .. } => USUAL.fastest(threads, most),
+        Source::Stored(trace) if look.stored(trace) => look.load.fastest(threads, most),
+        // It is so short that nothing depends on it.
+        Source::Stored(_) => most,
+        Source::Live { trace, .. } => {
+            trace.preview(LIVE_CHUNKS, LIVE_PATIENCE, LOOKED_AT, |chunk, batch| look.add(chunk, batch));
+            Load { is_live: true, ..look.load }.fastest(threads, most)
+        }
     }
 }
 
-/// What some chunks are made of, spread over the trace; `None` if it is so short that nothing depends on it.
-fn look(trace: &Trace, caches: &Hierarchy) -> Option<Load> {
-    let all = trace.chunks();
-    let count = (all.len() / OF_EACH).min(LOOKED_AT);
-    let mut first_level = Hierarchy::new(&caches.levels()[..1], caches.cores()).ok().filter(|_| count > 0)?;
-    let (mut load, mut batch) = (Load::default(), Batch::default());
-    for number in 0..count {
-        let chunk = &all[(2 * number + 1) * all.len() / (2 * count)];
-        if trace.decode_kept(chunk, &mut batch).is_ok() {
-            load.words += u64::from(chunk.raw_words());
-            load.add(&batch, &mut first_level);
+/// Finds out what chunks are made of.
+struct Look {
+    load: Load,
+    first_level: Hierarchy,
+}
+
+impl Look {
+    /// Some chunks, spread over a trace; false if it is short.
+    fn stored(&mut self, trace: &Trace) -> bool {
+        let all = trace.chunks();
+        let count = (all.len() / OF_EACH).min(LOOKED_AT);
+        let mut batch = Batch::default();
+        for number in 0..count {
+            let chunk = &all[(2 * number + 1) * all.len() / (2 * count)];
+            if trace.decode_kept(chunk, &mut batch).is_ok() {
+                self.add(chunk, &batch);
+            }
         }
+        count > 0
     }
-    Some(load)
+
+    fn add(&mut self, chunk: &ChunkRef, batch: &Batch) {
+        let load = &mut self.load;
+        load.words += u64::from(chunk.raw_words());
+        load.accesses += batch.accesses.len() as u64;
+        let missed = |access: &&Access| self.first_level.access(0, access.address, access.bytes, false) > 0;
+        load.misses += batch.accesses.iter().filter(missed).count() as u64;
+        load.marks += batch.marks.len() as u64;
+        let strided = batch.loops.iter().map(|l| l.turns.saturating_mul(l.strides.len() as u64));
+        load.strided = strided.fold(load.strided, u64::saturating_add);
+    }
 }
 
 impl Load {
-    fn add(&mut self, batch: &Batch, first_level: &mut Hierarchy) {
-        self.accesses += batch.accesses.len() as u64;
-        let missed = |access: &&Access| first_level.access(0, access.address, access.bytes, false) > 0;
-        self.misses += batch.accesses.iter().filter(missed).count() as u64;
-        self.marks += batch.marks.len() as u64;
-        let strided = batch.loops.iter().map(|l| l.turns.saturating_mul(l.strides.len() as u64));
-        self.strided = strided.fold(self.strided, u64::saturating_add);
-    }
-
     /// The number of shards, up to `most`, with which `threads` threads are through first; the least of these.
     fn fastest(&self, threads: usize, most: usize) -> usize {
         let time = |&shards: &usize| self.time(threads, shards);
@@ -92,7 +117,11 @@ impl Load {
         let simulate = accesses * cost::HIT + misses * cost::MISS + strided * cost::STRIDED;
         let follow = marks * cost::MARK;
         let deal = if shards > 1 { accesses * cost::DEAL } else { 0.0 };
-        let all = words * cost::WORD + deal + simulate + shards as f64 * follow;
+        let beside = match self.is_live {
+            true => words * cost::ENCODE + (accesses + strided) * cost::PROGRAM,
+            false => 0.0,
+        };
+        let all = words * cost::WORD + deal + simulate + shards as f64 * follow + beside;
         (simulate / shards as f64 + follow).max(all / threads as f64)
     }
 }
@@ -104,17 +133,22 @@ mod tests {
     /// What was counted of programs in `bench/` and of Lua, by a hundred accesses, and which way was seen to be faster on two cores.
     #[test]
     fn two_threads_are_divided_as_was_measured() {
-        let lua = Load { words: 144, accesses: 100, misses: 0, strided: 2, marks: 21 };
-        let sqlite = Load { words: 118, accesses: 100, misses: 1, strided: 1, marks: 9 };
-        let zstd = Load { words: 118, accesses: 100, misses: 10, strided: 0, marks: 2 };
+        let lua = Load { words: 144, accesses: 100, misses: 0, strided: 2, marks: 21, ..Load::default() };
+        let sqlite = Load { words: 118, accesses: 100, misses: 1, strided: 1, marks: 9, ..Load::default() };
+        let zstd = Load { words: 118, accesses: 100, misses: 10, strided: 0, marks: 2, ..Load::default() };
         let counters = Load { words: 75, accesses: 100, ..Load::default() };
-        let tree = Load { words: 204, accesses: 100, misses: 26, strided: 0, marks: 1 };
+        let tree = Load { words: 204, accesses: 100, misses: 26, strided: 0, marks: 1, ..Load::default() };
         let hash = Load { words: 158, accesses: 100, misses: 42, ..Load::default() };
-        let pricing = Load { words: 88, accesses: 100, misses: 52, strided: 8, marks: 0 };
+        let pricing = Load { words: 88, accesses: 100, misses: 52, strided: 8, marks: 0, ..Load::default() };
         let stencil = Load { strided: 100, ..Load::default() };
         let fastest =
-            [lua, sqlite, zstd, USUAL, counters, tree, hash, pricing, stencil].map(|load| load.fastest(2, 2));
-        assert_eq!(fastest, [1, 1, 1, 1, 1, 1, 2, 2, 2]);
+            [lua, sqlite, zstd, counters, tree, hash, pricing, stencil].map(|load| load.fastest(2, 2));
+        assert_eq!(fastest, [1, 1, 1, 1, 1, 2, 2, 2]);
+        let matmul = Load { words: 1, strided: 100, ..Load::default() };
+        let fastest = [lua, zstd, counters, tree, pricing, matmul, stencil]
+            .map(|load| Load { is_live: true, ..load }.fastest(2, 2));
+        assert_eq!(fastest, [1, 1, 1, 1, 2, 2, 2], "live");
+        assert_eq!(Load::default().fastest(2, 2), 1, "nothing is known");
     }
 
     /// With many threads one shard is too few for any of them, and as many as threads are too many where there are calls.

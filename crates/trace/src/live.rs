@@ -13,11 +13,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use crate::decode::Decoder;
+use crate::decode::{Decoder, Loops};
 use crate::error::Error;
 use crate::event::{Batch, ProcessId, ThreadId};
 use crate::flatten::Flattener;
@@ -338,6 +338,41 @@ impl LiveTrace {
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
     {
         interleave_shards(&*self.shared, shards, workers, consumers)
+    }
+
+    /// Decodes some of the first chunks, of which nothing is taken yet, as [`Trace::decode_kept`] does: up to `most`, the last of those
+    /// that are there when these are `enough`, or `patience` is over since there was one.
+    pub fn preview(
+        &self,
+        enough: usize,
+        patience: Duration,
+        most: usize,
+        mut see: impl FnMut(&ChunkRef, &Batch),
+    ) {
+        let mut state = self.shared.lock();
+        let mut first_seen = None;
+        loop {
+            state.release();
+            let count = state.trace.chunks.len();
+            let waited = (count > 0).then(|| first_seen.get_or_insert_with(Instant::now).elapsed());
+            if count >= enough || state.over || waited.is_some_and(|waited| waited >= patience) {
+                break;
+            }
+            let glance = self.shared.moved.wait_timeout(state, GLANCE);
+            state = glance.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let count = state.trace.chunks.len();
+        let chunks: Vec<_> = (count.saturating_sub(most)..count)
+            .filter_map(|number| Some((state.trace.chunks[number], state.ready.get(&number)?.clone())))
+            .collect();
+        let (codes, sites) = (state.trace.codes.clone(), state.trace.sites.clone());
+        drop(state);
+        let (mut decoder, mut batch) = (Decoder::new(Loops::Kept), Batch::default());
+        for (chunk, payload) in chunks {
+            if decoder.decode(&chunk.header, &payload, &codes, &sites, &mut batch).is_ok() {
+                see(&chunk, &batch);
+            }
+        }
     }
 
     /// Changes when names or images come in. They are there before the events that need them.

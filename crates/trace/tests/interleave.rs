@@ -4,6 +4,7 @@ mod support;
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Duration;
 
 use memlode_trace::log::Event;
 use memlode_trace::write::{
@@ -184,6 +185,8 @@ fn replayed_live(directory: &Path, steps: &[Step]) -> (Vec<usize>, Vec<(u64, u64
     let (store, live) = live(directory, Some(Box::new(kept)));
     std::thread::scope(|scope| {
         scope.spawn(|| write_to(Box::new(store), steps));
+        let mut seen = Vec::new();
+        live.preview(4, Duration::from_millis(1), 3, |chunk, _| seen.push(chunk.stamps()));
         let mut order = Vec::new();
         let replayed = live.interleave(1, |piece| {
             order.extend(piece.accesses().iter().map(|access| access.address as usize));
@@ -191,7 +194,13 @@ fn replayed_live(directory: &Path, steps: &[Step]) -> (Vec<usize>, Vec<(u64, u64
         });
         let trace = live.take_trace();
         assert!(replayed.damaged.is_empty() && replayed.chunks == trace.chunks().len());
-        (order, trace.chunks().iter().map(|chunk| chunk.stamps()).collect())
+        let chunks: Vec<_> = trace.chunks().iter().map(|chunk| chunk.stamps()).collect();
+        assert!(seen.len() <= 3 && seen.is_empty() == chunks.is_empty());
+        assert!(
+            seen.is_empty() || chunks.windows(seen.len()).any(|some| some == seen),
+            "{seen:?} of {chunks:?}"
+        );
+        (order, chunks)
     })
 }
 
