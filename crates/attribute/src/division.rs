@@ -56,7 +56,7 @@ pub(crate) fn shards(source: &Source, caches: &Hierarchy, threads: usize, most: 
     if most < 2 {
         return most;
     }
-    // It is lacking no level.
+    // A part of what is possible is.
     let Ok(first_level) = Hierarchy::new(&caches.levels()[..1], caches.cores()) else { return 1 };
     let mut look = Look { load: Load::default(), first_level };
     match source {

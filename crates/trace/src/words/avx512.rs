@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 #[inline]
 pub fn is_here() -> bool {
     use std::arch::is_x86_feature_detected as has;
-    has!("avx512f") && has!("avx512bw") && has!("avx512cd") && has!("avx512vbmi2")
+    has!("avx512f") && has!("avx512bw") && has!("avx512cd") && has!("avx512vbmi2") && has!("popcnt")
 }
 
 /// Reads words as long as there are eight heads, and 64 bytes of tails and what is behind them. Says how many words it read, and how many
