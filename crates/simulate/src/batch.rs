@@ -7,13 +7,14 @@
 use crate::causes::LineWatch;
 use crate::detailed::{Caches, Detailed, Far, Near};
 use crate::first::Hit;
-use crate::hierarchy::Hierarchy;
 use crate::later::Asked;
 
 /// Accesses between the one at hand and that whose place in the index is fetched.
 const FAR: usize = 24;
 /// Accesses between the one at hand and that whose record is fetched.
 const NEAR: usize = 12;
+/// Accesses between the one at hand and that for which the records of lines that will have to go are fetched.
+const SOON: usize = 6;
 
 /// Accesses behind a miss for which records are fetched ahead: where there is one, there are more.
 const AFTER_A_MISS: u32 = 64;
@@ -183,10 +184,7 @@ impl Detailed {
 impl Caches {
     fn access_all(&mut self, requests: &[Request], depths: &mut Vec<u8>) {
         match self {
-            Caches::Plain(plain) => {
-                let (caches, lines) = &mut **plain;
-                lines.access_all(caches, requests, depths);
-            }
+            Caches::Plain(lines) => lines.access_all(requests, depths),
             Caches::General(general) => {
                 let (model, lines) = &mut **general;
                 // For how many accesses it is worth while to look ahead.
@@ -216,20 +214,20 @@ impl Caches {
 }
 
 impl LineWatch {
-    fn access_all(&mut self, caches: &mut Hierarchy, requests: &[Request], depths: &mut Vec<u8>) {
+    fn access_all(&mut self, requests: &[Request], depths: &mut Vec<u8>) {
         for of_core in requests.chunk_by(|a, b| a.core == b.core) {
-            let mut ahead = Ahead::default();
+            let mut ahead = Ahead::new();
             let mut done = 0;
             while done < of_core.len() {
-                let (hits, stop) = self.hit_all(caches, &of_core[done..]);
+                let (hits, stop) = self.hit_all(&of_core[done..]);
                 depths.resize(depths.len() + hits, 0);
                 done += hits;
                 let Some(&Request { address, bytes, core, tag, is_write }) = of_core.get(done) else { break };
                 // Where there is a miss, there are more.
                 self.look_ahead(of_core, done, &mut ahead);
                 depths.push(match stop {
-                    Hit::Missing => self.access_missing(caches, core as usize, address, bytes, is_write, tag),
-                    _ => self.access(caches, core as usize, address, bytes, is_write, tag).0,
+                    Hit::Missing => self.access_missing(core as usize, address, bytes, is_write, tag),
+                    _ => self.access(core as usize, address, bytes, is_write, tag).0,
                 });
                 done += 1;
             }
@@ -237,32 +235,30 @@ impl LineWatch {
     }
 
     /// Hits that ask nothing of anybody, all of one core; says how many come first, and what comes then.
-    fn hit_all(&mut self, caches: &mut Hierarchy, requests: &[Request]) -> (usize, Hit) {
+    fn hit_all(&mut self, requests: &[Request]) -> (usize, Hit) {
         let Some((mut hits, level)) = requests.first().and_then(|first| self.hits(first.core as usize))
         else {
             return (0, Hit::Other);
         };
-        let mut by_kind = [0; 2];
-        let (mut done, mut most, mut stop) = (0, 0, Hit::Done);
+        let line_bytes = 1 << level.line_shift;
+        let (mut done, mut writes, mut most, mut stop) = (0, 0, 0, Hit::Done);
         for &Request { address, bytes, tag, is_write, .. } in requests {
+            let (offset, after_first) = (address & (line_bytes - 1), u64::from(bytes.wrapping_sub(1)));
             // Of no bytes, the last one is 4 GiB away.
-            let last = address.wrapping_add(u64::from(bytes.wrapping_sub(1)));
-            let line = address >> level.line_shift;
-            stop = match last >> level.line_shift == line {
-                true => hits.hit(line, level.bits(address, last), is_write),
+            stop = match offset + after_first < line_bytes {
+                true => hits.hit(address >> level.line_shift, level.bits_at(offset, after_first), is_write),
                 false => Hit::Other,
             };
             if stop != Hit::Done {
                 break;
             }
-            by_kind[usize::from(is_write)] += 1;
+            writes += u64::from(is_write);
             most = most.max(tag);
             done += 1;
         }
         drop(hits);
-        for (answered, hits) in caches.answered.iter_mut().zip(by_kind) {
-            answered[0] += hits;
-        }
+        self.answered[0][0] += done as u64 - writes;
+        self.answered[1][0] += writes;
         self.has_room(most);
         (done, stop)
     }
@@ -274,41 +270,67 @@ impl LineWatch {
             ahead.looked_at = number + 1;
             let Some(request) = jump(requests, number) else { continue };
             let line = self.line(request.address);
-            if !first.is_latest(line) {
+            if ahead.is_news(line) && !first.holds(line) {
                 table.prefetch_index(line);
                 ahead.push(number, line);
             }
         }
-        while let Some(line) = ahead.next_before(at_hand + NEAR) {
+        let core = requests[at_hand].core as usize;
+        while let Some(line) = ahead.next_before(0, at_hand + NEAR) {
             table.prefetch_record(line);
+            self.prefetch_rows(core, line);
+        }
+        while let Some(line) = ahead.next_before(1, at_hand + SOON) {
+            self.prefetch_oldest(core, line);
         }
     }
 }
 
-/// Lines that accesses to come may miss, for which the index was fetched and the record was not.
-#[derive(Default)]
+/// Lines that accesses to come may miss, for which the index was fetched and not all else.
 struct Ahead {
     /// Up to where was looked.
     looked_at: usize,
+    /// By the low bits of lines, those that were seen last.
+    seen: [u64; 64],
     /// Numbers of accesses and their lines, a ring: there are never more than [`FAR`].
     lines: [(usize, u64); FAR.next_power_of_two()],
-    taken: usize,
+    /// How many of them were taken, for the records first and then for what is to go.
+    taken: [usize; 2],
     put: usize,
 }
 
 impl Ahead {
+    fn new() -> Ahead {
+        // No line has this number.
+        Ahead {
+            looked_at: 0,
+            seen: [u64::MAX; _],
+            lines: [(0, 0); FAR.next_power_of_two()],
+            taken: [0; 2],
+            put: 0,
+        }
+    }
+
+    /// Whether a line was not seen just before: loops come to a line again and again.
+    #[inline(always)]
+    fn is_news(&mut self, line: u64) -> bool {
+        let seen = &mut self.seen[line as usize % self.seen.len()];
+        std::mem::replace(seen, line) != line
+    }
+
     #[inline(always)]
     fn push(&mut self, number: usize, line: u64) {
         self.lines[self.put % self.lines.len()] = (number, line);
         self.put += 1;
     }
 
-    /// The next line, if its access has a number below this.
+    /// The next line to be taken for something, if its access has a number below this.
     #[inline(always)]
-    fn next_before(&mut self, number: usize) -> Option<u64> {
-        let (of, line) = self.lines[self.taken % self.lines.len()];
-        let is_next = self.taken < self.put && of < number;
-        self.taken += usize::from(is_next);
+    fn next_before(&mut self, what: usize, number: usize) -> Option<u64> {
+        let taken = &mut self.taken[what];
+        let (of, line) = self.lines[*taken % self.lines.len()];
+        let is_next = *taken < self.put && of < number;
+        *taken += usize::from(is_next);
         is_next.then_some(line)
     }
 }

@@ -24,59 +24,50 @@
 //! outer level fetches a line only when the inner ones miss it, so whatever an inner level has seen since its last fetch,
 //! the outer one has had the line for. What the first level sees stays with its slots ([`First`]) until somebody asks.
 
-use std::collections::VecDeque;
-
-use crate::first::{Dropped, First, Hits};
-use crate::hierarchy::{Found, Hierarchy, Observer};
+use crate::first::{First, Hits};
+use crate::hierarchy::{Hierarchy, LevelCounters};
 use crate::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
+use crate::outer::Outer;
 use crate::pairs::Pairs;
 use crate::places::{OUTER, Place, places};
-use crate::residents::Residents;
-use crate::row::EMPTY;
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
 use crate::twin::{Before, Twin};
 
 /// Set in a line's tag while the cache holds it: then the tag is that of the fetch, else of the eviction.
 pub(crate) const HELD: u32 = 1 << 31;
+/// Set as well if the cache holds the line and was given it back written. What the first level has written, its slots know.
+const WRITTEN: u32 = 1 << 30;
 
-/// Observes every line of a [`Hierarchy`].
+/// Caches as a [`Hierarchy`] has them, of which every line is watched.
+///
+/// They are not that hierarchy's: where each miss leads to the records of the lines that come and go, what these say of the caches
+/// need not be found out twice.
 #[derive(Clone, Debug)]
 pub(crate) struct LineWatch {
+    specs: Vec<LevelSpec>,
     pub(crate) levels: Vec<Level>,
-    /// The caches of the first level, instead of the hierarchy's; then what is kept of those of the other levels.
+    /// The caches of the first level, then those of the others.
     pub(crate) firsts: Vec<First>,
     caches: Vec<Layer>,
     /// By cache of all levels.
     pub(crate) places: Vec<Place>,
     pub(crate) tables: Vec<Table>,
+    /// By table: the cache of the first level that shares it.
+    first_of: Vec<Option<usize>>,
     /// By core: its cache at each level.
     pub(crate) paths: Vec<[u32; MAX_LEVELS]>,
+    /// As of a hierarchy.
+    pub(crate) answered: [[u64; MAX_LEVELS + 1]; 2],
+    write_backs: [u64; MAX_LEVELS],
     /// By tag and level.
     counts: Vec<LevelDetail>,
     /// By level: who missed for whose sake.
     evictions: Vec<Pairs>,
     now: Now,
-    /// What the first level drops.
-    dropped: Dropped,
     /// Table and record of the line at the level asked last.
     at: (usize, At),
-    /// Lines that have gone and are yet to be counted, the first the oldest: meanwhile their records come near.
-    gone: VecDeque<Gone>,
 }
-
-/// A line that a cache dropped.
-#[derive(Clone, Copy, Debug)]
-struct Gone {
-    level: usize,
-    cache: usize,
-    record: At,
-    /// Tag of the access that dropped it.
-    by: u32,
-}
-
-/// Most lines that are yet to be counted.
-const MOST_GONE: usize = 8;
 
 /// The lines of a level, and the bits that stand for their bytes.
 #[derive(Clone, Debug)]
@@ -90,8 +81,8 @@ pub(crate) struct Level {
 /// What is kept of one cache.
 #[derive(Clone, Debug)]
 struct Layer {
+    cache: Outer,
     twin: Twin,
-    residents: Residents,
 }
 
 /// The access under way.
@@ -111,8 +102,14 @@ impl Level {
     /// Bits of the bytes `first..=last`, which lie in one line.
     #[inline]
     pub fn bits(&self, first: u64, last: u64) -> u64 {
-        let bit = |address: u64| (address & ((1 << self.line_shift) - 1)) >> self.grain_shift;
-        (u64::MAX >> (63 - (bit(last) - bit(first)))) << bit(first)
+        self.bits_at(first & ((1 << self.line_shift) - 1), last - first)
+    }
+
+    /// Bits of the byte `offset` of a line and those `after` it, which lie in the line as well.
+    #[inline(always)]
+    pub fn bits_at(&self, offset: u64, after: u64) -> u64 {
+        let (first, last) = (offset >> self.grain_shift, (offset + after) >> self.grain_shift);
+        (u64::MAX >> (63 - (last - first))) << first
     }
 
     pub fn used_bytes(&self, used: u64) -> u64 {
@@ -121,7 +118,7 @@ impl Level {
 }
 
 impl LineWatch {
-    /// Watches a hierarchy from its beginning: it must not have simulated anything yet.
+    /// Empty caches of a hierarchy's shape.
     pub fn new(hierarchy: &Hierarchy) -> LineWatch {
         let specs = hierarchy.levels();
         let cores = hierarchy.cores();
@@ -132,10 +129,11 @@ impl LineWatch {
             let lines = (spec.bytes / u64::from(spec.line_bytes)) as u32;
             let count = cores.div_ceil(spec.shared_by) as usize;
             for place in &places[firsts + caches.len()..][..count] {
-                let (twin, residents) = (Twin::new(lines, place.word), Residents::new(spec));
-                caches.push(Layer { twin, residents });
+                caches.push(Layer { cache: Outer::new(spec), twin: Twin::new(lines, place.word) });
             }
         }
+        let sharing = |table| places[..firsts].iter().position(|place| place.table == table);
+        let first_of = (0..strides.len()).map(sharing).collect();
         let firsts = places[..firsts].iter().map(|place| First::new(&specs[0], *place));
         let path = |core| {
             let mut path = [0; MAX_LEVELS];
@@ -143,18 +141,20 @@ impl LineWatch {
             path
         };
         LineWatch {
+            specs: specs.to_vec(),
             levels: specs.iter().map(Level::new).collect(),
             firsts: firsts.collect(),
             caches,
             places,
             tables: strides.into_iter().map(Table::new).collect(),
+            first_of,
             paths: (0..cores as usize).map(path).collect(),
+            answered: [[0; MAX_LEVELS + 1]; 2],
+            write_backs: [0; MAX_LEVELS],
             counts: Vec::new(),
             evictions: vec![Pairs::default(); specs.len()],
             now: Now::default(),
-            dropped: Dropped { entry: EMPTY, record: 0, used: 0 },
             at: (0, 0),
-            gone: VecDeque::with_capacity(MOST_GONE),
         }
     }
 
@@ -162,7 +162,6 @@ impl LineWatch {
     #[inline]
     pub fn access(
         &mut self,
-        hierarchy: &mut Hierarchy,
         core: usize,
         address: u64,
         bytes: u32,
@@ -177,35 +176,27 @@ impl LineWatch {
         let last = address.saturating_add(u64::from(bytes) - 1);
         let shift = self.levels[0].line_shift;
         let depth = match last >> shift == address >> shift {
-            true => self.touch_first(hierarchy, address, last, is_write),
-            false => self.touch_several(hierarchy, address, last, is_write),
+            true => self.touch_first(address, last, is_write),
+            false => self.touch_several(address, last, is_write),
         };
-        (depth, self.answered(hierarchy, is_write, depth))
+        (depth, self.count_answer(is_write, depth))
     }
 
     /// [`Self::access`] to a line that the first level is known not to have; says its depth.
     #[inline]
-    pub fn access_missing(
-        &mut self,
-        hierarchy: &mut Hierarchy,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        tag: u32,
-    ) -> u8 {
+    pub fn access_missing(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) -> u8 {
         self.has_room(tag);
         (self.now.core, self.now.tag) = (core, tag);
         let used = self.levels[0].bits(address, address + u64::from(bytes - 1));
-        let depth = self.miss_first(hierarchy, self.line(address), used, is_write);
-        self.answered(hierarchy, is_write, depth);
+        let depth = self.miss_first(self.line(address), used, is_write);
+        self.count_answer(is_write, depth);
         depth
     }
 
     /// Counts the access under way and its causes.
     #[inline(always)]
-    fn answered(&mut self, hierarchy: &mut Hierarchy, is_write: bool, depth: u8) -> CausesByLevel {
-        hierarchy.answered[usize::from(is_write)][usize::from(depth)] += 1;
+    fn count_answer(&mut self, is_write: bool, depth: u8) -> CausesByLevel {
+        self.answered[usize::from(is_write)][usize::from(depth)] += 1;
         if depth == 0 {
             return [None; MAX_LEVELS];
         }
@@ -231,9 +222,23 @@ impl LineWatch {
         (first, &self.tables[first.place.table])
     }
 
+    /// The levels' shapes, innermost first.
+    pub fn specs(&self) -> &[LevelSpec] {
+        &self.specs
+    }
+
+    /// Number of cores.
+    pub fn cores(&self) -> u32 {
+        self.paths.len() as u32
+    }
+
+    /// Counters of each level, innermost first.
+    pub fn counters(&self) -> Vec<LevelCounters> {
+        LevelCounters::from_answers(self.levels.len(), &self.answered, &self.write_backs)
+    }
+
     /// By tag and, innermost first, level.
     pub fn finish(mut self) -> (Vec<LevelDetail>, Vec<Vec<Eviction>>) {
-        self.count_all_gone();
         for cache in 0..self.firsts.len() {
             for (line, record, used) in self.firsts[cache].take_all_used() {
                 self.enter_used(cache, line, record, used);
@@ -249,7 +254,8 @@ impl LineWatch {
                     for record in self.tables[table].records() {
                         let tag = (record[word] >> 32) as u32;
                         if tag & HELD != 0 {
-                            let counts = &mut self.counts[(tag & !HELD) as usize * levels + level];
+                            let tag = tag & !(HELD | WRITTEN);
+                            let counts = &mut self.counts[tag as usize * levels + level];
                             counts.resident_lines += 1;
                             let used =
                                 (first_word..=word).step_by(2).fold(0, |used, word| used | record[word + 1]);
@@ -288,28 +294,28 @@ impl LineWatch {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, tag: u32) {
-        assert!(tag < HELD, "a tag is below 2^31, not {tag}");
+        assert!(tag < WRITTEN, "a tag is below 2^30, not {tag}");
         self.counts.resize((tag as usize + 1) * self.levels.len(), LevelDetail::default());
     }
 
     /// An access to several lines of the first level.
     #[cold]
-    fn touch_several(&mut self, hierarchy: &mut Hierarchy, first: u64, last: u64, is_write: bool) -> u8 {
+    fn touch_several(&mut self, first: u64, last: u64, is_write: bool) -> u8 {
         let shift = self.levels[0].line_shift;
         let part = |line: u64| (first.max(line << shift), last.min((line << shift) + ((1 << shift) - 1)));
         let lines = (first >> shift..=last >> shift).map(part);
-        let depths = lines.map(|(first, last)| self.touch_first(hierarchy, first, last, is_write));
+        let depths = lines.map(|(first, last)| self.touch_first(first, last, is_write));
         depths.max().unwrap_or(0)
     }
 
     /// An access to one line.
     #[inline(always)]
-    fn touch_first(&mut self, hierarchy: &mut Hierarchy, first: u64, last: u64, is_write: bool) -> u8 {
+    fn touch_first(&mut self, first: u64, last: u64, is_write: bool) -> u8 {
         let used = self.levels[0].bits(first, last);
         let line = first >> self.levels[0].line_shift;
         let cache = &mut self.firsts[self.paths[self.now.core][0] as usize];
         let Some(slot) = cache.find(line) else {
-            return self.miss_first(hierarchy, line, used, is_write);
+            return self.miss_first(line, used, is_write);
         };
         if cache.hit(&mut self.tables[cache.place.table], slot, used, is_write) {
             self.counts[self.now.tag as usize * self.levels.len()].spared += 1;
@@ -317,59 +323,29 @@ impl LineWatch {
         0
     }
 
-    /// The first level does not have the line.
+    /// The first level does not have the line; says how many levels do not.
     #[inline(never)]
-    fn miss_first(&mut self, hierarchy: &mut Hierarchy, line: u64, used: u64, is_write: bool) -> u8 {
-        let number = self.paths[self.now.core][0] as usize;
-        let address = line << self.levels[0].line_shift;
-        self.prefetch_outer_sets(address);
+    fn miss_first(&mut self, line: u64, used: u64, is_write: bool) -> u8 {
+        let path = self.paths[self.now.core];
+        let number = path[0] as usize;
         let place = self.places[number];
         let table = &mut self.tables[place.table];
         let record = table.find(line);
-        if !self.gone.is_empty() {
-            self.count_some_gone(record);
-        }
         let cache = &mut self.firsts[number];
-        let table = &mut self.tables[place.table];
         let (slot, dropped) = cache.drop_one(table, line);
         let before = cache.fill(table, slot, line, record, is_write);
-        self.dropped = dropped;
         self.at = (place.table, record);
         self.miss(0, place, before);
-        let depth = hierarchy.outwards(self.now.core, address, dropped.entry, self);
+        if let Some(dropped) = dropped {
+            self.enter_used(number, dropped.line, dropped.record, dropped.used);
+            self.leave(0, place, dropped.record, dropped.is_written);
+        }
+        let address = line << self.levels[0].line_shift;
+        let levels = self.levels.len();
+        let depth = (1..levels).find(|level| self.ask(*level, path[*level] as usize, address));
         // Only now: it is of the fetches that have just begun.
         self.firsts[number].add_used(slot, used);
-        depth
-    }
-
-    /// Before a record changes, what waits for it must have been counted; else one line at a time is.
-    #[inline(never)]
-    fn count_some_gone(&mut self, record: At) {
-        if self.gone.iter().any(|gone| gone.record == record) {
-            self.count_all_gone();
-        } else if let Some(oldest) = self.gone.pop_front() {
-            self.count_gone(oldest);
-        }
-    }
-
-    fn count_all_gone(&mut self) {
-        while let Some(oldest) = self.gone.pop_front() {
-            self.count_gone(oldest);
-        }
-    }
-
-    /// The end of a fetch.
-    fn count_gone(&mut self, gone: Gone) {
-        let Place { table, word, first_word, .. } = self.places[gone.cache];
-        let table = &mut self.tables[table];
-        let state = table.word(gone.record, word);
-        let fetched_by = (*state >> 32) as u32 & !HELD;
-        *state = u64::from(*state as u32) | u64::from(gone.by) << 32;
-        let uses = (first_word..=word).step_by(2);
-        let used = uses.fold(0, |used, word| used | *table.word(gone.record, word + 1));
-        let counts = &mut self.counts[fetched_by as usize * self.levels.len() + gone.level];
-        counts.evicted_lines += 1;
-        counts.evicted_used_bytes += self.levels[gone.level].used_bytes(used);
+        depth.unwrap_or(levels) as u8
     }
 
     /// From the line's record at the level inside to that of this level, where they are not the same.
@@ -386,31 +362,38 @@ impl LineWatch {
         };
     }
 
-    /// The outer levels are asked next, and their sets are seldom near.
+    /// An outer cache is asked for the line at hand; says whether it has it.
     #[inline]
-    fn prefetch_outer_sets(&self, address: u64) {
-        for (level, cache) in self.levels.iter().zip(&self.paths[self.now.core]).skip(1) {
-            self.caches[*cache as usize - self.firsts.len()].residents.prefetch(address >> level.line_shift);
+    fn ask(&mut self, level: usize, number: usize, address: u64) -> bool {
+        let place = self.places[number];
+        let line = address >> self.levels[level].line_shift;
+        if self.at.0 != place.table {
+            self.go_out(place.table, line);
         }
+        let record = self.at.1;
+        let is_here = *self.tables[place.table].word(record, place.word) >> 32 & u64::from(HELD) != 0;
+        if !is_here && self.first_of[place.table].is_none() {
+            self.enter_used_of(level, number, line); // What was used before this fetch is not of it.
+        }
+        let Layer { cache, twin } = &mut self.caches[number - self.firsts.len()];
+        let before = twin.touch(&mut self.tables[place.table], record);
+        if is_here {
+            cache.touch(line, record);
+            if before != Before::Held {
+                self.counts[self.now.tag as usize * self.levels.len() + level].spared += 1;
+            }
+            return true;
+        }
+        let dropped = cache.enter(line, record);
+        self.miss(level, place, before);
+        if let Some(dropped) = dropped {
+            self.drop_outer(level, number, dropped);
+        }
+        false
     }
 
-    /// An outer cache was asked for the line at hand.
-    #[inline]
-    fn touch(&mut self, level: usize, cache: usize, line: u64, hit: bool) {
-        let place = self.places[cache];
-        if !hit && self.tables.len() > 1 {
-            self.enter_used_of(level, cache, line); // What was used before this fetch is not of it.
-        }
-        let layer = &mut self.caches[cache - self.firsts.len()];
-        let before = layer.twin.touch(&mut self.tables[place.table], self.at.1);
-        if !hit {
-            layer.residents.enter(line, self.at.1);
-            self.miss(level, place, before);
-        } else if before != Before::Held {
-            self.counts[self.now.tag as usize * self.levels.len() + level].spared += 1;
-        }
-    }
-
+    /// A cache has the line at hand from now on.
+    #[inline(always)]
     fn miss(&mut self, level: usize, place: Place, before: Before) {
         let table = &mut self.tables[place.table];
         let word = table.word(self.at.1, place.word);
@@ -430,38 +413,84 @@ impl LineWatch {
         }
         self.now.causes[level].get_or_insert(cause);
     }
-}
 
-impl Observer for LineWatch {
-    #[inline(always)]
-    fn asked(&mut self, level: usize, cache: usize, line: u64, found: Found) {
-        debug_assert!(level > 0, "the first level is ours");
-        let table = self.places[cache].table;
-        if self.at.0 != table {
-            self.go_out(table, line);
+    /// An outer cache drops a line.
+    #[inline]
+    fn drop_outer(&mut self, level: usize, number: usize, record: At) {
+        let place = self.places[number];
+        let table = &mut self.tables[place.table];
+        let line = table.key(record);
+        match self.first_of[place.table] {
+            None => _ = self.enter_used_of(level, number, line),
+            Some(first) => {
+                let inner = *table.word(record, place.first_word) >> 32;
+                if inner & u64::from(HELD) != 0
+                    && let Some((record, used)) = self.firsts[first].take_used(line)
+                {
+                    self.enter_used(first, line, record, used);
+                }
+            }
         }
-        self.touch(level, cache, line, found == Found::Hit);
+        let is_written = *self.tables[place.table].word(record, place.word) >> 32 & u64::from(WRITTEN) != 0;
+        self.leave(level, place, record, is_written);
     }
 
-    fn evicted(&mut self, level: usize, cache: usize, line: u64, _note: u32) {
-        let by = self.now.tag;
-        if level == 0 {
-            let Dropped { record, used, .. } = self.dropped;
-            self.enter_used(cache, line, record, used);
-            return self.count_gone(Gone { level, cache, record, by });
+    /// The end of a fetch.
+    #[inline]
+    fn leave(&mut self, level: usize, place: Place, record: At, is_written: bool) {
+        let table = &mut self.tables[place.table];
+        let state = table.word(record, place.word);
+        let fetched_by = (*state >> 32) as u32 & !(HELD | WRITTEN);
+        *state = u64::from(*state as u32) | u64::from(self.now.tag) << 32;
+        let uses = (place.first_word..=place.word).step_by(2);
+        let used = uses.fold(0, |used, word| used | *table.word(record, word + 1));
+        let counts = &mut self.counts[fetched_by as usize * self.levels.len() + level];
+        counts.evicted_lines += 1;
+        counts.evicted_used_bytes += self.levels[level].used_bytes(used);
+        if is_written {
+            self.write_back(level, place.table, record);
         }
-        let record = self.caches[cache - self.firsts.len()].residents.leave(line);
-        let gone = Gone { level, cache, record, by };
-        // Uses reach the records of lines of the first level at any time; those of outer records, from several inner ones.
-        if self.enter_used_of(level, cache, line) || self.tables.len() > 1 {
-            return self.count_gone(gone);
+    }
+
+    /// Hands a written line that left a level to the nearest outer one that holds it, else to memory.
+    #[inline(never)]
+    fn write_back(&mut self, level: usize, mut table: usize, mut record: At) {
+        self.write_backs[level] += 1;
+        for outer in level + 1..self.levels.len() {
+            let place = self.places[self.paths[self.now.core][outer] as usize];
+            if place.table != table {
+                let link = *self.tables[table].word(record, OUTER) as u32;
+                // What was here has been asked for outside, so it is known there.
+                debug_assert!(link != 0, "a line came without asking the outer level");
+                (table, record) = (place.table, link.wrapping_sub(1));
+            }
+            let state = self.tables[table].word(record, place.word);
+            if *state >> 32 & u64::from(HELD) != 0 {
+                *state |= u64::from(WRITTEN) << 32;
+                return;
+            }
+            self.write_backs[outer] += 1;
         }
-        self.tables[0].prefetch(record);
-        if self.gone.len() == MOST_GONE
-            && let Some(oldest) = self.gone.pop_front()
-        {
-            self.count_gone(oldest);
+    }
+
+    /// Asks the processor we run on for the rows of the outer caches that have to do with a line.
+    #[inline]
+    pub fn prefetch_rows(&self, core: usize, line: u64) {
+        let address = line << self.levels[0].line_shift;
+        for (level, cache) in self.levels.iter().zip(&self.paths[core]).skip(1) {
+            self.caches[*cache as usize - self.firsts.len()].cache.prefetch(address >> level.line_shift);
         }
-        self.gone.push_back(gone);
+    }
+
+    /// And for the records of the lines that would go if the line came.
+    #[inline]
+    pub fn prefetch_oldest(&self, core: usize, line: u64) {
+        let address = line << self.levels[0].line_shift;
+        for (level, number) in self.levels.iter().zip(&self.paths[core]).skip(1) {
+            let layer = &self.caches[*number as usize - self.firsts.len()];
+            if let Some(oldest) = layer.cache.oldest(address >> level.line_shift) {
+                self.tables[self.places[*number as usize].table].prefetch(oldest);
+            }
+        }
     }
 }

@@ -38,7 +38,7 @@ impl Outcome {
 /// Drives a [`Hierarchy`] or a [`Model`] and what watches it.
 ///
 /// Every access carries a *tag*, a small number that says for the caller where the access comes from; counts are kept by
-/// tag, and memory for them grows with the highest one. Tags are below 2^31 - 1.
+/// tag, and memory for them grows with the highest one. Tags are below 2^30.
 pub struct Detailed {
     pub(crate) near: Near,
     pub(crate) far: Far,
@@ -62,7 +62,7 @@ pub struct Far {
 }
 
 pub(crate) enum Caches {
-    Plain(Box<(Hierarchy, LineWatch)>),
+    Plain(Box<LineWatch>),
     General(Box<(Model, ModelWatch)>),
 }
 
@@ -98,7 +98,7 @@ pub struct Details {
 }
 
 impl Detailed {
-    /// Watches a hierarchy that has not simulated anything yet.
+    /// Watches caches of a hierarchy's shape, from their beginning.
     ///
     /// # Panics
     /// If the hierarchy looks up straddling accesses [`Straddle::Together`]; the lines of an access are
@@ -106,8 +106,7 @@ impl Detailed {
     pub fn new(empty: Hierarchy) -> Detailed {
         assert_eq!(empty.straddle(), Straddle::Apart, "details need lines to be asked for one by one");
         let lines = LineWatch::new(&empty);
-        let levels = empty.levels().len();
-        Detailed::of_caches(Caches::Plain(Box::new((empty, lines))), levels)
+        Detailed::of_caches(Caches::Plain(Box::new(lines)), empty.levels().len())
     }
 
     /// Watches a model that has not simulated anything yet.
@@ -159,13 +158,12 @@ impl Detailed {
     /// One access, as [`Hierarchy::access`] or [`Model::access`].
     ///
     /// # Panics
-    /// If `core` is not below the number of cores, or `tag` not below 2^31 - 1.
+    /// If `core` is not below the number of cores, or `tag` not below 2^30.
     #[inline]
     pub fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) -> Outcome {
         let (depth, sharing, causes) = match &mut self.far.caches {
-            Caches::Plain(plain) => {
-                let (caches, lines) = &mut **plain;
-                let (depth, causes) = lines.access(caches, core, address, bytes, is_write, tag);
+            Caches::Plain(lines) => {
+                let (depth, causes) = lines.access(core, address, bytes, is_write, tag);
                 (depth, None, causes)
             }
             Caches::General(general) => {
@@ -197,7 +195,7 @@ impl Detailed {
     /// Counters of each level, innermost first.
     pub fn counters(&self) -> Vec<LevelCounters> {
         match &self.far.caches {
-            Caches::Plain(plain) => plain.0.counters(),
+            Caches::Plain(lines) => lines.counters(),
             Caches::General(general) => general.0.counters(),
         }
     }
@@ -205,7 +203,7 @@ impl Detailed {
     /// The shape of the first level.
     pub fn first_level(&self) -> &LevelSpec {
         match &self.far.caches {
-            Caches::Plain(plain) => &plain.0.levels()[0],
+            Caches::Plain(lines) => &lines.specs()[0],
             Caches::General(general) => &general.0.spec().levels[0].shape,
         }
     }
@@ -213,7 +211,7 @@ impl Detailed {
     /// Number of cores.
     pub fn cores(&self) -> u32 {
         match &self.far.caches {
-            Caches::Plain(plain) => plain.0.cores(),
+            Caches::Plain(lines) => lines.cores(),
             Caches::General(general) => general.0.spec().cores,
         }
     }
@@ -221,7 +219,7 @@ impl Detailed {
     /// Bytes of memory that follow the number of distinct lines; the rest follows the shape of the hierarchy and the tags.
     pub fn bytes_of_lines(&self) -> usize {
         match &self.far.caches {
-            Caches::Plain(plain) => plain.1.bytes(),
+            Caches::Plain(lines) => lines.bytes(),
             Caches::General(general) => general.1.bytes(),
         }
     }
@@ -230,8 +228,8 @@ impl Detailed {
     pub fn finish(mut self) -> Details {
         self.settle(|_, _| {});
         let (counts, evictions, model) = match self.far.caches {
-            Caches::Plain(plain) => {
-                let (counts, evictions) = plain.1.finish();
+            Caches::Plain(lines) => {
+                let (counts, evictions) = lines.finish();
                 (counts, evictions, None)
             }
             Caches::General(general) => {

@@ -4,7 +4,7 @@
 //! slot, and a hit writes down when it was and what it used:
 //!
 //! ```text
-//!   slot     line, written │ time of the last touch │ time that the twin knows of │ bytes used │ record
+//!   slot     line, written │ bytes used │ time of the last touch │ time that the twin knows of │ record
 //!   twin     by time: whose touch it was, and one bit if it is that line's last one as far as the twin knows
 //! ```
 //! What a set drops is the line with the lowest time. The twin is told of a line's first touch in an *epoch*, and of its last one when
@@ -24,20 +24,30 @@ use crate::twin::{Before, LOST, NEVER};
 pub(crate) struct First {
     pub place: Place,
     sets: SetIndex,
-    ways: usize,
+    /// Slots from one set to the next: its ways and, up to a multiple of [`BLOCK`], slots where no line may be.
+    stride: usize,
     /// By set: the slot that was touched last.
     latest: Vec<u32>,
-    /// By slot: the line, and whether it was written; unused ones hold [`EMPTY`].
-    entries: Vec<u64>,
     slots: Vec<Slot>,
+    /// By slot: the low half of the line, so that a set is looked at in one go.
+    prints: Vec<u32>,
     twin: LateTwin,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+/// Slots that are looked at together.
+const BLOCK: usize = 8;
+
+/// Later than any time.
+const NO_WAY: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
 struct Slot {
+    /// The line, and whether it was written; [`EMPTY`] without one.
+    entry: u64,
     used: u64,
-    /// When it was touched last, and when as far as the twin knows.
+    /// When it was touched last; 0 if never, and [`NO_WAY`] where no line may be.
     touched: u32,
+    /// And when as far as the twin knows.
     told: u32,
     record: At,
 }
@@ -45,8 +55,8 @@ struct Slot {
 /// A line that was dropped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dropped {
-    /// As [`Hierarchy`](crate::Hierarchy) has it.
-    pub entry: u64,
+    pub line: u64,
+    pub is_written: bool,
     pub record: At,
     /// What was used of it since that was asked last.
     pub used: u64,
@@ -76,10 +86,10 @@ struct LateTwin {
 /// Of a first level what hits need that ask nothing, by value, so that the compiler keeps it in registers.
 pub(crate) struct Hits<'f> {
     latest: &'f mut [u32],
-    entries: &'f mut [u64],
     slots: &'f mut [Slot],
+    prints: &'f [u32],
     mask: u64,
-    ways: usize,
+    stride: usize,
     epoch: u32,
     now: u32,
     end: u32,
@@ -103,18 +113,18 @@ impl Hits<'_> {
     pub fn hit(&mut self, line: u64, used: u64, is_write: bool) -> Hit {
         let set = (line & self.mask) as usize;
         let mut slot = self.latest[set] as usize;
-        if self.entries[slot] >> 1 != line {
-            let first = set * self.ways;
-            let mut entries = self.entries[first..first + self.ways].iter();
-            let Some(way) = entries.position(|entry| entry >> 1 == line) else { return Hit::Missing };
-            slot = first + way;
+        if self.slots[slot].entry >> 1 != line {
+            let Some(other) = slot_of(self.prints, self.slots, set * self.stride, self.stride, line) else {
+                return Hit::Missing;
+            };
+            slot = other;
             self.latest[set] = slot as u32;
         }
         let here = &mut self.slots[slot];
         if here.touched < self.epoch || self.now >= self.end {
             return Hit::Other;
         }
-        self.entries[slot] |= u64::from(is_write);
+        here.entry |= u64::from(is_write);
         here.used |= used;
         here.touched = self.now;
         self.now += 1;
@@ -128,6 +138,45 @@ impl Drop for Hits<'_> {
     }
 }
 
+/// The slot of a set that has the line.
+#[inline(always)]
+fn slot_of(prints: &[u32], slots: &[Slot], first: usize, stride: usize, line: u64) -> Option<usize> {
+    let set = prints[first..first + stride].as_chunks().0;
+    for (number, prints) in set.iter().enumerate() {
+        let mut alike = equal(prints, line as u32);
+        while alike != 0 {
+            let slot = first + BLOCK * number + alike.trailing_zeros() as usize;
+            if slots[slot].entry >> 1 == line {
+                return Some(slot);
+            }
+            alike &= alike - 1;
+        }
+    }
+    None
+}
+
+/// One bit for each number that is this one.
+#[inline(always)]
+fn equal(numbers: &[u32; BLOCK], wanted: u32) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::*;
+        // SAFETY: every x86-64 processor has SSE2; eight numbers are two vectors, wherever they begin.
+        unsafe {
+            let (vectors, wanted) = (numbers.as_ptr().cast(), _mm_set1_epi32(wanted as i32));
+            let low = _mm_cmpeq_epi32(_mm_loadu_si128(vectors), wanted);
+            let high = _mm_cmpeq_epi32(_mm_loadu_si128(vectors.add(1)), wanted);
+            let both = _mm_packs_epi32(low, high);
+            _mm_movemask_epi8(_mm_packs_epi16(both, _mm_setzero_si128())) as u32
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let bits = numbers.iter().zip(0..).map(|(number, bit)| u32::from(*number == wanted) << bit);
+        bits.fold(0, |equal, bit| equal | bit)
+    }
+}
+
 impl First {
     /// To be hit many times, if the number of sets is a power of two.
     #[inline]
@@ -135,13 +184,13 @@ impl First {
         let LateTwin { epoch, now, ref records, .. } = self.twin;
         Some(Hits {
             mask: self.sets.mask()?,
-            ways: self.ways,
+            stride: self.stride,
             epoch,
             now,
             end: records.len() as u32,
             latest: &mut self.latest,
-            entries: &mut self.entries,
             slots: &mut self.slots,
+            prints: &self.prints,
             now_after: &mut self.twin.now,
         })
     }
@@ -150,6 +199,11 @@ impl First {
     pub fn new(spec: &LevelSpec, place: Place) -> First {
         let (sets, ways) = (spec.sets() as usize, spec.ways as usize);
         let lines = sets * ways;
+        let stride = ways.next_multiple_of(BLOCK);
+        let slot = |number: usize| {
+            let touched = if number % stride < ways { 0 } else { NO_WAY };
+            Slot { entry: EMPTY, used: 0, touched, told: 0, record: 0 }
+        };
         // So many that numbering anew costs little.
         let times = (16 * lines).max(1 << 12);
         let start = LOST + 1 + spec.ways;
@@ -168,10 +222,10 @@ impl First {
         First {
             place,
             sets: SetIndex::new(spec.sets()),
-            ways,
-            latest: (0..sets).map(|set| (set * ways) as u32).collect(),
-            entries: vec![EMPTY; lines],
-            slots: vec![Slot::default(); lines],
+            stride,
+            latest: (0..sets).map(|set| (set * stride) as u32).collect(),
+            slots: (0..sets * stride).map(slot).collect(),
+            prints: vec![0; sets * stride],
             twin,
         }
     }
@@ -181,26 +235,27 @@ impl First {
     pub fn find(&mut self, line: u64) -> Option<usize> {
         let set = self.sets.of(line);
         let latest = self.latest[set] as usize;
-        if self.entries[latest] >> 1 == line {
+        if self.slots[latest].entry >> 1 == line {
             return Some(latest);
         }
-        let first = set * self.ways;
-        let slot = first + self.entries[first..first + self.ways].iter().position(|e| e >> 1 == line)?;
+        let slot = slot_of(&self.prints, &self.slots, set * self.stride, self.stride, line)?;
         self.latest[set] = slot as u32;
         Some(slot)
     }
 
-    /// Whether a line is the most recent one of its set.
+    /// Whether a line is here.
     #[inline(always)]
-    pub fn is_latest(&self, line: u64) -> bool {
-        self.entries[self.latest[self.sets.of(line)] as usize] >> 1 == line
+    pub fn holds(&self, line: u64) -> bool {
+        let set = self.sets.of(line);
+        self.slots[self.latest[set] as usize].entry >> 1 == line
+            || slot_of(&self.prints, &self.slots, set * self.stride, self.stride, line).is_some()
     }
 
     /// A hit; says whether the twin has lost the line.
     #[inline(always)]
     pub fn hit(&mut self, table: &mut Table, slot: usize, used: u64, is_write: bool) -> bool {
-        self.entries[slot] |= u64::from(is_write);
         let here = &mut self.slots[slot];
+        here.entry |= u64::from(is_write);
         here.used |= used;
         if here.touched < self.twin.epoch || self.twin.is_late() {
             return self.first_of_epoch(table, slot);
@@ -218,32 +273,40 @@ impl First {
         self.twin.touch(table, here.record) != Before::Held
     }
 
-    /// A miss: drops a line of the set.
-    pub fn drop_one(&mut self, table: &mut Table, line: u64) -> (usize, Dropped) {
+    /// A miss: makes room in the line's set; says where, and what was dropped for it.
+    pub fn drop_one(&mut self, table: &mut Table, line: u64) -> (usize, Option<Dropped>) {
         self.make_time(table);
         let set = self.sets.of(line);
-        let first = set * self.ways;
-        // Unused slots are older than all others.
-        let (mut slot, mut oldest) = (first, u32::MAX);
-        for (way, here) in self.slots[first..first + self.ways].iter().enumerate() {
+        let slot = self.oldest_of(set * self.stride);
+        self.latest[set] = slot as u32;
+        let Slot { entry, used, touched, told, record } = self.slots[slot];
+        if entry == EMPTY {
+            return (slot, None);
+        }
+        if touched != told {
+            self.twin.correct(table, record, told, touched);
+        }
+        (slot, Some(Dropped { line: entry >> 1, is_written: entry & DIRTY != 0, record, used }))
+    }
+
+    /// The slot of a set that was touched longest ago: unused ones are older than all others.
+    #[inline(always)]
+    fn oldest_of(&self, first: usize) -> usize {
+        let (mut slot, mut oldest) = (first, NO_WAY);
+        for (number, here) in (first..).zip(&self.slots[first..first + self.stride]) {
             let is_older = here.touched < oldest;
-            slot = if is_older { first + way } else { slot };
+            slot = if is_older { number } else { slot };
             oldest = if is_older { here.touched } else { oldest };
         }
-        self.latest[set] = slot as u32;
-        let here = self.slots[slot];
-        let dropped = Dropped { entry: self.entries[slot], record: here.record, used: here.used };
-        if here.touched != here.told {
-            self.twin.correct(table, here.record, here.told, here.touched);
-        }
-        (slot, dropped)
+        slot
     }
 
     /// The line that was missed comes into the slot; says what the twin knew of it. Nothing of it is used yet.
     pub fn fill(&mut self, table: &mut Table, slot: usize, line: u64, record: At, is_write: bool) -> Before {
         let now = self.twin.now;
-        self.entries[slot] = line << 1 | if is_write { DIRTY } else { 0 };
-        self.slots[slot] = Slot { used: 0, touched: now, told: now, record };
+        let entry = line << 1 | if is_write { DIRTY } else { 0 };
+        self.prints[slot] = line as u32;
+        self.slots[slot] = Slot { entry, used: 0, touched: now, told: now, record };
         self.twin.touch(table, record)
     }
 
@@ -254,16 +317,16 @@ impl First {
 
     /// What was used of a line since that was asked last, and its record.
     pub fn take_used(&mut self, line: u64) -> Option<(At, u64)> {
-        let first = self.sets.of(line) * self.ways;
-        let way = self.entries[first..first + self.ways].iter().position(|entry| entry >> 1 == line)?;
-        let here = &mut self.slots[first + way];
+        let first = self.sets.of(line) * self.stride;
+        let slot = slot_of(&self.prints, &self.slots, first, self.stride, line)?;
+        let here = &mut self.slots[slot];
         Some((here.record, std::mem::take(&mut here.used)))
     }
 
     /// The same of all lines.
     pub fn take_all_used(&mut self) -> Vec<(u64, At, u64)> {
-        let all = self.entries.iter().zip(&mut self.slots).filter(|(entry, _)| **entry != EMPTY);
-        all.map(|(entry, slot)| (entry >> 1, slot.record, std::mem::take(&mut slot.used))).collect()
+        let all = self.slots.iter_mut().filter(|slot| slot.entry != EMPTY);
+        all.map(|slot| (slot.entry >> 1, slot.record, std::mem::take(&mut slot.used))).collect()
     }
 
     /// Ends the epoch if as many lines were touched in it as it may have, and numbers touches anew if it is time to. A touch comes.
@@ -273,7 +336,7 @@ impl First {
             self.twin.lines += 1;
             return;
         }
-        for slot in self.slots.iter_mut().filter(|slot| slot.touched != slot.told) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.touched != slot.told && slot.entry != EMPTY) {
             self.twin.correct(table, slot.record, slot.told, slot.touched);
             slot.told = slot.touched;
         }
@@ -287,10 +350,9 @@ impl First {
     #[inline(never)]
     fn renumber(&mut self, table: &mut Table) {
         self.twin.renumber(table);
-        let sets = self.entries.chunks(self.ways).zip(self.slots.chunks_mut(self.ways));
-        for (entries, slots) in sets {
+        for set in self.slots.chunks_mut(self.stride) {
             let mut lost: Vec<&mut Slot> = Vec::new();
-            for (_, slot) in entries.iter().zip(slots).filter(|(entry, _)| **entry != EMPTY) {
+            for slot in set.iter_mut().filter(|slot| slot.entry != EMPTY) {
                 let time = self.twin.last_touch(table, slot.record);
                 match time < self.twin.start {
                     true => lost.push(slot),
@@ -407,7 +469,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(40))]
         /// Long enough to number anew several times.
         #[test]
-        fn equals_lists(sets in 1usize..9, ways in 1usize..9, lines in 1u64..150, calm in 0u64..200, seed in any::<u64>()) {
+        fn equals_lists(sets in 1usize..9, ways in 1usize..12, lines in 1u64..150, calm in 0u64..200, seed in any::<u64>()) {
             let spec = LevelSpec { bytes: (64 * sets * ways) as u64, ways: ways as u32, line_bytes: 64, shared_by: 1 };
             let place = Place { table: 0, word: 1, first_word: 1, has_next: false };
             let (mut table, mut first) = (Table::new(3), First::new(&spec, place));
@@ -433,10 +495,10 @@ mod tests {
                     prop_assert!(!hit);
                     let record = table.find(line);
                     let (slot, gone) = first.drop_one(&mut table, line);
-                    prop_assert_eq!((gone.entry != EMPTY).then_some(gone.entry >> 1), dropped);
-                    if let Some(dropped) = dropped {
-                        prop_assert_eq!(table.key(gone.record), dropped);
-                        prop_assert_eq!(Some(gone.used), seen.insert(dropped, 0));
+                    prop_assert_eq!(gone.map(|gone| gone.line), dropped);
+                    if let Some(gone) = gone {
+                        prop_assert_eq!(table.key(gone.record), gone.line);
+                        prop_assert_eq!(Some(gone.used), seen.insert(gone.line, 0));
                     }
                     let before = first.fill(&mut table, slot, line, record, false);
                     first.add_used(slot, used);
