@@ -10,8 +10,8 @@ pub mod version {
     pub const TABLE: u16 = 1;
     /// a trace on its way through a socket
     pub const WIRE: u16 = 1;
-    /// shared memory between a traced program and the collector; 2: chunks of dormant threads
-    pub const RING: u16 = 2;
+    /// shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
+    pub const RING: u16 = 3;
 }
 
 /// First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -598,17 +598,19 @@ pub struct ProcessHeader {
     pub generation: u64,
     /// what follows is read often and written rarely: on a cache line of its own
     pub pad0: [u8; 72],
-    /// off.\*; not 0 while nothing is to be recorded; the program sees this page twice
-    pub dormant: u32,
+    /// off.\*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
+    pub dormant: u64,
     /// not 0 once it was not: whoever sets it sets this first
     pub was_dormant: u32,
+    /// zero
+    pub reserved3: u32,
     /// names of the regions to be recorded, each ended by a zero; empty: everything is
     pub regions: [u8; 256],
 }
 
 impl ProcessHeader {
     /// Size in memory and in a file.
-    pub const BYTES: usize = 392;
+    pub const BYTES: usize = 400;
 
     /// From its little-endian form.
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
@@ -628,9 +630,10 @@ impl ProcessHeader {
             reserved2: u32::from_le_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]),
             generation: u64::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51], bytes[52], bytes[53], bytes[54], bytes[55]]),
             pad0: std::array::from_fn::<_, 72, _>(|i| bytes[56 + i]),
-            dormant: u32::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131]]),
-            was_dormant: u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]),
-            regions: std::array::from_fn::<_, 256, _>(|i| bytes[136 + i]),
+            dormant: u64::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131], bytes[132], bytes[133], bytes[134], bytes[135]]),
+            was_dormant: u32::from_le_bytes([bytes[136], bytes[137], bytes[138], bytes[139]]),
+            reserved3: u32::from_le_bytes([bytes[140], bytes[141], bytes[142], bytes[143]]),
+            regions: std::array::from_fn::<_, 256, _>(|i| bytes[144 + i]),
         }
     }
 
@@ -652,9 +655,10 @@ impl ProcessHeader {
         bytes[44..48].copy_from_slice(&self.reserved2.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.generation.to_le_bytes());
         bytes[56..128].copy_from_slice(&self.pad0);
-        bytes[128..132].copy_from_slice(&self.dormant.to_le_bytes());
-        bytes[132..136].copy_from_slice(&self.was_dormant.to_le_bytes());
-        bytes[136..392].copy_from_slice(&self.regions);
+        bytes[128..136].copy_from_slice(&self.dormant.to_le_bytes());
+        bytes[136..140].copy_from_slice(&self.was_dormant.to_le_bytes());
+        bytes[140..144].copy_from_slice(&self.reserved3.to_le_bytes());
+        bytes[144..400].copy_from_slice(&self.regions);
         bytes
     }
 }
@@ -682,8 +686,9 @@ const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved2) == 44);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, generation) == 48);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 56);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, dormant) == 128);
-const _: () = assert!(std::mem::offset_of!(ProcessHeader, was_dormant) == 132);
-const _: () = assert!(std::mem::offset_of!(ProcessHeader, regions) == 136);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, was_dormant) == 136);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved3) == 140);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, regions) == 144);
 
 /// Offset 0 of a ring region. Chunk k starts at (2 \* k + 1) \* chunk_bytes; slack of the same size follows each.
 #[repr(C)]

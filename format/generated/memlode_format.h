@@ -15,7 +15,7 @@
 #define MEMLODE_VERSION_TRACE 3 // trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails
 #define MEMLODE_VERSION_TABLE 1 // site table (one per translation unit) inside an ELF image
 #define MEMLODE_VERSION_WIRE 1 // a trace on its way through a socket
-#define MEMLODE_VERSION_RING 2 // shared memory between a traced program and the collector; 2: chunks of dormant threads
+#define MEMLODE_VERSION_RING 3 // shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
 // First four bytes, little endian, of each binary object (read as ASCII in the file).
 #define MEMLODE_MAGIC_CHUNK 0x4b434c4d // "MLCK": one chunk of a thread's stream
@@ -251,11 +251,12 @@ struct memlode_process_header {
   uint32_t reserved2; // zero
   uint64_t generation; // source of ring generations
   uint8_t pad0[72]; // what follows is read often and written rarely: on a cache line of its own
-  uint32_t dormant; // off.*; not 0 while nothing is to be recorded; the program sees this page twice
+  uint64_t dormant; // off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
   uint32_t was_dormant; // not 0 once it was not: whoever sets it sets this first
+  uint32_t reserved3; // zero
   uint8_t regions[256]; // names of the regions to be recorded, each ended by a zero; empty: everything is
 };
-MEMLODE_STATIC_ASSERT(sizeof(struct memlode_process_header) == 392, "memlode_process_header");
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_process_header) == 400, "memlode_process_header");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, magic) == 0, "memlode_process_header.magic");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, version) == 4, "memlode_process_header.version");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved) == 6, "memlode_process_header.reserved");
@@ -272,8 +273,9 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved2) == 44, 
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, generation) == 48, "memlode_process_header.generation");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 56, "memlode_process_header.pad0");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, dormant) == 128, "memlode_process_header.dormant");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, was_dormant) == 132, "memlode_process_header.was_dormant");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, regions) == 136, "memlode_process_header.regions");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, was_dormant) == 136, "memlode_process_header.was_dormant");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved3) == 140, "memlode_process_header.reserved3");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, regions) == 144, "memlode_process_header.regions");
 
 // Offset 0 of a ring region. Chunk k starts at (2 * k + 1) * chunk_bytes; slack of the same size follows each.
 struct memlode_ring_header {

@@ -8,7 +8,7 @@ from collections import namedtuple
 VERSION_TRACE = 3  # trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails
 VERSION_TABLE = 1  # site table (one per translation unit) inside an ELF image
 VERSION_WIRE = 1  # a trace on its way through a socket
-VERSION_RING = 2  # shared memory between a traced program and the collector; 2: chunks of dormant threads
+VERSION_RING = 3  # shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
 # First four bytes, little endian, of each binary object (read as ASCII in the file).
 MAGIC_CHUNK = 0x4b434c4d  # "MLCK": one chunk of a thread's stream
@@ -244,11 +244,12 @@ PROCESS_HEADER = Layout(
     ("reserved2", "I", None),  # zero
     ("generation", "Q", None),  # source of ring generations
     ("pad0", "s", 72),  # what follows is read often and written rarely: on a cache line of its own
-    ("dormant", "I", None),  # off.*; not 0 while nothing is to be recorded; the program sees this page twice
+    ("dormant", "Q", None),  # off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     ("was_dormant", "I", None),  # not 0 once it was not: whoever sets it sets this first
+    ("reserved3", "I", None),  # zero
     ("regions", "s", 256),  # names of the regions to be recorded, each ended by a zero; empty: everything is
 )
-assert PROCESS_HEADER.size == 392
+assert PROCESS_HEADER.size == 400
 
 # Offset 0 of a ring region. Chunk k starts at (2 * k + 1) * chunk_bytes; slack of the same size follows each.
 RING_HEADER = Layout(

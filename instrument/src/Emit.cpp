@@ -116,13 +116,15 @@ private:
 
   /// Puts a test for room in the place of \p Choice:
   ///
-  ///   room in the cursor? ─ no ─► NULL, and recording off? ─ no ─► refill; room now?
-  ///     │ yes                       │ yes                     ▲      │ yes    │ no
-  ///     ▼                           ▼                         │      ▼        ▼
-  ///   recording off? ─ yes ─────────┼─────────────────────────┘    record   sleep
+  ///   room in the cursor? ─ no ─► less than what says that recording is off? ─ no ─► refill; room now?
+  ///     │ yes                       │ yes                                      ▲      │ yes    │ no
+  ///     ▼                           ▼                                          │      ▼        ▼
+  ///   recording off? ─ yes ─────────┼──────────────────────────────────────────┘    record   sleep
   ///     │ no                        ▼
   ///     ▼                         sleep
   ///   record
+  ///
+  /// That is less than any address: only a cursor that is NULL can be less, and only while recording is off.
   ///
   /// At the entry the cursor alone is asked: calls cost less so, and a chunk is soon full. In a loop that
   /// would not do: where loops in it have used up the chunk, they go on with scratch, and leave some room of
@@ -135,7 +137,7 @@ private:
     const bool InLoop = Choice->getParent() != &F.getEntryBlock();
     BasicBlock *Sleep = Choice->getSuccessor(0), *Record = Choice->getSuccessor(1);
     const auto block = [&](const char *Name) { return BasicBlock::Create(F.getContext(), Name, &F, Record); };
-    BasicBlock *Full = block("memlode.full"), *Idle = block("memlode.idle"), *Ask = block("memlode.ask");
+    BasicBlock *Full = block("memlode.full"), *Ask = block("memlode.ask");
     IRBuilder<> B = at(Choice);
     Value *Now = B.CreateLoad(Pointer, Cursor);
     BasicBlock *HasRoom = InLoop ? block("memlode.room") : Record;
@@ -149,9 +151,7 @@ private:
       B.SetCurrentDebugLocation(Where);
     };
     begin(Full);
-    B.CreateCondBr(B.CreateIsNull(Now), Idle, Ask, usual());
-    begin(Idle);
-    B.CreateCondBr(B.CreateIsNotNull(loadDormant(B)), Sleep, Ask, usual());
+    B.CreateCondBr(isAsleep(B, Now), Sleep, Ask, usual());
     if (InLoop) {
       begin(HasRoom);
       B.CreateCondBr(B.CreateIsNotNull(loadDormant(B)), Ask, Record, unlikely());
@@ -167,15 +167,14 @@ private:
     };
     const auto room = [&](IRBuilder<> &B) { return B.CreateAlignedLoad(Pointer, threadCursor(B), Align(8)); };
     BasicBlock *Entry = block(Sides.Front, "entry"), *Full = block(Sides.Front, "full"),
-               *Idle = block(Sides.Front, "idle"), *Sleep = block(Sides.Front, "sleep"),
-               *Ask = block(Sides.Front, "ask"), *Record = block(Sides.Front, "record");
+               *Sleep = block(Sides.Front, "sleep"), *Ask = block(Sides.Front, "ask"),
+               *Record = block(Sides.Front, "record");
     IRBuilder<> B(Entry);
     Value *Now = room(B);
     B.CreateCondBr(isFull(B, Now), Full, Record, usual());
     B.SetInsertPoint(Full);
-    B.CreateCondBr(B.CreateIsNull(Now), Idle, Ask, usual());
-    B.SetInsertPoint(Idle);
-    B.CreateCondBr(B.CreateIsNotNull(loadDormant(B)), Sleep, Ask, usual());
+    // Sleep stands in front of Ask, so that the code generator makes its jump the conditional one.
+    B.CreateCondBr(isAsleep(B, Now), Sleep, Ask, usual());
     jumpTo(*Sides.Apart, *Sleep);
     jumpTo(*Sides.Ask, *Ask);
     jumpTo(F, *Record);
@@ -192,6 +191,10 @@ private:
 
   Value *isFull(IRBuilder<> &B, Value *Now) {
     return B.CreateIsNull(B.CreateAnd(B.CreatePtrToInt(Now, Int64), MEMLODE_RING_ROOM_BIT));
+  }
+
+  Value *isAsleep(IRBuilder<> &B, Value *Now) {
+    return B.CreateICmpULT(B.CreatePtrToInt(Now, Int64), loadDormant(B));
   }
 
   MDNode *usual() { return MDBuilder(F.getContext()).createLikelyBranchWeights(); }

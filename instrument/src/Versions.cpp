@@ -394,7 +394,7 @@ Value *loadDormant(IRBuilder<> &B) {
   Constant *Word = ConstantExpr::getInBoundsGetElementPtr(
       B.getInt8Ty(), cast<Constant>(M.getOrInsertGlobal("__memlode_control", B.getInt8Ty())),
       B.getInt64(offsetof(struct memlode_process_header, dormant)));
-  return B.CreateAlignedLoad(B.getInt32Ty(), Word, Align(4), /*isVolatile=*/true);
+  return B.CreateAlignedLoad(B.getInt64Ty(), Word, Align(8), /*isVolatile=*/true);
 }
 
 } // namespace memlode

@@ -32,7 +32,7 @@ MEMLODE_HIDDEN void memlode_switch_regions_locked(void) {
   if (!memlode_process.shared->regions[0])
     return;
   if (inside) {
-    atomic_fetch_and_explicit(memlode_dormant(), ~(uint32_t)MEMLODE_OFF_REGION, memory_order_relaxed);
+    atomic_fetch_and_explicit(memlode_dormant(), ~(uint64_t)MEMLODE_OFF_REGION, memory_order_relaxed);
   } else {
     memlode_process.shared->was_dormant = 1;
     atomic_fetch_or_explicit(memlode_dormant(), MEMLODE_OFF_REGION, memory_order_release);

@@ -86,8 +86,8 @@ struct memlode_process {
 extern MEMLODE_HIDDEN struct memlode_process memlode_process;
 
 /* Whether nothing is to be recorded. */
-static inline _Atomic uint32_t *memlode_dormant(void) {
-  return (_Atomic uint32_t *)&((struct memlode_process_header *)__memlode_control)->dormant;
+static inline _Atomic uint64_t *memlode_dormant(void) {
+  return (_Atomic uint64_t *)&((struct memlode_process_header *)__memlode_control)->dormant;
 }
 static inline bool memlode_is_dormant(void) {
   return atomic_load_explicit(memlode_dormant(), memory_order_relaxed);

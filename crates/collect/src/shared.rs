@@ -132,12 +132,12 @@ impl SharedMemory {
 
     /// Switches recording off for a reason (`off.*`), or takes that reason back.
     pub fn switch(&self, reason: u32, off: bool) {
-        let dormant = self.u32_at(field!(ProcessHeader, dormant));
+        let dormant = self.u64_at(field!(ProcessHeader, dormant));
         if off {
             self.u32_at(field!(ProcessHeader, was_dormant)).store(1, Ordering::Relaxed);
-            dormant.fetch_or(reason, Ordering::Release);
+            dormant.fetch_or(reason.into(), Ordering::Release);
         } else {
-            dormant.fetch_and(!reason, Ordering::Release);
+            dormant.fetch_and(!u64::from(reason), Ordering::Release);
         }
     }
 

@@ -308,15 +308,15 @@ void atEnd() {
 
 extern "C" {
 
-extern const char __memlode_abi_1;
-const char __memlode_abi_1 = 1;
+extern const char __memlode_abi_2;
+const char __memlode_abi_2 = 3;
 __attribute__((tls_model("initial-exec"))) thread_local uint64_t *__memlode_cursor;
 uint32_t __memlode_others = 1;
 
 /// Nothing but zeros: recording is on.
 alignas(4096) char __memlode_control[4096];
 
-static volatile uint32_t &dormant() {
+static volatile uint64_t &dormant() {
   return reinterpret_cast<memlode_process_header *>(__memlode_control)->dormant;
 }
 

@@ -18,8 +18,8 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK-NEXT: getelementptr inbounds i64, ptr {{.*}}, i64 0
 ; CHECK: {{^}}next.dormant:
 ; CHECK-NEXT: phi
-; CHECK: %[[WORD:.*]] = load volatile i32, ptr getelementptr inbounds (i8, ptr @__memlode_control, i64 128)
-; CHECK-NEXT: %[[OFF:.*]] = icmp ne i32 %[[WORD]], 0
+; CHECK: %[[WORD:.*]] = load volatile i64, ptr getelementptr inbounds (i8, ptr @__memlode_control, i64 128)
+; CHECK-NEXT: %[[OFF:.*]] = icmp ne i64 %[[WORD]], 0
 ; CHECK-NEXT: %[[WHICH:.*]] = select i1 %[[OFF]], ptr %entry.of.dormant, ptr getelementptr inbounds ([3 x ptr], ptr @own.table.dormant, i64 0, i64 2)
 ; CHECK-NEXT: %[[LABEL:.*]] = load ptr, ptr %[[WHICH]]
 ; CHECK-NEXT: indirectbr ptr %[[LABEL]], [label %store.dormant, label %end.dormant, label %memlode.wake]

@@ -25,7 +25,7 @@ define void @leaf(ptr %p) {
 ; CHECK: {{^}}[[FRONT]]:
 ; CHECK: phi i64 {{.*}}[ 0, %
 ; CHECK: head.dormant:
-; CHECK: load volatile i32, ptr getelementptr inbounds (i8, ptr @__memlode_control, i64 128)
+; CHECK: load volatile i64, ptr getelementptr inbounds (i8, ptr @__memlode_control, i64 128)
 ; CHECK: br i1 {{.*}}, label %{{.*}}, label %memlode.wake, !prof
 define i64 @loop(ptr %p, i64 %n) {
 entry:
@@ -145,15 +145,14 @@ declare void @unique()
 ; CHECK-NEXT: store i32 1, ptr %p
 ; CHECK-NEXT: ret void
 ; CHECK-NEXT: }
-; Room is enough to record; without it, NULL and the word in memory are enough to sleep.
+; Room is enough to record; without it, a cursor below the word in memory is enough to sleep.
 ; CHECK-LABEL: define void @leaf(
 ; CHECK: and i64 {{.*}}, 65536
 ; CHECK: br i1 {{.*}}, label %full, label %record, !prof
 ; CHECK: full:
-; CHECK: br i1 {{.*}}, label %idle, label %ask
-; CHECK: idle:
-; CHECK: load volatile i32, ptr getelementptr inbounds (i8, ptr @__memlode_control, i64 128)
-; CHECK: br i1 {{.*}}, label %sleep, label %ask
+; CHECK: %[[OFF:.*]] = load volatile i64, ptr getelementptr inbounds (i8, ptr @__memlode_control, i64 128)
+; CHECK-NEXT: %[[ASLEEP:.*]] = icmp ult i64 %{{.*}}, %[[OFF]]
+; CHECK-NEXT: br i1 %[[ASLEEP]], label %sleep, label %ask
 ; CHECK: sleep:
 ; CHECK-NEXT: musttail call void @leaf.dormant(
 ; CHECK: ask:
