@@ -266,13 +266,15 @@ impl LineWatch {
     /// Asks the processor we run on for records that accesses behind the one at hand may need.
     fn look_ahead(&self, requests: &[Request], at_hand: usize, ahead: &mut Ahead) {
         let (first, table) = self.first_of(requests[at_hand].core as usize);
-        for number in ahead.looked_at.max(at_hand + 1)..requests.len().min(at_hand + FAR) {
-            ahead.looked_at = number + 1;
-            let Some(request) = jump(requests, number) else { continue };
-            let line = self.line(request.address);
-            if ahead.is_news(line) && !first.holds(line) {
-                table.prefetch_index(line);
-                ahead.push(number, line);
+        let (from, to) = (ahead.looked_at.max(at_hand + 1), requests.len().min(at_hand + FAR));
+        if from < to {
+            ahead.looked_at = to;
+            for (number, pair) in (from..to).zip(requests[from - 1..to].windows(2)) {
+                let line = self.line(pair[1].address);
+                if goes_far(&pair[0], &pair[1]) && ahead.is_news(line) && !first.holds(line) {
+                    table.prefetch_index(line);
+                    ahead.push(number, line);
+                }
             }
         }
         let core = requests[at_hand].core as usize;
@@ -290,7 +292,7 @@ impl LineWatch {
 struct Ahead {
     /// Up to where was looked.
     looked_at: usize,
-    /// By the low bits of lines, those that were seen last.
+    /// By bits of lines, those that were seen last.
     seen: [u64; 64],
     /// Numbers of accesses and their lines, a ring: there are never more than [`FAR`].
     lines: [(usize, u64); FAR.next_power_of_two()],
@@ -314,7 +316,9 @@ impl Ahead {
     /// Whether a line was not seen just before: loops come to a line again and again.
     #[inline(always)]
     fn is_news(&mut self, line: u64) -> bool {
-        let seen = &mut self.seen[line as usize % self.seen.len()];
+        // Rows of arrays are often a power of two apart.
+        let place = line ^ line >> 6 ^ line >> 12;
+        let seen = &mut self.seen[place as usize % self.seen.len()];
         std::mem::replace(seen, line) != line
     }
 
@@ -339,5 +343,10 @@ impl Ahead {
 #[inline(always)]
 fn jump(requests: &[Request], number: usize) -> Option<&Request> {
     let [before, request] = requests.get(number - 1..=number)? else { return None };
-    (before.address.abs_diff(request.address) > NEARBY).then_some(request)
+    goes_far(before, request).then_some(request)
+}
+
+#[inline(always)]
+fn goes_far(before: &Request, request: &Request) -> bool {
+    before.address.abs_diff(request.address) > NEARBY
 }

@@ -57,6 +57,8 @@ pub(crate) struct LineWatch {
     first_of: Vec<Option<usize>>,
     /// By core: its cache at each level.
     pub(crate) paths: Vec<[u32; MAX_LEVELS]>,
+    /// By core: its caches behind the first level.
+    outer: Vec<Vec<Reach>>,
     /// As of a hierarchy.
     pub(crate) answered: [[u64; MAX_LEVELS + 1]; 2],
     write_backs: [u64; MAX_LEVELS],
@@ -83,6 +85,16 @@ pub(crate) struct Level {
 struct Layer {
     cache: Outer,
     twin: Twin,
+}
+
+/// How to get from a line of the first level to an outer cache.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    /// Lines of the first level in one, as a power of two.
+    shift: u32,
+    /// In [`LineWatch::caches`].
+    cache: usize,
+    table: usize,
 }
 
 /// The access under way.
@@ -123,32 +135,41 @@ impl LineWatch {
         let specs = hierarchy.levels();
         let cores = hierarchy.cores();
         let (places, strides) = places(specs, cores);
-        let firsts = cores.div_ceil(specs[0].shared_by) as usize;
+        let of_first = cores.div_ceil(specs[0].shared_by) as usize;
         let mut caches = Vec::with_capacity(places.len());
         for spec in &specs[1..] {
             let lines = (spec.bytes / u64::from(spec.line_bytes)) as u32;
             let count = cores.div_ceil(spec.shared_by) as usize;
-            for place in &places[firsts + caches.len()..][..count] {
+            for place in &places[of_first + caches.len()..][..count] {
                 caches.push(Layer { cache: Outer::new(spec), twin: Twin::new(lines, place.word) });
             }
         }
-        let sharing = |table| places[..firsts].iter().position(|place| place.table == table);
+        let sharing = |table| places[..of_first].iter().position(|place| place.table == table);
         let first_of = (0..strides.len()).map(sharing).collect();
-        let firsts = places[..firsts].iter().map(|place| First::new(&specs[0], *place));
+        let firsts: Vec<First> = places[..of_first].iter().map(|place| First::new(&specs[0], *place)).collect();
         let path = |core| {
             let mut path = [0; MAX_LEVELS];
             (0..specs.len()).for_each(|level| path[level] = hierarchy.cache_of(core, level) as u32);
             path
         };
+        let paths: Vec<_> = (0..cores as usize).map(path).collect();
+        let inner = specs[0].line_shift();
+        let reach = |(spec, number): (&LevelSpec, &u32)| {
+            let cache = *number as usize;
+            let (shift, table) = (spec.line_shift() - inner, places[cache].table);
+            Reach { shift, cache: cache - of_first, table }
+        };
+        let outer = paths.iter().map(|path| specs.iter().zip(path).skip(1).map(reach).collect()).collect();
         LineWatch {
             specs: specs.to_vec(),
             levels: specs.iter().map(Level::new).collect(),
-            firsts: firsts.collect(),
+            firsts,
             caches,
             places,
             tables: strides.into_iter().map(Table::new).collect(),
             first_of,
-            paths: (0..cores as usize).map(path).collect(),
+            paths,
+            outer,
             answered: [[0; MAX_LEVELS + 1]; 2],
             write_backs: [0; MAX_LEVELS],
             counts: Vec::new(),
@@ -473,23 +494,20 @@ impl LineWatch {
         }
     }
 
-    /// Asks the processor we run on for the rows of the outer caches that have to do with a line.
-    #[inline]
+    /// Asks the processor we run on for the rows of a core's outer caches that have to do with a line.
+    #[inline(always)]
     pub fn prefetch_rows(&self, core: usize, line: u64) {
-        let address = line << self.levels[0].line_shift;
-        for (level, cache) in self.levels.iter().zip(&self.paths[core]).skip(1) {
-            self.caches[*cache as usize - self.firsts.len()].cache.prefetch(address >> level.line_shift);
+        for reach in &self.outer[core] {
+            self.caches[reach.cache].cache.prefetch(line >> reach.shift);
         }
     }
 
     /// And for the records of the lines that would go if the line came.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch_oldest(&self, core: usize, line: u64) {
-        let address = line << self.levels[0].line_shift;
-        for (level, number) in self.levels.iter().zip(&self.paths[core]).skip(1) {
-            let layer = &self.caches[*number as usize - self.firsts.len()];
-            if let Some(oldest) = layer.cache.oldest(address >> level.line_shift) {
-                self.tables[self.places[*number as usize].table].prefetch(oldest);
+        for reach in &self.outer[core] {
+            if let Some(oldest) = self.caches[reach.cache].cache.oldest(line >> reach.shift) {
+                self.tables[reach.table].prefetch(oldest);
             }
         }
     }

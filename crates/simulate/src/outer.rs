@@ -14,6 +14,9 @@ use crate::table::{At, prefetch};
 /// An unused way. No record is there: it would end beyond the words that a table may have.
 const EMPTY: At = At::MAX;
 
+/// Fewer records than this stay in our own second level.
+const STAYS: usize = 1 << 16;
+
 /// Rows of records.
 #[derive(Clone, Debug)]
 pub(crate) struct Outer {
@@ -65,9 +68,12 @@ impl Outer {
         (oldest != EMPTY).then_some(oldest)
     }
 
-    /// Asks the processor we run on for the row of a line's set.
-    #[inline]
+    /// Asks the processor we run on for the row of a line's set, if our caches may not have it.
+    #[inline(always)]
     pub fn prefetch(&self, line: u64) {
+        if self.rows.len() < STAYS {
+            return;
+        }
         let first = self.first(line);
         prefetch(&self.rows[first]);
         prefetch(&self.rows[first + self.ways]);
