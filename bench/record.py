@@ -3,6 +3,8 @@
     python3 bench/record.py [--quick] [--no-peers] [--rounds N] [NAME…]
 
   discard     instrumented: the trace is written and thrown away
+  words       the words of the trace alone, stored to one place over and over: no room looked for, no chunk handed
+              over, nothing read; what discard costs at least
   dormant     instrumented, and nobody records it
   burst       recorded in bursts, 1% of the time, to a file: the program's CPU time
   call        instrumented with a call per access to an empty function, for comparison
@@ -72,7 +74,7 @@ PEERS = {
 }
 RAM_DISK = pathlib.Path("/dev/shm")
 LARGEST_TRACE = 1 << 30
-OURS = ["discard", "dormant", "burst", "call", "file_cpu", "file_wall", "ram_cpu", "ram_wall", "compile", "text"]
+OURS = ["discard", "words", "dormant", "burst", "call", "file_cpu", "file_wall", "ram_cpu", "ram_wall", "compile", "text"]
 WAYS = [*OURS, *PEERS]
 RATIOS = [f"{way}_ratio" for way in WAYS]
 
@@ -159,6 +161,9 @@ def one_round(commands, sizes, shuffler):
         discarding = {**environment, "MEMLODE_COLLECTOR": "discard"}
         figures["discard"] = run([*commands["memlode"], sizes["full"]], environment=discarding)
 
+    def measure_words():
+        figures["words"] = run([*commands["words"], sizes["full"]], environment=environment)
+
     def measure_dormant():
         figures["dormant"] = run([*commands["memlode"], sizes["full"]], environment=environment)
 
@@ -179,7 +184,7 @@ def one_round(commands, sizes, shuffler):
         with tempfile.TemporaryDirectory(prefix="memlode-bench-", dir=RAM_DISK) as directory:
             figures["ram"] = trace_to(pathlib.Path(directory) / "trace", [*commands["memlode"], sizes["file"]])
 
-    steps = [measure_discard, measure_dormant, measure_burst, measure_call, measure_file]
+    steps = [measure_discard, measure_words, measure_dormant, measure_burst, measure_call, measure_file]
     if RAM_DISK.is_dir() and shutil.disk_usage(RAM_DISK).free >= LARGEST_TRACE:
         steps.append(measure_ram)
     for step in shuffler.sample(steps, len(steps)):
@@ -195,6 +200,7 @@ def one_round(commands, sizes, shuffler):
     return {
         "native_cpu_s": full["cpu_s"],
         "discard_ratio": figures["discard"]["cpu_s"] / full["cpu_s"],
+        "words_ratio": figures["words"]["cpu_s"] / full["cpu_s"],
         "dormant_ratio": figures["dormant"]["cpu_s"] / full["cpu_s"],
         "burst_ratio": figures["burst"]["cpu_s"] / full["cpu_s"],
         "call_ratio": figures["call"]["cpu_s"] / full["cpu_s"],
@@ -228,7 +234,7 @@ def native_and_peers(name, native, size, peers):
 
 
 def examine(name, options):
-    built = {kind: build(name, kind) for kind in ("native", "memlode", "call")}
+    built = {kind: build(name, kind) for kind in ("native", "memlode", "words", "call")}
     commands = {kind: command(name, program) for kind, (program, _) in built.items()}
     sizes = {key: str(value) for key, value in PROGRAMS[name].items()}
     if options.quick:

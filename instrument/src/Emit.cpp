@@ -60,6 +60,14 @@ public:
       whileDormant(*S.Call, P.Segments[S.Segment].Ops.back(), S.Segment);
   }
 
+  void runWithoutCursor(const Plan &P) {
+    Places = 512;
+    for (const Segment &S : P.Segments) {
+      IRBuilder<> B = at(S.Ops.front().Before);
+      words(B, S, B.CreateThreadLocalAddress(unread()), &S - P.Segments.data());
+    }
+  }
+
 private:
   /// A builder in front of \p I that speaks of the same source line.
   static IRBuilder<> at(Instruction *I) { return IRBuilder<>(I); }
@@ -97,13 +105,33 @@ private:
       testRoom(First, S.Fresh);
     IRBuilder<> B = at(First);
     Value *Start = B.CreateLoad(Pointer, Cursor);
+    const unsigned Count = words(B, S, Start, Index);
+    B.CreateStore(slot(B, Start, Count), Cursor);
+  }
+
+  /// Stores the words of \p S one behind the other; says how many they are.
+  unsigned words(IRBuilder<> &B, const Segment &S, Value *Start, unsigned Index) {
     unsigned Position = 0;
     store(B, anchor(B, Index), Start, Position);
     for (const Op &O : S.Ops) {
       B.SetInsertPoint(O.Before);
       op(B, O, Start, Position);
     }
-    B.CreateStore(slot(B, Start, Position), Cursor);
+    return Position;
+  }
+
+  /// Few bytes: threads begin with fresh ones. Behind the last place there is room for the longest vector.
+  GlobalVariable *unread() {
+    constexpr StringRef Name = "memlode.unread";
+    if (GlobalVariable *Made = M.getNamedGlobal(Name))
+      return Made;
+    Type *Bytes = ArrayType::get(Type::getInt8Ty(F.getContext()), Places * 8 + 4096);
+    auto *Made =
+        new GlobalVariable(M, Bytes, false, GlobalValue::LinkOnceODRLinkage, Constant::getNullValue(Bytes),
+                           Name, nullptr, GlobalValue::InitialExecTLSModel);
+    Made->setVisibility(GlobalValue::HiddenVisibility);
+    Made->setAlignment(Align(64));
+    return Made;
   }
 
   void testRoom(Instruction *Before, bool Fresh) {
@@ -306,7 +334,7 @@ private:
   }
 
   Value *slot(IRBuilder<> &B, Value *Start, unsigned Position) {
-    return B.CreateConstInBoundsGEP1_64(Int64, Start, Position);
+    return B.CreateConstInBoundsGEP1_64(Int64, Start, Position % Places);
   }
 
   void store(IRBuilder<> &B, Value *What, Value *Start, unsigned &Position) {
@@ -404,6 +432,7 @@ private:
   Type *Int64;
   Type *Pointer;
   AllocaInst *Cursor = nullptr;
+  unsigned Places = UINT_MAX; ///< words of a segment from here on lie over its first ones
   SmallVector<Instruction *, 16> Reloads;
   DenseMap<Value *, Value *> Joint; ///< what calls return that stand twice
 };
@@ -412,6 +441,10 @@ private:
 
 void emitStream(Function &F, const Versions &Sides, const Plan &P, Image &Into) {
   Emitter(F, Sides, *Into.anchors(F, P.Segments)).run(P);
+}
+
+void emitWords(Function &F, const Plan &P, Image &Into) {
+  Emitter(F, Versions(), *Into.anchors(F, P.Segments)).runWithoutCursor(P);
 }
 
 } // namespace memlode

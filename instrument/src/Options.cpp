@@ -17,12 +17,14 @@ static Error badChoice(StringRef Variable, StringRef Found, StringRef Choices) {
 Expected<Options> Options::fromEnvironment() {
   Options O;
   if (auto Asked = sys::Process::GetEnv("MEMLODE_MODE")) {
-    if (*Asked == "call")
+    if (*Asked == "words")
+      O.How = Mode::Words;
+    else if (*Asked == "call")
       O.How = Mode::Call;
     else if (*Asked == "both")
       O.How = Mode::Both;
     else if (*Asked != "stream")
-      return badChoice("MEMLODE_MODE", *Asked, "'stream', 'call' or 'both'");
+      return badChoice("MEMLODE_MODE", *Asked, "'stream', 'words', 'call' or 'both'");
   }
   if (auto Asked = sys::Process::GetEnv("MEMLODE_FIDELITY")) {
     if (*Asked == "source")

@@ -17,6 +17,7 @@ struct Options {
   /// How an access reaches the recorder.
   enum class Mode {
     Stream, ///< segments stored inline: what everything downstream reads
+    Words,  ///< the words of segments, all to one place that nobody reads: what storing them costs at least
     Call,   ///< one call an access: a yardstick for benchmarks
     Both    ///< the two at once: what the stream says can be compared with what was called
   };

@@ -232,9 +232,11 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
   Sites.learn(Accesses, S->Functions);
   auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
   // Code as written is optimised later: that would make one of two sides, or undo the other.
-  const bool Twice = S->Asked.Versions && S->Asked.How != Options::Mode::Call && !AsWritten;
+  const auto How = S->Asked.How;
+  const bool Twice =
+      S->Asked.Versions && How != Options::Mode::Call && How != Options::Mode::Words && !AsWritten;
   RepeatedLoops Repeats;
-  if (S->Asked.Derive && S->Asked.How != Options::Mode::Call && !AsWritten && !Sites.takesValues())
+  if (S->Asked.Derive && How != Options::Mode::Call && !AsWritten && !Sites.takesValues())
     Repeats = findRepeats(Accesses, FAM.getResult<DominatorTreeAnalysis>(F), FAM.getResult<LoopAnalysis>(F),
                           FAM.getResult<ScalarEvolutionAnalysis>(F));
   const Versions Sides =
@@ -245,9 +247,9 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
     return false;
   }
 
-  if (S->Asked.How != Options::Mode::Stream)
+  if (How == Options::Mode::Call || How == Options::Mode::Both)
     emitCalls(F, P, Into);
-  if (S->Asked.How != Options::Mode::Call) {
+  if (How != Options::Mode::Call) {
     if (!Repeats.empty())
       hoistRepeats(P, FAM.getResult<LoopAnalysis>(F), FAM.getResult<ScalarEvolutionAnalysis>(F),
                    FAM.getResult<TargetIRAnalysis>(F));
@@ -256,7 +258,10 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
     placeRoomTests(P);
     dropCleanCommits(P);
     Calls.note(F, Sides, TLI);
-    emitStream(F, Sides, P, Into);
+    if (How == Options::Mode::Words)
+      emitWords(F, P, Into);
+    else
+      emitStream(F, Sides, P, Into);
   }
   dropAttributes(F);
   verify(F);

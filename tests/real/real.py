@@ -34,6 +34,12 @@ FLOORS = {"line": 0.95, "variable_or_type": 0.85}
 COMPILERS = {
     "native": {"CC": "clang-22", "CXX": "clang++-22", "CARGO_COMMAND": "cargo"},
     "memlode": {"CC": f"{MEMLODE} cc", "CXX": f"{MEMLODE} c++", "CARGO_COMMAND": f"{MEMLODE} cargo"},
+    "words": {
+        "CC": f"{MEMLODE} cc",
+        "CXX": f"{MEMLODE} c++",
+        "CARGO_COMMAND": f"{MEMLODE} cargo",
+        "MEMLODE_MODE": "words",
+    },
     "call": {
         "CC": f"{MEMLODE} cc",
         "CXX": f"{MEMLODE} c++",
