@@ -35,35 +35,58 @@ struct Request {
 
 /// Accesses that wait.
 #[derive(Default)]
-pub struct Requests(Vec<Request>);
+pub struct Requests {
+    list: Vec<Request>,
+    /// They are of several cores.
+    is_mixed: bool,
+}
 
 impl Requests {
     /// One more.
     #[inline(always)]
     pub fn push(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) {
-        self.0.push(Request { address, bytes, core: core as u32, tag, is_write });
+        self.note(core as u32);
+        self.list.push(Request { address, bytes, core: core as u32, tag, is_write });
     }
 
     /// The requests of a core, for many accesses in a row: to be settled when there are `most`.
     pub fn queue(&mut self, core: usize, line_shift: u32, most: usize) -> Queue<'_> {
-        self.0.reserve(most.saturating_sub(self.0.len()));
-        Queue { requests: &mut self.0, core: core as u32, line_shift, most }
+        self.note(core as u32);
+        self.list.reserve(most.saturating_sub(self.list.len()));
+        Queue { requests: &mut self.list, core: core as u32, line_shift, most }
     }
 
     /// How many there are.
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.list.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
     }
 
     /// Forgets them.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.list.clear();
+        self.is_mixed = false;
+    }
+
+    #[inline(always)]
+    fn note(&mut self, core: u32) {
+        self.is_mixed |= self.list.last().is_some_and(|last| last.core != core);
+    }
+
+    /// Runs of requests of one core. Most often there is one run, and nobody need look for its end.
+    fn by_core(&self) -> impl Iterator<Item = (usize, &[Request])> {
+        let (whole, mixed) = match self.is_mixed {
+            false => (&self.list[..], &[][..]),
+            true => (&[][..], &self.list[..]),
+        };
+        let whole = (!whole.is_empty()).then_some(whole);
+        let runs = whole.into_iter().chain(mixed.chunk_by(|a, b| a.core == b.core));
+        runs.map(|run| (run[0].core as usize, run))
     }
 }
 
@@ -108,11 +131,10 @@ impl Near {
     /// # Panics
     /// As [`Detailed::access`] of one of them.
     pub fn settle(&mut self, requests: &Requests) {
-        if let Some(tlb) = &mut self.tlb {
-            for of_core in requests.0.chunk_by(|a, b| a.core == b.core) {
+        for (core, of_core) in requests.by_core() {
+            if let Some(tlb) = &mut self.tlb {
                 let mut left = of_core;
-                while let [first, ..] = left {
-                    let core = first.core as usize;
+                while !left.is_empty() {
                     if let Some(mut recent) = tlb.recent(core) {
                         let others = left.iter().position(|r| !recent.access(r.address, r.bytes));
                         left = &left[others.unwrap_or(left.len())..];
@@ -122,10 +144,9 @@ impl Near {
                     left = rest;
                 }
             }
-        }
-        if let Some(stores) = &mut self.stores {
-            for &Request { address, bytes, core, tag, is_write } in &requests.0 {
-                stores.access(core as usize, address, bytes, is_write, tag);
+            if let Some(stores) = &mut self.stores {
+                let accesses = of_core.iter().map(|r| (r.address, r.bytes, r.is_write, r.tag));
+                stores.access_all(core, accesses);
             }
         }
     }
@@ -137,8 +158,8 @@ impl Far {
     /// # Panics
     /// As [`Detailed::access`] of one of them.
     pub fn settle(&mut self, requests: &Requests, mut told: impl FnMut(u32, u8)) {
-        self.caches.access_all(&requests.0, &mut self.depths);
-        let done = requests.0.iter().zip(&self.depths);
+        self.caches.access_all(requests, &mut self.depths);
+        let done = requests.list.iter().zip(&self.depths);
         if let Some(numa) = &mut self.numa {
             for (request, _) in done.clone().filter(|(_, depth)| usize::from(**depth) == self.levels) {
                 numa.access(request.core as usize, request.address, request.tag);
@@ -182,10 +203,15 @@ impl Detailed {
 }
 
 impl Caches {
-    fn access_all(&mut self, requests: &[Request], depths: &mut Vec<u8>) {
+    fn access_all(&mut self, requests: &Requests, depths: &mut Vec<u8>) {
         match self {
-            Caches::Plain(lines) => lines.access_all(requests, depths),
+            Caches::Plain(lines) => {
+                for (_, of_core) in requests.by_core() {
+                    lines.access_all(of_core, depths);
+                }
+            }
             Caches::General(general) => {
+                let requests = &requests.list;
                 let (model, lines) = &mut **general;
                 // For how many accesses it is worth while to look ahead.
                 let mut looks = 0;
@@ -214,23 +240,22 @@ impl Caches {
 }
 
 impl LineWatch {
+    /// All of one core.
     fn access_all(&mut self, requests: &[Request], depths: &mut Vec<u8>) {
-        for of_core in requests.chunk_by(|a, b| a.core == b.core) {
-            let mut ahead = Ahead::new();
-            let mut done = 0;
-            while done < of_core.len() {
-                let (hits, stop) = self.hit_all(&of_core[done..]);
-                depths.resize(depths.len() + hits, 0);
-                done += hits;
-                let Some(&Request { address, bytes, core, tag, is_write }) = of_core.get(done) else { break };
-                // Where there is a miss, there are more.
-                self.look_ahead(of_core, done, &mut ahead);
-                depths.push(match stop {
-                    Hit::Missing => self.access_missing(core as usize, address, bytes, is_write, tag),
-                    _ => self.access(core as usize, address, bytes, is_write, tag).0,
-                });
-                done += 1;
-            }
+        let mut ahead = Ahead::new();
+        let mut done = 0;
+        while done < requests.len() {
+            let (hits, stop) = self.hit_all(&requests[done..]);
+            depths.resize(depths.len() + hits, 0);
+            done += hits;
+            let Some(&Request { address, bytes, core, tag, is_write }) = requests.get(done) else { break };
+            // Where there is a miss, there are more.
+            self.look_ahead(requests, done, &mut ahead);
+            depths.push(match stop {
+                Hit::Missing => self.access_missing(core as usize, address, bytes, is_write, tag),
+                _ => self.access(core as usize, address, bytes, is_write, tag).0,
+            });
+            done += 1;
         }
     }
 

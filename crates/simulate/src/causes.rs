@@ -146,7 +146,8 @@ impl LineWatch {
         }
         let sharing = |table| places[..of_first].iter().position(|place| place.table == table);
         let first_of = (0..strides.len()).map(sharing).collect();
-        let firsts: Vec<First> = places[..of_first].iter().map(|place| First::new(&specs[0], *place)).collect();
+        let firsts: Vec<First> =
+            places[..of_first].iter().map(|place| First::new(&specs[0], *place)).collect();
         let path = |core| {
             let mut path = [0; MAX_LEVELS];
             (0..specs.len()).for_each(|level| path[level] = hierarchy.cache_of(core, level) as u32);

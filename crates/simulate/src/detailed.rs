@@ -35,7 +35,7 @@ impl Outcome {
     }
 }
 
-/// Drives a [`Hierarchy`] or a [`Model`] and what watches it.
+/// Caches as of a [`Hierarchy`], or a [`Model`], of which everything is watched.
 ///
 /// Every access carries a *tag*, a small number that says for the caller where the access comes from; counts are kept by
 /// tag, and memory for them grows with the highest one. Tags are below 2^30.

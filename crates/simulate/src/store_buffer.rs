@@ -50,6 +50,11 @@ pub struct StoreBuffer {
     entries: u64,
     window: u64,
     cores: Vec<Core>,
+    conflicts: Conflicts,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Conflicts {
     pairs: Pairs,
     /// By pair.
     least_accesses: Vec<u32>,
@@ -88,8 +93,7 @@ impl StoreBuffer {
             entries: entries.into(),
             window: window.into(),
             cores: vec![core; cores as usize],
-            pairs: Pairs::default(),
-            least_accesses: Vec::new(),
+            conflicts: Conflicts::default(),
         }
     }
 
@@ -106,38 +110,37 @@ impl StoreBuffer {
         is_write: bool,
         tag: u32,
     ) -> Option<AliasConflict> {
-        let core = &mut self.cores[core];
-        core.accessed += 1;
-        if bytes == 0 {
-            return None;
-        }
-        if is_write {
-            core.store(address, bytes, tag);
-            return None;
-        }
-        // No store younger than this overlaps the load.
-        let last = &core.last;
-        let youngest = match two_granules(address, bytes) {
-            Some((first, second)) => last[first].max(last[second]),
-            None => granules(address, bytes).map(|granule| last[granule]).max().unwrap_or(0),
-        };
-        if youngest + self.entries <= core.stored || youngest == 0 {
-            return None;
-        }
-        let conflict = core.conflict(address, bytes, youngest, self.entries, self.window)?;
-        self.count(tag, conflict);
+        let conflict = self.cores[core].access(address, bytes, is_write, tag, self.entries, self.window)?;
+        self.conflicts.count(tag, conflict);
         Some(conflict)
+    }
+
+    /// As many accesses of one core as there are, each with its bytes, whether it is a write, and its tag.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    pub(crate) fn access_all(&mut self, core: usize, accesses: impl Iterator<Item = (u64, u32, bool, u32)>) {
+        let core = &mut self.cores[core];
+        for (address, bytes, is_write, tag) in accesses {
+            let met = core.access(address, bytes, is_write, tag, self.entries, self.window);
+            if let Some(conflict) = met {
+                self.conflicts.count(tag, conflict);
+            }
+        }
     }
 
     /// By load tag, the most frequent store first.
     pub fn finish(self) -> Vec<AliasPair> {
+        let Conflicts { pairs, least_accesses } = self.conflicts;
         let pair = |(load_tag, store_tag, conflicts, slot)| {
-            let least_accesses = self.least_accesses[slot as usize];
+            let least_accesses = least_accesses[slot as usize];
             AliasPair { load_tag, store_tag, conflicts, least_accesses }
         };
-        self.pairs.sorted().into_iter().map(pair).collect()
+        pairs.sorted().into_iter().map(pair).collect()
     }
+}
 
+impl Conflicts {
     fn count(&mut self, tag: u32, conflict: AliasConflict) {
         let slot = self.pairs.add(tag, conflict.store_tag) as usize;
         if slot == self.least_accesses.len() {
@@ -148,7 +151,37 @@ impl StoreBuffer {
 }
 
 impl Core {
-    #[inline]
+    #[inline(always)]
+    fn access(
+        &mut self,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        tag: u32,
+        entries: u64,
+        window: u64,
+    ) -> Option<AliasConflict> {
+        self.accessed += 1;
+        if bytes == 0 {
+            return None;
+        }
+        if is_write {
+            self.store(address, bytes, tag);
+            return None;
+        }
+        // No store younger than this overlaps the load.
+        let last = &self.last;
+        let youngest = match two_granules(address, bytes) {
+            Some((first, second)) => last[first].max(last[second]),
+            None => granules(address, bytes).map(|granule| last[granule]).max().unwrap_or(0),
+        };
+        if youngest + entries <= self.stored || youngest == 0 {
+            return None;
+        }
+        self.conflict(address, bytes, youngest, entries, window)
+    }
+
+    #[inline(always)]
     fn store(&mut self, address: u64, bytes: u32, tag: u32) {
         let slot = self.stored as usize & (self.stores.len() - 1);
         self.stores[slot] = Store { address, bytes, tag, access: self.accessed };

@@ -182,10 +182,19 @@ impl RecentPages<'_> {
     /// stays it.
     #[inline(always)]
     pub fn access(&mut self, address: u64, bytes: u32) -> bool {
-        let page = address >> self.shift;
         let last = address.wrapping_add(u64::from(bytes.max(1)) - 1);
+        // Most accesses lie in one of the page's parts, and so in one page.
+        let (part, last_part) = (address >> (self.shift - PARTS), last >> (self.shift - PARTS));
+        let page = part >> PARTS;
         let recent = &mut self.pages[(page & self.sets) as usize];
-        let is_here = recent.key == page | self.of_size && last >> self.shift == page;
+        if recent.key != page | self.of_size {
+            return false;
+        }
+        if part == last_part {
+            recent.used |= 1 << (part & PART);
+            return true;
+        }
+        let is_here = last_part >> PARTS == page;
         if is_here {
             recent.used |= parts(self.shift, address, last);
         }
@@ -302,7 +311,7 @@ impl Tlb {
                     let shift = self.sizes[(record[0] >> SIZE_SHIFT) as usize].shift;
                     self.counts[tag as usize].visited_bytes += 1 << shift;
                     self.counts[tag as usize].used_bytes +=
-                        u64::from(record[USED].count_ones()) << (shift - 6);
+                        u64::from(record[USED].count_ones()) << (shift - PARTS);
                 }
             }
         }
@@ -402,7 +411,7 @@ impl Tlb {
         if let Some(tag) = std::mem::take(pages.word(at, TAG)).checked_sub(1) {
             let counts = &mut self.counts[tag as usize];
             counts.visited_bytes += 1 << shift;
-            counts.used_bytes += u64::from(used.count_ones()) << (shift - 6);
+            counts.used_bytes += u64::from(used.count_ones()) << (shift - PARTS);
         }
     }
 
@@ -427,9 +436,13 @@ fn key(size: usize, page: u64) -> u64 {
     page | (size as u64) << SIZE_SHIFT
 }
 
-/// The 64ths of a page that hold the bytes `first..=last`, which lie in it.
+/// Parts of a page whose use is told apart, as a power of two; and the bits of a part's number.
+const PARTS: u32 = 6;
+const PART: u64 = (1 << PARTS) - 1;
+
+/// The parts of a page that hold the bytes `first..=last`, which lie in it.
 #[inline]
 fn parts(shift: u32, first: u64, last: u64) -> u64 {
-    let part = |address: u64| address >> (shift - 6) & 63;
+    let part = |address: u64| address >> (shift - PARTS) & PART;
     (u64::MAX >> (63 - (part(last) - part(first)))) << part(first)
 }
