@@ -74,7 +74,8 @@ PEERS = {
 }
 RAM_DISK = pathlib.Path("/dev/shm")
 LARGEST_TRACE = 1 << 30
-OURS = ["discard", "words", "dormant", "burst", "call", "file_cpu", "file_wall", "ram_cpu", "ram_wall", "compile", "text"]
+OURS = ["discard", "words", "dormant", "burst", "call"]
+OURS += ["file_cpu", "file_wall", "ram_cpu", "ram_wall", "compile", "text"]
 WAYS = [*OURS, *PEERS]
 RATIOS = [f"{way}_ratio" for way in WAYS]
 

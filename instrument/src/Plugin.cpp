@@ -231,8 +231,8 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
   Describer Sites(S->Names, Into.table(), S->Wanted, F);
   Sites.learn(Accesses, S->Functions);
   auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
-  // Code as written is optimised later: that would make one of two sides, or undo the other.
   const auto How = S->Asked.How;
+  // Code as written is optimised later: that would make one of two sides, or undo the other.
   const bool Twice =
       S->Asked.Versions && How != Options::Mode::Call && How != Options::Mode::Words && !AsWritten;
   RepeatedLoops Repeats;
