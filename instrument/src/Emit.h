@@ -53,8 +53,8 @@ private:
 /// Writes \p P into \p F with the cursor in a register between calls.
 void emitStream(llvm::Function &F, const Versions &Sides, const Plan &P, Image &Into);
 
-/// Stores what \p P has as words, and nothing else: to one place, over and over, without a cursor. No stream of
-/// these words costs less, since it stores them as well.
+/// Stores what \p P has as words, and nothing else: to one place, over and over, without a cursor. No stream
+/// of these words costs less, since it stores them as well.
 void emitWords(llvm::Function &F, const Plan &P, Image &Into);
 
 /// Calls `__memlode_call_access(anchor, address, extent)` in front of each access instead: what tracing costs
