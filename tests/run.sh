@@ -46,9 +46,12 @@ suite_real() { python3 tests/real/real.py; }
 # The programs of a few seeds; `make fuzz` goes on with others.
 suite_fuzz() { python3 tests/fuzz/fuzz.py --seeds 1-8; }
 
+# Kernels, programs of others and a corpus. SQLite, compiled for three minutes, is for `tests/oracle/oracle.py sqlite`.
+suite_oracle() { python3 tests/oracle/oracle.py; }
+
 suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/quick.json; }
 
-all=(rust c lit22 lit19 python gallery safety languages real fuzz bench)
+all=(rust c lit22 lit19 python gallery safety languages real oracle fuzz bench)
 [ $# -gt 0 ] || set -- "${all[@]}"
 passed=0
 failed=

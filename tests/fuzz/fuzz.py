@@ -69,8 +69,14 @@ def oracle_says(directory):
         with file.open("rb") as data:
             count = int.from_bytes(data.read(16)[:8], "little")
             entries = data.read(min(count, MOST_COMPARED) * ENTRY.size)
-        found[file.name] = count, [(kind, address, size) for address, size, kind in ENTRY.iter_unpack(entries)]
+        found[file.name] = count, list(ENTRY.iter_unpack(entries))
     return found
+
+
+def site_number(kind, place):
+    """What the oracle tells sites apart by: their kind and line."""
+    line = re.search(r":(\d+):\d+$", place)
+    return (int(line[1]) if line else 0) << 2 | KINDS[kind]
 
 
 def trace_says(trace):
@@ -80,13 +86,16 @@ def trace_says(trace):
         event = json.loads(line)
         if event["event"] == "thread_start":
             threads[f"{event['process']}.{event['thread']}"] = event["tid"]
-    found = {}
+    found, sites = {}, {}
     dump = subprocess.Popen([MEMLODE, "dump", trace], stdout=subprocess.PIPE, text=True)
     for line in dump.stdout:
-        thread, _, kind, address, size, _, function, _ = line.split("\t", 7)
+        thread, _, kind, address, size, place, function, _ = line.split("\t", 7)
         if kind in KINDS:
             stream = f"{threads[thread]}{'s' if function == 'on_signal' else ''}"
-            found.setdefault(stream, []).append((KINDS[kind], int(address, 16), int(size)))
+            site = sites.get((kind, place))
+            if site is None:
+                site = sites[kind, place] = site_number(kind, place)
+            found.setdefault(stream, []).append((int(address, 16), int(size), site))
     if dump.wait() != 0:
         raise Failure("dump", f"exit status {dump.returncode}")
     return found
@@ -100,7 +109,7 @@ def compare(oracle, trace):
         for number, (expected, found) in enumerate(zip(calls, recorded)):
             if expected != found:
                 raise Failure("end to end", f"access {number} of {stream}: called {expected}, recorded {found} "
-                                            "(kind, address, bytes)")
+                                            "(address, bytes, line and kind)")
         if count != len(recorded):
             raise Failure("end to end", f"{count} accesses called, {len(recorded)} recorded")
 

@@ -18,7 +18,8 @@ constexpr size_t MostEntries = 1 << 22;
 
 struct Entry {
   uint64_t Address;
-  uint32_t Bytes, Kind;
+  uint32_t Bytes;
+  uint32_t Site; ///< its kind in the lowest two bits, its line in the others
 };
 
 struct File {
@@ -28,7 +29,8 @@ struct File {
 };
 
 struct Site {
-  uint8_t Op, Kind;
+  uint8_t Op;
+  uint32_t KindAndLine;
   uint64_t Bytes, Lanes;
   bool InHandler;
 };
@@ -65,7 +67,10 @@ Site siteOf(uint64_t Anchor) {
   const OpInfo &O = Table.Segments.at(A->segment).Ops.at(0);
   const SiteInfo &S = Table.Sites.at(O.Site);
   const auto &Function = Table.Functions.at(Table.Segments.at(A->segment).Function);
-  return Known[Anchor] = {O.Code, S.Kind, S.Bytes, O.Lanes, Table.Strings.at(Function.Name) == "on_signal"};
+  const uint64_t Line = S.Location ? Table.Locations.at(S.Location - 1).Line : 0;
+  const uint32_t KindAndLine = uint32_t(Line << 2 | S.Kind);
+  return Known[Anchor] = {O.Code, KindAndLine, S.Bytes, O.Lanes,
+                          Table.Strings.at(Function.Name) == "on_signal"};
 }
 
 void add(uint64_t Address, uint64_t Bytes, const Site &S) {
@@ -73,7 +78,7 @@ void add(uint64_t Address, uint64_t Bytes, const Site &S) {
   if (!Mine)
     Mine = open(S.InHandler);
   if (Mine->Count < MostEntries)
-    Mine->Entries[Mine->Count] = {Address, static_cast<uint32_t>(Bytes), S.Kind};
+    Mine->Entries[Mine->Count] = {Address, static_cast<uint32_t>(Bytes), S.KindAndLine};
   ++Mine->Count;
 }
 

@@ -131,7 +131,7 @@ int main() {
   std::shared_ptr<Shape> shared_shape = std::make_shared<Shape>();
   Shape *plain = shape();
   Point *array = make(5);
-  array[2] = pool.points[3];
+  array[0] = array[1] = array[2] = pool.points[3];
   std::printf("%g %ld %ld %ld %ld %d %g %g %d %ld\n", item(pool.points, 1), each(pool.points), upcast(plain),
               area(plain), base(&both), head(ring), found(map), at(map), hashed(hash), walk(hash));
   std::printf("%d %d %d %ld %ld %ld %g %ld %ld %ld %ld\n", queued(deque, 2), listed(list), character(text, 1),

@@ -2,7 +2,8 @@
 // that are in the image itself. What the decoder needs to know is what format/SPEC.md says, no more.
 //
 // By default it compares: a program built with MEMLODE_MODE=both also calls for every access, and the two
-// must agree. With MEMLODE_TEST_PRINT set, it prints every op of the stream instead, one a line.
+// must agree. With MEMLODE_TEST_PRINT set, it prints every op of the stream instead, one a line; with
+// MEMLODE_TEST_QUIET, it says only that they do not agree.
 //
 // memlode_test_record(0) switches recording off, memlode_test_record(1) on. What is written on the way to a
 // function's dormant side is kept, too: the two still must agree. With MEMLODE_TEST_TOGGLE set, a thread
@@ -300,7 +301,7 @@ void atEnd() {
   uint64_t Total = 0;
   for (Thread *T = Threads; T; T = T->Next)
     Total += Decoder(*T, Print).run();
-  if (!Print)
+  if (!Print && !getenv("MEMLODE_TEST_QUIET"))
     fprintf(stderr, "recorder: %llu accesses agree\n", (unsigned long long)Total);
 }
 
