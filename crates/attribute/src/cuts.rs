@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memlode_trace::event::{Access, Batch};
+use memlode_trace::event::Batch;
 use memlode_trace::{Cuts, Half};
 
 use crate::objects::Objects;
@@ -30,10 +30,10 @@ impl<S: Simulator> Profiler<S> {
         origin: Origin,
         objects: &mut Objects,
         stack: &ThreadStack,
-        access: &Access,
         half: &Half,
         batch: &Batch,
     ) {
+        let access = &batch.accesses[half.access as usize];
         let is_write = self.facts[access.site.0 as usize].is_write;
         // What counts by cell has one shard, and no halves.
         let cell = if half.is_first { self.cell(origin, objects, stack, access) } else { 0 };

@@ -223,9 +223,17 @@ impl<S: Simulator> Profiler<S> {
             core: self.cores[thread.0 as usize % self.cores.len()] as usize,
             space: space(process),
         };
-        match piece.plain() {
-            Some(events) => self.events(origin, &mut objects, &mut stack_here, events),
-            None => self.all_events(origin, &mut objects, &mut stack_here, piece),
+        for (events, stop) in piece.runs() {
+            self.events(origin, &mut objects, &mut stack_here, events);
+            match stop {
+                Some(Stop::Loop(repeated)) => {
+                    let strides =
+                        &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
+                    self.repeat(origin, &mut objects, &mut stack_here, repeated, strides);
+                }
+                Some(Stop::Half(half)) => self.half(origin, &mut objects, &stack_here, half, batch),
+                None => {}
+            }
         }
         self.settle();
         if let (Some(gaps), Some((run, before))) = (&mut self.gaps, run) {
@@ -235,39 +243,6 @@ impl<S: Simulator> Profiler<S> {
         self.stacks.insert(stack, Some(stack_here));
         if !self.cut.is_empty() {
             self.join();
-        }
-    }
-
-    /// Of a piece that has loops, or parts of accesses.
-    fn all_events(
-        &mut self,
-        origin: Origin,
-        objects: &mut Objects,
-        stack: &mut ThreadStack,
-        piece: &Piece<'_>,
-    ) {
-        let batch = piece.batch;
-        let accesses = piece.accesses();
-        let mut halves = piece.halves().peekable();
-        let mut done = 0;
-        for (at, stop) in piece.stops().map(|(at, stop)| (at, Some(stop))).chain([(accesses.len(), None)]) {
-            let at = at.max(done);
-            while let Some((half_at, half)) = halves.next_if(|(half_at, _)| *half_at < at) {
-                self.accesses(origin, objects, stack, &accesses[done..half_at]);
-                self.half(origin, objects, stack, &accesses[half_at], half, batch);
-                done = half_at + 1;
-            }
-            self.accesses(origin, objects, stack, &accesses[done..at]);
-            done = at;
-            match stop {
-                Some(Stop::Mark(mark)) => self.mark(mark, objects, stack),
-                Some(Stop::Loop(repeated)) => {
-                    let strides =
-                        &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
-                    self.repeat(origin, objects, stack, repeated, strides);
-                }
-                None => {}
-            }
         }
     }
 

@@ -181,7 +181,7 @@ impl Target for Queue<'_> {
 }
 
 impl<S: Simulator> Profiler<S> {
-    /// All events of a piece that has only accesses and marks.
+    /// Accesses and marks.
     pub(crate) fn events(
         &mut self,
         origin: Origin,

@@ -29,13 +29,13 @@ pub struct Piece<'b> {
     loops: Range<usize>,
 }
 
-/// What a chunk has besides single accesses.
+/// What a run of events ends with.
 #[derive(Clone, Copy, Debug)]
 pub enum Stop<'b> {
-    /// A mark.
-    Mark(&'b Mark),
     /// A loop, where they are kept.
     Loop(&'b Loop),
+    /// A part of an access that goes on, or began, in another shard.
+    Half(&'b Half),
 }
 
 /// Accesses, and the marks between them.
@@ -84,26 +84,38 @@ impl<'b> Piece<'b> {
         self.batch.marks[self.marks.clone()].iter().map(move |(at, mark)| (piece.within(*at), mark))
     }
 
-    /// All of its events, if these are only accesses and marks.
-    pub fn plain(&self) -> Option<Events<'b>> {
-        let is_plain = self.loops.is_empty() && self.batch.halves.is_empty();
-        let marks = &self.batch.marks[self.marks.clone()];
-        is_plain.then(|| Events { accesses: self.accesses(), marks, before: self.accesses.start })
-    }
-
-    /// The marks and the loops, in the same way.
-    pub fn stops(&self) -> impl Iterator<Item = (usize, Stop<'b>)> {
-        let piece = self.clone();
-        let mut marks = self.marks.clone();
-        let mut loops = self.loops.clone();
+    /// Its events in order: runs of accesses and marks, and what stands behind each, which is nothing behind the last one alone.
+    pub fn runs(&self) -> impl Iterator<Item = (Events<'b>, Option<Stop<'b>>)> {
+        let batch = self.batch;
+        let (mut accesses, mut marks) = (self.accesses.clone(), self.marks.clone());
+        let mut loops = batch.loops[self.loops.clone()].iter().peekable();
+        let mut halves = self.halves().iter().peekable();
+        let mut is_over = false;
         std::iter::from_fn(move || {
-            let next = piece.batch.loops[loops.clone()].first();
-            if let Some(next) = next.filter(|next| marks.is_empty() || next.mark as usize <= marks.start) {
-                loops.start += 1;
-                return Some((piece.within(next.access), Stop::Loop(next)));
+            if is_over {
+                return None;
             }
-            let (at, mark) = &piece.batch.marks[marks.next()?];
-            Some((piece.within(*at), Stop::Mark(mark)))
+            let half = halves.peek().map_or(usize::MAX, |half| half.access as usize);
+            let next = loops.next_if(|next| next.access as usize <= half);
+            let (access, mark, stop) = if let Some(next) = next {
+                (next.access as usize, next.mark as usize, Some(Stop::Loop(next)))
+            } else if let Some(half) = halves.next() {
+                let before = batch.marks[marks.clone()].partition_point(|(at, _)| *at <= half.access);
+                (half.access as usize, marks.start + before, Some(Stop::Half(half)))
+            } else {
+                is_over = true;
+                (accesses.end, marks.end, None)
+            };
+            let access = access.clamp(accesses.start, accesses.end);
+            let mark = mark.clamp(marks.start, marks.end);
+            let events = Events {
+                accesses: &batch.accesses[accesses.start..access],
+                marks: &batch.marks[marks.start..mark],
+                before: accesses.start,
+            };
+            accesses.start = access + usize::from(matches!(stop, Some(Stop::Half(_))));
+            marks.start = mark;
+            Some((events, stop))
         })
     }
 
@@ -112,13 +124,13 @@ impl<'b> Piece<'b> {
         (at as usize).clamp(self.accesses.start, self.accesses.end) - self.accesses.start
     }
 
-    /// The halves of accesses among this piece's, in order, with their index in this piece.
-    pub fn halves(&self) -> impl Iterator<Item = (usize, &'b Half)> {
+    /// The halves of accesses among this piece's, in order.
+    fn halves(&self) -> &'b [Half] {
         let Range { start, end } = self.accesses;
         let halves = &self.batch.halves;
         let from = halves.partition_point(|half| (half.access as usize) < start);
         let to = halves.partition_point(|half| (half.access as usize) < end);
-        halves[from..to].iter().map(move |half| (half.access as usize - start, half))
+        &halves[from..to]
     }
 
     /// Values: index of the access in this piece, and the bytes.
