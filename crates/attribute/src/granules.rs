@@ -22,11 +22,10 @@ const RECENT: usize = 8192;
 /// The table of a page of which nothing is known.
 const UNKNOWN: u32 = 0;
 
-type Table = [u32; ENTRIES];
-
 /// Answers by granule.
 pub struct Granules {
-    tables: Vec<Table>,
+    /// Tables of so many entries, one behind the other.
+    tables: Vec<u32>,
     /// By table: whether several pages may have it.
     shared: Vec<bool>,
     /// Tables that no page has any more.
@@ -34,15 +33,15 @@ pub struct Granules {
     pages: FxHashMap<u64, u32>,
     /// By answer: the table of pages that have no other.
     uniform: FxHashMap<u32, u32>,
-    /// Page and its table.
-    recent: Box<[(u64, u32); RECENT]>,
+    /// Page, and where its table begins.
+    recent: Box<[(u64, usize); RECENT]>,
 }
 
 /// What can be told without a hash.
 #[derive(Clone, Copy)]
 pub struct Known<'g> {
-    tables: &'g [Table],
-    recent: &'g [(u64, u32); RECENT],
+    tables: &'g [u32],
+    recent: &'g [(u64, usize); RECENT],
 }
 
 impl Known<'_> {
@@ -50,9 +49,14 @@ impl Known<'_> {
     #[inline(always)]
     pub fn at(self, address: u64) -> u32 {
         let page = address / PAGE;
-        let (recent, table) = self.recent[page as usize % RECENT];
-        if recent == page { self.tables[table as usize][granule(address)] } else { UNSET }
+        let (recent, first) = self.recent[page as usize % RECENT];
+        if recent == page { self.tables[first + granule(address)] } else { UNSET }
     }
+}
+
+/// Where a table begins.
+fn first(table: u32) -> usize {
+    table as usize * ENTRIES
 }
 
 /// The place of an address in its page's table.
@@ -63,13 +67,13 @@ fn granule(address: u64) -> usize {
 impl Default for Granules {
     fn default() -> Granules {
         Granules {
-            tables: vec![[UNSET; ENTRIES]],
+            tables: vec![UNSET; ENTRIES],
             shared: vec![true],
             unused: Vec::new(),
             pages: FxHashMap::default(),
             uniform: FxHashMap::default(),
             // No address has this page.
-            recent: Box::new([(u64::MAX, UNKNOWN); RECENT]),
+            recent: Box::new([(u64::MAX, first(UNKNOWN)); RECENT]),
         }
     }
 }
@@ -79,9 +83,9 @@ impl Granules {
     #[inline(always)]
     pub fn at(&mut self, address: u64) -> u32 {
         let page = address / PAGE;
-        let (recent, table) = self.recent[page as usize % RECENT];
-        let table = if recent == page { table } else { self.find(page) };
-        self.tables[table as usize][granule(address)]
+        let (recent, first) = self.recent[page as usize % RECENT];
+        let first = if recent == page { first } else { self.find(page) };
+        self.tables[first + granule(address)]
     }
 
     /// What is known, to be asked often while nothing changes.
@@ -91,16 +95,16 @@ impl Granules {
 
     #[cold]
     #[inline(never)]
-    fn find(&mut self, page: u64) -> u32 {
+    fn find(&mut self, page: u64) -> usize {
         let table = self.pages.get(&page).copied().unwrap_or(UNKNOWN);
-        self.recent[page as usize % RECENT] = (page, table);
-        table
+        self.recent[page as usize % RECENT] = (page, first(table));
+        first(table)
     }
 
     /// Sets the answer for one granule.
     pub fn put(&mut self, address: u64, answer: u32) {
         let table = self.own(address / PAGE);
-        self.tables[table as usize][granule(address)] = answer;
+        self.tables[first(table) + granule(address)] = answer;
     }
 
     /// Sets one answer for all of an address's page.
@@ -109,7 +113,8 @@ impl Granules {
         let table = match self.uniform.get(&answer) {
             Some(&table) => table,
             None => {
-                let table = self.new_table([answer; ENTRIES], true);
+                let table = self.new_table(true);
+                self.table(table).fill(answer);
                 self.uniform.insert(answer, table);
                 table
             }
@@ -128,7 +133,7 @@ impl Granules {
         };
         for page in known {
             let table = self.own(page);
-            fill(&mut self.tables[table as usize], page, base, end, answer);
+            fill(self.table(table), page, base, end, answer);
         }
     }
 
@@ -138,7 +143,8 @@ impl Granules {
         if !self.shared[table as usize] {
             return table;
         }
-        let own = self.new_table(self.tables[table as usize], false);
+        let own = self.new_table(false);
+        self.tables.copy_within(first(table)..first(table) + ENTRIES, first(own));
         self.assign(page, own);
         own
     }
@@ -149,23 +155,27 @@ impl Granules {
         {
             self.unused.push(old);
         }
-        self.recent[page as usize % RECENT] = (page, table);
+        self.recent[page as usize % RECENT] = (page, first(table));
     }
 
-    fn new_table(&mut self, table: Table, shared: bool) -> u32 {
+    fn table(&mut self, table: u32) -> &mut [u32] {
+        &mut self.tables[first(table)..][..ENTRIES]
+    }
+
+    /// A table to be filled.
+    fn new_table(&mut self, shared: bool) -> u32 {
         if let Some(number) = self.unused.pop() {
-            self.tables[number as usize] = table;
             self.shared[number as usize] = shared;
             return number;
         }
-        self.tables.push(table);
+        self.tables.resize(self.tables.len() + ENTRIES, UNSET);
         self.shared.push(shared);
-        (self.tables.len() - 1) as u32
+        (self.shared.len() - 1) as u32
     }
 }
 
 /// The part of `base..end` in one page.
-fn fill(table: &mut Table, page: u64, base: u64, end: u64, answer: u32) {
+fn fill(table: &mut [u32], page: u64, base: u64, end: u64, answer: u32) {
     let start = page * PAGE;
     // Offsets in the page; its end may be that of the address space.
     let (from, to) = (base.max(start) - start, (end - 1).min(start + (PAGE - 1)) - start + 1);
