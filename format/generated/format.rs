@@ -592,12 +592,14 @@ pub struct ProcessHeader {
     pub unregistered_threads: u32,
     /// kernel id of the thread that ran the exit handlers, 0 before
     pub exiting_thread: u32,
-    /// zero
-    pub reserved2: u32,
+    /// for so long a program waits for a collector whose heartbeat has stopped; 0: for ever
+    pub patience_ms: u32,
     /// source of ring generations
     pub generation: u64,
+    /// not 0 once the program went on without its collector, which had shown no sign of life for so long
+    pub given_up: u32,
     /// what follows is read often and written rarely: on a cache line of its own
-    pub pad0: [u8; 72],
+    pub pad0: [u8; 68],
     /// off.\*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     pub dormant: u64,
     /// not 0 once it was not: whoever sets it sets this first
@@ -627,9 +629,10 @@ impl ProcessHeader {
             heartbeat: u32::from_le_bytes([bytes[32], bytes[33], bytes[34], bytes[35]]),
             unregistered_threads: u32::from_le_bytes([bytes[36], bytes[37], bytes[38], bytes[39]]),
             exiting_thread: u32::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43]]),
-            reserved2: u32::from_le_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]),
+            patience_ms: u32::from_le_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]),
             generation: u64::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51], bytes[52], bytes[53], bytes[54], bytes[55]]),
-            pad0: std::array::from_fn::<_, 72, _>(|i| bytes[56 + i]),
+            given_up: u32::from_le_bytes([bytes[56], bytes[57], bytes[58], bytes[59]]),
+            pad0: std::array::from_fn::<_, 68, _>(|i| bytes[60 + i]),
             dormant: u64::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131], bytes[132], bytes[133], bytes[134], bytes[135]]),
             was_dormant: u32::from_le_bytes([bytes[136], bytes[137], bytes[138], bytes[139]]),
             reserved3: u32::from_le_bytes([bytes[140], bytes[141], bytes[142], bytes[143]]),
@@ -652,9 +655,10 @@ impl ProcessHeader {
         bytes[32..36].copy_from_slice(&self.heartbeat.to_le_bytes());
         bytes[36..40].copy_from_slice(&self.unregistered_threads.to_le_bytes());
         bytes[40..44].copy_from_slice(&self.exiting_thread.to_le_bytes());
-        bytes[44..48].copy_from_slice(&self.reserved2.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.patience_ms.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.generation.to_le_bytes());
-        bytes[56..128].copy_from_slice(&self.pad0);
+        bytes[56..60].copy_from_slice(&self.given_up.to_le_bytes());
+        bytes[60..128].copy_from_slice(&self.pad0);
         bytes[128..136].copy_from_slice(&self.dormant.to_le_bytes());
         bytes[136..140].copy_from_slice(&self.was_dormant.to_le_bytes());
         bytes[140..144].copy_from_slice(&self.reserved3.to_le_bytes());
@@ -682,9 +686,10 @@ const _: () = assert!(std::mem::offset_of!(ProcessHeader, collector_asleep) == 2
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, heartbeat) == 32);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, unregistered_threads) == 36);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, exiting_thread) == 40);
-const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved2) == 44);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, patience_ms) == 44);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, generation) == 48);
-const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 56);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, given_up) == 56);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 60);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, dormant) == 128);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, was_dormant) == 136);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved3) == 140);

@@ -248,9 +248,10 @@ struct memlode_process_header {
   uint32_t heartbeat; // bumped by the collector at least every second
   uint32_t unregistered_threads; // threads that found no free ring: their events are not recorded
   uint32_t exiting_thread; // kernel id of the thread that ran the exit handlers, 0 before
-  uint32_t reserved2; // zero
+  uint32_t patience_ms; // for so long a program waits for a collector whose heartbeat has stopped; 0: for ever
   uint64_t generation; // source of ring generations
-  uint8_t pad0[72]; // what follows is read often and written rarely: on a cache line of its own
+  uint32_t given_up; // not 0 once the program went on without its collector, which had shown no sign of life for so long
+  uint8_t pad0[68]; // what follows is read often and written rarely: on a cache line of its own
   uint64_t dormant; // off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
   uint32_t was_dormant; // not 0 once it was not: whoever sets it sets this first
   uint32_t reserved3; // zero
@@ -269,9 +270,10 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, collector_asleep) 
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, heartbeat) == 32, "memlode_process_header.heartbeat");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, unregistered_threads) == 36, "memlode_process_header.unregistered_threads");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, exiting_thread) == 40, "memlode_process_header.exiting_thread");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved2) == 44, "memlode_process_header.reserved2");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, patience_ms) == 44, "memlode_process_header.patience_ms");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, generation) == 48, "memlode_process_header.generation");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 56, "memlode_process_header.pad0");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, given_up) == 56, "memlode_process_header.given_up");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 60, "memlode_process_header.pad0");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, dormant) == 128, "memlode_process_header.dormant");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, was_dormant) == 136, "memlode_process_header.was_dormant");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved3) == 140, "memlode_process_header.reserved3");

@@ -241,9 +241,10 @@ PROCESS_HEADER = Layout(
     ("heartbeat", "I", None),  # bumped by the collector at least every second
     ("unregistered_threads", "I", None),  # threads that found no free ring: their events are not recorded
     ("exiting_thread", "I", None),  # kernel id of the thread that ran the exit handlers, 0 before
-    ("reserved2", "I", None),  # zero
+    ("patience_ms", "I", None),  # for so long a program waits for a collector whose heartbeat has stopped; 0: for ever
     ("generation", "Q", None),  # source of ring generations
-    ("pad0", "s", 72),  # what follows is read often and written rarely: on a cache line of its own
+    ("given_up", "I", None),  # not 0 once the program went on without its collector, which had shown no sign of life for so long
+    ("pad0", "s", 68),  # what follows is read often and written rarely: on a cache line of its own
     ("dormant", "Q", None),  # off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     ("was_dormant", "I", None),  # not 0 once it was not: whoever sets it sets this first
     ("reserved3", "I", None),  # zero

@@ -9,6 +9,7 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 extern char **environ __attribute__((weak));
 
@@ -94,6 +95,16 @@ static bool asks_to_discard(void) {
   return i == sizeof word;
 }
 
+/* Nobody is waited for longer than for room in a ring. */
+static void limit_waits(long fd) {
+  enum { UNKNOWN_MS = 90000 }; /* before hello is answered */
+  uint32_t connected = atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED;
+  uint32_t patience_ms = connected ? memlode_process.shared->patience_ms : UNKNOWN_MS;
+  struct timeval patience = {.tv_sec = patience_ms / 1000, .tv_usec = patience_ms % 1000 * 1000};
+  memlode_call(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  memlode_call(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
 /* A connected socket or -errno. */
 static long open_socket(int flags) {
   if (memlode_process.socket.path[0] == 0)
@@ -101,6 +112,7 @@ static long open_socket(int flags) {
   long fd = memlode_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
   if (memlode_failed(fd))
     return fd;
+  limit_waits(fd);
   long result;
   do
     result = memlode_call(SYS_connect, fd, &memlode_process.socket, memlode_process.socket_size);
@@ -236,6 +248,11 @@ MEMLODE_HIDDEN void memlode_discard(void) {
   atomic_fetch_or_explicit(memlode_dormant(), MEMLODE_OFF_NOBODY, memory_order_relaxed);
 }
 
+MEMLODE_HIDDEN void memlode_give_up(void) {
+  atomic_store_explicit((_Atomic uint32_t *)&memlode_process.shared->given_up, 1, memory_order_relaxed);
+  memlode_discard();
+}
+
 MEMLODE_HIDDEN void memlode_forget_control(void) {
   memlode_call(SYS_mmap, __memlode_control, MEMLODE_CONTROL_BYTES, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -257,7 +274,7 @@ MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void) {
   hello.process = 0;
   long result = exchange(&hello, &reply, &fd);
   if (result != 0) {
-    if (is_final(result))
+    if (is_final(result) || result == -EAGAIN)
       memlode_discard();
   } else if (reply.status != MEMLODE_MESSAGE_STATUS_OK || fd < 0 || !map_shared(fd)) {
     memlode_discard();
@@ -282,6 +299,8 @@ MEMLODE_HIDDEN void memlode_send_locked(struct memlode_request *request) {
   long result = exchange(request, &reply, &fd);
   if (is_final(result))
     memlode_discard();
+  else if (result == -EAGAIN)
+    memlode_give_up();
   if (fd >= 0)
     memlode_call(SYS_close, fd);
 }

@@ -29,9 +29,48 @@ MEMLODE_HIDDEN uint64_t *memlode_chunk_start(struct memlode_ring_header *ring, u
   return (uint64_t *)((char *)ring + (2 * (size_t)chunk + 1) * MEMLODE_RING_CHUNK_BYTES);
 }
 
+/* How a thread waits: what it looked at last, and for how long nothing of it has changed. */
+struct wait {
+  uint64_t looked_ms;
+  uint32_t heartbeat;
+  uint32_t silent_ms;  /* without a heartbeat */
+  uint32_t unasked_ms; /* without a question whether there is a collector */
+};
+
+enum { GLANCE_MS = 200 };
+
+static uint64_t now_ms(void) {
+  struct timespec now = {0};
+  memlode_call(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Counts the time since the last look; when it is enough, the collector is given up. A signal that comes
+ * often ends each wait early, and time in which program and collector were both stopped is no silence. */
+static void lose_patience(struct wait *wait) {
+  struct memlode_process_header *shared = memlode_process.shared;
+  uint64_t now = now_ms();
+  uint32_t passed = now - wait->looked_ms < GLANCE_MS ? (uint32_t)(now - wait->looked_ms) : GLANCE_MS;
+  wait->looked_ms = now;
+  uint32_t heartbeat = atomic_load_explicit((_Atomic uint32_t *)&shared->heartbeat, memory_order_relaxed);
+  if (heartbeat != wait->heartbeat)
+    wait->silent_ms = 0;
+  wait->heartbeat = heartbeat;
+  wait->silent_ms += passed;
+  wait->unasked_ms += passed;
+  if (shared->patience_ms && wait->silent_ms >= shared->patience_ms)
+    memlode_give_up();
+  if (wait->unasked_ms < GLANCE_MS)
+    return;
+  wait->unasked_ms = 0;
+  if (!memlode_collector_lives())
+    memlode_discard();
+}
+
 MEMLODE_HIDDEN bool memlode_wait_for_room(struct memlode_ring_header *ring, uint32_t head) {
   _Atomic uint32_t *tail_word = (_Atomic uint32_t *)&ring->tail;
   _Atomic uint32_t *waits = (_Atomic uint32_t *)&ring->producer_waits;
+  struct wait wait = {0};
   bool room = true;
   for (;;) {
     uint32_t tail = atomic_load_explicit(tail_word, memory_order_acquire);
@@ -41,16 +80,17 @@ MEMLODE_HIDDEN bool memlode_wait_for_room(struct memlode_ring_header *ring, uint
       room = false;
       break;
     }
+    if (!wait.looked_ms)
+      wait.looked_ms = now_ms();
     /* Say that we wait, then look again: the collector moves tail, then looks whether we wait. */
     atomic_store_explicit(waits, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(tail_word, memory_order_relaxed) != tail)
       continue;
     memlode_doorbell(false);
-    struct timespec patience = {.tv_sec = 0, .tv_nsec = 200000000};
-    long result = memlode_call(SYS_futex, tail_word, FUTEX_WAIT, tail, &patience);
-    if (result == -ETIMEDOUT && !memlode_collector_lives())
-      memlode_discard();
+    struct timespec glance = {.tv_sec = 0, .tv_nsec = GLANCE_MS * 1000000};
+    memlode_call(SYS_futex, tail_word, FUTEX_WAIT, tail, &glance);
+    lose_patience(&wait);
   }
   atomic_store_explicit(waits, 0, memory_order_relaxed);
   return room;

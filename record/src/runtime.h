@@ -155,6 +155,9 @@ MEMLODE_HIDDEN void memlode_restore_signals(const uint64_t *saved);
 MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void);
 /* There is no collector (any more). */
 MEMLODE_HIDDEN void memlode_discard(void);
+/* There is one that does nothing any more: the program goes on without it, and says so where it will look,
+ * should it ever go on. */
+MEMLODE_HIDDEN void memlode_give_up(void);
 /* Makes the control page the process's own again, all zero. */
 MEMLODE_HIDDEN void memlode_forget_control(void);
 MEMLODE_HIDDEN bool memlode_collector_lives(void);

@@ -102,7 +102,7 @@ fn hello(shared: &Shared, connection: Connection, message: &Message) {
     // The same process once more: it has become another program.
     known.iter().filter(|process| process.pid == pid).for_each(|process| process.mark_over());
     let index = shared.next_process();
-    let process = match Process::new(index, pid, message, shared.images.clone()) {
+    let process = match Process::new(index, pid, message, shared.images.clone(), shared.patience) {
         Ok(process) => Arc::new(process),
         Err(error) => {
             shared.output.note(format!("process {} is not recorded: {error}", pid.as_raw_pid()));

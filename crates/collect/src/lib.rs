@@ -80,6 +80,9 @@ pub struct Options {
     pub most_accesses: Option<u64>,
     /// Record only in these regions, which the program tells by `memlode_start` and `memlode_stop`. If there are none, everywhere.
     pub regions: Vec<String>,
+    /// For so long a program that has no room to write waits for a collector that shows no sign of life; then it goes on
+    /// unrecorded. Zero: for ever.
+    pub patience: Duration,
 }
 
 impl Options {
@@ -94,6 +97,8 @@ impl Options {
             length: None,
             most_accesses: None,
             regions: Vec::new(),
+            // Longer than a receiver is waited for.
+            patience: Duration::from_secs(90),
         }
     }
 }
@@ -136,6 +141,8 @@ pub struct Summary {
     pub unwritten_words: u64,
     /// Threads that found no room in the shared memory.
     pub unregistered_threads: u64,
+    /// Processes that went on without us, since we had shown no sign of life.
+    pub given_up: u64,
     /// Why writing stopped, if it did.
     pub failure: Option<String>,
     /// Sentences about anything else that is missing.
@@ -148,6 +155,7 @@ impl Summary {
         self.unknown_words == 0
             && self.unwritten_words == 0
             && self.unregistered_threads == 0
+            && self.given_up == 0
             && self.failure.is_none()
             && self.notes.is_empty()
     }
@@ -180,7 +188,8 @@ impl Collector {
             std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2).clamp(n.get().min(2), 8));
         let workers = options.workers.unwrap_or(usual).max(1);
         let output = Output::open(options.destination)?;
-        let shared = Shared::new(output, workers, options.regions, options.most_accesses);
+        let Options { regions, most_accesses, patience, .. } = options;
+        let shared = Shared::new(output, workers, regions, most_accesses, patience);
         let shared = Arc::new(shared);
         let stop = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)
             .map_err(|error| system("create an eventfd")(error.into()))?;
@@ -291,6 +300,7 @@ impl Collector {
             torn_segments: summary.torn_segments,
             unknown_words: summary.unknown_words,
             unregistered_threads: summary.unregistered_threads,
+            given_up: summary.given_up,
             notes: summary.notes.iter().cloned().chain(summary.failure.clone()).collect(),
         });
         if let Err(error) = finished {
@@ -309,6 +319,7 @@ impl Collector {
             unknown_words: get(&counters.unknown_words),
             unwritten_words: get(&counters.unwritten_words),
             unregistered_threads: get(&counters.unregistered_threads),
+            given_up: get(&counters.given_up),
             failure: output.failure(),
             notes: output.notes(),
         }

@@ -58,6 +58,7 @@ pub struct Counters {
     pub unknown_words: AtomicU64,
     pub unwritten_words: AtomicU64,
     pub unregistered_threads: AtomicU64,
+    pub given_up: AtomicU64,
 }
 
 /// Adds to a counter.

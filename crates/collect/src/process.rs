@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLockReadGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use memlode_trace::format::ring;
 use memlode_trace::log::Event;
@@ -100,13 +100,19 @@ struct Discovery {
 
 impl Process {
     /// A process that is waiting for the reply to its hello.
-    pub fn new(index: u32, pid: Pid, message: &Message, library: Arc<Images>) -> rustix::io::Result<Process> {
+    pub fn new(
+        index: u32,
+        pid: Pid,
+        message: &Message,
+        library: Arc<Images>,
+        patience: Duration,
+    ) -> rustix::io::Result<Process> {
         let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
         let kernel_pid = pid.as_raw_pid() as u32;
         Ok(Process {
             index,
             pid,
-            memory: SharedMemory::create(kernel_pid, index)?,
+            memory: SharedMemory::create(kernel_pid, index, patience)?,
             pidfd,
             same_namespace: message.pid == kernel_pid,
             library,
@@ -298,6 +304,7 @@ impl Process {
         }
         if over && self.streams().is_empty() && !self.closed.swap(true, Ordering::AcqRel) {
             count(&output.counters.unregistered_threads, self.memory.unregistered_threads().into());
+            count(&output.counters.given_up, self.memory.given_up().into());
             if !self.is_accounted_for() {
                 let pid = self.pid.as_raw_pid();
                 output.note(format!("process {pid} wrote over memlode's memory: threads of it are lost"));

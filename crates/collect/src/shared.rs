@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::time::Duration;
 
 use memlode_trace::format::{ProcessHeader, RingHeader, magic, ring, stream, version};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, SeekFrom};
@@ -44,8 +45,9 @@ macro_rules! field {
 }
 
 impl SharedMemory {
-    /// Creates the memory of one process. Pages take room only once they are written to.
-    pub fn create(pid: u32, process: u32) -> io::Result<SharedMemory> {
+    /// Creates the memory of one process, which waits so long for us if we show no sign of life. Pages take room only once they are
+    /// written to.
+    pub fn create(pid: u32, process: u32, patience: Duration) -> io::Result<SharedMemory> {
         let fd = rustix::fs::memfd_create("memlode", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&fd, LENGTH as u64)?;
         // Shrinking it would make our next read a fatal fault.
@@ -69,6 +71,7 @@ impl SharedMemory {
             process,
             ring_count: ring::RINGS,
             chunks: ring::CHUNKS,
+            patience_ms: patience.as_millis().try_into().unwrap_or(u32::MAX),
             ..Default::default()
         };
         for (index, bytes) in header.to_bytes().as_chunks::<4>().0.iter().enumerate() {
@@ -128,6 +131,11 @@ impl SharedMemory {
     /// Threads that found no free ring.
     pub fn unregistered_threads(&self) -> u32 {
         self.u32_at(field!(ProcessHeader, unregistered_threads)).load(Ordering::Relaxed)
+    }
+
+    /// Whether the program went on without us.
+    pub fn given_up(&self) -> bool {
+        self.u32_at(field!(ProcessHeader, given_up)).load(Ordering::Relaxed) != 0
     }
 
     /// Switches recording off for a reason (`off.*`), or takes that reason back.
@@ -391,7 +399,7 @@ mod tests {
 
     #[test]
     fn an_unfinished_chunk_ends_with_its_last_word_and_zeros() {
-        let memory = SharedMemory::create(1, 0).unwrap();
+        let memory = SharedMemory::create(1, 0, Duration::ZERO).unwrap();
         let mut words = vec![7u64];
         memory.ring(0).peek(0, 0, &mut words);
         assert!(words.is_empty());
@@ -407,7 +415,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_left_zeroed() {
-        let memory = SharedMemory::create(1, 0).unwrap();
+        let memory = SharedMemory::create(1, 0, Duration::ZERO).unwrap();
         let written: Vec<u64> = (1..=8195).collect();
         write(&memory, &written);
         let mut words = vec![9];
@@ -423,7 +431,7 @@ mod tests {
 
     #[test]
     fn lengths_that_cannot_be_are_refused() {
-        let memory = SharedMemory::create(1, 0).unwrap();
+        let memory = SharedMemory::create(1, 0, Duration::ZERO).unwrap();
         let ring = memory.ring(ring::RINGS - 1);
         for (end, expected) in
             [(0, Some(0)), (8, Some(8)), (0x2_0000, Some(0x2_0000)), (0x2_0008, None), (0x2_0010, None)]
@@ -443,7 +451,7 @@ mod tests {
 
     #[test]
     fn a_free_slot_is_as_good_as_new() {
-        let memory = SharedMemory::create(1, 0).unwrap();
+        let memory = SharedMemory::create(1, 0, Duration::ZERO).unwrap();
         write(&memory, &[1, 2, 3]);
         let ring = memory.ring(0);
         for word in memory.words_at(ring.offset, RingHeader::BYTES / 8) {

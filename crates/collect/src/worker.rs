@@ -49,6 +49,8 @@ pub struct Shared {
     /// Regions to be recorded, if not everything.
     regions: Vec<String>,
     most_accesses: u64,
+    /// How long programs wait for us.
+    pub patience: Duration,
     /// Bumped when the leader is to look up.
     attention: AtomicU32,
     /// Bumped when the helpers are.
@@ -60,7 +62,13 @@ pub struct Shared {
 
 impl Shared {
     /// No process yet.
-    pub fn new(output: Output, workers: usize, regions: Vec<String>, most_accesses: Option<u64>) -> Shared {
+    pub fn new(
+        output: Output,
+        workers: usize,
+        regions: Vec<String>,
+        most_accesses: Option<u64>,
+        patience: Duration,
+    ) -> Shared {
         Shared {
             output,
             images: Arc::default(),
@@ -71,6 +79,7 @@ impl Shared {
             off: Mutex::default(),
             regions,
             most_accesses: most_accesses.unwrap_or(u64::MAX),
+            patience,
             attention: AtomicU32::new(0),
             help: AtomicU32::new(0),
             stop: AtomicBool::new(false),

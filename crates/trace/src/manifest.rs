@@ -105,6 +105,9 @@ pub struct Summary {
     pub unknown_words: u64,
     /// Threads that found no room in the shared memory and were not recorded.
     pub unregistered_threads: u64,
+    /// Processes that went on unrecorded, because the collector had shown no sign of life for too long.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub given_up: u64,
     /// Sentences about anything else that is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -120,10 +123,18 @@ impl Summary {
             ),
             (self.unknown_words, "words were dropped because no known module explains them"),
             (self.unregistered_threads, "threads found no room in the shared memory and were not recorded"),
+            (
+                self.given_up,
+                "processes went on unrecorded, after memlode had shown no sign of life for too long",
+            ),
         ];
         let counted = counted.iter().filter(|(count, _)| *count > 0);
         counted.map(|(count, what)| format!("{count} {what}")).chain(self.notes.iter().cloned()).collect()
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What one thread's file holds.

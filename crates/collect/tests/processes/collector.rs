@@ -1,8 +1,9 @@
 //! The collector's own troubles.
 
+use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use memlode_collect::{Collector, Destination, ENVIRONMENT, Options};
@@ -52,55 +53,119 @@ fn a_program_survives_its_collector() {
     }
 }
 
-/// Not a test: a collector in a process of its own, for [`a_killed_collector_is_no_concern_of_the_program`].
+/// Not a test: a collector in a process of its own, for the tests in which it dies or stalls. It ends when it is asked to.
 #[test]
-#[ignore = "a helper that another test starts"]
+#[ignore = "a helper that other tests start"]
 fn collector_process() {
     let path = std::env::var_os("COLLECTOR_TEST_DIRECTORY").expect("started by another test");
-    let collector = collector(Path::new(&path));
-    std::fs::write(Path::new(&path).join("socket"), collector.socket_path().as_os_str().as_bytes()).unwrap();
-    std::thread::sleep(PATIENCE);
+    let path = Path::new(&path);
+    let patience = Duration::from_secs(1);
+    let collector = Collector::start(Options { patience, ..Options::new(directory(path)) }).unwrap();
+    std::fs::write(path.join("socket"), collector.socket_path().as_os_str().as_bytes()).unwrap();
+    let start = Instant::now();
+    while !path.join("enough").exists() && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    collector.finish(Default::default()).unwrap();
+}
+
+/// A collector in a process of its own, and a program that it is recording.
+struct Elsewhere {
+    directory: tempfile::TempDir,
+    collector: Child,
+    program: Child,
+}
+
+impl Elsewhere {
+    fn start(arguments: &[&str]) -> Elsewhere {
+        let directory = tempfile::tempdir().unwrap();
+        let collector = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "collector::collector_process", "--ignored"])
+            .env("COLLECTOR_TEST_DIRECTORY", directory.path())
+            .env_remove("XDG_RUNTIME_DIR")
+            .env("TMPDIR", directory.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let socket = directory.path().join("socket");
+        let socket = loop {
+            match std::fs::read(&socket) {
+                Ok(path) if !path.is_empty() => break std::ffi::OsString::from_vec(path),
+                _ => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        let program = Command::new(program("flood"))
+            .args(arguments)
+            .env(ENVIRONMENT, socket)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+        while bytes(&directory.path().join("trace/threads/p0000-t0000.mlt")) < 1000 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Elsewhere { directory, collector, program }
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.collector), signal).unwrap();
+    }
+
+    /// The program ends as if nobody recorded it. What the collector wrote can be read.
+    fn end_unharmed(&mut self) {
+        assert_eq!(wait(&mut self.program).code(), Some(0));
+        let mut said = (String::new(), String::new());
+        self.program.stdout.take().unwrap().read_to_string(&mut said.0).unwrap();
+        self.program.stderr.take().unwrap().read_to_string(&mut said.1).unwrap();
+        assert_eq!(said, (String::new(), String::new()));
+    }
+
+    fn trace(&self) -> memlode_trace::Trace {
+        let trace = memlode_trace::Trace::open(&self.directory.path().join("trace")).unwrap();
+        for addresses in addresses(&trace).values().filter(|addresses| !addresses.is_empty()) {
+            assert!(addresses.windows(2).all(|pair| pair[1] == pair[0] + 8));
+        }
+        trace
+    }
 }
 
 #[test]
 fn a_killed_collector_is_no_concern_of_the_program() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut helper = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "collector::collector_process", "--ignored"])
-        .env("COLLECTOR_TEST_DIRECTORY", directory.path())
-        .env_remove("XDG_RUNTIME_DIR")
-        .env("TMPDIR", directory.path())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let socket = directory.path().join("socket");
-    let socket = loop {
-        match std::fs::read(&socket) {
-            Ok(path) if !path.is_empty() => break std::ffi::OsString::from_vec(path),
-            _ => std::thread::sleep(Duration::from_millis(1)),
-        }
-    };
-    let mut child = Command::new(program("flood"))
-        .args(["2", "400", "load"])
-        .env(ENVIRONMENT, socket)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let chunks = |path: &Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
-    while chunks(&directory.path().join("trace/threads/p0000-t0000.mlt")) < 1000 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    helper.kill().unwrap();
-    helper.wait().unwrap();
-    assert_eq!(wait(&mut child).code(), Some(0));
-    assert_eq!(printed(child), (String::new(), String::new()));
-    // What the collector had written can be read, and is known to be not all.
-    let trace = memlode_trace::Trace::open(&directory.path().join("trace")).unwrap();
-    assert!(!trace.manifest().complete);
-    for addresses in addresses(&trace).values().filter(|addresses| !addresses.is_empty()) {
-        assert!(addresses.windows(2).all(|pair| pair[1] == pair[0] + 8));
-    }
+    let mut recorded = Elsewhere::start(&["2", "400", "load"]);
+    recorded.collector.kill().unwrap();
+    recorded.collector.wait().unwrap();
+    recorded.end_unharmed();
+    // It is known to be not all.
+    assert!(!recorded.trace().manifest().complete);
+}
+
+#[test]
+fn a_program_goes_on_without_a_collector_that_stands_still() {
+    let mut recorded = Elsewhere::start(&["2", "400", "load"]);
+    recorded.signal(rustix::process::Signal::STOP);
+    recorded.end_unharmed();
+    recorded.signal(rustix::process::Signal::CONT);
+    std::fs::write(recorded.directory.path().join("enough"), "").unwrap();
+    assert!(wait(&mut recorded.collector).success());
+    let trace = recorded.trace();
+    let summary = trace.manifest().summary.clone().unwrap();
+    assert_eq!(summary.given_up, 1);
+    assert!(summary.losses().iter().any(|loss| loss.contains("no sign of life")), "{:?}", summary.losses());
+}
+
+#[test]
+fn a_collector_that_stands_still_for_a_moment_loses_nothing() {
+    let mut recorded = Elsewhere::start(&["1", "100", "load"]);
+    recorded.signal(rustix::process::Signal::STOP);
+    std::thread::sleep(Duration::from_millis(500));
+    recorded.signal(rustix::process::Signal::CONT);
+    recorded.end_unharmed();
+    std::fs::write(recorded.directory.path().join("enough"), "").unwrap();
+    assert!(wait(&mut recorded.collector).success());
+    let trace = recorded.trace();
+    assert_eq!(trace.manifest().summary.as_ref().unwrap().given_up, 0);
+    assert_eq!(addresses(&trace).values().map(Vec::len).sum::<usize>(), 50_000_000);
 }
 
 #[test]
