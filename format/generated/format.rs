@@ -166,6 +166,8 @@ pub mod ring {
     pub const END_GAP: u32 = 2;
     /// set in end\[k]: recording was off in it; it holds allocations only
     pub const END_DORMANT: u32 = 4;
+    /// a collector without a sign of life is waited for, unless it says otherwise: longer than a receiver is
+    pub const PATIENCE_MS: u32 = 90000;
     /// `ring.slot_free`
     pub const SLOT_FREE: u32 = 0;
     /// the program is filling in the ring's header

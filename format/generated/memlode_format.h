@@ -93,6 +93,7 @@
 #define MEMLODE_RING_END_CUT_SHORT 1 // set in end[k]: the chunk was given up; its last segment may lack words
 #define MEMLODE_RING_END_GAP 2 // set in end[k]: recording was switched off behind this chunk
 #define MEMLODE_RING_END_DORMANT 4 // set in end[k]: recording was off in it; it holds allocations only
+#define MEMLODE_RING_PATIENCE_MS 90000 // a collector without a sign of life is waited for, unless it says otherwise: longer than a receiver is
 #define MEMLODE_RING_SLOT_FREE 0
 #define MEMLODE_RING_SLOT_CLAIMED 1 // the program is filling in the ring's header
 #define MEMLODE_RING_SLOT_ACTIVE 2

@@ -86,6 +86,7 @@ RING_FIRST_RING_OFFSET = 0x10000  # file offset of ring 0; ring i is one region 
 RING_END_CUT_SHORT = 1  # set in end[k]: the chunk was given up; its last segment may lack words
 RING_END_GAP = 2  # set in end[k]: recording was switched off behind this chunk
 RING_END_DORMANT = 4  # set in end[k]: recording was off in it; it holds allocations only
+RING_PATIENCE_MS = 90000  # a collector without a sign of life is waited for, unless it says otherwise: longer than a receiver is
 RING_SLOT_FREE = 0
 RING_SLOT_CLAIMED = 1  # the program is filling in the ring's header
 RING_SLOT_ACTIVE = 2

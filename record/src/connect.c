@@ -97,9 +97,8 @@ static bool asks_to_discard(void) {
 
 /* Nobody is waited for longer than for room in a ring. */
 static void limit_waits(long fd) {
-  enum { UNKNOWN_MS = 90000 }; /* before hello is answered */
   uint32_t connected = atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED;
-  uint32_t patience_ms = connected ? memlode_process.shared->patience_ms : UNKNOWN_MS;
+  uint32_t patience_ms = connected ? memlode_process.shared->patience_ms : MEMLODE_RING_PATIENCE_MS;
   struct timeval patience = {.tv_sec = patience_ms / 1000, .tv_usec = patience_ms % 1000 * 1000};
   memlode_call(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   memlode_call(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);

@@ -43,7 +43,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use memlode_trace::format::off;
+use memlode_trace::format::{off, ring};
 use memlode_trace::manifest::{Burst, Summary as ManifestSummary};
 
 pub use crate::error::Error;
@@ -97,8 +97,7 @@ impl Options {
             length: None,
             most_accesses: None,
             regions: Vec::new(),
-            // Longer than a receiver is waited for.
-            patience: Duration::from_secs(90),
+            patience: Duration::from_millis(ring::PATIENCE_MS.into()),
         }
     }
 }
