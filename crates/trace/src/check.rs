@@ -165,7 +165,10 @@ struct Follower {
     /// Behind a gap nothing is known of a stack until its stream has shown it again.
     gap: bool,
     stacks: BTreeMap<u8, ShadowStack<FunctionId>>,
+    /// When chunks begin.
     stamps: BTreeMap<u8, u64>,
+    /// When the thread learnt something.
+    learnt: BTreeMap<u8, u64>,
 }
 
 impl Follower {
@@ -192,13 +195,14 @@ impl Follower {
             problems
                 .push(format!("ends at stamp {}, before it begins at {}", batch.stamps.1, batch.stamps.0));
         }
-        let mut latest = batch.stamps.0;
+        // Against each other, not against the chunk's: one may have been read before the collector saw that nothing was written yet.
+        let latest = self.learnt.entry(batch.stream).or_default();
         for (_, mark) in &batch.marks {
             let Mark::Stamp { stamp } = *mark else { continue };
-            if stamp < latest {
+            if stamp < *latest {
                 problems.push(format!("has stamp {stamp} after {latest}"));
             }
-            latest = latest.max(stamp);
+            *latest = stamp.max(*latest);
         }
         stack.reset(snapshot);
         batch.marks.iter().for_each(|(_, mark)| stack.apply(mark));

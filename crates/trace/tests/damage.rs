@@ -222,6 +222,23 @@ fn what_the_collector_lost_is_told() {
     assert!(lost.len() == 2 && lost[0].starts_with("7 words") && lost[1] == "the disk was full", "{lost:?}");
 }
 
+/// The third chunk begins at 20. What a thread learnt may have an older stamp, but not one that is older than what it learnt before.
+#[test]
+fn stamps_go_forwards() {
+    let steps = vec![Step::Stamp];
+    let plan = Plan { functions: 1, site_bytes: vec![8], segments: vec![Seg { function: 0, steps }] };
+    let problems = |stamps: &[u64]| {
+        let directory = tempfile::tempdir().unwrap();
+        let chunks = stamps.iter().map(|&stamp| vec![(0, vec![stamp])]).collect();
+        write_trace(directory.path(), &plan, &[chunks]);
+        check(directory.path(), 0).unwrap().problems
+    };
+    assert_eq!(problems(&[2, 12, 17, 18]), []);
+    assert_eq!(problems(&[2, 12, 12, 18]), []);
+    let found = problems(&[2, 12, 11, 18]);
+    assert!(found.len() == 1 && found[0].what.contains("has stamp 11 after 12"), "{found:?}");
+}
+
 #[test]
 fn events_about_nothing_are_left_out() {
     use memlode_trace::log::Event;
