@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
@@ -156,6 +156,41 @@ fn live_analyses_are_those_of_the_stored_trace() {
     let (live, stored) = built.live_and_stored(&[&["--timeline"], &words[..]].concat(), THREADS, &stored);
     assert!(live.contains("\"seconds\"") && live.contains("\"wait_cycles\""), "{live}");
     assert_eq!(live, stored);
+}
+
+/// Where nothing is stored, chunks are not packed. A run cannot be simulated both ways, but another one whose addresses are the same.
+#[test]
+fn what_is_not_stored_says_what_is() {
+    let built = Built::new();
+    for (options, program) in [
+        (&[][..], ALONE),
+        (&["--sim"], ALONE),
+        (&["--sim", "--rules", "lru"], ALONE),
+        (&["--analyse", "reuse"], ALONE),
+        (&["--analyse", "strides"], ALONE),
+    ] {
+        let of_run = |how: &[&str]| {
+            let words = [&["run"], how, &["--report-to", "found", "-m", "zen4", "--json"], options].concat();
+            let ran = Command::new("setarch")
+                .args(["-R", env!("CARGO_BIN_EXE_memlode")])
+                .args([&words[..], &["--"], program].concat())
+                .current_dir(built.folder())
+                .env("MEMLODE_HOME", installation())
+                .output()
+                .expect("it starts");
+            assert!(ran.status.success(), "{words:?}: {}", stderr(&ran));
+            let found = fs::read_to_string(built.folder().join("found")).expect("a report");
+            let is_of_this_run = |line: &&str| {
+                ["\"directory\"", "\"trace\": \"", "\"pid\"", "\"tid\""]
+                    .iter()
+                    .any(|name| line.contains(name))
+            };
+            found.lines().filter(|line| !is_of_this_run(line)).collect::<Vec<_>>().join("\n")
+        };
+        let live = of_run(&["--live"]);
+        assert!(live.lines().count() > 50, "{live}");
+        assert_eq!(live, of_run(&["-o", "trace", "--force"]), "{options:?}");
+    }
 }
 
 /// What is asked for is the same whether it is found meanwhile or of the trace, and as text.

@@ -3,12 +3,13 @@
 mod support;
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
-use memlode_trace::Trace;
 use memlode_trace::event::{Batch, Frame};
 use memlode_trace::module::ModuleId;
 use memlode_trace::stack::ShadowStack;
 use memlode_trace::write::{AddressSpace, ChunkEncoder, Encoder, FULL_WORDS, FullChunk, Stop, Tail, Wanted};
+use memlode_trace::{Piece, Shards, Trace, live};
 use proptest::prelude::*;
 use support::*;
 
@@ -304,6 +305,44 @@ proptest! {
                 prop_assert_eq!(format!("{joined:?}"), format!("{expected:?}"));
             }
         }
+    }
+}
+
+/// Everything that is said of a chunk.
+fn all_of(batch: &Batch) -> String {
+    format!("{batch:?}")
+}
+
+/// The chunks of a replay, which are not shared by threads that learn from each other, and so come as a whole.
+fn chunks(replay: impl FnOnce(&mut (dyn FnMut(&Piece<'_>) -> ControlFlow<()> + Send))) -> Vec<String> {
+    let mut found = Vec::new();
+    replay(&mut |piece| {
+        if piece.is_last() {
+            found.push(all_of(piece.batch));
+        }
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_replayed_meanwhile_is_what_is_stored((plan, threads) in plan().prop_flat_map(executions)) {
+        let directory = tempfile::tempdir().unwrap();
+        write_trace(directory.path(), &plan, &threads);
+        let stored = Trace::open(directory.path()).unwrap();
+        let live_trace = || {
+            let (store, live_trace) = live(Path::new("nowhere"), None);
+            write_trace_to(Box::new(store), &plan, &threads);
+            live_trace
+        };
+        let unrolled = chunks(|consume| _ = stored.interleave(0, consume));
+        prop_assert_eq!(unrolled, chunks(|consume| _ = live_trace().interleave(0, consume)));
+        let one = Shards::one();
+        let kept = chunks(|consume| _ = stored.interleave_shards(&one, 0, vec![consume]));
+        prop_assert_eq!(kept, chunks(|consume| _ = live_trace().interleave_shards(&one, 0, vec![consume])));
     }
 }
 

@@ -3,7 +3,9 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use memlode_trace::module::{Global, ModuleImage, Section};
-use memlode_trace::write::{AddressSpace, ChunkEncoder, Packer, Stop, Tail, TraceWriter};
+use memlode_trace::write::{
+    AddressSpace, ChunkEncoder, DirectoryStore, Packer, Stop, Store, Tail, TraceWriter,
+};
 use std::path::Path;
 
 /// An operand that is the next word, or derived from the op so many places before.
@@ -443,9 +445,14 @@ pub fn raw(executions: &[Execution]) -> Vec<u64> {
 
 /// Writes a finished trace: each inner list is a chunk, each outer one a thread of process 0.
 pub fn write_trace(directory: &Path, plan: &Plan, threads: &[Vec<Vec<Execution>>]) {
+    write_trace_to(Box::new(DirectoryStore::create(directory, true).unwrap()), plan, threads);
+}
+
+/// The same, wherever.
+pub fn write_trace_to(store: Box<dyn Store>, plan: &Plan, threads: &[Vec<Vec<Execution>>]) {
     use memlode_trace::log::Event;
     use memlode_trace::manifest::Summary;
-    let mut writer = TraceWriter::create(directory, Default::default(), true).unwrap();
+    let mut writer = TraceWriter::new(store, Default::default()).unwrap();
     let (id, module) = writer.add_module(image(plan)).unwrap();
     let mut space = AddressSpace::default();
     space.load(id, module, LOAD_BIAS);
