@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the test suites named, or all of them, and ends with one line that counts them. `make test`
-# builds first; a suite that fails does not stop the others.
+# Runs the test suites named one after the other, or all of them, two at a time, and ends with one line that counts them.
+# `make test` builds first; a suite that fails does not stop the others.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -51,25 +51,48 @@ suite_oracle() { python3 tests/oracle/oracle.py; }
 
 suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/quick.json; }
 
-all=(rust c lit22 lit19 python gallery safety languages real oracle fuzz bench)
-[ $# -gt 0 ] || set -- "${all[@]}"
-passed=0
-failed=
+# Suites one after the other, and both lanes beside each other: most suites wait for one core. Those that build the same
+# programs are in one lane.
+lanes=("rust c lit22 lit19 python safety" "gallery languages fuzz real oracle bench")
+
+# One suite. Says how it went, also in the file of results.
+run_suite() {
+  local started=$SECONDS how="passed in"
+  echo "== $1"
+  "suite_$1" || how="FAILED after"
+  echo "== $1 $how $((SECONDS - started)) s"
+  echo "$1 $how" >>"$results"
+}
+
+# The suites of a lane; what one of them prints comes as a whole.
+run_lane() {
+  local suite log
+  log=$(mktemp)
+  for suite in $1; do
+    run_suite "$suite" >"$log" 2>&1
+    flock "$results" cat "$log"
+  done
+  rm "$log"
+}
+
+results=$(mktemp)
+trap 'rm -f "$results"' EXIT
 for suite; do
   if ! declare -F "suite_$suite" >/dev/null; then
-    echo "tests/run.sh: no suite called '$suite'; there are: ${all[*]}" >&2
+    echo "tests/run.sh: no suite called '$suite'; there are: ${lanes[*]}" >&2
     exit 2
   fi
-  echo "== $suite"
-  started=$SECONDS
-  if "suite_$suite"; then
-    passed=$((passed + 1))
-    echo "== $suite passed in $((SECONDS - started)) s"
-  else
-    failed="$failed $suite"
-    echo "== $suite FAILED after $((SECONDS - started)) s"
-  fi
 done
-[ -z "$failed" ] || echo "failed suites:$failed"
-echo "$passed passed, $(wc -w <<<"$failed") failed"
-[ -z "$failed" ]
+if [ $# -gt 0 ]; then
+  wanted=$#
+  for suite; do run_suite "$suite"; done
+else
+  wanted=$(wc -w <<<"${lanes[*]}")
+  for lane in "${lanes[@]}"; do run_lane "$lane" & done
+  wait
+fi
+# Whatever did not come to its end has failed.
+passed=$(grep -c "passed in" "$results")
+[ "$passed" -eq "$wanted" ] || echo "failed suites: $(grep FAILED "$results" | cut -d' ' -f1 | paste -sd' ')"
+echo "$passed passed, $((wanted - passed)) failed"
+[ "$passed" -eq "$wanted" ]
