@@ -308,17 +308,12 @@ proptest! {
     }
 }
 
-/// Everything that is said of a chunk.
-fn all_of(batch: &Batch) -> String {
-    format!("{batch:?}")
-}
-
-/// The chunks of a replay, which are not shared by threads that learn from each other, and so come as a whole.
+/// All that is said of the chunks of a replay, which are not shared by threads that learn from each other, and so come as a whole.
 fn chunks(replay: impl FnOnce(&mut (dyn FnMut(&Piece<'_>) -> ControlFlow<()> + Send))) -> Vec<String> {
     let mut found = Vec::new();
     replay(&mut |piece| {
         if piece.is_last() {
-            found.push(all_of(piece.batch));
+            found.push(format!("{:?}", piece.batch));
         }
         ControlFlow::Continue(())
     });
