@@ -11,7 +11,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use memlode_simulate::{Detailed, Far, LevelCounters, LevelSpec, MAX_LEVELS, Near, Queue, Requests};
+use memlode_simulate::{Detailed, Far, LevelCounters, LevelSpec, MAX_LEVELS, Near, Queue, Requests, Strided};
 
 use crate::simulator::Simulator;
 
@@ -154,6 +154,12 @@ impl Simulator for Apart {
 
     fn queue(&mut self, core: usize) -> Option<Queue<'_>> {
         Some(self.waiting.queue(core, self.first_level.line_shift(), TOGETHER))
+    }
+
+    const TAKES_LOOPS: bool = true;
+
+    fn repeat(&mut self, core: usize, turns: u64, strides: &[Strided]) {
+        self.waiting.push_turns(core, turns, strides);
     }
 
     fn set_pages_of(&mut self, cell: u32, page_bytes: u64) {

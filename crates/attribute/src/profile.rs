@@ -1,6 +1,6 @@
 //! Every access through the caches, then to its cell.
 
-use memlode_simulate::{Bounds, Hierarchy, LevelCounters, MAX_LEVELS, Request, touch_lines};
+use memlode_simulate::{Bounds, Hierarchy, LevelCounters, MAX_LEVELS, Request, Strided, touch_lines};
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{Site, SiteId};
@@ -105,8 +105,9 @@ pub struct Profiler<S = Hierarchy> {
     pub(crate) cells_of_loop: Vec<u32>,
     pub(crate) requests_of_loop: Vec<Request>,
     pub(crate) room_to_show: Vec<Request>,
-    /// Some of its accesses.
+    /// Some of its accesses, or all of them as the simulator takes them.
     pub(crate) unrolled: Vec<Access>,
+    pub(crate) passed_on: Vec<Strided>,
     pub(crate) gaps: Option<GapWatch>,
     /// The cores that threads run on.
     cores: Vec<u32>,
@@ -152,6 +153,7 @@ impl<S: Simulator> Profiler<S> {
             requests_of_loop: Vec::new(),
             room_to_show: room_to_show(),
             unrolled: Vec::new(),
+            passed_on: Vec::new(),
             gaps: None,
             cores,
             named_pages: Vec::new(),

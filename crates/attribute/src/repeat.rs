@@ -1,7 +1,7 @@
 //! Loops that are one record, simulated by line and not by access, where that gives the same ([`Schedule`]).
 
-use memlode_simulate::Request;
-use memlode_trace::event::{Dealt, Loop, Stride};
+use memlode_simulate::{Request, Strided};
+use memlode_trace::event::{Access, Dealt, Loop, Stride};
 use memlode_trace::{Schedule, Touch};
 
 use crate::objects::Objects;
@@ -26,6 +26,9 @@ pub(crate) fn room_to_show() -> Vec<Request> {
     vec![Request::new(0, 0, false, 0); SHOWN]
 }
 
+/// Of fewer turns nothing is gained.
+const FEWEST_TURNS: u64 = 4;
+
 /// No cell has this number.
 const SEVERAL: u32 = u32::MAX;
 
@@ -39,6 +42,9 @@ impl<S: Simulator> Profiler<S> {
         repeated: &Loop,
         strides: &[Stride],
     ) {
+        if S::TAKES_LOOPS && self.gaps.is_none() && self.pass_on(origin, objects, stack, repeated, strides) {
+            return;
+        }
         let (schedule, begins) = match &repeated.dealt {
             Some(Dealt::Scheduled(schedule)) => (Some(schedule.clone()), false),
             Some(Dealt::Aligned) => (None, true),
@@ -53,6 +59,48 @@ impl<S: Simulator> Profiler<S> {
             }
             None => self.unroll(origin, objects, stack, repeated.turns, strides),
         }
+    }
+
+    /// Leaves the loop to the simulator, if each of its strides is of one cell. Says whether it is.
+    fn pass_on(
+        &mut self,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &ThreadStack,
+        repeated: &Loop,
+        strides: &[Stride],
+    ) -> bool {
+        let turns = repeated.turns;
+        if turns < FEWEST_TURNS || !Schedule::is_possible(strides, turns, self.schedules.shape()) {
+            return false;
+        }
+        let mut passed = std::mem::take(&mut self.passed_on);
+        passed.clear();
+        for stride in strides {
+            let tag = self.cell(origin, objects, stack, &stride.access);
+            if !self.is_of_one_cell(objects, stride, (0, turns - 1)) {
+                break;
+            }
+            let Access { address, bytes, .. } = stride.access;
+            let (address, is_write) = (address ^ origin.space, stride.is_write);
+            passed.push(Strided { address, step: stride.step, bytes, is_write, tag });
+        }
+        let is_whole = passed.len() == strides.len();
+        if is_whole {
+            passed.iter().for_each(|strided| self.count_hits_of(strided.tag, turns));
+            self.caches.repeat(origin.core, turns, &passed);
+            if self.caches.is_full() {
+                self.settle();
+            }
+        }
+        self.passed_on = passed;
+        is_whole
+    }
+
+    /// Whether a stride's accesses from one turn to another are all of the cell that one of them is of.
+    fn is_of_one_cell(&self, objects: &mut Objects, stride: &Stride, (from, to): (u64, u64)) -> bool {
+        let ends = [from, to].map(|turn| stride.access_in(turn).address);
+        self.is_fixed(stride.access.site) || objects.are_one(ends[0].min(ends[1]), ends[0].max(ends[1]))
     }
 
     /// All turns, access by access.
@@ -93,10 +141,8 @@ impl<S: Simulator> Profiler<S> {
         let from = u64::from(!begins);
         let mut cells = std::mem::take(&mut self.cells_of_loop);
         for stride in strides {
-            let (first, last) = (stride.access_in(from), stride.access_in(turns - 1));
-            let ends = (first.address.min(last.address), first.address.max(last.address));
-            let cell = self.cell(origin, objects, stack, &first);
-            let is_one = self.is_fixed(stride.access.site) || objects.are_one(ends.0, ends.1);
+            let cell = self.cell(origin, objects, stack, &stride.access_in(from));
+            let is_one = self.is_of_one_cell(objects, stride, (from, turns - 1));
             cells.push(if is_one { cell } else { SEVERAL });
             if !self.counts_for_all() {
                 continue;

@@ -71,7 +71,7 @@ pub fn profile_in_detail(
     machine: &Machine,
     setup: &Setup,
     threads: usize,
-    watch: impl FnMut(usize) -> ControlFlow<()>,
+    watch: impl FnMut(usize) -> ControlFlow<()> + Send,
 ) -> Result<(DetailedProfile, Replayed), ImpossibleMachine> {
     // As many as there are cores, if nobody knows: the caches of a core that runs nothing change nothing.
     let most = source.threads().unwrap_or(machine.cores as usize);
@@ -112,18 +112,22 @@ fn prepared<S: Simulator>(simulator: S, machine: &Machine, setup: &Setup, thread
 }
 
 /// Has a profiler see the whole trace, which `helpers` threads help to decode.
-fn observe_all<S: Simulator>(
+fn observe_all<S: Simulator + Send>(
     source: &Source,
     profiler: &mut Profiler<S>,
     helpers: usize,
-    mut watch: impl FnMut(usize) -> ControlFlow<()>,
+    mut watch: impl FnMut(usize) -> ControlFlow<()> + Send,
 ) -> Replayed {
     let (mut known, mut done) = (Known::default(), 0);
-    source.interleave(helpers, |piece| {
+    let consume = |piece: &Piece<'_>| {
         known.follow(source, profiler);
         profiler.observe_piece(piece);
         watched(piece, &mut done, &mut watch)
-    })
+    };
+    match source.may_have_gaps() {
+        true => source.interleave(helpers, consume),
+        false => source.interleave_shards(&Shards::one(), helpers, vec![consume]),
+    }
 }
 
 /// Tells `watch` when a piece is the last of its chunk.

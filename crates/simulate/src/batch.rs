@@ -4,10 +4,13 @@
 //! a loop of its own that is small. And the records of lines do not fit into the caches of the machine we run on: it can
 //! fetch those of accesses to come meanwhile.
 
+use std::ops::Range;
+
 use crate::causes::LineWatch;
-use crate::detailed::{Caches, Detailed, Far, Near};
+use crate::detailed::{Caches, Detailed, Far, Miss, Near};
 use crate::first::Hit;
 use crate::later::Asked;
+use crate::turns::{MOST_STRIDES, Strided};
 
 /// Accesses between the one at hand and that whose place in the index is fetched.
 const FAR: usize = 24;
@@ -22,6 +25,9 @@ const AFTER_A_MISS: u32 = 64;
 /// Bytes from one access to the next that lead to records which have come already, or come by themselves: those of neighbouring lines
 /// are often neighbours.
 const NEARBY: u64 = 128;
+
+/// Accesses of a loop that are written out at a time.
+const UNROLLED: usize = 256;
 
 /// One access.
 #[derive(Clone, Copy)]
@@ -39,7 +45,33 @@ pub struct Requests {
     list: Vec<Request>,
     /// They are of several cores.
     is_mixed: bool,
+    /// Between them.
+    loops: Vec<Loop>,
+    strides: Vec<Strided>,
+    /// What the loops count for.
+    of_loops: usize,
 }
+
+/// A loop that waits.
+struct Loop {
+    /// How many of the list come before it.
+    before: usize,
+    core: usize,
+    turns: u64,
+    /// Of all strides.
+    strides: Range<usize>,
+}
+
+/// Some of what waits.
+enum Run<'r> {
+    /// Accesses of a core.
+    Accesses(usize, &'r [Request]),
+    /// A loop of a core, and its strides.
+    Turns(usize, u64, &'r [Strided]),
+}
+
+/// Accesses of a loop that take as long as one that is not in a loop.
+const AS_ONE: u64 = 8;
 
 impl Requests {
     /// One more.
@@ -49,28 +81,49 @@ impl Requests {
         self.list.push(Request { address, bytes, core: core as u32, tag, is_write });
     }
 
+    /// A loop of so many turns, all of whose strides are made in each. It waits as many accesses that take about as long.
+    ///
+    /// # Panics
+    /// If there are more than [`MOST_STRIDES`], or none.
+    pub fn push_turns(&mut self, core: usize, turns: u64, strides: &[Strided]) {
+        assert!((1..=MOST_STRIDES).contains(&strides.len()), "{} accesses a turn", strides.len());
+        if turns == 0 {
+            return;
+        }
+        let first = self.strides.len();
+        self.strides.extend_from_slice(strides);
+        let (before, strides) = (self.list.len(), first..self.strides.len());
+        let accesses = turns.saturating_mul(strides.len() as u64);
+        self.of_loops = self.of_loops.saturating_add((accesses / AS_ONE) as usize + strides.len());
+        self.loops.push(Loop { before, core, turns, strides });
+    }
+
     /// The requests of a core, for many accesses in a row: to be settled when there are `most`.
     pub fn queue(&mut self, core: usize, line_shift: u32, most: usize) -> Queue<'_> {
         self.note(core as u32);
+        let most = most.saturating_sub(self.of_loops);
         self.list.reserve(most.saturating_sub(self.list.len()));
         Queue { requests: &mut self.list, core: core as u32, line_shift, most }
     }
 
-    /// How many there are.
+    /// How many there are, those of loops by the time they take.
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.list.len()
+        self.list.len().saturating_add(self.of_loops)
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.len() == 0
     }
 
     /// Forgets them.
     pub fn clear(&mut self) {
         self.list.clear();
         self.is_mixed = false;
+        self.loops.clear();
+        self.strides.clear();
+        self.of_loops = 0;
     }
 
     #[inline(always)]
@@ -78,15 +131,26 @@ impl Requests {
         self.is_mixed |= self.list.last().is_some_and(|last| last.core != core);
     }
 
+    /// In their order.
+    fn runs(&self) -> impl Iterator<Item = Run<'_>> {
+        let mut from = 0;
+        let ends = self.loops.iter().map(Some).chain([None]);
+        ends.flat_map(move |next| {
+            let end = next.map_or(self.list.len(), |next| next.before);
+            let before = &self.list[std::mem::replace(&mut from, end)..end];
+            let turns = |next: &Loop| {
+                Run::Turns(next.core, next.turns, &self.strides[next.strides.start..next.strides.end])
+            };
+            self.by_core(before).chain(next.map(turns))
+        })
+    }
+
     /// Runs of requests of one core. Most often there is one run, and nobody need look for its end.
-    fn by_core(&self) -> impl Iterator<Item = (usize, &[Request])> {
-        let (whole, mixed) = match self.is_mixed {
-            false => (&self.list[..], &[][..]),
-            true => (&[][..], &self.list[..]),
-        };
+    fn by_core<'r>(&self, requests: &'r [Request]) -> impl Iterator<Item = Run<'r>> + use<'r> {
+        let (whole, mixed) = if self.is_mixed { (&[][..], requests) } else { (requests, &[][..]) };
         let whole = (!whole.is_empty()).then_some(whole);
         let runs = whole.into_iter().chain(mixed.chunk_by(|a, b| a.core == b.core));
-        runs.map(|run| (run[0].core as usize, run))
+        runs.map(|run| Run::Accesses(run[0].core as usize, run))
     }
 }
 
@@ -131,44 +195,63 @@ impl Near {
     /// # Panics
     /// As [`Detailed::access`] of one of them.
     pub fn settle(&mut self, requests: &Requests) {
-        for (core, of_core) in requests.by_core() {
-            if let Some(tlb) = &mut self.tlb {
-                let mut left = of_core;
-                while !left.is_empty() {
-                    if let Some(mut recent) = tlb.recent(core) {
-                        let others = left.iter().position(|r| !recent.access(r.address, r.bytes));
-                        left = &left[others.unwrap_or(left.len())..];
+        for run in requests.runs() {
+            match run {
+                Run::Accesses(core, of_core) => self.settle_accesses(core, of_core),
+                Run::Turns(core, turns, strides) => {
+                    if let Some(tlb) = &mut self.tlb {
+                        tlb.access_turns(core, turns, strides);
                     }
-                    let [first, rest @ ..] = left else { break };
-                    tlb.access(core, first.address, first.bytes, first.tag);
-                    left = rest;
+                    if let Some(stores) = &mut self.stores {
+                        stores.access_turns(core, turns, strides);
+                    }
                 }
             }
-            if let Some(stores) = &mut self.stores {
-                let accesses = of_core.iter().map(|r| (r.address, r.bytes, r.is_write, r.tag));
-                stores.access_all(core, accesses);
+        }
+    }
+
+    fn settle_accesses(&mut self, core: usize, of_core: &[Request]) {
+        if let Some(tlb) = &mut self.tlb {
+            let mut left = of_core;
+            while !left.is_empty() {
+                if let Some(mut recent) = tlb.recent(core) {
+                    let others = left.iter().position(|r| !recent.access(r.address, r.bytes));
+                    left = &left[others.unwrap_or(left.len())..];
+                }
+                let [first, rest @ ..] = left else { break };
+                tlb.access(core, first.address, first.bytes, first.tag);
+                left = rest;
             }
+        }
+        if let Some(stores) = &mut self.stores {
+            stores.access_all(core, 1, of_core.iter().map(|r| (r.address, r.bytes, r.is_write, r.tag)));
         }
     }
 }
 
 impl Far {
-    /// Asks the caches: `told` learns the tag and the depth of each access ([`Outcome::depth`](crate::Outcome)), in their order.
+    /// Asks the caches: `told` learns the tag and the depth of each access that misses the first level
+    /// ([`Outcome::depth`](crate::Outcome)), in their order.
     ///
     /// # Panics
     /// As [`Detailed::access`] of one of them.
     pub fn settle(&mut self, requests: &Requests, mut told: impl FnMut(u32, u8)) {
-        self.caches.access_all(requests, &mut self.depths);
-        let done = requests.list.iter().zip(&self.depths);
-        if let Some(numa) = &mut self.numa {
-            for (request, _) in done.clone().filter(|(_, depth)| usize::from(**depth) == self.levels) {
-                numa.access(request.core as usize, request.address, request.tag);
+        for run in requests.runs() {
+            match run {
+                Run::Accesses(_, requests) => self.caches.access_all(requests, &mut self.missed),
+                Run::Turns(core, turns, strides) => {
+                    self.caches.access_turns(core, turns, strides, &mut self.missed);
+                }
+            }
+            for Miss { address, core, tag, depth } in self.missed.drain(..) {
+                if usize::from(depth) == self.levels
+                    && let Some(numa) = &mut self.numa
+                {
+                    numa.access(core as usize, address, tag);
+                }
+                told(tag, depth);
             }
         }
-        for (request, depth) in done {
-            told(request.tag, *depth);
-        }
-        self.depths.clear();
     }
 }
 
@@ -177,6 +260,14 @@ impl Detailed {
     #[inline(always)]
     pub fn access_later(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) {
         self.waiting.push(core, address, bytes, is_write, tag);
+    }
+
+    /// As many turns of a loop's accesses that wait for [`Detailed::settle`].
+    ///
+    /// # Panics
+    /// If there are more than [`MOST_STRIDES`] accesses a turn, or none.
+    pub fn repeat_later(&mut self, core: usize, turns: u64, strides: &[Strided]) {
+        self.waiting.push_turns(core, turns, strides);
     }
 
     /// Where accesses of a core wait.
@@ -203,58 +294,84 @@ impl Detailed {
 }
 
 impl Caches {
-    fn access_all(&mut self, requests: &Requests, depths: &mut Vec<u8>) {
-        match self {
-            Caches::Plain(lines) => {
-                for (_, of_core) in requests.by_core() {
-                    lines.access_all(of_core, depths);
+    /// Accesses of one core; adds those that miss.
+    fn access_all(&mut self, requests: &[Request], missed: &mut Vec<Miss>) {
+        let (model, lines) = match self {
+            Caches::Plain(lines) => return lines.access_all(requests, missed),
+            Caches::General(general) => &mut **general,
+        };
+        // For how many accesses it is worth while to look ahead.
+        let mut looks = 0;
+        for (number, request) in requests.iter().enumerate() {
+            if looks > 0 {
+                looks -= 1;
+                // An access comes in a while: asks the processor we run on for what leads to its line's record, and soon for that.
+                if let Some(far) = jump(requests, number + FAR) {
+                    lines.innermost(far.core as usize).prefetch_index(lines.line(far.address));
+                }
+                if let Some(near) = jump(requests, number + NEAR) {
+                    lines.innermost(near.core as usize).prefetch_record(lines.line(near.address));
                 }
             }
-            Caches::General(general) => {
-                let requests = &requests.list;
-                let (model, lines) = &mut **general;
-                // For how many accesses it is worth while to look ahead.
-                let mut looks = 0;
-                for (number, &Request { address, bytes, core, tag, is_write }) in requests.iter().enumerate()
-                {
-                    if looks > 0 {
-                        looks -= 1;
-                        // An access comes in a while: asks the processor we run on for what leads to its line's record, and soon for that.
-                        if let Some(far) = jump(requests, number + FAR) {
-                            lines.innermost(far.core as usize).prefetch_index(lines.line(far.address));
-                        }
-                        if let Some(near) = jump(requests, number + NEAR) {
-                            lines.innermost(near.core as usize).prefetch_record(lines.line(near.address));
-                        }
-                    }
-                    let answer = lines.answer(model, core as usize, address, bytes, is_write, tag);
-                    depths.push(answer.depth);
-                    if answer.depth > 0 {
-                        lines.take_causes();
-                        looks = AFTER_A_MISS;
-                    }
-                }
+            let &Request { address, bytes, core, tag, is_write } = request;
+            let depth = lines.answer(model, core as usize, address, bytes, is_write, tag).depth;
+            if depth > 0 {
+                lines.take_causes();
+                looks = AFTER_A_MISS;
+                missed.push(request.missed(depth));
+            }
+        }
+    }
+
+    /// As many turns of a core's loop.
+    fn access_turns(&mut self, core: usize, turns: u64, strides: &[Strided], missed: &mut Vec<Miss>) {
+        if let Caches::Plain(lines) = self {
+            return lines.access_turns(core, turns, strides, missed);
+        }
+        // The rules of a model may depend on any access.
+        let mut requests = Vec::with_capacity(UNROLLED + strides.len());
+        for turn in 0..turns {
+            requests.extend(strides.iter().map(|stride| Request {
+                address: stride.address_in(turn),
+                bytes: stride.bytes,
+                core: core as u32,
+                tag: stride.tag,
+                is_write: stride.is_write,
+            }));
+            if requests.len() >= UNROLLED || turn + 1 == turns {
+                self.access_all(&requests, missed);
+                requests.clear();
             }
         }
     }
 }
 
+impl Request {
+    #[inline(always)]
+    fn missed(&self, depth: u8) -> Miss {
+        Miss { address: self.address, core: self.core, tag: self.tag, depth }
+    }
+}
+
 impl LineWatch {
-    /// All of one core.
-    fn access_all(&mut self, requests: &[Request], depths: &mut Vec<u8>) {
+    /// All of one core; adds those that miss.
+    fn access_all(&mut self, requests: &[Request], missed: &mut Vec<Miss>) {
         let mut ahead = Ahead::new();
         let mut done = 0;
         while done < requests.len() {
             let (hits, stop) = self.hit_all(&requests[done..]);
-            depths.resize(depths.len() + hits, 0);
             done += hits;
-            let Some(&Request { address, bytes, core, tag, is_write }) = requests.get(done) else { break };
+            let Some(request) = requests.get(done) else { break };
+            let &Request { address, bytes, core, tag, is_write } = request;
             // Where there is a miss, there are more.
             self.look_ahead(requests, done, &mut ahead);
-            depths.push(match stop {
+            let depth = match stop {
                 Hit::Missing => self.access_missing(core as usize, address, bytes, is_write, tag),
                 _ => self.access(core as usize, address, bytes, is_write, tag).0,
-            });
+            };
+            if depth > 0 {
+                missed.push(request.missed(depth));
+            }
             done += 1;
         }
     }

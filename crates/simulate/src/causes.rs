@@ -32,6 +32,7 @@ use crate::pairs::Pairs;
 use crate::places::{OUTER, Place, places};
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
+use crate::turns::Deferred;
 use crate::twin::{Before, Twin};
 
 /// Set in a line's tag while the cache holds it: then the tag is that of the fetch, else of the eviction.
@@ -69,6 +70,8 @@ pub(crate) struct LineWatch {
     now: Now,
     /// Table and record of the line at the level asked last.
     at: (usize, At),
+    /// Of the loop at hand, if there is one.
+    pub(crate) deferred: Deferred,
 }
 
 /// The lines of a level, and the bits that stand for their bytes.
@@ -177,6 +180,7 @@ impl LineWatch {
             evictions: vec![Pairs::default(); specs.len()],
             now: Now::default(),
             at: (0, 0),
+            deferred: Deferred::default(),
         }
     }
 
@@ -194,7 +198,7 @@ impl LineWatch {
         if bytes == 0 {
             return (0, [None; MAX_LEVELS]);
         }
-        (self.now.core, self.now.tag) = (core, tag);
+        self.begin(core, tag);
         let last = address.saturating_add(u64::from(bytes) - 1);
         let shift = self.levels[0].line_shift;
         let depth = match last >> shift == address >> shift {
@@ -208,16 +212,27 @@ impl LineWatch {
     #[inline]
     pub fn access_missing(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) -> u8 {
         self.has_room(tag);
-        (self.now.core, self.now.tag) = (core, tag);
+        self.begin(core, tag);
         let used = self.levels[0].bits(address, address + u64::from(bytes - 1));
         let depth = self.miss_first(self.line(address), used, is_write);
         self.count_answer(is_write, depth);
         depth
     }
 
+    /// An access is under way.
+    #[inline(always)]
+    pub fn begin(&mut self, core: usize, tag: u32) {
+        (self.now.core, self.now.tag) = (core, tag);
+    }
+
+    /// It hits a line of the first level that a fully associative one would have lost.
+    pub fn count_spared(&mut self) {
+        self.counts[self.now.tag as usize * self.levels.len()].spared += 1;
+    }
+
     /// Counts the access under way and its causes.
     #[inline(always)]
-    fn count_answer(&mut self, is_write: bool, depth: u8) -> CausesByLevel {
+    pub fn count_answer(&mut self, is_write: bool, depth: u8) -> CausesByLevel {
         self.answered[usize::from(is_write)][usize::from(depth)] += 1;
         if depth == 0 {
             return [None; MAX_LEVELS];
@@ -340,14 +355,14 @@ impl LineWatch {
             return self.miss_first(line, used, is_write);
         };
         if cache.hit(&mut self.tables[cache.place.table], slot, used, is_write) {
-            self.counts[self.now.tag as usize * self.levels.len()].spared += 1;
+            self.count_spared();
         }
         0
     }
 
     /// The first level does not have the line; says how many levels do not.
     #[inline(never)]
-    fn miss_first(&mut self, line: u64, used: u64, is_write: bool) -> u8 {
+    pub fn miss_first(&mut self, line: u64, used: u64, is_write: bool) -> u8 {
         let path = self.paths[self.now.core];
         let number = path[0] as usize;
         let place = self.places[number];
@@ -447,7 +462,7 @@ impl LineWatch {
             Some(first) => {
                 let inner = *table.word(record, place.first_word) >> 32;
                 if inner & u64::from(HELD) != 0
-                    && let Some((record, used)) = self.firsts[first].take_used(line)
+                    && let Some((record, used)) = self.take_used(first, line)
                 {
                     self.enter_used(first, line, record, used);
                 }

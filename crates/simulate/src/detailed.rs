@@ -58,7 +58,16 @@ pub struct Far {
     pub(crate) levels: usize,
     pub(crate) numa: Option<Numa>,
     /// Of the accesses at hand.
-    pub(crate) depths: Vec<u8>,
+    pub(crate) missed: Vec<Miss>,
+}
+
+/// An access that the first level did not answer.
+#[derive(Clone, Copy)]
+pub(crate) struct Miss {
+    pub address: u64,
+    pub core: u32,
+    pub tag: u32,
+    pub depth: u8,
 }
 
 pub(crate) enum Caches {
@@ -117,7 +126,7 @@ impl Detailed {
     }
 
     fn of_caches(caches: Caches, levels: usize) -> Detailed {
-        let far = Far { caches, levels, numa: None, depths: Vec::new() };
+        let far = Far { caches, levels, numa: None, missed: Vec::new() };
         Detailed { near: Near::default(), far, waiting: Requests::default() }
     }
 

@@ -310,6 +310,71 @@ impl First {
         self.twin.touch(table, record)
     }
 
+    /// Whether a slot has a line, and hits of it ask nothing: it was touched in this epoch.
+    #[inline(always)]
+    pub fn is_calm(&self, slot: usize, line: u64) -> bool {
+        let here = &self.slots[slot];
+        here.entry >> 1 == line && here.touched >= self.twin.epoch
+    }
+
+    /// The slot of a set that was touched last, where a line of the set is that has just come in.
+    #[inline(always)]
+    pub fn latest_of(&self, line: u64) -> usize {
+        self.latest[self.sets.of(line)] as usize
+    }
+
+    /// The first slot of a line's set.
+    #[inline(always)]
+    pub fn begin_of(&self, line: u64) -> usize {
+        self.sets.of(line) * self.stride
+    }
+
+    /// Slots from one set to the next.
+    #[inline(always)]
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Whether a line that comes in now ends the epoch.
+    #[inline(always)]
+    pub fn is_at_end(&self) -> bool {
+        self.twin.lines >= self.twin.capacity || self.twin.is_late()
+    }
+
+    /// Hits that ask nothing, of which this is what they used, and when the last one was.
+    #[inline(always)]
+    pub fn add_hits(&mut self, slot: usize, used: u64, is_write: bool, time: u32) {
+        let here = &mut self.slots[slot];
+        here.entry |= u64::from(is_write);
+        here.used |= used;
+        here.touched = here.touched.max(time);
+    }
+
+    /// The time of the next touch.
+    #[inline(always)]
+    pub fn now(&self) -> u32 {
+        self.twin.now
+    }
+
+    /// It is later by so many hits that ask nothing, up to the [end](First::end).
+    #[inline(always)]
+    pub fn set_now(&mut self, now: u32) {
+        debug_assert!((self.twin.now..=self.end()).contains(&now));
+        self.twin.now = now;
+    }
+
+    /// When times are used up.
+    #[inline(always)]
+    pub fn end(&self) -> u32 {
+        self.twin.records.len() as u32
+    }
+
+    /// Ends the epoch, and numbers touches anew.
+    pub fn renew(&mut self, table: &mut Table) {
+        self.twin.now = self.end();
+        self.make_time(table);
+    }
+
     /// Bytes of the line in a slot are used.
     pub fn add_used(&mut self, slot: usize, used: u64) {
         self.slots[slot].used |= used;
@@ -331,8 +396,7 @@ impl First {
 
     /// Ends the epoch if as many lines were touched in it as it may have, and numbers touches anew if it is time to. A touch comes.
     fn make_time(&mut self, table: &mut Table) {
-        let is_late = self.twin.is_late();
-        if self.twin.lines < self.twin.capacity && !is_late {
+        if !self.is_at_end() {
             self.twin.lines += 1;
             return;
         }
@@ -340,7 +404,7 @@ impl First {
             self.twin.correct(table, slot.record, slot.told, slot.touched);
             slot.told = slot.touched;
         }
-        if is_late {
+        if self.twin.is_late() {
             self.renumber(table);
         }
         (self.twin.epoch, self.twin.lines) = (self.twin.now, 1);

@@ -86,6 +86,7 @@ mod spec;
 mod store_buffer;
 mod table;
 mod tlb;
+mod turns;
 mod twin;
 mod uses;
 
@@ -108,3 +109,4 @@ pub use reuse::{ReuseDistance, ReuseHistogram};
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};
 pub use store_buffer::{AliasConflict, AliasPair, StoreBuffer};
 pub use tlb::{ImpossibleTlb, Pages, Tlb, TlbDetail, TlbSpec, Translation};
+pub use turns::{MOST_STRIDES, Strided};

@@ -18,23 +18,27 @@ impl Pairs {
     /// Counts one meeting; says which pair it was, in the order of their first meetings.
     #[inline]
     pub fn add(&mut self, first: u32, second: u32) -> u32 {
-        match self.last.get(first as usize) {
-            Some(&(other, slot)) if other == second => {
-                self.counts[slot as usize] += 1;
-                slot
-            }
-            _ => self.add_other(first, second),
-        }
+        self.add_times(first, second, 1)
+    }
+
+    /// The same of so many.
+    #[inline]
+    pub fn add_times(&mut self, first: u32, second: u32, times: u64) -> u32 {
+        let slot = match self.last.get(first as usize) {
+            Some(&(other, slot)) if other == second => slot,
+            _ => self.find(first, second),
+        };
+        self.counts[slot as usize] += times;
+        slot
     }
 
     #[inline(never)]
-    fn add_other(&mut self, first: u32, second: u32) -> u32 {
+    fn find(&mut self, first: u32, second: u32) -> u32 {
         let fresh = self.counts.len() as u32;
         let slot = *self.index.entry((first, second)).or_insert(fresh);
         if slot == fresh {
             self.counts.push(0);
         }
-        self.counts[slot as usize] += 1;
         if self.last.len() <= first as usize {
             self.last.resize(first as usize + 1, NO_PAIR);
         }

@@ -111,21 +111,47 @@ impl StoreBuffer {
         tag: u32,
     ) -> Option<AliasConflict> {
         let conflict = self.cores[core].access(address, bytes, is_write, tag, self.entries, self.window)?;
-        self.conflicts.count(tag, conflict);
+        self.conflicts.count(tag, conflict, 1);
         Some(conflict)
     }
 
-    /// As many accesses of one core as there are, each with its bytes, whether it is a write, and its tag.
+    /// As many accesses of one core as there are, each with its bytes, whether it is a write, and its tag. What they meet is counted so
+    /// many `times`.
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
-    pub(crate) fn access_all(&mut self, core: usize, accesses: impl Iterator<Item = (u64, u32, bool, u32)>) {
+    pub(crate) fn access_all(
+        &mut self,
+        core: usize,
+        times: u64,
+        accesses: impl Iterator<Item = (u64, u32, bool, u32)>,
+    ) {
         let core = &mut self.cores[core];
         for (address, bytes, is_write, tag) in accesses {
             let met = core.access(address, bytes, is_write, tag, self.entries, self.window);
             if let Some(conflict) = met {
-                self.conflicts.count(tag, conflict);
+                self.conflicts.count(tag, conflict, times);
             }
+        }
+    }
+
+    /// Accesses of a core that its stores may be in flight for.
+    pub(crate) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// So many accesses of a core come that nobody asks about.
+    pub(crate) fn skip(&mut self, core: usize, accesses: u64) {
+        self.cores[core].accessed += accesses;
+    }
+
+    /// An access of a core that asks nothing.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) {
+        let core = &mut self.cores[core];
+        core.accessed += 1;
+        if is_write && bytes > 0 {
+            core.store(address, bytes, tag);
         }
     }
 
@@ -141,8 +167,8 @@ impl StoreBuffer {
 }
 
 impl Conflicts {
-    fn count(&mut self, tag: u32, conflict: AliasConflict) {
-        let slot = self.pairs.add(tag, conflict.store_tag) as usize;
+    fn count(&mut self, tag: u32, conflict: AliasConflict, times: u64) {
+        let slot = self.pairs.add_times(tag, conflict.store_tag, times) as usize;
         if slot == self.least_accesses.len() {
             self.least_accesses.push(conflict.accesses);
         }

@@ -200,6 +200,30 @@ impl RecentPages<'_> {
         }
         is_here
     }
+
+    /// Whether the page of an address is the most recent one of its set.
+    #[inline(always)]
+    pub fn has(&self, address: u64) -> bool {
+        let page = address >> self.shift;
+        self.pages[(page & self.sets) as usize].key == page | self.of_size
+    }
+
+    /// Uses the parts that hold the bytes `first..=last` of such a page.
+    #[inline(always)]
+    pub fn use_parts(&mut self, first: u64, last: u64) {
+        let page = first >> self.shift;
+        self.pages[(page & self.sets) as usize].used |= parts(self.shift, first, last);
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> u64 {
+        1 << self.shift
+    }
+
+    /// Bytes of a part of a page.
+    pub fn part_bytes(&self) -> u64 {
+        1 << (self.shift - PARTS)
+    }
 }
 
 impl Tlb {

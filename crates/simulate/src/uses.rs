@@ -49,7 +49,7 @@ impl LineWatch {
             }
             let first = self.paths[core][0] as usize;
             for line in line << finer..(line + 1) << finer {
-                if let Some((record, used)) = self.firsts[first].take_used(line) {
+                if let Some((record, used)) = self.take_used(first, line) {
                     is_there = true;
                     self.enter_used(first, line, record, used);
                 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use memlode_simulate::{
     AliasConflict, AliasPair, Cause, Coherence, Detailed, Hierarchy, Homes, ImpossibleTlb, LevelSpec, Model,
-    ModelLevel, ModelSpec, Numa, NumaDetail, Pages, Placement, Prefetch, StoreBuffer, Tlb, TlbDetail,
-    TlbSpec, Translation,
+    ModelLevel, ModelSpec, Numa, NumaDetail, Pages, Placement, Prefetch, StoreBuffer, Strided, Tlb,
+    TlbDetail, TlbSpec, Translation,
 };
 use proptest::prelude::*;
 
@@ -223,21 +223,24 @@ fn impossible_tlbs_are_refused() {
     assert_eq!(refused(&[tlb(1, 0, 0, &[4096], 0)], 4096), ImpossibleTlb::Shape(0, 0));
 }
 
-/// Two small levels with everything that watches them.
-fn watched(of_model: bool) -> Detailed {
-    let level = |sets: u64, shared_by| LevelSpec { bytes: sets * 128, ways: 2, line_bytes: 64, shared_by };
-    let levels = [level(4, 1), level(16, 2)];
+/// Two small levels of so many sets with everything that watches them, for one core or two; lines of the outer one are longer by a
+/// factor.
+fn watched(of_model: bool, cores: u32, sets: [u64; 2], factor: u32) -> Detailed {
+    let level = |sets: u64, line_bytes, shared_by| {
+        LevelSpec { bytes: sets * 2 * u64::from(line_bytes), ways: 2, line_bytes, shared_by }
+    };
+    let levels = [level(sets[0], 64, 1), level(sets[1], 64 * factor, cores)];
     let caches = if of_model {
-        let mut spec = ModelSpec::new(levels.map(ModelLevel::from).to_vec(), 2);
+        let mut spec = ModelSpec::new(levels.map(ModelLevel::from).to_vec(), cores);
         spec.coherence = Coherence::Mesi;
         spec.levels[0].prefetch = vec![Prefetch::NextLine, Prefetch::Stride];
         Detailed::of_model(Model::new(&spec).unwrap())
     } else {
-        Detailed::new(Hierarchy::new(&levels, 2).unwrap())
+        Detailed::new(Hierarchy::new(&levels, cores).unwrap())
     };
     caches
-        .with_tlb(Tlb::new(&[tlb(1, 4, 4, &[4096], 0)], 30, &Pages::of(4096), 2).unwrap())
-        .with_store_buffer(StoreBuffer::new(8, 32, 2))
+        .with_tlb(Tlb::new(&[tlb(1, 8, 4, &[4096], 0)], 30, &Pages::of(4096), cores).unwrap())
+        .with_store_buffer(StoreBuffer::new(8, 32, cores))
         .with_numa(Numa::new(2, 1, 4096, &Homes::default()))
 }
 
@@ -251,16 +254,86 @@ proptest! {
         trace in prop::collection::vec((0usize..2, 0u64..20_000, 0u32..80, any::<bool>(), 0u32..5), 1..600),
         pause in 1usize..200,
     ) {
-        let (mut at_once, mut later) = (watched(of_model), watched(of_model));
+        let (mut at_once, mut later) = (watched(of_model, 2, [4, 16], 1), watched(of_model, 2, [4, 16], 1));
         let (mut depths, mut told) = (Vec::new(), Vec::new());
         for &(core, address, bytes, is_write, tag) in &trace {
-            depths.push((tag, at_once.access(core, address, bytes, is_write, tag).depth));
+            let depth = at_once.access(core, address, bytes, is_write, tag).depth;
+            depths.extend((depth > 0).then_some((tag, depth)));
             later.access_later(core, address, bytes, is_write, tag);
             if later.waiting() == pause {
                 later.settle(|tag, depth| told.push((tag, depth)));
                 prop_assert_eq!(&told, &depths);
             }
         }
+        prop_assert_eq!(later.finish(), at_once.finish());
+    }
+}
+
+/// Accesses of a loop that cores make together, of up to so many turns.
+fn loops(turns: u64) -> impl Strategy<Value = (usize, u64, Vec<Strided>)> {
+    let step = prop_oneof![
+        4 => prop::sample::select(vec![0i64, 1, 4, 8, 12, 16, 64, 256, 4096]),
+        1 => -5000i64..5000,
+    ];
+    let address = prop_oneof![0u64..3000, 0u64..40_000, Just(u64::MAX - 2000)];
+    let bytes = prop_oneof![4 => prop::sample::select(vec![1u32, 4, 8, 16]), 1 => 0u32..200];
+    let strided = (address, step, any::<bool>(), bytes, any::<bool>(), 0u32..5).prop_map(
+        |(address, step, is_back, bytes, is_write, tag)| {
+            let step = if is_back { -step } else { step } as u64;
+            // Mostly aligned.
+            let address = if bytes.is_power_of_two() && tag > 0 { address & !(u64::from(bytes) - 1) } else { address };
+            Strided { address, step, bytes, is_write, tag }
+        },
+    );
+    let same_step = (prop::collection::vec(strided.clone(), 1..8), any::<bool>()).prop_map(|(mut strides, is_same)| {
+        let step = strides[0].step;
+        strides.iter_mut().filter(|_| is_same).for_each(|strided| strided.step = step);
+        strides
+    });
+    (0usize..2, 0..turns, same_step)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
+    /// A loop is its accesses, one after the other.
+    #[test]
+    fn loops_are_their_accesses(
+        of_model in prop::bool::weighted(0.1),
+        one_core in any::<bool>(),
+        sets in prop::sample::select(vec![[4, 16], [64, 8], [3, 12], [1, 2]]),
+        factor in prop::sample::select(vec![1, 1, 1, 4]),
+        trace in prop::collection::vec(prop_oneof![8 => loops(60), 1 => loops(3000)], 1..12),
+        between in 0u64..4,
+    ) {
+        let cores = if one_core { 1 } else { 2 };
+        let new = || watched(of_model, cores, sets, factor);
+        let (mut at_once, mut later) = (new(), new());
+        let (mut depths, mut told) = (Vec::new(), Vec::new());
+        for (core, turns, strides) in &trace {
+            let core = if one_core { 0 } else { *core };
+            let mut access = |address, bytes, is_write, tag| {
+                let depth = at_once.access(core, address, bytes, is_write, tag).depth;
+                depths.extend((depth > 0).then_some((tag, depth)));
+            };
+            for number in 0..between {
+                access(number * 200, 8, false, 7);
+                later.access_later(core, number * 200, 8, false, 7);
+            }
+            for turn in 0..*turns {
+                for strided in strides {
+                    let address = strided.address.wrapping_add(strided.step.wrapping_mul(turn));
+                    access(address, strided.bytes, strided.is_write, strided.tag);
+                }
+            }
+            later.repeat_later(core, *turns, strides);
+            if later.waiting() > 1000 {
+                later.settle(|tag, depth| told.push((tag, depth)));
+                prop_assert_eq!(&told, &depths);
+            }
+        }
+        later.settle(|_, _| {});
+        prop_assert_eq!(later.counters(), at_once.counters());
         prop_assert_eq!(later.finish(), at_once.finish());
     }
 }
