@@ -23,8 +23,9 @@ const AHEAD: [u64; 3] = [6, 4, 2];
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Deferred {
     strides: Vec<Strided>,
-    /// By stride.
+    /// By stride, where it is, and the slot of its line if that is known.
     here: Vec<Here>,
+    slots: Vec<u32>,
     /// The first level that they hit.
     first: usize,
     /// The access to come: all that is before it is done.
@@ -40,16 +41,14 @@ pub(crate) struct Deferred {
 /// Where one of the accesses is.
 #[derive(Clone, Copy, Debug)]
 struct Here {
-    line: u64,
-    slot: usize,
     /// The first turn of those that are not written down.
     from: u64,
     /// The first turn in which it is to look for its line.
     until: u64,
 }
 
-/// No line has this number.
-const NOWHERE: u64 = u64::MAX;
+/// No slot has this number.
+const NOWHERE: u32 = u32::MAX;
 
 /// An access, and a time that is its.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,22 +82,22 @@ impl Deferred {
     /// Those of lines in a set whose slots begin at `begin`.
     #[inline(always)]
     fn write_down_set(&mut self, first: &mut First, level: &Level, begin: usize) {
-        for stride in 0..self.here.len() {
-            if self.here[stride].slot.wrapping_sub(begin) < first.stride() {
-                self.write_down_one(first, level, stride);
-            }
+        let is_in = |slot: u32| slot.wrapping_sub(begin as u32) < first.stride() as u32;
+        // Most often there is none, and that is seen eight at a time.
+        if self.slots.iter().fold(false, |any, &slot| any | is_in(slot)) {
+            self.write_down(first, level);
         }
     }
 
     #[inline(always)]
     fn write_down_one(&mut self, first: &mut First, level: &Level, stride: usize) {
-        let to = self.next_of(stride);
-        let Here { slot, from, line, .. } = self.here[stride];
-        if from >= to || line == NOWHERE {
+        let (to, from, slot) = (self.next_of(stride), self.here[stride].from, self.slots[stride]);
+        if from >= to || slot == NOWHERE {
             return;
         }
         let strided = &self.strides[stride];
-        first.add_hits(slot, used(strided, level, from, to - 1), strided.is_write, self.time(to - 1, stride));
+        let used = used(strided, level, from, to - 1);
+        first.add_hits(slot as usize, used, strided.is_write, self.time(to - 1, stride));
         self.here[stride].from = to;
     }
 
@@ -109,12 +108,16 @@ impl Deferred {
         self.end = self.turn + accesses / self.strides.len() as u64;
     }
 
-    /// Lines that are not what they were are looked for when they are accessed next.
-    fn look_again(&mut self, is_gone: impl Fn(&Here) -> bool) {
-        for stride in 0..self.here.len() {
-            if is_gone(&self.here[stride]) {
-                let from = self.here[stride].from;
-                self.here[stride] = Here { line: NOWHERE, slot: usize::MAX, from, until: self.next_of(stride) };
+    /// The line in a slot, or those in all, are not what they were: they are looked for when they are accessed next.
+    #[inline(always)]
+    fn look_again(&mut self, slot: Option<usize>) {
+        let is_gone = |here: u32| here != NOWHERE && slot.is_none_or(|slot| here == slot as u32);
+        if self.slots.iter().fold(false, |any, &here| any | is_gone(here)) {
+            for stride in 0..self.slots.len() {
+                if is_gone(self.slots[stride]) {
+                    self.slots[stride] = NOWHERE;
+                    self.here[stride].until = self.next_of(stride);
+                }
             }
         }
     }
@@ -144,7 +147,8 @@ impl LineWatch {
         let deferred = &mut self.deferred;
         deferred.first = self.paths[core][0] as usize;
         deferred.strides.extend_from_slice(strides);
-        deferred.here.resize(strides.len(), Here { line: NOWHERE, slot: usize::MAX, from: 0, until: 0 });
+        deferred.here.resize(strides.len(), Here { from: 0, until: 0 });
+        deferred.slots.resize(strides.len(), NOWHERE);
         (deferred.turn, deferred.stride) = (0, 0);
         // An access to two lines touches one after the other.
         deferred.each = if strides.iter().all(|stride| stride.is_aligned(1 << shift)) { 1 } else { 2 };
@@ -156,6 +160,7 @@ impl LineWatch {
         Walk { watch: self, core, shift, missed }.all(turns);
         self.deferred.strides.clear();
         self.deferred.here.clear();
+        self.deferred.slots.clear();
     }
 
     /// What was used of a line of a first level since that was asked last, and its record.
@@ -176,9 +181,16 @@ impl LineWatch {
 impl Walk<'_> {
     fn all(&mut self, turns: u64) {
         self.keep_time();
+        let line_bytes = 1 << self.shift;
+        // One of them comes to another line in each turn.
+        let is_restless = self.watch.deferred.strides.iter().any(|stride| stride.length() >= line_bytes);
+        let mut turn = 0;
         loop {
             let deferred = &self.watch.deferred;
-            let next = deferred.here.iter().map(|here| here.until).fold(turns, u64::min);
+            let next = match is_restless {
+                true => turns.min(turn),
+                false => deferred.here.iter().map(|here| here.until).fold(turns, u64::min),
+            };
             let end = deferred.end;
             if end < turns && end <= next {
                 self.come_to(end, 0);
@@ -191,6 +203,7 @@ impl Walk<'_> {
                         self.look(next, stride);
                     }
                 }
+                turn = next + 1;
             }
         }
         self.come_to(turns, 0);
@@ -222,51 +235,59 @@ impl Walk<'_> {
         let first = &mut firsts[deferred.first];
         (deferred.turn, deferred.stride) = (turn, stride);
         deferred.write_down_one(first, &levels[0], stride);
-        let strided = deferred.strides[stride];
+        let strided = &deferred.strides[stride];
         let address = strided.address_in(turn);
         // Of no bytes, it is in no line.
         let stays = if strided.bytes > 0 { strided.stays(turn, 1 << self.shift) } else { 0 };
-        let line = address >> self.shift;
         let until = turn.saturating_add(stays.max(1));
-        if stays > 0
-            && let Some(slot) = first.find(line)
-            && first.is_calm(slot, line)
-        {
-            deferred.here[stride] = Here { line, slot, from: turn, until };
+        deferred.slots[stride] = NOWHERE;
+        if stays == 0 {
+            deferred.here[stride] = Here { from: turn + 1, until };
+            self.ask(address, None);
             return;
         }
-        deferred.here[stride] = Here { line: NOWHERE, slot: usize::MAX, from: turn + 1, until };
-        let again = self.ask(address, strided);
-        if stays > 0 {
-            let slot = self.first().latest_of(line);
-            let here = &mut self.watch.deferred.here[stride];
-            match again {
-                true => here.until = turn + 1,
-                false => (here.line, here.slot) = (line, slot),
-            }
+        let line = address >> self.shift;
+        let found = first.find(line);
+        if let Some(slot) = found
+            && first.is_calm(slot, line)
+        {
+            deferred.here[stride] = Here { from: turn, until };
+            deferred.slots[stride] = slot as u32;
+            return;
+        }
+        deferred.here[stride] = Here { from: turn + 1, until };
+        let again = self.ask(address, Some(found));
+        let slot = self.first().latest_of(line);
+        match again {
+            true => self.watch.deferred.here[stride].until = turn + 1,
+            false => self.watch.deferred.slots[stride] = slot as u32,
         }
     }
 
-    /// The access at hand is more than a hit. Says whether the lines of all have to be looked for again.
-    fn ask(&mut self, address: u64, strided: Strided) -> bool {
+    /// The access at hand is more than a hit; where its line is, if it is to one alone. Says whether the lines of all have to be looked for
+    /// again.
+    fn ask(&mut self, address: u64, found: Option<Option<usize>>) -> bool {
+        let Deferred { turn, stride, ref strides, .. } = self.watch.deferred;
+        let strided = strides[stride];
         let Strided { bytes, is_write, tag, .. } = strided;
-        let Deferred { turn, stride, .. } = self.watch.deferred;
         self.come_to(turn, stride);
         self.watch.answered[usize::from(is_write)][0] -= 1;
         let last = address.wrapping_add(u64::from(bytes).wrapping_sub(1));
         let lines = (address >> self.shift, last >> self.shift);
-        let depth = if bytes > 0 && lines.0 == lines.1 {
+        let depth = if let Some(found) = found {
             self.watch.begin(self.core, tag);
-            let depth = self.touch(address, last, is_write);
+            let depth = self.touch(address, last, is_write, found);
             self.watch.count_answer(is_write, depth);
             depth
         } else if bytes > 0 && lines.0 + 1 == lines.1 {
             self.watch.begin(self.core, tag);
             let between = lines.1 << self.shift;
-            let one = self.touch(address, between - 1, is_write);
+            let found = self.first_mut().find(lines.0);
+            let one = self.touch(address, between - 1, is_write, found);
             let time = self.watch.deferred.time(turn, stride);
             self.first_mut().set_now(time + 1);
-            let other = self.touch(between, last, is_write);
+            let found = self.first_mut().find(lines.1);
+            let other = self.touch(between, last, is_write, found);
             self.watch.count_answer(is_write, one.max(other));
             one.max(other)
         } else {
@@ -274,7 +295,7 @@ impl Walk<'_> {
             let depth = self.watch.access(self.core, address, bytes, is_write, tag).0;
             let LineWatch { deferred, firsts, .. } = &mut *self.watch;
             deferred.stride += 1;
-            deferred.look_again(|_| true);
+            deferred.look_again(None);
             deferred.begin_time(&firsts[deferred.first]);
             depth
         };
@@ -286,20 +307,19 @@ impl Walk<'_> {
         self.keep_time()
     }
 
-    /// Bytes of a line, by the access at hand; says how many levels do not have it.
-    fn touch(&mut self, first: u64, last: u64, is_write: bool) -> u8 {
+    /// Bytes of a line, whose slot was found or not, by the access at hand; says how many levels do not have it.
+    #[inline(always)]
+    fn touch(&mut self, first: u64, last: u64, is_write: bool, found: Option<usize>) -> u8 {
         let line = first >> self.shift;
         let LineWatch { deferred, firsts, levels, tables, .. } = &mut *self.watch;
         let (cache, level) = (&mut firsts[deferred.first], &levels[0]);
         let used = level.bits(first, last);
-        let found = cache.find(line);
         if let Some(slot) = found
             && cache.is_calm(slot, line)
         {
             cache.add_hits(slot, used, is_write, cache.now());
             return 0;
         }
-        // Then all lines have to be looked for: they are of the epoch before.
         let is_at_end = cache.is_at_end();
         match found {
             _ if is_at_end => deferred.write_down(cache, level),
@@ -315,10 +335,12 @@ impl Walk<'_> {
             }
             None => self.watch.miss_first(line, used, is_write),
         };
-        if found.is_none() || is_at_end {
+        if is_at_end {
+            // All are of the epoch before.
+            self.watch.deferred.look_again(None);
+        } else if found.is_none() {
             let slot = self.first().latest_of(line);
-            let is_gone = |here: &Here| here.line != NOWHERE && (is_at_end || here.slot == slot);
-            self.watch.deferred.look_again(is_gone);
+            self.watch.deferred.look_again(Some(slot));
         }
         depth
     }
@@ -343,7 +365,7 @@ impl Walk<'_> {
         let first = &mut firsts[deferred.first];
         first.renew(&mut tables[first.place.table]);
         deferred.begin_time(first);
-        deferred.look_again(|_| true);
+        deferred.look_again(None);
     }
 
     /// Asks the processor we run on for records that the access at hand may need in turns to come.
@@ -369,6 +391,10 @@ fn used(strided: &Strided, level: &Level, from: u64, to: u64) -> u64 {
     let (first, last) = (strided.address_in(from), strided.address_in(to));
     if from == to || strided.length() <= u64::from(strided.bytes) {
         return level.bits(first.min(last), first.max(last) + after);
+    }
+    if level.grain_shift == 0 {
+        let one = level.bits(first.min(last), first.min(last) + after);
+        return (0..=to - from).fold(0, |used, turn| used | one << (strided.length() * turn));
     }
     (from..=to).fold(0, |used, turn| {
         let first = strided.address_in(turn);
