@@ -185,7 +185,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(12))]
         #[test]
         fn finds_what_one_thread_does(
-            accesses in prop::collection::vec((0..2u8, 0..1u64 << 22, 0..100u32, any::<bool>(), 0..40u32), 0..20_000),
+            accesses in prop::collection::vec((0..2u8, 0..1u64 << 22, 0..100u32, any::<bool>(), 0..40u32, 0..500u64), 0..20_000),
             named in 0..40u32,
         ) {
             let machine = Machine::find("skylake-sp").unwrap();
@@ -195,7 +195,12 @@ mod tests {
             let mut told = [[0; MAX_LEVELS + 1]; 2];
             alone.set_pages_of(named, machine.page_bytes);
             apart.set_pages_of(named, machine.page_bytes);
-            for (core, address, bytes, is_write, tag) in accesses {
+            for (core, address, bytes, is_write, tag, turns) in accesses {
+                if turns > 480 {
+                    let strided = Strided { address, step: u64::from(bytes), bytes, is_write, tag };
+                    Simulator::repeat(&mut alone, core.into(), turns, &[strided; 2]);
+                    apart.repeat(core.into(), turns, &[strided; 2]);
+                }
                 Simulator::access(&mut alone, core.into(), address, bytes, is_write, tag, tag);
                 apart.access(core.into(), address, bytes, is_write, tag, tag);
                 if Simulator::is_full(&alone) {

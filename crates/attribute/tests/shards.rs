@@ -1,4 +1,5 @@
-//! A trace dealt out to shards, with loops that are simulated by line, gives what it gives in one piece, access by access.
+//! A trace dealt out to shards, with loops that are simulated by line, gives what it gives in one piece, access by access. So do loops
+//! where everything is watched.
 
 mod common;
 
@@ -6,7 +7,7 @@ use common::site;
 use memlode_attribute::profile::Global;
 use memlode_attribute::simulator::shape_of;
 use memlode_attribute::{Profile, Profiler};
-use memlode_simulate::{Hierarchy, LevelSpec};
+use memlode_simulate::{Detailed, Hierarchy, LevelSpec, Pages, StoreBuffer, Tlb, TlbSpec};
 use memlode_trace::Shards;
 use memlode_trace::event::{Access, Batch, Frame, Loop, Mark, ProcessId, Stride, ThreadId};
 use memlode_trace::format::flag;
@@ -133,6 +134,14 @@ fn told(profile: &Profile) -> String {
     format!("{:?}\n{classes:?}\n{cells:?}", profile.levels)
 }
 
+/// The caches with everything that can watch them.
+fn watched(caches: &Hierarchy) -> Detailed {
+    let pages = TlbSpec { level: 1, entries: 4, ways: 2, page_bytes: vec![4096], latency_cycles: 0 };
+    let tlb = Tlb::new(&[pages], 30, &Pages::of(4096), caches.cores()).unwrap();
+    let stores = StoreBuffer::new(8, 32, caches.cores());
+    Detailed::new(caches.clone()).with_tlb(tlb).with_store_buffer(stores)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
@@ -157,12 +166,20 @@ proptest! {
         for profiler in [&mut single, &mut by_line].into_iter().chain(&mut dealt) {
             profiler.add_globals(ProcessId(0), globals());
         }
+        let mut in_detail = [false, true].map(|unrolled| {
+            let mut profiler = Profiler::new(&sites, watched(&caches));
+            profiler.add_globals(ProcessId(0), globals());
+            (unrolled, profiler)
+        });
         let mut schedules = shards.schedules();
         let mut parts = vec![Batch::default(); shards.count()];
         for (sequence, (thread, events)) in chunks.iter().enumerate() {
             single.observe(&batch(*thread, sequence as u32, events, true));
             let whole = batch(*thread, sequence as u32, events, false);
             by_line.observe(&whole);
+            for (unrolled, profiler) in &mut in_detail {
+                profiler.observe(&batch(*thread, sequence as u32, events, *unrolled));
+            }
             shards.deal(&whole, &mut parts, &mut schedules);
             for (profiler, part) in dealt.iter_mut().zip(&parts) {
                 profiler.observe(part);
@@ -172,5 +189,10 @@ proptest! {
         let single = told(&single.finish());
         prop_assert_eq!(told(&by_line.finish()), single.clone(), "loops by line");
         prop_assert_eq!(told(&Profiler::finish_all(dealt)), single, "{} shards", shards.count());
+        let [loops, accesses] = in_detail.map(|(_, profiler)| {
+            let (profile, detailed) = profiler.finish_with_caches();
+            (told(&profile), detailed.counters(), detailed.finish())
+        });
+        prop_assert_eq!(loops, accesses, "loops in detail");
     }
 }
