@@ -36,7 +36,8 @@
 //! # Layers
 //!
 //! [`Detailed`] is a hierarchy, or drives a model, and says of each access why it missed, and by tag how much of each fetched
-//! line was used and whose accesses pushed out what was missed, or took it; one by one, or many that waited. It changes none of the answers, and takes 63 to
+//! line was used and whose accesses pushed out what was missed, or took it; one by one, or many that waited, whole loops
+//! ([`Strided`]) among them. It changes none of the answers, and takes 63 to
 //! 70 bytes for each distinct line of three levels (of each group of cores that shares a first level, if there are
 //! several); of a model, about twice as many.
 //! With it go [`Tlb`] (translations, and the use of pages), [`StoreBuffer`] (loads that agree with a store in the low 12

@@ -226,8 +226,11 @@ fn impossible_tlbs_are_refused() {
 /// Two small levels of so many sets with everything that watches them, for one core or two; lines of the outer one are longer by a
 /// factor.
 fn watched(of_model: bool, cores: u32, sets: [u64; 2], factor: u32) -> Detailed {
-    let level = |sets: u64, line_bytes, shared_by| {
-        LevelSpec { bytes: sets * 2 * u64::from(line_bytes), ways: 2, line_bytes, shared_by }
+    let level = |sets: u64, line_bytes, shared_by| LevelSpec {
+        bytes: sets * 2 * u64::from(line_bytes),
+        ways: 2,
+        line_bytes,
+        shared_by,
     };
     let levels = [level(sets[0], 64, 1), level(sets[1], 64 * factor, cores)];
     let caches = if of_model {
@@ -281,15 +284,17 @@ fn loops(turns: u64) -> impl Strategy<Value = (usize, u64, Vec<Strided>)> {
         |(address, step, is_back, bytes, is_write, tag)| {
             let step = if is_back { -step } else { step } as u64;
             // Mostly aligned.
-            let address = if bytes.is_power_of_two() && tag > 0 { address & !(u64::from(bytes) - 1) } else { address };
+            let address =
+                if bytes.is_power_of_two() && tag > 0 { address & !(u64::from(bytes) - 1) } else { address };
             Strided { address, step, bytes, is_write, tag }
         },
     );
-    let same_step = (prop::collection::vec(strided.clone(), 1..8), any::<bool>()).prop_map(|(mut strides, is_same)| {
-        let step = strides[0].step;
-        strides.iter_mut().filter(|_| is_same).for_each(|strided| strided.step = step);
-        strides
-    });
+    let same_step =
+        (prop::collection::vec(strided.clone(), 1..8), any::<bool>()).prop_map(|(mut strides, is_same)| {
+            let step = strides[0].step;
+            strides.iter_mut().filter(|_| is_same).for_each(|strided| strided.step = step);
+            strides
+        });
     (0usize..2, 0..turns, same_step)
 }
 
