@@ -79,11 +79,11 @@ impl Deferred {
         }
     }
 
-    /// Those of lines in a set whose slots begin at `begin`.
+    /// All, if one of them is of a line in the set whose slots begin at `begin`.
     #[inline(always)]
     fn write_down_set(&mut self, first: &mut First, level: &Level, begin: usize) {
         let is_in = |slot: u32| slot.wrapping_sub(begin as u32) < first.stride() as u32;
-        // Most often there is none, and that is seen eight at a time.
+        // Most often none is, and a loop without branches sees that for several at a time.
         if self.slots.iter().fold(false, |any, &slot| any | is_in(slot)) {
             self.write_down(first, level);
         }
