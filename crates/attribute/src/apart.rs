@@ -11,7 +11,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use memlode_simulate::{Detailed, Far, LevelCounters, LevelSpec, MAX_LEVELS, Near, Queue, Requests, Strided};
+use memlode_simulate::{Detailed, Far, LevelCounters, LevelSpec, MAX_LEVELS, Near, Queue, Requests};
 
 use crate::simulator::Simulator;
 
@@ -156,10 +156,8 @@ impl Simulator for Apart {
         Some(self.waiting.queue(core, self.first_level.line_shift(), TOGETHER))
     }
 
-    const TAKES_LOOPS: bool = true;
-
-    fn repeat(&mut self, core: usize, turns: u64, strides: &[Strided]) {
-        self.waiting.push_turns(core, turns, strides);
+    fn loops(&mut self) -> Option<&mut Requests> {
+        Some(&mut self.waiting)
     }
 
     fn set_pages_of(&mut self, cell: u32, page_bytes: u64) {
@@ -176,6 +174,7 @@ impl Simulator for Apart {
 #[cfg(test)]
 mod tests {
     use memlode_machine::Machine;
+    use memlode_simulate::Strided;
     use proptest::prelude::*;
 
     use super::*;
@@ -198,8 +197,9 @@ mod tests {
             for (core, address, bytes, is_write, tag, turns) in accesses {
                 if turns > 480 {
                     let strided = Strided { address, step: u64::from(bytes), bytes, is_write, tag };
-                    Simulator::repeat(&mut alone, core.into(), turns, &[strided; 2]);
-                    apart.repeat(core.into(), turns, &[strided; 2]);
+                    for requests in [alone.loops().unwrap(), apart.loops().unwrap()] {
+                        requests.push_turns(core.into(), turns, &[strided; 2]);
+                    }
                 }
                 Simulator::access(&mut alone, core.into(), address, bytes, is_write, tag, tag);
                 apart.access(core.into(), address, bytes, is_write, tag, tag);

@@ -1,6 +1,7 @@
-//! Loops that are one record, simulated by line and not by access, where that gives the same ([`Schedule`]).
+//! Loops that are one record, simulated by line and not by access, where that gives the same ([`Schedule`]); or left as they are to a
+//! simulator that takes them.
 
-use memlode_simulate::{Request, Strided};
+use memlode_simulate::{MOST_STRIDES, Request, Strided};
 use memlode_trace::event::{Access, Dealt, Loop, Stride};
 use memlode_trace::{Schedule, Touch};
 
@@ -42,7 +43,7 @@ impl<S: Simulator> Profiler<S> {
         repeated: &Loop,
         strides: &[Stride],
     ) {
-        if S::TAKES_LOOPS && self.gaps.is_none() && self.pass_on(origin, objects, stack, repeated, strides) {
+        if self.pass_on(origin, objects, stack, repeated.turns, strides) {
             return;
         }
         let (schedule, begins) = match &repeated.dealt {
@@ -61,17 +62,21 @@ impl<S: Simulator> Profiler<S> {
         }
     }
 
-    /// Leaves the loop to the simulator, if each of its strides is of one cell. Says whether it is.
+    /// Leaves the loop to a simulator that takes loops, if each of its strides is of one cell. Says whether it did.
     fn pass_on(
         &mut self,
         origin: Origin,
         objects: &mut Objects,
         stack: &ThreadStack,
-        repeated: &Loop,
+        turns: u64,
         strides: &[Stride],
     ) -> bool {
-        let turns = repeated.turns;
-        if turns < FEWEST_TURNS || !Schedule::is_possible(strides, turns, self.schedules.shape()) {
+        if self.gaps.is_some()
+            || self.caches.loops().is_none()
+            || turns < FEWEST_TURNS
+            || strides.len() > MOST_STRIDES
+            || !Schedule::is_possible(strides, turns, self.schedules.shape())
+        {
             return false;
         }
         let mut passed = std::mem::take(&mut self.passed_on);
@@ -88,7 +93,9 @@ impl<S: Simulator> Profiler<S> {
         let is_whole = passed.len() == strides.len();
         if is_whole {
             passed.iter().for_each(|strided| self.count_hits_of(strided.tag, turns));
-            self.caches.repeat(origin.core, turns, &passed);
+            if let Some(loops) = self.caches.loops() {
+                loops.push_turns(origin.core, turns, &passed);
+            }
             if self.caches.is_full() {
                 self.settle();
             }

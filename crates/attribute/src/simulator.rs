@@ -5,7 +5,7 @@ use std::fmt;
 use memlode_machine::{self as machine, Machine};
 use memlode_simulate::{
     Coherence, Detailed, Hierarchy, ImpossibleHierarchy, ImpossibleTlb, Inclusion, LevelCounters, LevelSpec,
-    Model, ModelLevel, ModelSpec, Numa, Prefetch, Queue, Replacement, StoreBuffer, Strided, Tlb, TlbSpec,
+    Model, ModelLevel, ModelSpec, Numa, Prefetch, Queue, Replacement, Requests, StoreBuffer, Tlb, TlbSpec,
     Write,
 };
 pub use memlode_simulate::{Homes, Pages, Placement};
@@ -63,12 +63,10 @@ pub trait Simulator {
         None
     }
 
-    /// Whether [`Simulator::repeat`] takes loops.
-    const TAKES_LOOPS: bool = false;
-
-    /// As many turns of a loop's accesses, at most [`MOST_STRIDES`](memlode_simulate::MOST_STRIDES) a turn, each under the number of
-    /// its cell. They wait for [`Simulator::settle`].
-    fn repeat(&mut self, _core: usize, _turns: u64, _strides: &[Strided]) {}
+    /// Where whole loops wait to be settled, each of their accesses under the number of its cell, if they may.
+    fn loops(&mut self) -> Option<&mut Requests> {
+        None
+    }
 
     /// Who the accesses of the next cell are, before the first of them; cells are numbered from 0.
     fn met(&mut self, _met: Met<'_>) {}
@@ -183,10 +181,8 @@ impl Simulator for Detailed {
         Some(Detailed::queue(self, core, MOST_WAITING))
     }
 
-    const TAKES_LOOPS: bool = true;
-
-    fn repeat(&mut self, core: usize, turns: u64, strides: &[Strided]) {
-        self.repeat_later(core, turns, strides);
+    fn loops(&mut self) -> Option<&mut Requests> {
+        Some(self.requests())
     }
 
     fn set_pages_of(&mut self, cell: u32, page_bytes: u64) {

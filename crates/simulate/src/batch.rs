@@ -262,12 +262,9 @@ impl Detailed {
         self.waiting.push(core, address, bytes, is_write, tag);
     }
 
-    /// As many turns of a loop's accesses that wait for [`Detailed::settle`].
-    ///
-    /// # Panics
-    /// If there are more than [`MOST_STRIDES`] accesses a turn, or none.
-    pub fn repeat_later(&mut self, core: usize, turns: u64, strides: &[Strided]) {
-        self.waiting.push_turns(core, turns, strides);
+    /// What waits for [`Detailed::settle`].
+    pub fn requests(&mut self) -> &mut Requests {
+        &mut self.waiting
     }
 
     /// Where accesses of a core wait.

@@ -331,7 +331,7 @@ proptest! {
                     access(address, strided.bytes, strided.is_write, strided.tag);
                 }
             }
-            later.repeat_later(core, *turns, strides);
+            later.requests().push_turns(core, *turns, strides);
             if later.waiting() > 1000 {
                 later.settle(|tag, depth| told.push((tag, depth)));
                 prop_assert_eq!(&told, &depths);
