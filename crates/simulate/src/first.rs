@@ -12,12 +12,13 @@
 //! holds. So the least recent line of the twin, the one it loses, was never touched in the epoch at hand, and of all epochs before it
 //! knows the last touches. And a line that was touched in this epoch is still there: of such hits there is nothing to ask.
 
+use crate::late_twin::LateTwin;
 use crate::places::Place;
 use crate::row::{DIRTY, EMPTY};
 use crate::sets::SetIndex;
 use crate::spec::LevelSpec;
 use crate::table::{At, Table};
-use crate::twin::{Before, LOST, NEVER};
+use crate::twin::{Before, LOST};
 
 /// The lines of a first level.
 #[derive(Clone, Debug)]
@@ -60,27 +61,6 @@ pub(crate) struct Dropped {
     pub record: At,
     /// What was used of it since that was asked last.
     pub used: u64,
-}
-
-/// Which lines a fully associative cache would hold, told late.
-#[derive(Clone, Debug)]
-struct LateTwin {
-    capacity: u32,
-    held: u32,
-    /// Word of a record whose low half is the line's last touch, [`NEVER`] or [`LOST`].
-    word: usize,
-    /// By time: whose touch it was, if it is a last one.
-    records: Vec<At>,
-    /// By time, one bit each: it is a line's last touch.
-    is_last: Vec<u64>,
-    /// All last touches are at this time or later.
-    begin: u32,
-    /// When the epoch began, and how many lines have been touched in it.
-    epoch: u32,
-    lines: u32,
-    now: u32,
-    /// The first time of all: those below order lines that the twin has lost.
-    start: u32,
 }
 
 /// Of a first level what hits need that ask nothing, by value, so that the compiler keeps it in registers.
@@ -428,88 +408,6 @@ impl First {
             for (time, slot) in (LOST + 1..).zip(lost) {
                 (slot.touched, slot.told) = (time, time);
             }
-        }
-    }
-}
-
-impl LateTwin {
-    /// All times are used up.
-    #[inline(always)]
-    fn is_late(&self) -> bool {
-        self.now as usize >= self.records.len()
-    }
-
-    /// A line is touched now.
-    fn touch(&mut self, table: &mut Table, record: At) -> Before {
-        let before = self.set_last_touch(table, record, self.now);
-        self.now += 1;
-        if before >= self.start {
-            self.forget(before);
-            return Before::Held;
-        }
-        self.held += 1;
-        if self.held > self.capacity {
-            self.lose(table);
-        }
-        if before == NEVER { Before::Never } else { Before::Lost }
-    }
-
-    /// A line was touched after what was told as its last touch.
-    fn correct(&mut self, table: &mut Table, record: At, told: u32, touched: u32) {
-        self.forget(told);
-        self.set_last_touch(table, record, touched);
-    }
-
-    fn last_touch(&self, table: &mut Table, record: At) -> u32 {
-        *table.word(record, self.word) as u32
-    }
-
-    /// Says what it was.
-    #[inline]
-    fn set_last_touch(&mut self, table: &mut Table, record: At, time: u32) -> u32 {
-        let stamp = table.word(record, self.word);
-        let before = *stamp as u32;
-        *stamp = *stamp & !0xffff_ffff | u64::from(time);
-        self.records[time as usize] = record;
-        self.is_last[time as usize / 64] |= 1 << (time % 64);
-        before
-    }
-
-    #[inline]
-    fn forget(&mut self, time: u32) {
-        self.is_last[time as usize / 64] &= !(1 << (time % 64));
-    }
-
-    /// Drops the least recent line.
-    fn lose(&mut self, table: &mut Table) {
-        let mut word = self.begin as usize / 64;
-        // Nothing is left below the beginning.
-        while self.is_last[word] == 0 {
-            word += 1;
-        }
-        let time = (word * 64) as u32 + self.is_last[word].trailing_zeros();
-        debug_assert!(time < self.epoch, "all of what was touched in an epoch is held");
-        self.forget(time);
-        self.begin = time + 1;
-        let stamp = table.word(self.records[time as usize], self.word);
-        *stamp = *stamp & !0xffff_ffff | u64::from(LOST);
-        self.held -= 1;
-    }
-
-    /// Numbers the last touches from the first time on.
-    fn renumber(&mut self, table: &mut Table) {
-        let mut held = Vec::with_capacity(self.held as usize);
-        for (word, times) in self.is_last.iter_mut().enumerate() {
-            let mut times = std::mem::take(times);
-            while times != 0 {
-                held.push(self.records[word * 64 + times.trailing_zeros() as usize]);
-                times &= times - 1;
-            }
-        }
-        (self.begin, self.now) = (self.start, self.start);
-        for record in held {
-            self.set_last_touch(table, record, self.now);
-            self.now += 1;
         }
     }
 }

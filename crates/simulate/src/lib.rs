@@ -68,6 +68,7 @@ mod causes;
 mod detailed;
 mod first;
 mod hierarchy;
+mod late_twin;
 mod later;
 mod lines;
 mod misses;
