@@ -61,6 +61,22 @@ impl Rows {
         unsafe { touch_front(self.front(line), line, is_write) }
     }
 
+    /// Whether the line is the second of its set; it is the first then. Two lines of a set that are used in turn are common, and to
+    /// move the whole row for them is more than this.
+    ///
+    /// # Safety
+    /// As of [`Rows::is_front`].
+    #[inline(always)]
+    pub unsafe fn swap_front(&self, line: u64, is_write: bool) -> bool {
+        // SAFETY: as promised; the set has a row, of at least two entries.
+        let [first, second] = unsafe { &mut *self.front(line).cast::<[u64; 2]>() };
+        if *second >> 1 != line {
+            return false;
+        }
+        (*first, *second) = (*second | u64::from(is_write), *first);
+        true
+    }
+
     /// The first entry of the line's row.
     #[inline(always)]
     fn front(&self, line: u64) -> *mut u64 {

@@ -61,9 +61,12 @@ impl Front<'_> {
             return Asked::Several;
         }
         // SAFETY: the cache is the hierarchy's, which is borrowed.
-        let is_front =
-            unsafe { self.rows.is_front(line, is_write) || is_write && self.rows.touch_front(line, true) };
-        match is_front || self.hierarchy.behind_front(self.cache, self.core, line, is_write, tag) {
+        let is_near = unsafe {
+            self.rows.is_front(line, is_write)
+                || is_write && self.rows.touch_front(line, true)
+                || self.rows.swap_front(line, is_write)
+        };
+        match is_near || self.hierarchy.behind_front(self.cache, self.core, line, is_write, tag) {
             true => Asked::Hit,
             false => Asked::Waits,
         }

@@ -33,7 +33,7 @@ pub(crate) struct Moved {
 
 /// Rows of one width, moved with the instructions of one processor.
 pub(crate) trait Row {
-    /// Entries from one row of so many ways to the next; those from `ways` on are [`EMPTY`].
+    /// Entries from one row of so many ways to the next, at least two; those from `ways` on are [`EMPTY`].
     fn stride(ways: usize) -> usize;
 
     /// Moves `line` to the front of the row and marks it dirty if `dirty` is [`DIRTY`] rather than 0.
@@ -94,7 +94,7 @@ struct Plain;
 
 impl Row for Plain {
     fn stride(ways: usize) -> usize {
-        ways
+        ways.max(2)
     }
 
     unsafe fn to_front(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
