@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
-use memlode_trace::write::{AddressSpace, Encoder, FULL_WORDS, History, LooseChunk, Stop, Tail, Wanted};
+use memlode_trace::write::{
+    AddressSpace, Encoder, FULL_WORDS, Form, History, LooseChunk, Stop, Tail, Wanted,
+};
 
 use crate::output::lock;
 use crate::shared::CHUNK_AND_SLACK_BYTES;
@@ -182,7 +184,9 @@ impl OwnEncoder {
         if self.0.as_ref().is_none_or(|(own, _)| !Arc::ptr_eq(own, space)) {
             self.0 = None;
         }
-        &mut self.0.get_or_insert_with(|| (space.clone(), Encoder::new(MOST_WORDS + 1))).1
+        // Where chunks are replayed at once, there are no batches.
+        let encoder = || Encoder::new(MOST_WORDS + 1, Form::Coded);
+        &mut self.0.get_or_insert_with(|| (space.clone(), encoder())).1
     }
 }
 

@@ -9,7 +9,7 @@ use memlode_trace::error::Error;
 use memlode_trace::log::Event;
 use memlode_trace::manifest::{ManifestInfo, Summary};
 use memlode_trace::module::{Module, ModuleId, ModuleImage};
-use memlode_trace::write::{DirectoryStore, EncodedChunk, Packer, Store, TraceWriter};
+use memlode_trace::write::{DirectoryStore, EncodedChunk, Form, Store, TraceWriter};
 
 /// What becomes of the words.
 pub enum Destination {
@@ -38,7 +38,7 @@ pub struct Output {
     discards: bool,
     /// Whoever takes the chunks wants to know what is still to come.
     live: bool,
-    kept: bool,
+    form: Form,
     failed: AtomicBool,
     failure: Mutex<Option<String>>,
     notes: Mutex<BTreeSet<String>>,
@@ -80,7 +80,7 @@ impl Output {
         };
         Ok(Output {
             discards: writer.is_none(),
-            kept: writer.as_ref().is_some_and(TraceWriter::keeps),
+            form: writer.as_ref().map_or(Form::default(), TraceWriter::form),
             live: writer.as_mut().is_some_and(|writer| writer.bounds().is_some()),
             writer: Mutex::new(writer),
             failed: AtomicBool::new(false),
@@ -100,9 +100,9 @@ impl Output {
         self.live
     }
 
-    /// Packs the chunks, if they are kept.
-    pub fn packer(&self) -> Packer {
-        if self.kept { Packer::new() } else { Packer::storing() }
+    /// How the words of chunks are to be.
+    pub fn form(&self) -> Form {
+        self.form
     }
 
     /// No chunk of a stream that was not appended yet begins before `stamp`; `None` when there will be none.

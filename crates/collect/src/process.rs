@@ -211,7 +211,7 @@ impl Process {
             let number = thread.rings.fetch_add(1, Ordering::Relaxed).min(u8::MAX.into()) as u8;
             thread.open.fetch_add(1, Ordering::Relaxed);
             let late = self.memory.was_dormant();
-            let reader = Reader::new(slot, self.index, thread.index, number, late);
+            let reader = Reader::new(slot, self.index, thread.index, number, output.form(), late);
             if output.is_live() {
                 output.bound(self.index, thread.index, number, Some(self.memory.ring(slot).stamps(0).first));
             }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memlode_trace::format::{ring, stream};
-use memlode_trace::write::{ChunkEncoder, Packer, Sieve, Stop, Tail};
+use memlode_trace::write::{ChunkEncoder, Form, Packer, Sieve, Stop, Tail};
 
 use crate::ahead::{Ahead, Batch, Batches, OwnEncoder};
 use crate::clock;
@@ -39,10 +39,10 @@ pub struct Tools {
 
 impl Tools {
     /// Tools of a thread that shares its work with others.
-    pub fn new(packing: Arc<Packing>, packer: Packer, batches: Arc<Batches>) -> Tools {
+    pub fn new(packing: Arc<Packing>, batches: Arc<Batches>) -> Tools {
         Tools {
             words: Vec::new(),
-            packer,
+            packer: Packer::new(),
             packing,
             encoder: OwnEncoder::default(),
             batches,
@@ -120,8 +120,8 @@ pub struct Reader {
 
 impl Reader {
     /// A reader for a ring that was just claimed; `late` if recording had been off before.
-    pub fn new(slot: u32, process: u32, thread: u32, stream: u8, late: bool) -> Reader {
-        let mut encoder = ChunkEncoder::new();
+    pub fn new(slot: u32, process: u32, thread: u32, stream: u8, form: Form, late: bool) -> Reader {
+        let mut encoder = ChunkEncoder::of_form(form);
         if late {
             encoder.resume_after_off();
         }

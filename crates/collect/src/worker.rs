@@ -90,7 +90,7 @@ impl Shared {
 
     /// What a thread needs to read rings.
     pub fn tools(&self) -> Tools {
-        Tools::new(self.packing.clone(), self.output.packer(), self.batches.clone())
+        Tools::new(self.packing.clone(), self.batches.clone())
     }
 
     /// The processes that are not closed.

@@ -15,6 +15,7 @@ use crate::pack::{UnpackError, Unpacker};
 use crate::sites::SiteTable;
 use crate::varints::read_varints;
 use crate::words::{TAIL_BYTES, read_words};
+use crate::write::Payload;
 
 use dictionary::{Local, dictionary};
 use plain::{Filled, Plan};
@@ -53,6 +54,24 @@ pub(crate) enum Loops {
     Unrolled,
     /// It stays one [`Loop`].
     Kept,
+}
+
+/// What there is of a payload.
+#[derive(Clone, Copy)]
+enum Bytes<'p> {
+    /// So many bytes, and [`TAIL_BYTES`] behind them.
+    All(&'p [u8], usize),
+    /// What is before the words, which are read already.
+    Before(&'p [u8]),
+}
+
+impl<'p> Bytes<'p> {
+    fn bytes(self) -> &'p [u8] {
+        match self {
+            Bytes::All(bytes, count) => &bytes[..count],
+            Bytes::Before(bytes) => bytes,
+        }
+    }
 }
 
 /// Decodes chunks; reuses its memory from one to the next.
@@ -98,7 +117,41 @@ impl Decoder {
         let payload_bytes = self.unpacked.len();
         // Tails are read eight bytes at a time.
         self.unpacked.extend([0; TAIL_BYTES]);
-        let mut reader = Reader::new(&self.unpacked[..payload_bytes]);
+        let unpacked = std::mem::take(&mut self.unpacked);
+        let decoded = self.events(header, Bytes::All(&unpacked, payload_bytes), codes, sites, batch);
+        self.unpacked = unpacked;
+        decoded
+    }
+
+    /// The same for a chunk that need not have been in a file.
+    pub fn decode_payload(
+        &mut self,
+        header: &ChunkHeader,
+        payload: Payload,
+        codes: &[Option<Arc<Code>>],
+        sites: &SiteTable,
+        batch: &mut Batch,
+    ) -> Result<(), DecodeError> {
+        match payload {
+            Payload::Packed(packed) => self.decode(header, &packed, codes, sites, batch),
+            Payload::Plain { before, words } => {
+                batch.clear();
+                self.words = words;
+                self.events(header, Bytes::Before(&before), codes, sites, batch)
+            }
+        }
+    }
+
+    /// Fills an empty batch with what the payload says.
+    fn events(
+        &mut self,
+        header: &ChunkHeader,
+        payload: Bytes<'_>,
+        codes: &[Option<Arc<Code>>],
+        sites: &SiteTable,
+        batch: &mut Batch,
+    ) -> Result<(), DecodeError> {
+        let mut reader = Reader::new(payload.bytes());
         let locals = dictionary(&mut reader, codes, &mut self.last, &mut self.bases)?;
         self.filled.clear();
         Plan::all(&locals, &mut self.plans);
@@ -110,22 +163,28 @@ impl Decoder {
             batch.stack.push(Frame { function: local.function, address });
         }
         let control = reader.blob()?;
-        // Each has a byte at least.
         let count = header.raw_words.checked_sub(header.segments).ok_or(DecodeError::Words)? as usize;
-        if count > reader.left() {
-            return Err(DecodeError::Words);
-        }
-        self.words.resize(count, 0);
         let word_bytes = reader.left();
-        let read = match header.version {
-            1 | 2 => read_varints(reader.take(word_bytes)?, &mut self.words),
-            _ => {
-                let heads = reader.take(count)?;
-                let tails = read_words(heads, &self.unpacked[reader.position()..], &mut self.words);
-                tails.map(|tails| count + tails)
+        let read = match payload {
+            Bytes::All(unpacked, _) => {
+                // Each has a byte at least.
+                if count > word_bytes {
+                    return Err(DecodeError::Words);
+                }
+                self.words.resize(count, 0);
+                let read = match header.version {
+                    1 | 2 => read_varints(reader.take(word_bytes)?, &mut self.words),
+                    _ => {
+                        let heads = reader.take(count)?;
+                        let tails = read_words(heads, &unpacked[reader.position()..], &mut self.words);
+                        tails.map(|tails| count + tails)
+                    }
+                };
+                read.ok_or(DecodeError::Words)?
             }
+            Bytes::Before(_) if self.words.len() == count => 0,
+            Bytes::Before(_) => return Err(DecodeError::Words),
         };
-        let read = read.ok_or(DecodeError::Words)?;
 
         batch.accesses.reserve(header.accesses.min(limit::CHUNK_ACCESSES) as usize);
         let mut run = Run {

@@ -1,9 +1,11 @@
 //! A trace that is replayed while it is written, and need not be kept.
 //!
 //! ```text
-//!  collector ── bytes of files ──► LiveStore ─► chunks, by when they began ─► LiveTrace ─► decoded, merged, as from a directory
+//!  collector ── bytes of files, or chunks ──► LiveStore ─► chunks, by when they began ─► LiveTrace ─► decoded, merged, as from a directory
 //!     └─ "no chunk of this stream that you do not have yet begins before t" ─► horizon: what began before it has its turn
 //! ```
+//! If nothing is kept, the words of chunks are not coded for a file, nor are chunks packed: nobody would have anything of it.
+//!
 //! Replay order is that of a stored trace, so whatever is computed of it is the same. Only a chunk that comes although it was said that
 //! none would begin so early goes where it still can.
 
@@ -30,7 +32,7 @@ use crate::module::{Module, ModuleImage};
 use crate::read::{Threads, Trace};
 use crate::replay::{Begins, Replayed, Source};
 use crate::shards::Shards;
-use crate::write::{Store, TraceFile};
+use crate::write::{Form, Payload, Store, TraceFile};
 
 /// Bytes of chunks that wait before whoever writes has to, too.
 const MOST_BYTES: usize = 256 << 20;
@@ -85,7 +87,7 @@ struct State {
     /// Chunks before which others may come.
     early: BinaryHeap<Reverse<Early>>,
     /// Payloads of chunks whose turn has come, by number.
-    ready: FxHashMap<usize, Vec<u8>>,
+    ready: FxHashMap<usize, Payload>,
     /// Of all payloads.
     bytes: usize,
     /// Nothing more comes.
@@ -98,7 +100,7 @@ struct State {
 struct Early {
     key: (u64, ThreadId, u32),
     chunk: ChunkRef,
-    payload: Vec<u8>,
+    payload: Payload,
 }
 
 impl PartialEq for Early {
@@ -150,20 +152,18 @@ impl State {
         horizon
     }
 
-    fn chunk(&mut self, process: u32, thread: u32, bytes: &[u8]) {
-        let Some((header, payload)) = bytes.split_first_chunk::<{ ChunkHeader::BYTES }>() else { return };
-        let header = ChunkHeader::from_bytes(header);
-        let number = self.threads.number(process, thread);
+    fn chunk(&mut self, header: ChunkHeader, payload: Payload) {
+        let number = self.threads.number(header.process, header.thread);
         let known = &mut self.threads.in_order[number];
         known.chunks += 1;
-        known.bytes += bytes.len() as u64;
+        known.bytes += (ChunkHeader::BYTES + payload.bytes()) as u64;
         let thread = ThreadId(number as u32);
-        let chunk = ChunkRef { process: ProcessId(process), thread, payload_at: 0, header };
+        let chunk = ChunkRef { process: ProcessId(header.process), thread, payload_at: 0, header };
         let bound = self.bounds.entry((thread, header.stream)).or_default();
         *bound = header.first_stamp.max(*bound);
-        self.bytes += payload.len();
+        self.bytes += payload.bytes();
         let key = (header.first_stamp, thread, header.sequence);
-        self.early.push(Reverse(Early { key, chunk, payload: payload.to_vec() }));
+        self.early.push(Reverse(Early { key, chunk, payload }));
     }
 
     fn module(&mut self, bytes: &[u8]) {
@@ -190,29 +190,46 @@ impl State {
     }
 }
 
+impl LiveStore {
+    /// What both ends share, while there is somebody at the other one.
+    fn state(&self) -> Result<MutexGuard<'_, State>, Error> {
+        let state = self.shared.lock();
+        if state.deserted {
+            let (address, what) = ("the simulation".to_owned(), "it ended early".to_owned());
+            return Err(Error::Remote { address, what });
+        }
+        Ok(state)
+    }
+
+    fn chunk(&self, header: ChunkHeader, payload: Payload) -> Result<(), Error> {
+        let mut state = self.state()?;
+        state.chunk(header, payload);
+        // While there is work for the reader. If it waits for something, it may be for what comes through here.
+        while state.bytes > MOST_BYTES && !state.ready.is_empty() && !state.deserted {
+            let waited = self.shared.moved.wait_timeout(state, GLANCE);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.release();
+        Ok(())
+    }
+}
+
 impl Store for LiveStore {
     fn append(&mut self, file: TraceFile, at: u64, bytes: &[u8]) -> Result<(), Error> {
         if let Some(kept) = &mut self.kept {
             kept.append(file, at, bytes)?;
         }
-        let mut state = self.shared.lock();
-        if state.deserted {
-            let (address, what) = ("the simulation".to_owned(), "it ended early".to_owned());
-            return Err(Error::Remote { address, what });
-        }
+        let mut state = self.state()?;
         match file {
             TraceFile::Events => {
                 state.events(bytes);
                 self.shared.news.fetch_add(1, Ordering::Release);
             }
-            TraceFile::Thread { process, thread } => {
-                state.chunk(process, thread, bytes);
-                // While there is work for the reader. If it waits for something, it may be for what comes through here.
-                while state.bytes > MOST_BYTES && !state.ready.is_empty() && !state.deserted {
-                    let waited = self.shared.moved.wait_timeout(state, GLANCE);
-                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            TraceFile::Thread { .. } => {
+                drop(state);
+                if let Some((header, payload)) = bytes.split_first_chunk() {
+                    self.chunk(ChunkHeader::from_bytes(header), Payload::Packed(payload.to_vec()))?;
                 }
-                state.release();
             }
             TraceFile::Manifest | TraceFile::Module(_) => {}
         }
@@ -244,8 +261,12 @@ impl Store for LiveStore {
         }
     }
 
-    fn keeps(&self) -> bool {
-        self.kept.is_some()
+    fn form(&self) -> Form {
+        if self.kept.is_some() { Form::Coded } else { Form::Plain }
+    }
+
+    fn replay(&mut self, header: ChunkHeader, before: Vec<u8>, words: Vec<u64>) -> Result<(), Error> {
+        self.chunk(header, Payload::Plain { before, words })
     }
 
     fn wants_bounds(&self) -> bool {
@@ -307,15 +328,15 @@ impl Source for Live {
     ) -> Result<(), Error> {
         let (chunk, payload, codes, sites) = {
             let mut state = self.lock();
-            let payload = state.ready.remove(&number).unwrap_or_default();
-            state.bytes -= payload.len();
+            let payload = state.ready.remove(&number).unwrap_or(Payload::Packed(Vec::new()));
+            state.bytes -= payload.bytes();
             (state.trace.chunks[number], payload, state.trace.codes.clone(), state.trace.sites.clone())
         };
         self.moved.notify_all();
         let header = &chunk.header;
         let file = TraceFile::Thread { process: header.process, thread: header.thread };
         decoder
-            .decode(header, &payload, &codes, &sites, batch)
+            .decode_payload(header, payload, &codes, &sites, batch)
             .map_err(|why| Error::damaged(&file.path(), format!("chunk {}: {why}", header.sequence)))?;
         chunk.label(batch);
         Ok(())
@@ -369,7 +390,7 @@ impl LiveTrace {
         drop(state);
         let (mut decoder, mut batch) = (Decoder::new(Loops::Kept), Batch::default());
         for (chunk, payload) in chunks {
-            if decoder.decode(&chunk.header, &payload, &codes, &sites, &mut batch).is_ok() {
+            if decoder.decode_payload(&chunk.header, payload, &codes, &sites, &mut batch).is_ok() {
                 see(&chunk, &batch);
             }
         }

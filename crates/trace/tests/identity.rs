@@ -8,7 +8,9 @@ use std::path::Path;
 use memlode_trace::event::{Batch, Frame};
 use memlode_trace::module::ModuleId;
 use memlode_trace::stack::ShadowStack;
-use memlode_trace::write::{AddressSpace, ChunkEncoder, Encoder, FULL_WORDS, FullChunk, Stop, Tail, Wanted};
+use memlode_trace::write::{
+    AddressSpace, ChunkEncoder, Encoder, FULL_WORDS, Form, FullChunk, Stop, Tail, Wanted,
+};
 use memlode_trace::{Piece, Shards, Trace, live};
 use proptest::prelude::*;
 use support::*;
@@ -275,7 +277,7 @@ proptest! {
     ) {
         let space = space(&plan);
         // As another worker's, it knows what was executed anywhere.
-        let mut ahead = Encoder::new(FULL_WORDS);
+        let mut ahead = Encoder::new(FULL_WORDS, Form::Coded);
         for chunks in &threads {
             let words: Vec<Vec<u64>> = chunks.iter().map(|chunk| raw(chunk)).collect();
             let mut loose: Vec<_> = words.iter().map(|_| None).collect();

@@ -1,13 +1,13 @@
 //! A chunk from its first word to the file (SPEC §4.3).
 
 use super::history::{Caller, SegmentName};
+use super::payload::{Form, Gathered, Payload, Words};
 use super::relative::StackChange;
 use crate::format::ChunkHeader;
 use crate::pack::{Packer, Part};
-use crate::words::{TAIL_BYTES, WordRoom, subtract};
+use crate::words::subtract;
 
 /// The chunk being built.
-#[derive(Default)]
 pub(super) struct Chunk {
     pub number: u32,
     pub open: bool,
@@ -15,11 +15,7 @@ pub(super) struct Chunk {
     /// Entries of the dictionary that others refer to before they are executed, and their words.
     pub inherited: Vec<(u32, Vec<u64>)>,
     pub control: Vec<u8>,
-    /// Of its words, the heads and tails that are written so far, and room.
-    pub heads: Vec<u8>,
-    pub words: usize,
-    pub tails: Vec<u8>,
-    pub tails_end: usize,
+    pub words: Gathered,
     pub previous: u32,
     /// Segments since the last explicit one that followed as predicted.
     pub run: u64,
@@ -30,14 +26,21 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Room for so many words more.
-    pub fn make_room(&mut self, words: usize) {
-        let (heads, tails) = (self.words + words, self.tails_end + (words + 1) * TAIL_BYTES);
-        if self.heads.len() < heads {
-            self.heads.resize(heads, 0);
-        }
-        if self.tails.len() < tails {
-            self.tails.resize(tails, 0);
+    /// None, whose words are to be of this form.
+    pub fn new(form: Form) -> Chunk {
+        Chunk {
+            number: 0,
+            open: false,
+            dictionary: Vec::new(),
+            inherited: Vec::new(),
+            control: Vec::new(),
+            words: Gathered::new(form),
+            previous: 0,
+            run: 0,
+            raw_words: 0,
+            segments: 0,
+            accesses: 0,
+            stamps: (0, 0),
         }
     }
 
@@ -45,10 +48,7 @@ impl Chunk {
     pub fn put(&mut self, operands: &[u64], last: &mut [u64], differences: &mut [u64]) {
         let differences = &mut differences[..operands.len()];
         subtract(operands, last, differences);
-        let Chunk { heads, words, tails, tails_end, .. } = self;
-        let mut room = WordRoom { heads, tails, words: *words, end: *tails_end };
-        room.put(differences);
-        (*words, *tails_end) = (room.words, room.end);
+        self.words.put(differences);
     }
 }
 
@@ -64,10 +64,7 @@ pub struct LooseChunk {
     pub(super) left: Vec<(u32, u16)>,
     pub(super) left_words: Vec<u64>,
     pub(super) control: Vec<u8>,
-    /// Heads, and tails behind them.
-    pub(super) words: Vec<u8>,
-    /// Bytes of heads.
-    pub(super) heads: usize,
+    pub(super) words: Words,
     pub(super) raw_words: u32,
     pub(super) segments: u32,
     pub(super) accesses: u64,
@@ -80,16 +77,20 @@ pub struct FullChunk {
     pub(super) header: ChunkHeader,
     /// Everything that is before the words.
     pub(super) before: Vec<u8>,
-    /// Heads, and tails behind them.
-    pub(super) words: Vec<u8>,
-    /// Bytes of heads.
-    pub(super) heads: usize,
+    pub(super) words: Words,
 }
 
 impl FullChunk {
-    /// Packs it.
+    /// Packs it; but plain words stay as they are.
     pub fn pack(self, packer: &mut Packer) -> EncodedChunk {
-        let (heads, tails) = self.words.split_at(self.heads);
+        let (bytes, heads) = match self.words {
+            Words::Coded { bytes, heads } => (bytes, heads),
+            Words::Plain(words) => {
+                let payload = Payload::Plain { before: self.before, words };
+                return EncodedChunk { header: self.header, payload };
+            }
+        };
+        let (heads, tails) = bytes.split_at(heads);
         let (codec, payload) =
             packer.pack(&[Part::Matched(&self.before), Part::Sampled(heads), Part::Matched(tails)]);
         let header = ChunkHeader {
@@ -98,15 +99,15 @@ impl FullChunk {
             payload_crc32: crc32fast::hash(&payload),
             ..self.header
         };
-        EncodedChunk { header, payload }
+        EncodedChunk { header, payload: Payload::Packed(payload) }
     }
 }
 
-/// A chunk ready to be written.
+/// A chunk ready to be written, or to be replayed if its words are plain.
 #[derive(Clone, Debug)]
 pub struct EncodedChunk {
     pub(super) header: ChunkHeader,
-    pub(super) payload: Vec<u8>,
+    pub(super) payload: Payload,
 }
 
 impl EncodedChunk {
@@ -126,8 +127,8 @@ impl EncodedChunk {
         self
     }
 
-    /// Bytes it takes in a file.
+    /// Bytes it takes, in a file if its words are coded.
     pub fn bytes(&self) -> u64 {
-        (ChunkHeader::BYTES + self.payload.len()) as u64
+        (ChunkHeader::BYTES + self.payload.bytes()) as u64
     }
 }

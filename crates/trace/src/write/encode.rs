@@ -6,13 +6,14 @@ use super::AddressSpace;
 use super::chunk::{Chunk, LooseChunk};
 use super::history::{Caller, SegmentName, Wanted};
 use super::known::{Hot, ImageSegments, Known, NO_HEADER, NONE, StackOp, follow_stack, is_torn};
+use super::payload::Form;
 use super::relative::RelativeStack;
 use super::space::Resolved;
 use crate::bytes::put_varint;
 use crate::format::stream;
 use crate::module::{Module, ModuleId};
 use crate::table::Op;
-use crate::words::{WordRoom, subtract};
+use crate::words::subtract;
 
 /// A chunk is full from here on: small enough to decode into cache-friendly batches and to interleave threads finely,
 /// large enough that its dictionary does not count.
@@ -103,13 +104,13 @@ pub type Before<'a> = &'a mut dyn FnMut(&Wanted) -> Option<Vec<u64>>;
 
 impl Default for Encoder {
     fn default() -> Self {
-        Self::new(FULL_WORDS)
+        Self::new(FULL_WORDS, Form::default())
     }
 }
 
 impl Encoder {
-    /// An encoder that knows no segment yet. Its chunks are full with so many words.
-    pub fn new(full_words: u32) -> Self {
+    /// An encoder that knows no segment yet. Its chunks are full with so many words, which are of this form then.
+    pub fn new(full_words: u32, form: Form) -> Self {
         let none = Known {
             chunk: 0,
             fresh: false,
@@ -146,7 +147,7 @@ impl Encoder {
             last: Vec::new(),
             differences: vec![0; SPAN_WORDS + stream::MAX_SEGMENT_WORDS as usize],
             stack: RelativeStack::default(),
-            chunk: Chunk::default(),
+            chunk: Chunk::new(form),
             full_words,
         }
     }
@@ -180,7 +181,7 @@ impl Encoder {
             self.begin(stamps.0);
         }
         self.chunk.stamps.1 = self.chunk.stamps.1.max(stamps.1);
-        self.chunk.make_room(words.len());
+        self.chunk.words.make_room(words.len());
         let (consumed, stop) = match tail {
             Tail::HandedOver => self.segments::<false>(words, space, before),
             Tail::Open => self.segments::<true>(words, space, before),
@@ -251,8 +252,8 @@ impl Encoder {
         let Chunk { number, raw_words, mut previous, mut run, mut accesses, .. } = self.chunk;
         let (hot, last) = (&mut self.hot[..], &mut self.last[..]);
         let differences = &mut self.differences[..];
-        let Chunk { heads, words: heads_end, tails, tails_end, control, .. } = &mut self.chunk;
-        let mut room = WordRoom { heads, tails, words: *heads_end, end: *tails_end };
+        let Chunk { words: gathered, control, .. } = &mut self.chunk;
+        let before = gathered.len();
         // No segment begins where so many words are left.
         let beyond = words.len().saturating_sub(full_words.saturating_sub(raw_words) as usize);
         let mut left = &words[at..];
@@ -296,12 +297,11 @@ impl Encoder {
                     follow_stack(&mut self.stack, &self.segments[id as usize], id, &self.stack_ops, operands);
                 }
             }
-            room.put(&differences[..count]);
+            gathered.put(&differences[..count]);
         }
         let end = words.len() - left.len();
         // Whatever is no word of a segment was a header.
-        let segments = (end - at) - (room.words - *heads_end);
-        (*heads_end, *tails_end) = (room.words, room.end);
+        let segments = (end - at) - (gathered.len() - before);
         let chunk = &mut self.chunk;
         (chunk.previous, chunk.run, chunk.accesses) = (previous, run, accesses);
         chunk.segments += segments as u32;
@@ -500,7 +500,7 @@ impl Encoder {
         chunk.dictionary.clear();
         chunk.inherited.clear();
         chunk.control.clear();
-        (chunk.words, chunk.tails_end) = (0, 0);
+        chunk.words.clear();
         (chunk.previous, chunk.run, chunk.raw_words, chunk.segments, chunk.accesses) = (0, 0, 0, 0, 0);
         chunk.stamps = (stamp, stamp);
         self.hot[NONE as usize].forget_next();
@@ -516,6 +516,7 @@ impl Encoder {
         put_varint(&mut self.chunk.control, self.chunk.run);
         let mut inherited = std::mem::take(&mut self.chunk.inherited);
         inherited.sort_unstable_by_key(|&(local, _)| local);
+        let words = self.chunk.words.take();
         let (segments, chunk) = (&self.segments, &self.chunk);
         let name = |id: u32| (segments[id as usize].module, segments[id as usize].anchor);
         let (mut left, mut left_words) = (Vec::new(), Vec::new());
@@ -526,9 +527,6 @@ impl Encoder {
                 left_words.extend_from_slice(&self.last[base as usize..][..words.into()]);
             }
         }
-        let mut words = Vec::with_capacity(chunk.words + chunk.tails_end);
-        words.extend_from_slice(&chunk.heads[..chunk.words]);
-        words.extend_from_slice(&chunk.tails[..chunk.tails_end]);
         let loose = LooseChunk {
             dictionary: chunk.dictionary.iter().map(|&id| name(id)).collect(),
             inherited,
@@ -537,7 +535,6 @@ impl Encoder {
             left_words,
             control: chunk.control.clone(),
             words,
-            heads: chunk.words,
             raw_words: chunk.raw_words,
             segments: chunk.segments,
             accesses: chunk.accesses,

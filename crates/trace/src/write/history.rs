@@ -121,13 +121,13 @@ impl History {
             version: version::TRACE,
             raw_words: chunk.raw_words,
             segments: chunk.segments,
-            unpacked_bytes: (before.len() + chunk.words.len()) as u32,
+            unpacked_bytes: (before.len() + chunk.words.bytes()) as u32,
             accesses: chunk.accesses,
             first_stamp: self.stamps.0,
             last_stamp: self.stamps.1,
             ..Default::default()
         };
-        FullChunk { header, before, words: chunk.words, heads: chunk.heads }
+        FullChunk { header, before, words: chunk.words }
     }
 
     /// The segments of the chunk, and the frames that were there when it began, which are of segments, too.

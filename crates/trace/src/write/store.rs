@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::payload::Form;
 use crate::error::Error;
+use crate::format::ChunkHeader;
 use crate::{manifest, names};
 
 /// One file of a trace.
@@ -49,9 +51,18 @@ pub trait Store: Send {
         let _ = file;
     }
 
-    /// Whether what it is given stays.
-    fn keeps(&self) -> bool {
-        true
+    /// How the words of chunks are to be. If plain, chunks come by [`Store::replay`].
+    fn form(&self) -> Form {
+        Form::Coded
+    }
+
+    /// Takes a chunk with plain words, and what is before these in its payload. Nothing of its header tells of a payload in a file.
+    ///
+    /// # Errors
+    /// If the store has asked for coded ones.
+    fn replay(&mut self, header: ChunkHeader, _before: Vec<u8>, _words: Vec<u64>) -> Result<(), Error> {
+        let file = TraceFile::Thread { process: header.process, thread: header.thread };
+        Err(Error::damaged(&file.path(), "plain words are no part of a file"))
     }
 
     /// Whether it wants to know what is still to come: [`Store::bound`] and [`Store::all_known`].

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::chunk::{FullChunk, LooseChunk};
-use super::encode::{Appended, Encoder, Tail};
+use super::encode::{Appended, Encoder, FULL_WORDS, Tail};
 use super::history::History;
+use super::payload::Form;
 use super::space::AddressSpace;
 
 /// Encodes the stream of one thread.
@@ -20,6 +21,11 @@ impl ChunkEncoder {
     /// An encoder for a thread that has done nothing yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same, whose chunks have words of this form.
+    pub fn of_form(form: Form) -> Self {
+        ChunkEncoder { encoder: Encoder::new(FULL_WORDS, form), history: Arc::default() }
     }
 
     fn history(&self) -> MutexGuard<'_, History> {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::EncodedChunk;
 use super::directory::DirectoryStore;
 use super::store::{Store, TraceFile};
+use super::{EncodedChunk, Form, Payload};
 use crate::error::Error;
+use crate::format::ChunkHeader;
 use crate::log::{Event, seal};
 use crate::manifest::{Manifest, ManifestInfo, Summary, ThreadTotals};
 use crate::module::{Module, ModuleId, ModuleImage};
@@ -85,24 +86,29 @@ impl TraceWriter {
     /// Appends a chunk to its thread's file. When that fails, a full disk say, the file is cut back to its last whole chunk.
     pub fn append(&mut self, process: u32, thread: u32, chunk: EncodedChunk) -> Result<(), Error> {
         let EncodedChunk { mut header, payload } = chunk;
+        let file_bytes = (ChunkHeader::BYTES + payload.bytes()) as u64;
         let totals = *self.totals(process, thread);
         (header.process, header.thread, header.sequence) = (process, thread, totals.chunks);
         header.header_crc32 = 0;
         header.header_crc32 = crc32fast::hash(&header.to_bytes());
-        let bytes = [&header.to_bytes()[..], &payload].concat();
-
-        self.store.append(TraceFile::Thread { process, thread }, totals.bytes, &bytes)?;
+        match payload {
+            Payload::Packed(payload) => {
+                let bytes = [&header.to_bytes()[..], &payload].concat();
+                self.store.append(TraceFile::Thread { process, thread }, totals.bytes, &bytes)?;
+            }
+            Payload::Plain { before, words } => self.store.replay(header, before, words)?,
+        }
         let totals = self.totals(process, thread);
         totals.chunks += 1;
-        totals.bytes += bytes.len() as u64;
+        totals.bytes += file_bytes;
         totals.raw_words += u64::from(header.raw_words);
         totals.accesses += header.accesses;
         Ok(())
     }
 
-    /// Whether chunks stay, and are better packed.
-    pub fn keeps(&self) -> bool {
-        self.store.keeps()
+    /// How the words of chunks are to be.
+    pub fn form(&self) -> Form {
+        self.store.form()
     }
 
     /// What is still to come, for a store that wants to know.

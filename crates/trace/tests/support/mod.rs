@@ -463,7 +463,7 @@ pub fn write_trace_to(store: Box<dyn Store>, plan: &Plan, threads: &[Vec<Vec<Exe
     for (number, chunks) in threads.iter().enumerate() {
         let thread = number as u32;
         writer.event(&Event::ThreadStart { process: 0, thread, tid: 7 + thread, stamp: 2 }).unwrap();
-        let mut encoder = ChunkEncoder::new();
+        let mut encoder = ChunkEncoder::of_form(writer.form());
         for (sequence, chunk) in chunks.iter().enumerate() {
             let stamp = 10 * sequence as u64 + number as u64;
             let words = raw(chunk);
