@@ -41,7 +41,29 @@ struct Worker {
 }
 
 /// By tag and number of levels missed, how many accesses.
-type Depths = Vec<[u64; MAX_LEVELS + 1]>;
+#[derive(Default)]
+pub(crate) struct Depths(Vec<[u64; MAX_LEVELS + 1]>);
+
+impl Depths {
+    /// Some more.
+    #[inline(always)]
+    pub fn add(&mut self, tag: u32, depth: u8, times: u64) {
+        let tag = tag as usize;
+        if self.0.len() <= tag {
+            self.0.resize(tag + 1, [0; MAX_LEVELS + 1]);
+        }
+        self.0[tag][usize::from(depth)] += times;
+    }
+
+    /// Tells of all, as [`Simulator::settle`] does.
+    pub fn tell(&self, mut told: impl FnMut(u32, u8, u64)) {
+        for (tag, depths) in (0u32..).zip(&self.0) {
+            for (depth, &times) in (0u8..).zip(depths).filter(|(_, times)| **times > 0) {
+                told(tag, depth, times);
+            }
+        }
+    }
+}
 
 impl Apart {
     /// Starts the other thread. Nothing may have been simulated yet.
@@ -81,14 +103,9 @@ fn answer(
     coming: &Receiver<Requests>,
     empty: &std::sync::mpsc::Sender<Requests>,
 ) -> (Far, Depths) {
-    let mut depths = Depths::new();
+    let mut depths = Depths::default();
     for mut requests in coming {
-        far.settle(&requests, |tag, depth| {
-            if depths.len() <= tag as usize {
-                depths.resize(tag as usize + 1, [0; MAX_LEVELS + 1]);
-            }
-            depths[tag as usize][usize::from(depth)] += 1;
-        });
+        far.settle(&requests, |tag, depth| depths.add(tag, depth, 1));
         requests.clear();
         // Nobody takes it back any more when all is over.
         let _ = empty.send(requests);
@@ -123,7 +140,7 @@ impl Simulator for Apart {
         }
     }
 
-    fn finish_settling(&mut self, mut told: impl FnMut(u32, u8, u64)) {
+    fn finish_settling(&mut self, told: impl FnMut(u32, u8, u64)) {
         self.pass_on();
         let (Some(near), Some(Worker { requests, thread, .. })) = (self.near.take(), self.worker.take())
         else {
@@ -131,11 +148,7 @@ impl Simulator for Apart {
         };
         drop(requests);
         let (far, depths) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        for (tag, depths) in (0u32..).zip(depths) {
-            for (depth, times) in (0u8..).zip(depths).filter(|(_, times)| *times > 0) {
-                told(tag, depth, times);
-            }
-        }
+        depths.tell(told);
         self.whole = Some(Detailed::join(near, far));
     }
 

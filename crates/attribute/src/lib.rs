@@ -24,6 +24,7 @@ mod granules;
 mod ledger;
 mod merge;
 pub mod objects;
+mod outwards;
 pub mod paths;
 pub mod profile;
 mod repeat;

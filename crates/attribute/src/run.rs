@@ -10,6 +10,7 @@ use memlode_trace::{Piece, Replayed, Shards, Trace};
 use crate::apart::Apart;
 use crate::detail::DetailedProfile;
 use crate::division;
+use crate::outwards::Outwards;
 use crate::profile::{Global, Profile, Profiler};
 use crate::simulator::{ImpossibleMachine, Setup, Simulator, caches, detailed, has_rules, shape_of};
 use crate::source::{Known, Source};
@@ -22,7 +23,8 @@ pub fn latencies(machine: &Machine) -> Vec<u32> {
 /// Replays a whole trace through a machine's caches.
 ///
 /// Decodes on `threads` threads and simulates on as many of them as make the trace fastest and the shape of the caches allows, one if it
-/// has gaps: the result is the same, to the digit, for any number. `watch` is told after each chunk how many are done, and may stop the run. Chunks that cannot be decoded are left out and listed in the second result. A trace that is still written
+/// has gaps: the result is the same, to the digit, for any number. Where one of several threads simulates, the outer levels have another
+/// one to themselves ([`Outwards`]). `watch` is told after each chunk how many are done, and may stop the run. Chunks that cannot be decoded are left out and listed in the second result. A trace that is still written
 /// is replayed until it is complete.
 pub fn profile_trace(
     source: &Source,
@@ -37,6 +39,11 @@ pub fn profile_trace(
         true => Shards::one(),
         false => at_most(division::shards(source, &empty, threads, at_most(threads).count())),
     };
+    if threads > 1 && shards.count() == 1 && !gaps {
+        let mut profiler = Profiler::new(&[], Outwards::new(empty));
+        let replayed = observe_all(source, &mut profiler, threads - 1, watch);
+        return Ok((profiler.finish(), replayed));
+    }
     let new = |shard| Profiler::of_shard(&[], empty.clone(), shard, shards.clone());
     let mut profilers: Vec<Profiler> = (0..shards.count()).map(new).collect();
     if gaps {

@@ -21,7 +21,7 @@ const SEVERAL: u32 = 1 << 31;
 
 /// Requests that wait.
 #[derive(Clone, Default)]
-pub(crate) struct Waiting {
+pub struct Waiting {
     requests: Vec<Request>,
     /// Of the level at hand.
     seen: Seen,
@@ -177,6 +177,28 @@ impl Hierarchy {
     #[inline(always)]
     pub fn waiting(&self) -> usize {
         self.waiting.requests.len()
+    }
+
+    /// What waits, which other requests take the place of.
+    pub fn replace_waiting(&mut self, waiting: Waiting) -> Waiting {
+        std::mem::replace(&mut self.waiting, waiting)
+    }
+
+    /// [`Hierarchy::settle`] of what waits with another hierarchy of the same shape, whose first level has seen to it; leaves nothing of
+    /// it. All that waited there before must have been settled here.
+    pub fn settle_for(&mut self, waiting: &mut Waiting, told: impl FnMut(u32, u8, u64)) {
+        std::mem::swap(&mut self.waiting, waiting);
+        self.settle(told);
+        std::mem::swap(&mut self.waiting, waiting);
+    }
+
+    /// Counts what the outer levels of another hierarchy of this shape were asked, and those of this one were not
+    /// ([`Hierarchy::settle_for`]).
+    pub fn count_those_of(&mut self, outer: &Hierarchy) {
+        let answered = self.answered.iter_mut().flatten().zip(outer.answered.iter().flatten());
+        // What was counted as hits here, and were none, is less than nothing there.
+        answered.for_each(|(all, more)| *all = all.wrapping_add(*more));
+        self.write_backs.iter_mut().zip(&outer.write_backs).for_each(|(all, more)| *all += more);
     }
 
     /// Lets the outer levels answer what waits: `told` learns the tag of accesses, the deepest level that had to be asked, as

@@ -97,7 +97,7 @@ pub use bounds::Bounds;
 pub use cache::{Cache, Evicted, Touch};
 pub use detailed::{Detailed, Details, Far, ModelDetails, Near, Outcome};
 pub use hierarchy::{Found, Hierarchy, LevelCounters, Observer, Straddle};
-pub use later::{Asked, Front};
+pub use later::{Asked, Front, Waiting};
 pub use lines::{Lines, touch_lines};
 pub use misses::{Cause, Eviction, LevelDetail};
 pub use model::{

@@ -1,0 +1,172 @@
+//! Caches on two threads: the first level on this one, the others on another.
+//!
+//! ```text
+//!   this thread    attribute, first level ─► misses ─┐      ┌───── emptied ─► to be used again
+//!                                                    │      │
+//!   the other                                        └─► the levels behind it ─► counts by tag
+//! ```
+//! A level is asked what the level inside it missed and dropped, in that order, and answers nobody who waits for it. So every figure is
+//! that of [`Hierarchy`] on one thread.
+
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+
+use memlode_simulate::{Hierarchy, LevelCounters, LevelSpec, Waiting};
+
+use crate::apart::Depths;
+use crate::simulator::Simulator;
+
+/// Runs of misses, each of which fits into a cache, that are passed on together.
+const TOGETHER: usize = 16;
+/// Of those, how many times as many may be on their way.
+const ON_THEIR_WAY: usize = 16;
+
+/// A [`Hierarchy`] of which the outer levels have a thread of their own.
+pub struct Outwards {
+    /// What is done here.
+    inner: Hierarchy,
+    missed: Vec<Waiting>,
+    emptied: Vec<Waiting>,
+    worker: Option<Worker>,
+}
+
+/// The other thread.
+struct Worker {
+    missed: SyncSender<Vec<Waiting>>,
+    emptied: Receiver<Vec<Waiting>>,
+    thread: JoinHandle<(Hierarchy, Depths)>,
+}
+
+impl Outwards {
+    /// Starts the other thread. Nothing may have been simulated yet.
+    pub fn new(empty: Hierarchy) -> Outwards {
+        let outer = empty.clone();
+        let (missed, coming) = sync_channel(ON_THEIR_WAY);
+        let (empties, emptied) = channel();
+        let thread = std::thread::spawn(move || answer(outer, &coming, &empties));
+        let worker = Some(Worker { missed, emptied, thread });
+        Outwards { inner: empty, missed: Vec::new(), emptied: Vec::new(), worker }
+    }
+
+    /// Hands on what was gathered.
+    fn pass_on(&mut self) {
+        let Some(worker) = &self.worker else { return };
+        self.emptied.extend(worker.emptied.try_iter().flatten());
+        // An error is a panic of the other thread, which is met again when that is waited for.
+        let _ = worker.missed.send(std::mem::take(&mut self.missed));
+    }
+}
+
+/// The life of the other thread.
+fn answer(
+    mut outer: Hierarchy,
+    coming: &Receiver<Vec<Waiting>>,
+    emptied: &Sender<Vec<Waiting>>,
+) -> (Hierarchy, Depths) {
+    let mut depths = Depths::default();
+    for mut missed in coming {
+        for waiting in &mut missed {
+            outer.settle_for(waiting, |tag, depth, times| depths.add(tag, depth, times));
+        }
+        // Nobody takes it back any more when all is over.
+        let _ = emptied.send(missed);
+    }
+    (outer, depths)
+}
+
+impl Simulator for Outwards {
+    #[inline(always)]
+    fn access(
+        &mut self,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        cell: u32,
+        tag: u32,
+    ) -> Option<u8> {
+        Simulator::access(&mut self.inner, core, address, bytes, is_write, cell, tag)
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        Simulator::is_full(&self.inner)
+    }
+
+    /// Of a piece of the trace that is shorter, the next one fills up what waits.
+    fn settle(&mut self, _told: impl FnMut(u32, u8, u64)) {
+        if self.is_full() {
+            let next = self.emptied.pop().unwrap_or_default();
+            self.missed.push(self.inner.replace_waiting(next));
+            if self.missed.len() == TOGETHER {
+                self.pass_on();
+            }
+        }
+    }
+
+    fn finish_settling(&mut self, told: impl FnMut(u32, u8, u64)) {
+        self.missed.push(self.inner.replace_waiting(Waiting::default()));
+        self.pass_on();
+        let Some(Worker { missed, thread, .. }) = self.worker.take() else { return };
+        drop(missed);
+        let (outer, depths) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        depths.tell(told);
+        self.inner.count_those_of(&outer);
+    }
+
+    /// Those of the outer levels are counted when all is done.
+    fn counters(&self) -> Vec<LevelCounters> {
+        self.inner.counters()
+    }
+
+    fn first_level(&self) -> &LevelSpec {
+        &self.inner.levels()[0]
+    }
+
+    fn cores(&self) -> u32 {
+        self.inner.cores()
+    }
+
+    fn counting(&mut self) -> Option<&mut Hierarchy> {
+        Some(&mut self.inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// By tag and depth.
+    type Told = BTreeMap<(u32, u8), u64>;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(30))]
+        #[test]
+        fn finds_what_one_thread_does(
+            accesses in prop::collection::vec((0..2usize, 0..1u64 << 18, 0..200u32, any::<bool>(), 0..40u32), 0..20_000),
+            ways in 1..5u32,
+        ) {
+            let level = |sets: u64, shared_by| LevelSpec { bytes: sets * u64::from(ways) * 64, ways, line_bytes: 64, shared_by };
+            let empty = Hierarchy::new(&[level(16, 1), level(128, 1), level(512, 2)], 2).unwrap();
+            let (mut alone, mut apart) = (empty.clone(), Outwards::new(empty));
+            let (mut told, mut told_apart) = (Told::new(), Told::new());
+            for (core, address, bytes, is_write, tag) in accesses {
+                let hit = Simulator::access(&mut alone, core, address, bytes, is_write, tag, tag);
+                prop_assert_eq!(hit, apart.access(core, address, bytes, is_write, tag, tag));
+                if Simulator::is_full(&alone) {
+                    Simulator::settle(&mut alone, |tag, depth, times| *told.entry((tag, depth)).or_default() += times);
+                    apart.settle(|_, _, _| unreachable!("answers come at the end"));
+                }
+                prop_assert!(!apart.is_full());
+            }
+            Simulator::settle(&mut alone, |tag, depth, times| *told.entry((tag, depth)).or_default() += times);
+            apart.finish_settling(|tag, depth, times| *told_apart.entry((tag, depth)).or_default() += times);
+            prop_assert_eq!(told, told_apart);
+            prop_assert_eq!(Simulator::counters(&alone), apart.counters());
+        }
+    }
+}
