@@ -1,7 +1,8 @@
 //! One set-associative cache with exact least-recently-used replacement.
 
-use crate::pass::{self, Pass, Request, Seen};
-use crate::row::{DIRTY, EMPTY, Moved, RowOps};
+use crate::array::Array;
+use crate::pass::{Request, Seen};
+use crate::row::{DIRTY, EMPTY, Moved};
 use crate::sets::SetIndex;
 use crate::spec::{LevelSpec, Problem};
 
@@ -23,12 +24,7 @@ pub struct Evicted {
     pub dirty: bool,
 }
 
-/// The rows' memory, aligned so that an 8-way row is one line of the machine we run on.
-#[repr(C, align(64))]
-#[derive(Clone, Copy)]
-struct Block([u64; 8]);
-
-/// Where the rows of a cache with a power of two of sets are, by value.
+/// Where the rows of a cache with wide entries and a power of two of sets are, by value.
 pub(crate) struct Rows {
     first: *mut u64,
     /// Of a line number, the bits that are its set's number.
@@ -100,29 +96,33 @@ unsafe fn touch_front(row: *mut u64, line: u64, is_write: bool) -> bool {
     true
 }
 
-/// One cache. Addressed by *line numbers* (address divided by the line size).
+/// One cache. Addressed by *line numbers* (address divided by the line size), which are below 2^62, as lines have at least 4 bytes.
 #[derive(Clone)]
 pub struct Cache {
-    blocks: Vec<Block>,
-    sets: SetIndex,
-    ways: usize,
-    ops: RowOps,
+    array: Form,
+}
+
+#[derive(Clone)]
+enum Form {
+    Wide(Array<u64>),
+    /// As long as no line comes that has no narrow entry.
+    Narrow(Array<u32>),
 }
 
 impl Cache {
     /// An empty cache of the given shape (`shared_by` plays no part).
     pub fn new(spec: &LevelSpec) -> Result<Cache, Problem> {
         spec.check()?;
-        let ways = spec.ways as usize;
-        let ops = RowOps::new(ways);
-        let entries = spec.sets() as usize * ops.stride;
-        let blocks = vec![Block([EMPTY; 8]); entries.div_ceil(8)];
-        Ok(Cache { blocks, sets: SetIndex::new(spec.sets()), ways, ops })
+        Ok(Cache { array: Form::Narrow(Array::new(SetIndex::new(spec.sets()), spec.ways as usize)) })
+    }
+
+    /// The same for a small cache that is asked often: what is done for each access does not ask how large entries are.
+    pub(crate) fn of_wide(spec: &LevelSpec) -> Result<Cache, Problem> {
+        spec.check()?;
+        Ok(Cache { array: Form::Wide(Array::new(SetIndex::new(spec.sets()), spec.ways as usize)) })
     }
 
     /// Looks the line up, brings it in if it is missing, and makes it the most recent of its set.
-    ///
-    /// Line numbers are below 2^62, as lines have at least 4 bytes.
     #[inline]
     pub fn touch(&mut self, line: u64, is_write: bool) -> Touch {
         if self.touch_front(line, is_write) {
@@ -136,84 +136,107 @@ impl Cache {
 
     /// Whether the cache holds the line, changing nothing.
     pub fn holds(&self, line: u64) -> bool {
-        self.row(line).iter().any(|entry| entry >> 1 == line)
+        self.set_of(line).any(|held| held.line == line)
     }
 
     /// Marks a line that is here as written without making it recent; says whether it was here.
     #[inline]
     pub fn mark_dirty(&mut self, line: u64) -> bool {
-        let row = self.row_start(line);
-        // SAFETY: `row_start` gives a whole row.
-        unsafe { (self.ops.mark_dirty)(row, self.ways, line) }
+        match &mut self.array {
+            Form::Wide(array) => array.mark_dirty(line),
+            Form::Narrow(array) => array.has_entry(line) && array.mark_dirty(line),
+        }
     }
 
     /// Lines of the set that `line` belongs to, most recent first, with their dirty marks.
     pub fn set_of(&self, line: u64) -> impl Iterator<Item = Evicted> + '_ {
-        let row = self.row(line).iter().take_while(|entry| **entry != EMPTY);
-        row.map(|entry| Evicted { line: entry >> 1, dirty: entry & DIRTY != 0 })
+        let (wide, narrow) = match &self.array {
+            Form::Wide(array) => (Some(array.set_of(line)), None),
+            Form::Narrow(array) => (None, Some(array.set_of(line))),
+        };
+        let lines = wide.into_iter().flatten().chain(narrow.into_iter().flatten());
+        lines.map(|(line, dirty)| Evicted { line, dirty })
     }
 
-    /// The hit path: true if the line is already the most recent of its set.
+    /// The hit path: true if the line is known to be the most recent of its set.
     #[inline(always)]
     pub(crate) fn touch_front(&mut self, line: u64, is_write: bool) -> bool {
-        // SAFETY: nothing else refers to the row.
-        unsafe { touch_front(self.row_start(line), line, is_write) }
+        match &mut self.array {
+            // SAFETY: nothing else refers to the row.
+            Form::Wide(array) => unsafe { touch_front(array.row_start(line).0, line, is_write) },
+            Form::Narrow(_) => false,
+        }
     }
 
-    /// The general path. `dirty` is [`DIRTY`] or 0.
+    /// The general path. `dirty` is [`DIRTY`] or 0; the last entry is as that of a wide row.
     #[inline(always)]
     pub(crate) fn move_to_front(&mut self, line: u64, dirty: u64) -> Moved {
-        let row = self.row_start(line);
-        // SAFETY: `row_start` gives a whole row.
-        unsafe { (self.ops.to_front)(row, self.ways, line, dirty) }
+        self.make_room(line);
+        match &mut self.array {
+            Form::Wide(array) => array.move_to_front(line, dirty),
+            Form::Narrow(array) => array.move_to_front(line, dirty),
+        }
     }
 
     /// The rows, to be asked for their fronts many times. They are this cache's, and to be used only while it is there. `None` if the
-    /// number of sets is no power of two.
+    /// number of sets is no power of two, or entries are narrow.
     pub(crate) fn rows(&mut self) -> Option<Rows> {
-        let mask = self.sets.mask()?;
-        Some(Rows { first: self.blocks.as_mut_ptr().cast(), mask, stride: self.ops.stride })
-    }
-
-    /// The first entry of the line's row. `stride` entries are within `blocks`, because the set is below
-    /// the number of sets for which `new` made room.
-    #[inline(always)]
-    fn row_start(&mut self, line: u64) -> *mut u64 {
-        // SAFETY: as said; `Block` is eight `u64` without padding.
-        unsafe { self.blocks.as_mut_ptr().cast::<u64>().add(self.sets.of(line) * self.ops.stride) }
+        let Form::Wide(array) = &mut self.array else { return None };
+        let mask = array.sets().mask()?;
+        Some(Rows { first: array.first(), mask, stride: array.stride() })
     }
 
     /// Asks the processor we run on for the line's row.
     #[inline(always)]
     pub(crate) fn prefetch(&self, line: u64) {
-        let row = self.blocks.as_ptr().cast::<u64>().wrapping_add(self.sets.of(line) * self.ops.stride);
-        pass::prefetch(row);
+        match &self.array {
+            Form::Wide(array) => array.prefetch(line),
+            Form::Narrow(array) => array.prefetch(line),
+        }
     }
 
-    /// Shows lines ([`Pass::show`]).
+    /// Shows lines ([`Pass::show`](crate::pass::Pass::show)).
     pub(crate) fn show(&mut self, shift: u32, shown: &[Request], seen: &mut Seen) {
-        let show = self.ops.show;
-        // SAFETY: the rows are as the operations were chosen for, and borrowed.
-        unsafe { show(&self.pass(shift), shown, seen) }
+        self.make_room_for(shift, shown);
+        match &mut self.array {
+            Form::Wide(array) => array.show(shift, shown, seen),
+            Form::Narrow(array) => array.show(shift, shown, seen),
+        }
     }
 
-    /// Answers requests ([`Pass::answer`]).
+    /// Answers requests ([`Pass::answer`](crate::pass::Pass::answer)).
     pub(crate) fn answer(&mut self, shift: u32, requests: &[Request], seen: &mut Seen) {
-        let answer = self.ops.answer;
-        // SAFETY: as above.
-        unsafe { answer(&self.pass(shift), requests, seen) }
+        self.make_room_for(shift, requests);
+        match &mut self.array {
+            Form::Wide(array) => array.answer(shift, requests, seen),
+            Form::Narrow(array) => array.answer(shift, requests, seen),
+        }
     }
 
-    fn pass(&mut self, shift: u32) -> Pass {
-        let rows = self.blocks.as_mut_ptr().cast();
-        Pass { rows, sets: self.sets, ways: self.ways, shift }
+    /// Makes entries wide if a line needs it.
+    #[inline(always)]
+    fn make_room(&mut self, line: u64) {
+        if let Form::Narrow(array) = &self.array
+            && !array.has_entry(line)
+        {
+            self.widen();
+        }
     }
 
-    fn row(&self, line: u64) -> &[u64] {
-        let start = self.sets.of(line) * self.ops.stride;
-        // SAFETY: `Block` is eight `u64` without padding.
-        let entries =
-            unsafe { std::slice::from_raw_parts(self.blocks.as_ptr().cast::<u64>(), self.blocks.len() * 8) };
-        &entries[start..start + self.ways]
+    /// The same for many lines.
+    fn make_room_for(&mut self, shift: u32, requests: &[Request]) {
+        if let Form::Narrow(array) = &self.array
+            && !requests.iter().all(|request| array.has_entry(request.address >> shift))
+        {
+            self.widen();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn widen(&mut self) {
+        if let Form::Narrow(array) = &self.array {
+            self.array = Form::Wide(array.to_entries());
+        }
     }
 }

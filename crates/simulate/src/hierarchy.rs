@@ -157,8 +157,8 @@ impl Hierarchy {
         let mut shifts = [0; MAX_LEVELS];
         for (i, level) in levels.iter().enumerate() {
             let first = caches.len() as u32;
-            let empty =
-                Cache::new(level).map_err(|problem| ImpossibleHierarchy::Level { level: i + 1, problem })?;
+            let empty = if i == 0 { Cache::of_wide(level) } else { Cache::new(level) };
+            let empty = empty.map_err(|problem| ImpossibleHierarchy::Level { level: i + 1, problem })?;
             caches.resize(caches.len() + cores.div_ceil(level.shared_by) as usize, empty);
             for (core, path) in paths.iter_mut().enumerate() {
                 path[i] = first + core as u32 / level.shared_by;

@@ -61,6 +61,7 @@
 //! [`Detailed`], whose fully associative caches have one set, and a [`Model`]
 //! with prefetchers.
 
+mod array;
 mod batch;
 mod bounds;
 mod cache;

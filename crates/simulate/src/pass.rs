@@ -3,13 +3,16 @@
 //! Each loop does with a line whatever may be needed, and keeps of that what is: which lines are missing, and which of those that leave
 //! were written, is not to be foretold, and a wrong guess takes the processor longer than both ways together.
 
-use crate::row::{DIRTY, Row};
-use crate::sets::SetIndex;
+use crate::row::{DIRTY, Entry, Row};
+use crate::sets::{SetIndex, Sets};
 
 /// Requests whose rows are on their way.
 const AHEAD: usize = 12;
 /// The rows of smaller caches are near anyway.
 const FAR_BYTES: usize = 512 << 10;
+
+/// Bytes of a line of the machine we run on, at least.
+const LINE: usize = 64;
 
 /// Something that a level is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +59,9 @@ impl Request {
 }
 
 /// A cache, as a pass sees it.
-pub(crate) struct Pass {
+pub(crate) struct Pass<E> {
     /// The first entry of the first row.
-    pub rows: *mut u64,
+    pub rows: *mut E,
     pub sets: SetIndex,
     pub ways: usize,
     /// From address to line.
@@ -76,38 +79,38 @@ pub(crate) struct Seen {
     pub dropped: u64,
 }
 
-impl Pass {
+impl<E: Entry> Pass<E> {
     /// Moves lines to the fronts of their rows. Those that are missing go further.
     ///
     /// # Safety
     /// `rows` are those of a cache of these sets and ways in rows of `R`, which nothing else refers to; the processor has `R`'s
     /// instructions.
     #[inline(always)]
-    pub unsafe fn show<R: Row>(&self, shown: &[Request], seen: &mut Seen) {
+    pub unsafe fn show<R: Row<Entry = E>>(&self, shown: &[Request], seen: &mut Seen) {
         // SAFETY: as promised.
         unsafe {
-            match self.sets.mask() {
-                Some(mask) => self.show_by::<R>(shown, seen, |line| (line & mask) as usize),
-                None => self.show_by::<R>(shown, seen, |line| self.sets.of(line)),
+            match self.sets.power_of_two() {
+                Some(sets) => self.show_by::<R>(shown, seen, sets),
+                None => self.show_by::<R>(shown, seen, self.sets),
             }
         }
     }
 
     /// # Safety
-    /// As of [`Pass::show`]; the set of a line is below the number of sets.
+    /// As of [`Pass::show`], of the same sets.
     #[inline(always)]
-    unsafe fn show_by<R: Row>(&self, shown: &[Request], seen: &mut Seen, set_of: impl Fn(u64) -> usize) {
+    unsafe fn show_by<R: Row<Entry = E>>(&self, shown: &[Request], seen: &mut Seen, sets: impl Sets) {
         let &Pass { rows, ways, shift, .. } = self;
         let mut further = Writer::new(&mut seen.further, 2 * shown.len());
         let mut dropped = 0;
         for request in shown {
-            let line = request.address >> shift;
+            let (set, tag) = E::split(request.address >> shift, sets);
             // SAFETY: as promised; of two requests for each line there is room.
             unsafe {
-                let row = rows.add(set_of(line) * R::stride(ways));
-                let moved = R::to_front(row, ways, line, request.address & Request::WRITE);
+                let row = rows.add(set * R::stride(ways));
+                let moved = R::to_front(row, ways, tag, request.address & Request::WRITE);
                 let drops = moved.last & DIRTY & u64::from(!moved.hit);
-                further.write_if(drops, request.dropped((moved.last >> 1) << shift));
+                further.write_if(drops, request.dropped(E::join(set, moved.last >> 1, sets) << shift));
                 further.write_if(u64::from(!moved.hit), *request);
                 dropped += drops;
             }
@@ -121,12 +124,12 @@ impl Pass {
     /// # Safety
     /// As of [`Pass::show`].
     #[inline(always)]
-    pub unsafe fn answer<R: Row>(&self, requests: &[Request], seen: &mut Seen) {
+    pub unsafe fn answer<R: Row<Entry = E>>(&self, requests: &[Request], seen: &mut Seen) {
         // SAFETY: as promised.
         unsafe {
-            match self.sets.mask() {
-                Some(mask) => self.answer_by::<R>(requests, seen, |line| (line & mask) as usize),
-                None => self.answer_by::<R>(requests, seen, |line| self.sets.of(line)),
+            match self.sets.power_of_two() {
+                Some(sets) => self.answer_by::<R>(requests, seen, sets),
+                None => self.answer_by::<R>(requests, seen, self.sets),
             }
         }
     }
@@ -134,33 +137,34 @@ impl Pass {
     /// # Safety
     /// As of [`Pass::show_by`].
     #[inline(always)]
-    unsafe fn answer_by<R: Row>(&self, requests: &[Request], seen: &mut Seen, set_of: impl Fn(u64) -> usize) {
+    unsafe fn answer_by<R: Row<Entry = E>>(&self, requests: &[Request], seen: &mut Seen, sets: impl Sets) {
         let &Pass { rows, ways, shift, .. } = self;
-        let row_of = |address: u64| rows.wrapping_add(set_of(address >> shift) * R::stride(ways));
+        let row_bytes = R::stride(ways) * size_of::<E>();
         let mut here = Writer::new(&mut seen.here, requests.len());
         let mut further = Writer::new(&mut seen.further, 2 * requests.len());
         let mut dropped = 0;
-        let is_far = self.sets.count() as usize * R::stride(ways) * size_of::<u64>() > FAR_BYTES;
+        let is_far = self.sets.count() as usize * row_bytes > FAR_BYTES;
         let ahead = if is_far { AHEAD } else { requests.len() };
         for (number, request) in requests.iter().enumerate() {
             if let Some(later) = requests.get(number + ahead) {
-                prefetch(row_of(later.address));
+                let (set, _) = E::split(later.address >> shift, sets);
+                prefetch(rows.wrapping_add(set * R::stride(ways)), row_bytes);
             }
-            let row = row_of(request.address);
-            let line = request.address >> shift;
+            let (set, tag) = E::split(request.address >> shift, sets);
             // SAFETY: as promised; of one and two requests for each that came there is room.
             unsafe {
+                let row = rows.add(set * R::stride(ways));
                 if request.address & Request::DROPPED != 0 {
-                    let is_missing = u64::from(!R::mark_dirty(row, ways, line));
+                    let is_missing = u64::from(!R::mark_dirty(row, ways, tag));
                     further.write_if(is_missing, *request);
                     dropped += is_missing;
                     continue;
                 }
                 // Only the first level keeps the write; what it hands outwards later makes outer copies dirty.
-                let moved = R::to_front(row, ways, line, 0);
+                let moved = R::to_front(row, ways, tag, 0);
                 let drops = moved.last & DIRTY & u64::from(!moved.hit);
                 here.write_if(u64::from(moved.hit), *request);
-                further.write_if(drops, request.dropped((moved.last >> 1) << shift));
+                further.write_if(drops, request.dropped(E::join(set, moved.last >> 1, sets) << shift));
                 further.write_if(u64::from(!moved.hit), *request);
                 dropped += drops;
             }
@@ -171,20 +175,22 @@ impl Pass {
     }
 }
 
-/// Asks the processor we run on for a row, which of a large cache is seldom near.
+/// Asks the processor we run on for a row, which of a large cache is seldom near: for two lines at most.
 #[inline(always)]
-pub(crate) fn prefetch(row: *const u64) {
+pub(crate) fn prefetch<E>(row: *const E, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch reads nothing, and every x86-64 processor has it.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(row.cast());
-            _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(8).cast());
+            if bytes > LINE {
+                _mm_prefetch::<_MM_HINT_T0>(row.cast::<i8>().wrapping_add(LINE));
+            }
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = row;
+    let _ = (row, bytes);
 }
 
 /// Adds to a vector that has room.

@@ -35,9 +35,14 @@ impl SetIndex {
         self.sets
     }
 
+    /// The same if they are a power of two.
+    pub fn power_of_two(&self) -> Option<PowerOfTwo> {
+        (self.reciprocal == 0).then_some(PowerOfTwo { mask: self.sets - 1, bits: self.sets.trailing_zeros() })
+    }
+
     /// Of a line number, the bits that are its set's number, if there are such.
     pub fn mask(&self) -> Option<u64> {
-        (self.reciprocal == 0).then_some(self.sets - 1)
+        self.power_of_two().map(|sets| sets.mask)
     }
 
     /// The set of a line number below 2^62; always less than the number of sets.
@@ -46,9 +51,58 @@ impl SetIndex {
         if self.reciprocal == 0 {
             return (line & (self.sets - 1)) as usize;
         }
+        self.divide(line).0
+    }
+
+    /// For a number of sets that is no power of two.
+    #[inline(always)]
+    fn divide(&self, line: u64) -> (usize, u64) {
         let high = ((u128::from(line) * u128::from(self.reciprocal)) >> u64::BITS) as u64;
         let quotient = high >> self.shift;
-        (line - quotient * self.sets) as usize
+        ((line - quotient * self.sets) as usize, quotient)
+    }
+}
+
+/// Sets, and what tells their lines apart.
+pub(crate) trait Sets: Copy {
+    /// The set of a line number below 2^62, and the number divided by that of the sets.
+    fn split(self, line: u64) -> (usize, u64);
+
+    /// The line number again.
+    fn join(self, set: usize, quotient: u64) -> u64;
+}
+
+impl Sets for SetIndex {
+    #[inline(always)]
+    fn split(self, line: u64) -> (usize, u64) {
+        match self.power_of_two() {
+            Some(sets) => sets.split(line),
+            None => self.divide(line),
+        }
+    }
+
+    #[inline(always)]
+    fn join(self, set: usize, quotient: u64) -> u64 {
+        quotient * self.sets + set as u64
+    }
+}
+
+/// A number of sets that is a power of two.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PowerOfTwo {
+    mask: u64,
+    bits: u32,
+}
+
+impl Sets for PowerOfTwo {
+    #[inline(always)]
+    fn split(self, line: u64) -> (usize, u64) {
+        ((line & self.mask) as usize, line >> self.bits)
+    }
+
+    #[inline(always)]
+    fn join(self, set: usize, quotient: u64) -> u64 {
+        quotient << self.bits | set as u64
     }
 }
 
@@ -63,6 +117,9 @@ mod tests {
             let index = SetIndex::new(sets);
             for line in [line, line - line % sets, (line - line % sets).wrapping_sub(1) >> 2, (1 << LINE_BITS) - 1] {
                 prop_assert_eq!(index.of(line) as u64, line % sets);
+                let (set, quotient) = index.split(line);
+                prop_assert_eq!((set as u64, quotient), (line % sets, line / sets));
+                prop_assert_eq!(index.join(set, quotient), line);
             }
         }
     }

@@ -248,7 +248,7 @@ impl Tlb {
             }
             let bytes = u64::from(spec.entries) * 64;
             let shape = LevelSpec { bytes, ways: spec.ways, line_bytes: 64, shared_by: 1 };
-            let array = Cache::new(&shape).ok().filter(|_| shape.sets().is_power_of_two());
+            let array = Cache::of_wide(&shape).ok().filter(|_| shape.sets().is_power_of_two());
             arrays.push(array.ok_or(ImpossibleTlb::Shape(spec.entries, spec.ways))?);
         }
         let mut bytes_of: Vec<u64> = pages.sizes().collect();

@@ -57,14 +57,21 @@ proptest! {
     fn a_cache_keeps_and_drops_the_same_lines(
         sets in 1u64..20,
         ways in 1u32..=40,
+        from in prop_oneof![Just(0), Just(40)],
+        far in 0..3,
         trace in prop::collection::vec((0u64..600, any::<bool>(), 0u8..10), 1..2000),
     ) {
         let spec = LevelSpec { bytes: sets * u64::from(ways) * 64, ways, line_bytes: 64, shared_by: 1 };
         let mut naive = NaiveCache::new(&spec);
         let mut cache = Cache::new(&spec).unwrap();
         for (line, write, what) in trace {
-            // Line numbers from both ends of what an address can give.
-            let line = if line & 1 == 0 { line } else { (1 << 58) - line };
+            // Line numbers from both ends of what an address can give, and of what narrow entries can.
+            let line = match far {
+                0 => from + line,
+                1 if line % 32 == 1 => (sets << 31) + 20 - line,
+                2 if line % 2 == 1 => (1 << 58) - line,
+                _ => from + line,
+            };
             if what == 0 {
                 prop_assert_eq!(cache.mark_dirty(line), naive.mark_dirty(line));
             } else {

@@ -5,27 +5,35 @@ use crate::pass::{Pass, Request, Seen};
 use std::arch::x86_64::*;
 
 /// Four entries at a time, for up to 32 ways.
-pub fn ops(ways: usize) -> Option<RowOps> {
-    fn of<const VECTORS: usize>() -> RowOps {
+pub fn ops(ways: usize) -> Option<RowOps<u64>> {
+    fn of<const VECTORS: usize>() -> RowOps<u64> {
         RowOps {
             stride: Vectors::<VECTORS>::stride(0),
             to_front: shift::<VECTORS>,
             mark_dirty: mark::<VECTORS>,
-            show: show::<VECTORS>,
-            answer: answer::<VECTORS>,
+            show: show::<Vectors<VECTORS>>,
+            answer: answer::<Vectors<VECTORS>>,
         }
     }
-    if !std::arch::is_x86_feature_detected!("avx2") {
+    if !is_here() {
         return None;
     }
     let for_vectors = [of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<7>, of::<8>];
     for_vectors.get(ways.checked_sub(1)? / 4).map(|of| of())
 }
 
+/// Whether the processor has AVX2, and what all processors with it have: shifts that leave their flags alone (BMI1, BMI2).
+pub(super) fn is_here() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx2") && has!("bmi1") && has!("bmi2")
+}
+
 /// Rows in so many vectors.
 struct Vectors<const VECTORS: usize>;
 
 impl<const VECTORS: usize> Row for Vectors<VECTORS> {
+    type Entry = u64;
+
     #[inline(always)]
     fn stride(_ways: usize) -> usize {
         4 * VECTORS
@@ -46,18 +54,18 @@ impl<const VECTORS: usize> Row for Vectors<VECTORS> {
 
 /// # Safety
 /// As for [`Pass::show`], and the processor has these instructions.
-#[target_feature(enable = "avx2")]
-unsafe fn show<const VECTORS: usize>(pass: &Pass, shown: &[Request], seen: &mut Seen) {
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) unsafe fn show<R: Row>(pass: &Pass<R::Entry>, shown: &[Request], seen: &mut Seen) {
     // SAFETY: the caller's promise.
-    unsafe { pass.show::<Vectors<VECTORS>>(shown, seen) }
+    unsafe { pass.show::<R>(shown, seen) }
 }
 
 /// # Safety
 /// As for [`Pass::answer`], and the processor has these instructions.
-#[target_feature(enable = "avx2")]
-unsafe fn answer<const VECTORS: usize>(pass: &Pass, requests: &[Request], seen: &mut Seen) {
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) unsafe fn answer<R: Row>(pass: &Pass<R::Entry>, requests: &[Request], seen: &mut Seen) {
     // SAFETY: the caller's promise.
-    unsafe { pass.answer::<Vectors<VECTORS>>(requests, seen) }
+    unsafe { pass.answer::<R>(requests, seen) }
 }
 
 /// Row of `VECTORS` vectors, and one bit for each entry that holds `line`.
@@ -65,7 +73,7 @@ unsafe fn answer<const VECTORS: usize>(pass: &Pass, requests: &[Request], seen: 
 /// # Safety
 /// `row` points to 4 × `VECTORS` readable entries.
 #[inline]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
 unsafe fn find<const VECTORS: usize>(row: *const u64, line: u64) -> ([__m256i; VECTORS], u32) {
     let wanted = _mm256_set1_epi64x((line << 1 | DIRTY) as i64);
     let ignore = _mm256_set1_epi64x(DIRTY as i64);
@@ -95,10 +103,10 @@ static KEEP: [i64; 64] = {
 /// `[front, row[0], …, row[p − 1], row[p + 1], …]` with one pass of permute and blend.
 ///
 /// # Safety
-/// The processor has AVX2; `row` points to 4 × `VECTORS` readable and writable entries, of which `ways`,
+/// The processor has AVX2, BMI1 and BMI2; `row` points to 4 × `VECTORS` readable and writable entries, of which `ways`,
 /// at least one, are in use.
 #[inline]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
 unsafe fn shift<const VECTORS: usize>(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
     // SAFETY: the caller's promise.
     let (old, found) = unsafe { find::<VECTORS>(row, line) };
@@ -125,7 +133,7 @@ unsafe fn shift<const VECTORS: usize>(row: *mut u64, ways: usize, line: u64, dir
 /// # Safety
 /// As for [`shift`].
 #[inline]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
 unsafe fn mark<const VECTORS: usize>(row: *mut u64, _ways: usize, line: u64) -> bool {
     // SAFETY: the caller's promise.
     let (_, found) = unsafe { find::<VECTORS>(row, line) };

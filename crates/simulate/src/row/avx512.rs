@@ -6,8 +6,8 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 /// For up to 32 ways, where rows are no longer than in vectors of four. (Eight entries and then four are no faster than three times four.)
-pub fn ops(ways: usize) -> Option<RowOps> {
-    fn of<const VECTORS: usize>() -> RowOps {
+pub fn ops(ways: usize) -> Option<RowOps<u64>> {
+    fn of<const VECTORS: usize>() -> RowOps<u64> {
         RowOps {
             stride: Vectors::<VECTORS>::stride(0),
             to_front: shift::<VECTORS>,
@@ -27,6 +27,8 @@ pub fn ops(ways: usize) -> Option<RowOps> {
 struct Vectors<const VECTORS: usize>;
 
 impl<const VECTORS: usize> Row for Vectors<VECTORS> {
+    type Entry = u64;
+
     #[inline(always)]
     fn stride(_ways: usize) -> usize {
         8 * VECTORS
@@ -48,7 +50,7 @@ impl<const VECTORS: usize> Row for Vectors<VECTORS> {
 /// # Safety
 /// As for [`Pass::show`], and the processor has these instructions.
 #[target_feature(enable = "avx512f,bmi1")]
-unsafe fn show<const VECTORS: usize>(pass: &Pass, shown: &[Request], seen: &mut Seen) {
+unsafe fn show<const VECTORS: usize>(pass: &Pass<u64>, shown: &[Request], seen: &mut Seen) {
     // SAFETY: the caller's promise.
     unsafe { pass.show::<Vectors<VECTORS>>(shown, seen) }
 }
@@ -56,7 +58,7 @@ unsafe fn show<const VECTORS: usize>(pass: &Pass, shown: &[Request], seen: &mut 
 /// # Safety
 /// As for [`Pass::answer`], and the processor has these instructions.
 #[target_feature(enable = "avx512f,bmi1")]
-unsafe fn answer<const VECTORS: usize>(pass: &Pass, requests: &[Request], seen: &mut Seen) {
+unsafe fn answer<const VECTORS: usize>(pass: &Pass<u64>, requests: &[Request], seen: &mut Seen) {
     // SAFETY: the caller's promise.
     unsafe { pass.answer::<Vectors<VECTORS>>(requests, seen) }
 }

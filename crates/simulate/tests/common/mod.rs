@@ -162,13 +162,15 @@ fn hierarchies() -> impl Strategy<Value = (Vec<LevelSpec>, u32)> {
     })
 }
 
-/// Accesses that dwell on a few regions, one of them at the end of the address space.
+/// Accesses that dwell on a few regions, one of them at the end of the address space, and often on one alone whose lines have narrow
+/// entries.
 fn traces(cores: u32, most_bytes: u32) -> impl Strategy<Value = Vec<Access>> {
     let region = prop_oneof![
-        Just(0u64),
-        Just(0x7fff_ffff_e000),
-        Just(u64::MAX - 4095),
-        any::<u64>().prop_map(|a| a & !0xfff)
+        3 => Just(1u64 << 20),
+        1 => Just(0u64),
+        1 => Just(0x7fff_ffff_e000),
+        1 => Just(u64::MAX - 4095),
+        1 => any::<u64>().prop_map(|a| a & !0xfff)
     ];
     let regions = prop::collection::vec((region, prop_oneof![Just(256u64), Just(4096), Just(32768)]), 1..4);
     regions.prop_flat_map(move |regions| {
