@@ -14,7 +14,7 @@ use crate::gaps::{GapWatch, counted};
 use crate::merge::{Part, merge};
 use crate::objects::Objects;
 use crate::paths::{PathId, Paths};
-use crate::repeat::room_to_show;
+use crate::repeat::{Advancing, room_to_show};
 use crate::sample::Gaps;
 use crate::simulator::{Met, NamedPages, Simulator, shape_of};
 use crate::stacks::ThreadStack;
@@ -104,6 +104,7 @@ pub struct Profiler<S = Hierarchy> {
     /// Of the loop at hand, by stride: the cell, and what a line of it asks for.
     pub(crate) cells_of_loop: Vec<u32>,
     pub(crate) requests_of_loop: Vec<Request>,
+    pub(crate) advancing: Vec<Advancing>,
     pub(crate) room_to_show: Vec<Request>,
     /// Some of its accesses, or all of them as the simulator takes them.
     pub(crate) unrolled: Vec<Access>,
@@ -151,6 +152,7 @@ impl<S: Simulator> Profiler<S> {
             schedules: Schedules::new(shape_of(caches.first_level())),
             cells_of_loop: Vec::new(),
             requests_of_loop: Vec::new(),
+            advancing: Vec::new(),
             room_to_show: room_to_show(),
             unrolled: Vec::new(),
             passed_on: Vec::new(),

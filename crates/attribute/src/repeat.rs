@@ -3,7 +3,7 @@
 
 use memlode_simulate::{MOST_STRIDES, Request, Strided};
 use memlode_trace::event::{Access, Dealt, Loop, Stride};
-use memlode_trace::{Schedule, Touch};
+use memlode_trace::{Periods, Schedule, Touch};
 
 use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
@@ -187,21 +187,28 @@ impl<S: Simulator> Profiler<S> {
         let request = |(stride, &cell): (&Stride, &u32)| Request::new(origin.core, 0, stride.is_write, cell);
         let mut requests = std::mem::take(&mut self.requests_of_loop);
         requests.extend(strides.iter().zip(cells).map(request));
-        if self.shard.1.count() == 1 {
-            walk.each(self.line_bytes, |touch| {
-                if shown.add(requests[touch.stride].at(touch.address), true) {
-                    self.show(origin, &mut shown);
-                }
+        let mut advancing = std::mem::take(&mut self.advancing);
+        walk.each(self.line_bytes, |periods| {
+            advancing.clear();
+            periods.first(|Touch { stride, address, .. }, advance| {
+                advancing.push(Advancing { address, advance, request: requests[stride] });
             });
-        } else {
-            walk.each(self.line_bytes, |touch| {
-                let is_own = self.is_own(touch.address);
-                if shown.add(requests[touch.stride].at(touch.address), is_own) {
-                    self.show(origin, &mut shown);
+            for _ in 0..periods.count() {
+                for part in advancing.chunks_mut(SHOWN) {
+                    if shown.count + part.len() > SHOWN {
+                        self.show(origin, &mut shown);
+                    }
+                    if self.shard.1.count() == 1 {
+                        shown.add_all(part, |_| true);
+                    } else {
+                        let (own, owner) = (self.shard.0 as u8, self.shard.1.owner());
+                        shown.add_all(part, |address| owner(address) == own);
+                    }
                 }
-            });
-        }
+            }
+        });
         self.show(origin, &mut shown);
+        self.advancing = advancing;
         requests.clear();
         self.requests_of_loop = requests;
     }
@@ -217,7 +224,8 @@ impl<S: Simulator> Profiler<S> {
         stack: &mut ThreadStack,
     ) {
         let LineWalk { origin, strides, .. } = walk;
-        walk.each(self.line_bytes, |touch| {
+        let line_bytes = self.line_bytes;
+        let mut show = |touch: Touch| {
             if !self.is_own(touch.address) {
                 return;
             }
@@ -226,13 +234,17 @@ impl<S: Simulator> Profiler<S> {
                 SEVERAL => self.cell(origin, objects, stack, &stride.access_in(touch.turn)),
                 cell => cell,
             };
-            if touch.lines > 1 {
-                self.show(origin, &mut shown);
-                self.show_both(origin, touch.address, stride.is_write, cell);
-            } else if shown.add(Request::new(origin.core, touch.address, stride.is_write, cell), true) {
+            if touch.lines > 1 || shown.count == SHOWN {
                 self.show(origin, &mut shown);
             }
-        });
+            if touch.lines > 1 {
+                self.show_both(origin, touch.address, stride.is_write, cell);
+            } else {
+                shown.requests[shown.count] = Request::new(origin.core, touch.address, stride.is_write, cell);
+                shown.count += 1;
+            }
+        };
+        walk.each(line_bytes, |periods| periods.all(&mut show));
         self.show(origin, &mut shown);
     }
 
@@ -271,13 +283,26 @@ impl<S: Simulator> Profiler<S> {
 }
 
 impl Shown<'_> {
-    /// Adds a line if it is to be shown here; says whether there is no room for another one.
+    /// Adds lines that are this shard's, for which there is room, and lets all go on to the next period.
     #[inline(always)]
-    fn add(&mut self, request: Request, is_own: bool) -> bool {
-        self.requests[self.count % SHOWN] = request;
-        self.count += usize::from(is_own);
-        self.count == SHOWN
+    fn add_all(&mut self, lines: &mut [Advancing], is_own: impl Fn(u64) -> bool) {
+        let mut count = self.count;
+        for line in lines {
+            self.requests[count % SHOWN] = line.request.at(line.address);
+            count += usize::from(is_own(line.address));
+            line.address = line.address.wrapping_add_signed(line.advance);
+        }
+        self.count = count;
     }
+}
+
+/// A line that a loop asks for in each of some periods. The address that changes is apart from the request, which is copied whole.
+#[derive(Clone, Copy)]
+pub(crate) struct Advancing {
+    address: u64,
+    advance: i64,
+    /// For address 0.
+    request: Request,
 }
 
 /// A loop that is simulated by line.
@@ -293,7 +318,7 @@ struct LineWalk<'l> {
 impl LineWalk<'_> {
     /// [`Schedule::walk`] through the lines of the process.
     #[inline(always)]
-    fn each(self, line_bytes: u32, each: impl FnMut(Touch)) {
+    fn each(self, line_bytes: u32, each: impl FnMut(Periods<'_>)) {
         let LineWalk { origin, begins, turns, strides, schedule } = self;
         let mask = !(u64::from(line_bytes) - 1);
         let line_of = |stride: usize| (strides[stride].access.address ^ origin.space) & mask;

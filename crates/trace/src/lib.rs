@@ -49,6 +49,6 @@ pub use interleave::{Events, Piece, Stop};
 pub use live::{LiveStore, LiveTrace, live};
 pub use read::{Clock, Image, Process, Thread, Trace};
 pub use replay::Replayed;
-pub use schedule::{Schedule, Shape, Touch};
+pub use schedule::{Periods, Schedule, Shape, Touch};
 pub use schedules::Schedules;
 pub use shards::{Cuts, Half, Shards};

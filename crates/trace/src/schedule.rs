@@ -88,6 +88,14 @@ struct Run<'s> {
     times: u64,
 }
 
+/// What is shown in some periods, in each the same, but that bundles have gone on.
+pub struct Periods<'s> {
+    run: Run<'s>,
+    schedule: &'s Schedule,
+    /// By bundle, the line in which its leader is as the first of the periods begins.
+    lines: &'s [u64; MOST_BUNDLES],
+}
+
 /// An access, or the part of it that the cache is to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
@@ -227,29 +235,23 @@ impl Schedule {
         begins: bool,
         turns: u64,
         line_of: impl Fn(usize) -> u64,
-        mut each: impl FnMut(Touch),
+        mut each: impl FnMut(Periods<'_>),
     ) {
         let mut lines = [0u64; MOST_BUNDLES];
         let mut at = 0;
         for (line, bundle) in lines.iter_mut().zip(&self.bundles) {
             *line = line_of(usize::from(bundle.leader));
         }
-        for Run { steps, period, times } in self.runs(begins, turns) {
-            for period in period..period + times {
-                if period != at {
-                    for (line, bundle) in lines.iter_mut().zip(&self.bundles) {
-                        *line = line.wrapping_add_signed(bundle.advance);
-                    }
-                    at = period;
-                }
-                let begin = period * self.period as u64;
-                for step in steps {
-                    let line = lines[usize::from(step.bundle) % MOST_BUNDLES];
-                    let address = line.wrapping_add_signed(step.bytes);
-                    let turn = begin + u64::from(step.turn);
-                    each(Touch { address, lines: step.lines, stride: step.stride.into(), turn });
-                }
+        for run in self.runs(begins, turns) {
+            if run.times == 0 || run.steps.is_empty() {
+                continue;
             }
+            let further = (run.period - at) as i64;
+            for (line, bundle) in lines.iter_mut().zip(&self.bundles) {
+                *line = line.wrapping_add_signed(further * bundle.advance);
+            }
+            at = run.period;
+            each(Periods { run, schedule: self, lines: &lines });
         }
     }
 
@@ -328,6 +330,39 @@ impl Schedule {
             }
         }
         self.ends.push(self.steps.len() as u32);
+    }
+}
+
+impl Periods<'_> {
+    /// How many.
+    #[inline(always)]
+    pub fn count(&self) -> u64 {
+        self.run.times
+    }
+
+    /// Shows the first one to `each`, and how many bytes every access is further on in the next one, and the next.
+    #[inline(always)]
+    pub fn first(&self, mut each: impl FnMut(Touch, i64)) {
+        let begin = self.run.period * self.schedule.period as u64;
+        for step in self.run.steps {
+            let bundle = usize::from(step.bundle) % MOST_BUNDLES;
+            let address = self.lines[bundle].wrapping_add_signed(step.bytes);
+            let turn = begin + u64::from(step.turn);
+            let touch = Touch { address, lines: step.lines, stride: step.stride.into(), turn };
+            each(touch, self.schedule.bundles[bundle].advance);
+        }
+    }
+
+    /// Shows them to `each`.
+    #[inline(always)]
+    pub fn all(&self, mut each: impl FnMut(Touch)) {
+        for period in 0..self.run.times {
+            self.first(|touch, advance| {
+                let address = touch.address.wrapping_add_signed(period as i64 * advance);
+                let turn = touch.turn + period * self.schedule.period as u64;
+                each(Touch { address, turn, ..touch });
+            });
+        }
     }
 }
 

@@ -18,17 +18,20 @@ pub struct Shards {
     shape: Shape,
     /// From address to the bits that choose the shard.
     shift: u32,
-    /// The shard for each value of these bits.
-    of: Vec<u8>,
+    /// The shard for each value of these bits, and of those above them that are not asked.
+    of: Box<Table>,
 }
 
 /// Most bits that a shard is chosen by.
 const MOST_BITS: u32 = 12;
 
+/// Shards by the value of so many bits.
+type Table = [u8; 1 << MOST_BITS];
+
 impl Shards {
     /// Everything in one.
     pub fn one() -> Shards {
-        Shards { count: 1, shape: Shape { line_bytes: 64, sets: 1, ways: 1 }, shift: 0, of: vec![0] }
+        Shards { count: 1, shape: Shape { line_bytes: 64, sets: 1, ways: 1 }, shift: 0, of: Box::new([0; _]) }
     }
 
     /// At most `count` shards by the address bits `bits`; fewer where there are not as many values of the bits. Accesses are cut
@@ -45,8 +48,8 @@ impl Shards {
             }
             (sum % count) as u8
         };
-        let of = (0..1usize << width).map(shard).collect();
-        Shards { count, shape, shift: bits.start, of }
+        let of = std::array::from_fn(|value| shard(value & ((1 << width) - 1)));
+        Shards { count, shape, shift: bits.start, of: Box::new(of) }
     }
 
     /// How many there are.
@@ -62,7 +65,14 @@ impl Shards {
     /// Whose an address is.
     #[inline(always)]
     pub fn of(&self, address: u64) -> usize {
-        self.of[(address >> self.shift) as usize & (self.of.len() - 1)].into()
+        self.owner()(address).into()
+    }
+
+    /// The same for many addresses: what does not change is by value, so that the compiler keeps it in registers.
+    #[inline(always)]
+    pub fn owner(&self) -> impl Fn(u64) -> u8 + Copy + use<'_> {
+        let (shift, of) = (self.shift, &*self.of);
+        move |address| of[(address >> shift) as usize % of.len()]
     }
 
     /// Deals a chunk out, to as many batches as there are shards.
