@@ -137,8 +137,8 @@ impl Entry for u32 {
 pub(crate) struct Moved {
     /// The line was there.
     pub hit: bool,
-    /// On a miss, the [bits](Entry::bits) of the entry that fell out; may be those of [`Entry::EMPTY`]. On a hit, whatever is soon at
-    /// hand.
+    /// On a miss, the [bits](Entry::bits) of the entry that fell out; may be those of [`Entry::EMPTY`]. On a hit, those of any entry
+    /// that is soon at hand.
     pub last: u64,
 }
 
@@ -212,7 +212,7 @@ impl<E: Entry> Row for Plain<E> {
             let here = std::mem::replace(&mut row[way], carry);
             if here.bits() >> 1 == tag {
                 row[0] = E::new(tag, dirty | here.bits() & DIRTY);
-                return Moved { hit: true, last: EMPTY };
+                return Moved { hit: true, last: E::EMPTY.bits() };
             }
             carry = here;
         }
@@ -270,6 +270,8 @@ mod tests {
             };
             prop_assert_eq!((moved_a.hit, a), (moved_b.hit, b));
             prop_assert!(moved_a.hit || moved_a.last == moved_b.last);
+            let largest = E::new(u64::MAX, DIRTY).bits();
+            prop_assert!(moved_a.last <= largest && moved_b.last <= largest);
             let other = tag ^ 1;
             // SAFETY: as above.
             let (marked_a, marked_b) = unsafe {
