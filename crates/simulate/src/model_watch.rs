@@ -94,6 +94,8 @@ pub(crate) struct Now {
     lost: Option<Sharing>,
     /// What the access's miss is due to, and the address of the line.
     shared: Option<(Sharing, u64)>,
+    /// Address of the line that was missed last for such a reason.
+    lost_at: u64,
 }
 
 impl ModelWatch {
@@ -419,9 +421,9 @@ impl Observer for ModelWatch {
         self.now.lost = Some(sharing);
         let line = if level == 0 { line } else { self.recent[self.last].line };
         let address = line << self.levels[0].line_shift;
-        // Of several lines, the first that is truly shared, else the first, as in `Answer::sharing`.
-        let better = |(have, at): (Sharing, u64)| sharing.is_true && !have.is_true && at != address;
-        if self.now.shared.is_none_or(better) {
+        let again = std::mem::replace(&mut self.now.lost_at, address) == address;
+        // Of several lines, the first that is truly shared, else the first; of a line, the innermost level: as in `Answer::sharing`.
+        if self.now.shared.is_none_or(|(have, _)| sharing.is_true && !have.is_true && !again) {
             self.now.shared = Some((sharing, address));
         }
     }
