@@ -24,6 +24,8 @@ mod avx2;
 mod avx2_narrow;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_narrow;
 
 /// An unused way, if wide. Its line number, 2^63 − 1, belongs to no address: lines have at least 4 bytes.
 pub(crate) const EMPTY: u64 = u64::MAX - 1;
@@ -125,7 +127,7 @@ impl Entry for u32 {
 
     fn ops(ways: usize) -> RowOps<u32> {
         #[cfg(target_arch = "x86_64")]
-        if let Some(ops) = avx2_narrow::ops(ways) {
+        if let Some(ops) = avx512_narrow::ops(ways).or_else(|| avx2_narrow::ops(ways)) {
             return ops;
         }
         RowOps::plain(ways)
@@ -243,7 +245,7 @@ mod tests {
             for vectors in [avx2::ops(ways), avx512::ops(ways)].into_iter().flatten() {
                 moves_like_plain_code(&vectors, ways, (1 << 62) - 1, &trace)?;
             }
-            if let Some(vectors) = avx2_narrow::ops(ways) {
+            for vectors in [avx2_narrow::ops(ways), avx512_narrow::ops(ways)].into_iter().flatten() {
                 moves_like_plain_code(&vectors, ways, u64::from(u32::EMPTY >> 1) - 2, &trace)?;
             }
         }

@@ -12,15 +12,19 @@ pub fn ops(ways: usize) -> Option<RowOps<u64>> {
             stride: Vectors::<VECTORS>::stride(0),
             to_front: shift::<VECTORS>,
             mark_dirty: mark::<VECTORS>,
-            show: show::<VECTORS>,
-            answer: answer::<VECTORS>,
+            show: show::<Vectors<VECTORS>>,
+            answer: answer::<Vectors<VECTORS>>,
         }
     }
-    use std::arch::is_x86_feature_detected as has;
     let for_vectors = [of::<1>, of::<2>, of::<3>, of::<4>];
     let of = for_vectors.get(ways.checked_sub(1)? / 8)?;
-    let is_for_these = ways.div_ceil(4).is_multiple_of(2) && has!("avx512f") && has!("bmi1");
-    is_for_these.then(of)
+    (ways.div_ceil(4).is_multiple_of(2) && is_here()).then(of)
+}
+
+/// Whether the processor has AVX-512 F, and BMI1, as all that have it.
+pub(super) fn is_here() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx512f") && has!("bmi1")
 }
 
 /// Rows in so many vectors.
@@ -50,17 +54,17 @@ impl<const VECTORS: usize> Row for Vectors<VECTORS> {
 /// # Safety
 /// As for [`Pass::show`], and the processor has these instructions.
 #[target_feature(enable = "avx512f,bmi1")]
-unsafe fn show<const VECTORS: usize>(pass: &Pass<u64>, shown: &[Request], seen: &mut Seen) {
+pub(super) unsafe fn show<R: Row>(pass: &Pass<R::Entry>, shown: &[Request], seen: &mut Seen) {
     // SAFETY: the caller's promise.
-    unsafe { pass.show::<Vectors<VECTORS>>(shown, seen) }
+    unsafe { pass.show::<R>(shown, seen) }
 }
 
 /// # Safety
 /// As for [`Pass::answer`], and the processor has these instructions.
 #[target_feature(enable = "avx512f,bmi1")]
-unsafe fn answer<const VECTORS: usize>(pass: &Pass<u64>, requests: &[Request], seen: &mut Seen) {
+pub(super) unsafe fn answer<R: Row>(pass: &Pass<R::Entry>, requests: &[Request], seen: &mut Seen) {
     // SAFETY: the caller's promise.
-    unsafe { pass.answer::<Vectors<VECTORS>>(requests, seen) }
+    unsafe { pass.answer::<R>(requests, seen) }
 }
 
 /// Row of `VECTORS` vectors, one bit for each entry that holds `line`, and one if that is written. Looked for twice, as it is and
@@ -116,7 +120,7 @@ unsafe fn shift<const VECTORS: usize>(row: *mut u64, ways: usize, line: u64, dir
 /// a load that follows.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn whole(mut entries: __m512i) -> __m512i {
+pub(super) fn whole(mut entries: __m512i) -> __m512i {
     // SAFETY: no instruction at all.
     unsafe { asm!("/* {0} */", inout(zmm_reg) entries, options(pure, nomem, nostack, preserves_flags)) };
     entries
