@@ -39,8 +39,10 @@ int main(void) {
 }
 """
 
+# As in a terminal, where nobody has it ignored, as shells do for what runs in the background.
 ENDLESS = """
-import memlode, sys
+import memlode, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 while True:
     for batch in memlode.open(sys.argv[1]).annotate("causes", "generic"):
         pass
