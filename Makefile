@@ -10,6 +10,7 @@ MEMLODE := $(OUT)/bin/memlode
 LLVM_VERSIONS := 22 19
 PYTHON ?= python3
 SECONDS_EACH ?= 60
+PREFIX ?= /usr/local
 
 export CARGO_BUILD_JOBS ?= $(JOBS)
 
@@ -31,6 +32,9 @@ setup: ## Install the Debian packages that are missing
 	@setup/setup.sh
 
 build: setup pass runtime cli ## Build the compiler plug-ins, the run-time library and the command line
+
+install: $(if $(and $(SUDO_USER),$(wildcard $(MEMLODE))),,build) ## Copy it to PREFIX/bin, lib and include (PREFIX=/usr/local; DESTDIR for packages)
+	@DESTDIR='$(DESTDIR)' setup/install.sh '$(PREFIX)'
 
 python: setup ## Build the Python package into a virtual environment, target/python
 	@setup/python.sh
@@ -95,13 +99,11 @@ pass-%: | setup
 runtime: | setup
 	@$(MAKE) --no-print-directory -s -C record CC=clang-22
 
-# CMake wants a compiler to be one path, hence the links.
+# CMake and others want a compiler to be one path, and makefiles look for `clang` in its name: hence the links.
 cli: | setup
 	@cargo build --release --bin memlode
 	@mkdir -p $(OUT)/bin
 	@install -C target/release/memlode $(MEMLODE)
-	@ln -sf memlode $(OUT)/bin/memlode-cc
-	@ln -sf memlode $(OUT)/bin/memlode-c++
-	@ln -sf memlode $(OUT)/bin/memlode-fc
+	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup build python test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine format gen clean pass runtime cli
+.PHONY: help demo setup build install python test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine format gen clean pass runtime cli

@@ -11,6 +11,7 @@ mod destinations;
 mod doctor;
 mod dormant;
 mod errors;
+mod install;
 mod live;
 mod placement;
 mod record;

@@ -36,11 +36,11 @@ fn main() -> ExitCode {
 }
 
 fn run(mut args: Vec<OsString>) -> anyhow::Result<ExitCode> {
-    // CMake wants a compiler to be one path: memlode-cc, memlode-c++ and memlode-fc are links to memlode.
+    // Build systems want a compiler to be one path, and some makefiles look for `clang` in it: these are links to memlode.
     let called_as = args.first().and_then(|name| Path::new(name).file_name()).and_then(OsStr::to_str);
     match called_as {
-        Some("memlode-cc") => return driver::run(Language::C, args.split_off(1)),
-        Some("memlode-c++") => return driver::run(Language::Cxx, args.split_off(1)),
+        Some("memlode-cc" | "memlode-clang") => return driver::run(Language::C, args.split_off(1)),
+        Some("memlode-c++" | "memlode-clang++") => return driver::run(Language::Cxx, args.split_off(1)),
         Some("memlode-fc") => return driver::run(Language::Fortran, args.split_off(1)),
         // And cargo wants a compiler's wrapper to be one.
         Some(driver::rustc::NAME) => return driver::rustc::run(args.split_off(1)),

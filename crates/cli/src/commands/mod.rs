@@ -37,7 +37,7 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 In ten minutes:
-  memlode cc -O2 prog.c -o prog     (or CC=\"memlode cc\" ./configure && make)
+  memlode cc -O2 prog.c -o prog     (or CC=memlode-cc ./configure && make)
   memlode run -- ./prog input
 
 Exit status: 0 success, 1 error, 2 wrong usage, 3 problems found (check, doctor).
@@ -65,7 +65,7 @@ Nothing is added for -ffreestanding, -E, -M, -fsyntax-only and assembler files.
 
 The compiler is clang-22 or else clang-19; MEMLODE_CC and MEMLODE_CXX name others of these versions.
 For Fortran (`memlode fc`) it is flang-22, or what MEMLODE_FC names.
-Build systems that want one path can use memlode-cc, memlode-c++ and memlode-fc.";
+Build systems that want one word can use memlode-cc, memlode-c++ and memlode-fc, or memlode-clang and memlode-clang++.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -1,0 +1,92 @@
+//! `make install`: a prefix that works wherever it is moved.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+use crate::{installation, stderr, stdout};
+
+const PROGRAM: &str = r#"
+#include <memlode.h>
+struct item { long key; char payload[56]; };
+struct item items[1 << 14];
+__attribute__((noinline)) static long sum(void) {
+  long sum = 0;
+  for (int i = 0; i < 1 << 14; i++)
+    sum += items[i].key;
+  return sum;
+}
+int main(void) {
+  memlode_start("all");
+  long all = sum();
+  memlode_stop("all");
+  return (int)all;
+}
+"#;
+
+/// Runs what `make install` does after it has built.
+fn install(prefix: &str, destination: &Path, folder: &Path) -> Output {
+    installation();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../setup/install.sh");
+    let output = Command::new(script)
+        .arg(prefix)
+        .current_dir(folder)
+        .env("HOME", folder)
+        .env("DESTDIR", destination)
+        .output()
+        .expect("the script runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    output
+}
+
+#[test]
+fn a_prefix_that_was_moved_compiles_records_and_reports() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let installed = install("~/first", Path::new(""), folder.path());
+    let first = folder.path().join("first");
+    let line = format!("export PATH=\"{}/bin:$PATH\"", first.display());
+    assert!(stdout(&installed).contains(&line), "{}", stdout(&installed));
+    // The binary under test, and not what `make` built.
+    fs::copy(assert_cmd::cargo::cargo_bin!("memlode"), first.join("bin/memlode")).expect("a copy");
+    let prefix = folder.path().join("moved, and not only once");
+    fs::rename(&first, &prefix).expect("a new place");
+
+    let work = folder.path().join("work");
+    fs::create_dir(&work).expect("a folder");
+    fs::write(work.join("items.c"), PROGRAM).expect("a file");
+    fs::write(work.join("items.cc"), PROGRAM).expect("a file");
+    for (compiler, source) in [
+        ("memlode-cc", "items.c"),
+        ("memlode-clang", "items.c"),
+        ("memlode-c++", "items.cc"),
+        ("memlode-clang++", "items.cc"),
+    ] {
+        let run = |program: &str, arguments: &[&str]| {
+            let output = Command::new(program)
+                .args(arguments)
+                .current_dir(&work)
+                .env("PATH", format!("{}:/usr/bin:/bin", prefix.join("bin").display()))
+                .env_remove("MEMLODE_HOME")
+                .output()
+                .unwrap_or_else(|error| panic!("{program}: {error}"));
+            assert!(output.status.success(), "{compiler}, {program}: {}", stderr(&output));
+            output
+        };
+        run(compiler, &["-O2", source, "-o", "items"]);
+        let command = ["run", "--region", "all", "--machine", "zen4", "-o", compiler, "--", "./items"];
+        let output = run("memlode", &command);
+        assert!(stderr(&output).contains("item.key"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_package_is_made_below_another_root() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let output = install("/usr", &folder.path().join("root"), folder.path());
+    for file in ["bin/memlode", "bin/memlode-fc", "lib/libmemlode_record.so", "include/memlode.h"] {
+        assert!(folder.path().join("root/usr").join(file).exists(), "{file}");
+    }
+    assert!(!stdout(&output).contains("PATH"), "{}", stdout(&output));
+}
