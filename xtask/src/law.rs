@@ -13,6 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("collect", &["trace", "symbols"]),
     ("wire", &["trace"]),
     ("machine", &[]),
+    ("layout", &[]),
     ("simulate", &[]),
     ("attribute", &["trace", "machine", "simulate"]),
     ("analyses", &["trace", "simulate", "attribute"]),

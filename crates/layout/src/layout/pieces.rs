@@ -1,0 +1,91 @@
+//! Where the bytes of one access lie after an edit.
+
+use super::{Layout, Part, Slot};
+
+/// Bytes of one part that an access touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The part, an index into [`Layout::parts`].
+    pub part: usize,
+    /// Bytes from the part's beginning.
+    pub offset: u64,
+    /// Length in bytes, at least 1.
+    pub bytes: u64,
+}
+
+impl Part {
+    /// Bytes that so many elements take.
+    pub fn bytes(&self, elements: u64) -> u64 {
+        elements.div_ceil(u64::from(self.block)).saturating_mul(self.stride)
+    }
+
+    /// Offset of an element's value of one slot.
+    fn offset(&self, slot: &Slot, element: u64) -> u64 {
+        let block = u64::from(self.block);
+        (element / block)
+            .wrapping_mul(self.stride)
+            .wrapping_add(slot.offset)
+            .wrapping_add(element % block * slot.step())
+    }
+}
+
+impl Layout {
+    /// Appends the pieces in which bytes of one element lie, in the order of the old offsets.
+    /// Neighbours are joined. Bytes that lie in no member, such as holes, have no piece; neither
+    /// have removed members.
+    ///
+    /// `offset` and `bytes` are within the structure as compiled; what is behind it is ignored.
+    pub fn pieces(&self, element: u64, offset: u64, bytes: u64, pieces: &mut Vec<Piece>) {
+        let end = offset.saturating_add(bytes);
+        let first = self.units.partition_point(|unit| unit.offset + unit.bytes <= offset);
+        let begin = pieces.len();
+        for (unit, place) in self.units.iter().zip(&self.places).skip(first) {
+            if unit.offset >= end {
+                break;
+            }
+            let Some((part, slot)) = *place else { continue };
+            let slot = &self.parts[part].slots[slot];
+            let from = offset.max(unit.offset) - unit.offset;
+            let to = end.min(unit.offset + unit.bytes) - unit.offset;
+            let (from, to) = scale(slot, from, to);
+            let piece = Piece {
+                part,
+                offset: self.parts[part].offset(slot, element).wrapping_add(from),
+                bytes: to - from,
+            };
+            match pieces[begin..].last_mut() {
+                Some(last) if last.part == part && last.offset.wrapping_add(last.bytes) == piece.offset => {
+                    last.bytes += piece.bytes;
+                }
+                _ => pieces.push(piece),
+            }
+        }
+    }
+
+    /// The piece that holds an element's link to its cold part.
+    pub fn link_piece(&self, element: u64) -> Option<Piece> {
+        let link = self.link?;
+        let slot = &self.parts[0].slots[link.slot];
+        Some(Piece { part: 0, offset: self.parts[0].offset(slot, element), bytes: slot.bytes })
+    }
+
+    /// Bytes from a member of one element to that of the next, where that is the same for all
+    /// elements; none for a byte in no member and in blocks of several elements.
+    pub fn stride(&self, offset: u64) -> Option<u64> {
+        let at = self.units.partition_point(|unit| unit.offset + unit.bytes <= offset);
+        let unit = self.units.get(at).filter(|unit| unit.offset <= offset)?;
+        let (part, _) = self.places[at]?;
+        debug_assert!(unit.bytes > 0);
+        (self.parts[part].block == 1).then_some(self.parts[part].stride)
+    }
+}
+
+/// The bytes of a narrowed member that stand for some of its bytes before: in proportion, at least one.
+fn scale(slot: &Slot, from: u64, to: u64) -> (u64, u64) {
+    if slot.bytes == slot.was_bytes {
+        return (from, to);
+    }
+    let from = (from * slot.bytes / slot.was_bytes).min(slot.bytes - 1);
+    let to = (to * slot.bytes).div_ceil(slot.was_bytes).clamp(from + 1, slot.bytes);
+    (from, to)
+}
