@@ -4,10 +4,10 @@
 
 /// Versions. A change that an older reader would misread raises one of them and adds a golden file.
 pub mod version {
-    /// trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails
-    pub const TRACE: u16 = 3;
-    /// site table (one per translation unit) inside an ELF image
-    pub const TABLE: u16 = 1;
+    /// trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails; 4: sections
+    pub const TRACE: u16 = 4;
+    /// site table (one per translation unit) inside an ELF image; 2: sections
+    pub const TABLE: u16 = 2;
     /// a trace on its way through a socket
     pub const WIRE: u16 = 1;
     /// shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
@@ -36,6 +36,24 @@ pub mod section {
     pub const ANCHORS: &str = "memlode_seg";
     /// the site tables, one per translation unit
     pub const TABLES: &str = "memlode_tab";
+}
+
+/// What a section of a site table holds (SPEC.md §5.1). Readers skip those that they do not know.
+pub mod table_section {
+    /// from here on: for trials and tests, and never given a meaning
+    pub const PRIVATE: u32 = 0x10000;
+}
+
+/// What a section of a module file holds (SPEC.md §5.1). Readers skip those that they do not know.
+pub mod module_section {
+    /// from here on: for trials and tests, and never given a meaning
+    pub const PRIVATE: u32 = 0x10000;
+}
+
+/// What a section of a chunk holds (SPEC.md §5.1). Readers skip those that they do not know.
+pub mod chunk_section {
+    /// from here on: for trials and tests, and never given a meaning
+    pub const PRIVATE: u32 = 0x10000;
 }
 
 /// A thread's stream: 8-byte words.

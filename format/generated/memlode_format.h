@@ -12,8 +12,8 @@
 #endif
 
 // Versions. A change that an older reader would misread raises one of them and adds a golden file.
-#define MEMLODE_VERSION_TRACE 3 // trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails
-#define MEMLODE_VERSION_TABLE 1 // site table (one per translation unit) inside an ELF image
+#define MEMLODE_VERSION_TRACE 4 // trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails; 4: sections
+#define MEMLODE_VERSION_TABLE 2 // site table (one per translation unit) inside an ELF image; 2: sections
 #define MEMLODE_VERSION_WIRE 1 // a trace on its way through a socket
 #define MEMLODE_VERSION_RING 3 // shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
@@ -28,6 +28,15 @@
 // ELF sections of an instrumented image, both read-only and never touched at run time.
 #define MEMLODE_SECTION_ANCHORS "memlode_seg" // one 8-byte anchor per segment; a header word is the address of one
 #define MEMLODE_SECTION_TABLES "memlode_tab" // the site tables, one per translation unit
+
+// What a section of a site table holds (SPEC.md §5.1). Readers skip those that they do not know.
+#define MEMLODE_TABLE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
+
+// What a section of a module file holds (SPEC.md §5.1). Readers skip those that they do not know.
+#define MEMLODE_MODULE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
+
+// What a section of a chunk holds (SPEC.md §5.1). Readers skip those that they do not know.
+#define MEMLODE_CHUNK_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
 
 // A thread's stream: 8-byte words.
 #define MEMLODE_STREAM_WORD_BYTES 8

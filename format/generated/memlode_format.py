@@ -5,8 +5,8 @@ import struct
 from collections import namedtuple
 
 # Versions. A change that an older reader would misread raises one of them and adds a golden file.
-VERSION_TRACE = 3  # trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails
-VERSION_TABLE = 1  # site table (one per translation unit) inside an ELF image
+VERSION_TRACE = 4  # trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails; 4: sections
+VERSION_TABLE = 2  # site table (one per translation unit) inside an ELF image; 2: sections
 VERSION_WIRE = 1  # a trace on its way through a socket
 VERSION_RING = 3  # shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
@@ -21,6 +21,15 @@ MAGIC_MESSAGE = 0x534d4c4d  # "MLMS": one message on the collector's socket
 # ELF sections of an instrumented image, both read-only and never touched at run time.
 SECTION_ANCHORS = "memlode_seg"  # one 8-byte anchor per segment; a header word is the address of one
 SECTION_TABLES = "memlode_tab"  # the site tables, one per translation unit
+
+# What a section of a site table holds (SPEC.md §5.1). Readers skip those that they do not know.
+TABLE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
+
+# What a section of a module file holds (SPEC.md §5.1). Readers skip those that they do not know.
+MODULE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
+
+# What a section of a chunk holds (SPEC.md §5.1). Readers skip those that they do not know.
+CHUNK_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # A thread's stream: 8-byte words.
 STREAM_WORD_BYTES = 8

@@ -67,6 +67,14 @@ class Reader:
     def optional(self):
         return self.varint() - 1 if self.data[self.at] != 0 else (self.u8(), None)[1]
 
+    def sections(self):
+        """What each section holds, by its number."""
+        found, r = {}, Reader(self.blob())
+        while r.left():
+            what = r.varint()
+            found[what] = r.blob()
+        return found
+
     def list(self, entry):
         return [entry() for _ in range(self.varint())]
 
@@ -81,7 +89,7 @@ def unsealed(line):
 def block(layout, magic, data, at):
     """Header and payload of a chunk or a module at an offset."""
     header = layout.unpack(data, at)
-    assert header.magic == magic and header.version <= f.VERSION_TRACE, "magic or version"
+    assert header.magic == magic and 1 <= header.version <= f.VERSION_TRACE, "magic or version"
     assert zlib.crc32(layout.pack(**header._replace(header_crc32=0)._asdict())) == header.header_crc32, "header"
     payload = data[at + layout.size : at + layout.size + header.payload_bytes]
     assert zlib.crc32(payload) == header.payload_crc32, "payload"
@@ -94,7 +102,7 @@ class Table:
 
     def __init__(self, section, at):
         header = f.TABLE_HEADER.unpack(section, at)
-        assert header.magic == f.MAGIC_TABLE and header.version == f.VERSION_TABLE
+        assert header.magic == f.MAGIC_TABLE and 1 <= header.version <= f.VERSION_TABLE
         payload = section[at + f.TABLE_HEADER.size :][: header.payload_bytes]
         assert zlib.crc32(payload) == header.crc32
         r = Reader(payload)
@@ -107,6 +115,7 @@ class Table:
             lambda: (r.u8(), r.u8(), r.varint(), r.varint(), r.optional(), r.optional(), r.optional(), r.optional())
         )
         self.segments = r.list(lambda: (r.varint(), r.list(lambda: self.op(r))))
+        self.sections = r.sections() if header.version > 1 else {}
         assert r.left() == 0
 
     @staticmethod
@@ -174,7 +183,7 @@ class Table:
 
 def module(data):
     """The segments of a module: for each anchor its table and index, None for a hole."""
-    _, r = block(f.MODULE_HEADER, f.MAGIC_MODULE, data, 0)
+    header, r = block(f.MODULE_HEADER, f.MAGIC_MODULE, data, 0)
     r.text(), r.blob()
     (anchors_at, anchors), (tables_at, tables) = (r.varint(), r.blob()), (r.varint(), r.blob())
     address = 0
@@ -182,6 +191,8 @@ def module(data):
         r.text()
         address += r.svarint()
         r.varint()
+    if header.version > 3:
+        r.sections()
     assert r.left() == 0
     parsed, segments = {}, []
     for offset in range(0, len(anchors), f.ANCHOR.size):
@@ -295,6 +306,8 @@ def plain_events(table, segment, words, earlier):
 def chunk(header, r, modules):
     """The executions of a chunk: table, segment, words. The snapshot of the stack is skipped."""
     dictionary, history = [], {}
+    if header.version > 3:
+        r.sections()
     for _ in range(r.varint()):
         number, word = r.varint(), r.varint()
         table, segment = modules[number][word >> 1]

@@ -1,4 +1,5 @@
-/* Writes the golden trace of format version 1, byte by byte, from SPEC.md and the generated header alone.
+/* Writes the golden trace of the newest version of the format, byte by byte, from SPEC.md and the generated
+ * header alone.
  *
  *   cc -std=c11 -Iformat/generated format/golden/write.c -o write && ./write DIRECTORY
  *
@@ -52,6 +53,15 @@ static void put_blob(struct bytes *out, const void *data, size_t length) {
 }
 
 static void put_text(struct bytes *out, const char *text) { put_blob(out, text, strlen(text)); }
+
+/* Sections: one that nobody knows, which readers must skip, and those of `known`, which are encoded. */
+static void put_sections(struct bytes *out, unsigned private, const struct bytes *known) {
+  struct bytes all = {.length = 0};
+  put_varint(&all, private + 1);
+  put_text(&all, "whatever");
+  put(&all, known->data, known->length);
+  put_blob(out, all.data, all.length);
+}
 
 static uint32_t crc32(const void *data, size_t length) {
   uint32_t crc = ~0u;
@@ -193,6 +203,7 @@ static void put_table(struct bytes *out) {
   put_op(&p, MEMLODE_OP_REPEAT, 0);
   put_op(&p, MEMLODE_OP_STRIDE, 3, SITE_COST, 0u, 128u); /* svarint 128 is 64 */
   put_op(&p, MEMLODE_OP_STRIDE, 4, SITE_KEY, 1u, 47u, 128u);
+  put_sections(&p, MEMLODE_TABLE_SECTION_PRIVATE, &(struct bytes){.length = 0});
 
   const struct memlode_table_header header = {.magic = MEMLODE_MAGIC_TABLE,
                                               .version = MEMLODE_VERSION_TABLE,
@@ -224,6 +235,7 @@ static void put_module(struct bytes *out) {
   put_text(&p, "total");
   put_svarint(&p, -0x1000);
   put_varint(&p, 4);
+  put_sections(&p, MEMLODE_MODULE_SECTION_PRIVATE, &(struct bytes){.length = 0});
 
   struct memlode_module_header header = {.magic = MEMLODE_MAGIC_MODULE,
                                          .version = MEMLODE_VERSION_TRACE,
@@ -283,6 +295,7 @@ static void put_words(struct bytes *out, const struct words *words) {
 static void put_first_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
   struct words w = {{.length = 0}, {.length = 0}};
+  put_varint(&p, 0);                                                 /* no sections */
   put_varints(&p, 5, 2u, 0u, ENTRY(SEG_ENTER), 0u, ENTRY(SEG_BODY)); /* dictionary: module 0, anchor */
   put_varint(&p, 0);                                                 /* empty stack */
   put_varints(&control, 6, 0u, 0u, 1u, 0u, 1u, 1u); /* enter; body; body again, and once as usual */
@@ -307,6 +320,7 @@ static void put_first_chunk(struct bytes *out) {
 static void put_second_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
   struct words w = {{.length = 0}, {.length = 0}};
+  put_sections(&p, MEMLODE_CHUNK_SECTION_PRIVATE, &(struct bytes){.length = 0});
   put_varints(&p, 11, 7u, 0u, ENTRY(SEG_ENTER), 0u, ENTRY(SEG_VECTOR), 0u, ENTRY(SEG_HEAP), 0u,
               ENTRY(SEG_RESUME), 0u, ENTRY(SEG_EXIT));
   put_varints(&p, 2, 0u, INHERITED(SEG_BODY));
@@ -350,6 +364,7 @@ static void put_second_chunk(struct bytes *out) {
 static void put_dormant_chunk(struct bytes *out) {
   struct bytes p = {.length = 0}, control = {.length = 0};
   struct words w = {{.length = 0}, {.length = 0}};
+  put_varint(&p, 0); /* no sections */
   put_varints(&p, 3, 1u, 0u, ENTRY(SEG_HEAP));
   put_varint(&p, 0); /* empty stack */
   put_varints(&control, 2, 0u, 0u);

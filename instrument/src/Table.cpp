@@ -132,10 +132,19 @@ uint32_t Table::segment(uint32_t Function, uint32_t OpCount, StringRef Ops) {
   return Segments.append(Entry);
 }
 
+void Table::section(uint32_t What, StringRef Contents) {
+  putVarint(Sections, What);
+  putVarint(Sections, Contents.size());
+  Sections += Contents;
+}
+
 std::string Table::write() const {
   std::string Payload;
   for (const TableList *List : {&Strings, &Files, &Functions, &Locations, &Types, &Sites, &Segments})
     List->write(Payload);
+  raw_string_ostream Rest(Payload);
+  encodeULEB128(Sections.size(), Rest);
+  Rest << Sections;
 
   std::string Out;
   raw_string_ostream OS(Out);

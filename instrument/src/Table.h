@@ -70,6 +70,10 @@ public:
   /// A new segment. \p Ops are \p OpCount encoded ops.
   uint32_t segment(uint32_t Function, uint32_t OpCount, llvm::StringRef Ops);
 
+  /// Adds a section (MEMLODE_TABLE_SECTION_*, SPEC.md §5.1) with the given contents. One of each kind at
+  /// most.
+  void section(uint32_t What, llvm::StringRef Contents);
+
   bool empty() const { return Segments.size() == 0; }
   /// Header and payload.
   std::string write() const;
@@ -81,6 +85,7 @@ private:
 
   uint16_t Marks = 0;
   TableList Strings, Files, Functions, Locations, Types, Sites, Segments;
+  llvm::SmallString<0> Sections; ///< encoded
   llvm::DenseMap<const llvm::DILocation *, uint32_t> LocationOf;
   llvm::DenseMap<std::pair<const llvm::DISubprogram *, const llvm::DIFile *>, uint32_t> FunctionOf;
 };

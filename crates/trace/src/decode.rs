@@ -12,6 +12,7 @@ use crate::event::{Batch, Frame};
 use crate::flatten::Code;
 use crate::format::{ChunkHeader, limit};
 use crate::pack::{UnpackError, Unpacker};
+use crate::sections::Sections;
 use crate::sites::SiteTable;
 use crate::varints::read_varints;
 use crate::words::{TAIL_BYTES, read_words};
@@ -152,6 +153,9 @@ impl Decoder {
         batch: &mut Batch,
     ) -> Result<(), DecodeError> {
         let mut reader = Reader::new(payload.bytes());
+        if header.version > 3 {
+            Sections::read(&mut reader)?;
+        }
         let locals = dictionary(&mut reader, codes, &mut self.last, &mut self.bases)?;
         self.filled.clear();
         Plan::all(&locals, &mut self.plans);

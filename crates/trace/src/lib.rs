@@ -34,6 +34,7 @@ mod read;
 mod replay;
 mod schedule;
 mod schedules;
+mod sections;
 mod shards;
 pub mod sites;
 pub mod stack;

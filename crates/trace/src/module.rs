@@ -7,6 +7,7 @@ use crate::bytes::{Malformed, Reader, put_blob, put_svarint, put_varint};
 use crate::error::Error;
 use crate::format::{Anchor, ModuleHeader, magic, version};
 use crate::pack::{Packer, Part, Unpacker};
+use crate::sections::{Sections, put_sections};
 use crate::table::{Segment, Source, Table, TableError};
 
 /// Index of a module over the whole trace: `modules/NNNN.mlm`.
@@ -220,7 +221,8 @@ impl Module {
         Unpacker::new()
             .unpack(header.codec, payload, header.unpacked_bytes, &mut unpacked)
             .map_err(|error| damaged(&error.to_string()))?;
-        let image = ModuleImage::from_payload(&unpacked).map_err(|error| damaged(&error.to_string()))?;
+        let image = ModuleImage::from_payload(&unpacked, header.version)
+            .map_err(|error| damaged(&error.to_string()))?;
         Module::parse(image).map_err(|error| damaged(&error.to_string()))
     }
 }
@@ -259,10 +261,11 @@ impl ModuleImage {
             put_varint(&mut out, global.bytes);
             previous = global.address;
         }
+        put_sections(&mut out, &[]);
         out
     }
 
-    fn from_payload(payload: &[u8]) -> Result<ModuleImage, Malformed> {
+    fn from_payload(payload: &[u8], version: u16) -> Result<ModuleImage, Malformed> {
         let mut reader = Reader::new(payload);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let path = text(reader.blob()?);
@@ -276,6 +279,9 @@ impl ModuleImage {
             let name = text(reader.blob()?);
             address = address.wrapping_add_signed(reader.svarint()?);
             globals.push(Global { name, address, bytes: reader.varint()? });
+        }
+        if version > 3 {
+            Sections::read(&mut reader)?;
         }
         match reader.left() {
             0 => Ok(ModuleImage { path, build_id, anchors, tables, globals }),

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::bytes::{Malformed, Reader};
 use crate::format::{TableHeader, limit, magic, op, stream, version};
+use crate::sections::Sections;
 use crate::sites::{Evidence, Kind};
 
 /// A site table. Indices are into its own lists.
@@ -167,7 +168,9 @@ pub(crate) enum Op {
 pub(crate) enum TableError {
     #[error("the site table at offset {0:#x} does not begin with its magic number")]
     Magic(usize),
-    #[error("the site table at offset {at:#x} has version {found}, this memlode reads version {supported}")]
+    #[error(
+        "the site table at offset {at:#x} has version {found}, this memlode reads up to version {supported}"
+    )]
     Version { at: usize, found: u16, supported: u16 },
     #[error("the site table at offset {0:#x} reaches beyond its section")]
     Beyond(usize),
@@ -191,14 +194,14 @@ impl Table {
         if header.magic != magic::TABLE {
             return Err(TableError::Magic(at));
         }
-        if header.version != version::TABLE {
+        if !(1..=version::TABLE).contains(&header.version) {
             return Err(TableError::Version { at, found: header.version, supported: version::TABLE });
         }
         let payload = rest.get(..header.payload_bytes as usize).ok_or(TableError::Beyond(at))?;
         if crc32fast::hash(payload) != header.crc32 {
             return Err(TableError::Checksum(at));
         }
-        Parser { at, list: "strings", entry: 0, reader: Reader::new(payload) }.table(header.flags)
+        Parser { at, list: "strings", entry: 0, reader: Reader::new(payload) }.table(header)
     }
 }
 
@@ -211,7 +214,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn table(mut self, flags: u16) -> Result<Table, TableError> {
+    fn table(mut self, header: TableHeader) -> Result<Table, TableError> {
         let strings =
             self.list("strings", |p| Ok(String::from_utf8_lossy(p.get(Reader::blob)?).into_owned()))?;
         let string = |p: &mut Self| p.get(|reader| reader.index(strings.len()));
@@ -260,9 +263,13 @@ impl<'a> Parser<'a> {
             before.push((segment.function, if repeats { 0 } else { segment.words }));
             Ok(segment)
         })?;
+        self.list = "sections";
+        if header.version > 1 {
+            self.get(Sections::read)?;
+        }
         match self.reader.left() {
             0 => Ok(Table {
-                flags,
+                flags: header.flags,
                 strings,
                 files,
                 functions,

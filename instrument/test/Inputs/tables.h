@@ -34,28 +34,6 @@ struct SiteInfo {
   uint64_t Flags, Bytes, Location, Variable, Type, Member;
 };
 
-struct TableInfo {
-  std::vector<std::string> Strings;
-  struct FunctionInfo {
-    uint64_t Name, Linkage, File, Line;
-  };
-  struct LocationInfo {
-    uint64_t Function, Line, Column, InlinedAt;
-  };
-  struct TypeInfo {
-    uint64_t Name, Bytes;
-  };
-  struct SegmentInfo {
-    uint64_t Function;
-    std::vector<OpInfo> Ops;
-  };
-  std::vector<FunctionInfo> Functions;
-  std::vector<LocationInfo> Locations;
-  std::vector<TypeInfo> Types;
-  std::vector<SiteInfo> Sites;
-  std::vector<SegmentInfo> Segments;
-};
-
 class Bytes {
 public:
   Bytes(const uint8_t *At, size_t Length) : At(At), End(At + Length) {}
@@ -84,10 +62,39 @@ public:
     At += Length;
     return S;
   }
+  Bytes part(size_t Length) {
+    if (size_t(End - At) < Length)
+      fail("a section ends early");
+    At += Length;
+    return {At - Length, Length};
+  }
   bool done() const { return At == End; }
 
 private:
   const uint8_t *At, *End;
+};
+
+struct TableInfo {
+  std::vector<std::string> Strings;
+  struct FunctionInfo {
+    uint64_t Name, Linkage, File, Line;
+  };
+  struct LocationInfo {
+    uint64_t Function, Line, Column, InlinedAt;
+  };
+  struct TypeInfo {
+    uint64_t Name, Size;
+  };
+  struct SegmentInfo {
+    uint64_t Function;
+    std::vector<OpInfo> Ops;
+  };
+  std::vector<FunctionInfo> Functions;
+  std::vector<LocationInfo> Locations;
+  std::vector<TypeInfo> Types;
+  std::vector<SiteInfo> Sites;
+  std::vector<SegmentInfo> Segments;
+  std::map<uint64_t, Bytes> Sections;
 };
 
 uint32_t crcOf(const uint8_t *At, size_t Length) {
@@ -198,6 +205,12 @@ TableInfo readTable(const memlode_table_header *H) {
     for (uint64_t M = B.varint(); M--;)
       S.Ops.push_back(readOp(B));
     T.Segments.push_back(std::move(S));
+  }
+  Bytes Sections = B.part(B.varint());
+  while (!Sections.done()) {
+    uint64_t What = Sections.varint();
+    if (!T.Sections.emplace(What, Sections.part(Sections.varint())).second)
+      fail("a table has two sections of one kind");
   }
   if (!B.done())
     fail("bytes left over in a table");

@@ -21,7 +21,7 @@
 
 // A unit of which nothing is recorded still says that a filter was at work (the flags behind version 1).
 // ALL-NOT: load ptr, ptr %{{.*}}__memlode_cursor
-// ALL: @memlode.table{{.*}} = {{.*}}c"MLTB\01\00\01\00
+// ALL: @memlode.table{{.*}} = {{.*}}c"MLTB\02\00\01\00
 
 //--- accesses
 exclude

@@ -124,6 +124,7 @@ fn anchors(function: &str) -> String {
         payload.extend([0, ops.len() as u8]);
         payload.extend(ops.concat());
     }
+    payload.push(0); // no sections
     let header = TableHeader {
         magic: magic::TABLE,
         version: version::TABLE,

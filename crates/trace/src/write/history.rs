@@ -8,6 +8,7 @@ use super::chunk::{FullChunk, LooseChunk};
 use crate::bytes::{put_svarint, put_varint};
 use crate::format::{ChunkHeader, chunk_flag, magic, version};
 use crate::module::ModuleId;
+use crate::sections::put_sections;
 use crate::stack::ShadowStack;
 
 /// A segment, whoever has executed it: its module, and its anchor there.
@@ -95,6 +96,7 @@ impl History {
     /// Completes the stream's next chunk, and is the history of the one after it then.
     pub(super) fn join(&mut self, chunk: LooseChunk) -> FullChunk {
         let mut before = Vec::with_capacity(chunk.dictionary.len() * 8 + chunk.control.len() + 1024);
+        put_sections(&mut before, &[]);
         self.put_dictionary_and_stack(&chunk, &mut before);
         put_varint(&mut before, chunk.control.len() as u64);
         before.extend_from_slice(&chunk.control);
