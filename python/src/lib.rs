@@ -101,7 +101,7 @@ impl Trace {
     /// What is missing from the trace, a sentence each; empty if it is whole.
     #[getter]
     fn notes(&self) -> Vec<String> {
-        notes::notes(&self.trace, None)
+        notes::sentences(&self.trace, None)
     }
 
     fn __repr__(&self) -> String {

@@ -157,7 +157,7 @@ fn one_go_from_program_to_field_and_line() {
 fn json_has_the_documented_shape() {
     let report = report(trace());
     assert_eq!(report["format"], "memlode report");
-    assert_eq!(report["version"], 1);
+    assert_eq!(report["version"], 2);
     for table in ["findings", "lines", "fields", "types", "objects", "functions", "threads"] {
         assert!(!report[table].as_array().expect(table).is_empty(), "{table}");
     }

@@ -84,7 +84,9 @@ fn false_and_true_sharing_have_names() {
     // Written a thousand times, read in between: the writer keeps its copy and takes the reader's.
     assert_eq!(first_level("mail", "letter"), [2, 0, 0, 999, 0, 999]);
     assert_eq!(sim["rules"]["coherence"], "mesi");
-    assert_eq!(sim["rules"]["levels"][0], "L1d: tree-PLRU");
+    let rules = &sim["rules"]["levels"][0];
+    assert_eq!((&rules["level"], &rules["replacement"]), (&"L1d".into(), &"tree-plru".into()));
+    assert_eq!((&rules["prefetch"], &rules["text"]), (&Value::Array(Vec::new()), &"tree-PLRU".into()));
 
     let rows = sim["sharing"].as_array().expect("rows");
     let of = |kind: &str, ty: &str| {

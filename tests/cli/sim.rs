@@ -110,9 +110,11 @@ fn every_miss_has_its_cause() {
         ["cold", "capacity", "conflict", "fetched_bytes", "unused_bytes"]
             .map(|key| causes[key].as_u64().expect(key))
     };
+    let text = |value: &Value| value.as_str().expect("a name").to_string();
     let evictor = |row: &Value| {
         let first = &row["causes"][0]["evicted_by"][0];
-        (first["by"].as_str().unwrap_or("").to_string(), first["misses"].as_u64())
+        let by = &sim["fields"][first["row"].as_u64().expect("a row") as usize];
+        (format!("{}.{}", text(&by["type"]), text(&by["member"])), first["misses"].as_u64())
     };
     // Five lines in a set of four, and 59 places unused elsewhere.
     let ways = field(&sim, "way", "value");

@@ -48,6 +48,9 @@ const ONLY: &[(&str, &[&str])] = &[
     ("indicatif", &["cli"]),
     ("signal-hook", &["cli"]),
     ("comfy-table", &["report"]),
+    ("textwrap", &["report"]),
+    ("anstyle", &["report", "cli"]),
+    ("anstream", &["cli"]),
     ("polars-arrow-format", &["export"]),
 ];
 

@@ -203,7 +203,7 @@ fn read(file: &Path, node: impl Fn(&str) -> Result<u32>) -> Result<Vec<(u64, u64
 /// `heap`, `stack`, the name of a global variable, or a range.
 fn place(text: &str) -> Result<Where, String> {
     let global = |name: &str| {
-        let written = memlode_report::text::demangle;
+        let written = memlode_report::names::demangle;
         Where::Memory(Memory::Global { name: name.to_string(), written })
     };
     match text {

@@ -7,12 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
-use memlode_report::causes::{aliases, causes};
-use memlode_report::rules::{prefetch_text, rules_text};
-use memlode_report::sharing::sharing_text;
-use memlode_report::terminal::{By, Style, header, render, tables};
-use memlode_report::{Simulation, findings, notes::notes};
-use serde_json::json;
+use memlode_report::build;
+use memlode_report::render::terminal::{By, Style};
+use memlode_report::render::{json, terminal};
 
 use crate::analyse::{Analysed, Found};
 use crate::commands::print;
@@ -136,58 +133,32 @@ impl Analysed {
         let style = out.style(shape.top);
         match found {
             Found::Report(profile) => {
-                let report = memlode_report::build(trace, machine, profile, replayed);
+                let report = build::report(trace, machine, profile, replayed);
                 out.write(&match as_json {
-                    true => json_text(&report)?,
-                    false => render(&report, &shape.tables(By::Line), style),
+                    true => json::report(&report)?,
+                    false => terminal::report(&report, &shape.tables(By::Line), style),
                 })
             }
             Found::Simulation(profile) => {
                 for name in profile.unmet_names() {
                     term::note(&format!("--pages: nothing that was accessed is called {name}"));
                 }
-                let simulation = memlode_report::simulation(trace, machine, profile, replayed);
+                let simulation = build::simulation(trace, machine, profile, replayed);
                 out.write(&match as_json {
-                    true => json_text(&simulation)?,
-                    false => simulation_text(&simulation, &shape.tables(By::Field), style),
+                    true => json::simulation(&simulation)?,
+                    false => terminal::simulation(&simulation, &shape.tables(By::Field), style),
                 })
             }
             Found::Accesses(tables) => {
-                let notes = notes(trace, Some(replayed));
+                let analysis = build::analysis(trace, machine, tables, replayed);
                 if as_json {
-                    let tables: Vec<_> = tables.iter().map(|table| findings::json(trace, table)).collect();
-                    return out.write(&json_text(&json!({
-                        "format": "memlode analysis",
-                        "version": 1,
-                        "trace": trace.directory().display().to_string(),
-                        "machine": machine.name,
-                        "notes": notes,
-                        "tables": tables,
-                    }))?);
+                    return out.write(&json::analysis(&analysis)?);
                 }
-                out.write(
-                    &tables.iter().map(|table| findings::text(trace, table, style)).collect::<String>(),
-                )?;
+                let (text, notes) = terminal::analysis(&analysis, style);
+                out.write(&text)?;
                 notes.iter().for_each(|note| term::note(note));
                 Ok(())
             }
         }
     }
-}
-
-fn json_text(value: &impl serde::Serialize) -> Result<String> {
-    Ok(serde_json::to_string_pretty(value)? + "\n")
-}
-
-/// What `memlode sim` prints.
-fn simulation_text(simulation: &Simulation, by: &[By], style: Style) -> String {
-    let mut text = header(&simulation.report, style);
-    text += &rules_text(&simulation.rules, style);
-    for &table in by {
-        text += &causes(simulation, table, style);
-    }
-    text += &sharing_text(simulation, style);
-    text += &prefetch_text(&simulation.besides, style);
-    text += &aliases(simulation, style);
-    text + &tables(&simulation.report, &[By::Thread], Style { top: usize::MAX, ..style })
 }

@@ -4,13 +4,14 @@ use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Whether escape sequences for colours belong on this stream.
-pub fn colours(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+pub fn colours(stream: &impl RawStream) -> bool {
+    AutoStream::choice(stream) != ColorChoice::Never
 }
 
 /// Columns for text that nobody's terminal measures: a file, a log.
@@ -25,17 +26,17 @@ pub fn width(stream: &(impl IsTerminal + AsFd)) -> usize {
 
 /// One sentence: what failed, and because of what.
 pub fn error(error: &anyhow::Error) {
-    say("error: ", "\x1b[1;31m", &format!("{error:#}"));
+    say("error: ", AnsiColor::Red, &format!("{error:#}"));
 }
 
 /// Something the user should know although the command goes on.
 pub fn note(text: &str) {
-    say("note: ", "\x1b[1;36m", text);
+    say("note: ", AnsiColor::Cyan, text);
 }
 
 /// Plain words.
 pub fn line(text: &str) {
-    say("", "", text);
+    say("", AnsiColor::White, text);
 }
 
 /// Text of many lines, already safe for a terminal.
@@ -43,12 +44,11 @@ pub fn block(text: &str) -> anyhow::Result<()> {
     Ok(std::io::stderr().lock().write_all(text.as_bytes())?)
 }
 
-fn say(label: &str, colour: &str, text: &str) {
-    let stderr = std::io::stderr();
-    let (on, off) = if colours(&stderr) && !label.is_empty() { (colour, "\x1b[0m") } else { ("", "") };
+fn say(label: &str, colour: AnsiColor, text: &str) {
+    let colour = if label.is_empty() { Style::new() } else { colour.on_default().bold() };
     let text = memlode_report::text::printable(text);
     // Nothing is left to tell when standard error itself is gone.
-    let _ = writeln!(stderr.lock(), "memlode: {on}{label}{off}{text}");
+    let _ = writeln!(anstream::stderr().lock(), "memlode: {colour}{label}{colour:#}{text}");
 }
 
 /// A bar over `total` bytes, chunks or lines, shown only on a terminal and only after a second.

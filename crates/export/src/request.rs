@@ -6,7 +6,7 @@ use memlode_attribute::Source;
 use memlode_attribute::annotate::{Annotations, Options, annotate};
 use memlode_attribute::simulator::{ImpossibleMachine, Setup};
 use memlode_machine::Machine;
-use memlode_report::notes::nothing_recorded;
+use memlode_report::build::notes::nothing_recorded;
 use memlode_trace::Trace;
 use memlode_trace::event::ThreadId;
 use thiserror::Error;

@@ -1,26 +1,16 @@
 //! Findings and tables for people and for programs.
 //!
 //! ```text
-//! Trace, Machine, Profile ──build──► Report ──serde──► JSON (its fields are the schema)
-//!                                      └───terminal──► text
+//! Trace, Machine, Profile ──build──► model ──render──► terminal: text
+//!                                                  └─► json
 //! ```
-//! `memlode sim` has a [`Simulation`] instead: a report, and why the accesses of its rows missed.
-//!
-//! A [`Report`] is plain data with every name spelled out; both outputs are views of it. Nothing here prints.
+//! [`model`] is plain data: numbers, names as the program has them, and ids, but no sentence. [`render`] chooses words,
+//! columns and colours, one module for each output. Nothing here prints.
 
 pub mod build;
-pub mod causes;
-pub mod findings;
 pub mod model;
-pub mod naming;
-pub mod notes;
-pub mod rules;
-pub mod sample;
-pub mod sharing;
-pub mod simulation;
-pub mod terminal;
-pub mod text;
+pub mod names;
+pub mod render;
 
-pub use build::build;
-pub use model::Report;
-pub use simulation::{Simulation, simulation};
+pub use build::{notes, report, simulation};
+pub use render::text;

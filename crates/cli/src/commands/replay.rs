@@ -14,7 +14,7 @@ use memlode_export::ndjson::LineWriter;
 use memlode_export::request::start;
 use memlode_export::{Encoder, Request, Table};
 use memlode_machine::Machine;
-use memlode_report::notes::{notes, nothing_decoded};
+use memlode_report::notes::{nothing_decoded, sentences};
 use memlode_trace::Trace;
 
 use super::OK;
@@ -194,7 +194,7 @@ fn write(
     if let Some(why) = nothing_decoded(trace, &replayed) {
         bail!("{why}");
     }
-    for note in notes(trace, Some(&replayed)) {
+    for note in sentences(trace, Some(&replayed)) {
         term::note(&note);
     }
     Ok(())

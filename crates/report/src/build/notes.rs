@@ -1,46 +1,32 @@
-//! Sentences about what a trace lacks.
+//! What a trace lacks.
 
 use memlode_trace::{Replayed, Trace};
 
+use crate::model::Note;
+use crate::render;
+
 /// What a reader must know before trusting the numbers. Empty for a whole trace of a program that ended well.
-pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<String> {
-    let mut notes = Vec::new();
+pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     let manifest = trace.manifest();
-    if trace.sites().is_filtered() {
-        notes.push(
-            "part of the program was compiled with a filter: what it leaves out is not in these numbers"
-                .to_string(),
-        );
-    }
-    notes.extend(manifest.info.only.iter().cloned());
-    if !manifest.complete {
-        notes.push("recording did not finish: what the collector had not yet written is missing".to_string());
-    }
-    if trace.sites().is_as_written() {
-        notes.push(
-            "part of the program was compiled with --fidelity=source: these are the accesses that its source names, \
-             of which an optimised program makes fewer"
-                .to_string(),
-        );
-    }
-    notes.extend(trace.damage().iter().map(|damage| damage.to_string()));
-    for (_, error) in replayed.map_or(&[][..], |replayed| &replayed.damaged) {
-        notes.push(format!("{error}; left out"));
-    }
+    let mut notes = Vec::new();
+    notes.extend(trace.sites().is_filtered().then_some(Note::Filtered));
+    notes.extend(manifest.info.only.iter().map(|to| Note::Narrowed { to: to.clone() }));
+    notes.extend((!manifest.complete).then_some(Note::Unfinished));
+    notes.extend(trace.sites().is_as_written().then_some(Note::AsWritten));
+    notes.extend(trace.damage().iter().map(|damage| Note::Damaged { part: damage.to_string() }));
+    let damaged = replayed.map_or(&[][..], |replayed| &replayed.damaged);
+    notes.extend(damaged.iter().map(|(_, error)| Note::LeftOut { part: error.to_string() }));
     if let Some(summary) = &manifest.summary {
-        if summary.switched {
-            notes.push(
-                "recording was stopped, started or set to other bursts while the program ran: what is missing was chosen, \
-                 not sampled"
-                    .to_string(),
-            );
-        }
-        notes.extend(summary.losses());
-        if let Some(signal) = summary.signal {
-            notes.push(format!("the program was ended by signal {signal}"));
-        }
+        notes.extend(summary.switched.then_some(Note::Switched));
+        notes.extend(summary.losses().into_iter().map(|loss| Note::Lost { loss }));
+        notes.extend(summary.signal.map(|signal| Note::Signal { signal }));
     }
     notes
+}
+
+/// The same as sentences.
+pub fn sentences(trace: &Trace, replayed: Option<&Replayed>) -> Vec<String> {
+    notes(trace, replayed).iter().map(render::note).collect()
 }
 
 /// Whether everything that was recorded could be read.

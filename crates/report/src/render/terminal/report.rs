@@ -1,40 +1,13 @@
-//! A report as text that fits a screen: what was run, what misses where, then the tables that were asked for.
+//! A report: what was run, what misses where, then the tables that were asked for.
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-
-use crate::model::{Data, Finding, Home, Numbers, Object, Position, Report, Suggestion};
-use crate::sample::{not_told_apart, with_error};
-use crate::text::{brief, bytes, count, cut, cut_end, demangle_short, percent, printable};
-
-/// A table of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
-    /// Data and line.
-    Line,
-    /// Type.
-    Type,
-    /// Member of a type.
-    Field,
-    /// Objects.
-    Object,
-    /// Function.
-    Function,
-    /// Thread.
-    Thread,
-}
-
-/// How the text is to look.
-#[derive(Clone, Copy, Debug)]
-pub struct Style {
-    /// Whether to use escape sequences for colours.
-    pub colours: bool,
-    /// Columns to fill at most; names are cut to fit.
-    pub width: usize,
-    /// Rows of each table.
-    pub top: usize,
-}
+use super::sample::{self, not_told_apart, with_error};
+use super::{By, Style, name, object, place, plain_table, write_table};
+use crate::model::{Access, Data, Finding, Home, Numbers, Object, Report, Row, Suggestion, Thread};
+use crate::names::demangle_short;
+use crate::render::sentences::note;
+use crate::render::text::{brief, bytes, count, cut, cut_end, percent, printable};
 
 /// Findings shown on a screen.
 const FINDINGS: usize = 5;
@@ -42,11 +15,11 @@ const FINDINGS: usize = 5;
 /// Columns that the error of a share takes: ` ± 0.55%`.
 const ERROR: usize = 8;
 
-/// The whole report.
-pub fn render(report: &Report, tables: &[By], style: Style) -> String {
-    let mut out = header(report, style);
+/// What is wrong.
+pub fn findings(report: &Report, style: Style) -> String {
+    let mut out = String::new();
     Page { report, style }.findings(&mut out);
-    out + &self::tables(report, tables, style)
+    out
 }
 
 /// Some of its tables.
@@ -76,14 +49,6 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn paint(&self, colour: &str, text: &str) -> String {
-        if self.style.colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_string() }
-    }
-
-    fn bold(&self, text: &str) -> String {
-        self.paint("1", text)
-    }
-
     /// Columns of a table that are left for names, beside those for `numbers` numbers and the levels.
     fn room(&self, numbers: usize) -> usize {
         let levels = self.report.machine.levels.len();
@@ -95,7 +60,7 @@ impl Page<'_> {
 
     /// Whether figures are estimates, with errors.
     fn is_sample(&self) -> bool {
-        self.report.total.standard_errors.is_some()
+        self.report.total.numbers.standard_errors.is_some()
     }
 
     /// `31%`, or with its error `31% ± 4.1%`.
@@ -121,10 +86,10 @@ impl Page<'_> {
         let caches: Vec<String> =
             machine.levels.iter().map(|level| format!("{} {}", level.name, bytes(level.bytes))).collect();
         let room = self.share(100).saturating_sub(10);
-        let _ = writeln!(out, "{}  {}", self.bold("program"), cut(&printable(&command), room));
+        let _ = writeln!(out, "{}  {}", self.style.heading("program"), cut(&printable(&command), room));
         let machine = format!("{}: {} cores, {}", machine.name, machine.cores, caches.join(", "));
-        let _ = writeln!(out, "{}  {}", self.bold("machine"), cut(&printable(&machine), room));
-        let total = &self.report.total;
+        let _ = writeln!(out, "{}  {}", self.style.heading("machine"), cut(&printable(&machine), room));
+        let total = &self.report.total.numbers;
         let threads = match trace.threads {
             1 => "1 thread".to_string(),
             n => format!("{n} threads"),
@@ -134,7 +99,7 @@ impl Page<'_> {
         let _ = writeln!(
             out,
             "{} {}{}: {} reads, {} writes, by {threads}{processes}",
-            self.bold("accesses"),
+            self.style.heading("accesses"),
             count(total.accesses),
             if trace.sample.is_some() { " recorded" } else { "" },
             count(total.reads),
@@ -154,16 +119,16 @@ impl Page<'_> {
                 count(level.read_misses),
                 count(level.write_misses),
                 percent(missed, asked),
-                percent(missed, self.report.total.accesses),
+                percent(missed, self.report.total.numbers.accesses),
             ]);
         }
-        self.write_table(out, &table);
+        write_table(out, &table);
     }
 
     fn sample(&self, out: &mut String) {
         let Some(sample) = &self.report.trace.sample else { return };
-        let [of, errors] = crate::sample::lines(sample);
-        let _ = writeln!(out, "{}   {of}", self.paint("1;33", "sample"));
+        let [of, errors] = sample::lines(sample);
+        let _ = writeln!(out, "{}   {of}", self.style.warning("sample"));
         let _ = writeln!(out, "         {}", printable(&errors));
     }
 
@@ -174,7 +139,7 @@ impl Page<'_> {
         let _ = writeln!(
             out,
             "{}    known for the accesses: line {}, variable or type {}, member {}, object {}",
-            self.bold("names"),
+            self.style.heading("names"),
             part(shares.line),
             part(shares.variable_or_type),
             part(shares.member),
@@ -183,21 +148,21 @@ impl Page<'_> {
     }
 
     fn notes(&self, out: &mut String) {
-        for note in &self.report.trace.notes {
-            let _ = writeln!(out, "{}     {}", self.paint("1;33", "note"), printable(note));
+        for known in &self.report.trace.notes {
+            *out += &self.style.warning_paragraph("note", &printable(&note(known)));
         }
     }
 
     fn findings(&self, out: &mut String) {
         let findings = &self.report.findings;
         if findings.is_empty() {
-            let _ = writeln!(out, "\n{}: no line stands out.", self.bold("Findings"));
+            let _ = writeln!(out, "\n{}: no line stands out.", self.style.heading("Findings"));
             return;
         }
         let _ = writeln!(
             out,
             "\n{}",
-            self.bold(match &self.report.trace.sample {
+            self.style.heading(match &self.report.trace.sample {
                 None => "Findings, by modelled cycles of waiting for data (an upper bound: misses overlap)",
                 Some(_) => "Findings in the sample, by modelled cycles of waiting for data (misses overlap)",
             })
@@ -220,9 +185,10 @@ impl Page<'_> {
         let _ = writeln!(
             out,
             "{number:2}. {}  {}  {}",
-            self.paint("1;31", &cut(&name(&finding.data), self.share(40))),
-            self.bold(&cut_end(&place(&finding.position), self.share(55).saturating_sub(taken))),
-            self.bold(&format!("{share} of the wait")),
+            self.style.culprit(&cut(&name(&finding.access.data), self.share(40))),
+            self.style
+                .heading(&cut_end(&place(&finding.access.position), self.share(55).saturating_sub(taken))),
+            self.style.heading(&format!("{share} of the wait")),
         );
         let ratios = errors.and_then(|errors| errors.miss_ratios.as_ref());
         let misses = self.report.machine.levels.iter().enumerate().map(|(i, level)| {
@@ -239,11 +205,11 @@ impl Page<'_> {
                 n => format!(", and {n} more"),
             };
             let whole = self.stall_share(finding.whole_share, finding.whole_share_standard_error);
-            let line = next.position.line.map_or(String::new(), |line| format!(" at line {line}"));
+            let line = next.subject.position.line.map_or(String::new(), |line| format!(" at line {line}"));
             let _ = writeln!(
                 out,
                 "    {whole} with the other lines of this function: {}{line}{others}",
-                cut(&name(&next.data), self.share(40)),
+                cut(&name(&next.subject.data), self.share(40)),
             );
         }
         if let Some(first) = finding.objects.first() {
@@ -251,13 +217,13 @@ impl Page<'_> {
                 0 => String::new(),
                 n => format!(", and {n} more"),
             };
-            let made = match (first.object.count, &first.object.home) {
+            let made = match (first.subject.count, &first.subject.home) {
                 (0, _) | (_, Home::Global { .. }) => String::new(),
-                (1, _) => format!(" (1 block of {})", bytes(first.object.bytes)),
-                (n, _) => format!(" ({} blocks, {})", count(n), bytes(first.object.bytes)),
+                (1, _) => format!(" (1 block of {})", bytes(first.subject.bytes)),
+                (n, _) => format!(" ({} blocks, {})", count(n), bytes(first.subject.bytes)),
             };
-            let kind = if matches!(first.object.home, Home::Heap { .. }) { "heap of " } else { "" };
-            let object = format!("{kind}{}", object(&first.object));
+            let kind = if matches!(first.subject.home, Home::Heap { .. }) { "heap of " } else { "" };
+            let object = format!("{kind}{}", object(&first.subject));
             let room = self.share(100).saturating_sub(8 + made.chars().count() + others.len());
             let _ = writeln!(out, "    in {}{made}{others}", cut_end(&object, room));
         }
@@ -285,7 +251,7 @@ impl Page<'_> {
                 printable(&brief(ty)),
                 if members.len() == 1 { "its" } else { "their" },
             );
-            let _ = writeln!(out, "    {}", self.paint("32", &advice));
+            let _ = writeln!(out, "    {}", self.style.advice(&advice));
         }
     }
 
@@ -318,8 +284,8 @@ impl Page<'_> {
             table.add_row(row);
         }
         let of = if total > shown { format!(" (first {shown} of {total})") } else { String::new() };
-        let _ = writeln!(out, "\n{}{of}", self.bold(title));
-        self.write_table(out, &table);
+        let _ = writeln!(out, "\n{}{of}", self.style.heading(title));
+        write_table(out, &table);
     }
 
     /// The rows of a table and how many there are in all.
@@ -338,20 +304,24 @@ impl Page<'_> {
                 // What the names leave: a place without its line is of no use.
                 let widest = data.iter().map(|name| name.chars().count()).max().unwrap_or(0);
                 let left = room.saturating_sub(widest + 4).max(16);
-                let rows = lines
-                    .zip(data)
-                    .map(|(line, data)| (vec![data, fit_end(&place(&line.position), left)], &line.numbers));
+                let rows = lines.zip(data).map(|(line, data)| {
+                    (vec![data, fit_end(&place(&line.subject.position), left)], &line.numbers)
+                });
                 (rows.collect(), report.lines.len())
             }
             By::Field => {
                 let row = |data: &Data| vec![fit(&name(data), room)];
                 let fields = &report.fields;
-                (fields.iter().take(top).map(|f| (row(&f.data), &f.numbers)).collect(), fields.len())
+                (fields.iter().take(top).map(|f| (row(&f.subject), &f.numbers)).collect(), fields.len())
             }
             By::Type => {
                 let types = &report.types;
                 (
-                    types.iter().take(top).map(|t| (vec![fit(&brief(&t.ty), room)], &t.numbers)).collect(),
+                    types
+                        .iter()
+                        .take(top)
+                        .map(|t| (vec![fit(&brief(&t.subject.name), room)], &t.numbers))
+                        .collect(),
                     types.len(),
                 )
             }
@@ -370,18 +340,18 @@ impl Page<'_> {
                     vec![fit_end(&self::object(object), room * 2 / 3), fit(&element, room / 3), number, size]
                 };
                 let objects = &report.objects;
-                (objects.iter().take(top).map(|o| (row(&o.object), &o.numbers)).collect(), objects.len())
+                (objects.iter().take(top).map(|o| (row(&o.subject), &o.numbers)).collect(), objects.len())
             }
             By::Function => {
                 let row = |linkage: &str| vec![fit(&brief(&demangle_short(linkage)), room)];
                 let functions = &report.functions;
                 (
-                    functions.iter().take(top).map(|f| (row(&f.linkage_name), &f.numbers)).collect(),
+                    functions.iter().take(top).map(|f| (row(&f.subject.linkage_name), &f.numbers)).collect(),
                     functions.len(),
                 )
             }
             By::Thread => {
-                let row = |thread: &crate::model::Thread| {
+                let row = |thread: &Thread| {
                     let name = match report.trace.processes {
                         1 => format!("{} (tid {})", thread.thread, thread.tid),
                         _ => format!("{} (tid {} of pid {})", thread.thread, thread.tid, thread.pid),
@@ -389,16 +359,17 @@ impl Page<'_> {
                     vec![name, thread.core.to_string()]
                 };
                 let threads = &report.threads;
-                (threads.iter().take(top).map(|t| (row(t), &t.numbers)).collect(), threads.len())
+                (threads.iter().take(top).map(|t| (row(&t.subject), &t.numbers)).collect(), threads.len())
             }
         }
     }
 
     /// Two pointers to the same member in one line are two rows: the variable tells them apart.
-    fn name_at_line(&self, line: &crate::model::Line) -> String {
-        let same = |other: &&crate::model::Line| {
-            let (a, b) = (&line.data, &other.data);
-            other.position == line.position && (&a.ty, &a.member) == (&b.ty, &b.member)
+    fn name_at_line(&self, line: &Row<Access>) -> String {
+        let line = &line.subject;
+        let same = |other: &&Row<Access>| {
+            let (a, b) = (&line.data, &other.subject.data);
+            other.subject.position == line.position && (&a.ty, &a.member) == (&b.ty, &b.member)
         };
         let alone = self.report.lines.iter().filter(same).nth(1).is_none();
         match &line.data.variable {
@@ -408,85 +379,4 @@ impl Page<'_> {
             _ => name(&line.data),
         }
     }
-
-    fn write_table(&self, out: &mut String, table: &Table) {
-        for line in table.lines() {
-            let _ = writeln!(out, "  {}", line.trim_end());
-        }
-    }
-}
-
-/// A table without lines; the columns from `left` on hold numbers.
-pub(crate) fn plain_table(headings: &[impl ToString], left: usize) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(headings.iter().map(ToString::to_string));
-    for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if i >= left {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
-/// `arc.state`, `table[]`, `int`, or what else is known.
-pub fn name(data: &Data) -> String {
-    let ty = data.ty.as_deref().map(brief);
-    let text = match (&ty, &data.member, &data.variable) {
-        (Some(ty), Some(member), _) => format!("{ty}.{member}"),
-        (None, Some(member), Some(variable)) => format!("{variable}.{member}"),
-        (Some(ty), None, Some(variable)) => format!("{variable} ({ty})"),
-        (None, None, Some(variable)) => variable.clone(),
-        (Some(ty), None, None) => ty.to_string(),
-        (None, Some(member), None) => member.clone(),
-        (None, None, None) => "(no name)".to_string(),
-    };
-    printable(&text).into_owned()
-}
-
-/// `before.c:50 price_block`; for a library's line, `app.cpp:12 main (in stl_vector.h:1126)`: the line that the
-/// reader can change comes first.
-pub fn place(position: &Position) -> String {
-    match &position.inlined_into {
-        Some(outer) => format!("{} (in {})", place(outer), file_and_line(position)),
-        None => {
-            let function = printable(&brief(&demangle_short(&position.linkage_name))).into_owned();
-            match file_and_line(position) {
-                place if place.is_empty() => function,
-                place => format!("{place} {function}"),
-            }
-        }
-    }
-}
-
-fn file_and_line(position: &Position) -> String {
-    let Some(file) = position.file.as_deref() else { return String::new() };
-    let file = printable(file.rsplit('/').next().unwrap_or(file));
-    position.line.map_or(file.to_string(), |line| format!("{file}:{line}"))
-}
-
-/// Where objects live and where they came from, in a line; heap objects by the call that allocates them.
-pub fn object(object: &Object) -> String {
-    home(&object.home)
-}
-
-/// The same of their home alone.
-pub fn home(home: &Home) -> String {
-    let text = match home {
-        Home::Unknown => "memory of unknown origin".to_string(),
-        Home::Heap { allocated_at, path, path_complete } => {
-            let own = demangle_short(&allocated_at.linkage_name);
-            let callers = path.iter().skip_while(|f| **f == own).map(|f| brief(f));
-            let off = (!path_complete).then(|| "(recording was off)".to_owned());
-            let callers: String = callers.chain(off).map(|caller| format!(" ← {caller}")).collect();
-            format!("{}{callers}", place(allocated_at))
-        }
-        Home::Global { symbol, image } => format!("global {} of {image}", brief(symbol)),
-        Home::Stack { function, variable: Some(variable) } => {
-            format!("stack of {}: {variable}", brief(function))
-        }
-        Home::Stack { function, variable: None } => format!("stack of {}", brief(function)),
-    };
-    printable(&text).into_owned()
 }

@@ -1,5 +1,13 @@
 //! From ids and counts to names and shares.
 
+pub mod naming;
+pub mod notes;
+mod rules;
+mod sample;
+mod sharing;
+mod simulation;
+mod tables;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,17 +19,19 @@ use memlode_machine::Machine;
 use memlode_trace::sites::{Dependence, SiteTable, StringId};
 use memlode_trace::{Replayed, Trace};
 
+use crate::build::naming::Naming;
 use crate::model::{self, ByLevel, Numbers, Report};
-use crate::naming::Naming;
-use crate::notes;
-use crate::text::demangle;
+use crate::names::demangle;
+
+pub use simulation::simulation;
+pub use tables::analysis;
 
 /// Builds the report of a profile of `trace` on `machine`. `replayed` tells what could not be decoded.
-pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Replayed) -> Report {
+pub fn report(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Replayed) -> Report {
     let latencies = latencies(machine);
     let names = trace.sites();
     let levels = level_names(machine);
-    let sample = crate::sample::sample(trace, profile, &levels);
+    let sample = sample::sample(trace, profile, &levels);
     let tables = Tables::new(profile, names, &latencies);
     // What was switched by hand is no random sample: its errors are unknown.
     let tables = match sample.as_ref().and_then(|sample| sample.access_share.as_ref()) {
@@ -37,9 +47,8 @@ pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Rep
         total_stall: tables.stall_cycles(&total.counts),
     };
     let findings = memlode_analyses::all(&Context { tables: &tables, names });
+    let access = |(what, place): &(What, Place)| builder.access(what, place);
     Report {
-        format: "memlode report",
-        version: model::VERSION,
         trace: model::Recording {
             directory: trace.directory().display().to_string(),
             command: trace.manifest().info.command.clone(),
@@ -50,27 +59,18 @@ pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Rep
             sample,
         },
         machine: simulated(machine, &levels, profile),
-        total: builder.numbers(&total.counts, total.errors.as_ref()),
+        total: builder.row(model::Everything {}, &total),
         coverage: shares(&Coverage::of(profile, names.sites(), |site| place(names, site).line.line > 0)),
         findings: findings.into_iter().map(|finding| builder.finding(finding)).collect(),
-        lines: builder.rows(tables.lines(), |(what, place), numbers| model::Line {
-            data: builder.data(what),
-            position: builder.position(place),
-            numbers,
-        }),
-        fields: builder
-            .rows(tables.fields(), |what, numbers| model::Field { data: builder.data(what), numbers }),
-        types: builder.rows(tables.types(), |ty, numbers| model::Type { ty: builder.string(*ty), numbers }),
-        objects: builder.rows(tables.objects(), |class, numbers| model::ObjectRow {
-            object: builder.object(*class),
-            numbers,
-        }),
-        functions: builder.rows(tables.functions(), |name, numbers| model::Function {
+        lines: builder.rows(&tables.lines(), access),
+        fields: builder.rows(&tables.fields(), |what| builder.data(what)),
+        types: builder.rows(&tables.types(), |ty| model::Type { name: builder.string(*ty) }),
+        objects: builder.rows(&tables.objects(), |class| builder.object(*class)),
+        functions: builder.rows(&tables.functions(), |name| model::Function {
             function: demangle(names.string(*name)),
             linkage_name: builder.string(*name),
-            numbers,
         }),
-        threads: builder.rows(tables.threads(), |id, numbers| {
+        threads: builder.rows(&tables.threads(), |id| {
             let thread = &trace.threads()[id.0 as usize];
             let process = trace.processes().get(thread.process.0 as usize);
             model::Thread {
@@ -79,7 +79,6 @@ pub fn build(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Rep
                 pid: process.map_or(0, |process| process.pid),
                 tid: thread.tid,
                 core: id.0 % machine.cores.max(1),
-                numbers,
             }
         }),
     }
@@ -152,8 +151,12 @@ pub(crate) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn rows<K, R>(&self, rows: Vec<Row<K>>, make: impl Fn(&K, Numbers) -> R) -> Vec<R> {
-        rows.iter().map(|row| make(&row.key, self.numbers(&row.counts, row.errors.as_ref()))).collect()
+    fn rows<K, S>(&self, rows: &[Row<K>], subject: impl Fn(&K) -> S) -> Vec<model::Row<S>> {
+        rows.iter().map(|row| self.row(subject(&row.key), row)).collect()
+    }
+
+    fn row<K, S>(&self, subject: S, row: &Row<K>) -> model::Row<S> {
+        model::Row { subject, numbers: self.numbers(&row.counts, row.errors.as_ref()), detail: None }
     }
 
     fn numbers(&self, counts: &Counts, errors: Option<&Errors>) -> Numbers {
@@ -195,8 +198,8 @@ impl Builder<'_> {
         self.naming().data(what)
     }
 
-    pub fn position(&self, place: &Place) -> model::Position {
-        self.naming().position(place)
+    pub fn access(&self, what: &What, place: &Place) -> model::Access {
+        self.naming().access(what, place)
     }
 
     pub fn object(&self, class: ClassId) -> model::Object {
@@ -219,8 +222,7 @@ impl Builder<'_> {
         use memlode_analyses::Suggestion;
         model::Finding {
             analysis: finding.analysis.id,
-            data: self.data(&finding.what),
-            position: self.position(&finding.place),
+            access: self.access(&finding.what, &finding.place),
             numbers: self.numbers(&finding.counts, finding.errors.as_ref()),
             whole_share: finding.whole_share(),
             whole_share_standard_error: finding.whole.and_then(|whole| whole.standard_error),
@@ -230,16 +232,13 @@ impl Builder<'_> {
             also: finding
                 .also
                 .iter()
-                .map(|also| model::Line {
-                    data: self.data(&also.what),
-                    position: self.position(&also.place),
+                .map(|also| model::Row {
+                    subject: self.access(&also.what, &also.place),
                     numbers: self.numbers(&also.counts, also.errors.as_ref()),
+                    detail: None,
                 })
                 .collect(),
-            objects: self.rows(finding.objects, |class, numbers| model::ObjectRow {
-                object: self.object(*class),
-                numbers,
-            }),
+            objects: self.rows(&finding.objects, |class| self.object(*class)),
             dependence: finding.dependence.map(Dependence::word),
             density: finding.density.map(|density| model::Density {
                 ty: self.string(density.ty),

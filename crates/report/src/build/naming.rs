@@ -5,7 +5,7 @@ use memlode_attribute::tables::{Line, Place, What, is_library_function, place};
 use memlode_trace::sites::{FunctionId, SiteTable, StringId};
 
 use crate::model;
-use crate::text::{demangle, demangle_short};
+use crate::names::{demangle, demangle_short};
 
 /// Spells out what a trace's site table names.
 #[derive(Clone, Copy)]
@@ -30,6 +30,11 @@ impl<'t> Naming<'t> {
             member: what.member.map(|id| self.string(id)),
             variable: what.variable.map(|id| self.string(id)),
         }
+    }
+
+    /// What it touches, and where it stands.
+    pub fn access(self, what: &What, place: &Place) -> model::Access {
+        model::Access { data: self.data(what), position: self.position(place) }
     }
 
     /// Where it stands.

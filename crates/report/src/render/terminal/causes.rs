@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::model::{Line, Numbers};
-use crate::simulation::{Access, Detail, Evictor, Simulation};
-use crate::terminal::{By, Style, name, object, place, plain_table};
-use crate::text::{brief, count, cut, cut_end, percent, percent_of, printable};
+use super::{By, Style, name, object, place, plain_table, write_table};
+use crate::model::{Access, Detail, Evictor, LevelCauses, Numbers, Row, Simulation};
+use crate::render::text::{brief, count, cut, cut_end, percent, percent_of, printable};
 
 /// Columns that the numbers take: level, misses, the causes, unused.
 const NUMBERS: usize = 57;
@@ -26,27 +25,17 @@ const ALIASES: usize = 5;
 pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
     let report = &simulation.report;
     let coherent = simulation.coherence.is_some();
-    let sampled = report.total.standard_errors.is_some();
+    let sampled = report.total.numbers.standard_errors.is_some();
     let numbers = NUMBERS + if coherent { SHARING } else { 0 } + if sampled { ERRORS } else { 0 };
     let room = style.width.saturating_sub(numbers).max(24);
-    let (title, names, details): (_, Vec<(String, &Numbers)>, &[Detail]) = match by {
-        By::Line => {
-            let rows = report.lines.iter().take(style.top);
-            let name = |row: &Line| format!("{} {}", name(&row.data), place(&row.position));
-            ("Data and line", rows.map(|row| (name(row), &row.numbers)).collect(), &simulation.lines)
-        }
-        By::Field => {
-            let rows = report.fields.iter().take(style.top);
-            ("Members", rows.map(|row| (name(&row.data), &row.numbers)).collect(), &simulation.fields)
-        }
-        By::Type => {
-            let rows = report.types.iter().take(style.top);
-            ("Types", rows.map(|row| (brief(&row.ty), &row.numbers)).collect(), &simulation.types)
-        }
-        By::Object => {
-            let rows = report.objects.iter().take(style.top);
-            ("Objects", rows.map(|row| (object(&row.object), &row.numbers)).collect(), &simulation.objects)
-        }
+    let (title, names): (_, Names<'_>) = match by {
+        By::Line => (
+            "Data and line",
+            names(&report.lines, |row| format!("{} {}", name(&row.data), place(&row.position))),
+        ),
+        By::Field => ("Members", names(&report.fields, name)),
+        By::Type => ("Types", names(&report.types, |row| brief(&row.name))),
+        By::Object => ("Objects", names(&report.objects, object)),
         By::Function | By::Thread => return String::new(),
     };
     let shared: &[&str] = if coherent { &["true sh.", "false sh."] } else { &[] };
@@ -62,33 +51,41 @@ pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
     if let Some(column) = table.column_mut(headings.len() - 1) {
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
-    let shown = names.len();
+    let (shown, all) = (names.len().min(style.top), names.len());
     // Names get most of what the numbers leave; what pushed lines out gets what the names do not need.
-    let names: Vec<(String, &Numbers)> = names
-        .into_iter()
-        .map(|(name, numbers)| (cut(&printable(&name), room * 3 / 5).into_owned(), numbers))
-        .collect();
-    let widest = names.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(ALL.len());
-    let all = std::iter::once(((ALL.to_string(), &report.total), &simulation.total));
-    for ((mut name, numbers), detail) in all.chain(names.into_iter().zip(details)) {
+    let cut_names = names.iter().take(shown).map(|(name, ..)| cut(name, room * 3 / 5).into_owned());
+    let cut_names: Vec<String> = cut_names.collect();
+    let widest = cut_names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(ALL.len());
+    let total = &report.total;
+    let rows =
+        cut_names.into_iter().zip(&names).map(|(name, (_, numbers, detail))| (name, *numbers, *detail));
+    for (mut name, numbers, detail) in
+        std::iter::once((ALL.to_string(), &total.numbers, total.detail.as_ref())).chain(rows)
+    {
         let errors = sampled.then(|| miss_errors(numbers));
-        for line in lines(detail, errors.as_deref(), coherent, room.saturating_sub(widest)) {
+        let room = room.saturating_sub(widest);
+        let found = detail.map(|detail| lines(detail, errors.as_deref(), coherent, room, &names));
+        for line in found.unwrap_or_default() {
             table.add_row(std::iter::once(std::mem::take(&mut name)).chain(line));
         }
         if !name.is_empty() {
             table.add_row([name, "none".into()]);
         }
     }
-    let of =
-        if details.len() > shown { format!(" (first {shown} of {})", details.len()) } else { String::new() };
+    let of = if all > shown { format!(" (first {shown} of {all})") } else { String::new() };
     let mut out = String::new();
     let title = format!("{title}: why they missed, and what was fetched and not used");
-    let title = if style.colours { format!("\x1b[1m{title}\x1b[0m") } else { title };
-    let _ = writeln!(out, "\n{title}{of}");
-    for line in table.lines() {
-        let _ = writeln!(out, "  {}", line.trim_end());
-    }
+    let _ = writeln!(out, "\n{}{of}", style.heading(&title));
+    write_table(&mut out, &table);
     out
+}
+
+/// The rows of a table: their names, counts and details.
+type Names<'a> = Vec<(String, &'a Numbers, Option<&'a Detail>)>;
+
+fn names<S>(rows: &[Row<S>], name: impl Fn(&S) -> String) -> Names<'_> {
+    let name = |row: &S| printable(&name(row)).into_owned();
+    rows.iter().map(|row| (name(&row.subject), &row.numbers, row.detail.as_ref())).collect()
 }
 
 /// The standard errors of the misses of each level, as parts of these.
@@ -100,7 +97,13 @@ fn miss_errors(numbers: &Numbers) -> Vec<String> {
 
 /// A line for each level that missed, and for what else was found. `errors` are those of the levels' misses, if there is a column for
 /// them.
-fn lines(detail: &Detail, errors: Option<&[String]>, coherent: bool, room: usize) -> Vec<Vec<String>> {
+fn lines(
+    detail: &Detail,
+    errors: Option<&[String]>,
+    coherent: bool,
+    room: usize,
+    names: &Names<'_>,
+) -> Vec<Vec<String>> {
     let mut lines: Vec<Vec<String>> = Vec::new();
     for (number, level) in detail.causes.iter().enumerate().filter(|(_, level)| level.misses() > 0) {
         let misses = level.misses();
@@ -113,7 +116,7 @@ fn lines(detail: &Detail, errors: Option<&[String]>, coherent: bool, room: usize
         // What is fetched by nobody, as by an exclusive level, is not unused.
         let fetched = level.fetched_bytes > 0;
         line.push(if fetched { percent(level.unused_bytes, level.fetched_bytes) } else { String::new() });
-        line.push(cut_end(&evictors(&level.evicted_by, misses), room).into_owned());
+        line.push(cut_end(&evictors(level, misses, names), room).into_owned());
         lines.push(line);
     }
     // Other lines have no causes.
@@ -142,10 +145,10 @@ fn lines(detail: &Detail, errors: Option<&[String]>, coherent: bool, room: usize
 }
 
 /// `arc.cost 61%, node.next 12%`.
-fn evictors(evicted_by: &[Evictor], misses: u64) -> String {
-    let some = evicted_by.iter().take(2).map(|evictor| {
-        let by = evictor.by.as_deref().unwrap_or("others");
-        format!("{} {}", printable(by), percent(evictor.misses, misses))
+fn evictors(level: &LevelCauses, misses: u64, names: &Names<'_>) -> String {
+    let some = level.evicted_by.iter().take(2).map(|Evictor { row, misses: of_row }| {
+        let by = row.and_then(|row| names.get(row)).map_or("others", |(name, ..)| name);
+        format!("{by} {}", percent(*of_row, misses))
     });
     some.collect::<Vec<_>>().join(", ")
 }
@@ -175,10 +178,7 @@ pub fn aliases(simulation: &Simulation, style: Style) -> String {
     let of =
         if aliases.len() > shown { format!(" (first {shown} of {})", aliases.len()) } else { String::new() };
     let title = "4K aliasing: loads that agree with an earlier store in the low 12 bits of another address";
-    let title = if style.colours { format!("\x1b[1m{title}\x1b[0m") } else { title.into() };
-    let _ = writeln!(out, "\n{title}{of}");
-    for line in table.lines() {
-        let _ = writeln!(out, "  {}", line.trim_end());
-    }
+    let _ = writeln!(out, "\n{}{of}", style.heading(title));
+    write_table(&mut out, &table);
     out
 }

@@ -1,4 +1,4 @@
-//! Words and numbers for people: escaped, demangled, rounded, cut to fit.
+//! Words and numbers for people: escaped, shortened, rounded, cut to fit.
 
 use std::borrow::Cow;
 
@@ -22,33 +22,6 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-}
-
-/// A linkage name as its language writes it: Rust, C++, or unchanged.
-pub fn demangle(linkage: &str) -> String {
-    demangle_with(linkage, cpp_demangle::DemangleOptions::new().no_return_type())
-}
-
-/// The same without parameter types, for places where a line tells overloads apart.
-pub fn demangle_short(linkage: &str) -> String {
-    demangle_with(linkage, cpp_demangle::DemangleOptions::new().no_return_type().no_params())
-}
-
-fn demangle_with(linkage: &str, options: cpp_demangle::DemangleOptions) -> String {
-    if let Ok(name) = rustc_demangle::try_demangle(linkage) {
-        // Without the hash that tells apart two versions of a crate.
-        return format!("{name:#}");
-    }
-    // Hostile names can nest deeply and expand: the input is bounded here, the depth by the demangler.
-    if linkage.starts_with("_Z") && linkage.len() <= 16 << 10 {
-        let demangled = cpp_demangle::Symbol::new(linkage)
-            .ok()
-            .and_then(|symbol| symbol.demangle_with_options(&options.recursion_limit(128)).ok());
-        if let Some(name) = demangled.filter(|name| !name.is_empty()) {
-            return name;
-        }
-    }
-    linkage.to_string()
 }
 
 /// Longest template argument list that [`brief`] leaves alone, in characters.
@@ -219,20 +192,6 @@ mod tests {
     }
 
     #[test]
-    fn names_of_three_languages() {
-        assert_eq!(demangle("main"), "main");
-        assert_eq!(demangle("_ZN3foo3barEi"), "foo::bar(int)");
-        assert_eq!(
-            demangle("_ZNSt6vectorIiSaIiEE9push_backERKi"),
-            "std::vector<int, std::allocator<int> >::push_back(int const&)"
-        );
-        assert_eq!(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
-        assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
-        assert_eq!(demangle("_Znonsense"), "_Znonsense");
-        assert_eq!(demangle_short("_ZN3foo3barEi"), "foo::bar");
-    }
-
-    #[test]
     fn brief_names_keep_what_tells_them_apart() {
         for (name, short) in [
             ("main", "main"),
@@ -259,14 +218,6 @@ mod tests {
         }
         let deep = format!("{}{}", "x<".repeat(2000), ">".repeat(2000));
         assert!(brief(&deep).chars().count() < deep.len());
-    }
-
-    #[test]
-    fn a_hostile_name_comes_back() {
-        let deep = format!("_Z{}", "N".repeat(100_000));
-        assert_eq!(demangle(&deep), deep);
-        let deep = format!("_Z1fI{}E", "P".repeat(10_000));
-        assert_eq!(demangle(&deep), deep);
     }
 
     #[test]

@@ -1,0 +1,32 @@
+//! Which data threads take from each other, by name.
+
+use memlode_attribute::ClassId;
+use memlode_attribute::detail::{DetailedProfile, SharingRow};
+use memlode_attribute::tables::{Place, Tables, What};
+
+use crate::build::Builder;
+use crate::model::{Sharing, Side};
+
+/// What is told apart of each side.
+type Key = ((What, Place), ClassId);
+
+/// What threads take from each other, the most frequent first.
+pub(crate) fn sharing(
+    detailed: &DetailedProfile,
+    tables: &Tables<'_>,
+    builder: &Builder<'_>,
+) -> Vec<Sharing> {
+    let side = |((what, place), class): &Key, threads: &std::collections::BTreeSet<_>| Side {
+        access: builder.access(what, place),
+        object: builder.object(*class),
+        threads: threads.iter().map(|thread: &memlode_trace::event::ThreadId| thread.0).collect(),
+    };
+    let row = |row: SharingRow<Key>| Sharing {
+        kind: if row.is_true { "true" } else { "false" },
+        missed: side(&row.missed, &row.missed_by),
+        written: side(&row.written, &row.written_by),
+        misses: row.misses,
+        lines: row.lines.len(),
+    };
+    detailed.sharing(|cell| (tables.key_of(cell), cell.class)).into_iter().map(row).collect()
+}

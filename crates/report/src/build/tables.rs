@@ -1,0 +1,50 @@
+//! What analyses of every access found, with names.
+
+use memlode_analyses::events::{Table, Value};
+use memlode_machine::Machine;
+use memlode_trace::{Replayed, Trace};
+
+use super::naming::Naming;
+use super::notes;
+use crate::model;
+
+/// Spells out what some analyses of `trace` on `machine` found. `replayed` tells what could not be decoded.
+pub fn analysis(trace: &Trace, machine: &Machine, tables: &[Table], replayed: &Replayed) -> model::Analysis {
+    let naming = Naming::new(trace.sites());
+    model::Analysis {
+        trace: trace.directory().display().to_string(),
+        machine: machine.name.clone(),
+        notes: notes::notes(trace, Some(replayed)),
+        tables: tables.iter().map(|found| table(naming, found)).collect(),
+    }
+}
+
+fn table(naming: Naming<'_>, found: &Table) -> model::Table {
+    let row = |row: &Vec<Value>| row.iter().map(|found| value(naming, found)).collect();
+    model::Table {
+        id: found.id,
+        title: found.title.clone(),
+        columns: found.columns.iter().map(|id| model::Column { id: id.clone() }).collect(),
+        rows: found.rows.iter().map(row).collect(),
+        is_whole: found.is_whole,
+    }
+}
+
+fn value(naming: Naming<'_>, found: &Value) -> model::Value {
+    match found {
+        Value::Nothing | Value::What(None) => model::Value::Nothing,
+        Value::Count(n) => model::Value::Count(*n),
+        Value::Bytes(n) => model::Value::Bytes(*n),
+        Value::Step(step) => model::Value::Step(*step),
+        Value::Word(word) => model::Value::Word(word),
+        Value::Histogram(buckets) => model::Value::Histogram(buckets.clone()),
+        Value::Seconds(seconds) => model::Value::Seconds(*seconds),
+        Value::Share(share) => model::Value::Share(*share),
+        Value::What(Some(what)) => model::Value::Data(naming.data(what)),
+        Value::Place(place) => model::Value::Position(naming.position(place)),
+        Value::Object(object) => model::Value::Home(naming.home(&object.home, object.path.iter().copied())),
+        Value::Threads(threads) => {
+            model::Value::Threads(threads.iter().map(|(thread, count)| (thread.0, *count)).collect())
+        }
+    }
+}

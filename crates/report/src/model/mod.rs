@@ -1,0 +1,25 @@
+//! Reports as data: numbers, ids, and names as the program has them. Words are chosen in [`crate::render`].
+//!
+//! Serialised by [`crate::render::json`], the fields of these types are the schema of `--json`: fields are added, never renamed or
+//! removed, within one version.
+
+mod finding;
+mod note;
+mod report;
+mod rules;
+mod sample;
+mod simulation;
+mod subject;
+mod table;
+
+pub use finding::{Density, Finding, Suggestion};
+pub use note::Note;
+pub use report::{ByLevel, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors};
+pub use rules::{Assumption, LevelRules, Pages, RulesUsed};
+pub use sample::{Burst, Estimated, Sample, SampledLevel};
+pub use simulation::{
+    Alias, CoherenceNumbers, Detail, Evictor, LevelBesides, LevelCauses, Memory, PrefetchNumbers, Sharing,
+    Side, Simulation, Translation,
+};
+pub use subject::{Access, Data, Everything, Function, Home, Object, Position, Thread, Type};
+pub use table::{Analysis, Column, Table, Value};

@@ -1,0 +1,42 @@
+//! What a reader must know before trusting the numbers.
+
+use serde::Serialize;
+
+/// Something that a trace lacks, or how its program ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "id", rename_all = "snake_case")]
+pub enum Note {
+    /// Part of the program was compiled with a filter.
+    Filtered,
+    /// Recording was narrowed down when it was started.
+    Narrowed {
+        /// As the recorder wrote it down.
+        to: String,
+    },
+    /// Recording did not finish.
+    Unfinished,
+    /// Part of the program was compiled with `--fidelity=source`.
+    AsWritten,
+    /// Part of the trace cannot be read.
+    Damaged {
+        /// Which part, and why.
+        part: String,
+    },
+    /// A chunk could not be decoded and was left out.
+    LeftOut {
+        /// Which chunk, and why.
+        part: String,
+    },
+    /// Recording was switched while the program ran.
+    Switched,
+    /// The recorder lost something and counted it.
+    Lost {
+        /// As the recorder tells it.
+        loss: String,
+    },
+    /// A signal ended the program.
+    Signal {
+        /// Its number.
+        signal: i32,
+    },
+}

@@ -1,0 +1,188 @@
+//! What a report holds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use super::{Access, Data, Detail, Everything, Finding, Function, Note, Object, Sample, Thread, Type};
+
+/// A report.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What was recorded.
+    pub trace: Recording,
+    /// The simulated machine, and what its caches counted.
+    pub machine: Simulated,
+    /// All accesses.
+    pub total: Row<Everything>,
+    /// How much of what ran has a name.
+    pub coverage: Shares,
+    /// What is wrong, the costliest first.
+    pub findings: Vec<Finding>,
+    /// Data and the line that touches it; like the other tables, the costliest first.
+    pub lines: Vec<Row<Access>>,
+    /// Members of types, wherever they are touched.
+    pub fields: Vec<Row<Data>>,
+    /// Types.
+    pub types: Vec<Row<Type>>,
+    /// Objects: by allocating call and call path, global variable, or stack variable.
+    pub objects: Vec<Row<Object>>,
+    /// Functions whose text holds the accesses.
+    pub functions: Vec<Row<Function>>,
+    /// Threads.
+    pub threads: Vec<Row<Thread>>,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row<S> {
+    /// What its numbers are about.
+    #[serde(flatten)]
+    pub subject: S,
+    /// The counts.
+    #[serde(flatten)]
+    pub numbers: Numbers,
+    /// Why its accesses missed, if the simulation was a detailed one.
+    #[serde(flatten)]
+    pub detail: Option<Detail>,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The trace directory.
+    pub directory: String,
+    /// The command as typed.
+    pub command: Vec<String>,
+    /// Whether everything that was recorded could be read.
+    pub complete: bool,
+    /// Traced processes.
+    pub processes: usize,
+    /// Traced threads.
+    pub threads: usize,
+    /// What is missing, and how the program ended if not well.
+    pub notes: Vec<Note>,
+    /// Where recording was off for a while: what part of the program all numbers are of, and how far they may be off.
+    pub sample: Option<Sample>,
+}
+
+/// The simulated machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Simulated {
+    /// Short name.
+    pub name: String,
+    /// One line.
+    pub description: String,
+    /// Cores.
+    pub cores: u32,
+    /// Cycles until memory answers.
+    pub memory_latency_cycles: u32,
+    /// Caches, innermost first.
+    pub levels: Vec<Level>,
+}
+
+/// One level of cache, all its caches together.
+#[derive(Clone, Debug, Serialize)]
+pub struct Level {
+    /// What the machine calls it: the key used in `misses`. A name that comes twice gets a number.
+    pub name: String,
+    /// Bytes of one cache.
+    pub bytes: u64,
+    /// Lines in a set.
+    pub ways: u32,
+    /// Bytes of a line.
+    pub line_bytes: u32,
+    /// Cores that share one.
+    pub shared_by: u32,
+    /// Cycles until it answers.
+    pub latency_cycles: u32,
+    /// Reads that asked it.
+    pub reads: u64,
+    /// Writes that asked it.
+    pub writes: u64,
+    /// Reads it could not answer.
+    pub read_misses: u64,
+    /// Writes it could not answer.
+    pub write_misses: u64,
+    /// Dirty lines that went outwards past it.
+    pub write_backs: u64,
+}
+
+/// Counts of some accesses. A range (`memcpy`) counts once for each cache line it touches.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Numbers {
+    /// All of them.
+    pub accesses: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes, atomic updates included.
+    pub writes: u64,
+    /// Accesses that a level could not answer.
+    pub misses: ByLevel<u64>,
+    /// Modelled cycles beyond the first level's latency: an upper bound, since misses overlap.
+    pub stall_cycles: u64,
+    /// Their part of the whole program's, 0 to 1.
+    pub stall_share: f64,
+    /// How far these may be off; only where the trace is a sample in bursts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standard_errors: Option<StandardErrors>,
+}
+
+/// Standard errors of the numbers of the same names, each in the unit of its number. Those of counts are of what a part of the
+/// program with as many accesses as the sample has may have instead.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StandardErrors {
+    /// Of all accesses.
+    pub accesses: f64,
+    /// Of the misses of each level.
+    pub misses: ByLevel<f64>,
+    /// Of the misses as parts of the accesses, 0 to 1; `None` where the row was met in one burst alone.
+    pub miss_ratios: Option<ByLevel<f64>>,
+    /// Of the modelled cycles.
+    pub stall_cycles: f64,
+    /// Of their part.
+    pub stall_share: f64,
+}
+
+/// Something of each level, innermost first; in JSON an object with the levels' names as keys.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ByLevel<T>(pub Vec<(Arc<str>, T)>);
+
+impl<T: Copy + Default> ByLevel<T> {
+    /// Of the level with this index, 0 the innermost.
+    pub fn of(&self, level: usize) -> T {
+        self.0.get(level).map_or_else(T::default, |(_, value)| *value)
+    }
+}
+
+impl<T: Serialize> Serialize for ByLevel<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (&**name, value)))
+    }
+}
+
+/// Parts of the executed accesses, 0 to 1.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Shares {
+    /// Accesses that the parts are of.
+    pub accesses: u64,
+    /// With a source line.
+    pub line: f64,
+    /// With the line of a neighbouring instruction only (contained in `line`).
+    pub approximate_line: f64,
+    /// With a variable or a type.
+    pub variable_or_type: f64,
+    /// With a member path. Scalars and plain arrays rightly have none.
+    pub member: f64,
+    /// To an object whose allocation, symbol or stack frame is known.
+    pub object: f64,
+    /// Objects allocated on the heap.
+    pub allocations: u64,
+    /// Of those, with an element type from the allocation.
+    pub typed_allocations: f64,
+    /// Of those, with an element type from the accesses to them alone.
+    pub typed_by_use: f64,
+    /// By how the names were found: `source`, `debug`, `tbaa`, `partial`, `none`.
+    pub by_evidence: BTreeMap<&'static str, f64>,
+}

@@ -1,0 +1,50 @@
+//! What part of a program was recorded, and how far figures of that part may be off.
+
+use serde::Serialize;
+
+/// What part of a program was recorded. All counts of the report are those of that part.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sample {
+    /// The duty cycle; `None` if recording was switched in another way, and the part is not chosen at random.
+    pub burst: Option<Burst>,
+    /// Stretches in which recording was on.
+    pub runs: usize,
+    /// Part of the threads' time that they cover, 0 to 1.
+    pub time_share: f64,
+    /// Part of the accesses, 0 to 1, if threads go on in between as in them; recording slows a program down, so the upper
+    /// end of what it may be. `None` without a duty cycle.
+    pub access_share: Option<Estimated>,
+    /// Cache levels, innermost first.
+    pub levels: Vec<SampledLevel>,
+}
+
+/// A duty cycle.
+#[derive(Clone, Debug, Serialize)]
+pub struct Burst {
+    /// Seconds for which recording is on.
+    pub on_seconds: f64,
+    /// Seconds from one beginning to the next.
+    pub period_seconds: f64,
+}
+
+/// An estimate from a sample.
+#[derive(Clone, Debug, Serialize)]
+pub struct Estimated {
+    /// Its value.
+    pub value: f64,
+    /// Its standard error, from the differences between bursts; `None` if there are less than two, or no duty cycle.
+    pub standard_error: Option<f64>,
+}
+
+/// The misses of a level in a sample, as parts of all accesses, 0 to 1.
+#[derive(Clone, Debug, Serialize)]
+pub struct SampledLevel {
+    /// What the machine calls it.
+    pub name: String,
+    /// As simulated, with caches that keep over gaps what they held.
+    pub miss_ratio: Estimated,
+    /// The least it can be, whatever caches held behind gaps; `None` if other rules than exact LRU were simulated.
+    pub least: Option<f64>,
+    /// The most.
+    pub most: Option<f64>,
+}

@@ -1,0 +1,184 @@
+//! What a detailed simulation found besides: why accesses missed, and what their misses were worth.
+
+use serde::Serialize;
+
+use super::{Access, Object, Report, RulesUsed};
+
+/// A report whose rows say why their accesses missed, and what was found besides.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    /// The report. The rows of `lines`, `fields`, `types` and `objects`, and `total`, have details.
+    pub report: Report,
+    /// Loads that a store to another address may hold up, the most frequent first.
+    pub aliases: Vec<Alias>,
+    /// What was simulated and assumed.
+    pub rules: RulesUsed,
+    /// What coherence took; `None` if it was not simulated.
+    pub coherence: Option<CoherenceNumbers>,
+    /// What happened at the levels besides demand; empty if none of their rules were simulated.
+    pub besides: Vec<LevelBesides>,
+    /// Misses because of other cores' writes, the most frequent first.
+    pub sharing: Vec<Sharing>,
+}
+
+/// What was found of some accesses.
+#[derive(Clone, Debug, Serialize)]
+pub struct Detail {
+    /// Why they missed: cache levels, innermost first.
+    pub causes: Vec<LevelCauses>,
+    /// Their translations; `None` if the machine says nothing of TLBs.
+    pub translation: Option<Translation>,
+    /// Loads that agreed with a store in flight in the low 12 bits of another address; `None` if the machine does not say
+    /// what is in flight.
+    pub alias_conflicts: Option<u64>,
+    /// Which node's memory answered; `None` if there is one node.
+    pub memory: Option<Memory>,
+}
+
+/// Misses of one level.
+#[derive(Clone, Debug, Serialize)]
+pub struct LevelCauses {
+    /// The level.
+    pub level: String,
+    /// Misses of lines that the cache had never been asked for.
+    pub cold: u64,
+    /// Misses that a fully associative cache of the same size would have had, too.
+    pub capacity: u64,
+    /// Misses that it would not have had.
+    pub conflict: u64,
+    /// Misses because of another core's write of the same bytes.
+    pub true_sharing: u64,
+    /// Misses because of another core's write of other bytes of the line.
+    pub false_sharing: u64,
+    /// Lines that these accesses' writes took from the level's caches of other cores.
+    pub invalidations: u64,
+    /// Bytes of the lines fetched.
+    pub fetched_bytes: u64,
+    /// Those that nothing used before the line was dropped.
+    pub unused_bytes: u64,
+    /// Whose accesses had pushed out the lines that were missed, the most frequent first, up to ten.
+    pub evicted_by: Vec<Evictor>,
+}
+
+impl LevelCauses {
+    /// All of them.
+    pub fn misses(&self) -> u64 {
+        self.cold + self.capacity + self.conflict + self.true_sharing + self.false_sharing
+    }
+}
+
+/// What pushed lines out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Evictor {
+    /// Index of its row in the same table; `None` for what has no row there.
+    pub row: Option<usize>,
+    /// Misses of such lines.
+    pub misses: u64,
+}
+
+/// Translations.
+#[derive(Clone, Debug, Serialize)]
+pub struct Translation {
+    /// Accesses whose translation the second level had.
+    pub second_level_hits: u64,
+    /// Accesses that walked the page tables.
+    pub walks: u64,
+    /// Cycles beyond those of first-level translations, which are part of `stall_cycles`.
+    pub cycles: u64,
+    /// Bytes of the pages visited, once for each visit.
+    pub visited_bytes: u64,
+    /// Those of 64ths of pages that nothing used during the visit.
+    pub unused_bytes: u64,
+}
+
+/// Accesses that memory answered.
+#[derive(Clone, Debug, Serialize)]
+pub struct Memory {
+    /// That of the core's own node.
+    pub local: u64,
+    /// That of another.
+    pub remote: u64,
+}
+
+/// Loads that a store to another address may hold up.
+#[derive(Clone, Debug, Serialize)]
+pub struct Alias {
+    /// The loads.
+    pub load: Access,
+    /// The stores.
+    pub store: Access,
+    /// How many loads.
+    pub conflicts: u64,
+    /// The least distance from a store to its load, in accesses of the thread.
+    pub least_accesses: u32,
+}
+
+/// What keeping caches the same took.
+#[derive(Clone, Debug, Serialize)]
+pub struct CoherenceNumbers {
+    /// Writes that found their line but had to ask for it for themselves.
+    pub upgrades: u64,
+    /// Lines that came from another core's cache.
+    pub transfers: u64,
+    /// Accesses that missed because of another core's write of the same bytes.
+    pub true_sharing: u64,
+    /// Accesses that missed because of another core's write of other bytes of the line.
+    pub false_sharing: u64,
+}
+
+/// What happened at a level besides demand.
+#[derive(Clone, Debug, Serialize)]
+pub struct LevelBesides {
+    /// The level.
+    pub level: String,
+    /// Writes that went on outwards, through the level or past it.
+    pub passed_writes: u64,
+    /// Lines that left because an inclusive level outside dropped them.
+    pub back_invalidations: u64,
+    /// Lines that left because another core wrote to them.
+    pub invalidations: u64,
+    /// What its prefetchers did; `None` if it has none.
+    pub prefetch: Option<PrefetchNumbers>,
+}
+
+/// What prefetchers were good for.
+#[derive(Clone, Debug, Serialize)]
+pub struct PrefetchNumbers {
+    /// Lines fetched ahead.
+    pub issued: u64,
+    /// Of those, lines that were asked for before they left.
+    pub useful: u64,
+    /// Of the useful ones, lines that were asked for before they can have come.
+    pub late: u64,
+    /// Lines that left unused.
+    pub useless: u64,
+    /// Misses of lines that had made room for a prefetch.
+    pub pollution: u64,
+}
+
+/// Misses of some data because of other cores' writes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sharing {
+    /// `false`: other bytes of the line were written; `true`: the same bytes.
+    pub kind: &'static str,
+    /// What missed.
+    pub missed: Side,
+    /// What had been written.
+    pub written: Side,
+    /// Misses of the first cache that had lost the line.
+    pub misses: u64,
+    /// Different lines.
+    pub lines: usize,
+}
+
+/// Data, the line that touches it, and the threads that do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Side {
+    /// Data and line.
+    #[serde(flatten)]
+    pub access: Access,
+    /// Where the objects live and were allocated.
+    pub object: Object,
+    /// Threads, as numbered in the table of threads.
+    pub threads: Vec<u32>,
+}

@@ -1,0 +1,70 @@
+//! Tables of analyses, with names.
+
+use serde::Serialize;
+
+use super::{Data, Home, Note, Position};
+
+/// What some analyses found of a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// The trace directory.
+    pub trace: String,
+    /// The simulated machine, by its short name.
+    pub machine: String,
+    /// What is missing from the trace.
+    pub notes: Vec<Note>,
+    /// Their tables.
+    pub tables: Vec<Table>,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Short name, stable.
+    pub id: &'static str,
+    /// Its title, as the analysis's page has it.
+    pub title: String,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// By row and column; the most important rows first, or in the order of time.
+    pub rows: Vec<Vec<Value>>,
+    /// Whether the rows say something together, so that none of them is to be left out.
+    pub is_whole: bool,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name, stable: words joined by `_`.
+    pub id: String,
+}
+
+/// The value of a row in a column.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Not known, or there is none.
+    Nothing,
+    /// How many.
+    Count(u64),
+    /// A size or a distance.
+    Bytes(u64),
+    /// From one address to the next, in bytes.
+    Step(i64),
+    /// One of a few words, which the analysis's page explains.
+    Word(&'static str),
+    /// Bytes from which on, and how often.
+    Histogram(Vec<(u64, u64)>),
+    /// Seconds.
+    Seconds(f64),
+    /// A part of a whole, 0 to 1.
+    Share(f64),
+    /// Data that is accessed.
+    Data(Data),
+    /// A line.
+    Position(Position),
+    /// A class of objects.
+    Home(Home),
+    /// How many by thread, the most first.
+    Threads(Vec<(u32, u64)>),
+}

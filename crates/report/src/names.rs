@@ -1,0 +1,55 @@
+//! Linkage names as their languages write them.
+
+/// A linkage name as its language writes it: Rust, C++, or unchanged.
+pub fn demangle(linkage: &str) -> String {
+    demangle_with(linkage, cpp_demangle::DemangleOptions::new().no_return_type())
+}
+
+/// The same without parameter types, for places where a line tells overloads apart.
+pub fn demangle_short(linkage: &str) -> String {
+    demangle_with(linkage, cpp_demangle::DemangleOptions::new().no_return_type().no_params())
+}
+
+fn demangle_with(linkage: &str, options: cpp_demangle::DemangleOptions) -> String {
+    if let Ok(name) = rustc_demangle::try_demangle(linkage) {
+        // Without the hash that tells apart two versions of a crate.
+        return format!("{name:#}");
+    }
+    // Hostile names can nest deeply and expand: the input is bounded here, the depth by the demangler.
+    if linkage.starts_with("_Z") && linkage.len() <= 16 << 10 {
+        let demangled = cpp_demangle::Symbol::new(linkage)
+            .ok()
+            .and_then(|symbol| symbol.demangle_with_options(&options.recursion_limit(128)).ok());
+        if let Some(name) = demangled.filter(|name| !name.is_empty()) {
+            return name;
+        }
+    }
+    linkage.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_three_languages() {
+        assert_eq!(demangle("main"), "main");
+        assert_eq!(demangle("_ZN3foo3barEi"), "foo::bar(int)");
+        assert_eq!(
+            demangle("_ZNSt6vectorIiSaIiEE9push_backERKi"),
+            "std::vector<int, std::allocator<int> >::push_back(int const&)"
+        );
+        assert_eq!(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
+        assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
+        assert_eq!(demangle("_Znonsense"), "_Znonsense");
+        assert_eq!(demangle_short("_ZN3foo3barEi"), "foo::bar");
+    }
+
+    #[test]
+    fn a_hostile_name_comes_back() {
+        let deep = format!("_Z{}", "N".repeat(100_000));
+        assert_eq!(demangle(&deep), deep);
+        let deep = format!("_Z1fI{}E", "P".repeat(10_000));
+        assert_eq!(demangle(&deep), deep);
+    }
+}

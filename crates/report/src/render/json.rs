@@ -1,0 +1,186 @@
+//! Reports as JSON. The fields of [`crate::model`] are the schema; this adds the sentences and what each document is.
+
+use serde::Serialize;
+use serde_json::{Map, json};
+
+use super::sentences::{assumption, level_rules, note};
+use crate::model::{
+    Access, Alias, Analysis, Assumption, CoherenceNumbers, Data, Everything, Finding, Function, LevelBesides,
+    LevelRules, Note, Object, Recording, Report, Row, RulesUsed, Sample, Shares, Sharing, Simulated,
+    Simulation, Table, Thread, Type,
+};
+
+/// Version of the schema: within one, fields are added, and none is renamed or removed.
+pub const VERSION: u32 = 2;
+
+/// `memlode report --json`.
+pub fn report(report: &Report) -> serde_json::Result<String> {
+    pretty(&ReportDocument {
+        format: "memlode report",
+        version: VERSION,
+        trace: Trace::of(&report.trace),
+        machine: &report.machine,
+        total: &report.total,
+        coverage: &report.coverage,
+        findings: &report.findings,
+        lines: &report.lines,
+        fields: &report.fields,
+        types: &report.types,
+        objects: &report.objects,
+        functions: &report.functions,
+        threads: &report.threads,
+    })
+}
+
+/// `memlode sim --json`.
+pub fn simulation(simulation: &Simulation) -> serde_json::Result<String> {
+    let report = &simulation.report;
+    pretty(&SimulationDocument {
+        format: "memlode sim",
+        version: VERSION,
+        trace: Trace::of(&report.trace),
+        machine: &report.machine,
+        total: &report.total,
+        threads: &report.threads,
+        lines: &report.lines,
+        fields: &report.fields,
+        types: &report.types,
+        objects: &report.objects,
+        aliases: &simulation.aliases,
+        rules: Rules::of(&simulation.rules),
+        coherence: &simulation.coherence,
+        besides: &simulation.besides,
+        sharing: &simulation.sharing,
+    })
+}
+
+/// `memlode replay --analyse … --json`, `memlode timeline --json`.
+pub fn analysis(analysis: &Analysis) -> serde_json::Result<String> {
+    pretty(&AnalysisDocument {
+        format: "memlode analysis",
+        version: VERSION,
+        trace: &analysis.trace,
+        machine: &analysis.machine,
+        notes: notes(&analysis.notes),
+        tables: analysis.tables.iter().map(table).collect(),
+    })
+}
+
+fn pretty(document: &impl Serialize) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(document)? + "\n")
+}
+
+/// Something with the sentence that says it.
+#[derive(Serialize)]
+struct Said<'a, T> {
+    #[serde(flatten)]
+    data: &'a T,
+    text: String,
+}
+
+fn notes(notes: &[Note]) -> Vec<Said<'_, Note>> {
+    notes.iter().map(|data| Said { data, text: note(data) }).collect()
+}
+
+#[derive(Serialize)]
+struct Trace<'a> {
+    directory: &'a str,
+    command: &'a [String],
+    complete: bool,
+    processes: usize,
+    threads: usize,
+    notes: Vec<Said<'a, Note>>,
+    sample: &'a Option<Sample>,
+}
+
+impl Trace<'_> {
+    fn of(recording: &Recording) -> Trace<'_> {
+        Trace {
+            directory: &recording.directory,
+            command: &recording.command,
+            complete: recording.complete,
+            processes: recording.processes,
+            threads: recording.threads,
+            notes: notes(&recording.notes),
+            sample: &recording.sample,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Rules<'a> {
+    levels: Vec<Said<'a, LevelRules>>,
+    coherence: &'a str,
+    assumptions: Vec<Said<'a, Assumption>>,
+}
+
+impl Rules<'_> {
+    fn of(rules: &RulesUsed) -> Rules<'_> {
+        let level = |data| Said { data, text: level_rules(data) };
+        let assumed = |data| Said { data, text: assumption(data) };
+        Rules {
+            levels: rules.levels.iter().map(level).collect(),
+            coherence: rules.coherence,
+            assumptions: rules.assumptions.iter().map(assumed).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ReportDocument<'a> {
+    format: &'static str,
+    version: u32,
+    trace: Trace<'a>,
+    machine: &'a Simulated,
+    total: &'a Row<Everything>,
+    coverage: &'a Shares,
+    findings: &'a [Finding],
+    lines: &'a [Row<Access>],
+    fields: &'a [Row<Data>],
+    types: &'a [Row<Type>],
+    objects: &'a [Row<Object>],
+    functions: &'a [Row<Function>],
+    threads: &'a [Row<Thread>],
+}
+
+#[derive(Serialize)]
+struct SimulationDocument<'a> {
+    format: &'static str,
+    version: u32,
+    trace: Trace<'a>,
+    machine: &'a Simulated,
+    total: &'a Row<Everything>,
+    threads: &'a [Row<Thread>],
+    lines: &'a [Row<Access>],
+    fields: &'a [Row<Data>],
+    types: &'a [Row<Type>],
+    objects: &'a [Row<Object>],
+    aliases: &'a [Alias],
+    rules: Rules<'a>,
+    coherence: &'a Option<CoherenceNumbers>,
+    besides: &'a [LevelBesides],
+    sharing: &'a [Sharing],
+}
+
+#[derive(Serialize)]
+struct AnalysisDocument<'a> {
+    format: &'static str,
+    version: u32,
+    trace: &'a str,
+    machine: &'a str,
+    notes: Vec<Said<'a, Note>>,
+    tables: Vec<serde_json::Value>,
+}
+
+/// All rows of a table, each an object with the columns as members.
+fn table(table: &Table) -> serde_json::Value {
+    let row = |row: &Vec<_>| {
+        let members = table.columns.iter().zip(row).map(|(column, value)| (column.id.clone(), json!(value)));
+        serde_json::Value::Object(Map::from_iter(members))
+    };
+    json!({
+        "table": table.id,
+        "title": table.title,
+        "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,8 @@
+//! Words for a report: one module for each output.
+
+pub mod json;
+mod sentences;
+pub mod terminal;
+pub mod text;
+
+pub use sentences::note;

@@ -1,0 +1,90 @@
+//! Sentences that every output has.
+
+use super::text::bytes;
+use crate::model::{Assumption, LevelRules, Note, Pages};
+
+/// What a reader must know, as a sentence.
+pub fn note(note: &Note) -> String {
+    match note {
+        Note::Filtered => {
+            "part of the program was compiled with a filter: what it leaves out is not in these numbers".into()
+        }
+        Note::Narrowed { to } => to.clone(),
+        Note::Unfinished => {
+            "recording did not finish: what the collector had not yet written is missing".into()
+        }
+        Note::AsWritten => {
+            "part of the program was compiled with --fidelity=source: these are the accesses that its source names, \
+             of which an optimised program makes fewer"
+                .into()
+        }
+        Note::Damaged { part } => part.clone(),
+        Note::LeftOut { part } => format!("{part}; left out"),
+        Note::Switched => {
+            "recording was stopped, started or set to other bursts while the program ran: what is missing was chosen, \
+             not sampled"
+                .into()
+        }
+        Note::Lost { loss } => loss.clone(),
+        Note::Signal { signal } => format!("the program was ended by signal {signal}"),
+    }
+}
+
+/// Something that a simulation takes for granted, as a sentence.
+pub(crate) fn assumption(assumption: &Assumption) -> String {
+    match assumption {
+        Assumption::NoOverlap => {
+            "misses do not overlap, and each costs the latency of the level that answers: an upper bound"
+                .into()
+        }
+        Assumption::PrefetchAtOnce { late_within_accesses } => format!(
+            "prefetched lines arrive at once; one used within {late_within_accesses} accesses of each running core \
+             counts as late (the latency of memory, at one access a cycle)"
+        ),
+        Assumption::Translations { page_walk_cycles, second_level_cycles } => {
+            let second = second_level_cycles
+                .map_or(String::new(), |cycles| format!(", an answer of the second-level TLB {cycles}"));
+            format!(
+                "the wait includes address translation: a page walk takes {page_walk_cycles} cycles, wherever the page \
+                 tables are{second}"
+            )
+        }
+        Assumption::PageSize { memory, page_bytes } => {
+            let pages = bytes(*page_bytes);
+            match memory {
+                Pages::Heap => format!("memory whose allocation was recorded lies in pages of {pages}"),
+                Pages::Stack => format!("stacks lie in pages of {pages}"),
+                Pages::Global(name) => format!("the global variable {name} lies in pages of {pages}"),
+            }
+        }
+        Assumption::RemoteMemory { remote_cycles, local_cycles, given, placement, node } => {
+            let placed = match (*placement, node) {
+                ("node", Some(node)) => format!("in node {node}"),
+                ("interleave", _) => "in all nodes in turn".into(),
+                _ => "in the node that touches them first".into(),
+            };
+            let pages = if *given { "pages lie where the file says, and others" } else { "pages lie" };
+            format!(
+                "the wait includes remote memory: {remote_cycles} cycles, where the node's own takes {local_cycles}; \
+                 {pages} {placed}"
+            )
+        }
+    }
+}
+
+/// `tree-PLRU, exclusive, prefetches next-line and stride`.
+pub(crate) fn level_rules(rules: &LevelRules) -> String {
+    let replacement = match rules.replacement {
+        "tree-plru" => "tree-PLRU".into(),
+        word @ ("lru" | "srrip" | "brrip" | "fifo") => word.to_uppercase(),
+        word => word.to_string(),
+    };
+    let mut words = vec![replacement];
+    words.extend((rules.inclusion != "non-inclusive").then(|| rules.inclusion.to_string()));
+    words.extend((rules.write == "through").then(|| "write-through".into()));
+    words.extend((rules.allocate == "reads").then(|| "no-write-allocate".into()));
+    words.extend(rules.sector_bytes.map(|sector| format!("sectors of {}", bytes(sector.into()))));
+    words
+        .extend((!rules.prefetch.is_empty()).then(|| format!("prefetches {}", rules.prefetch.join(" and "))));
+    words.join(", ")
+}
