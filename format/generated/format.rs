@@ -284,6 +284,16 @@ pub mod limit {
     pub const CHUNK_ACCESSES: u64 = 0x4000000;
     /// `limit.chunk_unpacked_bytes`
     pub const CHUNK_UNPACKED_BYTES: u64 = 0x4000000;
+    /// manifest.json
+    pub const MANIFEST_BYTES: u64 = 0x10000000;
+    /// a line of events.ndjson
+    pub const EVENT_BYTES: u64 = 0x1000000;
+    /// a module file
+    pub const MODULE_FILE_BYTES: u64 = 0x10000000;
+    /// a module's payload unpacks to at most so many times its bytes,
+    pub const MODULE_UNPACKING: u64 = 64;
+    /// or to so many bytes
+    pub const MODULE_SMALL_BYTES: u64 = 0x100000;
     /// frames of a stack snapshot: the innermost are kept
     pub const FRAMES: u64 = 0x100000;
     /// payload of one wire_frame

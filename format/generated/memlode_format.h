@@ -152,6 +152,11 @@
 #define MEMLODE_LIMIT_CHUNK_WORDS 0x100000 // words of the stream in one chunk
 #define MEMLODE_LIMIT_CHUNK_ACCESSES 0x4000000 // accesses one chunk expands to
 #define MEMLODE_LIMIT_CHUNK_UNPACKED_BYTES 0x4000000
+#define MEMLODE_LIMIT_MANIFEST_BYTES 0x10000000 // manifest.json
+#define MEMLODE_LIMIT_EVENT_BYTES 0x1000000 // a line of events.ndjson
+#define MEMLODE_LIMIT_MODULE_FILE_BYTES 0x10000000 // a module file
+#define MEMLODE_LIMIT_MODULE_UNPACKING 64 // a module's payload unpacks to at most so many times its bytes,
+#define MEMLODE_LIMIT_MODULE_SMALL_BYTES 0x100000 // or to so many bytes
 #define MEMLODE_LIMIT_FRAMES 0x100000 // frames of a stack snapshot: the innermost are kept
 #define MEMLODE_LIMIT_WIRE_PAYLOAD_BYTES 0x100000 // payload of one wire_frame
 #define MEMLODE_LIMIT_WIRE_PUT_BYTES 0x10000000 // a file that is put in pieces

@@ -39,7 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// Subjects that one room, or a few, know about: the crate, and who may use it.
 const ONLY: &[(&str, &[&str])] = &[
     ("object", &["symbols"]),
-    ("rustix", &["collect", "wire", "cli"]),
+    ("rustix", &["trace", "collect", "wire", "cli"]),
     ("hmac", &["wire"]),
     ("sha2", &["wire"]),
     ("zstd", &["trace"]),

@@ -5,15 +5,15 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use memlode_trace::files;
 use memlode_trace::format::section;
 use memlode_trace::module::{Global, ModuleImage, Section};
 use object::elf;
-use object::read::elf::{ElfFile, FileHeader};
-use object::{Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
+use object::read::elf::{ElfFile, ElfSymbol, FileHeader};
+use object::{Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol, ReadCache, ReadRef, SymbolKind};
 
 /// What is read from an ELF image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,23 +65,33 @@ pub enum Error {
     },
 }
 
+/// An anchor reaches its site table by a signed offset of 32 bits.
+const SECTION_BYTES: u64 = 1 << 31;
+
 impl Image {
-    /// Reads an image from a file.
+    /// Reads an image from a regular file, and of that what is needed: debug information is often most of it.
     pub fn read(path: &Path) -> Result<Image, Error> {
-        let bytes = fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-        Image::parse(&bytes, path)
+        let file = files::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        Image::from(&ReadCache::new(file), path)
     }
 
     /// Reads an image from bytes; the path is for errors only.
     pub fn parse(bytes: &[u8], path: &Path) -> Result<Image, Error> {
-        if bytes.get(..4) != Some(&elf::ELFMAG[..]) {
+        Image::from(bytes, path)
+    }
+
+    fn from<'data>(data: impl ReadRef<'data>, path: &Path) -> Result<Image, Error> {
+        let Ok(&ident) = data.read_at::<[u8; 6]>(0) else {
+            return Err(Error::NotElf { path: path.to_owned() });
+        };
+        if ident[..4] != elf::ELFMAG {
             return Err(Error::NotElf { path: path.to_owned() });
         }
-        if bytes.get(4..6) != Some(&[elf::ELFCLASS64, elf::ELFDATA2LSB]) {
+        if ident[4..] != [elf::ELFCLASS64, elf::ELFDATA2LSB] {
             return Err(Error::OtherMachine { path: path.to_owned() });
         }
         let damaged = |what: object::Error| Error::Damaged { path: path.to_owned(), what: what.to_string() };
-        let file = ElfFile::<elf::FileHeader64<Endianness>>::parse(bytes).map_err(damaged)?;
+        let file = ElfFile::<elf::FileHeader64<Endianness>, _>::parse(data).map_err(damaged)?;
         if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
             return Err(Error::NotElf { path: path.to_owned() });
         }
@@ -89,6 +99,10 @@ impl Image {
             let section = file
                 .section_by_name(name)
                 .ok_or_else(|| Error::NotInstrumented { path: path.to_owned(), section: name.to_owned() })?;
+            if section.size() > SECTION_BYTES {
+                let what = format!("section {name} has {} bytes, more than it can", section.size());
+                return Err(Error::Damaged { path: path.to_owned(), what });
+            }
             let bytes = section.data().map_err(damaged)?.to_vec();
             Ok(Section { address: section.address(), bytes })
         };
@@ -105,17 +119,17 @@ impl Image {
 }
 
 /// Data objects of `.symtab`, or of `.dynsym` in a stripped image. Several names of one object leave one global.
-fn globals(file: &ElfFile<'_, elf::FileHeader64<Endianness>>) -> Vec<Global> {
-    let data = |symbol: &object::read::elf::ElfSymbol<'_, '_, elf::FileHeader64<Endianness>>| {
+fn globals<'data, R: ReadRef<'data>>(file: &ElfFile<'data, elf::FileHeader64<Endianness>, R>) -> Vec<Global> {
+    let data = |symbol: &ElfSymbol<'data, '_, elf::FileHeader64<Endianness>, R>| {
+        let (address, bytes) = (symbol.address(), symbol.size());
+        // A section that is not loaded has no address.
+        if symbol.kind() != SymbolKind::Data || !symbol.is_definition() || bytes == 0 || address == 0 {
+            return None;
+        }
         let name = String::from_utf8_lossy(symbol.name_bytes().ok()?).into_owned();
-        let is_object = symbol.kind() == SymbolKind::Data && symbol.is_definition() && symbol.size() > 0;
-        // A section that is not loaded has no address; one memlode added is not the user's.
-        (is_object && symbol.address() != 0 && !name.is_empty() && !name.starts_with("__memlode_")).then(
-            || {
-                let (address, bytes) = (symbol.address(), symbol.size());
-                (symbol.is_global(), Global { name, address, bytes })
-            },
-        )
+        // What memlode added is not the user's.
+        let is_theirs = !name.is_empty() && !name.starts_with("__memlode_");
+        is_theirs.then(|| (symbol.is_global(), Global { name, address, bytes }))
     };
     let mut found: Vec<_> = file.symbols().filter_map(|symbol| data(&symbol)).collect();
     if found.is_empty() {

@@ -1,3 +1,4 @@
+use std::fs;
 use std::process::Command;
 
 use proptest::prelude::*;
@@ -80,4 +81,33 @@ fn damaged_files_never_panic() {
             Ok(())
         })
         .unwrap();
+}
+
+#[test]
+fn a_path_to_something_else_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for path in [fifo.as_path(), Path::new("/dev/zero"), Path::new("/")] {
+            tell.send(Image::read(path).unwrap_err().to_string()).unwrap();
+        }
+    });
+    for kind in ["a FIFO", "a device", "a directory"] {
+        let error = told.recv_timeout(std::time::Duration::from_secs(60)).expect("it waits");
+        assert!(error.ends_with(&format!("is {kind}, not a file")), "{error}");
+    }
+}
+
+#[test]
+fn of_a_file_only_what_is_needed_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p");
+    let bytes = build(PROGRAM, &["-pie", "-fPIE"]);
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(Image::read(&path).unwrap(), Image::parse(&bytes, &path).unwrap());
+    // A terabyte of nothing behind it, as debug information may be.
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+    assert_eq!(Image::read(&path).unwrap(), Image::parse(&bytes, &path).unwrap());
 }

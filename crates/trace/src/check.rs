@@ -1,6 +1,6 @@
 //! Proof of a trace's invariants.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -195,14 +195,23 @@ impl Follower {
             problems
                 .push(format!("ends at stamp {}, before it begins at {}", batch.stamps.1, batch.stamps.0));
         }
+        // One sentence, however many there are: a chunk has room for half a million.
+        let mut backwards: Option<(u64, u64, u64)> = None;
         // Against each other, not against the chunk's: one may have been read before the collector saw that nothing was written yet.
         let latest = self.learnt.entry(batch.stream).or_default();
         for (_, mark) in &batch.marks {
             let Mark::Stamp { stamp } = *mark else { continue };
             if stamp < *latest {
-                problems.push(format!("has stamp {stamp} after {latest}"));
+                backwards.get_or_insert((stamp, *latest, 0)).2 += 1;
             }
             *latest = stamp.max(*latest);
+        }
+        match backwards {
+            None => {}
+            Some((stamp, latest, 1)) => problems.push(format!("has stamp {stamp} after {latest}")),
+            Some((stamp, latest, count)) => {
+                problems.push(format!("has {count} stamps after later ones, first {stamp} after {latest}"));
+            }
         }
         stack.reset(snapshot);
         batch.marks.iter().for_each(|(_, mark)| stack.apply(mark));
@@ -230,22 +239,21 @@ fn totals(trace: &Trace, report: &mut Report) {
         totals.raw_words += u64::from(chunk.raw_words());
         totals.accesses += chunk.accesses();
     }
+    let key = |totals: &ThreadTotals| (totals.process, totals.thread);
+    let promised: BTreeMap<_, _> =
+        trace.manifest().threads.iter().map(|totals| (key(totals), totals)).collect();
+    let damaged: BTreeSet<_> = trace.damage().iter().map(|damage| damage.path.as_path()).collect();
     for totals in found {
-        let promised = trace
-            .manifest()
-            .threads
-            .iter()
-            .find(|t| (t.process, t.thread) == (totals.process, totals.thread));
-        let damaged =
-            trace.damage().iter().any(|d| d.path.ends_with(names::thread(totals.process, totals.thread)));
-        if promised != Some(&totals) && !damaged {
+        let promised = promised.get(&key(&totals)).copied();
+        let file = names::thread(totals.process, totals.thread);
+        if promised != Some(&totals) && !damaged.contains(&*trace.directory().join(&file)) {
             let what = match promised {
                 Some(promised) => {
                     format!("holds {}, the manifest promises {}", told(&totals), told(promised))
                 }
                 None => "is not in the manifest".to_owned(),
             };
-            report.problem(trace, names::thread(totals.process, totals.thread), what);
+            report.problem(trace, file, what);
         }
     }
 }

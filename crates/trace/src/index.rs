@@ -5,8 +5,11 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::SeekFrom;
+
 use crate::error::Error;
 use crate::event::{Batch, ProcessId, ThreadId};
+use crate::files;
 use crate::format::{ChunkHeader, chunk_flag, limit, magic, version};
 
 /// One chunk of a trace. Its header has passed its checksum; its payload is checked when it is decoded.
@@ -107,13 +110,26 @@ pub(crate) struct Index {
     pub bytes: u64,
 }
 
-/// Bytes looked through at a time for the next header behind damage.
-const SEARCH_BYTES: usize = 1 << 20;
+/// Bytes looked through for the next header behind damage: so many at first, as that is often near, then twice as many,
+/// and so on.
+const SEARCH_BYTES: (usize, usize) = (1 << 10, 1 << 20);
 
-impl Index {
+/// Finds the chunks of files.
+#[derive(Default)]
+pub(crate) struct Scanner {
+    /// What is looked through.
+    block: Vec<u8>,
+}
+
+impl Scanner {
     /// Reads the headers. What follows damage is found again by its header, so only the damaged chunk is lost.
-    pub fn scan(path: &Path, process: (ProcessId, u32), thread: (ThreadId, u32)) -> Result<Index, Error> {
-        let file = File::open(path).map_err(Error::io(path))?;
+    pub fn scan(
+        &mut self,
+        path: &Path,
+        process: (ProcessId, u32),
+        thread: (ThreadId, u32),
+    ) -> Result<Index, Error> {
+        let file = files::open(path).map_err(Error::io(path))?;
         let bytes = file.metadata().map_err(Error::io(path))?.len();
         let mut scan = Scan {
             path,
@@ -122,21 +138,27 @@ impl Index {
             bytes,
             expected: 0,
             index: Index { chunks: Vec::new(), damage: Vec::new(), bytes },
+            again: None,
+            block: &mut self.block,
         };
         let mut at = 0;
         while at < bytes {
             at = match scan.header(at)? {
                 Ok(header) => scan.chunk(at, header, process.0, thread.0),
                 Err(what) => {
+                    scan.tell_repeated();
                     let next = scan.search(at + 1)?;
                     scan.damaged(format!("at byte {at}, {what}"), next - at, 0);
                     next
                 }
             };
         }
+        scan.tell_repeated();
         Ok(scan.index)
     }
+}
 
+impl Index {
     /// The number the next chunk would have.
     pub fn next_sequence(&self) -> u32 {
         self.chunks.last().map_or(0, |chunk| chunk.header.sequence.saturating_add(1))
@@ -150,6 +172,17 @@ struct Scan<'a> {
     bytes: u64,
     expected: u32,
     index: Index,
+    /// Chunks that were there before, one behind the other.
+    again: Option<Again>,
+    block: &'a mut Vec<u8>,
+}
+
+/// Chunks that come again, told as one.
+struct Again {
+    at: u64,
+    bytes: u64,
+    first: u32,
+    count: u64,
 }
 
 impl Scan<'_> {
@@ -193,9 +226,13 @@ impl Scan<'_> {
         let payload_at = at + ChunkHeader::BYTES as u64;
         let next = payload_at + u64::from(header.payload_bytes);
         if header.sequence < self.expected {
-            self.damaged(format!("at byte {at}, chunk {} comes again", header.sequence), next - at, 0);
+            let first = header.sequence;
+            let again = self.again.get_or_insert(Again { at, bytes: 0, first, count: 0 });
+            again.bytes += next - at;
+            again.count += 1;
             return next;
         }
+        self.tell_repeated();
         if header.sequence > self.expected {
             let (found, expected) = (header.sequence, self.expected);
             let what = format!("at byte {at}, chunk {found} follows where {expected} was expected");
@@ -206,14 +243,38 @@ impl Scan<'_> {
         next
     }
 
+    fn tell_repeated(&mut self) {
+        let Some(Again { at, bytes, first, count }) = self.again.take() else { return };
+        let what = match count {
+            1 => format!("at byte {at}, chunk {first} comes again"),
+            _ => format!("at byte {at}, {count} chunks come again, the first of them chunk {first}"),
+        };
+        self.damaged(what, bytes, 0);
+    }
+
     /// The next offset with a good header, or the end of the file.
-    fn search(&self, mut at: u64) -> Result<u64, Error> {
-        let mut block = vec![0; SEARCH_BYTES];
+    fn search(&mut self, at: u64) -> Result<u64, Error> {
+        let mut block = std::mem::take(self.block);
+        let found = self.search_in(at, &mut block);
+        *self.block = block;
+        found
+    }
+
+    fn search_in(&self, mut at: u64, block: &mut Vec<u8>) -> Result<u64, Error> {
         let needle = magic::CHUNK.to_le_bytes();
+        let mut most = SEARCH_BYTES.0;
         while self.bytes - at >= ChunkHeader::BYTES as u64 {
-            let length = block.len().min((self.bytes - at) as usize);
-            self.file.read_exact_at(&mut block[..length], at).map_err(Error::io(self.path))?;
-            for found in block[..length].windows(4).enumerate().filter(|(_, four)| *four == needle) {
+            // A hole holds nothing, however large it is.
+            at = match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
+                Err(rustix::io::Errno::NXIO) => return Ok(self.bytes),
+                Ok(data) if self.bytes.saturating_sub(data) < ChunkHeader::BYTES as u64 => break,
+                data => data.map_or(at, |data| data.max(at)),
+            };
+            let length = most.min((self.bytes - at) as usize);
+            block.resize(length.max(block.len()), 0);
+            let block = &mut block[..length];
+            self.file.read_exact_at(block, at).map_err(Error::io(self.path))?;
+            for found in block.windows(4).enumerate().filter(|(_, four)| *four == needle) {
                 let candidate = at + found.0 as u64;
                 if self.header(candidate)?.is_ok() {
                     return Ok(candidate);
@@ -221,6 +282,7 @@ impl Scan<'_> {
             }
             // A magic number may straddle two blocks.
             at += length as u64 - 3;
+            most = (2 * most).min(SEARCH_BYTES.1);
         }
         Ok(self.bytes)
     }

@@ -18,6 +18,7 @@ pub mod check;
 mod decode;
 pub mod error;
 pub mod event;
+pub mod files;
 mod flatten;
 #[path = "../../../format/generated/format.rs"]
 #[rustfmt::skip]

@@ -1,12 +1,12 @@
 //! `manifest.json`: what was recorded, and whether it is complete.
 
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::format::version;
+use crate::files;
+use crate::format::{limit, version};
 use crate::log::{is_sealed, seal};
 
 /// Name of the file.
@@ -189,34 +189,43 @@ impl Manifest {
             let why = if directory.exists() { "it is not a directory" } else { "there is no such directory" };
             return Err(not_a_trace(why.to_owned()));
         }
-        let bytes = match fs::read(&path) {
+        let bytes = match files::read(&path, limit::MANIFEST_BYTES) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(not_a_trace("it has no manifest.json".to_owned()));
             }
             read => read.map_err(Error::io(&path))?,
         };
         let text = String::from_utf8(bytes).map_err(|_| Error::damaged(&path, "is not text"))?;
+        let damaged = |error| Error::damaged(&path, format!("is damaged: {error}"));
         // A newer version may have members of other types: look at the version alone first.
-        let value: serde_json::Value = serde_json::from_str(&text)
-            .map_err(|error| Error::damaged(&path, format!("is damaged: {error}")))?;
-        if value["format"] != FORMAT {
+        let head: Head = serde_json::from_str(&text).map_err(damaged)?;
+        if head.format != FORMAT {
             return Err(not_a_trace("its manifest.json is not one of memlode's".to_owned()));
         }
         if !is_sealed(&text) {
             return Err(Error::damaged(&path, "fails its checksum"));
         }
-        match value["version"].as_u64() {
+        match head.version.as_u64() {
             Some(found) if found > u64::from(version::TRACE) => {
                 return Err(Error::Newer { path, found, supported: version::TRACE.into() });
             }
             Some(1..) => {}
             _ => return Err(Error::damaged(&path, "has no version")),
         }
-        serde_json::from_value(value).map_err(|error| Error::damaged(&path, format!("is damaged: {error}")))
+        serde_json::from_str(&text).map_err(damaged)
     }
+}
+
+/// The members by which a manifest is told from other files, and from later ones.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    format: serde_json::Value,
+    #[serde(default)]
+    version: serde_json::Value,
 }
 
 /// Whether a directory was written by memlode, be its manifest damaged or newer.
 pub(crate) fn is_ours(directory: &Path) -> bool {
-    fs::read_to_string(directory.join(FILE)).is_ok_and(|text| text.contains(FORMAT))
+    files::read_text(&directory.join(FILE), limit::MANIFEST_BYTES).is_ok_and(|text| text.contains(FORMAT))
 }

@@ -1,11 +1,15 @@
 //! One image (executable or shared library) of a trace: its sections, its global symbols, and the file that holds them.
 
-use std::fs;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
+
+use rustc_hash::FxHashSet;
 
 use crate::bytes::{Malformed, Reader, put_blob, put_svarint, put_varint};
 use crate::error::Error;
-use crate::format::{Anchor, ModuleHeader, magic, version};
+use crate::files;
+use crate::format::{Anchor, ModuleHeader, limit, magic, version};
 use crate::pack::{Packer, Part, Unpacker};
 use crate::sections::{Sections, put_sections};
 use crate::table::{Segment, Source, Table, TableError};
@@ -85,6 +89,14 @@ pub enum ModuleError {
         /// Segments in the table.
         segments: usize,
     },
+    /// A segment that an earlier anchor stands for.
+    #[error("anchor {anchor} names segment {segment} of its site table, as another one before it does")]
+    NamedTwice {
+        /// Index of the anchor.
+        anchor: usize,
+        /// The segment.
+        segment: u32,
+    },
     /// A site table that does not follow the format.
     #[error("{0}")]
     Table(String),
@@ -93,6 +105,22 @@ pub enum ModuleError {
 impl From<TableError> for ModuleError {
     fn from(error: TableError) -> Self {
         ModuleError::Table(error.to_string())
+    }
+}
+
+/// Where the site tables of a section are. None lies in another: so many small anchors cannot make their reader parse the
+/// same bytes again and again.
+#[derive(Default)]
+struct Extents(BTreeMap<usize, usize>);
+
+impl Extents {
+    fn claim(&mut self, extent: Range<usize>) -> Result<(), TableError> {
+        let before = self.0.range(..extent.end).next_back();
+        if before.is_some_and(|(_, &end)| end > extent.start) {
+            return Err(TableError::Nested(extent.start));
+        }
+        self.0.insert(extent.start, extent.end);
+        Ok(())
     }
 }
 
@@ -105,6 +133,8 @@ impl Module {
         }
         let mut tables: Vec<Table> = Vec::new();
         let mut table_at = rustc_hash::FxHashMap::default();
+        let mut tables_at = Extents::default();
+        let mut named = FxHashSet::default();
         let mut anchors = Vec::with_capacity(whole.len());
         for (index, bytes) in whole.iter().enumerate() {
             let anchor = Anchor::from_bytes(bytes);
@@ -121,6 +151,7 @@ impl Module {
             let table = match table_at.get(&offset) {
                 Some(&table) => table,
                 None => {
+                    tables_at.claim(Table::extent(&image.tables.bytes, offset as usize)?)?;
                     tables.push(Table::parse(&image.tables.bytes, offset as usize)?);
                     *table_at.entry(offset).or_insert(tables.len() as u32 - 1)
                 }
@@ -128,6 +159,9 @@ impl Module {
             let segments = tables[table as usize].segments.len();
             if anchor.segment as usize >= segments {
                 return Err(ModuleError::NoSuchSegment { anchor: index, segment: anchor.segment, segments });
+            }
+            if !named.insert((table, anchor.segment)) {
+                return Err(ModuleError::NamedTwice { anchor: index, segment: anchor.segment });
             }
             anchors.push(Some((table, anchor.segment)));
         }
@@ -189,7 +223,7 @@ impl Module {
 
     /// Reads a module file.
     pub(crate) fn read(path: &Path) -> Result<Module, Error> {
-        Module::from_file(path, &fs::read(path).map_err(Error::io(path))?)
+        Module::from_file(path, &files::read(path, limit::MODULE_FILE_BYTES).map_err(Error::io(path))?)
     }
 
     /// The contents of a module file.
@@ -214,6 +248,13 @@ impl Module {
             let (found, expected) = (payload.len(), header.payload_bytes);
             return Err(damaged(&format!("has {found} bytes behind its header, which promises {expected}")));
         }
+        if header.unpacked_bytes > most_unpacked(header.payload_bytes) {
+            let promised = header.unpacked_bytes;
+            return Err(damaged(&format!(
+                "{} bytes are to unpack to {promised}, more than those of a module can",
+                payload.len()
+            )));
+        }
         if crc32fast::hash(payload) != header.payload_crc32 {
             return Err(damaged("the contents fail their checksum"));
         }
@@ -227,11 +268,21 @@ impl Module {
     }
 }
 
+/// Bytes that so many packed ones of a module may unpack to: site tables and names shrink to a fifth or so, and what
+/// shrinks to next to nothing was made to fill its reader's memory.
+fn most_unpacked(packed: u64) -> u64 {
+    packed.saturating_mul(limit::MODULE_UNPACKING).max(limit::MODULE_SMALL_BYTES)
+}
+
 impl ModuleImage {
     /// The module file.
     pub(crate) fn to_file(&self) -> Vec<u8> {
         let unpacked = self.to_payload();
         let (codec, payload) = Packer::new().pack(&[Part::Matched(&unpacked)]);
+        let (codec, payload) = match unpacked.len() as u64 > most_unpacked(payload.len() as u64) {
+            true => Packer::storing().pack(&[Part::Matched(&unpacked)]),
+            false => (codec, payload),
+        };
         let mut header = ModuleHeader {
             magic: magic::MODULE,
             version: version::TRACE,

@@ -1,7 +1,8 @@
 //! A trace directory, opened.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +12,10 @@ use rustc_hash::FxHashMap;
 use crate::decode::{Decoder, Loops};
 use crate::error::Error;
 use crate::event::{Batch, ProcessId, ThreadId};
+use crate::files;
 use crate::flatten::{Code, Flattener};
-use crate::index::{ChunkRef, Damage, Index};
+use crate::format::limit;
+use crate::index::{ChunkRef, Damage, Scanner};
 use crate::log::{Event, is_sealed};
 use crate::manifest::Manifest;
 use crate::module::{Global, Module, ModuleId, ModuleImage};
@@ -30,6 +33,8 @@ pub struct Trace {
     processes: Vec<Process>,
     pub(crate) threads: Vec<Thread>,
     images: Vec<Image>,
+    /// By process, module and bias: images that were not unloaded, the latest last.
+    loaded: FxHashMap<(u32, u32, u64), Vec<usize>>,
     pub(crate) chunks: Vec<ChunkRef>,
     damage: Vec<Damage>,
 }
@@ -123,6 +128,7 @@ impl Trace {
             processes: Vec::new(),
             threads: Vec::new(),
             images: Vec::new(),
+            loaded: FxHashMap::default(),
             chunks: Vec::new(),
             damage: Vec::new(),
         }
@@ -220,7 +226,7 @@ impl Trace {
     ) -> Result<(), Error> {
         let path = self.thread_path(chunk.thread);
         packed.resize(chunk.header.payload_bytes as usize, 0);
-        let file = File::open(&path).map_err(Error::io(&path))?;
+        let file = files::open(&path).map_err(Error::io(&path))?;
         file.read_exact_at(packed, chunk.payload_at).map_err(Error::io(&path))?;
         decoder
             .decode(&chunk.header, packed, &self.codes, &self.sites, batch)
@@ -242,26 +248,50 @@ impl Trace {
     fn read_events(&mut self) -> Result<Threads, Error> {
         let mut threads = Threads::default();
         let path = self.directory.join(names::EVENTS);
-        let bytes = match fs::read(&path) {
+        let file = match files::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 self.damaged(&path, "is missing: processes, threads and load addresses are unknown", 0, 0);
                 return Ok(threads);
             }
-            bytes => bytes.map_err(Error::io(&path))?,
+            file => file.map_err(Error::io(&path))?,
         };
-        let lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
-        for (number, line) in lines.iter().enumerate() {
+        let mut lines = BufReader::with_capacity(1 << 16, file);
+        let (mut line, mut count) = (Vec::new(), 0u64);
+        let mut damage = DamagedLines::default();
+        loop {
+            line.clear();
+            // Memory is for what a line can have, not for what a file promises.
+            let most = limit::EVENT_BYTES + 1;
+            if lines.by_ref().take(most).read_until(b'\n', &mut line).map_err(Error::io(&path))? == 0 {
+                break;
+            }
+            if line.len() as u64 == most && line.last() != Some(&b'\n') {
+                let what = format!("line {} is longer than any can be; what follows is not read", count + 1);
+                self.damaged(&path, what, line.len() as u64, 0);
+                break;
+            }
+            let line = line.strip_suffix(b"\n").unwrap_or(&line);
+            if line.is_empty() {
+                continue;
+            }
+            count += 1;
             let event = std::str::from_utf8(line).ok().filter(|line| is_sealed(line));
             match event.and_then(|line| serde_json::from_str::<Event>(line).ok()) {
-                Some(event) => self.follow(event, &mut threads),
-                // A line that its writer could not finish is the last one of an unfinished trace.
-                None if number + 1 == lines.len() && !self.manifest.complete => {}
-                None => self.damaged(&path, format!("line {} is damaged", number + 1), line.len() as u64, 0),
+                Some(event) => {
+                    self.damage.extend(damage.take(&path));
+                    self.follow(event, &mut threads);
+                }
+                None => damage.add(count, line.len() as u64),
             }
         }
-        if self.manifest.complete && self.manifest.events != lines.len() as u64 {
-            let (found, expected) = (lines.len(), self.manifest.events);
-            self.damaged(&path, format!("has {found} lines, the manifest promises {expected}"), 0, 0);
+        if !self.manifest.complete {
+            // A line that its writer could not finish is the last one of an unfinished trace.
+            damage.forget_last();
+        }
+        self.damage.extend(damage.take(&path));
+        if self.manifest.complete && self.manifest.events != count {
+            let expected = self.manifest.events;
+            self.damaged(&path, format!("has {count} lines, the manifest promises {expected}"), 0, 0);
         }
         Ok(threads)
     }
@@ -288,20 +318,20 @@ impl Trace {
             Event::ThreadEnd { process, thread, stamp } => {
                 threads.know(process, thread).ended = Some(stamp);
             }
-            Event::ModuleLoad { process, module, load_bias, stamp } => self.images.push(Image {
-                process: ProcessId(process),
-                module: ModuleId(module),
-                load_bias,
-                loaded: stamp,
-                unloaded: None,
-            }),
+            Event::ModuleLoad { process, module, load_bias, stamp } => {
+                self.loaded.entry((process, module, load_bias)).or_default().push(self.images.len());
+                self.images.push(Image {
+                    process: ProcessId(process),
+                    module: ModuleId(module),
+                    load_bias,
+                    loaded: stamp,
+                    unloaded: None,
+                });
+            }
             Event::ModuleUnload { process, module, load_bias, stamp } => {
-                let key = (ProcessId(process), ModuleId(module), load_bias, None);
-                let mut latest_first = self.images.iter_mut().rev();
-                if let Some(image) =
-                    latest_first.find(|i| (i.process, i.module, i.load_bias, i.unloaded) == key)
-                {
-                    image.unloaded = Some(stamp);
+                let loaded = self.loaded.get_mut(&(process, module, load_bias));
+                if let Some(image) = loaded.and_then(Vec::pop) {
+                    self.images[image].unloaded = Some(stamp);
                 }
             }
         }
@@ -378,6 +408,7 @@ impl Trace {
         for (process, thread) in files.iter().copied().chain(promised.keys().copied()) {
             threads.know(process, thread);
         }
+        let mut scanner = Scanner::default();
         for known in &mut threads.in_order {
             let (process, thread) = (known.process.0, known.index);
             if self.process(process).is_none() {
@@ -389,7 +420,19 @@ impl Trace {
             let path = self.directory.join(names::thread(process, thread));
             let chunks = promised.get(&(process, thread)).map_or(0, |totals| totals.chunks);
             if files.contains(&(process, thread)) {
-                let index = Index::scan(&path, (ProcessId(process), process), (id, thread))?;
+                let index = match scanner.scan(&path, (ProcessId(process), process), (id, thread)) {
+                    Ok(index) => index,
+                    Err(newer @ Error::Newer { .. }) => return Err(newer),
+                    Err(error) => {
+                        let what = match error {
+                            Error::Io { source, .. } => source.to_string(),
+                            other => other.to_string(),
+                        };
+                        self.damaged(&path, format!("cannot be read: {what}"), 0, chunks);
+                        self.threads.push(known.clone());
+                        continue;
+                    }
+                };
                 let found = index.next_sequence();
                 known.chunks = index.chunks.len() as u32;
                 known.bytes = index.bytes;
@@ -423,6 +466,38 @@ impl Trace {
         let mut keyed: Vec<_> = self.chunks.drain(..).map(begin).collect();
         keyed.sort_by_key(|(begins, chunk)| (*begins, chunk.thread, chunk.header.sequence));
         self.chunks = keyed.into_iter().map(|(_, chunk)| chunk).collect();
+    }
+}
+
+/// Damaged lines that follow each other: told as one.
+#[derive(Default)]
+struct DamagedLines {
+    /// First and last.
+    lines: Option<(u64, u64)>,
+    bytes: u64,
+    bytes_of_last: u64,
+}
+
+impl DamagedLines {
+    fn add(&mut self, line: u64, bytes: u64) {
+        let first = self.lines.map_or(line, |(first, _)| first);
+        self.lines = Some((first, line));
+        self.bytes += bytes;
+        self.bytes_of_last = bytes;
+    }
+
+    fn forget_last(&mut self) {
+        self.bytes -= std::mem::take(&mut self.bytes_of_last);
+        self.lines = self.lines.filter(|(first, last)| first < last).map(|(first, last)| (first, last - 1));
+    }
+
+    fn take(&mut self, path: &Path) -> Option<Damage> {
+        let DamagedLines { lines, bytes, .. } = std::mem::take(self);
+        let what = match lines? {
+            (first, last) if first == last => format!("line {first} is damaged"),
+            (first, last) => format!("lines {first} to {last} are damaged"),
+        };
+        Some(Damage { path: path.to_owned(), what, bytes, chunks: 0 })
     }
 }
 

@@ -174,6 +174,8 @@ pub(crate) enum TableError {
     Version { at: usize, found: u16, supported: u16 },
     #[error("the site table at offset {0:#x} reaches beyond its section")]
     Beyond(usize),
+    #[error("the site table at offset {0:#x} lies in another one")]
+    Nested(usize),
     #[error("the site table at offset {0:#x} fails its checksum")]
     Checksum(usize),
     #[error("in the site table at offset {at:#x}, {list}: {why}")]
@@ -185,12 +187,23 @@ pub(crate) enum TableError {
 }
 
 impl Table {
-    /// Parses the table at an offset of the `memlode_tab` section.
-    pub fn parse(section: &[u8], at: usize) -> Result<Table, TableError> {
+    /// Where the table at an offset of the `memlode_tab` section begins and ends, by what its header says.
+    pub fn extent(section: &[u8], at: usize) -> Result<Range<usize>, TableError> {
+        let (header, _) = Table::header(section, at)?;
+        let end = at.checked_add(TableHeader::BYTES + header.payload_bytes as usize);
+        end.filter(|&end| end <= section.len()).map(|end| at..end).ok_or(TableError::Beyond(at))
+    }
+
+    fn header(section: &[u8], at: usize) -> Result<(TableHeader, &[u8]), TableError> {
         let rest = section.get(at..).ok_or(TableError::Beyond(at))?;
         let (header, rest) =
             rest.split_first_chunk::<{ TableHeader::BYTES }>().ok_or(TableError::Beyond(at))?;
-        let header = TableHeader::from_bytes(header);
+        Ok((TableHeader::from_bytes(header), rest))
+    }
+
+    /// Parses the table at an offset of the `memlode_tab` section.
+    pub fn parse(section: &[u8], at: usize) -> Result<Table, TableError> {
+        let (header, rest) = Table::header(section, at)?;
         if header.magic != magic::TABLE {
             return Err(TableError::Magic(at));
         }

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 use memlode_report::text::{bytes, count, printable};
+use memlode_trace::Damage;
 use memlode_trace::check::{Report, check};
-use serde_json::json;
+use serde::{Serialize, Serializer};
 
 use super::{OK, PROBLEMS, print, print_json};
 
@@ -29,7 +30,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
     let report = check(&args.trace, workers)?;
     if args.json {
-        print_json(&value(&report))?;
+        print_json(&Told::of(&report))?;
     } else {
         print(&text(&report))?;
     }
@@ -37,27 +38,60 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(if whole { OK } else { PROBLEMS }))
 }
 
-fn value(report: &Report) -> serde_json::Value {
-    let problems: Vec<_> = report
-        .problems
-        .iter()
-        .map(|p| json!({ "file": p.path, "what": p.what, "bytes": p.bytes, "chunks": p.chunks }))
-        .collect();
-    json!({
-        "format": "memlode check",
-        "version": 1,
-        "sound": report.is_sound(),
-        "complete": report.complete,
-        "problems": problems,
-        "processes": report.processes,
-        "threads": report.threads,
-        "modules": report.modules,
-        "chunks": report.chunks,
-        "bytes": report.bytes,
-        "raw_words": report.raw_words,
-        "accesses": report.accesses,
-        "marks": report.marks,
-    })
+/// The report as JSON.
+#[derive(Serialize)]
+struct Told<'a> {
+    format: &'static str,
+    version: u32,
+    sound: bool,
+    complete: bool,
+    /// Written one by one: there can be as many as a trace has chunks.
+    #[serde(serialize_with = "problems")]
+    problems: &'a [Damage],
+    processes: usize,
+    threads: usize,
+    modules: usize,
+    chunks: u64,
+    bytes: u64,
+    raw_words: u64,
+    accesses: u64,
+    marks: u64,
+}
+
+impl Told<'_> {
+    fn of(report: &Report) -> Told<'_> {
+        Told {
+            format: "memlode check",
+            version: 1,
+            sound: report.is_sound(),
+            complete: report.complete,
+            problems: &report.problems,
+            processes: report.processes,
+            threads: report.threads,
+            modules: report.modules,
+            chunks: report.chunks,
+            bytes: report.bytes,
+            raw_words: report.raw_words,
+            accesses: report.accesses,
+            marks: report.marks,
+        }
+    }
+}
+
+fn problems<S: Serializer>(problems: &[Damage], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Problem<'a> {
+        file: std::borrow::Cow<'a, str>,
+        what: &'a str,
+        bytes: u64,
+        chunks: u32,
+    }
+    serializer.collect_seq(problems.iter().map(|problem| Problem {
+        file: problem.path.to_string_lossy(),
+        what: &problem.what,
+        bytes: problem.bytes,
+        chunks: problem.chunks,
+    }))
 }
 
 fn text(report: &Report) -> String {

@@ -136,5 +136,7 @@ pub fn print(text: &str) -> Result<()> {
 
 /// As JSON to standard output.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
-    print(&(serde_json::to_string_pretty(value)? + "\n"))
+    let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
+    serde_json::to_writer_pretty(&mut stdout, value).map_err(std::io::Error::from)?;
+    Ok(writeln!(stdout).and_then(|()| stdout.flush())?)
 }
