@@ -98,6 +98,29 @@ impl<'t, 'a> Table<'t, 'a> {
         self.optional(key).map_or(Ok(default), |value| self.in_range(key, value, &range))
     }
 
+    /// A number within bounds, possibly absent.
+    pub fn number(&mut self, key: &'static str, least: f64, most: f64) -> Result<Option<f64>, MachineError> {
+        let Some(value) = self.optional(key) else { return Ok(None) };
+        let parsed = match value {
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
+            DeValue::Float(number) => number.as_str().parse().ok(),
+            _ => None,
+        };
+        let within = parsed.filter(|number: &f64| (least..=most).contains(number));
+        let wrong = || self.error(key, unexpected(&format!("a number from {least} to {most}"), value));
+        within.map(Some).ok_or_else(wrong)
+    }
+
+    /// A table in this one, possibly absent.
+    pub fn table(&mut self, key: &'static str) -> Result<Option<Table<'t, 'a>>, MachineError> {
+        let Some(value) = self.optional(key) else { return Ok(None) };
+        let entries = value
+            .as_table()
+            .ok_or_else(|| self.error(key, unexpected(&format!("a table headed [{key}]"), value)))?;
+        let span = self.entries.get(key).map_or(self.span.clone(), Spanned::span);
+        Ok(Some(Table::new(self.document, format!("{}{key}: ", self.name), entries, span)))
+    }
+
     /// A list of integers and of pairs `[first, last]`.
     pub fn ranges(
         &mut self,

@@ -1,8 +1,9 @@
 //! Machine files.
 
 use crate::core_parts;
+use crate::costs::{self, Costs};
 use crate::document::{Document, Table};
-use crate::machine::{Identity, Level, Machine, MachineError};
+use crate::machine::{Identity, LatencySpreads, Level, Machine, MachineError};
 use crate::rules::{self, Rules};
 
 /// Bounds that no cache ever built comes near; they catch slips of the unit and keep the arithmetic safe.
@@ -48,6 +49,11 @@ pub fn read(text: &str, file: &str) -> Result<Machine, MachineError> {
     let nodes = core_parts::nodes(&mut root, cores)?;
     let remote_latency_cycles = core_parts::remote_latency(&mut root, nodes, memory_latency_cycles)?;
     let coherence = rules::coherence(&mut root)?;
+    let costs = Costs::read(&mut root, in_flight.map(|flight| flight.instructions))?;
+    let spreads = LatencySpreads {
+        memory: costs::spread(&mut root, "memory_latency_spread")?,
+        page_walk: costs::spread(&mut root, "page_walk_spread")?,
+    };
     root.finish()?;
     Ok(Machine {
         name,
@@ -63,6 +69,8 @@ pub fn read(text: &str, file: &str) -> Result<Machine, MachineError> {
         in_flight,
         nodes,
         remote_latency_cycles,
+        costs,
+        spreads,
         coherence,
         identities,
     })
@@ -87,6 +95,7 @@ fn level(table: &mut Table, line_bytes: u32, cores: u32, file: &str) -> Result<L
         );
     }
     let latency_cycles = table.integer("latency_cycles", 1..=LATENCY_CYCLES)? as u32;
+    let latency_spread = costs::spread(table, "latency_spread")?;
     let rules = Rules::read(table)?;
     Ok(Level {
         name,
@@ -95,6 +104,7 @@ fn level(table: &mut Table, line_bytes: u32, cores: u32, file: &str) -> Result<L
         line_bytes,
         shared_by,
         latency_cycles,
+        latency_spread,
         rules,
         provenance: file.to_string(),
     })

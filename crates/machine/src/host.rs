@@ -98,6 +98,7 @@ impl HostSources {
             line_bytes: cache.line_bytes,
             shared_by: (cache.threads / core_threads).clamp(1, cores),
             latency_cycles: 0,
+            latency_spread: None,
             rules: Rules::default(),
             provenance: "cpuid".to_string(),
         };
@@ -229,6 +230,7 @@ fn from_processors(processors: &BTreeMap<u32, Vec<CacheInfo>>) -> Found {
             line_bytes: cache.line_bytes,
             shared_by: sharers.len().max(1) as u32,
             latency_cycles: 0,
+            latency_spread: None,
             rules: Rules::default(),
             provenance: cache.place.clone(),
         }

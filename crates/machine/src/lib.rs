@@ -14,6 +14,7 @@
 
 mod built_in;
 mod core_parts;
+mod costs;
 mod cpuid;
 mod document;
 mod file;
@@ -21,10 +22,12 @@ mod host;
 mod machine;
 mod rules;
 mod sysfs;
+mod write;
 
 pub use crate::core_parts::{InFlight, Tlb};
 pub use built_in::names;
+pub use costs::{Constant, Costs, MOST_SPREAD, SharingCosts};
 pub use cpuid::CpuidCache;
 pub use host::HostSources;
-pub use machine::{Identity, Level, Machine, MachineError};
+pub use machine::{Identity, LatencySpreads, Level, Machine, MachineError};
 pub use rules::{Allocate, Coherence, Inclusion, Prefetch, Replacement, Rules, Write};

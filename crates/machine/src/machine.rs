@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::core_parts::{InFlight, Tlb};
+use crate::costs::Costs;
 use crate::host::HostSources;
 use crate::rules::{Coherence, Rules};
 use crate::{built_in, file};
 
 /// A machine, as far as data accesses go. Levels hold data: instruction caches are left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// Short name, as in `--machine`.
     pub name: String,
@@ -39,14 +40,27 @@ pub struct Machine {
     pub nodes: u32,
     /// Cycles from a load to its value when another node's memory answers.
     pub remote_latency_cycles: u32,
+    /// What waiting costs beyond latencies.
+    pub costs: Costs,
+    /// Spreads of the latencies that were measured on this machine.
+    pub spreads: LatencySpreads,
     /// Whether private caches are kept the same.
     pub coherence: Coherence,
     /// Processors that this description fits.
     pub identities: Vec<Identity>,
 }
 
+/// Interquartile range over median of measured latencies; none of those that are assumed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LatencySpreads {
+    /// Of [`Machine::memory_latency_cycles`].
+    pub memory: Option<f64>,
+    /// Of [`Machine::page_walk_cycles`].
+    pub page_walk: Option<f64>,
+}
+
 /// One level of cache.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Level {
     /// `L1d`, `L2`, …
     pub name: String,
@@ -61,6 +75,8 @@ pub struct Level {
     pub shared_by: u32,
     /// Cycles from a load to its value when this level answers.
     pub latency_cycles: u32,
+    /// Interquartile range over median of that, if it was measured on this machine.
+    pub latency_spread: Option<f64>,
     /// What it does beyond its shape.
     pub rules: Rules,
     /// Where size, ways and sharing come from, and the latency if from elsewhere.

@@ -94,34 +94,40 @@ pub struct Rules {
     pub sector_bytes: Option<u32>,
 }
 
+/// How files write each of them.
+pub(crate) const REPLACEMENTS: [(&str, Replacement); 6] = [
+    ("lru", Replacement::Lru),
+    ("tree-plru", Replacement::TreePlru),
+    ("srrip", Replacement::Srrip),
+    ("brrip", Replacement::Brrip),
+    ("fifo", Replacement::Fifo),
+    ("random", Replacement::Random),
+];
+pub(crate) const INCLUSIONS: [(&str, Inclusion); 3] = [
+    ("non-inclusive", Inclusion::NonInclusive),
+    ("inclusive", Inclusion::Inclusive),
+    ("exclusive", Inclusion::Exclusive),
+];
+pub(crate) const WRITES: [(&str, Write); 2] = [("back", Write::Back), ("through", Write::Through)];
+pub(crate) const ALLOCATES: [(&str, Allocate); 2] =
+    [("reads-and-writes", Allocate::ReadsAndWrites), ("reads", Allocate::Reads)];
+pub(crate) const PREFETCHERS: [(&str, Prefetch); 4] = [
+    ("next-line", Prefetch::NextLine),
+    ("adjacent-line", Prefetch::AdjacentLine),
+    ("stride", Prefetch::Stride),
+    ("stream", Prefetch::Stream),
+];
+pub(crate) const COHERENCES: [(&str, Coherence); 2] = [("none", Coherence::None), ("mesi", Coherence::Mesi)];
+
 impl Rules {
     /// The rules of a level's table, every key of which may be absent.
     pub(crate) fn read(table: &mut Table) -> Result<Rules, MachineError> {
-        use {Allocate::*, Inclusion::*, Prefetch::*, Replacement::*, Write::*};
-        let replacements = [
-            ("lru", Lru),
-            ("tree-plru", TreePlru),
-            ("srrip", Srrip),
-            ("brrip", Brrip),
-            ("fifo", Fifo),
-            ("random", Random),
-        ];
-        let inclusions =
-            [("non-inclusive", NonInclusive), ("inclusive", Inclusive), ("exclusive", Exclusive)];
-        let prefetchers = [
-            ("next-line", NextLine),
-            ("adjacent-line", AdjacentLine),
-            ("stride", Stride),
-            ("stream", Stream),
-        ];
         Ok(Rules {
-            replacement: table.choice("replacement", &replacements)?.unwrap_or_default(),
-            inclusion: table.choice("inclusion", &inclusions)?.unwrap_or_default(),
-            write: table.choice("write", &[("back", Back), ("through", Through)])?.unwrap_or_default(),
-            allocate: table
-                .choice("allocate", &[("reads-and-writes", ReadsAndWrites), ("reads", Reads)])?
-                .unwrap_or_default(),
-            prefetch: table.choices("prefetch", &prefetchers)?,
+            replacement: table.choice("replacement", &REPLACEMENTS)?.unwrap_or_default(),
+            inclusion: table.choice("inclusion", &INCLUSIONS)?.unwrap_or_default(),
+            write: table.choice("write", &WRITES)?.unwrap_or_default(),
+            allocate: table.choice("allocate", &ALLOCATES)?.unwrap_or_default(),
+            prefetch: table.choices("prefetch", &PREFETCHERS)?,
             sector_bytes: match table.optional("sector") {
                 None => None,
                 Some(_) => Some(table.bytes("sector", 1..=1 << 12)? as u32),
@@ -167,6 +173,5 @@ impl Rules {
 
 /// The root key `coherence`.
 pub(crate) fn coherence(root: &mut Table) -> Result<Coherence, MachineError> {
-    let choices = [("none", Coherence::None), ("mesi", Coherence::Mesi)];
-    Ok(root.choice("coherence", &choices)?.unwrap_or_default())
+    Ok(root.choice("coherence", &COHERENCES)?.unwrap_or_default())
 }

@@ -337,13 +337,13 @@ fn nonsense_is_refused_with_file_line_key_expectation_and_finding() {
             "cores = 8\ncolour = \"red\"",
             "test.toml:5: unknown key `colour`; known keys: name, description, sources, cores, line_bytes, \
              page_bytes, memory_latency_cycles, level, identified_by, tlb, store_buffer_entries, \
-             reorder_buffer_entries, nodes, remote_memory_latency_cycles, coherence",
+             reorder_buffer_entries, nodes, remote_memory_latency_cycles, coherence, cost, memory_latency_spread, page_walk_spread",
         ),
         (
             "ways = 12",
             "way = 12\nways = 12",
             "test.toml:11: level 1: unknown key `way`; known keys: name, size, ways, line_bytes, shared_by, \
-             latency_cycles, replacement, inclusion, write, allocate, prefetch, sector",
+             latency_cycles, latency_spread, replacement, inclusion, write, allocate, prefetch, sector",
         ),
     ] {
         assert_eq!(message(line, by), expected);
@@ -421,5 +421,55 @@ proptest! {
                 prop_assert!((1..=machine.cores).contains(&level.shared_by));
             }
         }
+    }
+}
+
+#[test]
+fn a_machine_that_is_written_is_read_again() {
+    for name in memlode_machine::names() {
+        let mut machine = Machine::named(name).unwrap();
+        machine.costs.overlap_l2.spread = Some(0.125);
+        machine.costs.far = Some(machine.costs.near);
+        machine.spreads.memory = Some(0.05);
+        machine.levels[0].latency_spread = Some(0.0);
+        for level in &mut machine.levels {
+            level.provenance = "again.toml".to_string();
+        }
+        let text = machine.to_toml();
+        assert_eq!(Machine::from_toml(&text, "again.toml").unwrap(), machine, "{text}");
+    }
+}
+
+#[test]
+fn costs_are_measured_or_assumed() {
+    let machine = Machine::from_toml(GOOD, "test.toml").unwrap();
+    assert_eq!(machine.costs, memlode_machine::Costs::ASSUMED);
+    let cost = "\n[cost]\noverlap_memory = 10\nread_line_cycles = 7.5\nread_line_cycles_spread = 0.04\n[cost.far]\nuse_cycles = 30\n";
+    let machine = Machine::from_toml(&format!("{GOOD}{cost}"), "test.toml").unwrap();
+    assert_eq!(
+        (machine.costs.overlap_memory.value, machine.costs.overlap_memory.is_measured()),
+        (10.0, false)
+    );
+    assert_eq!(
+        (machine.costs.read_line_cycles.value, machine.costs.read_line_cycles.spread),
+        (7.5, Some(0.04))
+    );
+    // What is not said of far lines is as for near ones.
+    let far = machine.costs.far.unwrap();
+    assert_eq!((far.use_cycles.value, far.transfer_cycles), (30.0, machine.costs.near.transfer_cycles));
+    for (cost, line, message) in [
+        (
+            "overlap_memory_spread = 0.1",
+            30,
+            "cost: `overlap_memory_spread`: expected `overlap_memory` with it",
+        ),
+        ("clock_ghz = 3\nclock_ghz_spread = 0.5", 31, "expected a number from 0 to 0.25, found 0.5"),
+        ("clock_ghz = nan", 30, "expected a number from 0.01 to 100, found nan"),
+        ("clock = 3", 30, "unknown key `clock`"),
+        ("near = 3", 30, "expected a table headed [near], found 3"),
+    ] {
+        let error =
+            Machine::from_toml(&format!("{GOOD}\n[cost]\n{cost}\n"), "test.toml").unwrap_err().to_string();
+        assert!(error.contains(message) && error.starts_with(&format!("test.toml:{line}:")), "{error}");
     }
 }

@@ -1,0 +1,156 @@
+//! What waiting costs beyond latencies: what overlaps, what a line takes to arrive, what sharing costs.
+//!
+//! Each constant is *measured*, by `memlode machine calibrate`, and then has a spread, or *assumed*.
+
+use crate::document::Table;
+use crate::machine::MachineError;
+
+/// A number of a machine, and how well it is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Constant {
+    /// The number, in the unit of its name.
+    pub value: f64,
+    /// Interquartile range over median of repeated measurements; none if the number is assumed.
+    pub spread: Option<f64>,
+}
+
+impl Constant {
+    /// A number that nobody measured on this machine.
+    pub const fn assumed(value: f64) -> Constant {
+        Constant { value, spread: None }
+    }
+
+    /// Whether it was measured on the machine that it describes.
+    pub fn is_measured(self) -> bool {
+        self.spread.is_some()
+    }
+}
+
+/// What waiting costs beyond latencies. Cycles are those of the core's clock.
+///
+/// The defaults are what was measured on one guest of a Sapphire Rapids server; a machine file that
+/// says nothing of a constant has them, as assumed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// The core's clock in GHz, under load.
+    pub clock_ghz: Constant,
+    /// Cycles of an instruction that waits for nothing.
+    pub instruction_cycles: Constant,
+    /// Independent accesses that the second level serves at the same time.
+    pub overlap_l2: Constant,
+    /// Independent accesses that the levels behind it and memory serve at the same time.
+    pub overlap_memory: Constant,
+    /// Cycles from one line to the next where memory is read from front to back.
+    pub read_line_cycles: Constant,
+    /// Cycles from one line to the next where memory is written from front to back.
+    pub write_line_cycles: Constant,
+    /// Instructions behind a load that waits, which the core begins meanwhile.
+    pub window_instructions: Constant,
+    /// Lines that two cores share which are near each other.
+    pub near: SharingCosts,
+    /// Lines that two cores share which are far from each other; none where all are as near.
+    pub far: Option<SharingCosts>,
+}
+
+/// What a line costs that two cores use in turn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharingCosts {
+    /// From a request to the line's arrival from the core that wrote it, in cycles.
+    pub transfer_cycles: Constant,
+    /// The least time between two arrivals of a line, in cycles.
+    pub arrival_cycles: Constant,
+    /// How long a core can use a line before another takes it away, in cycles.
+    pub use_cycles: Constant,
+}
+
+impl Costs {
+    /// What a machine file that is silent has.
+    pub const ASSUMED: Costs = Costs {
+        clock_ghz: Constant::assumed(3.0),
+        instruction_cycles: Constant::assumed(0.3),
+        overlap_l2: Constant::assumed(4.5),
+        overlap_memory: Constant::assumed(16.0),
+        read_line_cycles: Constant::assumed(13.0),
+        write_line_cycles: Constant::assumed(22.0),
+        window_instructions: Constant::assumed(224.0),
+        near: SharingCosts {
+            transfer_cycles: Constant::assumed(118.0),
+            arrival_cycles: Constant::assumed(80.0),
+            use_cycles: Constant::assumed(11.0),
+        },
+        far: None,
+    };
+
+    /// Reads the table `[cost]`; `window` is the reorder buffer's size, where the file has it.
+    pub(crate) fn read(root: &mut Table, window: Option<u32>) -> Result<Costs, MachineError> {
+        let mut costs = Costs::ASSUMED;
+        if let Some(window) = window {
+            costs.window_instructions = Constant::assumed(window.into());
+        }
+        let Some(mut table) = root.table("cost")? else { return Ok(costs) };
+        for (key, spread, range, field) in costs.fields() {
+            constant(&mut table, key, spread, range, field)?;
+        }
+        if let Some(mut near) = table.table("near")? {
+            sharing(&mut near, &mut costs.near)?;
+            near.finish()?;
+        }
+        if let Some(mut far) = table.table("far")? {
+            let mut found = costs.near;
+            sharing(&mut far, &mut found)?;
+            far.finish()?;
+            costs.far = Some(found);
+        }
+        table.finish()?;
+        Ok(costs)
+    }
+
+    /// The constants of one core: key, key of the spread, range, and where the number is kept.
+    fn fields(&mut self) -> [Field<'_>; 7] {
+        [
+            ("clock_ghz", "clock_ghz_spread", (0.01, 100.0), &mut self.clock_ghz),
+            ("instruction_cycles", "instruction_cycles_spread", (0.01, 100.0), &mut self.instruction_cycles),
+            ("overlap_l2", "overlap_l2_spread", (1.0, 1e4), &mut self.overlap_l2),
+            ("overlap_memory", "overlap_memory_spread", (1.0, 1e4), &mut self.overlap_memory),
+            ("read_line_cycles", "read_line_cycles_spread", (0.01, 1e5), &mut self.read_line_cycles),
+            ("write_line_cycles", "write_line_cycles_spread", (0.01, 1e5), &mut self.write_line_cycles),
+            ("window_instructions", "window_instructions_spread", (1.0, 1e6), &mut self.window_instructions),
+        ]
+    }
+}
+
+type Field<'a> = (&'static str, &'static str, (f64, f64), &'a mut Constant);
+
+fn sharing(table: &mut Table, costs: &mut SharingCosts) -> Result<(), MachineError> {
+    const RANGE: (f64, f64) = (0.01, 1e6);
+    constant(table, "transfer_cycles", "transfer_cycles_spread", RANGE, &mut costs.transfer_cycles)?;
+    constant(table, "arrival_cycles", "arrival_cycles_spread", RANGE, &mut costs.arrival_cycles)?;
+    constant(table, "use_cycles", "use_cycles_spread", RANGE, &mut costs.use_cycles)
+}
+
+/// The key of a number and that of its spread. A spread without a number, or one that is too large to be called
+/// measured, is refused.
+pub(crate) fn constant(
+    table: &mut Table,
+    key: &'static str,
+    spread_key: &'static str,
+    (least, most): (f64, f64),
+    into: &mut Constant,
+) -> Result<(), MachineError> {
+    let value = table.number(key, least, most)?;
+    let spread = spread(table, spread_key)?;
+    match (value, spread) {
+        (Some(value), spread) => *into = Constant { value, spread },
+        (None, None) => {}
+        (None, Some(_)) => return Err(table.error(spread_key, format!("expected `{key}` with it"))),
+    }
+    Ok(())
+}
+
+/// The key of a spread.
+pub(crate) fn spread(table: &mut Table, key: &'static str) -> Result<Option<f64>, MachineError> {
+    table.number(key, 0.0, MOST_SPREAD)
+}
+
+/// A number that repeated measurements spread more than this is not called measured.
+pub const MOST_SPREAD: f64 = 0.25;
