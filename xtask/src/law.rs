@@ -41,7 +41,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("object", &["symbols"]),
     ("rustix", &["trace", "collect", "wire", "cli"]),
     ("hmac", &["wire"]),
-    ("sha2", &["wire"]),
+    ("sha2", &["wire", "machine"]),
     ("zstd", &["trace"]),
     ("clap", &["cli"]),
     ("anyhow", &["cli"]),

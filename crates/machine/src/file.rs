@@ -1,5 +1,7 @@
 //! Machine files.
 
+use sha2::{Digest, Sha256};
+
 use crate::core_parts;
 use crate::costs::{self, Costs};
 use crate::document::{Document, Table};
@@ -73,7 +75,13 @@ pub fn read(text: &str, file: &str) -> Result<Machine, MachineError> {
         spreads,
         coherence,
         identities,
+        file_hash: Some(hash(text)),
     })
+}
+
+/// The first twelve hexadecimal digits of a text's SHA-256.
+fn hash(text: &str) -> String {
+    Sha256::digest(text).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn level(table: &mut Table, line_bytes: u32, cores: u32, file: &str) -> Result<Level, MachineError> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::cpuid::{self, CpuidCache};
-use crate::machine::{Level, Machine};
+use crate::machine::{Identity, Level, Machine};
 use crate::rules::Rules;
 use crate::sysfs::{self, CacheInfo};
 use crate::{built_in, file};
@@ -18,11 +18,26 @@ pub struct HostSources {
     pub proc: PathBuf,
     /// What `cpuid` says.
     pub cpuid: Vec<CpuidCache>,
+    /// The file of [`measured_file`], whether there is one or not.
+    pub measured: Option<PathBuf>,
+}
+
+/// Where `memlode machine calibrate` keeps what it measured: `memlode/host.toml` in `$XDG_CONFIG_HOME`, else in
+/// `$HOME/.config`. None if neither variable is set to an absolute path.
+pub fn measured_file() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
+    config.map(|config| config.join("memlode/host.toml"))
 }
 
 impl Default for HostSources {
     fn default() -> HostSources {
-        HostSources { sys: "/sys".into(), proc: "/proc".into(), cpuid: cpuid::read() }
+        HostSources {
+            sys: "/sys".into(),
+            proc: "/proc".into(),
+            cpuid: cpuid::read(),
+            measured: measured_file(),
+        }
     }
 }
 
@@ -34,18 +49,55 @@ struct Found {
 }
 
 impl HostSources {
-    /// Sysfs if it shows caches, else `cpuid`, else the built-in machine of the same processor, else
-    /// `generic`. Latencies and
-    /// rules are nowhere to be read: they are those of the built-in machine.
+    /// The file with what was measured here, if it is of this processor; else what the system says.
     pub fn detect(&self) -> Machine {
+        let mut notes = Vec::new();
+        match self.measured(&mut notes) {
+            Some(machine) => machine,
+            None => self.described(notes),
+        }
+    }
+
+    /// The machine of the file with what was measured, unless there is none or it is of another processor.
+    fn measured(&self, notes: &mut Vec<String>) -> Option<Machine> {
+        let path = self.measured.as_ref()?;
+        let file = path.display().to_string();
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+            Err(error) => {
+                notes.push(format!("{file} cannot be read: {error}"));
+                return None;
+            }
+        };
+        let machine = match file::read(&text, &file) {
+            Ok(machine) => machine,
+            Err(error) => {
+                notes.push(format!("{error}; measure again with `memlode machine calibrate`"));
+                return None;
+            }
+        };
+        if machine.identities != [self.processor().identity()?] {
+            notes.push(format!(
+                "{file} was measured on another processor; measure again with `memlode machine calibrate`"
+            ));
+            return None;
+        }
+        Some(Machine { name: "host".to_string(), ..machine })
+    }
+
+    /// Sysfs if it shows caches, else `cpuid`, else the built-in machine of the same processor, else `generic`.
+    /// Latencies and rules are nowhere to be read: they are those of the built-in machine.
+    pub fn described(&self, mut notes: Vec<String>) -> Machine {
         let processor = self.processor();
         let kin = processor.kin();
-        let mut notes = vec![processor.note(&kin)];
+        notes.push(processor.note(&kin));
         let found = self.sysfs_caches(&mut notes).or_else(|| self.cpuid_caches(&processor, &mut notes));
         let mut host = kin.clone();
         host.name = "host".to_string();
         host.description = processor.name.clone().unwrap_or_else(|| "this machine".to_string());
-        host.identities.clear();
+        host.identities = processor.identity().into_iter().collect();
+        host.file_hash = None;
         if let Some(page_bytes) = self.page_bytes() {
             host.page_bytes = page_bytes;
             if !host.tlbs.iter().any(|tlb| tlb.level == 1 && tlb.page_bytes.contains(&page_bytes)) {
@@ -155,6 +207,12 @@ impl Processor {
         }
         processor.threads = processor.threads.max(1);
         processor
+    }
+
+    /// How this processor names itself; none if the kernel does not say.
+    fn identity(&self) -> Option<Identity> {
+        let (vendor, model) = (self.vendor.clone()?, self.model?);
+        Some(Identity { vendor, family: self.family, models: vec![model..=model] })
     }
 
     /// The built-in machine of the same processor, else `generic`.

@@ -28,6 +28,6 @@ pub use crate::core_parts::{InFlight, Tlb};
 pub use built_in::names;
 pub use costs::{Constant, Costs, MOST_SPREAD, SharingCosts};
 pub use cpuid::CpuidCache;
-pub use host::HostSources;
-pub use machine::{Identity, LatencySpreads, Level, Machine, MachineError};
+pub use host::{HostSources, measured_file};
+pub use machine::{Identity, Known, LatencySpreads, Level, Machine, MachineError};
 pub use rules::{Allocate, Coherence, Inclusion, Prefetch, Replacement, Rules, Write};

@@ -48,6 +48,20 @@ pub struct Machine {
     pub coherence: Coherence,
     /// Processors that this description fits.
     pub identities: Vec<Identity>,
+    /// The first twelve hexadecimal digits of the SHA-256 of the file it was read from; none if it was
+    /// put together of what the system says.
+    pub file_hash: Option<String>,
+}
+
+/// How well the latencies of a machine are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// All were measured on the machine itself.
+    Measured,
+    /// Some were measured on the machine itself.
+    PartlyMeasured,
+    /// All come from documents, or from a similar machine.
+    Assumed,
 }
 
 /// Interquartile range over median of measured latencies; none of those that are assumed.
@@ -102,6 +116,17 @@ pub struct Identity {
 }
 
 impl Machine {
+    /// How well the latencies of its levels and of memory are known.
+    pub fn known(&self) -> Known {
+        let spreads = self.levels.iter().map(|level| level.latency_spread).chain([self.spreads.memory]);
+        let (measured, assumed): (Vec<_>, Vec<_>) = spreads.partition(Option::is_some);
+        match (measured.is_empty(), assumed.is_empty()) {
+            (false, true) => Known::Measured,
+            (false, false) => Known::PartlyMeasured,
+            _ => Known::Assumed,
+        }
+    }
+
     /// What a user means by `--machine`: `host`, the name of a built-in machine, or the path of a file
     /// (anything with a `/` or ending in `.toml`).
     pub fn find(wanted: &str) -> Result<Machine, MachineError> {
@@ -127,8 +152,9 @@ impl Machine {
         file::read(text, file)
     }
 
-    /// The machine we run on. Never fails: what cannot be found out is taken from the built-in machine of
-    /// the same processor, else from `generic`; `sources` and each level's `provenance` say what was done.
+    /// The machine we run on: the file that `memlode machine calibrate` wrote for this processor, or what
+    /// the system says. Never fails: what cannot be found out is taken from the built-in machine of the
+    /// same processor, else from `generic`; `sources` and each level's `provenance` say what was done.
     pub fn host() -> Machine {
         HostSources::default().detect()
     }

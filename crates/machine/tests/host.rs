@@ -51,7 +51,8 @@ impl Tree {
 
     fn detect_with(&self, cpuid: Vec<CpuidCache>) -> Machine {
         let root = |name: &str| self.0.path().join(name);
-        HostSources { sys: root("sys"), proc: root("proc"), cpuid }.detect()
+        HostSources { sys: root("sys"), proc: root("proc"), cpuid, measured: Some(root("host.toml")) }
+            .detect()
     }
 
     fn detect(&self) -> Machine {
@@ -276,4 +277,35 @@ fn the_real_host() {
     if kernel_shows.exists() {
         assert!(machine.levels[0].provenance.starts_with("/sys/"), "{}", machine.levels[0].provenance);
     }
+}
+
+#[test]
+fn what_was_measured_here_is_the_host_and_nothing_else_is() {
+    let tree = Tree::new();
+    tree.x86("AuthenticAMD", "AMD EPYC 7763 64-Core Processor", 25, 1, 2);
+    let described = tree.detect();
+    assert!(described.file_hash.is_none());
+    let mut measured = described.clone();
+    measured.levels[0].latency_cycles = 3;
+    measured.levels[0].latency_spread = Some(0.02);
+    tree.put("host.toml", &measured.to_toml());
+    let host = tree.detect();
+    assert_eq!((host.levels[0].latency_cycles, host.name.as_str()), (3, "host"));
+    assert_eq!(host.known(), memlode_machine::Known::PartlyMeasured);
+    assert_eq!(host.file_hash.as_ref().map(String::len), Some(12));
+
+    // Files of another processor, damaged and unreadable ones are told and not used.
+    let refused = |why: &str| {
+        let host = tree.detect();
+        assert_eq!(host.levels[0].latency_cycles, described.levels[0].latency_cycles);
+        assert!(host.sources.iter().any(|note| note.contains(why)), "{:?}", host.sources);
+    };
+    measured.identities[0].models = vec![2..=2];
+    tree.put("host.toml", &measured.to_toml());
+    refused("was measured on another processor; measure again with `memlode machine calibrate`");
+    tree.put("host.toml", "cores = ");
+    refused("host.toml:1:");
+    tree.take("host.toml");
+    tree.put("host.toml/a", "");
+    refused("host.toml cannot be read");
 }

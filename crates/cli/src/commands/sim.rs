@@ -64,7 +64,14 @@ fn list(json: bool) -> Result<()> {
     if json {
         let machines: Vec<_> = machines
             .iter()
-            .map(|m| json!({ "name": m.name, "description": m.description, "sources": m.sources }))
+            .map(|m| {
+                json!({
+                    "name": m.name,
+                    "description": m.description,
+                    "sources": m.sources,
+                    "file_hash": m.file_hash,
+                })
+            })
             .collect();
         return print_json(&machines);
     }

@@ -15,7 +15,7 @@ use memlode_analyses::Context;
 use memlode_attribute::run::latencies;
 use memlode_attribute::tables::{Place, Row, Tables, What, place};
 use memlode_attribute::{ClassId, Counts, Coverage, Errors, PathId, Profile};
-use memlode_machine::Machine;
+use memlode_machine::{Known, Machine};
 use memlode_trace::sites::{Dependence, SiteTable, StringId};
 use memlode_trace::{Replayed, Trace};
 
@@ -115,6 +115,12 @@ fn simulated(machine: &Machine, names: &[Arc<str>], profile: &Profile) -> model:
         description: machine.description.clone(),
         cores: machine.cores,
         memory_latency_cycles: machine.memory_latency_cycles,
+        latencies: match machine.known() {
+            Known::Measured => model::LatenciesKnown::Measured,
+            Known::PartlyMeasured => model::LatenciesKnown::PartlyMeasured,
+            Known::Assumed => model::LatenciesKnown::Assumed,
+        },
+        file_hash: machine.file_hash.clone(),
         levels: levels.collect(),
     }
 }

@@ -14,7 +14,9 @@ mod table;
 
 pub use finding::{Density, Finding, Suggestion};
 pub use note::Note;
-pub use report::{ByLevel, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors};
+pub use report::{
+    ByLevel, LatenciesKnown, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors,
+};
 pub use rules::{Assumption, LevelRules, Pages, RulesUsed};
 pub use sample::{Burst, Estimated, Sample, SampledLevel};
 pub use simulation::{

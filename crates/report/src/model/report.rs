@@ -78,8 +78,24 @@ pub struct Simulated {
     pub cores: u32,
     /// Cycles until memory answers.
     pub memory_latency_cycles: u32,
+    /// How well the latencies are known.
+    pub latencies: LatenciesKnown,
+    /// The first twelve hexadecimal digits of the SHA-256 of the machine file; none without a file.
+    pub file_hash: Option<String>,
     /// Caches, innermost first.
     pub levels: Vec<Level>,
+}
+
+/// How well the latencies of a machine are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LatenciesKnown {
+    /// All were measured on the machine itself.
+    Measured,
+    /// Some were measured on the machine itself.
+    PartlyMeasured,
+    /// All come from documents, or from a similar machine.
+    Assumed,
 }
 
 /// One level of cache, all its caches together.

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use super::sample::{self, not_told_apart, with_error};
 use super::{By, Style, name, object, place, plain_table, write_table};
-use crate::model::{Access, Data, Finding, Home, Numbers, Object, Report, Row, Suggestion, Thread};
+use crate::model::{
+    Access, Data, Finding, Home, LatenciesKnown, Numbers, Object, Report, Row, Suggestion, Thread,
+};
 use crate::names::demangle_short;
 use crate::render::sentences::note;
 use crate::render::text::{brief, bytes, count, cut, cut_end, percent, printable};
@@ -87,7 +89,13 @@ impl Page<'_> {
             machine.levels.iter().map(|level| format!("{} {}", level.name, bytes(level.bytes))).collect();
         let room = self.share(100).saturating_sub(10);
         let _ = writeln!(out, "{}  {}", self.style.heading("program"), cut(&printable(&command), room));
-        let machine = format!("{}: {} cores, {}", machine.name, machine.cores, caches.join(", "));
+        let known = match machine.latencies {
+            LatenciesKnown::Measured => "measured",
+            LatenciesKnown::PartlyMeasured => "partly measured",
+            LatenciesKnown::Assumed => "assumed",
+        };
+        let machine =
+            format!("{}: {} cores, {}; latencies {known}", machine.name, machine.cores, caches.join(", "));
         let _ = writeln!(out, "{}  {}", self.style.heading("machine"), cut(&printable(&machine), room));
         let total = &self.report.total.numbers;
         let threads = match trace.threads {
