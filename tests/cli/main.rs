@@ -17,6 +17,7 @@ mod placement;
 mod record;
 mod replay;
 mod sharing;
+mod signals;
 mod sim;
 mod threads;
 mod usage;

@@ -1,22 +1,17 @@
-//! The traced program as a child: started in our place, signalled in our place, its end passed on.
+//! The traced program as a child: started in our place, its end passed on.
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
 use memlode_collect::Switch;
-use rustix::process::{PidfdFlags, Signal};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
-use signal_hook::iterator::exfiltrator::WithOrigin;
-use signal_hook::iterator::{Handle, SignalsInfo};
+use rustix::process::PidfdFlags;
 
 use crate::driver::toolchain::search_path;
+use crate::interrupt::{self, Signals};
 
 /// What shells use: the program is there but cannot be executed.
 pub const NOT_EXECUTABLE: u8 = 126;
@@ -64,78 +59,58 @@ pub fn locate(program: &OsStr) -> Result<PathBuf, NotStarted> {
     })
 }
 
-/// A running program. While it runs, signals that others send to us go to it.
+/// Where what the program writes to standard output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramOutput {
+    /// To our standard output.
+    Own,
+    /// To our standard error, as standard output is the report's.
+    StandardError,
+}
+
+/// A running program.
 pub struct Program {
     child: Child,
-    signals: Handle,
-    forwarder: Option<JoinHandle<()>>,
 }
 
 impl Program {
-    /// Starts `path` (found by [`locate`]) under the name that the user typed. A signal that toggles the recording
-    /// does not go to it.
+    /// Starts `path` (found by [`locate`]) under the name that the user typed, its output where `output`
+    /// says. While it runs, signals that others send to us go to it, except the one that toggles the
+    /// recording.
     pub fn start(
         path: &Path,
         command: &[OsString],
         variables: &[(&str, &OsStr)],
+        output: ProgramOutput,
+        signals: &Signals,
         toggle: Option<(i32, Switch)>,
     ) -> Result<Result<Program, NotStarted>> {
         use std::os::unix::process::CommandExt;
-        // Before the program runs: a signal that comes early must not end us and leave it alone.
-        let mut signals = SignalsInfo::<WithOrigin>::new(forwarded()).context("cannot receive signals")?;
-        let spawned = Command::new(path)
+        let mut started = Command::new(path);
+        started
             .arg0(&command[0])
             .args(&command[1..])
             .envs(variables.iter().copied())
-            .env_remove(crate::destination::TOKEN)
-            .spawn();
-        let child = match spawned {
+            .env_remove(crate::destination::TOKEN);
+        if output == ProgramOutput::StandardError {
+            started.stdout(std::io::stderr());
+        }
+        let child = match started.spawn() {
             Ok(child) => child,
             Err(error) => return Ok(Err(not_started(path, &error))),
         };
         let pid = rustix::process::Pid::from_child(&child);
         // A descriptor and not a number: it never comes to mean another process.
-        let pidfd: Arc<OwnedFd> = Arc::new(
-            rustix::process::pidfd_open(pid, PidfdFlags::empty()).context("cannot watch the program")?,
-        );
-        let handle = signals.handle();
-        let forwarder = std::thread::spawn(move || {
-            for origin in signals.forever() {
-                if let Some((_, switch)) = toggle.as_ref().filter(|(signal, _)| *signal == origin.signal) {
-                    switch.toggle();
-                    continue;
-                }
-                // Without a sender it came from the terminal, which told the program itself.
-                if origin.process.is_some()
-                    && let Some(signal) = Signal::from_named_raw(origin.signal)
-                {
-                    let _ = rustix::process::pidfd_send_signal(pidfd.as_fd(), signal);
-                }
-            }
-        });
-        Ok(Ok(Program { child, signals: handle, forwarder: Some(forwarder) }))
+        let pidfd =
+            rustix::process::pidfd_open(pid, PidfdFlags::empty()).context("cannot watch the program")?;
+        signals.started(pidfd, toggle);
+        Ok(Ok(Program { child }))
     }
 
     /// Waits for the end of the program.
     pub fn wait(mut self) -> Result<ExitStatus> {
-        let status = self.child.wait().context("cannot wait for the program")?;
-        self.signals.close();
-        if let Some(forwarder) = self.forwarder.take() {
-            let _ = forwarder.join();
-        }
-        Ok(status)
+        self.child.wait().context("cannot wait for the program")
     }
-}
-
-/// Signals that we pass on. Those that are ignored (`nohup memlode run …`) stay so: a handler of ours would make
-/// the program start with the default action.
-fn forwarded() -> Vec<i32> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    let mut signals = vec![SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH];
-    signals.retain(|signal| ignored >> (signal - 1) & 1 == 0);
-    signals
 }
 
 fn not_started(path: &Path, error: &std::io::Error) -> NotStarted {
@@ -160,7 +135,7 @@ fn not_started(path: &Path, error: &std::io::Error) -> NotStarted {
 pub fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,
-        (None, Some(signal)) => 128u8.wrapping_add(signal as u8),
+        (None, Some(signal)) => interrupt::status(signal),
         (None, None) => 1,
     }
 }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use crate::live::Beside;
 use anyhow::{Context, Result, bail};
+use memlode_collect::Switch;
 use memlode_trace::write::DirectoryStore;
 use memlode_wire::{Address, RemoteStore, Token};
 
@@ -127,6 +128,39 @@ impl Place {
         }
     }
 
+    /// The directory that is removed in the end.
+    pub fn scratch(&self) -> Option<&Path> {
+        match self {
+            Place::Memory(memory, _) | Place::Text(memory, _) => Some(&memory.directory),
+            Place::Directory(_) | Place::Remote(_) | Place::Beside(_) | Place::Nowhere => None,
+        }
+    }
+
+    /// What lets a recording come to its end soon, if anything of it is to be saved.
+    pub fn hurry(&self, switch: Switch) -> Option<Box<dyn Fn() + Send>> {
+        match self {
+            Place::Beside(beside) => {
+                let give_up = beside.giving_up()?;
+                Some(Box::new(move || {
+                    give_up();
+                    switch.end_waiting();
+                }))
+            }
+            _ => Some(Box::new(move || switch.end_waiting())),
+        }
+    }
+
+    /// What is left when the trace is not completed, in words.
+    pub fn partly(&self) -> String {
+        match (self, self.kept()) {
+            (Place::Remote(_), _) => "stopped; the receiver keeps what was sent until then".to_owned(),
+            (Place::Memory(..), _) | (_, None) => "stopped; no trace is kept".to_owned(),
+            (_, Some(directory)) => {
+                format!("stopped; what was written until then is in {}", directory.display())
+            }
+        }
+    }
+
     /// Removes what was made for a trace that is of no use.
     pub fn remove(self) -> Result<()> {
         let made = match self {
@@ -141,19 +175,21 @@ impl Place {
         made.map_or(Ok(()), remove)
     }
 
-    /// Puts the trace where it is to stay and says, in words, where that is.
-    pub fn settle(self) -> Result<Option<PathBuf>> {
+    /// Puts the trace where it is to stay.
+    pub fn settle(&self) -> Result<()> {
         match self {
-            Place::Directory(directory) => Ok(Some(directory)),
-            Place::Memory(memory, Some(directory)) => {
-                copy(&memory.directory, &directory)?;
-                Ok(Some(directory))
-            }
-            Place::Text(memory, file) => {
-                text(&memory.directory, file.as_deref())?;
-                Ok(None)
-            }
-            Place::Memory(_, None) | Place::Beside(_) | Place::Remote(_) | Place::Nowhere => Ok(None),
+            Place::Memory(memory, Some(directory)) => copy(&memory.directory, directory),
+            Place::Text(memory, file) => text(&memory.directory, file.as_deref()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The directory that stays.
+    pub fn kept(&self) -> Option<&Path> {
+        match self {
+            Place::Directory(directory) | Place::Memory(_, Some(directory)) => Some(directory),
+            Place::Beside(beside) => beside.kept.as_deref(),
+            Place::Memory(_, None) | Place::Text(..) | Place::Remote(_) | Place::Nowhere => None,
         }
     }
 }

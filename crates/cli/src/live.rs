@@ -1,7 +1,7 @@
 //! An analysis that runs beside the program.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
@@ -21,6 +21,7 @@ pub struct Beside {
     /// Where the trace is kept, too.
     pub kept: Option<PathBuf>,
     may_have_gaps: bool,
+    trace: Weak<LiveTrace>,
     thread: JoinHandle<Result<Done>>,
 }
 
@@ -49,6 +50,7 @@ impl Beside {
         };
         let (store, trace) = live(name, directory);
         let trace = Arc::new(trace);
+        let seen = Arc::downgrade(&trace);
         let thread = std::thread::Builder::new()
             .name("memlode-live".to_owned())
             .spawn(move || {
@@ -58,7 +60,17 @@ impl Beside {
             })
             .context("cannot start a thread")?;
         let kept = (name != Path::new(UNNAMED)).then(|| name.to_owned());
-        Ok((Beside { kept, may_have_gaps, thread }, Box::new(store)))
+        Ok((Beside { kept, may_have_gaps, trace: seen, thread }, Box::new(store)))
+    }
+
+    /// What gives the analysis up, so that the trace is completed without it. Nothing, if no trace is kept.
+    pub fn giving_up(&self) -> Option<impl Fn() + Send + use<>> {
+        let trace = self.trace.clone();
+        self.kept.is_some().then_some(move || {
+            if let Some(trace) = trace.upgrade() {
+                trace.desert();
+            }
+        })
     }
 
     /// Waits until everything that was recorded is analysed.

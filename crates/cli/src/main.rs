@@ -10,6 +10,7 @@ mod control;
 mod destination;
 mod driver;
 mod install;
+mod interrupt;
 mod live;
 mod setup;
 mod show;

@@ -39,6 +39,14 @@ pub fn line(text: &str) {
     say("", AnsiColor::White, text);
 }
 
+/// Takes away what is left of a bar on a terminal.
+pub fn clear() {
+    let stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        let _ = stderr.lock().write_all(b"\r\x1b[K");
+    }
+}
+
 /// Text of many lines, already safe for a terminal.
 pub fn block(text: &str) -> anyhow::Result<()> {
     Ok(std::io::stderr().lock().write_all(text.as_bytes())?)

@@ -267,6 +267,7 @@ impl Collector {
                 0 if quiet_since.elapsed() >= SETTLE => break,
                 0 => {}
                 _ if !self.wait_for_all && start.elapsed() >= LINGER => break,
+                _ if self.pace.has_waited_enough() => break,
                 _ => quiet_since = Instant::now(),
             }
             std::thread::sleep(Duration::from_millis(1));

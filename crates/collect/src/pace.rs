@@ -26,6 +26,8 @@ struct State {
     stop: bool,
     /// Whether the user has interfered.
     switched: bool,
+    /// Whether the user wants it to end.
+    ends: bool,
 }
 
 impl Pace {
@@ -47,6 +49,16 @@ impl Pace {
     /// Whether that ever happened.
     pub fn is_switched(&self) -> bool {
         lock(&self.state).switched
+    }
+
+    /// The user waits for nothing any more.
+    pub fn end_waiting(&self) {
+        lock(&self.state).ends = true;
+    }
+
+    /// Whether that was said.
+    pub fn has_waited_enough(&self) -> bool {
+        lock(&self.state).ends
     }
 
     /// Ends the threads that keep it.

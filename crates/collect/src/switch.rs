@@ -65,6 +65,11 @@ impl Switch {
         self.shared.processes().iter().map(|process| process.pid.as_raw_pid() as u32).collect()
     }
 
+    /// Has [`crate::Collector::finish`] wait for no descendant of the command any more.
+    pub fn end_waiting(&self) {
+        self.pace.end_waiting();
+    }
+
     /// Totals so far.
     pub fn stats(&self) -> Stats {
         crate::stats(&self.shared)

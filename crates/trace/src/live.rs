@@ -191,18 +191,21 @@ impl State {
 }
 
 impl LiveStore {
-    /// What both ends share, while there is somebody at the other one.
-    fn state(&self) -> Result<MutexGuard<'_, State>, Error> {
+    /// What both ends share, while there is somebody at the other one. Nothing if nobody is, but the trace is kept.
+    fn state(&self) -> Result<Option<MutexGuard<'_, State>>, Error> {
         let state = self.shared.lock();
-        if state.deserted {
-            let (address, what) = ("the simulation".to_owned(), "it ended early".to_owned());
-            return Err(Error::Remote { address, what });
+        if !state.deserted {
+            return Ok(Some(state));
         }
-        Ok(state)
+        if self.kept.is_some() {
+            return Ok(None);
+        }
+        let (address, what) = ("the simulation".to_owned(), "it ended early".to_owned());
+        Err(Error::Remote { address, what })
     }
 
     fn chunk(&self, header: ChunkHeader, payload: Payload) -> Result<(), Error> {
-        let mut state = self.state()?;
+        let Some(mut state) = self.state()? else { return Ok(()) };
         state.chunk(header, payload);
         // While there is work for the reader. If it waits for something, it may be for what comes through here.
         while state.bytes > MOST_BYTES && !state.ready.is_empty() && !state.deserted {
@@ -219,7 +222,7 @@ impl Store for LiveStore {
         if let Some(kept) = &mut self.kept {
             kept.append(file, at, bytes)?;
         }
-        let mut state = self.state()?;
+        let Some(mut state) = self.state()? else { return Ok(()) };
         match file {
             TraceFile::Events => {
                 state.events(bytes);
@@ -396,6 +399,12 @@ impl LiveTrace {
         }
     }
 
+    /// Takes nothing more, so that the writer need not wait: a trace that is kept is completed, another one is not.
+    pub fn desert(&self) {
+        self.shared.lock().deserted = true;
+        self.shared.moved.notify_all();
+    }
+
     /// Changes when names or images come in. They are there before the events that need them.
     pub fn news(&self) -> u64 {
         self.shared.news.load(Ordering::Acquire)
@@ -420,7 +429,6 @@ impl LiveTrace {
 
 impl Drop for LiveTrace {
     fn drop(&mut self) {
-        self.shared.lock().deserted = true;
-        self.shared.moved.notify_all();
+        self.desert();
     }
 }

@@ -138,7 +138,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(OK))
 }
 
-fn is_stdout(to: &Path) -> bool {
+/// Whether a file's name means standard output.
+pub fn is_stdout(to: &Path) -> bool {
     to == Path::new("-")
 }
 

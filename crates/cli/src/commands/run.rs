@@ -15,13 +15,15 @@ use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::write::DirectoryStore;
 
+use super::replay::is_stdout;
 use super::report::MachineArgs;
 use super::timeline::IntervalArgs;
 use crate::accesses::analysis;
 use crate::analyse::{Analysed, Job, Wanted, open};
-use crate::child::{NotStarted, Program, ending, exit_code, locate};
+use crate::child::{NotStarted, Program, ProgramOutput, ending, exit_code, locate};
 use crate::control::{ControlArgs, Server};
 use crate::destination::{self, InMemory, Place, To, parse_bytes};
+use crate::interrupt::{self, Signals};
 use crate::live::Beside;
 use crate::setup::SetupArgs;
 use crate::show::{Out, ShapeArgs};
@@ -81,10 +83,10 @@ pub struct Options {
     /// Record without a report
     #[arg(long, conflicts_with_all = ["json", "report_to", "sim", "analyse", "timeline"])]
     no_report: bool,
-    /// Write the report as JSON
-    #[arg(long)]
+    /// Write the report as JSON, to the file of --report-to
+    #[arg(long, requires = "report_to")]
     json: bool,
-    /// Write the report to a file
+    /// Write the report to a file, or - for standard output; the program's own then goes to standard error
     #[arg(long, value_name = "FILE")]
     report_to: Option<PathBuf>,
 }
@@ -111,7 +113,8 @@ impl Options {
             words.extend(on.then(|| flag.into()));
         }
         if let Some(file) = &self.report_to {
-            words.extend(["--report-to".into(), std::path::absolute(file)?.into()]);
+            let file = if is_stdout(file) { file.clone() } else { std::path::absolute(file)? };
+            words.extend(["--report-to".into(), file.into()]);
         }
         Ok(words)
     }
@@ -173,7 +176,7 @@ struct RecordingArgs {
     #[arg(long, short, value_name = "DIR", conflicts_with = "discard")]
     output: Option<PathBuf>,
     /// Replace a trace that is already there
-    #[arg(long, requires = "output")]
+    #[arg(long)]
     force: bool,
     /// Where to record: `directory`; `ram`, copied to --output when the program has ended, or else reported and
     /// removed; `text`, to --output or standard output when it has ended; `tcp://HOST:PORT` or `unix:///PATH`, where
@@ -237,19 +240,34 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
         Some(job) if options.live => (Purpose::Live(Box::new(job)), None),
         Some(job) => (Purpose::Report, Some(job)),
     };
-    recorded(&options.recording, command, purpose, |recorded| {
+    let to_stdout = options.report_to.as_deref().is_some_and(is_stdout);
+    if to_stdout && options.recording.to == To::Text && options.recording.output.is_none() {
+        bail!("--report-to - and --to text would both write to standard output: give one of them a file");
+    }
+    let output = if to_stdout { ProgramOutput::StandardError } else { ProgramOutput::Own };
+    recorded(&options.recording, command, output, purpose, |recorded| {
         let analysed = match (recorded, later) {
             (Recorded::Analysed(analysed), _) => *analysed,
             (Recorded::Trace(trace), Some(job)) => job.run(open(trace)?)?,
             (Recorded::Trace(_), None) => return Ok(()),
         };
-        let out = options.report_to.as_deref().map_or(Out::Stderr, Out::File);
+        let out = match &options.report_to {
+            None => Out::Stderr,
+            Some(_) if to_stdout => Out::Stdout,
+            Some(file) => Out::File(file),
+        };
         analysed.show(&options.shape, options.json, out)
     })
 }
 
 pub fn record(args: RecordArgs) -> Result<ExitCode> {
-    Ok(ExitCode::from(outcome(recorded(&args.recording, &args.command, Purpose::Trace, |_| Ok(())))))
+    Ok(ExitCode::from(outcome(recorded(
+        &args.recording,
+        &args.command,
+        ProgramOutput::Own,
+        Purpose::Trace,
+        |_| Ok(()),
+    ))))
 }
 
 /// What a program is recorded for.
@@ -282,6 +300,7 @@ fn outcome(result: Result<u8>) -> u8 {
 fn recorded(
     args: &RecordingArgs,
     command: &[OsString],
+    output: ProgramOutput,
     purpose: Purpose,
     then: impl FnOnce(Recorded<'_>) -> Result<()>,
 ) -> Result<u8> {
@@ -293,11 +312,15 @@ fn recorded(
     let mut options =
         memlode_collect::Options { wait_for_all: args.wait, ..memlode_collect::Options::new(destination) };
     args.control.apply(&mut options)?;
+    let signals = Signals::receive()?;
     let collector = Collector::start(options)?;
-    let server = Server::start(collector.socket_path(), collector.switch())?;
-    let toggle = args.control.signal().map(|signal| (signal, collector.switch()));
+    let scratch = collector.socket_path().parent().into_iter().chain(place.scratch());
+    scratch.for_each(|directory| signals.remove_at_end(directory.to_owned()));
+    let switch = collector.switch();
+    let server = Server::start(collector.socket_path(), switch.clone())?;
+    let toggle = args.control.signal().map(|signal| (signal, switch.clone()));
     let variables = [(ENVIRONMENT, collector.socket_path().as_os_str())];
-    let program = match Program::start(&path, command, &variables, toggle)? {
+    let program = match Program::start(&path, command, &variables, output, &signals, toggle)? {
         Ok(program) => program,
         Err(not_started) => {
             drop((server, collector));
@@ -307,16 +330,17 @@ fn recorded(
         }
     };
     let status = program.wait()?;
+    signals.collecting(place.partly(), place.hurry(switch));
     drop(server);
     let summary = collector.finish(Outcome { exit_code: status.code(), signal: status.signal() })?;
     if let Place::Nowhere = place {
         term::line(&format!("{} words recorded and discarded", count(summary.stats.words)));
-        return Ok(exit_code(status));
+        return Ok(signals.leaving(String::new()).map_or(exit_code(status), interrupt::status));
     }
     if let Some(ending) = ending(status) {
         term::note(&ending);
     }
-    finish(args, place, exit_code(status), &summary, then)
+    finish(args, place, exit_code(status), &summary, &signals, then)
 }
 
 /// Opens the destination.
@@ -386,6 +410,7 @@ fn finish(
     place: Place,
     code: u8,
     summary: &Summary,
+    signals: &Signals,
     then: impl FnOnce(Recorded<'_>) -> Result<()>,
 ) -> Result<u8> {
     if let Some(failure) = &summary.failure {
@@ -416,32 +441,40 @@ fn finish(
         term::error(&anyhow::anyhow!(why));
         return Ok(if code == 0 { OURS } else { code });
     }
+    if let Place::Text(..) = place {
+        signals.leaving("stopped before all of the text was written".to_owned());
+    }
+    place.settle()?;
+    let kept = place.kept().map(Path::to_owned);
+    let report = kept.as_ref().map(|directory| {
+        let quoted = crate::driver::toolchain::shell_quote(&directory.as_os_str().to_owned());
+        format!("{}: `memlode report {quoted}`", directory.display())
+    });
+    let interrupted = match (&report, &place) {
+        (Some(report), _) => format!("trace kept in {report}"),
+        (None, Place::Remote(_)) => "stopped; the receiver has the trace".to_owned(),
+        (None, _) => "stopped; no trace is kept (-o DIR keeps one)".to_owned(),
+    };
+    if let Some(signal) = signals.leaving(interrupted.clone()) {
+        term::line(&interrupted);
+        return Ok(interrupt::status(signal));
+    }
     let accesses = count(summary.stats.accesses);
-    let place = match place {
+    let to = match &place {
+        Place::Remote(address) => format!(" sent to {address}"),
+        _ => report.map_or(String::new(), |report| format!(" at {report}")),
+    };
+    match place {
         Place::Beside(beside) => {
-            let kept = beside.kept.clone();
             then(Recorded::Analysed(Box::new(beside.finish()?)))?;
-            let Some(kept) = kept else {
+            if kept.is_none() {
                 term::line(&format!("{accesses} accesses, simulated as they came"));
                 return Ok(if summary.failure.is_some() { OURS } else { code });
-            };
-            Place::Directory(kept)
+            }
         }
-        place => {
-            place.trace().map_or(Ok(()), |trace| then(Recorded::Trace(trace)))?;
-            place
-        }
-    };
-    let size = bytes(summary.stats.bytes);
-    let sent = match &place {
-        Place::Remote(address) => format!(" sent to {address}"),
-        _ => String::new(),
-    };
-    let kept = place.settle()?.map_or(sent, |directory| {
-        let quoted = crate::driver::toolchain::shell_quote(&directory.as_os_str().to_owned());
-        format!(" at {}: `memlode report {quoted}`", directory.display())
-    });
-    term::line(&format!("{accesses} accesses in {size}{kept}"));
+        place => place.trace().map_or(Ok(()), |trace| then(Recorded::Trace(trace)))?,
+    }
+    term::line(&format!("{accesses} accesses in {}{to}", bytes(summary.stats.bytes)));
     Ok(if summary.failure.is_some() { OURS } else { code })
 }
 
@@ -458,6 +491,9 @@ fn directory(args: &RecordingArgs, program: &Path) -> Result<PathBuf> {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let first = format!("memlode-{name}-trace");
     let numbered = (2..10_000).map(|n| format!("{first}-{n}"));
+    if args.force {
+        return Ok(first.into());
+    }
     std::iter::once(first.clone())
         .chain(numbered)
         .map(PathBuf::from)
