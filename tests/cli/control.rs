@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -202,13 +202,13 @@ impl Running {
         std::io::Read::read_exact(output.expect("a pipe"), &mut echo).expect("the program answers");
     }
 
+    fn try_ctl(&self, command: &[&str]) -> Output {
+        let pid = self.child.id().to_string();
+        memlode().arg("ctl").arg(pid).args(command).output().expect("memlode runs")
+    }
+
     fn ctl(&self, command: &[&str]) -> String {
-        let output = memlode()
-            .arg("ctl")
-            .arg(self.child.id().to_string())
-            .args(command)
-            .output()
-            .expect("memlode runs");
+        let output = self.try_ctl(command);
         assert!(output.status.success(), "{}", stderr(&output));
         stdout(&output)
     }
@@ -287,4 +287,45 @@ fn who_is_not_recorded_is_told() {
     let output = memlode().args(["ctl", "1", "stop"]).output().expect("memlode runs");
     assert_eq!(output.status.code(), Some(1));
     assert_one_sentence(&output, &["process 1 is not being recorded by you"]);
+}
+
+/// Nothing is recorded until it is started, and nothing is lost of what its start brings.
+#[test]
+fn a_paused_recording_waits_for_its_start() {
+    let mut running = Running::start(&["--paused"]);
+    assert!(running.ctl(&["status"]).starts_with("not recording: stopped by the user"));
+    running.type_in("a");
+    assert!(running.ctl(&["start"]).starts_with("recording; "));
+    running.type_in("bb");
+    let (counts, report) = running.finish();
+    assert_eq!(counts, [0, 4000, 0]);
+    let notes = report["trace"]["notes"].to_string();
+    assert!(notes.contains("recording began when the user started it"), "{notes}");
+}
+
+#[test]
+fn a_start_that_starts_nothing_says_why() {
+    for (options, why) in [
+        (&["--delay", "1000s"][..], "the time of --delay is not over"),
+        (&["--for", "1us"], "the time of --for or the accesses of --stop-after are over"),
+    ] {
+        let mut running = Running::start(options);
+        running.type_in("a");
+        let start = Instant::now();
+        loop {
+            let output = running.try_ctl(&["start"]);
+            if output.status.code() == Some(1) {
+                assert_one_sentence(&output, &["recording does not start", why]);
+                break;
+            }
+            assert!(start.elapsed() < Duration::from_secs(20), "{}", stdout(&output));
+        }
+        drop(running.child.stdin.take());
+        running.child.wait().expect("it ends");
+    }
+    let mut running = Running::start(&["--region", "one"]);
+    running.type_in("a");
+    assert!(running.ctl(&["start"]).starts_with("recording in the regions one; "));
+    running.type_in("A");
+    running.finish();
 }

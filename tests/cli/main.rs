@@ -13,6 +13,7 @@ mod dormant;
 mod errors;
 mod install;
 mod live;
+mod newcomer;
 mod placement;
 mod record;
 mod replay;

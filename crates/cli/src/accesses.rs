@@ -13,6 +13,8 @@ use memlode_machine::Machine;
 use memlode_trace::sites::SiteTable;
 use memlode_trace::{Clock, Replayed, Thread};
 
+use crate::numbers;
+
 /// The analysis that `shared`, or `shared:least=1000,ratio=4`, asks for.
 pub fn analysis(wanted: &str) -> Result<Box<dyn Analysis>> {
     let (name, arguments) = wanted.split_once(':').unwrap_or((wanted, ""));
@@ -22,8 +24,20 @@ pub fn analysis(wanted: &str) -> Result<Box<dyn Analysis>> {
             all.iter().map(|known| format!("{} ({})", known.meta.id, known.meta.title)).collect();
         format!("--analyse {name}: there is no such analysis; there is {}", names.join(", "))
     })?;
-    let made = arguments.parse().and_then(|arguments: Arguments| (known.make)(&arguments));
+    let made = plain(arguments).parse().and_then(|arguments: Arguments| (known.make)(&arguments));
     made.map_err(|BadArgument(why)| anyhow!("--analyse {wanted}: {why}"))
+}
+
+/// Arguments with their counts in digits: `every=100k` is `every=100000`.
+fn plain(arguments: &str) -> String {
+    let digits = |pair: &str| match pair.split_once('=') {
+        Some((name, value)) => match numbers::count(value.trim()) {
+            Ok(number) => format!("{name}={number}"),
+            Err(_) => pair.to_owned(),
+        },
+        None => pair.to_owned(),
+    };
+    arguments.split(',').map(digits).collect::<Vec<_>>().join(",")
 }
 
 /// Replays a trace for some analyses. `watch` is told after each batch how many chunks are done.

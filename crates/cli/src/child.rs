@@ -107,6 +107,11 @@ impl Program {
         Ok(Ok(Program { child }))
     }
 
+    /// The kernel's number of it.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for the end of the program.
     pub fn wait(mut self) -> Result<ExitStatus> {
         self.child.wait().context("cannot wait for the program")

@@ -21,6 +21,7 @@ use memlode_collect::{MOST_REGIONS_BYTES, Options, Switch};
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::{Burst, ManifestInfo};
 
+use crate::numbers;
 use crate::times::{burst_text, duration_text, parse_burst, parse_duration};
 
 /// What of a program is recorded.
@@ -39,8 +40,11 @@ pub struct ControlArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     r#for: Option<Duration>,
     /// Stop recording soon after so many accesses; the program goes on
-    #[arg(long, value_name = "ACCESSES")]
+    #[arg(long, value_name = "ACCESSES", value_parser = numbers::count)]
     stop_after: Option<u64>,
+    /// Begin to record when `memlode ctl PID start` or --signal says so
+    #[arg(long)]
+    paused: bool,
     /// This signal, sent to memlode, stops and starts recording, and does not go to the program: HUP, USR1, USR2 or WINCH
     #[arg(long, value_name = "SIGNAL", value_parser = parse_signal)]
     signal: Option<i32>,
@@ -59,6 +63,7 @@ impl ControlArgs {
         add("--for", self.r#for.map(duration_text));
         add("--stop-after", self.stop_after.map(|accesses| accesses.to_string()));
         add("--signal", self.signal.and_then(signal_hook::low_level::signal_name).map(str::to_owned));
+        words.extend(self.paused.then(|| "--paused".into()));
         words
     }
 
@@ -96,12 +101,24 @@ impl ControlArgs {
         if let Some(accesses) = self.stop_after {
             only.push(format!("recording was to end after {} accesses", count(accesses)));
         }
+        if self.paused {
+            only.push("recording began when the user started it".to_owned());
+        }
         ManifestInfo { burst: self.burst, only, ..info }
     }
 
     /// Whether recording is off now and then, or may be.
     pub fn has_gaps(&self) -> bool {
-        self.burst.is_some() || !self.region.is_empty() || self.delay.is_some() || self.signal.is_some()
+        self.burst.is_some()
+            || !self.region.is_empty()
+            || self.delay.is_some()
+            || self.signal.is_some()
+            || self.paused
+    }
+
+    /// Whether nothing is recorded until the user says so.
+    pub fn is_paused(&self) -> bool {
+        self.paused
     }
 
     /// The signal that stops and starts recording.
@@ -195,7 +212,12 @@ fn answer(line: &str, switch: &Switch) -> String {
     }
     let words: Vec<&str> = words.collect();
     match words[..] {
-        ["start"] => switch.record(true),
+        ["start"] => {
+            switch.record(true);
+            if let Some(why) = switch.obstacle() {
+                return format!("error recording does not start: {why}");
+            }
+        }
         ["stop"] => switch.record(false),
         ["toggle"] => switch.toggle(),
         ["burst", "off"] => switch.set_burst(None),
@@ -215,9 +237,12 @@ fn status(switch: &Switch) -> String {
         if why.is_empty() { "recording".into() } else { format!("not recording: {}", why.join(", ")) };
     let burst =
         switch.burst().map_or(String::new(), |burst| format!("; in bursts of {}", burst_text(&burst)));
+    let regions = switch.regions();
+    let within =
+        if regions.is_empty() { String::new() } else { format!(" in the regions {}", regions.join(", ")) };
     let stats = switch.stats();
     format!(
-        "{state}{burst}; {} accesses in {} of {} threads of {} processes so far",
+        "{state}{within}{burst}; {} accesses in {} of {} threads of {} processes so far",
         count(stats.accesses),
         bytes(stats.bytes),
         stats.threads,

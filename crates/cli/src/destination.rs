@@ -58,20 +58,6 @@ impl std::fmt::Display for To {
     }
 }
 
-/// A number of bytes with an optional k, M, G or T (powers of 1024).
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let (number, shift) = match text.as_bytes().last() {
-        Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
-        Some(b'M') => (&text[..text.len() - 1], 20),
-        Some(b'G') => (&text[..text.len() - 1], 30),
-        Some(b'T') => (&text[..text.len() - 1], 40),
-        _ => (text, 0),
-    };
-    let number: u64 =
-        number.parse().map_err(|_| "expected a number, with k, M, G or T behind it".to_owned())?;
-    number.checked_mul(1 << shift).ok_or_else(|| "that is more than there can be".to_owned())
-}
-
 /// The token of a file or of the environment, if there is one.
 pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
     let Some(file) = file else {
@@ -251,16 +237,6 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_with_units() {
-        assert_eq!(parse_bytes("17"), Ok(17));
-        assert_eq!(parse_bytes("64G"), Ok(64 << 30));
-        assert_eq!(parse_bytes("3k"), Ok(3072));
-        for wrong in ["", "k", "-1", "1.5G", "17179869184T", "1B"] {
-            assert!(parse_bytes(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn destinations_are_shown_as_they_are_typed() {

@@ -12,10 +12,12 @@ mod driver;
 mod install;
 mod interrupt;
 mod live;
+mod numbers;
 mod setup;
 mod show;
 mod term;
 mod times;
+mod traces;
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -11,6 +11,8 @@ use clap::{Parser, ValueEnum};
 use memlode_attribute::simulator::{self, Homes, Memory, NamedPages, Pages, Placement, Setup};
 use memlode_machine::Machine;
 
+use crate::numbers;
+
 /// Addresses of user space are below this on every processor that is simulated.
 const END: u64 = 1 << 47;
 
@@ -117,7 +119,7 @@ impl FromStr for PageSize {
             None => (text, Where::Everywhere),
             Some((size, place)) => (size, self::place(place)?),
         };
-        Ok(PageSize { bytes: bytes(size)?, place })
+        Ok(PageSize { bytes: numbers::bytes(size)?, place })
     }
 }
 
@@ -228,18 +230,4 @@ fn range(text: &str) -> Result<(u64, u64), String> {
         Some((first, end)) if first < end && end <= END => Ok((first, end)),
         _ => Err(format!("expected START-END in hexadecimal digits, with START below END, found `{text}`")),
     }
-}
-
-/// `4096`, `4KiB`, `4K`, `2 MiB`.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let unit = match text[digits..].trim() {
-        "" | "B" => Some(0),
-        "K" | "KiB" => Some(10),
-        "M" | "MiB" => Some(20),
-        "G" | "GiB" => Some(30),
-        _ => None,
-    };
-    let bytes = unit.and_then(|shift| text[..digits].parse::<u64>().ok()?.checked_mul(1 << shift));
-    bytes.ok_or_else(|| "expected a size such as 4KiB, 2MiB or 1GiB".to_string())
 }

@@ -13,13 +13,14 @@ use memlode_report::render::{json, terminal};
 
 use crate::analyse::{Analysed, Found};
 use crate::commands::print;
+use crate::numbers;
 use crate::term;
 
 /// Which part of what was found to show.
 #[derive(Debug, Parser)]
 pub struct ShapeArgs {
     /// Rows of each table
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count)]
     top: usize,
     /// Tables to show [default: line]
     #[arg(long, value_enum, value_name = "TABLE", value_delimiter = ',')]

@@ -60,6 +60,25 @@ impl Switch {
         reasons.iter().filter(|(reason, _)| now & reason != 0).map(|(_, text)| *text).collect()
     }
 
+    /// Why nothing will be recorded although the user wants it, as a sentence.
+    pub fn obstacle(&self) -> Option<String> {
+        if let Some(failure) = self.shared.output.failure() {
+            return Some(failure);
+        }
+        let reasons = self.shared.reasons();
+        let why = match () {
+            _ if reasons & off::OVER != 0 => "the time of --for or the accesses of --stop-after are over",
+            _ if reasons & off::WINDOW != 0 => "the time of --delay is not over; then it will",
+            _ => return None,
+        };
+        Some(why.to_owned())
+    }
+
+    /// The regions outside of which nothing is recorded; if there are none, it is everywhere.
+    pub fn regions(&self) -> &[String] {
+        self.shared.regions()
+    }
+
     /// The kernel's ids of the processes that are recorded.
     pub fn pids(&self) -> Vec<u32> {
         self.shared.processes().iter().map(|process| process.pid.as_raw_pid() as u32).collect()

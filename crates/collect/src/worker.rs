@@ -110,6 +110,11 @@ impl Shared {
         self.processes().iter().for_each(|process| process.memory.switch(reason, off));
     }
 
+    /// The regions that are to be recorded; none if everything is.
+    pub fn regions(&self) -> &[String] {
+        &self.regions
+    }
+
     /// Why recording is off in all processes, `off.*`.
     pub fn reasons(&self) -> u32 {
         *lock(&self.off)

@@ -13,7 +13,7 @@ use crate::log::{is_sealed, seal};
 pub(crate) const FILE: &str = "manifest.json";
 
 /// The value of `format` that tells a trace directory from others.
-const FORMAT: &str = "memlode trace";
+pub const FORMAT: &str = "memlode trace";
 
 /// `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,5 @@
 //! `memlode check`: is a trace whole, and does it agree with itself?
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -11,6 +10,7 @@ use memlode_trace::check::{Report, check};
 use serde::{Serialize, Serializer};
 
 use super::{OK, PROBLEMS, print, print_json};
+use crate::traces::TraceArgs;
 
 /// Prove a trace: checksums, counts, order, call stacks, and what could be salvaged
 #[derive(Debug, Parser)]
@@ -18,9 +18,8 @@ use super::{OK, PROBLEMS, print, print_json};
 Exit status: 0 the trace is whole, 1 it cannot be opened, 2 wrong usage, 3 something is damaged or missing.
 What is not named is intact: `memlode report` reads it.")]
 pub struct Args {
-    /// The trace directory that `run` or `record` made
-    #[arg(value_name = "DIR")]
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -28,7 +27,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let report = check(&args.trace, workers)?;
+    let report = check(&args.trace.find()?, workers)?;
     if args.json {
         print_json(&Told::of(&report))?;
     } else {

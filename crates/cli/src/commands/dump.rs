@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -14,7 +14,9 @@ use memlode_trace::{ChunkRef, Trace};
 
 use super::OK;
 use crate::analyse::open;
+use crate::numbers;
 use crate::term;
+use crate::traces::TraceArgs;
 
 /// Print the events or the sites of a trace, one a line, columns separated by tabs
 #[derive(Debug, Parser)]
@@ -22,9 +24,8 @@ use crate::term;
 Exit status: 0 success, 1 the trace cannot be read or lacks chunks, 2 wrong usage.
 Threads are interleaved as they ran, as far as they synchronised.")]
 pub struct Args {
-    /// The trace directory that `run` or `record` made
-    #[arg(value_name = "DIR")]
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// One thread only: PROCESS.THREAD as in the first column, or THREAD of process 0
     #[arg(long, short, value_name = "T")]
     thread: Option<String>,
@@ -32,7 +33,7 @@ pub struct Args {
     #[arg(long)]
     sites: bool,
     /// Lines at most
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = numbers::count)]
     limit: Option<u64>,
     /// Print JSON, one object a line; what is unknown is left out
     #[arg(long)]
@@ -57,7 +58,7 @@ pub fn events(directory: &Path, out: impl Write + IsTerminal) -> Result<()> {
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    let trace = open(&args.trace)?;
+    let trace = args.trace.open()?;
     let chunks = chunks(&trace, args.thread.as_deref())?;
     let stdout = io::stdout();
     let form = match (args.json, stdout.is_terminal()) {

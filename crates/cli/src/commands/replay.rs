@@ -20,10 +20,12 @@ use memlode_trace::Trace;
 use super::OK;
 use super::report::MachineArgs;
 use crate::accesses::analysis;
-use crate::analyse::{Job, Wanted, open};
+use crate::analyse::{Job, Wanted};
+use crate::numbers;
 use crate::setup::SetupArgs;
 use crate::show::{Out, ShapeArgs};
 use crate::term;
+use crate::traces::TraceArgs;
 
 /// Replay a trace through a machine's caches, and hand on every access with its names and the level that answered
 #[derive(Debug, Parser)]
@@ -34,9 +36,8 @@ docs/replay.md lists the columns. Threads are interleaved as they ran, as far as
     mut_args(with_causes)
 )]
 pub struct Args {
-    /// The trace directory that `run` or `record` made
-    #[arg(value_name = "DIR")]
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// Write every access, and say of each …
     #[arg(long, value_enum, value_name = "WHAT", required_unless_present = "analyse")]
     annotate: Option<Annotate>,
@@ -63,10 +64,10 @@ pub struct Args {
     #[arg(long)]
     misses_only: bool,
     /// Accesses at most
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = numbers::count)]
     limit: Option<u64>,
     /// Rows of each table of an analysis
-    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "annotate")]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count, conflicts_with = "annotate")]
     top: usize,
     /// Print what an analysis finds as JSON
     #[arg(long, conflicts_with = "annotate")]
@@ -102,12 +103,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let analyses =
             |_: &Machine| args.analyse.iter().map(|wanted| analysis(wanted)).collect::<Result<_>>();
         let job = Job::new(&args.machine.machine, |machine| analyses(machine).map(Wanted::Accesses))?;
-        job.run(open(&args.trace)?)?.show(&ShapeArgs::rows(args.top), args.json, Out::Stdout)?;
+        job.run(args.trace.open()?)?.show(&ShapeArgs::rows(args.top), args.json, Out::Stdout)?;
         return Ok(ExitCode::from(OK));
     };
     let machine = Machine::find(&args.machine.machine)?;
     let format = format(&args)?;
-    let trace = Arc::new(open(&args.trace)?);
+    let trace = Arc::new(args.trace.open()?);
     let causes = match what {
         Annotate::Causes => Some(args.setup.of(&machine)?),
         Annotate::Hits => {

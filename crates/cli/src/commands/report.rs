@@ -1,23 +1,22 @@
 //! `memlode report`: which data misses, at which line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
 
 use super::OK;
-use crate::analyse::{Job, Wanted, open};
+use crate::analyse::{Job, Wanted};
 use crate::show::{Out, ShapeArgs};
+use crate::traces::TraceArgs;
 
 /// Say which data misses, at which line, allocated where
 #[derive(Debug, Parser)]
 #[command(after_help = "Exit status: 0 success, 1 the trace or the machine cannot be used, 2 wrong usage.")]
 pub struct Args {
-    /// The trace directory that `run` or `record` made
-    #[arg(value_name = "DIR")]
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -45,6 +44,6 @@ impl MachineArgs {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report))?;
-    job.run(open(&args.trace)?)?.show(&args.shape, args.json, Out::Stdout)?;
+    job.run(args.trace.open()?)?.show(&args.shape, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }

@@ -22,9 +22,10 @@ use crate::accesses::analysis;
 use crate::analyse::{Analysed, Job, Wanted, open};
 use crate::child::{NotStarted, Program, ProgramOutput, ending, exit_code, locate};
 use crate::control::{ControlArgs, Server};
-use crate::destination::{self, InMemory, Place, To, parse_bytes};
+use crate::destination::{self, InMemory, Place, To};
 use crate::interrupt::{self, Signals};
 use crate::live::Beside;
+use crate::numbers;
 use crate::setup::SetupArgs;
 use crate::show::{Out, ShapeArgs};
 use crate::term;
@@ -184,7 +185,7 @@ struct RecordingArgs {
     #[arg(long, value_name = "WHERE", default_value_t = To::Directory, conflicts_with = "discard")]
     to: To,
     /// Bytes that a trace in memory may have, with k, M or G (default: half of what /dev/shm has free)
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = numbers::bytes)]
     ram_limit: Option<u64>,
     /// File with the token of the receiver (also the variable MEMLODE_TOKEN)
     #[arg(long, value_name = "FILE")]
@@ -317,6 +318,9 @@ fn recorded(
     let scratch = collector.socket_path().parent().into_iter().chain(place.scratch());
     scratch.for_each(|directory| signals.remove_at_end(directory.to_owned()));
     let switch = collector.switch();
+    if args.control.is_paused() {
+        switch.record(false);
+    }
     let server = Server::start(collector.socket_path(), switch.clone())?;
     let toggle = args.control.signal().map(|signal| (signal, switch.clone()));
     let variables = [(ENVIRONMENT, collector.socket_path().as_os_str())];
@@ -329,6 +333,9 @@ fn recorded(
             return Ok(refuse(not_started));
         }
     };
+    if args.control.is_paused() {
+        term::line(&format!("paused; `memlode ctl {} start` begins to record", program.pid()));
+    }
     let status = program.wait()?;
     signals.collecting(place.partly(), place.hurry(switch));
     drop(server);

@@ -12,7 +12,8 @@ use memlode_trace::write::{DirectoryStore, Store};
 use memlode_wire::{Address, Limits, Listener, Server, Token, Told};
 
 use super::{FAILED, OK};
-use crate::destination::{self, parse_bytes};
+use crate::destination;
+use crate::numbers;
 use crate::term;
 
 /// Receive traces through a socket and write them as `record` would
@@ -40,10 +41,10 @@ pub struct Args {
     #[arg(long)]
     once: bool,
     /// Senders at a time
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(long, value_name = "N", default_value = "16", value_parser = numbers::small_count)]
     clients: usize,
     /// Bytes that one trace may have, with k, M, G or T
-    #[arg(long, value_name = "BYTES", default_value = "64G", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "64G", value_parser = numbers::bytes)]
     limit: u64,
     /// Seconds without a word after which a sender is given up
     #[arg(long, value_name = "S", default_value_t = memlode_wire::SILENCE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=86_400))]

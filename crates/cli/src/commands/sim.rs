@@ -1,6 +1,5 @@
 //! `memlode sim`: what each cache of a machine would have answered.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -10,9 +9,10 @@ use serde_json::json;
 
 use super::report::MachineArgs;
 use super::{OK, print, print_json};
-use crate::analyse::{Job, Wanted, open};
+use crate::analyse::{Job, Wanted};
 use crate::setup::SetupArgs;
 use crate::show::{Out, ShapeArgs, TableName};
+use crate::traces::TraceArgs;
 
 /// Simulate a machine's caches on a trace: what missed, why, and what of the fetched lines was used
 #[derive(Debug, Parser)]
@@ -21,9 +21,8 @@ use crate::show::{Out, ShapeArgs, TableName};
     mut_arg("by", tables)
 )]
 pub struct Args {
-    /// The trace directory that `run` or `record` made
-    #[arg(value_name = "DIR", required_unless_present = "list")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    trace: TraceArgs,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -46,13 +45,13 @@ fn tables(by: clap::Arg) -> clap::Arg {
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    let Some(trace) = args.trace.filter(|_| !args.list) else {
+    if args.list {
         list(args.json)?;
         return Ok(ExitCode::from(OK));
-    };
+    }
     let setup = |machine: &_| Ok(Wanted::Simulation(Box::new(args.setup.of(machine)?)));
     let job = Job::new(&args.machine.machine, setup)?;
-    job.run(open(&trace)?)?.show(&args.shape, args.json, Out::Stdout)?;
+    job.run(args.trace.open()?)?.show(&args.shape, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }
 

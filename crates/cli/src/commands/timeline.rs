@@ -1,7 +1,6 @@
 //! `memlode timeline`: how misses change while the program runs.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,17 +11,18 @@ use memlode_analyses::timeline::{Every, Timeline};
 
 use super::OK;
 use super::report::MachineArgs;
-use crate::analyse::{Job, Wanted, open};
+use crate::analyse::{Job, Wanted};
+use crate::numbers;
 use crate::show::{Out, ShapeArgs};
 use crate::times::{duration_text, parse_duration};
+use crate::traces::TraceArgs;
 
 /// Say how accesses, misses and waiting change while the program runs, interval by interval
 #[derive(Debug, Parser)]
 #[command(after_help = "Exit status: 0 success, 1 the trace or the machine cannot be used, 2 wrong usage.")]
 pub struct Args {
-    /// The trace directory that `run` or `record` made
-    #[arg(value_name = "DIR")]
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -64,7 +64,7 @@ impl IntervalArgs {
 pub fn run(args: Args) -> Result<ExitCode> {
     let analyses = vec![args.interval.analysis()];
     let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Accesses(analyses)))?;
-    let trace = open(&args.trace)?;
+    let trace = args.trace.open()?;
     if args.interval.is_time() && trace.clock().is_none() {
         bail!(
             "{} does not say how fast its time stamps go, as a whole trace of this version does: take intervals of \
@@ -78,19 +78,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
 
 /// `1000`, `10k`, `10M`, `1G`; `10ms`, `1s`.
 fn every(text: &str) -> Result<Every, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let scale = match text[digits..].trim() {
-        "" => Some(1),
-        "k" | "K" => Some(1_000),
-        "M" => Some(1_000_000),
-        "G" => Some(1_000_000_000),
-        _ => None,
-    };
-    let every = match scale {
-        Some(scale) => {
-            text[..digits].parse().ok().and_then(|n: u64| n.checked_mul(scale)).map(Every::Accesses)
-        }
-        None => parse_duration(text).ok().map(|time| Every::Nanoseconds(time.as_nanos() as u64)),
+    let every = match numbers::count(text) {
+        Ok(accesses) => Some(Every::Accesses(accesses)),
+        Err(_) => parse_duration(text).ok().map(|time| Every::Nanoseconds(time.as_nanos() as u64)),
     };
     let every = every.filter(|every| !matches!(every, Every::Accesses(0) | Every::Nanoseconds(0)));
     every.ok_or_else(|| {
