@@ -12,7 +12,7 @@ suite_rust() {
   local crate option level checks=()
   for crate in crates/*; do
     case $crate in
-    */attribute | */collect | */simulate | */symbols | */trace) level=1 ;;
+    */attribute | */collect | */measure | */simulate | */symbols | */trace) level=1 ;;
     *) level=0 ;;
     esac
     for option in opt-level=$level debug='"line-tables-only"' debug-assertions=true overflow-checks=true; do

@@ -2,6 +2,7 @@
 
 mod analyses;
 mod bad_input;
+mod bench;
 mod bursts;
 mod cargo;
 mod compiler;

@@ -7,12 +7,23 @@ fn help_names_every_subcommand_and_the_exit_status() {
     let output = memlode().arg("--help").output().expect("memlode runs");
     assert_eq!(output.status.code(), Some(0));
     let text = stdout(&output);
-    for word in
-        ["cc", "c++", "fc", "run", "record", "report", "sim", "dump", "check", "doctor", "Exit status"]
-    {
+    for word in [
+        "cc",
+        "c++",
+        "fc",
+        "run",
+        "record",
+        "report",
+        "sim",
+        "bench",
+        "dump",
+        "check",
+        "doctor",
+        "Exit status",
+    ] {
         assert!(text.contains(word), "{word} is not in:\n{text}");
     }
-    for command in ["run", "record", "report", "sim", "dump", "check", "doctor"] {
+    for command in ["run", "record", "report", "sim", "bench", "dump", "check", "doctor"] {
         let output = memlode().args([command, "--help"]).output().expect("memlode runs");
         assert!(stdout(&output).contains("Exit status"), "{command} --help");
     }

@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("symbols", &["trace"]),
     ("collect", &["trace", "symbols"]),
     ("wire", &["trace"]),
+    ("measure", &[]),
     ("machine", &[]),
     ("layout", &[]),
     ("simulate", &[]),
@@ -32,14 +33,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "analyses",
             "report",
             "export",
+            "measure",
         ],
     ),
 ];
 
 /// Subjects that one room, or a few, know about: the crate, and who may use it.
 const ONLY: &[(&str, &[&str])] = &[
-    ("object", &["symbols"]),
-    ("rustix", &["trace", "collect", "wire", "cli"]),
+    ("object", &["symbols", "measure"]),
+    ("rustix", &["trace", "collect", "wire", "measure", "cli"]),
+    ("libc", &["measure"]),
+    ("statrs", &["measure"]),
+    ("rand", &["measure"]),
     ("hmac", &["wire"]),
     ("sha2", &["wire", "machine"]),
     ("zstd", &["trace"]),
@@ -47,7 +52,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("anyhow", &["cli"]),
     ("indicatif", &["cli"]),
     ("signal-hook", &["cli"]),
-    ("comfy-table", &["report"]),
+    ("comfy-table", &["report", "measure"]),
     ("textwrap", &["report"]),
     ("anstyle", &["report", "cli"]),
     ("anstream", &["cli"]),

@@ -1,5 +1,6 @@
 //! One file per subcommand: its arguments, and what it does with them.
 
+mod bench;
 mod cargo;
 mod check;
 mod ctl;
@@ -97,6 +98,7 @@ enum Command {
     Sim(sim::Args),
     Replay(replay::Args),
     Timeline(timeline::Args),
+    Bench(bench::Args),
     Dump(dump::Args),
     Check(check::Args),
     Serve(serve::Args),
@@ -119,6 +121,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Sim(args) => sim::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Timeline(args) => timeline::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
         Command::Serve(args) => serve::run(args),

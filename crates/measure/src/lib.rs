@@ -1,0 +1,28 @@
+//! Measures programs of any kind, instrumented or not, and tells a difference from noise and from memory layout.
+//!
+//! A time depends on where code and data happen to lie: on the length of the environment, the order of the link, the
+//! physical pages. Runs at one layout repeat that layout's luck. So [`bench`] compares programs at the layout given and
+//! over random ones, and says how much of a difference is layout.
+//!
+//! [`process`] runs one program at one layout and measures it; [`stats`] knows numbers only.
+
+pub mod bench;
+pub mod link;
+pub mod process;
+pub mod stats;
+
+pub use error::Error;
+
+mod error;
+
+/// The words of a command line, split as a shell would.
+///
+/// # Errors
+/// If a quote does not end.
+pub fn split(line: &str) -> Result<Vec<String>, Error> {
+    let split = shell_words::split(line);
+    split
+        .ok()
+        .filter(|words| !words.is_empty())
+        .ok_or_else(|| Error::Usage(format!("`{line}` has no words, or a quote that does not end")))
+}

@@ -1,0 +1,133 @@
+//! The same objects linked in other orders, so that the same code lies at other addresses.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use object::{Object, ObjectSymbol, SymbolKind};
+use rand::seq::SliceRandom;
+
+use crate::Error;
+use crate::stats::random;
+
+/// Stands for the program that a link line makes.
+const OUT: &str = "{out}";
+/// Stands for a file that names functions in the order in which lld is to place them.
+const ORDER: &str = "{order}";
+/// Stands for a number that says which variant is wanted.
+const SEED: &str = "{seed}";
+
+/// A command that links a program, and what of it can be varied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkLine {
+    words: Vec<String>,
+    /// Positions of words that are object files.
+    objects: Vec<usize>,
+    /// Functions that the objects define.
+    functions: Vec<String>,
+}
+
+impl LinkLine {
+    /// Reads a line such as `cc a.o b.o -o {out}`. Its object files are permuted. If it has `{order}`, as in
+    /// `-Wl,--symbol-ordering-file,{order}`, so are the functions in them; what a script permutes by itself can hang on
+    /// `{seed}`.
+    ///
+    /// # Errors
+    /// If the line cannot be split into words, makes no `{out}`, or has nothing that could be varied.
+    pub fn parse(line: &str) -> Result<LinkLine, Error> {
+        let words = shell_words::split(line)
+            .map_err(|why| Error::Usage(format!("the link line `{line}` cannot be read: {why}")))?;
+        if !words.iter().any(|word| word.contains(OUT)) {
+            let hint = "write {out} where it names the program that it makes, as in `cc a.o b.o -o {out}`";
+            return Err(Error::Usage(format!("the link line `{line}` has no {OUT}: {hint}")));
+        }
+        let is_object = |word: &String| word.ends_with(".o") && Path::new(word).is_file();
+        let objects: Vec<usize> = (0..words.len()).filter(|at| is_object(&words[*at])).collect();
+        let has = |placeholder| words.iter().any(|word: &String| word.contains(placeholder));
+        let functions = match has(ORDER) {
+            true => functions(objects.iter().map(|at| Path::new(&words[*at])))?,
+            false => Vec::new(),
+        };
+        if objects.len() < 2 && functions.len() < 2 && !has(SEED) {
+            let hint = "it needs two object files that exist, {order} and functions in them, or {seed}";
+            return Err(Error::Usage(format!("nothing in the link line `{line}` can be varied: {hint}")));
+        }
+        Ok(LinkLine { words, objects, functions })
+    }
+
+    /// What is varied: "link order", "function order", both, or what the line's own `{seed}` does.
+    pub fn varies(&self) -> String {
+        let mut varied = Vec::new();
+        if self.objects.len() > 1 {
+            varied.push(format!("the order of {} objects", self.objects.len()));
+        }
+        if self.functions.len() > 1 {
+            varied.push(format!("the order of {} functions", self.functions.len()));
+        }
+        if self.words.iter().any(|word| word.contains(SEED)) {
+            varied.push("whatever depends on {seed}".into());
+        }
+        varied.join(", ")
+    }
+
+    /// Links variant `seed` into a folder; 0 is the order that the line has. The program's path.
+    ///
+    /// # Errors
+    /// If the command cannot be run or fails, or makes no program.
+    pub fn link(&self, seed: u64, folder: &Path) -> Result<PathBuf, Error> {
+        let folder = folder.join(seed.to_string());
+        let file = |source| Error::File { path: folder.clone(), source };
+        fs::create_dir_all(&folder).map_err(file)?;
+        // The same length whatever the variant: the program's name lies on its stack.
+        let (out, order) = (folder.join("program"), folder.join("order"));
+        let mut generator = random(seed);
+        let mut functions = self.functions.clone();
+        let mut placed = self.objects.clone();
+        if seed != 0 {
+            placed.shuffle(&mut generator);
+            functions.shuffle(&mut generator);
+        }
+        if !functions.is_empty() {
+            fs::write(&order, functions.join("\n") + "\n").map_err(file)?;
+        }
+        let mut words = self.words.clone();
+        for (to, from) in self.objects.iter().zip(&placed) {
+            words[*to].clone_from(&self.words[*from]);
+        }
+        for word in &mut words {
+            *word = word
+                .replace(OUT, &out.to_string_lossy())
+                .replace(ORDER, &order.to_string_lossy())
+                .replace(SEED, &seed.to_string());
+        }
+        let output = Command::new(&words[0])
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| Error::NotStarted { program: words[0].clone(), source })?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+            return Err(Error::Usage(format!("`{}` failed: {said}", shell_words::join(&words))));
+        }
+        match out.is_file() {
+            true => Ok(out),
+            false => Err(Error::Usage(format!("`{}` made no {}", shell_words::join(&words), out.display()))),
+        }
+    }
+}
+
+/// Names of the functions that objects define, each once.
+fn functions<'a>(objects: impl Iterator<Item = &'a Path>) -> Result<Vec<String>, Error> {
+    let mut names = BTreeSet::new();
+    for path in objects {
+        let bytes = fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
+        let file = object::File::parse(&*bytes)
+            .map_err(|why| Error::Usage(format!("{} is no object file: {why}", path.display())))?;
+        let defined =
+            file.symbols().filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
+        names.extend(defined.filter_map(|symbol| Some(symbol.name().ok()?.to_owned())));
+    }
+    Ok(names.into_iter().filter(|name| !name.is_empty()).collect())
+}

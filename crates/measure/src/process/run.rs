@@ -1,0 +1,219 @@
+//! A program is started, waited for, and asked what it took.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use serde::Serialize;
+
+use super::Layout;
+use super::layout::PADDING;
+use crate::Error;
+
+/// Set by whoever wants the measuring to end: the running program is ended too.
+pub type Stop = AtomicBool;
+
+/// What of a program's output reaches the user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// Nothing.
+    #[default]
+    Discarded,
+    /// Everything, as if the program were run directly.
+    Shown,
+}
+
+/// A command, and all that is the same in each of its runs.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The program and its arguments; the first is looked up on the path as a shell would.
+    pub words: Vec<OsString>,
+    /// What the program reads on standard input; nothing if there is no file.
+    pub input: Option<PathBuf>,
+    /// Where its output goes.
+    pub output: Output,
+}
+
+/// When a run is given up.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits<'a> {
+    /// Somebody wants to stop.
+    pub stop: &'a Stop,
+    /// A run that takes longer is ended, and is an error.
+    pub longest: Duration,
+}
+
+/// What one run took. Times are seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// From the start to the end of the program, by the clock on the wall.
+    pub wall: f64,
+    /// CPU time of the program and of the processes that it waited for.
+    pub cpu: f64,
+    /// The part of `wall` in which the program's main thread could run but had no processor; 0 where the kernel does not
+    /// say.
+    pub queued: f64,
+    /// Processes of it that still run, and are not in any of this.
+    pub left_behind: bool,
+}
+
+impl Launch {
+    /// The words of the command as one would type them.
+    pub fn text(&self) -> String {
+        shell_words::join(self.words.iter().map(|word| word.to_string_lossy()))
+    }
+
+    /// Runs the program once.
+    ///
+    /// # Errors
+    /// If it cannot be started, does not end with success or in time, or somebody wants to stop.
+    pub fn run(&self, layout: Layout, limits: Limits<'_>) -> Result<Sample, Error> {
+        let mut command = self.command(layout)?;
+        let started = Instant::now();
+        let child = command.spawn().map_err(|source| Error::NotStarted {
+            program: self.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default(),
+            source,
+        })?;
+        let pid = Pid::from_child(&child);
+        let ended = wait(pid, started, limits);
+        let wall = started.elapsed().as_secs_f64();
+        if ended.is_err() {
+            // The group is the program's own.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+        let queued = queued(pid);
+        let (status, cpu) = reap(pid)?;
+        ended.map_err(|why| match why {
+            GivenUp::Stopped => Error::Interrupted,
+            GivenUp::TooLong => {
+                Error::TooLong { command: self.text(), seconds: limits.longest.as_secs_f64() }
+            }
+            GivenUp::System(source) => Error::System { doing: "cannot wait for the program", source },
+        })?;
+        let how = match (status.code(), status.signal()) {
+            (Some(0), _) => {
+                let left_behind = rustix::process::test_kill_process_group(pid).is_ok();
+                return Ok(Sample { wall, cpu, queued, left_behind });
+            }
+            (Some(code), _) => format!("exited with status {code}"),
+            (None, signal) => format!("was ended by signal {}", signal.unwrap_or(0)),
+        };
+        Err(Error::Failed { command: self.text(), how })
+    }
+
+    fn command(&self, layout: Layout) -> Result<Command, Error> {
+        let (program, arguments) =
+            self.words.split_first().ok_or_else(|| Error::Usage("a command has no words".into()))?;
+        let mut command = Command::new(program);
+        command.args(arguments).process_group(0).env_remove(PADDING);
+        if let Some(value) = layout.value() {
+            command.env(PADDING, value);
+        }
+        command.stdin(match &self.input {
+            None => Stdio::null(),
+            Some(path) => {
+                File::open(path).map_err(|source| Error::File { path: path.clone(), source })?.into()
+            }
+        });
+        if self.output == Output::Discarded {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        if !layout.randomised {
+            // SAFETY: personality is one system call and touches no memory of this process.
+            unsafe { command.pre_exec(fixed_addresses) };
+        }
+        Ok(command)
+    }
+}
+
+/// Asks for the same addresses in each run. Where the system forbids it (a container may), they stay random.
+fn fixed_addresses() -> std::io::Result<()> {
+    // SAFETY: takes and returns a number.
+    unsafe {
+        let now = libc::personality(0xffff_ffff);
+        if now >= 0 {
+            libc::personality(now as libc::c_ulong | libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+        }
+    }
+    Ok(())
+}
+
+/// Whether programs can be run at fixed addresses here.
+pub fn can_fix_addresses() -> bool {
+    let mut command = Command::new("/proc/self/exe");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let refused = || {
+        // SAFETY: as in `fixed_addresses`.
+        let answer = unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
+        Err(std::io::Error::from(match answer {
+            ..0 => std::io::ErrorKind::PermissionDenied,
+            _ => std::io::ErrorKind::Other,
+        }))
+    };
+    // SAFETY: as in `fixed_addresses`; the child never comes to run a program.
+    unsafe { command.pre_exec(refused) };
+    command.spawn().is_err_and(|error| error.kind() != std::io::ErrorKind::PermissionDenied)
+}
+
+enum GivenUp {
+    Stopped,
+    TooLong,
+    System(std::io::Error),
+}
+
+/// Until the program has ended, without taking its remains away.
+fn wait(pid: Pid, started: Instant, limits: Limits<'_>) -> Result<(), GivenUp> {
+    let pidfd: OwnedFd =
+        pidfd_open(pid, PidfdFlags::empty()).map_err(|error| GivenUp::System(error.into()))?;
+    loop {
+        if limits.stop.load(Ordering::Relaxed) {
+            return Err(GivenUp::Stopped);
+        }
+        let left = limits.longest.saturating_sub(started.elapsed());
+        if left.is_zero() {
+            return Err(GivenUp::TooLong);
+        }
+        // A signal that sets `stop` interrupts this; one that came just before waits for the end of the time.
+        let slice = left.min(Duration::from_millis(200));
+        let slice = Timespec { tv_sec: 0, tv_nsec: slice.subsec_nanos().into() };
+        match poll(&mut [PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN)], Some(&slice)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(GivenUp::System(error.into())),
+        }
+    }
+}
+
+/// Seconds in which the main thread of a process waited for a processor.
+fn queued(pid: Pid) -> f64 {
+    let text =
+        std::fs::read_to_string(format!("/proc/{}/schedstat", pid.as_raw_nonzero())).unwrap_or_default();
+    text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
+/// Takes the remains of an ended child away: its status, and the CPU time of it and of those that it waited for.
+fn reap(pid: Pid) -> Result<(ExitStatus, f64), Error> {
+    let mut status = 0;
+    // SAFETY: rusage is plain numbers, and zeros are valid ones.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: both point to variables that live here.
+        let got = unsafe { libc::wait4(pid.as_raw_nonzero().get(), &mut status, 0, &mut usage) };
+        if got == pid.as_raw_nonzero().get() {
+            break;
+        }
+        let source = std::io::Error::last_os_error();
+        if source.kind() != std::io::ErrorKind::Interrupted {
+            return Err(Error::System { doing: "cannot wait for the program", source });
+        }
+    }
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Ok((ExitStatus::from_raw(status), seconds(usage.ru_utime) + seconds(usage.ru_stime)))
+}
