@@ -5,7 +5,9 @@
   decode     the trace's chunks to accesses
   L1 … L3    a hierarchy of one, two, three levels alone
   engine     decode, all levels, and attribution to thread, site and object class: what `memlode report` does
-  causes     time with causes of misses, use of lines, translations and 4K aliasing (`memlode sim`), over that of engine
+  causes     time with causes of misses, use of lines, translations and 4K aliasing (`memlode sim --rules lru`), over
+             that of engine
+  rules      the same with the rules of the machine's caches, prefetchers among them: what `memlode sim` does
   reuse      exact reuse distances alone
   two cores  elapsed time of engine on one thread over that on two
   live       elapsed time of `memlode run --live`, its report included, over that of the native program
@@ -32,6 +34,7 @@ MEANS = [
     "decode_maccess_s",
     "engine_maccess_s",
     "causes_time_ratio",
+    "rules_time_ratio",
     "reuse_maccess_s",
     "two_core_speedup",
     "live_wall_ratio",
@@ -71,7 +74,8 @@ def print_row(row):
     print(
         f"{row['name']:10}{row['decode_maccess_s']:9.0f}"
         + ("/".join(f"{level:.0f}" for level in levels)).rjust(18)
-        + f"{row['engine_maccess_s']:9.0f}{row['causes_time_ratio']:9.2f}{row['reuse_maccess_s']:9.0f}"
+        + f"{row['engine_maccess_s']:9.0f}{row['causes_time_ratio']:9.2f}{row['rules_time_ratio']:9.2f}"
+        + f"{row['reuse_maccess_s']:9.0f}"
         + f"{row['two_core_speedup']:11.2f}{row['live_wall_ratio']:7.1f}{row['live_over_cachegrind']:12.2f}"
         + (f"{row['peak_mb']:8.0f}{row['peak_with_causes_mb']:8.0f}{row['lines'] / 1e6:9.2f}" if levels else ""),
         flush=True,
@@ -99,8 +103,8 @@ def main():
         "programs": [],
     }
     print(
-        f"{'program':10}{'decode':>9}{'L1/L2/L3 alone':>18}{'engine':>9}{'causes':>9}{'reuse':>9}{'two cores':>11}"
-        f"{'live':>7}{'grind/live':>12}{'MB':>8}{'causes':>8}{'M lines':>9}"
+        f"{'program':10}{'decode':>9}{'L1/L2/L3 alone':>18}{'engine':>9}{'causes':>9}{'rules':>9}{'reuse':>9}"
+        f"{'two cores':>11}{'live':>7}{'grind/live':>12}{'MB':>8}{'causes':>8}{'M lines':>9}"
     )
     everything = [name for name, sizes in record.PROGRAMS.items() if "quick" in sizes or not options.quick]
     for name in options.names or everything:

@@ -71,9 +71,13 @@ fn main() {
         timed(|| profile_trace(&source, &machine, 1, |_| on).expect("a machine"));
     let before_detail_mb = peak_mb();
     let (_, _, elapsed_two) = timed(|| profile_trace(&source, &machine, 2, |_| on).expect("a machine"));
-    let plain = Setup { rules: Rules::Lru, ..Setup::of(&machine) };
-    let (_, causes, _) =
-        timed(|| profile_in_detail(&source, &machine, &plain, 1, |_| on).expect("a machine"));
+    let ruled = Setup::of(&machine);
+    let plain = Setup { rules: Rules::Lru, ..ruled.clone() };
+    let in_detail =
+        |setup| timed(|| profile_in_detail(&source, &machine, setup, 1, |_| on).expect("a machine"));
+    let (_, causes, _) = in_detail(&plain);
+    let with_causes_mb = peak_mb();
+    let (_, rules, _) = in_detail(&ruled);
     let mut reuse = ReuseDistance::new();
     let ((), distance, _) = timed(|| {
         trace.replay(0, |batch| {
@@ -87,15 +91,15 @@ fn main() {
     println!(
         "{{\"accesses\": {accesses}, \"simulated\": {simulated}, \"lines\": {}, \"decode_maccess_s\": {:.1}, \
          \"simulate_maccess_s\": [{}], \"engine_maccess_s\": {:.1}, \"causes_time_ratio\": {:.2}, \
-         \"reuse_maccess_s\": {:.1}, \"two_core_speedup\": {:.2}, \"peak_mb\": {before_detail_mb:.0}, \
-         \"peak_with_causes_mb\": {:.0}}}",
+         \"rules_time_ratio\": {:.2}, \"reuse_maccess_s\": {:.1}, \"two_core_speedup\": {:.2}, \
+         \"peak_mb\": {before_detail_mb:.0}, \"peak_with_causes_mb\": {with_causes_mb:.0}}}",
         reuse.lines(),
         rate(decode),
         by_level.join(", "),
         rate(engine),
         causes / engine,
+        rules / engine,
         rate(distance - decode),
         elapsed / elapsed_two,
-        peak_mb(),
     );
 }
