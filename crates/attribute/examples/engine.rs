@@ -10,6 +10,7 @@ use std::time::Instant;
 use memlode_attribute::simulator::{Rules, Setup, caches};
 use memlode_attribute::{Source, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
+use memlode_replay::Replay;
 use memlode_simulate::{Hierarchy, ReuseDistance};
 use memlode_trace::Trace;
 

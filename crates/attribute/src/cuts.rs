@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use memlode_trace::event::Batch;
-use memlode_trace::{Cuts, Half};
+use memlode_replay::{Cuts, Half, Piece};
 
 use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
@@ -31,16 +30,16 @@ impl<S: Simulator> Profiler<S> {
         objects: &mut Objects,
         stack: &ThreadStack,
         half: &Half,
-        batch: &Batch,
+        piece: &Piece<'_>,
     ) {
-        let access = &batch.accesses[half.access as usize];
+        let access = &piece.batch.accesses[half.access as usize];
         let is_write = self.facts[access.site.0 as usize].is_write;
         // What counts by cell has one shard, and no halves.
         let cell = if half.is_first { self.cell(origin, objects, stack, access) } else { 0 };
         let address = access.address ^ origin.space;
         let tag = CUT + self.cut.len() as u32;
         let depth = self.caches.access(origin.core, address, access.bytes, is_write, cell, tag);
-        let Some(cuts) = &batch.cuts else { return };
+        let Some(cuts) = &piece.dealing.cuts else { return };
         let (depth, cut) = (depth.unwrap_or(0), half.cut);
         self.cut.push(CutAccess { cell, is_first: half.is_first, depth, cut, cuts: cuts.clone() });
     }

@@ -1,7 +1,7 @@
 //! What a profiler keeps of a trace with gaps besides its counts.
 
+use memlode_replay::Piece;
 use memlode_simulate::Bounds;
-use memlode_trace::Piece;
 use memlode_trace::event::{Batch, ThreadId};
 use rustc_hash::FxHashMap;
 

@@ -1,10 +1,12 @@
 //! Every access through the caches, then to its cell.
 
-use memlode_simulate::{Bounds, Hierarchy, LevelCounters, MAX_LEVELS, Request, Strided, touch_lines};
+use memlode_replay::{Piece, Shards, Stop};
+use memlode_simulate::{
+    Bounds, Hierarchy, LevelCounters, MAX_LEVELS, Request, Schedules, Shape, Strided, touch_lines,
+};
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{Site, SiteId};
-use memlode_trace::{Piece, Schedules, Shards, Stop};
 use rustc_hash::FxHashMap;
 
 use crate::classes::{Class, ClassId, Classes, Home};
@@ -16,7 +18,7 @@ use crate::objects::Objects;
 use crate::paths::{PathId, Paths};
 use crate::repeat::{Advancing, room_to_show};
 use crate::sample::Gaps;
-use crate::simulator::{Met, NamedPages, Simulator, shape_of};
+use crate::simulator::{Met, NamedPages, Simulator};
 use crate::stacks::ThreadStack;
 use crate::usual::{FoundCells, SiteFacts, key};
 
@@ -106,9 +108,9 @@ pub struct Profiler<S = Hierarchy> {
     pub(crate) requests_of_loop: Vec<Request>,
     pub(crate) advancing: Vec<Advancing>,
     pub(crate) room_to_show: Vec<Request>,
-    /// Some of its accesses, or all of them as the simulator takes them.
+    /// Some of its accesses, and all of them as the simulator takes them.
     pub(crate) unrolled: Vec<Access>,
-    pub(crate) passed_on: Vec<Strided>,
+    pub(crate) strided: Vec<Strided>,
     pub(crate) gaps: Option<GapWatch>,
     /// The cores that threads run on.
     cores: Vec<u32>,
@@ -149,13 +151,13 @@ impl<S: Simulator> Profiler<S> {
             index: FxHashMap::default(),
             found: FoundCells::default(),
             cut: Vec::new(),
-            schedules: Schedules::new(shape_of(caches.first_level())),
+            schedules: Schedules::new(Shape::of(caches.first_level())),
             cells_of_loop: Vec::new(),
             requests_of_loop: Vec::new(),
             advancing: Vec::new(),
             room_to_show: room_to_show(),
             unrolled: Vec::new(),
-            passed_on: Vec::new(),
+            strided: Vec::new(),
             gaps: None,
             cores,
             named_pages: Vec::new(),
@@ -230,12 +232,12 @@ impl<S: Simulator> Profiler<S> {
         for (events, stop) in piece.runs() {
             self.events(origin, &mut objects, &mut stack_here, events);
             match stop {
-                Some(Stop::Loop(repeated)) => {
+                Some(Stop::Loop(repeated, dealt)) => {
                     let strides =
                         &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
-                    self.repeat(origin, &mut objects, &mut stack_here, repeated, strides);
+                    self.repeat(origin, &mut objects, &mut stack_here, (repeated.turns, dealt), strides);
                 }
-                Some(Stop::Half(half)) => self.half(origin, &mut objects, &stack_here, half, batch),
+                Some(Stop::Half(half)) => self.half(origin, &mut objects, &stack_here, half, piece),
                 None => {}
             }
         }

@@ -1,9 +1,9 @@
 //! Loops that are one record, simulated by line and not by access, where that gives the same ([`Schedule`]); or left as they are to a
 //! simulator that takes them.
 
-use memlode_simulate::{MOST_STRIDES, Request, Strided};
-use memlode_trace::event::{Access, Dealt, Loop, Stride};
-use memlode_trace::{Periods, Schedule, Touch};
+use memlode_replay::{Dealt, strided};
+use memlode_simulate::{MOST_STRIDES, Periods, Request, Schedule, ShownAccess};
+use memlode_trace::event::Stride;
 
 use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
@@ -40,25 +40,26 @@ impl<S: Simulator> Profiler<S> {
         origin: Origin,
         objects: &mut Objects,
         stack: &mut ThreadStack,
-        repeated: &Loop,
+        (turns, dealt): (u64, Option<&Dealt>),
         strides: &[Stride],
     ) {
-        if self.pass_on(origin, objects, stack, repeated.turns, strides) {
+        if self.pass_on(origin, objects, stack, turns, strides) {
             return;
         }
-        let (schedule, begins) = match &repeated.dealt {
+        let (schedule, begins) = match dealt {
             Some(Dealt::Scheduled(schedule)) => (Some(schedule.clone()), false),
             Some(Dealt::Aligned) => (None, true),
             None if self.gaps.is_none() && self.caches.counting().is_some() => {
-                (self.schedules.of(strides, repeated.turns).cloned(), true)
+                strided(strides, &mut self.strided);
+                (self.schedules.of(&self.strided, turns).cloned(), true)
             }
             None => (None, true),
         };
         match schedule {
             Some(schedule) => {
-                self.by_line(origin, objects, stack, (repeated.turns, begins), strides, &schedule);
+                self.by_line(origin, objects, stack, (turns, begins), strides, &schedule);
             }
-            None => self.unroll(origin, objects, stack, repeated.turns, strides),
+            None => self.unroll(origin, objects, stack, turns, strides),
         }
     }
 
@@ -75,22 +76,17 @@ impl<S: Simulator> Profiler<S> {
             || self.caches.loops().is_none()
             || turns < FEWEST_TURNS
             || strides.len() > MOST_STRIDES
-            || !Schedule::is_possible(strides, turns, self.schedules.shape())
         {
             return false;
         }
-        let mut passed = std::mem::take(&mut self.passed_on);
-        passed.clear();
-        for stride in strides {
-            let tag = self.cell(origin, objects, stack, &stride.access);
-            if !self.is_of_one_cell(objects, stride, (0, turns - 1)) {
-                break;
-            }
-            let Access { address, bytes, .. } = stride.access;
-            let (address, is_write) = (address ^ origin.space, stride.is_write);
-            passed.push(Strided { address, step: stride.step, bytes, is_write, tag });
-        }
-        let is_whole = passed.len() == strides.len();
+        let mut passed = std::mem::take(&mut self.strided);
+        strided(strides, &mut passed);
+        let is_whole = Schedule::is_possible(&passed, turns, self.schedules.shape())
+            && strides.iter().zip(&mut passed).all(|(stride, passed)| {
+                passed.tag = self.cell(origin, objects, stack, &stride.access);
+                passed.address ^= origin.space;
+                self.is_of_one_cell(objects, stride, (0, turns - 1))
+            });
         if is_whole {
             passed.iter().for_each(|strided| self.count_hits_of(strided.tag, turns));
             if let Some(loops) = self.caches.loops() {
@@ -100,7 +96,7 @@ impl<S: Simulator> Profiler<S> {
                 self.settle();
             }
         }
-        self.passed_on = passed;
+        self.strided = passed;
         is_whole
     }
 
@@ -190,7 +186,7 @@ impl<S: Simulator> Profiler<S> {
         let mut advancing = std::mem::take(&mut self.advancing);
         walk.each(self.line_bytes, |periods| {
             advancing.clear();
-            periods.first(|Touch { stride, address, .. }, advance| {
+            periods.first(|ShownAccess { stride, address, .. }, advance| {
                 advancing.push(Advancing { address, advance, request: requests[stride] });
             });
             for _ in 0..periods.count() {
@@ -225,7 +221,7 @@ impl<S: Simulator> Profiler<S> {
     ) {
         let LineWalk { origin, strides, .. } = walk;
         let line_bytes = self.line_bytes;
-        let mut show = |touch: Touch| {
+        let mut show = |touch: ShownAccess| {
             if !self.is_own(touch.address) {
                 return;
             }

@@ -4,15 +4,16 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use memlode_machine::Machine;
-use memlode_simulate::ImpossibleHierarchy;
-use memlode_trace::{Piece, Replayed, Shards, Trace};
+use memlode_replay::{Piece, Replayed, Shards};
+use memlode_simulate::{ImpossibleHierarchy, Shape};
+use memlode_trace::Trace;
 
 use crate::apart::Apart;
 use crate::detail::DetailedProfile;
 use crate::division;
 use crate::outwards::Outwards;
 use crate::profile::{Global, Profile, Profiler};
-use crate::simulator::{ImpossibleMachine, Setup, Simulator, caches, detailed, has_rules, shape_of};
+use crate::simulator::{ImpossibleMachine, Setup, Simulator, caches, detailed, has_rules};
 use crate::source::{Known, Source};
 
 /// Cycles until each level answers, innermost first, memory last.
@@ -34,7 +35,7 @@ pub fn profile_trace(
 ) -> Result<(Profile, Replayed), ImpossibleHierarchy> {
     let empty = caches(machine, machine.cores)?;
     let gaps = source.may_have_gaps();
-    let at_most = |count| Shards::new(count, empty.shard_bits(), shape_of(&empty.levels()[0]));
+    let at_most = |count| Shards::new(count, empty.shard_bits(), Shape::of(&empty.levels()[0]));
     let shards = match gaps {
         true => Shards::one(),
         false => at_most(division::shards(source, &empty, threads, at_most(threads).count())),

@@ -9,7 +9,6 @@ use memlode_simulate::{
     Write,
 };
 pub use memlode_simulate::{Homes, Pages, Placement};
-use memlode_trace::Shape;
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::SiteId;
 use thiserror::Error;
@@ -209,11 +208,6 @@ pub enum ImpossibleMachine {
 pub fn caches(machine: &Machine, cores: u32) -> Result<Hierarchy, ImpossibleHierarchy> {
     let shapes: Vec<LevelSpec> = machine.levels.iter().map(shape).collect();
     Hierarchy::new(&shapes, cores)
-}
-
-/// What loops by line depend on of the first level.
-pub fn shape_of(first: &LevelSpec) -> Shape {
-    Shape { line_bytes: first.line_bytes.into(), sets: first.sets(), ways: first.ways }
 }
 
 fn shape(level: &machine::Level) -> LevelSpec {

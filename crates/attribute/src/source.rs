@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use memlode_trace::{ChunkRef, LiveTrace, Piece, Replayed, Shards, Trace};
+use memlode_replay::{LiveTrace, Piece, Replay, Replayed, Shards};
+use memlode_trace::{ChunkRef, Trace};
 
 use crate::profile::Profiler;
 use crate::run::add_globals;
@@ -62,7 +63,7 @@ impl Source {
         }
     }
 
-    /// As [`Trace::interleave`].
+    /// As [`Replay::interleave`].
     pub(crate) fn interleave(
         &self,
         workers: usize,
@@ -74,7 +75,7 @@ impl Source {
         }
     }
 
-    /// As [`Trace::interleave_shards`].
+    /// As [`Replay::interleave_shards`].
     pub(crate) fn interleave_shards<C>(&self, shards: &Shards, workers: usize, consumers: Vec<C>) -> Replayed
     where
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,

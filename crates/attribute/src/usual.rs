@@ -2,8 +2,8 @@
 //! keeps in registers what it asks for each time; it calls others only for lines that are not the most recent ones of their sets, for memory of
 //! no object, and for sites that go from one class to another.
 
+use memlode_replay::Events;
 use memlode_simulate::{Asked, Front, Queue};
-use memlode_trace::Events;
 use memlode_trace::event::{Access, Mark, ThreadId};
 use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;

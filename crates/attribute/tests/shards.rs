@@ -5,10 +5,9 @@ mod common;
 
 use common::site;
 use memlode_attribute::profile::Global;
-use memlode_attribute::simulator::shape_of;
 use memlode_attribute::{Profile, Profiler};
-use memlode_simulate::{Detailed, Hierarchy, LevelSpec, Pages, StoreBuffer, Tlb, TlbSpec};
-use memlode_trace::Shards;
+use memlode_replay::{Piece, Shards};
+use memlode_simulate::{Detailed, Hierarchy, LevelSpec, Pages, Shape, StoreBuffer, Tlb, TlbSpec};
 use memlode_trace::event::{Access, Batch, Frame, Loop, Mark, ProcessId, Stride, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{FunctionId, Kind, Site, SiteId};
@@ -114,7 +113,7 @@ fn batch(thread: u32, sequence: u32, events: &[Event], unrolled: bool) -> Batch 
                 batch.strides.extend(strides);
                 let strides = first..batch.strides.len() as u32;
                 let mark = batch.marks.len() as u32;
-                batch.loops.push(Loop { access: at, mark, turns: *turns, strides, dealt: None });
+                batch.loops.push(Loop { access: at, mark, turns: *turns, strides });
             }
         }
     }
@@ -160,7 +159,7 @@ proptest! {
         let caches = Hierarchy::new(&levels, 2).unwrap();
         let mut single = Profiler::new(&sites, caches.clone());
         let mut by_line = Profiler::new(&sites, caches.clone());
-        let shards = Shards::new(count, caches.shard_bits(), shape_of(&levels[0]));
+        let shards = Shards::new(count, caches.shard_bits(), Shape::of(&levels[0]));
         let new = |shard| Profiler::of_shard(&sites, caches.clone(), shard, shards.clone());
         let mut dealt: Vec<_> = (0..shards.count()).map(new).collect();
         for profiler in [&mut single, &mut by_line].into_iter().chain(&mut dealt) {
@@ -171,8 +170,7 @@ proptest! {
             profiler.add_globals(ProcessId(0), globals());
             (unrolled, profiler)
         });
-        let mut schedules = shards.schedules();
-        let mut parts = vec![Batch::default(); shards.count()];
+        let mut dealer = shards.dealer();
         for (sequence, (thread, events)) in chunks.iter().enumerate() {
             single.observe(&batch(*thread, sequence as u32, events, true));
             let whole = batch(*thread, sequence as u32, events, false);
@@ -180,10 +178,9 @@ proptest! {
             for (unrolled, profiler) in &mut in_detail {
                 profiler.observe(&batch(*thread, sequence as u32, events, *unrolled));
             }
-            shards.deal(&whole, &mut parts, &mut schedules);
-            for (profiler, part) in dealt.iter_mut().zip(&parts) {
-                profiler.observe(part);
-                part.cuts.as_ref().unwrap().finish();
+            for (profiler, (part, dealing)) in dealt.iter_mut().zip(&shards.deal(&whole, &mut dealer)) {
+                profiler.observe_piece(&Piece::dealt(part, dealing));
+                dealing.cuts.as_ref().unwrap().finish();
             }
         }
         let single = told(&single.finish());

@@ -10,8 +10,9 @@ use memlode_attribute::run::latencies;
 use memlode_attribute::simulator::ImpossibleMachine;
 use memlode_export::level_names;
 use memlode_machine::Machine;
+use memlode_replay::Replayed;
 use memlode_trace::sites::SiteTable;
-use memlode_trace::{Clock, Replayed, Thread};
+use memlode_trace::{Clock, Thread};
 
 use crate::numbers;
 

@@ -9,8 +9,9 @@ use memlode_analyses::events::{Analysis, Table};
 use memlode_attribute::simulator::{Setup, caches, detailed};
 use memlode_attribute::{DetailedProfile, Profile, Source, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
+use memlode_replay::Replayed;
 use memlode_report::notes::{nothing_decoded, nothing_recorded};
-use memlode_trace::{Replayed, Trace};
+use memlode_trace::Trace;
 
 use crate::accesses;
 use crate::term;

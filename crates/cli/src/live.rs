@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result};
 use memlode_attribute::Source;
 use memlode_machine::Machine;
+use memlode_replay::{LiveTrace, Replayed, live};
 use memlode_trace::write::{DirectoryStore, Store};
-use memlode_trace::{LiveTrace, Replayed, live};
 
 use crate::analyse::{Analysed, Found, Job};
 use crate::term;

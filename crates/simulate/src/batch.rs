@@ -10,7 +10,7 @@ use crate::causes::LineWatch;
 use crate::detailed::{Caches, Detailed, Far, Miss, Near};
 use crate::first::Hit;
 use crate::later::Asked;
-use crate::turns::{MOST_STRIDES, Strided};
+use crate::loops::{MOST_STRIDES, Strided};
 
 /// Accesses between the one at hand and that whose place in the index is fetched.
 const FAR: usize = 24;

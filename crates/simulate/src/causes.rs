@@ -26,13 +26,13 @@
 
 use crate::first::{First, Hits};
 use crate::hierarchy::{Hierarchy, LevelCounters};
+use crate::loops::Deferred;
 use crate::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
 use crate::outer::Outer;
 use crate::pairs::Pairs;
 use crate::places::{OUTER, Place, places};
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
-use crate::turns::Deferred;
 use crate::twin::{Before, Twin};
 
 /// Set in a line's tag while the cache holds it: then the tag is that of the fetch, else of the eviction.

@@ -72,6 +72,7 @@ mod hierarchy;
 mod late_twin;
 mod later;
 mod lines;
+mod loops;
 mod misses;
 mod model;
 mod model_watch;
@@ -89,7 +90,6 @@ mod spec;
 mod store_buffer;
 mod table;
 mod tlb;
-mod turns;
 mod twin;
 mod uses;
 
@@ -100,6 +100,7 @@ pub use detailed::{Detailed, Details, Far, ModelDetails, Near, Outcome};
 pub use hierarchy::{Found, Hierarchy, LevelCounters, Observer, Straddle};
 pub use later::{Asked, Front, Waiting};
 pub use lines::{Lines, touch_lines};
+pub use loops::{MOST_STRIDES, Periods, Schedule, Schedules, Shape, ShownAccess, Strided};
 pub use misses::{Cause, Eviction, LevelDetail};
 pub use model::{
     Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelTraffic, Model, ModelLevel, ModelSpec,
@@ -112,4 +113,3 @@ pub use reuse::{ReuseDistance, ReuseHistogram};
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};
 pub use store_buffer::{AliasConflict, AliasPair, StoreBuffer};
 pub use tlb::{ImpossibleTlb, Pages, Tlb, TlbDetail, TlbSpec, Translation};
-pub use turns::{MOST_STRIDES, Strided};

@@ -7,6 +7,7 @@ mod support;
 
 use std::time::Duration;
 
+use memlode_replay::Replay;
 use memlode_trace::Trace;
 use memlode_trace::event::Batch;
 use memlode_trace::log::Event;

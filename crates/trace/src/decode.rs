@@ -8,15 +8,19 @@ mod plain;
 use std::sync::Arc;
 
 use crate::bytes::{Malformed, Reader};
+use crate::error::Error;
 use crate::event::{Batch, Frame};
 use crate::flatten::Code;
 use crate::format::{ChunkHeader, limit};
+use crate::grow::Meanings;
+use crate::index::ChunkRef;
 use crate::pack::{UnpackError, Unpacker};
+use crate::read::Trace;
 use crate::sections::Sections;
 use crate::sites::SiteTable;
 use crate::varints::read_varints;
 use crate::words::{TAIL_BYTES, read_words};
-use crate::write::Payload;
+use crate::write::{Payload, TraceFile};
 
 use dictionary::{Local, dictionary};
 use plain::{Filled, Plan};
@@ -50,10 +54,10 @@ pub(crate) enum DecodeError {
 
 /// What becomes of a loop that is one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loops {
+pub enum Loops {
     /// All its accesses are written out.
     Unrolled,
-    /// It stays one [`Loop`].
+    /// It stays one [`Loop`](crate::event::Loop).
     Kept,
 }
 
@@ -76,8 +80,10 @@ impl<'p> Bytes<'p> {
 }
 
 /// Decodes chunks; reuses its memory from one to the next.
-pub(crate) struct Decoder {
+pub struct Decoder {
     loops: Loops,
+    /// Bytes of a file.
+    packed: Vec<u8>,
     unpacker: Unpacker,
     unpacked: Vec<u8>,
     words: Vec<u64>,
@@ -88,9 +94,11 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
+    /// A decoder that has decoded nothing.
     pub fn new(loops: Loops) -> Self {
         Decoder {
             loops,
+            packed: Vec::new(),
             unpacker: Unpacker::new(),
             unpacked: Vec::new(),
             words: Vec::new(),
@@ -101,8 +109,42 @@ impl Decoder {
         }
     }
 
+    /// Fills a batch with the events of a chunk of a trace directory.
+    ///
+    /// # Errors
+    /// If the file cannot be read or the chunk is damaged.
+    pub fn stored(&mut self, trace: &Trace, chunk: &ChunkRef, batch: &mut Batch) -> Result<(), Error> {
+        let mut packed = std::mem::take(&mut self.packed);
+        let path = trace.read_payload(chunk, &mut packed);
+        let decoded = path.and_then(|path| {
+            self.decode(&chunk.header, &packed, &trace.codes, &trace.sites, batch)
+                .map_err(|why| Error::damaged(&path, format!("chunk {}: {why}", chunk.header.sequence)))
+        });
+        self.packed = packed;
+        decoded.map(|()| chunk.label(batch))
+    }
+
+    /// The same for a chunk of a trace that is still written, whose payload has come.
+    ///
+    /// # Errors
+    /// If the chunk is damaged.
+    pub fn arrived(
+        &mut self,
+        chunk: &ChunkRef,
+        payload: Payload,
+        meanings: &Meanings,
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
+        let header = &chunk.header;
+        let file = TraceFile::Thread { process: header.process, thread: header.thread };
+        self.decode_payload(header, payload, &meanings.codes, &meanings.sites, batch)
+            .map_err(|why| Error::damaged(&file.path(), format!("chunk {}: {why}", header.sequence)))?;
+        chunk.label(batch);
+        Ok(())
+    }
+
     /// Fills a batch with the events of a chunk. `codes` are the modules, `None` for one that could not be read.
-    pub fn decode(
+    fn decode(
         &mut self,
         header: &ChunkHeader,
         packed: &[u8],
@@ -125,7 +167,7 @@ impl Decoder {
     }
 
     /// The same for a chunk that need not have been in a file.
-    pub fn decode_payload(
+    fn decode_payload(
         &mut self,
         header: &ChunkHeader,
         payload: Payload,

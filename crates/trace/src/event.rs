@@ -1,10 +1,7 @@
 //! What a decoded chunk holds: plain columns, no references into the trace.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use crate::schedule::Schedule;
-use crate::shards::{Cuts, Half};
 use crate::sites::{FunctionId, SiteId};
 
 /// Index of a traced process in its trace, in the order in which the processes said hello.
@@ -107,17 +104,6 @@ pub struct Loop {
     pub turns: u64,
     /// Which strides of the batch.
     pub strides: Range<u32>,
-    /// Of one that was dealt out to shards, how.
-    pub dealt: Option<Dealt>,
-}
-
-/// How a loop was dealt out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Dealt {
-    /// No access of it ever has several lines.
-    Aligned,
-    /// Its first turn was dealt out as accesses; of the others, only what the schedule shows may miss.
-    Scheduled(Arc<Schedule>),
 }
 
 /// One of a loop's accesses.
@@ -137,12 +123,6 @@ impl Stride {
     pub fn access_in(&self, turn: u64) -> Access {
         let address = self.access.address.wrapping_add(self.step.wrapping_mul(turn));
         Access { address, ..self.access }
-    }
-
-    /// Whether each of its accesses lies in one line of `line_bytes`, a power of two, because it is aligned to its own size.
-    pub fn is_aligned(&self, line_bytes: u64) -> bool {
-        let bytes = u64::from(self.access.bytes);
-        bytes.is_power_of_two() && bytes <= line_bytes && (self.access.address | self.step) & (bytes - 1) == 0
     }
 }
 
@@ -226,10 +206,6 @@ pub struct Batch {
     pub loops: Vec<Loop>,
     /// What the loops refer to.
     pub strides: Vec<Stride>,
-    /// Where it is one shard's part of a chunk: its accesses that go on, or began, in another shard.
-    pub halves: Vec<Half>,
-    /// What the shards tell each other of those.
-    pub cuts: Option<Arc<Cuts>>,
     /// What was loaded and stored, where the program was built to tell.
     pub values: Values,
     /// The shadow stack before the first event.
@@ -238,18 +214,17 @@ pub struct Batch {
 
 impl Batch {
     /// Forgets the events.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.accesses.clear();
         self.marks.clear();
         self.loops.clear();
         self.strides.clear();
-        self.halves.clear();
-        self.cuts = None;
         self.values.clear();
         self.stack.clear();
     }
+
     /// Takes over what another says of its chunk as a whole: all but accesses, marks, places of loops, and values.
-    pub(crate) fn clone_header(&mut self, other: &Batch) {
+    pub fn clone_header(&mut self, other: &Batch) {
         self.process = other.process;
         self.thread = other.thread;
         self.sequence = other.sequence;

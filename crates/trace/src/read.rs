@@ -209,30 +209,21 @@ impl Trace {
 
     /// Decodes one chunk; any chunk decodes without the others.
     pub fn decode(&self, chunk: &ChunkRef, batch: &mut Batch) -> Result<(), Error> {
-        self.decode_with(&mut Decoder::new(Loops::Unrolled), &mut Vec::new(), chunk, batch)
+        Decoder::new(Loops::Unrolled).stored(self, chunk, batch)
     }
 
     /// The same, but loops that are one record stay that.
     pub fn decode_kept(&self, chunk: &ChunkRef, batch: &mut Batch) -> Result<(), Error> {
-        self.decode_with(&mut Decoder::new(Loops::Kept), &mut Vec::new(), chunk, batch)
+        Decoder::new(Loops::Kept).stored(self, chunk, batch)
     }
 
-    pub(crate) fn decode_with(
-        &self,
-        decoder: &mut Decoder,
-        packed: &mut Vec<u8>,
-        chunk: &ChunkRef,
-        batch: &mut Batch,
-    ) -> Result<(), Error> {
+    /// Reads the payload of a chunk; says out of which file.
+    pub(crate) fn read_payload(&self, chunk: &ChunkRef, packed: &mut Vec<u8>) -> Result<PathBuf, Error> {
         let path = self.thread_path(chunk.thread);
         packed.resize(chunk.header.payload_bytes as usize, 0);
         let file = files::open(&path).map_err(Error::io(&path))?;
         file.read_exact_at(packed, chunk.payload_at).map_err(Error::io(&path))?;
-        decoder
-            .decode(&chunk.header, packed, &self.codes, &self.sites, batch)
-            .map_err(|why| Error::damaged(&path, format!("chunk {}: {why}", chunk.header.sequence)))?;
-        chunk.label(batch);
-        Ok(())
+        Ok(path)
     }
 
     fn thread_path(&self, thread: ThreadId) -> PathBuf {

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use crate::event::{Batch, Mark};
 use crate::format::flag;
-use crate::interleave::Piece;
 use crate::read::Trace;
 use crate::sites::{FunctionId, Kind, SiteId, SiteTable};
 
@@ -49,25 +49,33 @@ impl<'t> TextWriter<'t> {
 
     /// Writes the events of a chunk.
     pub fn write(&mut self, batch: &Batch, out: &mut impl Write) -> io::Result<()> {
-        self.write_piece(&Piece::whole(batch), out)
+        self.write_some(batch, 0..batch.accesses.len(), 0..batch.marks.len(), out)
     }
 
-    /// Writes the events of a piece of a chunk.
-    pub fn write_piece(&mut self, piece: &Piece<'_>, out: &mut impl Write) -> io::Result<()> {
-        let batch = piece.batch;
-        let mut marks = piece.marks().peekable();
-        let mut values = piece.values().peekable();
-        if (batch.after_gap || batch.dormant) && piece.is_first() {
+    /// Writes some events of a chunk, of which none is in a loop: accesses and the marks between them, by their places in the chunk.
+    pub fn write_some(
+        &mut self,
+        batch: &Batch,
+        accesses: Range<usize>,
+        marks: Range<usize>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let is_first = accesses.start == 0 && marks.start == 0;
+        let mut marks = batch.marks[marks].iter().peekable();
+        let mut values = batch.values.between(accesses.start, accesses.end).peekable();
+        if (batch.after_gap || batch.dormant) && is_first {
             self.begin(batch, if batch.dormant { "dormant" } else { "gap" });
             self.line.push_str("\t-\t-\t-\t-\t-\t-\t-\n");
             out.write_all(self.line.as_bytes())?;
         }
-        for at in 0..=piece.accesses().len() {
-            while let Some((_, mark)) = marks.next_if(|&(before, _)| before <= at) {
+        for at in accesses.start..=accesses.end {
+            while let Some((_, mark)) =
+                marks.next_if(|(before, _)| *before as usize <= at || at == accesses.end)
+            {
                 self.mark(batch, mark);
                 out.write_all(self.line.as_bytes())?;
             }
-            if let Some(access) = piece.accesses().get(at) {
+            if let Some(access) = batch.accesses[..accesses.end].get(at) {
                 self.begin(batch, kind(self.trace.sites(), access.site));
                 let _ = write!(self.line, "\t{:#x}\t{}\t", access.address, access.bytes);
                 self.site(access.site);

@@ -6,7 +6,8 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use memlode_trace::check::check;
+use memlode_replay::Replay;
+use memlode_replay::check::check;
 use memlode_trace::format::version;
 use memlode_trace::manifest::Manifest;
 use memlode_trace::{Error, Trace};

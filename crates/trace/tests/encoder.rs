@@ -5,6 +5,7 @@ mod support;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use memlode_replay::Replay;
 use memlode_trace::Trace;
 use memlode_trace::module::ModuleId;
 use memlode_trace::write::{AddressSpace, Appended, ChunkEncoder, Packer, Stop, Tail, TraceWriter};

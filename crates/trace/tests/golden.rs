@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use memlode_replay::Replay;
+use memlode_replay::check::check;
 use memlode_trace::Trace;
-use memlode_trace::check::check;
 use memlode_trace::event::ProcessId;
 use memlode_trace::format::version;
 use memlode_trace::sites::{Evidence, Kind};

@@ -11,8 +11,8 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use memlode_replay::check::{Report, check};
 use memlode_trace::Trace;
-use memlode_trace::check::{Report, check};
 use memlode_trace::format::{ChunkHeader, ModuleHeader, codec, limit, magic, version};
 use memlode_trace::module::{Module, ModuleImage, Section};
 use support::*;

@@ -5,13 +5,14 @@ mod support;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use memlode_replay::{Piece, Replay, Shards, live};
+use memlode_trace::Trace;
 use memlode_trace::event::{Batch, Frame};
 use memlode_trace::module::ModuleId;
 use memlode_trace::stack::ShadowStack;
 use memlode_trace::write::{
     AddressSpace, ChunkEncoder, Encoder, FULL_WORDS, Form, FullChunk, Stop, Tail, Wanted,
 };
-use memlode_trace::{Piece, Shards, Trace, live};
 use proptest::prelude::*;
 use support::*;
 

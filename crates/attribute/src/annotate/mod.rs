@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use memlode_machine::Machine;
+use memlode_replay::{Piece, Replayed};
 use memlode_simulate::{Cause, Translation};
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{FunctionId, SiteId, TypeId};
-use memlode_trace::{Piece, Replayed};
 use rustc_hash::FxHashMap;
 
 use crate::annotate::recorder::{Answers, Recorder};

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
+use memlode_replay::check::{Report, check};
 use memlode_report::text::{bytes, count, printable};
 use memlode_trace::Damage;
-use memlode_trace::check::{Report, check};
 use serde::{Serialize, Serializer};
 
 use super::{OK, PROBLEMS, print, print_json};

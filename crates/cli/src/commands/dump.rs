@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Parser;
 use memlode_export::request::find_thread;
+use memlode_replay::Replay;
 use memlode_trace::census::{self, Census};
 use memlode_trace::text::{HEADER, TextWriter};
 use memlode_trace::{ChunkRef, Trace};
@@ -84,7 +85,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let mut writer = TextWriter::new(&trace);
         let mut written = Ok(());
         let replayed = trace.interleave_chunks(&chunks, 1, |piece| {
-            written = writer.write_piece(piece, &mut lines);
+            let (accesses, marks) = piece.places();
+            written = writer.write_some(piece.batch, accesses, marks, &mut lines);
             if written.is_ok() && lines.left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         (written, replayed)

@@ -16,8 +16,9 @@ use memlode_attribute::run::latencies;
 use memlode_attribute::tables::{Place, Row, Tables, What, place};
 use memlode_attribute::{ClassId, Counts, Coverage, Errors, PathId, Profile};
 use memlode_machine::{Known, Machine};
+use memlode_replay::Replayed;
+use memlode_trace::Trace;
 use memlode_trace::sites::{Dependence, SiteTable, StringId};
-use memlode_trace::{Replayed, Trace};
 
 use crate::build::naming::Naming;
 use crate::model::{self, ByLevel, Numbers, Report};

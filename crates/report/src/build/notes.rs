@@ -1,6 +1,7 @@
 //! What a trace lacks.
 
-use memlode_trace::{Replayed, Trace};
+use memlode_replay::Replayed;
+use memlode_trace::Trace;
 
 use crate::model::Note;
 use crate::render;

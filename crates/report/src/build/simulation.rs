@@ -8,7 +8,8 @@ use memlode_attribute::detail::{AliasRow, CellDetail, DetailRow, DetailedProfile
 use memlode_attribute::run::latencies;
 use memlode_attribute::tables::{Place, Tables, What};
 use memlode_machine::Machine;
-use memlode_trace::{Replayed, Trace};
+use memlode_replay::Replayed;
+use memlode_trace::Trace;
 use rustc_hash::FxHashMap;
 
 use crate::build::sharing::sharing;

@@ -2,7 +2,8 @@
 
 use memlode_analyses::events::{Table, Value};
 use memlode_machine::Machine;
-use memlode_trace::{Replayed, Trace};
+use memlode_replay::Replayed;
+use memlode_trace::Trace;
 
 use super::naming::Naming;
 use super::notes;

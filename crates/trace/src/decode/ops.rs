@@ -56,7 +56,7 @@ impl Run<'_> {
         if self.loops == Loops::Kept {
             let strides = first as u32..self.batch.strides.len() as u32;
             let (access, mark) = (self.batch.accesses.len() as u32, self.batch.marks.len() as u32);
-            self.batch.loops.push(Loop { access, mark, turns, strides, dealt: None });
+            self.batch.loops.push(Loop { access, mark, turns, strides });
             return Ok(());
         }
         self.batch.accesses.reserve(accesses as usize);

@@ -116,11 +116,16 @@ impl Words {
 
 /// What follows a chunk's header.
 #[derive(Clone, Debug)]
-pub(crate) enum Payload {
+pub enum Payload {
     /// The bytes of a file.
     Packed(Vec<u8>),
-    /// What is before the words, and these.
-    Plain { before: Vec<u8>, words: Vec<u64> },
+    /// What need not be coded for a file.
+    Plain {
+        /// What is before the words.
+        before: Vec<u8>,
+        /// The words.
+        words: Vec<u64>,
+    },
 }
 
 impl Payload {

@@ -13,8 +13,9 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use memlode_attribute::{Source, profile_trace};
 use memlode_machine::Machine;
+use memlode_replay::Replay;
+use memlode_replay::check::check;
 use memlode_trace::Trace;
-use memlode_trace::check::check;
 use memlode_trace::format::{ChunkHeader, ModuleHeader, TableHeader, magic, version};
 use memlode_trace::text::TextWriter;
 
@@ -93,7 +94,8 @@ fn read(directory: &Path) {
     let mut touched = 0u64;
     trace.interleave(1, |piece| {
         touched += piece.accesses().iter().map(|access| u64::from(access.bytes)).sum::<u64>();
-        match text.write_piece(piece, &mut lines) {
+        let (accesses, marks) = piece.places();
+        match text.write_some(piece.batch, accesses, marks, &mut lines) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 
-use crate::event::Stride;
-use crate::schedule::{Schedule, Shape, bundles};
+use super::schedule::{Schedule, Shape, bundles};
+use super::strided::Strided;
 
 /// How many are kept.
 const SLOTS: usize = 256;
@@ -62,9 +62,9 @@ impl Schedules {
         self.shape
     }
 
-    /// The schedule of a loop; `None` if it cannot have one, or it is not worth it.
+    /// The schedule of a loop, whose strides' tags tell it from others; `None` if it cannot have one, or it is not worth it.
     #[inline]
-    pub fn of(&mut self, strides: &[Stride], turns: u64) -> Option<&Arc<Schedule>> {
+    pub fn of(&mut self, strides: &[Strided], turns: u64) -> Option<&Arc<Schedule>> {
         if turns < FEWEST_TURNS || !Schedule::is_possible(strides, turns, self.shape) {
             return None;
         }
@@ -91,10 +91,10 @@ impl Schedules {
         slot.known.as_ref()?.1.as_ref()
     }
 
-    fn key(&self, strides: &[Stride]) -> u64 {
+    fn key(&self, strides: &[Strided]) -> u64 {
         let mut hasher = FxHasher::default();
-        for Stride { access, .. } in strides {
-            (access.site.0, access.address & (self.shape.line_bytes - 1)).hash(&mut hasher);
+        for Strided { tag, address, .. } in strides {
+            (tag, address & (self.shape.line_bytes - 1)).hash(&mut hasher);
         }
         let hash = hasher.finish();
         hash ^ hash >> 32
@@ -102,14 +102,14 @@ impl Schedules {
 }
 
 /// Strides are compared with the first of their bundle: how far apart bundles are changes nothing.
-fn looks(strides: &[Stride], shape: Shape) -> Vec<Look> {
+fn looks(strides: &[Strided], shape: Shape) -> Vec<Look> {
     let bundles = bundles(strides, shape);
-    let look = |(number, stride): (usize, &Stride)| {
+    let look = |(number, stride): (usize, &Strided)| {
         let first = bundles.iter().position(|bundle| *bundle == bundles[number]).unwrap_or(number);
         let way = strides.iter().position(|other| other.step == stride.step).unwrap_or(number);
         Look {
             step: stride.step,
-            bytes: stride.access.bytes,
+            bytes: stride.bytes,
             is_write: stride.is_write,
             first: first as u16,
             offset: offset(strides, number, first, shape),
@@ -120,25 +120,25 @@ fn looks(strides: &[Stride], shape: Shape) -> Vec<Look> {
     strides.iter().enumerate().map(look).collect()
 }
 
-fn offset(strides: &[Stride], number: usize, first: usize, shape: Shape) -> u64 {
-    let address = strides[number].access.address;
+fn offset(strides: &[Strided], number: usize, first: usize, shape: Shape) -> u64 {
+    let address = strides[number].address;
     match first == number {
         true => address & (shape.line_bytes - 1),
-        false => address.wrapping_sub(strides[first].access.address),
+        false => address.wrapping_sub(strides[first].address),
     }
 }
 
-fn apart(strides: &[Stride], number: usize, way: usize, shape: Shape) -> u64 {
-    let line = |stride: &Stride| (stride.access.address / shape.line_bytes) % shape.sets;
+fn apart(strides: &[Strided], number: usize, way: usize, shape: Shape) -> u64 {
+    let line = |stride: &Strided| (stride.address / shape.line_bytes) % shape.sets;
     (shape.sets + line(&strides[number]) - line(&strides[way])) % shape.sets
 }
 
 /// Whether they are as these were; if `pinned`, in what sets they begin as well.
-fn are_alike(strides: &[Stride], looks: &[Look], pinned: bool, shape: Shape) -> bool {
+fn are_alike(strides: &[Strided], looks: &[Look], pinned: bool, shape: Shape) -> bool {
     strides.len() == looks.len()
         && strides.iter().zip(looks).enumerate().all(|(number, (stride, look))| {
             stride.step == look.step
-                && stride.access.bytes == look.bytes
+                && stride.bytes == look.bytes
                 && stride.is_write == look.is_write
                 && offset(strides, number, look.first.into(), shape) == look.offset
                 && (!pinned || apart(strides, number, look.way.into(), shape) == look.apart)

@@ -11,13 +11,10 @@ use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::decode::{Decoder, Loops};
-use crate::error::Error;
-use crate::event::Batch;
-use crate::index::ChunkRef;
-use crate::read::Trace;
-use crate::schedules::Schedules;
-use crate::shards::Shards;
+use memlode_trace::event::Batch;
+use memlode_trace::{ChunkRef, Decoder, Error, Loops, Trace};
+
+use crate::shards::{Dealer, Dealing, Shards};
 
 /// Decoded chunks that may wait for a consumer, per thread: enough to ride out an uneven chunk, little memory.
 const WAITING: usize = 3;
@@ -45,38 +42,33 @@ pub(crate) trait Source: Sync {
     fn chunk(&self, number: usize) -> ChunkRef;
 
     /// Decodes a chunk that is there. Each is asked for once, in order.
-    fn decode(
-        &self,
-        number: usize,
-        decoder: &mut Decoder,
-        packed: &mut Vec<u8>,
-        batch: &mut Batch,
-    ) -> Result<(), Error>;
+    fn decode(&self, number: usize, decoder: &mut Decoder, batch: &mut Batch) -> Result<(), Error>;
 }
 
-/// Chunks of a trace that is complete.
-struct Stored<'a> {
-    trace: &'a Trace,
-    chunks: &'a [ChunkRef],
+/// A decoded chunk, or a shard's part of one.
+#[derive(Default)]
+pub(crate) struct Chunk {
+    pub batch: Batch,
+    pub dealing: Dealing,
+}
+
+/// Chunks of a trace that is complete, in their given order.
+pub(crate) struct Stored<'a> {
+    pub trace: &'a Trace,
+    pub chunks: &'a [ChunkRef],
 }
 
 impl Source for Stored<'_> {
     fn begins(&self, number: usize) -> Begins {
-        self.chunks.get(number).map_or(Begins::Never, |chunk| Begins::At(chunk.header.first_stamp))
+        self.chunks.get(number).map_or(Begins::Never, |chunk| Begins::At(chunk.stamps().0))
     }
 
     fn chunk(&self, number: usize) -> ChunkRef {
         self.chunks[number]
     }
 
-    fn decode(
-        &self,
-        number: usize,
-        decoder: &mut Decoder,
-        packed: &mut Vec<u8>,
-        batch: &mut Batch,
-    ) -> Result<(), Error> {
-        self.trace.decode_with(decoder, packed, &self.chunks[number], batch)
+    fn decode(&self, number: usize, decoder: &mut Decoder, batch: &mut Batch) -> Result<(), Error> {
+        decoder.stored(self.trace, &self.chunks[number], batch)
     }
 }
 
@@ -89,37 +81,6 @@ pub struct Replayed {
     pub damaged: Vec<(ChunkRef, Error)>,
     /// Whether the consumer stopped it.
     pub stopped: bool,
-}
-
-impl Trace {
-    /// Decodes all chunks, with `workers` threads to help, and hands them over whole, on this thread, in the order
-    /// in which they began. A damaged chunk is left out and reported. [`Trace::interleave`] is finer.
-    pub fn replay(&self, workers: usize, consume: impl FnMut(&Batch) -> ControlFlow<()>) -> Replayed {
-        self.replay_chunks(self.chunks(), workers, consume)
-    }
-
-    /// The same for some chunks, in their given order.
-    pub fn replay_chunks(
-        &self,
-        chunks: &[ChunkRef],
-        workers: usize,
-        mut consume: impl FnMut(&Batch) -> ControlFlow<()>,
-    ) -> Replayed {
-        supply(&self.stored(chunks), workers, Loops::Unrolled, |supply| {
-            for _ in chunks {
-                if let Some(batch) = supply.next() {
-                    consume(&batch)?;
-                    supply.give_back(batch);
-                }
-            }
-            ControlFlow::Continue(())
-        })
-    }
-
-    /// Some of the chunks, in their given order.
-    pub(crate) fn stored<'a>(&'a self, chunks: &'a [ChunkRef]) -> impl Source + 'a {
-        Stored { trace: self, chunks }
-    }
 }
 
 /// Lets `consume` have the chunks, which `workers` threads help to decode.
@@ -176,13 +137,13 @@ pub(crate) struct Supply<'a> {
 
 impl Supply<'_> {
     /// The next chunk; `None` if it is damaged, or there is none left.
-    pub fn next(&mut self) -> Option<Batch> {
+    pub fn next(&mut self) -> Option<Chunk> {
         let number = self.next;
         self.next += 1;
         match self.crew.take(&mut self.hand, self.shard, number)? {
-            Ok(batch) => {
+            Ok(chunk) => {
                 self.replayed.chunks += 1;
-                Some(batch)
+                Some(chunk)
             }
             Err(error) => {
                 self.replayed.damaged.push((self.crew.source.chunk(number), error));
@@ -207,20 +168,19 @@ impl Supply<'_> {
     }
 
     /// Takes back a chunk that is done with, for its memory.
-    pub fn give_back(&mut self, batch: Batch) {
-        if let Some(cuts) = &batch.cuts {
+    pub fn give_back(&mut self, chunk: Chunk) {
+        if let Some(cuts) = &chunk.dealing.cuts {
             cuts.finish();
         }
-        self.crew.lock().spare.push(batch);
+        self.crew.lock().spare.push(chunk);
     }
 }
 
 /// What a thread decodes with.
 struct Hand {
     decoder: Decoder,
-    packed: Vec<u8>,
     whole: Batch,
-    schedules: Schedules,
+    dealer: Dealer,
 }
 
 /// Threads that decode chunks, and deal them out.
@@ -241,8 +201,8 @@ struct State {
     taken: usize,
     /// The chunks after those; `None` while a thread is at it.
     chunks: VecDeque<Option<Dealt>>,
-    /// Batches whose memory can be used again.
-    spare: Vec<Batch>,
+    /// Chunks whose memory can be used again.
+    spare: Vec<Chunk>,
     /// Somebody has had enough.
     stopped: bool,
     /// Somebody is gone for good, and not as planned.
@@ -252,7 +212,7 @@ struct State {
 /// A decoded chunk.
 struct Dealt {
     /// By shard; `None` when taken.
-    parts: Vec<Option<Result<Batch, Error>>>,
+    parts: Vec<Option<Result<Chunk, Error>>>,
     left: usize,
 }
 
@@ -285,8 +245,7 @@ impl<'a> Crew<'a> {
     }
 
     fn hand(&self) -> Hand {
-        let schedules = self.shards.schedules();
-        Hand { decoder: Decoder::new(self.loops), packed: Vec::new(), whole: Batch::default(), schedules }
+        Hand { decoder: Decoder::new(self.loops), whole: Batch::default(), dealer: self.shards.dealer() }
     }
 
     /// A thread that consumes a shard.
@@ -320,7 +279,7 @@ impl<'a> Crew<'a> {
     }
 
     /// A chunk for a shard, `None` when all is over. Decodes rather than waits.
-    fn take(&self, hand: &mut Hand, shard: usize, number: usize) -> Option<Result<Batch, Error>> {
+    fn take(&self, hand: &mut Hand, shard: usize, number: usize) -> Option<Result<Chunk, Error>> {
         let mut state = self.lock();
         loop {
             assert!(!state.panicked, "a decoding thread panicked");
@@ -358,23 +317,23 @@ impl<'a> Crew<'a> {
 
     /// Decodes a claimed chunk and leaves it for the consumers.
     fn decode(&self, hand: &mut Hand, number: usize) -> MutexGuard<'_, State> {
-        let Hand { decoder, packed, whole, schedules } = hand;
+        let Hand { decoder, whole, dealer } = hand;
         let count = self.shards.count();
-        let mut parts: Vec<Batch> = {
+        let mut parts: Vec<Chunk> = {
             let spare = &mut self.lock().spare;
             (0..count).map(|_| spare.pop().unwrap_or_default()).collect()
         };
-        let into = if count == 1 { &mut parts[0] } else { &mut *whole };
-        let parts = match self.source.decode(number, decoder, packed, into) {
+        let into = if count == 1 { &mut parts[0].batch } else { &mut *whole };
+        let parts = match self.source.decode(number, decoder, into) {
             Ok(()) => {
                 if count > 1 {
-                    self.shards.deal(whole, &mut parts, schedules);
+                    self.shards.deal_out(whole, &mut parts, dealer);
                 }
                 parts.into_iter().map(|part| Some(Ok(part))).collect()
             }
             // The first shard's consumer is told.
             Err(error) => {
-                let mut results: Vec<Option<Result<Batch, Error>>> = Vec::new();
+                let mut results: Vec<Option<Result<Chunk, Error>>> = Vec::new();
                 results.push(Some(Err(error)));
                 results.resize_with(count, || None);
                 results

@@ -1,16 +1,19 @@
 //! Replay order: threads that synchronise are replayed in an order in which they can have run.
 
+#[path = "../../trace/tests/support/mod.rs"]
 mod support;
 
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use memlode_replay::{Piece, Replay, Shards, live};
+use memlode_simulate::Shape;
+use memlode_trace::Trace;
 use memlode_trace::log::Event;
 use memlode_trace::write::{
     AddressSpace, ChunkEncoder, DirectoryStore, Packer, Stop, Store, Tail, TraceWriter,
 };
-use memlode_trace::{Piece, Shape, Shards, Trace, live};
 use proptest::prelude::*;
 use support::*;
 

@@ -1,17 +1,4 @@
-//! Loops through a [`Detailed`](crate::Detailed) simulation: accesses that each go a constant step from turn to turn.
-//!
-//! What is found is what is found of the accesses one by one. But most of them are to a line, and to a page, that the same access was
-//! in a turn before, and have nothing to tell but that there was one more: caches, translations and stores in flight
-//! each know for how many turns that stays so, and write these down together.
-
-mod lines;
-mod pages;
-mod stores;
-
-pub(crate) use lines::Deferred;
-
-/// Most accesses of a turn.
-pub const MOST_STRIDES: usize = 256;
+//! One access of a loop, in all its turns.
 
 /// One access of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,21 +23,21 @@ impl Strided {
     }
 
     /// Whether each of its accesses lies in one line of `line_bytes`, a power of two, because it is aligned to its own size.
-    fn is_aligned(&self, line_bytes: u64) -> bool {
+    pub fn is_aligned(&self, line_bytes: u64) -> bool {
         let bytes = u64::from(self.bytes);
         bytes.is_power_of_two() && bytes <= line_bytes && (self.address | self.step) & (bytes - 1) == 0
     }
 
     /// Bytes from one turn to the next, in either direction.
     #[inline(always)]
-    fn length(&self) -> u64 {
+    pub(super) fn length(&self) -> u64 {
         (self.step as i64).unsigned_abs()
     }
 
     /// For how many turns, from this one on, it lies in a block of `size` bytes, a power of two up to 2^31, that it is in: 0 if it goes
     /// over its end.
     #[inline(always)]
-    fn stays(&self, turn: u64, size: u64) -> u64 {
+    pub(super) fn stays(&self, turn: u64, size: u64) -> u64 {
         let offset = self.address_in(turn) & (size - 1);
         let Some(behind) = size.checked_sub(offset + u64::from(self.bytes.max(1))) else { return 0 };
         let length = self.length();

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::error::Error;
-use crate::event::{Batch, Mark};
-use crate::index::Damage;
-use crate::manifest::{self, ThreadTotals};
-use crate::names;
-use crate::read::{Thread, Trace};
-use crate::sites::{FunctionId, Kind};
-use crate::stack::ShadowStack;
+use memlode_trace::event::{Batch, Mark};
+use memlode_trace::manifest::ThreadTotals;
+use memlode_trace::sites::{FunctionId, Kind};
+use memlode_trace::stack::ShadowStack;
+use memlode_trace::write::TraceFile;
+use memlode_trace::{Damage, Error, Thread, Trace};
+
+use crate::order::Replay;
 
 /// What [`check`] found.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ pub fn check(directory: &Path, workers: usize) -> Result<Report, Error> {
         ..Report::default()
     };
     for what in trace.manifest().summary.iter().flat_map(|summary| summary.losses()) {
-        report.problem(&trace, manifest::FILE, what);
+        report.problem(&trace, TraceFile::Manifest.path(), what);
     }
     lives(&trace, &mut report);
     streams(&trace, workers, &mut report);
@@ -89,26 +89,30 @@ impl Report {
 fn lives(trace: &Trace, report: &mut Report) {
     for (index, process) in trace.processes().iter().enumerate() {
         if process.started.is_none() {
-            report.problem(trace, names::EVENTS, format!("process {index} never started"));
+            report.problem(trace, TraceFile::Events.path(), format!("process {index} never started"));
         }
         if process.ended.is_some() && process.ended < process.started {
-            report.problem(trace, names::EVENTS, format!("process {index} ended before it started"));
+            report.problem(
+                trace,
+                TraceFile::Events.path(),
+                format!("process {index} ended before it started"),
+            );
         }
     }
     for Thread { process, index, started, ended, .. } in trace.threads() {
         let name = format!("thread {index} of process {}", process.0);
         if started.is_none() {
-            report.problem(trace, names::EVENTS, format!("{name} never started"));
+            report.problem(trace, TraceFile::Events.path(), format!("{name} never started"));
         }
         if ended.is_some() && ended < started {
-            report.problem(trace, names::EVENTS, format!("{name} ended before it started"));
+            report.problem(trace, TraceFile::Events.path(), format!("{name} ended before it started"));
         }
     }
     for image in trace.images() {
         let (module, process) = (image.module.0, image.process.0);
         if image.unloaded.is_some_and(|unloaded| unloaded < image.loaded) {
             let what = format!("module {module} is unloaded from process {process} before it was loaded");
-            report.problem(trace, names::EVENTS, what);
+            report.problem(trace, TraceFile::Events.path(), what);
         }
     }
 }
@@ -124,12 +128,12 @@ fn streams(trace: &Trace, workers: usize, report: &mut Report) {
     let mut followers: Vec<Follower> = trace.threads().iter().map(|_| Follower::default()).collect();
     // One stream after the other would do as well: nothing is said of their order.
     let mut chunks = trace.chunks().to_vec();
-    chunks.sort_by_key(|chunk| (chunk.thread, chunk.header.sequence));
+    chunks.sort_by_key(|chunk| (chunk.thread, chunk.sequence()));
     let replayed = trace.replay_chunks(&chunks, workers, |batch| {
         let Some(thread) = batch.thread else { return ControlFlow::Continue(()) };
         let number = thread.0 as usize;
         let Thread { process, index, .. } = trace.threads()[number];
-        let file = names::thread(process.0, index);
+        let file = TraceFile::Thread { process: process.0, thread: index }.path();
         for what in followers[number].follow(batch) {
             report.problem(trace, &file, format!("chunk {}: {what}", batch.sequence));
         }
@@ -154,7 +158,13 @@ fn streams(trace: &Trace, workers: usize, report: &mut Report) {
             Error::Damaged { what, .. } => what,
             other => other.to_string(),
         };
-        report.lost(trace, names::thread(process.0, index), what, chunk.file_bytes(), 1);
+        report.lost(
+            trace,
+            TraceFile::Thread { process: process.0, thread: index }.path(),
+            what,
+            chunk.file_bytes(),
+            1,
+        );
     }
 }
 
@@ -245,7 +255,7 @@ fn totals(trace: &Trace, report: &mut Report) {
     let damaged: BTreeSet<_> = trace.damage().iter().map(|damage| damage.path.as_path()).collect();
     for totals in found {
         let promised = promised.get(&key(&totals)).copied();
-        let file = names::thread(totals.process, totals.thread);
+        let file = TraceFile::Thread { process: totals.process, thread: totals.thread }.path();
         if promised != Some(&totals) && !damaged.contains(&*trace.directory().join(&file)) {
             let what = match promised {
                 Some(promised) => {

@@ -17,22 +17,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use memlode_trace::event::{Batch, ThreadId};
+use memlode_trace::format::ChunkHeader;
+use memlode_trace::write::{Form, Payload, Store, TraceFile};
+use memlode_trace::{ChunkRef, Decoder, Error, GrowingTrace, Loops, Trace};
 use rustc_hash::FxHashMap;
 
-use crate::decode::{Decoder, Loops};
-use crate::error::Error;
-use crate::event::{Batch, ProcessId, ThreadId};
-use crate::flatten::Flattener;
-use crate::format::ChunkHeader;
-use crate::index::ChunkRef;
-use crate::interleave::{Piece, interleave, interleave_shards};
-use crate::log::Event;
-use crate::manifest::Manifest;
-use crate::module::{Module, ModuleImage};
-use crate::read::{Threads, Trace};
-use crate::replay::{Begins, Replayed, Source};
+use crate::crew::{Begins, Replayed, Source};
+use crate::order::{interleave, interleave_shards};
+use crate::piece::Piece;
 use crate::shards::Shards;
-use crate::write::{Form, Payload, Store, TraceFile};
 
 /// Bytes of chunks that wait before whoever writes has to, too.
 const MOST_BYTES: usize = 256 << 20;
@@ -42,9 +36,7 @@ const GLANCE: Duration = Duration::from_millis(1);
 /// Makes both ends. The trace is also written to `kept`, if there is one.
 pub fn live(name: &Path, kept: Option<Box<dyn Store>>) -> (LiveStore, LiveTrace) {
     let state = State {
-        trace: Trace::empty(name, Manifest::new(Default::default())),
-        threads: Threads::default(),
-        flattener: Flattener::default(),
+        trace: GrowingTrace::new(name),
         bounds: FxHashMap::default(),
         all_known: 0,
         early: BinaryHeap::new(),
@@ -77,9 +69,7 @@ struct Live {
 
 struct State {
     /// As far as it is known. Its chunks are those whose turn has come.
-    trace: Trace,
-    threads: Threads,
-    flattener: Flattener,
+    trace: GrowingTrace,
     /// By thread and stream, when their next chunk may begin.
     bounds: FxHashMap<(ThreadId, u8), u64>,
     /// When a chunk of a stream that is not in `bounds` may begin.
@@ -146,47 +136,20 @@ impl State {
                 return horizon;
             }
             let Some(Reverse(Early { chunk, payload, .. })) = self.early.pop() else { break };
-            self.ready.insert(self.trace.chunks.len(), payload);
-            self.trace.chunks.push(chunk);
+            self.ready.insert(self.trace.chunks().len(), payload);
+            self.trace.push(chunk);
         }
         horizon
     }
 
     fn chunk(&mut self, header: ChunkHeader, payload: Payload) {
-        let number = self.threads.number(header.process, header.thread);
-        let known = &mut self.threads.in_order[number];
-        known.chunks += 1;
-        known.bytes += (ChunkHeader::BYTES + payload.bytes()) as u64;
-        let thread = ThreadId(number as u32);
-        let chunk = ChunkRef { process: ProcessId(header.process), thread, payload_at: 0, header };
+        let chunk = self.trace.arrives(header, payload.bytes());
+        let thread = chunk.thread;
         let bound = self.bounds.entry((thread, header.stream)).or_default();
         *bound = header.first_stamp.max(*bound);
         self.bytes += payload.bytes();
         let key = (header.first_stamp, thread, header.sequence);
         self.early.push(Reverse(Early { key, chunk, payload }));
-    }
-
-    fn module(&mut self, bytes: &[u8]) {
-        // The writer made it out of this module a moment ago.
-        let module = Module::from_file(self.trace.directory(), bytes);
-        let (code, image) = match module {
-            Ok(mut module) => {
-                module.image.globals.sort_by_key(|global| global.address);
-                (Some(Arc::new(self.flattener.add(&module))), module.image)
-            }
-            Err(_) => (None, ModuleImage::default()),
-        };
-        self.trace.codes.push(code);
-        self.trace.modules.push(image);
-        self.trace.sites = Arc::new(self.flattener.table());
-    }
-
-    fn events(&mut self, bytes: &[u8]) {
-        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            if let Ok(event) = serde_json::from_slice::<Event>(line) {
-                self.trace.follow(event, &mut self.threads);
-            }
-        }
     }
 }
 
@@ -225,7 +188,7 @@ impl Store for LiveStore {
         let Some(mut state) = self.state()? else { return Ok(()) };
         match file {
             TraceFile::Events => {
-                state.events(bytes);
+                state.trace.events(bytes);
                 self.shared.news.fetch_add(1, Ordering::Release);
             }
             TraceFile::Thread { .. } => {
@@ -246,11 +209,10 @@ impl Store for LiveStore {
         let mut state = self.shared.lock();
         match file {
             TraceFile::Manifest => {
-                state.trace.manifest = serde_json::from_slice(bytes)
-                    .map_err(|error| Error::damaged(state.trace.directory(), error))?;
+                state.trace.manifest(bytes)?;
             }
             TraceFile::Module(_) => {
-                state.module(bytes);
+                state.trace.module(bytes);
                 self.shared.news.fetch_add(1, Ordering::Release);
             }
             TraceFile::Events | TraceFile::Thread { .. } => {}
@@ -278,7 +240,7 @@ impl Store for LiveStore {
 
     fn bound(&mut self, process: u32, thread: u32, stream: u8, stamp: Option<u64>) {
         let mut state = self.shared.lock();
-        let thread = ThreadId(state.threads.number(process, thread) as u32);
+        let thread = state.trace.thread(process, thread);
         match stamp {
             Some(stamp) => {
                 let bound = state.bounds.entry((thread, stream)).or_default();
@@ -309,45 +271,33 @@ impl Drop for LiveStore {
 impl Source for Live {
     fn begins(&self, number: usize) -> Begins {
         let mut state = self.lock();
-        if number >= state.trace.chunks.len() {
+        if number >= state.trace.chunks().len() {
             let horizon = state.release();
-            if number >= state.trace.chunks.len() {
+            if number >= state.trace.chunks().len() {
                 return if state.over { Begins::Never } else { Begins::NotBefore(horizon) };
             }
         }
-        Begins::At(state.trace.chunks[number].header.first_stamp)
+        Begins::At(state.trace.chunks()[number].stamps().0)
     }
 
     fn chunk(&self, number: usize) -> ChunkRef {
-        self.lock().trace.chunks[number]
+        self.lock().trace.chunks()[number]
     }
 
-    fn decode(
-        &self,
-        number: usize,
-        decoder: &mut Decoder,
-        _packed: &mut Vec<u8>,
-        batch: &mut Batch,
-    ) -> Result<(), Error> {
-        let (chunk, payload, codes, sites) = {
+    fn decode(&self, number: usize, decoder: &mut Decoder, batch: &mut Batch) -> Result<(), Error> {
+        let (chunk, payload, meanings) = {
             let mut state = self.lock();
             let payload = state.ready.remove(&number).unwrap_or(Payload::Packed(Vec::new()));
             state.bytes -= payload.bytes();
-            (state.trace.chunks[number], payload, state.trace.codes.clone(), state.trace.sites.clone())
+            (state.trace.chunks()[number], payload, state.trace.meanings())
         };
         self.moved.notify_all();
-        let header = &chunk.header;
-        let file = TraceFile::Thread { process: header.process, thread: header.thread };
-        decoder
-            .decode_payload(header, payload, &codes, &sites, batch)
-            .map_err(|why| Error::damaged(&file.path(), format!("chunk {}: {why}", header.sequence)))?;
-        chunk.label(batch);
-        Ok(())
+        decoder.arrived(&chunk, payload, &meanings, batch)
     }
 }
 
 impl LiveTrace {
-    /// As [`Trace::interleave`], until the writer's end is gone.
+    /// As [`Replay::interleave`](crate::Replay::interleave), until the writer's end is gone.
     pub fn interleave(
         &self,
         workers: usize,
@@ -356,7 +306,7 @@ impl LiveTrace {
         interleave(&*self.shared, workers, &mut consume)
     }
 
-    /// As [`Trace::interleave_shards`], until the writer's end is gone.
+    /// As [`Replay::interleave_shards`](crate::Replay::interleave_shards), until the writer's end is gone.
     pub fn interleave_shards<C>(&self, shards: &Shards, workers: usize, consumers: Vec<C>) -> Replayed
     where
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
@@ -377,7 +327,7 @@ impl LiveTrace {
         let mut first_seen = None;
         loop {
             state.release();
-            let count = state.trace.chunks.len();
+            let count = state.trace.chunks().len();
             let waited = (count > 0).then(|| first_seen.get_or_insert_with(Instant::now).elapsed());
             if count >= enough || state.over || waited.is_some_and(|waited| waited >= patience) {
                 break;
@@ -385,15 +335,15 @@ impl LiveTrace {
             let glance = self.shared.moved.wait_timeout(state, GLANCE);
             state = glance.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let count = state.trace.chunks.len();
+        let count = state.trace.chunks().len();
         let chunks: Vec<_> = (count.saturating_sub(most)..count)
-            .filter_map(|number| Some((state.trace.chunks[number], state.ready.get(&number)?.clone())))
+            .filter_map(|number| Some((state.trace.chunks()[number], state.ready.get(&number)?.clone())))
             .collect();
-        let (codes, sites) = (state.trace.codes.clone(), state.trace.sites.clone());
+        let meanings = state.trace.meanings();
         drop(state);
         let (mut decoder, mut batch) = (Decoder::new(Loops::Kept), Batch::default());
         for (chunk, payload) in chunks {
-            if decoder.decode_payload(&chunk.header, payload, &codes, &sites, &mut batch).is_ok() {
+            if decoder.arrived(&chunk, payload, &meanings, &mut batch).is_ok() {
                 see(&chunk, &batch);
             }
         }
@@ -412,18 +362,12 @@ impl LiveTrace {
 
     /// Looks at what is known so far. The writer waits meanwhile.
     pub fn look<T>(&self, at: impl FnOnce(&Trace) -> T) -> T {
-        let state = &mut *self.shared.lock();
-        state.trace.threads.clone_from(&state.threads.in_order);
-        at(&state.trace)
+        at(self.shared.lock().trace.trace())
     }
 
     /// What is known in the end: a trace of which nothing is left to decode. An empty one stays.
     pub fn take_trace(&self) -> Trace {
-        let mut state = self.shared.lock();
-        let empty = Trace::empty(Path::new(""), Manifest::new(Default::default()));
-        let mut trace = std::mem::replace(&mut state.trace, empty);
-        trace.threads = std::mem::take(&mut state.threads.in_order);
-        trace
+        self.shared.lock().trace.take()
     }
 }
 

@@ -13,7 +13,7 @@
 use crate::causes::{Level, LineWatch};
 use crate::detailed::Miss;
 use crate::first::First;
-use crate::turns::Strided;
+use crate::loops::Strided;
 
 /// Lines, or turns if these go farther, between a miss and the line whose place in the index is fetched, whose record is, and for
 /// which the records of lines that will have to go are.

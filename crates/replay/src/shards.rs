@@ -6,9 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use crate::event::{Access, Batch, Dealt, Loop, Stride};
-use crate::schedule::{Schedule, Shape};
-use crate::schedules::Schedules;
+use memlode_simulate::{Schedule, Schedules, Shape, Strided};
+use memlode_trace::event::{Access, Batch, Loop, Stride};
+
+use crate::crew::Chunk;
+use crate::strides::strided;
 
 /// Which shard an address belongs to.
 #[derive(Clone, Debug)]
@@ -57,9 +59,9 @@ impl Shards {
         self.count
     }
 
-    /// For [`Shards::deal`].
-    pub fn schedules(&self) -> Schedules {
-        Schedules::new(self.shape)
+    /// For [`Shards::deal`]: knows no loop yet.
+    pub fn dealer(&self) -> Dealer {
+        Dealer { schedules: Schedules::new(self.shape), strided: Vec::new() }
     }
 
     /// Whose an address is.
@@ -75,12 +77,21 @@ impl Shards {
         move |address| of[(address >> shift) as usize % of.len()]
     }
 
-    /// Deals a chunk out, to as many batches as there are shards.
-    pub fn deal(&self, whole: &Batch, parts: &mut [Batch], schedules: &mut Schedules) {
-        for part in parts.iter_mut() {
-            part.clear();
-            part.clone_header(whole);
-            part.accesses.reserve(whole.accesses.len() / self.count + whole.accesses.len() / 8);
+    /// Deals a chunk out: by shard, what is its own of it, and how.
+    pub fn deal(&self, whole: &Batch, dealer: &mut Dealer) -> Vec<(Batch, Dealing)> {
+        let mut parts: Vec<Chunk> = (0..self.count).map(|_| Chunk::default()).collect();
+        self.deal_out(whole, &mut parts, dealer);
+        parts.into_iter().map(|part| (part.batch, part.dealing)).collect()
+    }
+
+    /// Deals a chunk out, to as many parts as there are shards.
+    pub(crate) fn deal_out(&self, whole: &Batch, parts: &mut [Chunk], dealer: &mut Dealer) {
+        for Chunk { batch, dealing } in parts.iter_mut() {
+            batch.clear();
+            batch.clone_header(whole);
+            batch.accesses.reserve(whole.accesses.len() / self.count + whole.accesses.len() / 8);
+            dealing.halves.clear();
+            dealing.loops.clear();
         }
         let mut cuts = 0;
         let mut done = 0;
@@ -89,32 +100,32 @@ impl Shards {
             while let Some(next) = loops.next_if(|next| next.mark as usize <= mark) {
                 self.accesses(&whole.accesses[done..next.access as usize], parts, &mut cuts);
                 done = next.access as usize;
-                self.repeat(next, &whole.strides, parts, &mut cuts, schedules);
+                self.repeat(next, &whole.strides, parts, &mut cuts, dealer);
             }
             self.accesses(&whole.accesses[done..at as usize], parts, &mut cuts);
             done = at as usize;
             for part in parts.iter_mut() {
-                part.marks.push((part.accesses.len() as u32, event));
+                part.batch.marks.push((part.batch.accesses.len() as u32, event));
             }
         }
         for next in loops {
             self.accesses(&whole.accesses[done..next.access as usize], parts, &mut cuts);
             done = next.access as usize;
-            self.repeat(next, &whole.strides, parts, &mut cuts, schedules);
+            self.repeat(next, &whole.strides, parts, &mut cuts, dealer);
         }
         self.accesses(&whole.accesses[done..], parts, &mut cuts);
         let depths = (0..cuts).map(|_| AtomicU8::new(0)).collect();
         let cuts = Arc::new(Cuts { depths, shards: self.count, done: AtomicUsize::new(0) });
         for part in parts {
-            part.cuts = Some(cuts.clone());
+            part.dealing.cuts = Some(cuts.clone());
         }
     }
 
-    fn accesses(&self, accesses: &[Access], parts: &mut [Batch], cuts: &mut u32) {
+    fn accesses(&self, accesses: &[Access], parts: &mut [Chunk], cuts: &mut u32) {
         let line = self.shape.line_bytes - 1;
         for &access in accesses {
             if (access.address & line) + u64::from(access.bytes) <= line + 1 {
-                parts[self.of(access.address)].accesses.push(access);
+                parts[self.of(access.address)].batch.accesses.push(access);
             } else {
                 self.cut(access, parts, cuts);
             }
@@ -126,13 +137,15 @@ impl Shards {
         &self,
         repeated: &Loop,
         strides: &[Stride],
-        parts: &mut [Batch],
+        parts: &mut [Chunk],
         cuts: &mut u32,
-        schedules: &mut Schedules,
+        dealer: &mut Dealer,
     ) {
         let strides = &strides[repeated.strides.start as usize..repeated.strides.end as usize];
-        let one_by_one = Schedule::enters_one_by_one(strides, self.shape);
-        let schedule = if one_by_one { schedules.of(strides, repeated.turns) } else { None };
+        let Dealer { schedules, strided: looks } = dealer;
+        strided(strides, looks);
+        let one_by_one = Schedule::enters_one_by_one(looks, self.shape);
+        let schedule = if one_by_one { schedules.of(looks, repeated.turns) } else { None };
         let dealt = match schedule {
             Some(schedule) => {
                 for stride in strides {
@@ -140,19 +153,20 @@ impl Shards {
                 }
                 Dealt::Scheduled(schedule.clone())
             }
-            None if strides.iter().all(|stride| stride.is_aligned(self.shape.line_bytes)) => Dealt::Aligned,
+            None if looks.iter().all(|stride| stride.is_aligned(self.shape.line_bytes)) => Dealt::Aligned,
             None => {
                 self.unroll(repeated.turns, strides.to_vec(), parts, cuts);
                 return;
             }
         };
-        for part in parts {
-            let (access, mark) = (part.accesses.len() as u32, part.marks.len() as u32);
-            part.loops.push(Loop { access, mark, dealt: Some(dealt.clone()), ..repeated.clone() });
+        for Chunk { batch, dealing } in parts {
+            let (access, mark) = (batch.accesses.len() as u32, batch.marks.len() as u32);
+            batch.loops.push(Loop { access, mark, ..repeated.clone() });
+            dealing.loops.push(dealt.clone());
         }
     }
 
-    fn unroll(&self, turns: u64, mut strides: Vec<Stride>, parts: &mut [Batch], cuts: &mut u32) {
+    fn unroll(&self, turns: u64, mut strides: Vec<Stride>, parts: &mut [Chunk], cuts: &mut u32) {
         for _ in 0..turns {
             for Stride { access, step, .. } in &mut strides {
                 self.accesses(&[*access], parts, cuts);
@@ -163,18 +177,18 @@ impl Shards {
 
     /// An access of several lines.
     #[cold]
-    fn cut(&self, access: Access, parts: &mut [Batch], cuts: &mut u32) {
+    fn cut(&self, access: Access, parts: &mut [Chunk], cuts: &mut u32) {
         let line_bytes = self.shape.line_bytes;
         let last = access.address.saturating_add(u64::from(access.bytes) - 1);
         // Behind the last address there is nothing.
         let Some(second) = (access.address | (line_bytes - 1)).checked_add(1) else {
-            parts[self.of(access.address)].accesses.push(access);
+            parts[self.of(access.address)].batch.accesses.push(access);
             return;
         };
         if u64::from(access.bytes) <= line_bytes {
             let (of_first, of_second) = (self.of(access.address), self.of(second));
             if of_first == of_second {
-                parts[of_first].accesses.push(access);
+                parts[of_first].batch.accesses.push(access);
                 return;
             }
             let bytes = (second - access.address) as u32;
@@ -183,9 +197,9 @@ impl Shards {
                 (of_second, Access { address: second, bytes: (last - second + 1) as u32, ..access }, false),
             ];
             for (shard, half, is_first) in halves {
-                let part = &mut parts[shard];
-                part.halves.push(Half { access: part.accesses.len() as u32, cut: *cuts, is_first });
-                part.accesses.push(half);
+                let Chunk { batch, dealing } = &mut parts[shard];
+                dealing.halves.push(Half { access: batch.accesses.len() as u32, cut: *cuts, is_first });
+                batch.accesses.push(half);
             }
             *cuts += 1;
             return;
@@ -194,13 +208,48 @@ impl Shards {
         loop {
             let end = (address | (line_bytes - 1)).min(last);
             let bytes = (end - address + 1) as u32;
-            parts[self.of(address)].accesses.push(Access { address, bytes, ..access });
+            parts[self.of(address)].batch.accesses.push(Access { address, bytes, ..access });
             if end == last {
                 return;
             }
             address = end + 1;
         }
     }
+}
+
+/// What a thread that deals out knows of loops.
+pub struct Dealer {
+    schedules: Schedules,
+    /// The loop at hand.
+    strided: Vec<Strided>,
+}
+
+/// How a chunk was dealt out, as one shard sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Dealing {
+    /// Accesses of its own that go on, or began, in another shard, in order.
+    pub halves: Vec<Half>,
+    /// By loop; of a chunk that was not dealt out there is nothing.
+    pub loops: Vec<Dealt>,
+    /// What the shards tell each other of those accesses.
+    pub cuts: Option<Arc<Cuts>>,
+}
+
+impl Dealing {
+    /// That of a chunk that was not dealt out.
+    pub fn none() -> &'static Dealing {
+        static NONE: Dealing = Dealing { halves: Vec::new(), loops: Vec::new(), cuts: None };
+        &NONE
+    }
+}
+
+/// How a loop was dealt out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dealt {
+    /// No access of it ever has several lines.
+    Aligned,
+    /// Its first turn was dealt out as accesses; of the others, only what the schedule shows may miss.
+    Scheduled(Arc<Schedule>),
 }
 
 /// One shard's part of an access that has lines of two.

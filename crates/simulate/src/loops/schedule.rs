@@ -21,7 +21,8 @@
 
 mod leaves;
 
-use crate::event::Stride;
+use crate::loops::{MOST_STRIDES, Strided};
+use crate::spec::LevelSpec;
 use leaves::Leaves;
 
 /// The first level of a cache hierarchy, of exact LRU.
@@ -35,10 +36,15 @@ pub struct Shape {
     pub ways: u32,
 }
 
+impl Shape {
+    /// That of a level.
+    pub fn of(level: &LevelSpec) -> Shape {
+        Shape { line_bytes: level.line_bytes.into(), sets: level.sets(), ways: level.ways }
+    }
+}
+
 /// Most bundles of a loop.
 const MOST_BUNDLES: usize = 16;
-/// Most accesses of a turn: more than compilers unroll.
-const MOST_STRIDES: usize = 256;
 /// User addresses end below: what is computed of them does not overflow.
 const ADDRESSES: i64 = 1 << 48;
 /// Steps are shorter: a period takes as many as a line has bytes at most, and so leads over no more lines than one has bytes.
@@ -49,7 +55,7 @@ const STEPS: u64 = 1 << 31;
 pub struct Schedule {
     bundles: Vec<Bundle>,
     /// It only holds if bundles that go the same way are as far apart as they were, be it by a multiple of all sets.
-    pub(crate) is_pinned: bool,
+    pub(super) is_pinned: bool,
     line_bytes: i64,
     /// Whether each of the steps is.
     is_of_single_lines: bool,
@@ -98,7 +104,7 @@ pub struct Periods<'s> {
 
 /// An access, or the part of it that the cache is to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touch {
+pub struct ShownAccess {
     /// Where the line begins, or the first of two.
     pub address: u64,
     /// How many lines, 1 or 2.
@@ -132,7 +138,7 @@ impl Schedule {
     /// be dropped while they are in use.
     ///
     /// If it `may_pin`, the schedule may be one that only holds for bundles as far apart as these, where that shows less.
-    pub fn new(strides: &[Stride], shape: Shape, may_pin: bool) -> Option<Schedule> {
+    pub fn new(strides: &[Strided], shape: Shape, may_pin: bool) -> Option<Schedule> {
         let period = Schedule::period(strides, shape);
         let numbers = bundles(strides, shape);
         let count = numbers.iter().max().map_or(0, |&last| usize::from(last) + 1);
@@ -142,7 +148,7 @@ impl Schedule {
         let of = |bundle: usize| -> Vec<usize> {
             let mut members: Vec<usize> =
                 (0..strides.len()).filter(|&stride| usize::from(numbers[stride]) == bundle).collect();
-            members.sort_by_key(|&stride| (strides[stride].access.address, stride));
+            members.sort_by_key(|&stride| (strides[stride].address, stride));
             members
         };
         let members: Vec<Vec<usize>> = (0..count).map(of).collect();
@@ -198,30 +204,28 @@ impl Schedule {
 
     /// Whether one can be worked out for a loop of so many turns: no access has more bytes than a line, no step is very long, and none
     /// runs out of the address space.
-    pub fn is_possible(strides: &[Stride], turns: u64, shape: Shape) -> bool {
-        let inside = |stride: &Stride| {
+    pub fn is_possible(strides: &[Strided], turns: u64, shape: Shape) -> bool {
+        let inside = |stride: &Strided| {
             let end = i64::try_from(turns).ok().and_then(|turns| {
-                (stride.step as i64)
-                    .checked_mul(turns)?
-                    .checked_add(i64::try_from(stride.access.address).ok()?)
+                (stride.step as i64).checked_mul(turns)?.checked_add(i64::try_from(stride.address).ok()?)
             });
-            (1..=shape.line_bytes).contains(&stride.access.bytes.into())
+            (1..=shape.line_bytes).contains(&stride.bytes.into())
                 && (stride.step as i64).unsigned_abs() < STEPS
-                && stride.access.address < ADDRESSES as u64
+                && stride.address < ADDRESSES as u64
                 && end.is_some_and(|end| (0..ADDRESSES).contains(&end))
         };
         !strides.is_empty() && strides.len() <= MOST_STRIDES && strides.iter().all(inside)
     }
 
     /// Turns after which each access stands in its line as it did, a power of two.
-    pub fn period(strides: &[Stride], shape: Shape) -> usize {
+    pub fn period(strides: &[Strided], shape: Shape) -> usize {
         let of =
-            |stride: &Stride| shape.line_bytes >> stride.step.trailing_zeros().min(shape.line_bytes.ilog2());
+            |stride: &Strided| shape.line_bytes >> stride.step.trailing_zeros().min(shape.line_bytes.ilog2());
         strides.iter().map(of).max().unwrap_or(1) as usize
     }
 
     /// Whether no access but those of the first turn can be the first to both of two lines.
-    pub fn enters_one_by_one(strides: &[Stride], shape: Shape) -> bool {
+    pub fn enters_one_by_one(strides: &[Strided], shape: Shape) -> bool {
         strides.iter().all(|stride| {
             stride.is_aligned(shape.line_bytes) || (stride.step as i64).unsigned_abs() <= shape.line_bytes
         })
@@ -342,25 +346,25 @@ impl Periods<'_> {
 
     /// Shows the first one to `each`, and how many bytes every access is further on in the next one, and the next.
     #[inline(always)]
-    pub fn first(&self, mut each: impl FnMut(Touch, i64)) {
+    pub fn first(&self, mut each: impl FnMut(ShownAccess, i64)) {
         let begin = self.run.period * self.schedule.period as u64;
         for step in self.run.steps {
             let bundle = usize::from(step.bundle) % MOST_BUNDLES;
             let address = self.lines[bundle].wrapping_add_signed(step.bytes);
             let turn = begin + u64::from(step.turn);
-            let touch = Touch { address, lines: step.lines, stride: step.stride.into(), turn };
+            let touch = ShownAccess { address, lines: step.lines, stride: step.stride.into(), turn };
             each(touch, self.schedule.bundles[bundle].advance);
         }
     }
 
     /// Shows them to `each`.
     #[inline(always)]
-    pub fn all(&self, mut each: impl FnMut(Touch)) {
+    pub fn all(&self, mut each: impl FnMut(ShownAccess)) {
         for period in 0..self.run.times {
             self.first(|touch, advance| {
                 let address = touch.address.wrapping_add_signed(period as i64 * advance);
                 let turn = touch.turn + period * self.schedule.period as u64;
-                each(Touch { address, turn, ..touch });
+                each(ShownAccess { address, turn, ..touch });
             });
         }
     }
@@ -368,14 +372,14 @@ impl Periods<'_> {
 
 /// The bundle of each stride: they go the same way, no whole line is between neighbours, and all read or all write, as a line that is
 /// written must be seen to be.
-pub(crate) fn bundles(strides: &[Stride], shape: Shape) -> Vec<u8> {
+pub(super) fn bundles(strides: &[Strided], shape: Shape) -> Vec<u8> {
     let mut order: Vec<usize> = (0..strides.len()).collect();
-    let way = |stride: &Stride| (stride.step, stride.is_write);
-    order.sort_by_key(|&stride| (way(&strides[stride]), strides[stride].access.address));
+    let way = |stride: &Strided| (stride.step, stride.is_write);
+    order.sort_by_key(|&stride| (way(&strides[stride]), strides[stride].address));
     let mut of = vec![0u8; strides.len()];
     let (mut bundle, mut end) = (0u8, 0u64);
     for (number, &stride) in order.iter().enumerate() {
-        let access = &strides[stride].access;
+        let access = &strides[stride];
         let before = number.checked_sub(1).map(|before| &strides[order[before]]);
         let goes_on = before.is_some_and(|before| {
             way(before) == way(&strides[stride]) && access.address < end.saturating_add(shape.line_bytes)
@@ -393,7 +397,7 @@ pub(crate) fn bundles(strides: &[Stride], shape: Shape) -> Vec<u8> {
 
 /// A bundle on its way; lines are counted from that of its leader.
 struct Walk<'s> {
-    strides: &'s [Stride],
+    strides: &'s [Strided],
     /// By address.
     members: &'s [usize],
     step: i64,
@@ -407,10 +411,10 @@ struct Walk<'s> {
 }
 
 impl Walk<'_> {
-    fn new<'s>(strides: &'s [Stride], members: &'s [usize], shape: Shape) -> Walk<'s> {
+    fn new<'s>(strides: &'s [Strided], members: &'s [usize], shape: Shape) -> Walk<'s> {
         let leader = &strides[members[0]];
         let ends = members.iter().map(|&member| {
-            let access = &strides[member].access;
+            let access = &strides[member];
             access.address + u64::from(access.bytes)
         });
         Walk {
@@ -418,15 +422,15 @@ impl Walk<'_> {
             members,
             step: leader.step as i64,
             shift: shape.line_bytes.ilog2(),
-            origin: (leader.access.address & !(shape.line_bytes - 1)) as i64,
-            extent: ends.max().unwrap_or(0) - leader.access.address,
+            origin: (leader.address & !(shape.line_bytes - 1)) as i64,
+            extent: ends.max().unwrap_or(0) - leader.address,
             sets: shape.sets,
         }
     }
 
     /// First and last line of an access in a turn, which may be before the first one.
     fn lines(&self, stride: usize, turn: i64) -> (i64, i64) {
-        let access = &self.strides[stride].access;
+        let access = &self.strides[stride];
         let first = access.address as i64 - self.origin + turn * self.step;
         (first >> self.shift, (first + i64::from(access.bytes) - 1) >> self.shift)
     }
