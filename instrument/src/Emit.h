@@ -13,7 +13,8 @@
 //   uint32_t __memlode_others;                   not 0 once there are other threads to learn from
 //   void __memlode_module_load(const void *);    an image's events are about to begin
 //   void __memlode_module_unload(const void *);  … have ended
-//   const char __memlode_abi_2;                  exists as long as the above mean the same
+//   const char __memlode_abi_2_link_with_memlode_cc;  exists as long as the above mean the same; linkers name
+//   it
 //
 //===----------------------------------------------------------------------===//
 #ifndef MEMLODE_INSTRUMENT_EMIT_H

@@ -97,7 +97,8 @@ void Image::announce() {
     F->addFnAttr(Attribute::NoUnwind);
     IRBuilder<> B(BasicBlock::Create(Ctx, "", F));
     if (Checks)
-      B.CreateLoad(B.getInt8Ty(), M.getOrInsertGlobal("__memlode_abi_2", B.getInt8Ty()), /*isVolatile=*/true);
+      B.CreateLoad(B.getInt8Ty(), M.getOrInsertGlobal("__memlode_abi_2_link_with_memlode_cc", B.getInt8Ty()),
+                   /*isVolatile=*/true);
     B.CreateCall(M.getOrInsertFunction(Tell, Void, Pointer), {F});
     B.CreateRetVoid();
     return F;

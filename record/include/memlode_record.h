@@ -57,7 +57,7 @@ void __memlode_call_access(uint64_t anchor, uint64_t address, uint64_t extent);
 
 /* Each instrumented image refers to this symbol, so that linking with a runtime that speaks an
  * older protocol fails at link time. */
-extern const char __memlode_abi_2;
+extern const char __memlode_abi_2_link_with_memlode_cc;
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@ MEMLODE_HIDDEN struct memlode_process memlode_process;
 /* Whole pages: shared memory takes their place. */
 MEMLODE_EXPORT char __memlode_control[MEMLODE_CONTROL_BYTES] __attribute__((aligned(MEMLODE_CONTROL_BYTES)));
 
-MEMLODE_EXPORT const char __memlode_abi_2 = MEMLODE_VERSION_RING;
+MEMLODE_EXPORT const char __memlode_abi_2_link_with_memlode_cc = MEMLODE_VERSION_RING;
 
 MEMLODE_EXPORT void __memlode_call_access(uint64_t anchor, uint64_t address, uint64_t extent) {
   (void)anchor;

@@ -3,6 +3,7 @@
 mod analyses;
 mod bad_input;
 mod bench;
+mod builds;
 mod bursts;
 mod cargo;
 mod compiler;
@@ -38,6 +39,7 @@ fn memlode() -> Command {
         "MEMLODE_FC",
         "MEMLODE_HOME",
         "MEMLODE_ALLOCATORS",
+        "MEMLODE_CCACHE",
         "MEMLODE_FIDELITY",
         "MEMLODE_FILTER",
         "MEMLODE_COLLECTOR",

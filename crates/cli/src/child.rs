@@ -8,10 +8,11 @@ use std::process::{Child, Command, ExitStatus};
 
 use anyhow::{Context, Result};
 use memlode_collect::Switch;
-use rustix::process::PidfdFlags;
+use rustix::process::{PidfdFlags, Signal};
+use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use crate::driver::toolchain::search_path;
-use crate::interrupt::{self, Signals};
+use crate::interrupt;
 
 /// What shells use: the program is there but cannot be executed.
 pub const NOT_EXECUTABLE: u8 = 126;
@@ -82,7 +83,7 @@ impl Program {
         command: &[OsString],
         variables: &[(&str, &OsStr)],
         output: ProgramOutput,
-        signals: &Signals,
+        signals: &interrupt::Signals,
         toggle: Option<(i32, Switch)>,
     ) -> Result<Result<Program, NotStarted>> {
         use std::os::unix::process::CommandExt;
@@ -116,6 +117,22 @@ impl Program {
     pub fn wait(mut self) -> Result<ExitStatus> {
         self.child.wait().context("cannot wait for the program")
     }
+}
+
+/// Runs a command as if it were this process: signals that ask us to end go to it.
+pub fn run_in_our_place(command: &mut Command) -> std::io::Result<ExitStatus> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGTERM])?;
+    let mut child = command.spawn()?;
+    let pid = rustix::process::Pid::from_child(&child);
+    let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            if let Some(signal) = Signal::from_named_raw(signal) {
+                let _ = rustix::process::pidfd_send_signal(&pidfd, signal);
+            }
+        }
+    });
+    child.wait()
 }
 
 fn not_started(path: &Path, error: &std::io::Error) -> NotStarted {

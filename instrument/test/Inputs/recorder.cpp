@@ -309,8 +309,8 @@ void atEnd() {
 
 extern "C" {
 
-extern const char __memlode_abi_2;
-const char __memlode_abi_2 = 3;
+extern const char __memlode_abi_2_link_with_memlode_cc;
+const char __memlode_abi_2_link_with_memlode_cc = 3;
 __attribute__((tls_model("initial-exec"))) thread_local uint64_t *__memlode_cursor;
 uint32_t __memlode_others = 1;
 

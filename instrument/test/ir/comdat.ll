@@ -11,7 +11,7 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK-SAME: section "memlode_seg", align 8
 ; CHECK: @llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 0, ptr @__memlode_image_load_1, ptr @__memlode_image_load_1 }]
 ; CHECK: define linkonce_odr hidden void @__memlode_image_load_1() #{{[0-9]+}} comdat
-; CHECK: load volatile i8, ptr @__memlode_abi_2
+; CHECK: load volatile i8, ptr @__memlode_abi_2_link_with_memlode_cc
 ; CHECK: call void @__memlode_module_load(ptr @__memlode_image_load_1)
 
 $inlined = comdat any

@@ -62,7 +62,9 @@ Everything else goes to clang as it is. memlode adds:
   when compiling  -fpass-plugin=…, and -g unless a debug level is given (-g0 is honoured)
   when linking    the run-time library with its rpath, and --build-id
   with -flto      the plug-in at the link instead, through lld
-Nothing is added for -ffreestanding, -E, -M, -fsyntax-only and assembler files.
+Nothing is added for -ffreestanding and assembler files; for -E, -M and -fsyntax-only, the directory of memlode.h.
+
+MEMLODE_CCACHE=1 (or the path of one) has memlode call ccache; ccache in front of memlode is refused.
 
 The compiler is clang-22 or else clang-19; MEMLODE_CC and MEMLODE_CXX name others of these versions.
 For Fortran (`memlode fc`) it is flang-22, or what MEMLODE_FC names.

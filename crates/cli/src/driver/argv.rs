@@ -28,6 +28,10 @@ pub struct Request {
     pub stage: Stage,
     /// Some input goes through the optimiser: C, C++, Objective-C, Fortran or LLVM IR.
     pub generates_code: bool,
+    /// Some input goes through the preprocessor, which looks for headers.
+    pub preprocesses: bool,
+    /// The program is for a system with the C library musl.
+    pub musl: bool,
     /// `-flto` in any form is in force.
     pub lto: bool,
     /// ThinLTO at `-O0`: its link has no place where a plug-in could run.
@@ -194,6 +198,8 @@ struct Scan {
     /// Inputs that the optimiser sees, and headers among them.
     code_inputs: u32,
     header_inputs: u32,
+    preprocessed_inputs: u32,
+    musl: bool,
     information: bool,
     preprocess: bool,
     check: bool,
@@ -242,6 +248,7 @@ impl Scan {
             "-flto" => (self.lto, self.thin) = (true, false),
             "-fno-lto" => self.lto = false,
             "-x" => self.set_language(value.unwrap_or_default()),
+            "-target" => self.target(value.unwrap_or_default()),
             "-Xlinker" => self.linker_word(value.unwrap_or_default()),
             _ => self.joined_option(option),
         }
@@ -258,6 +265,8 @@ impl Scan {
             self.set_language(language.as_bytes());
         } else if let Some(language) = option.strip_prefix("--language=") {
             self.set_language(language.as_bytes());
+        } else if let Some(target) = option.strip_prefix("--target=") {
+            self.target(target.as_bytes());
         } else if let Some(words) = option.strip_prefix("-Wl,") {
             words.split(',').for_each(|word| self.linker_word(word.as_bytes()));
         } else if is_debug_level(option) {
@@ -272,6 +281,10 @@ impl Scan {
         self.language = (language != b"none").then(|| language.to_vec());
     }
 
+    fn target(&mut self, triple: &[u8]) {
+        self.musl = triple.windows(4).any(|part| part == b"musl");
+    }
+
     fn linker_word(&mut self, word: &[u8]) {
         self.build_id |= word.starts_with(b"--build-id") || word.starts_with(b"-build-id");
     }
@@ -282,7 +295,8 @@ impl Scan {
             Some(language) => classify_language(language),
             None => classify_name(name),
         };
-        self.code_inputs += u32::from(class == Class::Code);
+        self.code_inputs += u32::from(matches!(class, Class::Code | Class::Preprocessed));
+        self.preprocessed_inputs += u32::from(class == Class::Preprocessed);
         self.header_inputs += u32::from(class == Class::Header);
     }
 
@@ -301,6 +315,9 @@ impl Scan {
         Request {
             stage,
             generates_code: stage >= Stage::Compile && self.code_inputs > 0,
+            preprocesses: stage >= Stage::Preprocess
+                && self.code_inputs + self.header_inputs > self.preprocessed_inputs,
+            musl: self.musl,
             lto: self.lto,
             thin_unoptimised: self.lto && self.thin && self.unoptimised,
             relocatable: self.relocatable,
@@ -332,6 +349,8 @@ fn is_debug_level(option: &str) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Code,
+    /// Code that has no preprocessor to go through any more.
+    Preprocessed,
     Header,
     Assembler,
     ForTheLinker,
@@ -341,20 +360,31 @@ fn classify_language(language: &[u8]) -> Class {
     match language {
         b"assembler" | b"assembler-with-cpp" => Class::Assembler,
         _ if language.ends_with(b"header") => Class::Header,
+        b"ir"
+        | b"pcm"
+        | b"cpp-output"
+        | b"c++-cpp-output"
+        | b"c++-module-cpp-output"
+        | b"objective-c-cpp-output"
+        | b"objective-c++-cpp-output" => Class::Preprocessed,
         _ => Class::Code,
     }
 }
 
 fn classify_name(name: &[u8]) -> Class {
+    if name == b"-" {
+        // Without -x only the preprocessor takes it.
+        return Class::Code;
+    }
     let base = name.rsplit(|&byte| byte == b'/').next().unwrap_or(name);
     let Some(dot) = base.iter().rposition(|&byte| byte == b'.') else {
-        // Standard input needs -x or -E; without either clang refuses it.
         return Class::ForTheLinker;
     };
     match &base[dot + 1..] {
-        b"c" | b"i" | b"C" | b"cc" | b"cp" | b"cpp" | b"cxx" | b"c++" | b"CC" | b"CPP" | b"CXX" | b"C++"
-        | b"ii" | b"m" | b"mi" | b"mm" | b"M" | b"mii" | b"cppm" | b"ccm" | b"cxxm" | b"c++m" | b"iim"
-        | b"ixx" | b"ll" | b"bc" => Class::Code,
+        b"c" | b"C" | b"cc" | b"cp" | b"cpp" | b"cxx" | b"c++" | b"CC" | b"CPP" | b"CXX" | b"C++" | b"m"
+        | b"mm" | b"M" | b"cppm" | b"ccm" | b"cxxm" | b"c++m" | b"ixx" => Class::Code,
+        // A module's .pcm is what the second of two steps compiles.
+        b"i" | b"ii" | b"mi" | b"mii" | b"iim" | b"ll" | b"bc" | b"pcm" => Class::Preprocessed,
         // Fortran; in capitals, with a preprocessor.
         b"f" | b"F" | b"for" | b"FOR" | b"ftn" | b"FTN" | b"fpp" | b"FPP" | b"f77" | b"F77" | b"f90"
         | b"F90" | b"f95" | b"F95" | b"f03" | b"F03" | b"f08" | b"F08" | b"f18" | b"F18" => Class::Code,

@@ -17,7 +17,7 @@ use anyhow::{Context, Result};
 use super::{ALLOCATORS, FIDELITY, FILTER, VALUES};
 
 /// The variables that the plug-in reads (`instrument/src/Options.cpp`), and whether each names a file.
-const VARIABLES: [(&str, bool); 8] = [
+pub const VARIABLES: [(&str, bool); 8] = [
     (ALLOCATORS, true),
     (FILTER, true),
     (FIDELITY, false),

@@ -10,10 +10,12 @@
 //!            -fstandalone-debug                   (C++; the user's -flimit-debug-info comes later and wins)
 //! links?     -L… -lmemlode_record, its rpath, --build-id
 //! ```
-//! The compiler replaces this process, so its exit status, signals and output are its own.
+//! The compiler's exit status, output and input are its own; signals to us go to it.
 
 pub mod argv;
+mod ccache;
 mod depinfo;
+mod refused;
 pub mod rustc;
 pub mod toolchain;
 
@@ -24,6 +26,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
+use crate::child;
 use crate::install::Install;
 use argv::{Request, Stage};
 use toolchain::{Compiler, Language, shell_quote};
@@ -40,26 +43,51 @@ pub const FILTER: &str = "MEMLODE_FILTER";
 /// The variable through which the plug-in learns that values are to be recorded.
 pub const VALUES: &str = "MEMLODE_VALUES";
 
-/// Runs the compiler in place of this process; returns only to print or to fail.
+/// Runs the compiler. Where it refuses options, says what to do about them.
 pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     let (own, args) = split_own(language, args)?;
     let install = Install::find()?;
     let compiler = toolchain::find(language, &install)?;
     let request = argv::parse(&args, &|name| std::fs::read(Path::new(name)).ok());
+    if request.musl && request.stage >= Stage::Compile && !request.freestanding {
+        bail!(
+            "the target is a system with musl, and memlode records programs of glibc only: build this one for glibc, as \
+             {} does without --target",
+            compiler.path.display()
+        );
+    }
     let additions = Additions::new(language, &request, &compiler, &install, own.as_written())?;
     let line = additions.weave(args, &request);
+    let cache = match request.stage >= Stage::Preprocess && !request.freestanding {
+        true => ccache::wanted(&install.plugin(compiler.version), &own.variables)?,
+        false => None,
+    };
+    let mut words: Vec<OsString> = Vec::new();
+    let mut variables = own.variables;
+    if let Some((ccache, files)) = cache {
+        words.push(ccache.into());
+        variables.push(files);
+    }
+    words.push(compiler.path.clone().into());
+    words.extend(line);
 
     if own.print {
-        let variables = own.variables.iter().map(|(name, value)| format!("{name}={}", shell_quote(value)));
-        let words: Vec<String> = variables
-            .chain([&compiler.path.clone().into()].into_iter().chain(&line).map(shell_quote))
-            .collect();
+        let variables = variables.iter().map(|(name, value)| format!("{name}={}", shell_quote(value)));
+        let words: Vec<String> = variables.chain(words.iter().map(shell_quote)).collect();
         crate::commands::print(&format!("{}\n", words.join(" ")))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut command = Command::new(&compiler.path);
-    command.args(&line).envs(own.variables);
-    Err(command.exec()).with_context(|| format!("cannot run {}", compiler.path.display()))
+    let cannot = || format!("cannot run {}", words[0].display());
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).envs(variables);
+    if request.stage < Stage::Preprocess {
+        return Err(command.exec()).with_context(cannot);
+    }
+    let status = child::run_in_our_place(&mut command).with_context(cannot)?;
+    if status.code() == Some(1) {
+        refused::explain(language, &compiler, &words);
+    }
+    Ok(ExitCode::from(child::exit_code(status)))
 }
 
 /// Options of memlode's own, accepted only before the first of clang's.
@@ -153,7 +181,8 @@ impl Additions {
         }
         let plugin = install.plugin(compiler.version);
         let links = request.stage == Stage::Link && !request.relocatable;
-        if request.generates_code && language != Language::Fortran && install.headers().is_dir() {
+        // Where the preprocessor alone runs, too: what it finds goes into a compiler, and build systems ask where it looks.
+        if request.preprocesses && language != Language::Fortran && install.headers().is_dir() {
             // Behind all others: nothing of the program's own is hidden.
             additions.after.extend(["-idirafter".into(), install.headers().into()]);
         }

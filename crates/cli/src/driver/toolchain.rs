@@ -194,11 +194,16 @@ fn stamp(compiler: &Path) -> Option<String> {
 }
 
 fn cache_file() -> Option<PathBuf> {
+    Some(cache_directory()?.join("compilers"))
+}
+
+/// Where we remember things.
+pub fn cache_directory() -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME")
         .filter(|path| Path::new(path).is_absolute())
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-    Some(cache.join("memlode").join("compilers"))
+    Some(cache.join("memlode"))
 }
 
 fn remembered(stamp: &str) -> Option<u32> {
