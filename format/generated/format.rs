@@ -136,7 +136,7 @@ pub mod evidence {
 
 /// Properties of a site (bit set).
 pub mod flag {
-    /// the line is that of the nearest instruction that had one
+    /// the line is that of the nearest instruction that had one, or it stands for what a library function does
     pub const APPROXIMATE: u32 = 1;
     /// `flag.atomic`
     pub const ATOMIC: u32 = 2;

@@ -78,7 +78,7 @@
 #define MEMLODE_EVIDENCE_PARTIAL 4 // a type, a variable or a line only
 
 // Properties of a site (bit set).
-#define MEMLODE_FLAG_APPROXIMATE 1 // the line is that of the nearest instruction that had one
+#define MEMLODE_FLAG_APPROXIMATE 1 // the line is that of the nearest instruction that had one, or it stands for what a library function does
 #define MEMLODE_FLAG_ATOMIC 2
 #define MEMLODE_FLAG_VOLATILE 4
 #define MEMLODE_FLAG_STACK 8 // the address is based on a stack slot of the function

@@ -71,7 +71,7 @@ EVIDENCE_TBAA = 3  # type-based alias tag alone
 EVIDENCE_PARTIAL = 4  # a type, a variable or a line only
 
 # Properties of a site (bit set).
-FLAG_APPROXIMATE = 1  # the line is that of the nearest instruction that had one
+FLAG_APPROXIMATE = 1  # the line is that of the nearest instruction that had one, or it stands for what a library function does
 FLAG_ATOMIC = 2
 FLAG_VOLATILE = 4
 FLAG_STACK = 8  # the address is based on a stack slot of the function

@@ -31,6 +31,8 @@ const Row Rows[] = {
     {"posix_memalign", {Act::Allocate, None, 2, 0, Failure::NonZeroStatus}},
     {"realloc", {Act::Resize, None, 1, 0}},
     {"reallocarray", {Act::Resize, 1, 2, 0}},
+    {"strdup __strdup strndup __strndup",
+     {Act::Allocate, None, None, None, Failure::Null, false, /*Text=*/true}},
     {"free cfree free_sized free_aligned_sized", {Act::Free, None, None, 0}},
     {"mmap mmap64", {Act::Allocate, None, 1, None, Failure::MapFailed}},
     {"mremap", {Act::Resize, None, 2, 0, Failure::MapFailed}},
@@ -73,6 +75,8 @@ bool isIntegerAt(const CallBase &Call, int Position) {
 bool isPointer(const Type *T) { return T->isPointerTy() && T->getPointerAddressSpace() == 0; }
 
 bool fits(const CallBase &Call, const Allocator &A) {
+  if (A.Text && !Call.getCalledFunction())
+    return false;
   if (!isIntegerAt(Call, A.Count) || !isIntegerAt(Call, A.Size))
     return false;
   if (A.Base != None &&
@@ -179,7 +183,7 @@ const Allocator *Allocators::find(const CallBase &Call, bool &Mismatch) const {
     if (Callee->hasLocalLinkage())
       return nullptr;
     Found = BuiltIn.find(plainRustName(Name));
-    if (Found == BuiltIn.end())
+    if (Found == BuiltIn.end() || (Found->second.Text && !Callee->isDeclaration()))
       return nullptr;
   }
   Mismatch = !fits(Call, Found->second);

@@ -32,6 +32,8 @@ struct Allocator {
   Failure Fails = Failure::Null;
   /// Fortran's: Base is the position of a descriptor (`Fortran.h`), which tells the size too.
   bool Described = false;
+  /// The block holds a string, which is as long as it is; unless the function is the program's own.
+  bool Text = false;
 };
 
 class Allocators {

@@ -144,7 +144,7 @@ DormantCalls::DormantCalls(Module &M, LibraryOf Library) {
 /// Whether recording may be on behind \p I because of what it did. Callees are looked at first.
 bool DormantCalls::maySwitch(const Instruction &I, const TargetLibraryInfo &TLI) const {
   const auto *Call = dyn_cast<CallBase>(&I);
-  if (!Call || !mayRecord(*Call, TLI))
+  if (!Call || !mayRecord(*Call))
     return false;
   const Function *Callee = Call->getCalledFunction();
   LibFunc Known;

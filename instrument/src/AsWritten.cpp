@@ -52,7 +52,7 @@ static void forgetPurity(CallBase &Call) {
     Callee->removeFnAttr(Attribute::Memory);
 }
 
-void keepThroughOptimisation(Function &F, const TargetLibraryInfo &TLI) {
+void keepThroughOptimisation(Function &F) {
   // Entry and exit name the frame of the code they stand in: a body inlined elsewhere would speak of another.
   F.removeFnAttr(Attribute::AlwaysInline);
   F.addFnAttr(Attribute::NoInline);
@@ -63,7 +63,7 @@ void keepThroughOptimisation(Function &F, const TargetLibraryInfo &TLI) {
       continue;
     // `flatten` demands it of calls whose callee will be known later only.
     Call->removeFnAttr(Attribute::AlwaysInline);
-    if (mayRecord(*Call, TLI))
+    if (mayRecord(*Call))
       forgetPurity(*Call);
   }
 }

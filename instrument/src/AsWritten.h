@@ -27,7 +27,7 @@ void inlineDemanded(llvm::Module &M, llvm::ModuleAnalysisManager &MAM);
 
 /// Makes \p F, which records, safe to optimise: its frame stays its own, and calls that may record keep their
 /// place and their effect on the cursor.
-void keepThroughOptimisation(llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
+void keepThroughOptimisation(llvm::Function &F);
 
 /// Says in \p M that it records already.
 void markAsWritten(llvm::Module &M);

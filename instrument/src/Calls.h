@@ -1,7 +1,8 @@
 //===- Calls.h - what a call can do to the recorder -----------------------===//
 //
-// Between two accesses the cursor may stay in a register unless a call in
-// between can itself record: then it is handed over through memory.
+// Between two accesses the cursor may stay in a register unless something in
+// between can itself record: then it is handed over through memory. Whatever
+// its name, a function may be the program's own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MEMLODE_INSTRUMENT_CALLS_H
@@ -12,7 +13,8 @@
 
 namespace memlode {
 
-/// Library functions that copy or fill memory and are recorded where they are called.
+/// Library functions that copy or fill memory and are recorded where they are called, and there only: the
+/// compiler makes calls of them from loops, and loops from calls.
 enum class Transfer {
   None,
   Copy,     ///< (to, from, bytes …)
@@ -21,14 +23,21 @@ enum class Transfer {
   Clear     ///< (to, bytes): bzero
 };
 
+/// The name by which \p F is known to the library, or nothing when it is the program's own.
+llvm::StringRef libraryName(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
+
 /// The transfer that \p Call is by the name of the library function it calls; None for intrinsics.
 Transfer libraryTransfer(const llvm::CallBase &Call, const llvm::TargetLibraryInfo &TLI);
 
-/// Whether code that records may run during \p Call.
-bool mayRecord(const llvm::CallBase &Call, const llvm::TargetLibraryInfo &TLI);
+/// Whether \p F is the program's own definition of such a function.
+bool isTransfer(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
 
-/// Whether \p F defines a library function whose callers assume that it records nothing.
-bool callersAssumeSilence(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
+/// Whether code that records may run while \p I is executed.
+bool mayRecord(const llvm::Instruction &I);
+
+/// Whether \p Call is reason enough to record the frame it is made in. What only computes is no reason:
+/// hidden calls, and functions of libm by their name.
+bool isWorthAFrame(const llvm::CallBase &Call, const llvm::TargetLibraryInfo &TLI);
 
 } // namespace memlode
 #endif

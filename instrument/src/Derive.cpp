@@ -2,6 +2,7 @@
 
 #include "Derive.h"
 
+#include "HiddenCalls.h"
 #include "Reach.h"
 
 #include "memlode_format.h"
@@ -80,8 +81,8 @@ private:
     APInt Sum(DL.getIndexTypeSizeInBits(V->getType()), 0);
     V = V->stripAndAccumulateConstantOffsets(DL, Sum, /*AllowNonInbounds=*/true);
     Offset = Sum.getSExtValue();
-    const auto *II = dyn_cast<IntrinsicInst>(V);
-    return II && II->getIntrinsicID() == Intrinsic::threadlocal_address ? II->getArgOperand(0) : V;
+    const GlobalVariable *Own = threadLocalOf(V);
+    return Own ? Own : V;
   }
 
   void address(unsigned I, unsigned Word) {

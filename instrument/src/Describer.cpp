@@ -15,6 +15,9 @@ namespace memlode {
 Describer::Describer(NameBook &Names, Table &Sites, Filter &Wanted, Function &F)
     : Names(Names), Sites(Sites), Wanted(Wanted), F(F), Instructions(F.getInstructionCount()) {}
 
+/// Stands for the number of an access where a call makes an object.
+static constexpr unsigned TheObject = 1U << 31;
+
 static FilterEvent::Kind kindOf(const Access &A) {
   if (A.Transfer)
     return FilterEvent::Range;
@@ -28,17 +31,17 @@ void Describer::learn(const Finder &Accesses, const Allocators &Functions) {
   for (Instruction &I : instructions(F)) {
     for (const Access &A : Accesses.find(I).Accesses) {
       const Learnt New{Names.nameOf(I, A.Pointer, A.direction(), A.Bytes), Addresses.flagsOf(A.Pointer)};
-      const auto Of = Known.try_emplace({&I, A.Kind}, New).first;
+      const auto Of = Known.try_emplace({&I, A.Number}, New).first;
       Values |= takesValue(A, Of->second.Named);
     }
     bool Mismatch;
     if (auto *Call = dyn_cast<CallBase>(&I); Call && Functions.find(*Call, Mismatch))
-      Known.try_emplace({&I, MEMLODE_KIND_ALLOC}, Learnt{Names.nameOfAllocation(*Call)});
+      Known.try_emplace({&I, TheObject}, Learnt{Names.nameOfAllocation(*Call)});
   }
 }
 
 Verdict Describer::access(const Access &A) {
-  const auto &[N, Flags] = Known.at({A.I, A.Kind});
+  const auto &[N, Flags] = Known.at({A.I, A.Number});
   SiteEntry Entry;
   Entry.Kind = A.Kind;
   Entry.Flags = A.Flags | Flags;
@@ -59,7 +62,7 @@ bool Describer::takesValue(const Access &A, const Name &N) {
 Verdict Describer::allocation(CallBase &Call) {
   SiteEntry Entry;
   Entry.Kind = MEMLODE_KIND_ALLOC;
-  return site(FilterEvent::Alloc, Known.at({&Call, Entry.Kind}).Named, Entry);
+  return site(FilterEvent::Alloc, Known.at({&Call, TheObject}).Named, Entry);
 }
 
 Verdict Describer::release(CallBase &Call) {

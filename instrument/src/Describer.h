@@ -68,7 +68,7 @@ private:
   llvm::Function &F;
   unsigned Instructions;
   bool Values = false;
-  llvm::DenseMap<std::pair<const llvm::Instruction *, unsigned>, Learnt> Known; ///< by instruction and kind
+  llvm::DenseMap<std::pair<const llvm::Instruction *, unsigned>, Learnt> Known; ///< by instruction and number
 };
 
 } // namespace memlode

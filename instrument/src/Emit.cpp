@@ -14,6 +14,7 @@
 
 #include "Apart.h"
 #include "Fortran.h"
+#include "Library.h"
 #include "Moved.h"
 #include "Sync.h"
 #include "memlode_format.h"
@@ -412,6 +413,10 @@ private:
       return B.CreateLoad(Pointer, W.A);
     case Word::How::StoredIfZero:
       return B.CreateSelect(B.CreateIsNull(W.B), B.CreateLoad(Pointer, W.A), Null);
+    case Word::How::Text:
+      return B.CreateSelect(B.CreateIsNotNull(W.B), Null, W.A);
+    case Word::How::TextBytes:
+      return stringBytes(B, W.B, W.A);
     case Word::How::Described:
       return B.CreateCall(describedBytes(M), W.A);
     case Word::How::Lanes:

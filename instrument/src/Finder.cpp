@@ -2,6 +2,7 @@
 
 #include "Finder.h"
 
+#include "HiddenCalls.h"
 #include "LlvmCompat.h"
 #include "memlode_format.h"
 
@@ -28,8 +29,9 @@ namespace {
 
 class Visitor : public InstVisitor<Visitor> {
 public:
-  Visitor(const DataLayout &DL, const TargetLibraryInfo &TLI, const Registers &NoMemory)
-      : DL(DL), TLI(TLI), NoMemory(NoMemory) {}
+  Visitor(const DataLayout &DL, const TargetLibraryInfo &TLI, const LibraryRanges &Ranges,
+          const Registers &NoMemory)
+      : DL(DL), TLI(TLI), Ranges(Ranges), NoMemory(NoMemory) {}
 
   Findings Found;
 
@@ -121,6 +123,7 @@ public:
       range(Call, Call.getArgOperand(0), Call.getArgOperand(1), MEMLODE_KIND_STORE, 0);
       break;
     }
+    visitLibraryCall(Call);
     for (unsigned I = 0; I < Call.arg_size(); ++I) {
       if (!Call.isByValArgument(I))
         continue;
@@ -131,6 +134,41 @@ public:
   }
 
 private:
+  /// Bytes that are compared by loads in the place of the call, whoever defines the function.
+  static constexpr uint64_t ComparedInline = 16;
+
+  void visitLibraryCall(CallBase &Call) {
+    unsigned Number = 0;
+    for (const LibraryAccess &Looks : libraryAccesses(Call)) {
+      const LibraryRange Range = Ranges.of(Call, Number++);
+      Access A;
+      A.I = &Call;
+      A.Is = Access::Shape::Range;
+      A.Kind = Looks.Kind;
+      A.Pointer = Looks.Pointer == LibraryAccess::Result ? static_cast<Value *>(&Call)
+                                                         : Call.getArgOperand(Looks.Pointer);
+      A.Flags = Looks.Approximate ? MEMLODE_FLAG_APPROXIMATE : 0;
+      A.Transfer = true;
+      const auto *Constant = Looks.Is == LibraryAccess::Extent::Bytes
+                                 ? dyn_cast<ConstantInt>(Call.getArgOperand(Looks.A))
+                                 : nullptr;
+      if (Constant && !Call.isNoBuiltin() && Constant->getValue().ule(ComparedInline)) {
+        A.Is = Access::Shape::Plain;
+        A.Bytes = Constant->getZExtValue();
+        if (A.Bytes == 0)
+          continue;
+      } else if (Range.Pointer) {
+        A.Pointer = Range.Pointer;
+        A.Length = Range.Bytes;
+        A.Behind = Range.Behind;
+      }
+      if (Looks.isKnownBehind() && Call.isMustTailCall())
+        skip("TailCall", "what a library function read is known behind a call that has nothing behind it");
+      else
+        add(A, A.Pointer);
+    }
+  }
+
   void skip(const char *Remark, const char *Why) { Found.Skips.push_back({Remark, Why}); }
 
   template <typename T> static unsigned flagsOf(const T &Intrinsic) {
@@ -192,8 +230,7 @@ private:
       return MEMLODE_FLAG_STACK;
     if (const auto *A = dyn_cast<Argument>(Object))
       return A->hasByValAttr() ? MEMLODE_FLAG_STACK : 0;
-    const auto *II = dyn_cast<IntrinsicInst>(Object);
-    if (isa<GlobalValue>(Object) || (II && II->getIntrinsicID() == Intrinsic::threadlocal_address))
+    if (isa<GlobalValue>(Object) || threadLocalOf(Object))
       return MEMLODE_FLAG_GLOBAL;
     return 0;
   }
@@ -260,14 +297,55 @@ private:
 
   const DataLayout &DL;
   const TargetLibraryInfo &TLI;
+  const LibraryRanges &Ranges;
   const Registers &NoMemory;
 };
 
+/// Whether \p Address is computed from an argument of its function, as far as that can be seen.
+bool comesFromArgument(const Value *Address) {
+  SmallPtrSet<const Value *, 16> Seen;
+  SmallVector<const Value *, 16> Pending{Address};
+  while (!Pending.empty()) {
+    const Value *V = Pending.pop_back_val();
+    if (!Seen.insert(V).second)
+      continue;
+    if (isa<Argument>(V))
+      return true;
+    if (const auto *Slot = dyn_cast<AllocaInst>(V)) {
+      for (const User *U : Slot->users())
+        if (const auto *Into = dyn_cast<StoreInst>(U))
+          Pending.push_back(Into->getValueOperand());
+    } else if (const auto *Load = dyn_cast<LoadInst>(V)) {
+      if (isa<AllocaInst>(Load->getPointerOperand()))
+        Pending.push_back(Load->getPointerOperand());
+    } else if (const auto *I = dyn_cast<Instruction>(V); I && !isa<CallBase>(I)) {
+      Pending.append(I->value_op_begin(), I->value_op_end());
+    }
+  }
+  return false;
+}
+
 } // namespace
 
+Finder::Finder(const Function &F, const TargetLibraryInfo &TLI, const LibraryRanges &Ranges,
+               Registers NoMemory)
+    : DL(F.getParent()->getDataLayout()), TLI(TLI), Ranges(Ranges), NoMemory(std::move(NoMemory)),
+      InTransfer(isTransfer(F, TLI)) {}
+
+/// Whether an access of a function that copies or fills is recorded by whoever calls it. What a function that
+/// was inlined into it does with other data is no part of the copy.
+bool Finder::isCallers(const Instruction &I, const Access &A) const {
+  const DILocation *Where = I.getDebugLoc();
+  return !Where || !Where->getInlinedAt() || comesFromArgument(A.Pointer);
+}
+
 Findings Finder::find(Instruction &I) const {
-  Visitor V(DL, TLI, NoMemory);
+  Visitor V(DL, TLI, Ranges, NoMemory);
   V.visit(I);
+  for (unsigned Number = 0; Number < V.Found.Accesses.size(); ++Number)
+    V.Found.Accesses[Number].Number = Number;
+  if (InTransfer && !isa<CallBase>(I))
+    erase_if(V.Found.Accesses, [&](const Access &A) { return isCallers(I, A); });
   return std::move(V.Found);
 }
 

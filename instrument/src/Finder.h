@@ -10,6 +10,7 @@
 
 #include "AsWritten.h"
 #include "Calls.h"
+#include "Library.h"
 #include "Names.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -37,6 +38,9 @@ struct Access {
   unsigned Lanes = 0;
   unsigned Flags = 0;    ///< MEMLODE_FLAG_*
   bool Transfer = false; ///< one side of a memcpy, memset or their like, whatever its shape
+  unsigned Number = 0;   ///< among those of the instruction
+  /// In front of which it is known what is accessed; null: in front of \p I itself.
+  llvm::Instruction *Behind = nullptr;
 
   Direction direction() const;
 };
@@ -54,16 +58,21 @@ struct Findings {
 
 class Finder {
 public:
-  /// Accesses of \p NoMemory are not found.
-  Finder(const llvm::DataLayout &DL, const llvm::TargetLibraryInfo &TLI, Registers NoMemory = {})
-      : DL(DL), TLI(TLI), NoMemory(std::move(NoMemory)) {}
+  /// Finds the accesses of \p F but for those of \p NoMemory. Those of library functions have no length until
+  /// \p Ranges are computed.
+  Finder(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI, const LibraryRanges &Ranges,
+         Registers NoMemory = {});
 
   Findings find(llvm::Instruction &I) const;
 
 private:
+  bool isCallers(const llvm::Instruction &I, const Access &A) const;
+
   const llvm::DataLayout &DL;
   const llvm::TargetLibraryInfo &TLI;
+  const LibraryRanges &Ranges;
   const Registers NoMemory;
+  const bool InTransfer; ///< the function copies or fills memory that its callers record
 };
 
 } // namespace memlode

@@ -15,12 +15,12 @@
 #include "Derive.h"
 #include "Emit.h"
 #include "Flow.h"
+#include "HiddenCalls.h"
 #include "LlvmCompat.h"
 #include "Options.h"
 #include "Repeat.h"
 #include "RustAllocator.h"
 #include "Segments.h"
-#include "StringCopies.h"
 
 #include "memlode_format.h"
 
@@ -135,7 +135,8 @@ private:
   /// Whether this is where the user wants code to be added to \p M.
   bool isHere(Module &M) const;
   /// Plans and emits \p F; whether there was anything to record.
-  bool instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into, DormantCalls &Calls);
+  bool instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into, HiddenCalls &Hidden,
+                  DormantCalls &Calls);
 
   std::shared_ptr<Session> S;
   Place Where;
@@ -156,7 +157,7 @@ bool RememberPass::keepAllocators(Module &M) {
 }
 
 /// Why \p F is left alone, or null.
-const char *whySkipped(const Function &F, const TargetLibraryInfo &TLI) {
+const char *whySkipped(const Function &F) {
   if (F.hasFnAttribute(Attribute::Naked))
     return "a naked function has no frame to work in";
   if (F.hasFnAttribute(Attribute::DisableSanitizerInstrumentation))
@@ -167,8 +168,6 @@ const char *whySkipped(const Function &F, const TargetLibraryInfo &TLI) {
     return "exceptions handled in funclets are not supported";
   if (F.getCallingConv() == CallingConv::GHC || F.getCallingConv() == CallingConv::X86_INTR)
     return "its calling convention leaves no room for a recorder";
-  if (callersAssumeSilence(F, TLI))
-    return "it replaces a library function whose accesses are recorded by its callers, if at all";
   return nullptr;
 }
 
@@ -200,7 +199,8 @@ void verify(const Function &F) {
 bool isWorthRecording(Function &F, const Finder &Accesses, const TargetLibraryInfo &TLI) {
   return any_of(instructions(F), [&](Instruction &I) {
     const auto *Call = dyn_cast<CallBase>(&I);
-    return (Call && !isa<CallBrInst>(Call) && mayRecord(*Call, TLI)) || !Accesses.find(I).Accesses.empty();
+    return (Call && !isa<CallBrInst>(Call) && isWorthAFrame(*Call, TLI)) ||
+           !Accesses.find(I).Accesses.empty();
   });
 }
 
@@ -219,15 +219,15 @@ Versions sidesOf(Function &F, FunctionAnalysisManager &FAM, const RepeatedLoops 
   return Sides;
 }
 
-bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into, DormantCalls &Calls) {
-  bool Changed = openStringCopies(F, FAM.getResult<TargetLibraryAnalysis>(F));
-  Changed |= prepare(F);
-  if (Changed)
+bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into, HiddenCalls &Hidden,
+                                DormantCalls &Calls) {
+  if (prepare(F))
     FAM.invalidate(F, PreservedAnalyses::none());
   const DataLayout &DL = F.getParent()->getDataLayout();
   const auto &TLI = FAM.getResult<TargetLibraryAnalysis>(F);
   const bool AsWritten = S->Asked.To == Options::Fidelity::Source;
-  const Finder Accesses(DL, TLI, AsWritten ? registersOf(F) : Registers());
+  LibraryRanges Ranges;
+  const Finder Accesses(F, TLI, Ranges, AsWritten ? registersOf(F) : Registers());
   Describer Sites(S->Names, Into.table(), S->Wanted, F);
   Sites.learn(Accesses, S->Functions);
   auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
@@ -241,6 +241,10 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
                           FAM.getResult<ScalarEvolutionAnalysis>(F));
   const Versions Sides =
       Twice && isWorthRecording(F, Accesses, TLI) ? sidesOf(F, FAM, Repeats, Remarks) : Versions();
+  bool Opened = Hidden.open(F, Sides.Dormant, TLI);
+  Opened |= Ranges.compute(F, Sides.Dormant);
+  if (Opened)
+    FAM.invalidate(F, PreservedAnalyses::none());
   Plan P = Planner(F, Sides, Accesses, S->Functions, TLI, Sites, Remarks, S->Asked.Stamps).plan();
   if (!P.Useful) {
     dropDormant(F, Sides); // the filter leaves nothing
@@ -271,7 +275,7 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
       verify(*Other);
     }
   if (AsWritten)
-    keepThroughOptimisation(F, TLI);
+    keepThroughOptimisation(F);
   FAM.invalidate(F, PreservedAnalyses::none());
   return true;
 }
@@ -310,9 +314,10 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
   DormantCalls Calls(M, [&FAM](Function &F) -> const TargetLibraryInfo & {
     return FAM.getResult<TargetLibraryAnalysis>(F);
   });
+  HiddenCalls Hidden(M);
   for (Function *F : Functions) {
-    const char *Why = Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated"
-                                            : whySkipped(*F, FAM.getResult<TargetLibraryAnalysis>(*F));
+    const char *Why =
+        Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated" : whySkipped(*F);
     if (Why) {
       ++NumSkippedFunctions;
       FAM.getResult<OptimizationRemarkEmitterAnalysis>(*F).emit([&] {
@@ -321,9 +326,10 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
       });
       continue;
     }
-    NumFunctions += instrument(*F, FAM, Into, Calls);
+    NumFunctions += instrument(*F, FAM, Into, Hidden, Calls);
   }
   Calls.redirect();
+  markOwnDefinitions(M);
   Into.finish();
   // Even a function with nothing to record may have been brought into form.
   return PreservedAnalyses::none();

@@ -2,6 +2,7 @@
 
 #include "Repeat.h"
 
+#include "HiddenCalls.h"
 #include "LlvmCompat.h"
 
 #include "memlode_format.h"
@@ -51,9 +52,9 @@ std::optional<Course> courseOf(Value *Address, const Loop &L, ScalarEvolution &S
 bool isPlain(const Instruction &I) {
   const auto *Call = dyn_cast<CallBase>(&I);
   if (!Call)
-    return !I.isAtomic();
+    return !I.isAtomic() && !mayBecomeCall(I);
   if (const auto *II = dyn_cast<IntrinsicInst>(Call))
-    return II->isAssumeLikeIntrinsic() || !II->mayHaveSideEffects();
+    return !mayBecomeCall(*II) && (II->isAssumeLikeIntrinsic() || !II->mayHaveSideEffects());
   const Function *Callee = Call->getCalledFunction();
   return Callee && Callee->getName().starts_with("__memlode_"); // the yardstick's
 }

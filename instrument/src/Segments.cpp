@@ -165,10 +165,10 @@ void Planner::block(BasicBlock &B) {
   Instruction *Exit = exitPoint(B);
   bool ExitsEarly = Exit && isa<CallInst>(Exit);
   if (ExitsEarly && !cast<CallInst>(Exit)->isMustTailCall()) {
-    // An object's birth can be recorded only after the call, and so can what was waited for.
+    // An object's birth can be recorded only after the call, and so can what was waited for or looked at.
     bool Mismatch;
     const Allocator *A = Functions.find(*cast<CallInst>(Exit), Mismatch);
-    if ((A && makes(*A)) || waitsForOthers(*cast<CallInst>(Exit))) {
+    if ((A && makes(*A)) || waitsForOthers(*cast<CallInst>(Exit)) || isKnownBehind(*cast<CallInst>(Exit))) {
       ExitsEarly = false;
       Exit = B.getTerminator();
     }
@@ -179,7 +179,7 @@ void Planner::block(BasicBlock &B) {
       if (ExitsEarly) {
         ++NumEarlyExits;
         opsOf(I);
-        noteCall(cast<CallInst>(I));
+        handsOver(I);
       }
       exit(&I);
       return;
@@ -189,27 +189,36 @@ void Planner::block(BasicBlock &B) {
 }
 
 void Planner::instruction(Instruction &I) {
-  opsOf(I);
+  const bool Hands = handsOver(I);
+  // What becomes a call without being one is recorded as a whole when it is done: what it read must stand
+  // beside it, and is known then.
+  Behind = Hands && !isa<CallBase>(I);
+  if (!Behind)
+    opsOf(I);
   if (isa<ResumeInst>(I))
     exit(&I);
-  auto *Call = dyn_cast<CallBase>(&I);
-  if (!Call || !noteCall(*Call))
+  if (!Hands)
     return;
-  commit(Call);
+  commit(&I);
   // Behind an invoke the plan goes on in its successors.
-  if (!Call->isTerminator())
-    returned(*Call, Call->getNextNode());
+  if (!I.isTerminator())
+    returned(I, I.getNextNode());
+  if (Behind)
+    opsOf(I);
+  Behind = false;
 }
 
-/// Whether \p Call hands the cursor over. If so the function is worth recording: frames tell who called.
-bool Planner::noteCall(const CallBase &Call) {
-  if (!mayRecord(Call, TLI))
+/// Whether the cursor is handed over to what \p I calls. A call that is not made for its value alone makes
+/// the function worth recording: frames tell who called.
+bool Planner::handsOver(const Instruction &I) {
+  if (!mayRecord(I))
     return false;
-  if (isa<CallBrInst>(Call)) {
-    missed("AsmGoto", Call, "what an assembly with jumps records is not waited for");
+  const auto *Call = dyn_cast<CallBase>(&I);
+  if (isa<CallBrInst>(I)) {
+    missed("AsmGoto", I, "what an assembly with jumps records is not waited for");
     return false;
   }
-  Made.Useful |= Frames;
+  Made.Useful |= Frames && Call && isWorthAFrame(*Call, TLI);
   return true;
 }
 
@@ -220,7 +229,8 @@ void Planner::opsOf(Instruction &I) {
     missed(S.Remark, I, S.Why);
   }
   for (const Access &A : Found.Accesses)
-    access(A);
+    if (!A.Behind)
+      access(A);
   if (acquires(I))
     stamp(I.getNextNode(), Word::How::Stamp);
   if (auto *Call = dyn_cast<CallBase>(&I))
@@ -243,7 +253,7 @@ void Planner::access(const Access &A) {
   ++NumAccesses;
   Made.Useful = true;
   Op O;
-  O.Before = A.I;
+  O.Before = A.Behind ? A.Behind : Behind ? A.I->getNextNode() : A.I;
   O.Site = V.Site;
   O.Lanes = A.Lanes;
   switch (A.Is) {
@@ -284,7 +294,7 @@ Op Planner::valueOf(const Access &A) {
   const uint64_t Bytes = A.Bytes * std::max(A.Lanes, 1u);
   Op O;
   O.Code = MEMLODE_OP_VALUE;
-  O.Before = A.Kind == MEMLODE_KIND_STORE ? A.I : A.I->getNextNode();
+  O.Before = A.Kind == MEMLODE_KIND_STORE && !Behind ? A.I : A.I->getNextNode();
   if (A.Kind == MEMLODE_KIND_UPDATE)
     O.Words = {{Word::How::Before, A.I, nullptr, Bytes}, {Word::How::After, A.I, nullptr, Bytes}};
   else
@@ -328,17 +338,23 @@ void Planner::released(CallBase &Call) {
   add(std::move(O));
 }
 
-/// What follows a call that may have recorded: the cursor comes back, and with it what the call did.
-void Planner::returned(CallBase &Call, Instruction *After) {
-  if (!noteCall(Call) || isa<UnreachableInst>(After))
+/// What follows an instruction that may have recorded: the cursor comes back, and with it what a call did.
+void Planner::returned(Instruction &I, Instruction *After) {
+  if (!handsOver(I) || isa<UnreachableInst>(After))
     return;
   reload(After);
-  if (Call.hasFnAttr(Attribute::ReturnsTwice))
+  auto *Call = dyn_cast<CallBase>(&I);
+  if (!Call)
+    return;
+  if (Call->hasFnAttr(Attribute::ReturnsTwice))
     frame(MEMLODE_OP_RESUME, After);
-  if (waitsForOthers(Call))
+  if (waitsForOthers(*Call))
     stamp(After, Word::How::Stamp);
-  if (const Allocator *A = allocatorOf(Call))
-    allocated(Call, *A, After);
+  if (const Allocator *A = allocatorOf(*Call))
+    allocated(*Call, *A, After);
+  for (const Access &A : Accesses.find(I).Accesses)
+    if (A.Behind)
+      access(A);
 }
 
 /// What to write of an object that \p Call makes, behind the call.
@@ -362,7 +378,11 @@ static Op birthOf(CallBase &Call, const Allocator &A) {
   case Allocator::Act::Unmap:
     break;
   case Allocator::Act::Allocate:
-    if (A.Described) {
+    if (A.Text) {
+      O.Code = MEMLODE_OP_ALLOC;
+      O.Words = {{Word::How::Text, &Call, ownDefinition(Call)},
+                 {Word::How::TextBytes, &Call, ownDefinition(Call)}};
+    } else if (A.Described) {
       O.Code = MEMLODE_OP_ALLOC;
       O.Words = {Base, {Word::How::Described, Base.A}};
     } else if (A.Count == Allocator::None) {

@@ -50,6 +50,8 @@ struct Word {
     Moved,        ///< A, as it lies in memory: Bytes of it
     Before,       ///< what was in memory before the update A, likewise
     After,        ///< what is there after it
+    Text,         ///< A, or 0 if the program defines the function B that made the string itself
+    TextBytes,    ///< the bytes of the string at A, likewise
     Described     ///< the bytes of the array whose Fortran descriptor is at A
   };
   How Computed = How::Value;
@@ -146,13 +148,13 @@ private:
   void begin(llvm::BasicBlock &B, llvm::Instruction *&First);
   void instruction(llvm::Instruction &I);
   void opsOf(llvm::Instruction &I);
-  bool noteCall(const llvm::CallBase &Call);
+  bool handsOver(const llvm::Instruction &I);
   bool wanted(const Verdict &V, const llvm::Instruction &I);
   void access(const Access &A);
   Op valueOf(const Access &A);
   const Allocator *allocatorOf(const llvm::CallBase &Call);
   void released(llvm::CallBase &Call);
-  void returned(llvm::CallBase &Call, llvm::Instruction *After);
+  void returned(llvm::Instruction &I, llvm::Instruction *After);
   void allocated(llvm::CallBase &Call, const Allocator &A, llvm::Instruction *After);
   void whileDormant(llvm::CallBase &Call, llvm::CallBase &Copy);
   void frame(uint8_t Code, llvm::Instruction *Before);
@@ -176,6 +178,7 @@ private:
 
   Plan Made;
   std::vector<Step> *Steps = nullptr; ///< of the block at hand
+  bool Behind = false;                ///< whether the access at hand is recorded behind its instruction
   bool Open = false;                  ///< whether its last step is a segment that may grow
   unsigned OpenWords = 0;             ///< words of that segment
 };

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import lit.formats
 
@@ -48,6 +49,8 @@ for name, command in [
     ("%opt", f"{bin_dir}/opt -load-pass-plugin={plugin}"),
     ("%verify", f"{bin_dir}/opt -passes=verify -disable-output"),
     ("%plugin", plugin),
+    ("%python", sys.executable),
+    ("%llvm", bin_dir),
     ("%FileCheck", "FileCheck-22"),
     ("%split-file", "split-file-22"),
     ("%readelf", f"{bin_dir}/llvm-readelf"),

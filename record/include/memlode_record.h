@@ -43,6 +43,18 @@ void __memlode_dormant_1(uint64_t anchor, uint64_t word);
 void __memlode_dormant_2(uint64_t anchor, uint64_t word, uint64_t second);
 void __memlode_dormant_3(uint64_t anchor, uint64_t word, uint64_t second, uint64_t third);
 
+/* Bytes of a string, with its end, and at most so many: what a function of libc looks at. 0 if `own`, the
+ * address of the program's own definition of that function, is not NULL. */
+uint64_t __memlode_extent_string(const void *own, const char *s, uint64_t most);
+
+/* The same where at most so many are copied, and an end behind them. */
+uint64_t __memlode_extent_append(const void *own, const char *s, uint64_t most);
+
+/* Bytes of each of two strings up to their first difference, or their end; `fold`: but for the case of
+ * letters. */
+uint64_t __memlode_extent_compare(const void *own, const char *a, const char *b, uint64_t most,
+                                  uint32_t fold);
+
 /* Begins with struct memlode_process_header, once the process has said hello, of which instrumented
  * code reads `dormant`. Until then it is all zero: everything is recorded. */
 extern char __memlode_control[];

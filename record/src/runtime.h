@@ -10,6 +10,7 @@
  *   jumps.c     longjmp out of a signal handler
  *   modules.c   which instrumented images are loaded
  *   regions.c   which parts of the program are to be recorded
+ *   extents.c   how far functions of libc look at strings
  *   fork.c      a child starts its own stream; how the process ended
  *   abi.c       the symbols instrumented code refers to
  *

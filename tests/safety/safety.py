@@ -7,6 +7,7 @@ lost that should not be, and every access that is said to be of a global array l
 tell on standard error where their arrays are.
 """
 
+import collections
 import functools
 import json
 import os
@@ -97,6 +98,17 @@ class Run:
         expect(not any(lost.values()), f"lost: {lost}")
         expect(self.summary["torn_segments"] <= torn, f"{self.summary['torn_segments']} segments torn")
 
+    def by_function(self):
+        """Accesses by function, and by function and variable."""
+        found = collections.Counter()
+        dump = subprocess.run([MEMLODE, "dump", self.directory], capture_output=True, text=True, check=True)
+        for line in dump.stdout.splitlines():
+            _, _, kind, _, _, _, function, variable, *_ = line.split("\t")
+            if kind in ("load", "store", "update"):
+                found[function] += 1
+                found[function, re.match(r"\w*", variable)[0]] += 1
+        return found
+
     def objects(self):
         told = re.findall(r"^object (\w+) 0x([0-9a-f]+) 0x([0-9a-f]+)$", self.done.stderr, re.MULTILINE)
         return {name: (int(low, 16), int(high, 16)) for name, low, high in told}
@@ -166,6 +178,23 @@ def case_siglongjmp_out_of_handlers():
 
 def case_longjmp():
     compare("longjmp", both("jumps", ["jumps.c"]))
+
+
+def case_own_functions_of_libc_and_a_plugin():
+    """A malloc, a memcpy and thread-locals of a library: each runs what records in the middle of what records."""
+    programs = both("own-heap", ["own_heap.c"], "-rdynamic", "-fno-builtin-malloc", "-ldl")
+    plugins = {kind: compile_program(kind, "plugin.so", ["plugin.c"], "-shared", "-fPIC") for kind in KINDS}
+    native = run([programs["native"], plugins["native"]])
+    traced = Run("own-heap", [programs["memlode"], plugins["memlode"]])
+    expect((traced.stdout, traced.status) == (native.stdout, native.returncode), f"{native} natively, {traced.done}")
+    traced.check_whole()
+    found = traced.by_function()
+    expect(found.get("work") == 40 * 12, f"{found.get('work')} accesses in work")
+    expect("memcpy" not in found, "an own memcpy's copying is its callers'")
+    # Three a round, the far side of each copy that is not empty, and one that is printed.
+    copies = sum(1 for i in range(1000) if i & 15)
+    expect(found["main", "records"] == 3 * 1000 + copies + 1, f"{found['main', 'records']} accesses to records")
+    expect(found["note"] >= 8 * 1000, f"{found['note']} accesses in note")
 
 
 def case_exceptions_through_plain_frames():

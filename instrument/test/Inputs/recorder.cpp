@@ -11,6 +11,7 @@
 
 #include "tables.h"
 
+#include <cstring>
 #include <mutex>
 #include <string>
 #include <sys/mman.h>
@@ -390,6 +391,23 @@ void __memlode_dormant_1(uint64_t Anchor, uint64_t A) { putDormant({A}, Anchor);
 void __memlode_dormant_2(uint64_t Anchor, uint64_t A, uint64_t B) { putDormant({A, B}, Anchor); }
 void __memlode_dormant_3(uint64_t Anchor, uint64_t A, uint64_t B, uint64_t C) {
   putDormant({A, B, C}, Anchor);
+}
+
+/// As defined, byte by byte.
+uint64_t __memlode_extent_string(const void *Own, const char *S, uint64_t Most) {
+  return Own || !S ? 0 : std::min<uint64_t>(strnlen(S, Most) + 1, Most);
+}
+
+uint64_t __memlode_extent_append(const void *Own, const char *S, uint64_t Most) {
+  return Own ? 0 : strnlen(S, Most) + 1;
+}
+
+uint64_t __memlode_extent_compare(const void *Own, const char *A, const char *B, uint64_t Most,
+                                  uint32_t Fold) {
+  uint64_t I = 0;
+  while (!Own && I < Most && (Fold ? tolower(A[I]) == tolower(B[I]) : A[I] == B[I]) && A[I])
+    ++I;
+  return Own || I == Most ? (Own ? 0 : Most) : I + 1;
 }
 
 void __memlode_call_access(uint64_t Anchor, uint64_t Address, uint64_t Extent) {

@@ -6,7 +6,8 @@ target triple = "x86_64-pc-linux-gnu"
 
 declare void @other()
 declare i64 @strlen(ptr)
-declare double @sqrt(double)
+declare double @cbrt(double)
+declare double @llvm.sqrt.f64(double)
 declare double @llvm.sin.f64(double)
 
 ; Between two calls with nothing to record there is no store and no load.
@@ -21,27 +22,38 @@ define void @twice() {
   ret void
 }
 
-; Functions that call nothing of the program's leave the cursor in its register.
+; A library function may be the program's own, whatever its name: the cursor is handed over to it. What has an
+; instruction leaves it in its register.
 ; CHECK-LABEL: define double @library(
-; CHECK: call preserve_allcc ptr @memlode.refill
-; CHECK-NOT: @__memlode_
-; CHECK: call i64 @strlen
-; CHECK-NOT: @__memlode_
-; CHECK: call double @sqrt
-; CHECK-NOT: @__memlode_
-; CHECK: call double @llvm.sin
-; CHECK-NOT: call preserve_allcc
+; CHECK: store i32 1, ptr %p
+; CHECK: [[TLS:%.*]] = call ptr @llvm.threadlocal.address.p0(ptr @__memlode_cursor)
+; CHECK-NEXT: store ptr {{%.*}}, ptr [[TLS]]
+; CHECK-NEXT: {{.*}}call i64 @strlen
+; CHECK: @__memlode_cursor
+; CHECK: store i64 %n, ptr %p
+; CHECK: [[TLS:%.*]] = call ptr @llvm.threadlocal.address.p0(ptr @__memlode_cursor)
+; CHECK-NEXT: store ptr {{%.*}}, ptr [[TLS]]
+; CHECK-NEXT: {{.*}}call double @cbrt
+; CHECK: store double %r, ptr %p
+; CHECK: [[TLS:%.*]] = call ptr @llvm.threadlocal.address.p0(ptr @__memlode_cursor)
+; CHECK-NEXT: store ptr {{%.*}}, ptr [[TLS]]
+; CHECK-NEXT: {{.*}}call double @memlode.llvm.sin.f64
 ; CHECK: @__memlode_cursor
 ; CHECK-NOT: @__memlode_cursor
-; CHECK: ret double
+; CHECK: call double @llvm.sqrt
+; CHECK-NOT: @__memlode_cursor
+; CHECK: store double
 define double @library(ptr %p, double %x) {
   store i32 1, ptr %p
   %n = call i64 @strlen(ptr %p)
   store i64 %n, ptr %p
-  %r = call double @sqrt(double %x)
+  %r = call double @cbrt(double %x)
+  store double %r, ptr %p
   %s = call double @llvm.sin.f64(double %r)
-  store double %s, ptr %p
-  ret double %s
+  store i32 1, ptr %p
+  %t = call double @llvm.sqrt.f64(double %s)
+  store double %t, ptr %p
+  ret double %t
 }
 
 ; A cursor that moved on one of two paths is stored.

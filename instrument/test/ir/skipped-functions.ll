@@ -41,13 +41,6 @@ define ptr @resolver() {
 }
 @chosen = global i32 0
 
-; REMARK: function not recorded: it replaces a library function whose accesses are recorded by its callers
-define i64 @strlen(ptr %p) {
-  %c = load i8, ptr %p
-  %n = zext i8 %c to i64
-  ret i64 %n
-}
-
 ; REMARK: function not recorded: its calling convention
 define ghccc void @stg(ptr %p) {
   store i32 1, ptr %p

@@ -11,16 +11,15 @@ __attribute__((noinline)) static char *whole(const char *s) { return strdup(s); 
 __attribute__((noinline)) static char *part(const char *s, size_t n) { return strndup(s, n); }
 
 // CHECK: enter whole
+// CHECK-NEXT: load 6 whole
 // CHECK-NEXT: stamp
 // CHECK-NEXT: alloc some 6 whole
-// CHECK-NEXT: load 6 whole
 // CHECK-NEXT: store 6 whole
 // CHECK: enter part
+// CHECK-NEXT: load 3 part
 // CHECK-NEXT: stamp
 // CHECK-NEXT: alloc some 4 part
-// CHECK-NEXT: load 3 part
-// CHECK-NEXT: store 3 part
-// CHECK-NEXT: store 1 part
+// CHECK-NEXT: store 4 part
 // CHECK: alloc some 6 part
 int main(void) {
   char *a = whole("hello"), *b = part("hello", 3), *c = part("hello", 9);
