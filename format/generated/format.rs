@@ -304,7 +304,7 @@ pub mod limit {
     pub const WIRE_FILES: u64 = 0x100000;
     /// payload of a wire_reply
     pub const WIRE_SENTENCE_BYTES: u64 = 0x1000;
-    /// length of one range
+    /// length of one range; a longer one was not carried out, and counts as its first byte
     pub const RANGE_BYTES: u64 = 0x1000000000000;
     /// `limit.lanes`
     pub const LANES: u64 = 64;
@@ -628,8 +628,14 @@ pub struct ProcessHeader {
     pub generation: u64,
     /// not 0 once the program went on without its collector, which had shown no sign of life for so long
     pub given_up: u32,
+    /// not 0 while the program is about to end, or to become another one, by its own will
+    pub exits: u32,
+    /// not 0 once a thread may be cancelled at any instruction
+    pub cancels: u32,
+    /// not 0 once the program has forbidden itself system calls: what it does from then on is not recorded
+    pub sealed: u32,
     /// what follows is read often and written rarely: on a cache line of its own
-    pub pad0: [u8; 68],
+    pub pad0: [u8; 56],
     /// off.\*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     pub dormant: u64,
     /// not 0 once it was not: whoever sets it sets this first
@@ -662,7 +668,10 @@ impl ProcessHeader {
             patience_ms: u32::from_le_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]),
             generation: u64::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51], bytes[52], bytes[53], bytes[54], bytes[55]]),
             given_up: u32::from_le_bytes([bytes[56], bytes[57], bytes[58], bytes[59]]),
-            pad0: std::array::from_fn::<_, 68, _>(|i| bytes[60 + i]),
+            exits: u32::from_le_bytes([bytes[60], bytes[61], bytes[62], bytes[63]]),
+            cancels: u32::from_le_bytes([bytes[64], bytes[65], bytes[66], bytes[67]]),
+            sealed: u32::from_le_bytes([bytes[68], bytes[69], bytes[70], bytes[71]]),
+            pad0: std::array::from_fn::<_, 56, _>(|i| bytes[72 + i]),
             dormant: u64::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131], bytes[132], bytes[133], bytes[134], bytes[135]]),
             was_dormant: u32::from_le_bytes([bytes[136], bytes[137], bytes[138], bytes[139]]),
             reserved3: u32::from_le_bytes([bytes[140], bytes[141], bytes[142], bytes[143]]),
@@ -688,7 +697,10 @@ impl ProcessHeader {
         bytes[44..48].copy_from_slice(&self.patience_ms.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.generation.to_le_bytes());
         bytes[56..60].copy_from_slice(&self.given_up.to_le_bytes());
-        bytes[60..128].copy_from_slice(&self.pad0);
+        bytes[60..64].copy_from_slice(&self.exits.to_le_bytes());
+        bytes[64..68].copy_from_slice(&self.cancels.to_le_bytes());
+        bytes[68..72].copy_from_slice(&self.sealed.to_le_bytes());
+        bytes[72..128].copy_from_slice(&self.pad0);
         bytes[128..136].copy_from_slice(&self.dormant.to_le_bytes());
         bytes[136..140].copy_from_slice(&self.was_dormant.to_le_bytes());
         bytes[140..144].copy_from_slice(&self.reserved3.to_le_bytes());
@@ -719,7 +731,10 @@ const _: () = assert!(std::mem::offset_of!(ProcessHeader, exiting_thread) == 40)
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, patience_ms) == 44);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, generation) == 48);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, given_up) == 56);
-const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 60);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, exits) == 60);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, cancels) == 64);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, sealed) == 68);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 72);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, dormant) == 128);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, was_dormant) == 136);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved3) == 140);
@@ -741,8 +756,14 @@ pub struct RingHeader {
     pub interrupted: u32,
     /// 1 more than the number of the chunk that was last begun while recording was off; 0: none was
     pub dormant_chunk: u32,
+    /// where the last segment ended that is known to be whole: number of its chunk << 32 | bytes in it
+    pub settled: u64,
+    /// not 0 if the thread had ended by itself before its process did
+    pub ended: u32,
+    /// zero
+    pub reserved: u32,
     /// `pad0`
-    pub pad0: [u8; 32],
+    pub pad0: [u8; 16],
     /// chunks handed over so far (free running); written by the program
     pub head: u32,
     /// `pad1`
@@ -774,7 +795,10 @@ impl RingHeader {
             owner: u64::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19], bytes[20], bytes[21], bytes[22], bytes[23]]),
             interrupted: u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
             dormant_chunk: u32::from_le_bytes([bytes[28], bytes[29], bytes[30], bytes[31]]),
-            pad0: std::array::from_fn::<_, 32, _>(|i| bytes[32 + i]),
+            settled: u64::from_le_bytes([bytes[32], bytes[33], bytes[34], bytes[35], bytes[36], bytes[37], bytes[38], bytes[39]]),
+            ended: u32::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43]]),
+            reserved: u32::from_le_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]),
+            pad0: std::array::from_fn::<_, 16, _>(|i| bytes[48 + i]),
             head: u32::from_le_bytes([bytes[64], bytes[65], bytes[66], bytes[67]]),
             pad1: std::array::from_fn::<_, 60, _>(|i| bytes[68 + i]),
             tail: u32::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131]]),
@@ -795,7 +819,10 @@ impl RingHeader {
         bytes[16..24].copy_from_slice(&self.owner.to_le_bytes());
         bytes[24..28].copy_from_slice(&self.interrupted.to_le_bytes());
         bytes[28..32].copy_from_slice(&self.dormant_chunk.to_le_bytes());
-        bytes[32..64].copy_from_slice(&self.pad0);
+        bytes[32..40].copy_from_slice(&self.settled.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.ended.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.reserved.to_le_bytes());
+        bytes[48..64].copy_from_slice(&self.pad0);
         bytes[64..68].copy_from_slice(&self.head.to_le_bytes());
         bytes[68..128].copy_from_slice(&self.pad1);
         bytes[128..132].copy_from_slice(&self.tail.to_le_bytes());
@@ -821,7 +848,10 @@ const _: () = assert!(std::mem::offset_of!(RingHeader, generation) == 8);
 const _: () = assert!(std::mem::offset_of!(RingHeader, owner) == 16);
 const _: () = assert!(std::mem::offset_of!(RingHeader, interrupted) == 24);
 const _: () = assert!(std::mem::offset_of!(RingHeader, dormant_chunk) == 28);
-const _: () = assert!(std::mem::offset_of!(RingHeader, pad0) == 32);
+const _: () = assert!(std::mem::offset_of!(RingHeader, settled) == 32);
+const _: () = assert!(std::mem::offset_of!(RingHeader, ended) == 40);
+const _: () = assert!(std::mem::offset_of!(RingHeader, reserved) == 44);
+const _: () = assert!(std::mem::offset_of!(RingHeader, pad0) == 48);
 const _: () = assert!(std::mem::offset_of!(RingHeader, head) == 64);
 const _: () = assert!(std::mem::offset_of!(RingHeader, pad1) == 68);
 const _: () = assert!(std::mem::offset_of!(RingHeader, tail) == 128);

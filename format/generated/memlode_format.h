@@ -162,7 +162,7 @@
 #define MEMLODE_LIMIT_WIRE_PUT_BYTES 0x10000000 // a file that is put in pieces
 #define MEMLODE_LIMIT_WIRE_FILES 0x100000 // files of one trace
 #define MEMLODE_LIMIT_WIRE_SENTENCE_BYTES 0x1000 // payload of a wire_reply
-#define MEMLODE_LIMIT_RANGE_BYTES 0x1000000000000ULL // length of one range
+#define MEMLODE_LIMIT_RANGE_BYTES 0x1000000000000ULL // length of one range; a longer one was not carried out, and counts as its first byte
 #define MEMLODE_LIMIT_LANES 64
 
 // One segment of one function. The header word in a stream is this structure's load address.
@@ -266,7 +266,10 @@ struct memlode_process_header {
   uint32_t patience_ms; // for so long a program waits for a collector whose heartbeat has stopped; 0: for ever
   uint64_t generation; // source of ring generations
   uint32_t given_up; // not 0 once the program went on without its collector, which had shown no sign of life for so long
-  uint8_t pad0[68]; // what follows is read often and written rarely: on a cache line of its own
+  uint32_t exits; // not 0 while the program is about to end, or to become another one, by its own will
+  uint32_t cancels; // not 0 once a thread may be cancelled at any instruction
+  uint32_t sealed; // not 0 once the program has forbidden itself system calls: what it does from then on is not recorded
+  uint8_t pad0[56]; // what follows is read often and written rarely: on a cache line of its own
   uint64_t dormant; // off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
   uint32_t was_dormant; // not 0 once it was not: whoever sets it sets this first
   uint32_t reserved3; // zero
@@ -288,7 +291,10 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, exiting_thread) ==
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, patience_ms) == 44, "memlode_process_header.patience_ms");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, generation) == 48, "memlode_process_header.generation");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, given_up) == 56, "memlode_process_header.given_up");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 60, "memlode_process_header.pad0");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, exits) == 60, "memlode_process_header.exits");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, cancels) == 64, "memlode_process_header.cancels");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, sealed) == 68, "memlode_process_header.sealed");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 72, "memlode_process_header.pad0");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, dormant) == 128, "memlode_process_header.dormant");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, was_dormant) == 136, "memlode_process_header.was_dormant");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved3) == 140, "memlode_process_header.reserved3");
@@ -302,7 +308,10 @@ struct memlode_ring_header {
   uint64_t owner; // generation of the first ring of the same thread: a thread has one more for its signal handlers
   uint32_t interrupted; // 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
   uint32_t dormant_chunk; // 1 more than the number of the chunk that was last begun while recording was off; 0: none was
-  uint8_t pad0[32];
+  uint64_t settled; // where the last segment ended that is known to be whole: number of its chunk << 32 | bytes in it
+  uint32_t ended; // not 0 if the thread had ended by itself before its process did
+  uint32_t reserved; // zero
+  uint8_t pad0[16];
   uint32_t head; // chunks handed over so far (free running); written by the program
   uint8_t pad1[60];
   uint32_t tail; // chunks consumed so far (free running) and futex; written by the collector
@@ -319,7 +328,10 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, generation) == 8, "me
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, owner) == 16, "memlode_ring_header.owner");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, interrupted) == 24, "memlode_ring_header.interrupted");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, dormant_chunk) == 28, "memlode_ring_header.dormant_chunk");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, pad0) == 32, "memlode_ring_header.pad0");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, settled) == 32, "memlode_ring_header.settled");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, ended) == 40, "memlode_ring_header.ended");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, reserved) == 44, "memlode_ring_header.reserved");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, pad0) == 48, "memlode_ring_header.pad0");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, head) == 64, "memlode_ring_header.head");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, pad1) == 68, "memlode_ring_header.pad1");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_ring_header, tail) == 128, "memlode_ring_header.tail");

@@ -155,7 +155,7 @@ LIMIT_WIRE_PAYLOAD_BYTES = 0x100000  # payload of one wire_frame
 LIMIT_WIRE_PUT_BYTES = 0x10000000  # a file that is put in pieces
 LIMIT_WIRE_FILES = 0x100000  # files of one trace
 LIMIT_WIRE_SENTENCE_BYTES = 0x1000  # payload of a wire_reply
-LIMIT_RANGE_BYTES = 0x1000000000000  # length of one range
+LIMIT_RANGE_BYTES = 0x1000000000000  # length of one range; a longer one was not carried out, and counts as its first byte
 LIMIT_LANES = 64
 
 
@@ -259,7 +259,10 @@ PROCESS_HEADER = Layout(
     ("patience_ms", "I", None),  # for so long a program waits for a collector whose heartbeat has stopped; 0: for ever
     ("generation", "Q", None),  # source of ring generations
     ("given_up", "I", None),  # not 0 once the program went on without its collector, which had shown no sign of life for so long
-    ("pad0", "s", 68),  # what follows is read often and written rarely: on a cache line of its own
+    ("exits", "I", None),  # not 0 while the program is about to end, or to become another one, by its own will
+    ("cancels", "I", None),  # not 0 once a thread may be cancelled at any instruction
+    ("sealed", "I", None),  # not 0 once the program has forbidden itself system calls: what it does from then on is not recorded
+    ("pad0", "s", 56),  # what follows is read often and written rarely: on a cache line of its own
     ("dormant", "Q", None),  # off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     ("was_dormant", "I", None),  # not 0 once it was not: whoever sets it sets this first
     ("reserved3", "I", None),  # zero
@@ -276,7 +279,10 @@ RING_HEADER = Layout(
     ("owner", "Q", None),  # generation of the first ring of the same thread: a thread has one more for its signal handlers
     ("interrupted", "I", None),  # 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
     ("dormant_chunk", "I", None),  # 1 more than the number of the chunk that was last begun while recording was off; 0: none was
-    ("pad0", "s", 32),
+    ("settled", "Q", None),  # where the last segment ended that is known to be whole: number of its chunk << 32 | bytes in it
+    ("ended", "I", None),  # not 0 if the thread had ended by itself before its process did
+    ("reserved", "I", None),  # zero
+    ("pad0", "s", 16),
     ("head", "I", None),  # chunks handed over so far (free running); written by the program
     ("pad1", "s", 60),
     ("tail", "I", None),  # chunks consumed so far (free running) and futex; written by the collector

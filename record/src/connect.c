@@ -281,6 +281,8 @@ MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void) {
     make_canary();
     atomic_store_explicit(memlode_process.canary, 1, memory_order_relaxed);
     memlode_process.index = reply.process;
+    if (atomic_load_explicit(&memlode_process.cancels, memory_order_relaxed))
+      memlode_process.shared->cancels = 1;
     set_mode(MEMLODE_CONNECTED);
     memlode_switch_regions_locked(); /* a forked child is where its parent was */
     memlode_announce_modules_locked();

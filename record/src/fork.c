@@ -1,5 +1,4 @@
-/* The process's beginning and end: a forked child starts streams of its own, and the shared memory
- * says whether the program ran to its end. */
+/* A process's beginning: a forked child starts streams of its own. */
 #include "runtime.h"
 #include "syscalls.h"
 
@@ -43,12 +42,4 @@ static void expect_child(void) {
 __attribute__((constructor(101))) static void begin_process(void) {
   memlode_process.pid = (uint32_t)memlode_call(SYS_getpid);
   pthread_atfork(expect_child, NULL, memlode_forget_parent);
-}
-
-/* The last destructor of the last image: the program was not cut short. */
-__attribute__((destructor(101))) static void end_process(void) {
-  if (atomic_load_explicit(&memlode_process.mode, memory_order_acquire) == MEMLODE_CONNECTED &&
-      !memlode_is_vfork_child())
-    atomic_store_explicit((_Atomic uint32_t *)&memlode_process.shared->exiting_thread,
-                          (uint32_t)memlode_call(SYS_gettid), memory_order_relaxed);
 }

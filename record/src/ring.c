@@ -144,7 +144,7 @@ static uint64_t *advance(struct memlode_ring_header *ring, uint64_t *cursor) {
     if ((uintptr_t)seen - (uintptr_t)start > MEMLODE_PAIR_BYTES) {
       /* Code that a handler had left for good, as it seemed, goes on: its chunk is gone. */
       struct memlode_stream stream = {.cursor = seen, .ring = ring};
-      memlode_abandon(&stream);
+      memlode_abandon(&stream, false);
       atomic_store_explicit(published, NULL, memory_order_relaxed);
       cursor = NULL;
       continue;
@@ -161,7 +161,7 @@ static uint64_t *advance(struct memlode_ring_header *ring, uint64_t *cursor) {
 /* Abandoned code has stored its cursor before its last call and, if there was one, at its last refill.
  * So the words it wrote since lie behind that cursor, and in the same chunk. What nobody wrote is
  * zero: the last word that is not ends them. */
-MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream) {
+MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream, bool faulted) {
   struct memlode_ring_header *ring = stream->ring;
   memlode_end_dormant(stream, true);
   if (!ring || memlode_is_scratch(stream->cursor))
@@ -178,7 +178,7 @@ MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream) {
     const uint64_t *end = start + MEMLODE_PAIR_BYTES / 8;
     while (end > first && !end[-1])
       end--;
-    if (end == first && first == stream->cursor)
+    if (end == first && first == stream->cursor && (!faulted || end == start))
       return; /* nothing since: the stream goes on here */
     ring->last_stamp[chunk] = memlode_time_stamp();
     ring->end[chunk] = (uint32_t)((uintptr_t)end - (uintptr_t)start) | MEMLODE_RING_END_CUT_SHORT;

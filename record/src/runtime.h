@@ -11,7 +11,9 @@
  *   modules.c   which instrumented images are loaded
  *   regions.c   which parts of the program are to be recorded
  *   extents.c   how far functions of libc look at strings
- *   fork.c      a child starts its own stream; how the process ended
+ *   fork.c      a child starts its own stream
+ *   ends.c      how the process ends, or becomes another program
+ *   leaving.c   the ways to do so that libc takes on its own
  *   abi.c       the symbols instrumented code refers to
  *
  * Rules of this library: no malloc, no stdio, no locks while a stream flows, no descriptor kept
@@ -75,6 +77,7 @@ struct memlode_process {
   char *first_ring;
   _Atomic uint32_t *canary; /* 1; the kernel clears it in a child that fork created */
   _Atomic uint32_t lock;    /* 0 free, 1 held, 2 held and awaited */
+  _Atomic uint32_t cancels; /* 1 once a thread may be cancelled at any instruction */
   uint32_t pid;
   uint32_t index;       /* of this process in the trace */
   bool crowded;         /* more threads than rings, when last looked */
@@ -115,8 +118,9 @@ MEMLODE_HIDDEN uint64_t *memlode_more(uint64_t *cursor);
 MEMLODE_HIDDEN uint64_t *memlode_switch(uint64_t *cursor);
 /* Recording was switched off by the calling thread. */
 MEMLODE_HIDDEN void memlode_rest(void);
-/* Ends a stream's chunk behind the last word that abandoned code has written to it. */
-MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream);
+/* Ends a stream's chunk behind the last word that abandoned code has written to it. If that code met a fault,
+ * what it had begun last was not done, though its words may be whole. */
+MEMLODE_HIDDEN void memlode_abandon(struct memlode_stream *stream, bool faulted);
 
 /* dormant.c: hands over what a stream has written while its thread was dormant; `cut_short` if the code that
  * wrote it is abandoned. */
@@ -128,6 +132,7 @@ struct memlode_activation {
   uintptr_t frame;          /* the handler's callees are at or below this address */
   uintptr_t stack_low;      /* lowest address of the alternate stack it is on, 0 if it is on none */
   uintptr_t interrupted_at; /* stack pointer of the code it interrupted */
+  bool faulted;             /* that code touched memory that it may not touch */
 };
 MEMLODE_HIDDEN void memlode_begin_handler(struct memlode_activation *activation);
 MEMLODE_HIDDEN void memlode_end_handler(const struct memlode_activation *activation);
@@ -171,6 +176,19 @@ MEMLODE_HIDDEN void memlode_switch_regions_locked(void);
 
 /* modules.c: tells a fresh connection about the images it has not heard of. */
 MEMLODE_HIDDEN void memlode_announce_modules_locked(void);
+
+/* streams.c: says of the calling thread's streams that all their segments are whole; its code has just stored
+ * its cursor. */
+MEMLODE_HIDDEN void memlode_settle(void);
+
+/* ends.c: the calling thread's streams are whole now, and those of threads that have ended. Whether it is
+ * this process that calls, and not a child that runs on its memory. */
+MEMLODE_HIDDEN bool memlode_settle_process(void);
+/* The process is about to end, or to become another program, by its own will; or that failed. */
+MEMLODE_HIDDEN void memlode_leave(void);
+MEMLODE_HIDDEN void memlode_stay(void);
+/* A thread may be cancelled at any instruction. */
+MEMLODE_HIDDEN void memlode_expect_cancelling(void);
 
 /* fork.c: drops what belongs to the parent. */
 MEMLODE_HIDDEN void memlode_forget_parent(void);

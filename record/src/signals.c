@@ -77,6 +77,7 @@ MEMLODE_HIDDEN void memlode_run_handler(int signal, siginfo_t *info, void *argum
       .frame = frame,
       .stack_low = frame - alternate < context->uc_stack.ss_size ? alternate : 0,
       .interrupted_at = stack_pointer_of(context),
+      .faulted = signal == SIGSEGV || signal == SIGBUS,
   };
   memlode_begin_handler(&activation);
   atomic_load_explicit(&functions[stub], memory_order_acquire)(signal, info, argument);

@@ -28,6 +28,7 @@ struct handler {
   struct memlode_stream interrupted;
   uintptr_t frame;     /* the handler runs at or below this address */
   uintptr_t stack_low; /* and at or above this one: 0, or the end of the alternate stack it is on */
+  bool faulted;        /* see struct memlode_activation */
 };
 
 static __thread struct {
@@ -88,7 +89,7 @@ static void leave_handlers(uint32_t level, bool cursor_is_stored) {
   struct memlode_stream now = running();
   for (uint32_t n = level + 1; n <= top; n++) {
     struct handler *handler = &thread.handlers[n];
-    memlode_abandon(&handler->interrupted);
+    memlode_abandon(&handler->interrupted, handler->faulted);
     set_interrupted(handler->interrupted, 0);
     forget_extent(handler);
     if (!cursor_is_stored)
@@ -131,6 +132,7 @@ MEMLODE_HIDDEN void memlode_begin_handler(struct memlode_activation *activation)
     return;
   struct handler *handler = &thread.handlers[level];
   handler->interrupted = running();
+  handler->faulted = activation->faulted;
   set_interrupted(handler->interrupted, 1);
   set_extent(handler, activation->frame, activation->stack_low);
   in_order();
@@ -171,4 +173,27 @@ MEMLODE_HIDDEN uint32_t memlode_forget_streams(struct memlode_ring_header *aband
   }
   run(none);
   return count;
+}
+
+/* The stream's chunk in use is whole up to the cursor that was stored. */
+static void settle(const struct memlode_stream *stream) {
+  struct memlode_ring_header *ring = stream->ring;
+  if (!ring)
+    return;
+  uint32_t head = atomic_load_explicit((_Atomic uint32_t *)&ring->head, memory_order_relaxed);
+  uintptr_t start = (uintptr_t)memlode_chunk_start(ring, head % MEMLODE_RING_CHUNKS);
+  uintptr_t used = (uintptr_t)stream->cursor - start;
+  if (used > MEMLODE_PAIR_BYTES)
+    used = (uintptr_t)stream->dormant - start;
+  if (used <= MEMLODE_PAIR_BYTES)
+    atomic_store_explicit((_Atomic uint64_t *)&ring->settled, (uint64_t)head << 32 | used,
+                          memory_order_release);
+}
+
+MEMLODE_HIDDEN void memlode_settle(void) {
+  uint32_t top = top_level();
+  struct memlode_stream now = running();
+  settle(&now);
+  for (uint32_t level = top + 1; level <= DEEPEST; level++)
+    settle(&thread.idle[level]);
 }

@@ -17,6 +17,8 @@ enum {
   FREE,  /* word: base */
   BLOCK, /* 64 loads; 64 words */
   PAIR,  /* two loads, the second 8 bytes behind the first; word: address */
+  RANGE, /* so many bytes; words: address, length */
+  LOOP,  /* two loads by turns, 8 bytes further each; words: count, address of each */
 };
 
 extern const struct memlode_anchor memlode_test_anchors[] __attribute__((visibility("hidden")));

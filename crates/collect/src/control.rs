@@ -50,7 +50,7 @@ pub fn listen(shared: &Shared, socket: &Socket, stop: &OwnedFd) {
             .zip(&ready[2 + connections.len()..])
             .filter(|(_, ready)| **ready)
         {
-            process.mark_over();
+            process.mark_gone();
             shared.wake();
         }
         let waiting = std::mem::take(&mut connections);

@@ -134,6 +134,9 @@ pub struct Summary {
     /// Last segments that lacked words and were dropped: at most one per thread that was cut short, and one
     /// per signal handler that was left for good.
     pub torn_segments: u64,
+    /// Loops, copies and fills that were the last thing begun by a program that was killed, or by code that a signal handler left
+    /// for good. Of each the first access is in the trace.
+    pub unfinished: u64,
     /// Words dropped because no known image explains them.
     pub unknown_words: u64,
     /// Words dropped because they could not be written.
@@ -298,6 +301,7 @@ impl Collector {
             ticks_per_second: self.rate.ticks_per_second(),
             switched: self.pace.is_switched(),
             torn_segments: summary.torn_segments,
+            unfinished: summary.unfinished,
             unknown_words: summary.unknown_words,
             unregistered_threads: summary.unregistered_threads,
             given_up: summary.given_up,
@@ -316,6 +320,7 @@ impl Collector {
         Summary {
             stats: self.stats(),
             torn_segments: get(&counters.torn_segments),
+            unfinished: get(&counters.unfinished),
             unknown_words: get(&counters.unknown_words),
             unwritten_words: get(&counters.unwritten_words),
             unregistered_threads: get(&counters.unregistered_threads),

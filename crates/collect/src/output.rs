@@ -55,6 +55,7 @@ pub struct Counters {
     pub processes: AtomicU64,
     pub threads: AtomicU64,
     pub torn_segments: AtomicU64,
+    pub unfinished: AtomicU64,
     pub unknown_words: AtomicU64,
     pub unwritten_words: AtomicU64,
     pub unregistered_threads: AtomicU64,
@@ -159,7 +160,7 @@ impl Output {
 
     /// Appends a chunk to a thread's file.
     pub fn append(&self, process: u32, thread: u32, stream: u8, chunk: EncodedChunk) {
-        let (words, accesses, bytes) = (u64::from(chunk.raw_words()), chunk.accesses(), chunk.bytes());
+        let (words, accesses, bytes) = (u64::from(chunk.raw_words()), chunk.expanded(), chunk.bytes());
         let written = self.write(|writer| {
             writer.append(process, thread, chunk.of_stream(stream))?;
             Ok(())

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLockReadGuard};
 use std::time::{Duration, Instant};
@@ -53,6 +53,8 @@ pub struct Process {
     claims_seen: AtomicU64,
     /// No thread of it will ever write again.
     over: AtomicBool,
+    /// Every thread of it is gone.
+    gone: AtomicBool,
     closed: AtomicBool,
 }
 
@@ -71,6 +73,8 @@ pub struct Stream {
     thread: Arc<Thread>,
     /// The thread will never write again, though its process may.
     over: AtomicBool,
+    /// It ended by itself: its process lived on.
+    ended: AtomicBool,
     reader: Mutex<Option<Reader>>,
 }
 
@@ -125,6 +129,7 @@ impl Process {
             discovery: Mutex::default(),
             claims_seen: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         })
     }
@@ -147,6 +152,22 @@ impl Process {
     /// Nobody will write any more: the process ended, or became another program, or is no longer of interest.
     pub fn mark_over(&self) {
         self.over.store(true, Ordering::Release);
+    }
+
+    /// The process has ended.
+    pub fn mark_gone(&self) {
+        self.gone.store(true, Ordering::Release);
+        self.mark_over();
+    }
+
+    /// Whether it was ended by a signal, as far as can be told: it did not announce its end.
+    fn was_killed(&self) -> bool {
+        self.gone.load(Ordering::Acquire) && !self.is_leaving()
+    }
+
+    /// Whether it is about to end by its own will.
+    fn is_leaving(&self) -> bool {
+        self.memory.exits() || self.memory.exiting_thread() != 0
     }
 
     /// Whether [`Self::mark_over`] was called.
@@ -204,7 +225,7 @@ impl Process {
                 Some(stream) => stream.thread.clone(),
                 None => {
                     // A kernel thread id is used again only after its thread is gone.
-                    streams.iter().filter(|old| old.tid == tid).for_each(|old| old.mark_over());
+                    streams.iter().filter(|old| old.tid == tid).for_each(|old| old.mark_ended());
                     self.add_thread(&mut discovery, owner, tid, output)
                 }
             };
@@ -216,7 +237,8 @@ impl Process {
                 output.bound(self.index, thread.index, number, Some(self.memory.ring(slot).stamps(0).first));
             }
             let reader = Mutex::new(Some(reader));
-            streams.push(Arc::new(Stream { tid, thread, over: AtomicBool::new(false), reader }));
+            let (over, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+            streams.push(Arc::new(Stream { tid, thread, over, ended, reader }));
             discovery.found += 1;
             discovery.slots.insert(slot);
             discovery.bound = discovery.bound.max(slot + 1);
@@ -245,11 +267,30 @@ impl Process {
         let listed: FxHashSet<u32> =
             entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
         // The listing may skip some while others end, so it only narrows down whom to ask for.
-        streams
+        let missing: Vec<_> = streams
             .iter()
-            .filter(|stream| !listed.contains(&stream.tid))
+            .filter(|stream| !stream.is_over() && !listed.contains(&stream.tid))
             .filter(|stream| std::fs::symlink_metadata(tasks.join(stream.tid.to_string())).is_err())
-            .for_each(|stream| stream.mark_over());
+            .collect();
+        // Where a process is ended, one thread goes after the other.
+        if !missing.is_empty() && self.lives_on(&tasks, &listed) {
+            missing.iter().for_each(|stream| stream.mark_ended());
+        }
+    }
+
+    /// Whether threads that are gone have ended by themselves, and not because their process ends. Between two marks that the
+    /// kernel leaves on those that it ends there is a moment without any; so they are looked for twice.
+    fn lives_on(&self, tasks: &Path, listed: &FxHashSet<u32>) -> bool {
+        let pid = self.pid.as_raw_pid() as u32;
+        let others = listed.iter().filter(|&&tid| tid != pid);
+        let lives = || {
+            let state = std::iter::once(&pid).chain(others.clone()).find_map(|tid| Doom::of(tasks, *tid));
+            state == Some(Doom::None) && !self.is_leaving() && !self.is_over()
+        };
+        lives() && {
+            std::thread::sleep(Duration::from_millis(1));
+            lives()
+        }
     }
 
     /// Whether so many rings are in use that new threads may soon find none.
@@ -326,9 +367,7 @@ impl Process {
     }
 
     fn close(&self, stream: &Stream, reader: &mut Reader, output: &Output, tools: &mut Tools) {
-        // Whoever else ended may have been cancelled between any two words.
-        let whole = stream.tid == self.memory.exiting_thread();
-        let ending = if whole { Ending::Whole } else { Ending::CutShort };
+        let ending = self.ending_of(stream, self.memory.ring(reader.slot()).has_ended());
         reader.close(self, output, tools, &ending);
         if stream.thread.open.fetch_sub(1, Ordering::Relaxed) == 1 {
             let (process, thread, stamp) = (self.index, stream.thread.index, clock::stamp());
@@ -343,13 +382,27 @@ impl Process {
         }
     }
 
+    /// How a thread that is over ended, which the program may have noticed.
+    fn ending_of(&self, stream: &Stream, was_noticed: bool) -> Ending {
+        // A thread may have been cancelled between any two words.
+        let has_ended = (was_noticed || stream.ended.load(Ordering::Acquire)) && !self.memory.cancels();
+        if has_ended || stream.tid == self.memory.exiting_thread() {
+            Ending::Whole
+        } else if self.was_killed() {
+            Ending::Killed
+        } else {
+            Ending::CutShort
+        }
+    }
+
     /// Reads what every thread has written so far. `ending` is that of threads which live.
     fn read_everything(&self, output: &Output, tools: &mut Tools, ending: &Ending) {
         self.discover(output);
         self.notice_dead_threads();
         for stream in self.streams().iter() {
             if let Some(reader) = lock(&stream.reader).as_mut() {
-                let ending = if stream.is_over() { &Ending::CutShort } else { ending };
+                // Whoever is over is read to the end by those who close it.
+                let ending = if stream.is_over() { &Ending::Runs } else { ending };
                 reader.read_all(self, output, tools, ending);
             }
         }
@@ -401,7 +454,7 @@ impl Process {
             .map(|image| image.id);
         let Some(id) = image else { return };
         // Other threads may be inside its code: this may be the program's end.
-        self.read_everything(output, tools, &Ending::CutShort);
+        self.read_everything(output, tools, &Ending::Runs);
         // Its anchors keep their meaning until another image takes their place: at exit, destructors of
         // others may still call into it.
         let load_bias = message.load_bias;
@@ -466,9 +519,42 @@ fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
+/// What the kernel is about to do to a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doom {
+    None,
+    /// It ends, or is to be ended with its process.
+    Ends,
+}
+
+impl Doom {
+    /// `None` if the thread is gone, or has ended and waits for others.
+    fn of(tasks: &Path, tid: u32) -> Option<Doom> {
+        /// Fields of /proc/…/stat behind the name, and bits of them.
+        const FLAGS: usize = 6;
+        const PENDING: usize = 28;
+        const ENDS: u64 = 4;
+        const SIGKILL: u64 = 1 << 8;
+        let stat = std::fs::read_to_string(tasks.join(format!("{tid}/stat"))).ok()?;
+        // The name is in parentheses and may hold anything.
+        let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+        let bits = |field: usize| fields.get(field).and_then(|bits| bits.parse::<u64>().ok());
+        match fields.first()? {
+            &"Z" | &"X" => None,
+            _ if bits(FLAGS)? & ENDS != 0 || bits(PENDING)? & SIGKILL != 0 => Some(Doom::Ends),
+            _ => Some(Doom::None),
+        }
+    }
+}
+
 impl Stream {
     fn mark_over(&self) {
         self.over.store(true, Ordering::Release);
+    }
+
+    fn mark_ended(&self) {
+        self.ended.store(true, Ordering::Release);
+        self.mark_over();
     }
 
     fn is_over(&self) -> bool {

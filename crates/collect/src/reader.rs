@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memlode_trace::format::{ring, stream};
-use memlode_trace::write::{ChunkEncoder, Form, Packer, Sieve, Stop, Tail};
+use memlode_trace::write::{ChunkEncoder, Form, Packer, Promise, Sieve, Stop, Tail};
 
 use crate::ahead::{Ahead, Batch, Batches, OwnEncoder};
 use crate::clock;
@@ -22,6 +22,11 @@ use crate::shared::{CHUNK_AND_SLACK_BYTES, Ring, Stamps};
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
 /// The same where others wait for them.
 const FLUSH_LIVE_AFTER: Duration = Duration::from_millis(20);
+/// More accesses, or bytes, than any machine makes in a nanosecond.
+const MOST_ACCESSES_A_NANOSECOND: u64 = 16;
+const MOST_BYTES_A_NANOSECOND: u64 = 512;
+/// A loop or a copy that nobody has seen the end of is believed up to this size.
+const PLAUSIBLE: Promise = Promise { accesses: 1 << 32, bytes: 1 << 36 };
 /// Chunks read from one ring before the next one gets its turn.
 const TURN: u32 = 4;
 
@@ -70,10 +75,14 @@ impl Tools {
 /// How the unfinished chunk of a ring is to be read.
 #[derive(Clone, Debug)]
 pub enum Ending {
-    /// The thread ran the program's exit handlers: all it wrote is there.
+    /// The thread ended by itself, or ran the program's exit handlers: all it wrote is there.
     Whole,
-    /// The thread was cut short, or still runs: its last segment may lack words.
+    /// The thread still runs: its last segment may lack words, and a loop may be under way.
+    Runs,
+    /// The thread was cut short: its last segment may lack words.
     CutShort,
+    /// Its process was killed: moreover, a loop or a copy that it began last did not come to its end, for all we know.
+    Killed,
     /// The anchors in these ranges are about to lose their meaning: their images are gone, and with them all code that
     /// could add the words its last segment lacks.
     Replaced(Vec<Range<u64>>),
@@ -106,6 +115,8 @@ pub struct Reader {
     /// What was told last of the next chunk's beginning.
     bound: u64,
     encoder: ChunkEncoder,
+    /// Where the last segment begins, if it is a loop or a copy that may be under way, and when that was seen.
+    held: Option<(u32, usize, Instant)>,
     /// What follows those, if we are far behind.
     ahead: Ahead,
     /// What was allocated since recording was switched off.
@@ -133,6 +144,7 @@ impl Reader {
             read_ahead: 0,
             empty_at: 0,
             bound: 0,
+            held: None,
             ahead: Ahead::new(encoder.shared_history()),
             encoder,
             sieve: Sieve::default(),
@@ -170,7 +182,7 @@ impl Reader {
     pub fn read_if_due(&mut self, process: &Process, output: &Output, tools: &mut Tools, now: Instant) {
         let pause = if output.is_live() { FLUSH_LIVE_AFTER } else { FLUSH_AFTER };
         if !output.discards() && now.duration_since(self.flushed) >= pause {
-            self.read_unfinished(process, output, tools, &Ending::CutShort);
+            self.read_unfinished(process, output, tools, &Ending::Runs);
             self.sift(process, output, tools);
             self.flush(process, output, tools);
         }
@@ -259,6 +271,10 @@ impl Reader {
                 let rest = &words[ahead + consumed..];
                 if !rest.is_empty() {
                     consumed += self.encode(rest, extent, stamps, process, output, tools);
+                }
+                if extent == Extent::Abandoned {
+                    let rest = &mut words[ahead + consumed..];
+                    consumed += self.shorten(rest, stamps, process, output, tools);
                 }
                 let torn = words[ahead + consumed..].iter().any(|&word| word != 0);
                 count(&output.counters.torn_segments, u64::from(torn));
@@ -350,6 +366,7 @@ impl Reader {
         self.settle(process, output, tools);
         // Before the look: what is not seen comes later.
         let now = clock::stamp();
+        let settled = ring.settled(self.tail);
         let mut words = std::mem::take(&mut tools.words);
         ring.peek(self.tail, self.read_ahead, &mut words);
         if words.is_empty() {
@@ -365,19 +382,83 @@ impl Reader {
         let end = ring.end(self.tail).filter(|end| end.bytes > 0);
         self.turn(end.map_or(begun, |end| end.dormant), process, output, tools);
         self.sift(process, output, tools);
-        let mut consumed = self.encode(&words, extent, stamps, process, output, tools);
-        let torn = words.get(consumed).copied().unwrap_or(0);
-        if let Ending::Replaced(ranges) = ending
-            && ranges.iter().any(|range| range.contains(&torn))
-        {
-            consumed += self.encode(&words[consumed..], Extent::Whole, stamps, process, output, tools);
+        let settled = (settled / 8).saturating_sub(self.read_ahead).min(words.len());
+        let mut consumed = self.encode(&words[..settled], Extent::Whole, stamps, process, output, tools);
+        if consumed == settled {
+            consumed += self.encode(&words[settled..], extent, stamps, process, output, tools);
         }
+        consumed += self.last(&mut words[consumed..], consumed, stamps, ending, process, output, tools);
         count(&output.counters.words, consumed as u64);
         self.read_ahead += consumed;
         if words[consumed..].iter().all(|&word| word == 0) {
             self.empty_at = now;
         }
         tools.words = words;
+    }
+
+    /// What is left of a chunk in use begins with a segment that may not be whole, or may not have been done. Returns how many of
+    /// its words count.
+    #[expect(clippy::too_many_arguments, reason = "five of them are what every step of reading needs")]
+    fn last(
+        &mut self,
+        words: &mut [u64],
+        at: usize,
+        stamps: Stamps,
+        ending: &Ending,
+        process: &Process,
+        output: &Output,
+        tools: &mut Tools,
+    ) -> usize {
+        let promise = process.space().promise(words);
+        let is_plausible = promise.is_none_or(|promise| promise.is_within(PLAUSIBLE));
+        let is_believed = match (ending, promise) {
+            (Ending::Whole, _) => return 0,
+            (Ending::Replaced(ranges), _) => {
+                let header = words.first().copied().unwrap_or(0);
+                if !ranges.iter().any(|range| range.contains(&header)) {
+                    return 0;
+                }
+                is_plausible
+            }
+            (_, None) => return 0,
+            (Ending::Runs, Some(promise)) => {
+                let position = (self.tail, self.read_ahead + at);
+                let since = match self.held {
+                    Some((tail, at, since)) if (tail, at) == position => since,
+                    _ => Instant::now(),
+                };
+                self.held = Some((position.0, position.1, since));
+                // Later, then: it is under way, or what it says will never be done.
+                if !promise.is_within(done_in(since.elapsed())) {
+                    return 0;
+                }
+                true
+            }
+            (Ending::CutShort, _) => is_plausible,
+            (Ending::Killed, _) => false,
+        };
+        match is_believed {
+            true => self.encode(words, Extent::Whole, stamps, process, output, tools),
+            false => self.shorten(words, stamps, process, output, tools),
+        }
+    }
+
+    /// Of a loop or a copy that did not come to its end the first access counts. Returns how many words of it there are, none if
+    /// the words begin with something else.
+    fn shorten(
+        &mut self,
+        words: &mut [u64],
+        stamps: Stamps,
+        process: &Process,
+        output: &Output,
+        tools: &mut Tools,
+    ) -> usize {
+        if process.space().promise(words).is_none() {
+            return 0;
+        }
+        process.space().shorten(words);
+        count(&output.counters.unfinished, 1);
+        self.encode(words, Extent::Whole, stamps, process, output, tools)
     }
 
     /// What follows was done while recording was on, or off.
@@ -425,7 +506,7 @@ impl Reader {
             match appended.stop {
                 Stop::Full => self.finish_chunk(output, tools),
                 Stop::End | Stop::Unwritten => return at,
-                Stop::Torn | Stop::Unknown { header: 0 } if !finished => return at,
+                Stop::Torn | Stop::Promise | Stop::Unknown { header: 0 } if !finished => return at,
                 Stop::Orphan { words } => {
                     count(&output.counters.unknown_words, words as u64);
                     self.skipped += words as u64;
@@ -433,7 +514,7 @@ impl Reader {
                 }
                 Stop::Unknown { header }
                     if header != 0 && process.find_image_of(header, generation, output) => {}
-                Stop::Torn | Stop::Unknown { .. } => {
+                Stop::Torn | Stop::Promise | Stop::Unknown { .. } => {
                     let rest = &words[at..];
                     // Zeros at the end of an unfinished chunk were never written.
                     let written = match finished {
@@ -479,7 +560,8 @@ impl Reader {
     pub fn close(&mut self, process: &Process, output: &Output, tools: &mut Tools, ending: &Ending) {
         // Whoever was interrupted when the thread ended is not back.
         let interrupted = process.memory.ring(self.slot).is_interrupted();
-        self.read_all(process, output, tools, if interrupted { &Ending::CutShort } else { ending });
+        let cut_short = interrupted && matches!(ending, Ending::Whole);
+        self.read_all(process, output, tools, if cut_short { &Ending::CutShort } else { ending });
         if !self.lost && !output.discards() {
             process.memory.ring(self.slot).peek(self.tail, self.read_ahead, &mut tools.words);
             count(&output.counters.torn_segments, u64::from(!tools.words.is_empty()));
@@ -501,5 +583,14 @@ impl Reader {
     /// The ring's slot.
     pub fn slot(&self) -> u32 {
         self.slot
+    }
+}
+
+/// What a processor may have done in a while.
+fn done_in(time: Duration) -> Promise {
+    let nanoseconds = time.as_nanos() as u64;
+    Promise {
+        accesses: nanoseconds.saturating_mul(MOST_ACCESSES_A_NANOSECOND),
+        bytes: nanoseconds.saturating_mul(MOST_BYTES_A_NANOSECOND),
     }
 }

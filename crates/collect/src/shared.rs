@@ -128,6 +128,21 @@ impl SharedMemory {
         self.u32_at(field!(ProcessHeader, exiting_thread)).load(Ordering::Relaxed)
     }
 
+    /// Whether the program is about to end, or to become another one, by its own will.
+    pub fn exits(&self) -> bool {
+        self.u32_at(field!(ProcessHeader, exits)).load(Ordering::Acquire) != 0
+    }
+
+    /// Whether a thread may have been cancelled at any instruction.
+    pub fn cancels(&self) -> bool {
+        self.u32_at(field!(ProcessHeader, cancels)).load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the program has forbidden itself system calls, and is not recorded since.
+    pub fn is_sealed(&self) -> bool {
+        self.u32_at(field!(ProcessHeader, sealed)).load(Ordering::Relaxed) != 0
+    }
+
     /// Threads that found no free ring.
     pub fn unregistered_threads(&self) -> u32 {
         self.u32_at(field!(ProcessHeader, unregistered_threads)).load(Ordering::Relaxed)
@@ -255,6 +270,18 @@ impl<'a> Ring<'a> {
     /// Whether a signal handler has interrupted the code that writes here, and is not over.
     pub fn is_interrupted(&self) -> bool {
         self.u32(field!(RingHeader, interrupted)).load(Ordering::Relaxed) != 0
+    }
+
+    /// Bytes of a chunk up to which every segment is known to be whole.
+    pub fn settled(&self, chunk: u32) -> usize {
+        let settled = self.memory.u64_at(self.offset + field!(RingHeader, settled)).load(Ordering::Acquire);
+        let bytes = settled as u32 as usize;
+        if (settled >> 32) as u32 == chunk && bytes.is_multiple_of(8) { bytes } else { 0 }
+    }
+
+    /// Whether the thread had ended by itself before its process did.
+    pub fn has_ended(&self) -> bool {
+        self.u32(field!(RingHeader, ended)).load(Ordering::Relaxed) != 0
     }
 
     /// Larger is younger.

@@ -46,8 +46,6 @@ pub(crate) enum DecodeError {
     Words,
     #[error("expands to more than {0} events")]
     TooMany(u64),
-    #[error("a range has {0} bytes")]
-    Range(u64),
     #[error("its header promises {expected} {what}, it has {found}")]
     Count { what: &'static str, expected: u64, found: u64 },
 }

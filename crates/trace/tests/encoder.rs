@@ -8,7 +8,7 @@ use std::path::Path;
 use memlode_replay::Replay;
 use memlode_trace::Trace;
 use memlode_trace::module::ModuleId;
-use memlode_trace::write::{AddressSpace, Appended, ChunkEncoder, Packer, Stop, Tail, TraceWriter};
+use memlode_trace::write::{AddressSpace, Appended, ChunkEncoder, Packer, Promise, Stop, Tail, TraceWriter};
 use support::*;
 
 fn plan() -> Plan {
@@ -17,6 +17,7 @@ fn plan() -> Plan {
     let strides = [(Operand::Word, 24), (Operand::Back(1, 8), 24), (Operand::Word, 0), (Operand::Word, -8)];
     let strides = strides.map(|(address, step)| Step::Stride(0, address, step));
     segments.push(Seg { function: 0, steps: [&[Step::Repeat], &strides[..]].concat() });
+    segments.push(Seg { function: 0, steps: vec![Step::Range(0, Operand::Word, Operand::Word)] });
     Plan { functions: 1, site_bytes: vec![8], segments }
 }
 
@@ -59,6 +60,31 @@ fn an_open_tail_ends_where_nothing_was_written() {
 }
 
 #[test]
+fn a_loop_or_copy_at_the_end_of_an_open_tail_may_be_under_way() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, space, _) = setup(directory.path());
+    let (turns, range) = ([header(3), 5, 0x1000, 0x2000, 0x3000], [header(4), 0x1000, 1 << 40]);
+    for (last, promise, shortened) in [
+        (&turns[..], Promise { accesses: 20, bytes: 0 }, vec![header(3), 1, 0x1000, 0x2000, 0x3000]),
+        (&range[..], Promise { accesses: 0, bytes: 1 << 40 }, vec![header(4), 0x1000, 1]),
+    ] {
+        let more = [header(0), 7];
+        let held = Appended { consumed: 0, stop: Stop::Promise };
+        for behind in [&[][..], &[0, 0]] {
+            assert_eq!(append(&[last, behind].concat(), Tail::Open), held);
+        }
+        let all = last.len() + 2;
+        assert_eq!(append(&[last, &more].concat(), Tail::Open), Appended { consumed: all, stop: Stop::End });
+        assert_eq!(append(last, Tail::HandedOver), Appended { consumed: all - 2, stop: Stop::End });
+        assert_eq!(space.promise(&[last, &more].concat()), Some(promise));
+        assert_eq!(space.promise(&more), None);
+        let mut words = last.to_vec();
+        space.shorten(&mut words);
+        assert_eq!(words, shortened);
+    }
+}
+
+#[test]
 fn handed_over_words_all_count() {
     let (a, b) = (header(0), header(1));
     for (words, consumed, stop) in [
@@ -66,7 +92,7 @@ fn handed_over_words_all_count() {
         (vec![a, 7, 0, 0], 2, Stop::Unknown { header: 0 }),
         (vec![a, 7, b, 8], 2, Stop::Torn),
         (vec![a, 7, a + 1, 8], 2, Stop::Unknown { header: a + 1 }),
-        (vec![a, 7, header(4), 8], 2, Stop::Unknown { header: header(4) }),
+        (vec![a, 7, header(5), 8], 2, Stop::Unknown { header: header(5) }),
         (vec![u64::MAX, 8], 0, Stop::Unknown { header: u64::MAX }),
     ] {
         assert_eq!(append(&words, Tail::HandedOver), Appended { consumed, stop }, "{words:x?}");

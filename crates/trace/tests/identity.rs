@@ -205,11 +205,12 @@ proptest! {
     fn decode_undoes_encode((plan, threads) in plan().prop_flat_map(executions)) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("trace");
-        write_trace(&path, &plan, &threads);
+        let told = write_trace(&path, &plan, &threads);
         let trace = Trace::open(&path).unwrap();
         prop_assert_eq!(trace.damage(), &[]);
 
         let mut batch = Batch::default();
+        let mut accesses = 0;
         for (number, chunks) in threads.iter().enumerate() {
             let expected = expected(&plan, chunks);
             let of_thread: Vec<_> = trace.chunks().iter().filter(|c| c.thread.0 as usize == number).collect();
@@ -224,11 +225,14 @@ proptest! {
             let mut shadow = ShadowStack::default();
             for chunk in &of_thread {
                 trace.decode(chunk, &mut batch).unwrap();
+                accesses += batch.accesses.len() as u64;
                 let snapshot: Vec<_> = batch.stack.iter().map(|f| (f.function, f.address)).collect();
                 prop_assert_eq!(shadow.frames(), &snapshot);
                 batch.marks.iter().for_each(|(_, mark)| shadow.apply(mark));
             }
         }
+
+        prop_assert_eq!(told, accesses);
 
         let replay = |workers| {
             let mut all = Vec::new();

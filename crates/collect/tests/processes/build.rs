@@ -99,6 +99,8 @@ fn segments() -> Vec<Vec<Vec<u8>>> {
         vec![vec![op::FREE, 2]],
         vec![vec![op::ACCESS, 0, 0]; 64],
         vec![vec![op::ACCESS, 0, 0], vec![op::ACCESS, 0, 1, 16]],
+        vec![vec![op::RANGE, 0, 0, 0]],
+        vec![vec![op::REPEAT], vec![op::STRIDE, 0, 0, 16], vec![op::STRIDE, 0, 0, 16]],
     ]
 }
 

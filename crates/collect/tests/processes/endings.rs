@@ -78,3 +78,56 @@ fn killed_from_outside_in_full_flight() {
     assert!(recorded.len() > 10_000, "{}", recorded.len());
     assert_eq!(recorded, up_to(recorded.len() as u64));
 }
+
+/// Runs `endings WAY COUNT LAST AMOUNT`, and says how many accesses there are, how much of the last was unfinished, and how many
+/// segments were torn.
+fn last(way: &str, count: &str, what: &str, amount: &str) -> (Vec<u64>, u64, u64) {
+    let recording = record(&program("endings"), &[way, count, what, amount]);
+    let all = addresses(&recording.trace).into_values().flatten().collect();
+    (all, recording.summary.unfinished, recording.summary.torn_segments)
+}
+
+#[test]
+fn a_zero_at_the_end_is_no_gap_where_a_program_ends_by_its_own_will() {
+    for way in ["_exit", "quick_exit", "exec", "abort"] {
+        let recording = record(&program("endings"), &[way, "10", "free", "0"]);
+        assert_eq!(recording.summary.torn_segments, 0, "{way}");
+        let again = if way == "exec" { 2 } else { 0 };
+        assert_eq!(recording.summary.stats.words, 22 + again, "{way}");
+    }
+    // What follows may be torn again.
+    assert_eq!(last("fail-exec", "10", "free", "0").2, 1);
+    assert_eq!(last("segv", "10", "free", "0").2, 1);
+}
+
+#[test]
+fn a_zero_at_the_end_of_a_thread_is_no_gap_unless_it_may_be_cancelled() {
+    for (way, torn) in [("thread", 2), ("pause", 0), ("cancel", 2)] {
+        let recording = record(&program("endings"), &[way, "0", "free", "0"]);
+        assert_eq!(recording.summary.torn_segments, torn, "{way}");
+    }
+}
+
+#[test]
+fn of_a_loop_or_copy_that_a_killed_program_was_in_the_first_access_counts() {
+    let loads = |more: &[u64]| up_to(10).into_iter().chain(more.iter().copied()).collect::<Vec<_>>();
+    for amount in ["5", "0x1000000000", "0xffffffffffffffff"] {
+        for way in ["segv", "kill", "jump"] {
+            let after: &[u64] = if way == "jump" { &[1] } else { &[] };
+            let expected = loads(&[&[1 << 20, 1 << 21], after].concat());
+            assert_eq!(last(way, "10", "loop", amount), (expected, 1, 0), "{way} {amount}");
+            let expected = loads(&[&[1 << 20], after].concat());
+            assert_eq!(last(way, "10", "range", amount), (expected, 1, 0), "{way} {amount}");
+        }
+    }
+}
+
+#[test]
+fn every_other_loop_or_copy_counts_in_full() {
+    for way in ["return", "_exit", "abort", "exec", "sleep"] {
+        let (all, unfinished, torn) = last(way, "10", "loop", "100000");
+        assert_eq!((all.len() - usize::from(way == "exec"), unfinished, torn), (200_010, 0, 0), "{way}");
+    }
+    let (all, unfinished, _) = last("return", "10", "range", "0x1000000000");
+    assert_eq!((all.len(), unfinished), (10 + 17, 0));
+}

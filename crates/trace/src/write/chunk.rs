@@ -22,6 +22,8 @@ pub(super) struct Chunk {
     pub raw_words: u32,
     pub segments: u32,
     pub accesses: u64,
+    /// How many more accesses readers count, modulo 2^64.
+    pub more: u64,
     pub stamps: (u64, u64),
 }
 
@@ -40,6 +42,7 @@ impl Chunk {
             raw_words: 0,
             segments: 0,
             accesses: 0,
+            more: 0,
             stamps: (0, 0),
         }
     }
@@ -68,6 +71,7 @@ pub struct LooseChunk {
     pub(super) raw_words: u32,
     pub(super) segments: u32,
     pub(super) accesses: u64,
+    pub(super) expanded: u64,
     pub(super) stamps: (u64, u64),
 }
 
@@ -78,6 +82,7 @@ pub struct FullChunk {
     /// Everything that is before the words.
     pub(super) before: Vec<u8>,
     pub(super) words: Words,
+    pub(super) expanded: u64,
 }
 
 impl FullChunk {
@@ -87,7 +92,7 @@ impl FullChunk {
             Words::Coded { bytes, heads } => (bytes, heads),
             Words::Plain(words) => {
                 let payload = Payload::Plain { before: self.before, words };
-                return EncodedChunk { header: self.header, payload };
+                return EncodedChunk { header: self.header, payload, expanded: self.expanded };
             }
         };
         let (heads, tails) = bytes.split_at(heads);
@@ -99,7 +104,7 @@ impl FullChunk {
             payload_crc32: crc32fast::hash(&payload),
             ..self.header
         };
-        EncodedChunk { header, payload: Payload::Packed(payload) }
+        EncodedChunk { header, payload: Payload::Packed(payload), expanded: self.expanded }
     }
 }
 
@@ -108,6 +113,7 @@ impl FullChunk {
 pub struct EncodedChunk {
     pub(super) header: ChunkHeader,
     pub(super) payload: Payload,
+    expanded: u64,
 }
 
 impl EncodedChunk {
@@ -119,6 +125,11 @@ impl EncodedChunk {
     /// Access, range, masked and gather ops executed in it.
     pub fn accesses(&self) -> u64 {
         self.header.accesses
+    }
+
+    /// Accesses as readers count them: one a lane that is not masked, and none of a range that has no bytes.
+    pub fn expanded(&self) -> u64 {
+        self.expanded
     }
 
     /// The same chunk as one of another of its thread's streams; without this it belongs to stream 0.

@@ -5,7 +5,9 @@ use rustc_hash::FxHashMap;
 use super::AddressSpace;
 use super::chunk::{Chunk, LooseChunk};
 use super::history::{Caller, SegmentName, Wanted};
-use super::known::{Hot, ImageSegments, Known, NO_HEADER, NONE, StackOp, follow_stack, is_torn};
+use super::known::{
+    Amount, Hot, ImageSegments, Known, NO_HEADER, NONE, STACK_OPS, StackOp, UNEVEN, follow_stack, is_last,
+};
 use super::payload::Form;
 use super::relative::RelativeStack;
 use super::space::Resolved;
@@ -54,6 +56,8 @@ pub enum Stop {
     Unwritten,
     /// The last segment lacks words. In an open tail it may still be completed.
     Torn,
+    /// The last segment of an open tail is a loop, or copies or fills memory: what it says may not have been done.
+    Promise,
     /// A segment whose addresses are derived from words that are lost, or were never recorded.
     Orphan {
         /// Words it has, its header included.
@@ -86,6 +90,8 @@ pub struct Encoder {
     sources: Vec<(u32, u16)>,
     /// Of segments that repeat strides: which word goes how far each time.
     steps: Vec<(u16, u64)>,
+    /// Of segments whose words say how many accesses they make: which.
+    amounts: Vec<Amount>,
     /// Of the first segment that has not been consumed yet: how often its strides are in chunks already.
     repeated: u64,
     /// Previous value of each word of each segment.
@@ -118,7 +124,9 @@ impl Encoder {
             stack_ops: (0, 0),
             sources: (0, 0),
             steps: (0, 0),
+            amounts: (0, 0),
             strides: 0,
+            promises: false,
             function: (ModuleId(u32::MAX), 0),
             module: ModuleId(u32::MAX),
             anchor: 0,
@@ -132,7 +140,7 @@ impl Encoder {
             accesses: 0,
             words: 0,
             is_special: true,
-            has_stack_ops: false,
+            traits: 0,
         };
         Encoder {
             segments: vec![none],
@@ -143,6 +151,7 @@ impl Encoder {
             stack_ops: Vec::new(),
             sources: Vec::new(),
             steps: Vec::new(),
+            amounts: Vec::new(),
             repeated: 0,
             last: Vec::new(),
             differences: vec![0; SPAN_WORDS + stream::MAX_SEGMENT_WORDS as usize],
@@ -216,15 +225,20 @@ impl Encoder {
             };
             let (start, end) = (at + 1, at + 1 + self.hot[id as usize].words as usize);
             let Some(operands) = words.get(start..end) else { return (at, Stop::Torn) };
-            if OPEN && is_torn(words, operands, end) {
-                return (at, Stop::Torn);
+            if OPEN && is_last(words, end) {
+                if operands.contains(&0) {
+                    return (at, Stop::Torn);
+                }
+                if self.segments[id as usize].promises {
+                    return (at, Stop::Promise);
+                }
             }
             if predicted {
                 self.chunk.run += 1;
             } else if let Err(stop) = self.explicit(header, id, space, before) {
                 return (at, stop);
             }
-            let Hot { base, accesses, is_special, has_stack_ops, .. } = self.hot[id as usize];
+            let Hot { base, accesses, is_special, traits, .. } = self.hot[id as usize];
             if is_special {
                 match self.repeat(id, operands) {
                     true => at = end,
@@ -237,8 +251,12 @@ impl Encoder {
             self.chunk.segments += 1;
             self.chunk.accesses += u64::from(accesses);
             self.chunk.previous = id;
-            if has_stack_ops {
-                follow_stack(&mut self.stack, &self.segments[id as usize], id, &self.stack_ops, operands);
+            let segment = &self.segments[id as usize];
+            if traits & STACK_OPS != 0 {
+                follow_stack(&mut self.stack, segment, id, &self.stack_ops, operands);
+            }
+            if traits & UNEVEN != 0 {
+                self.chunk.more = self.chunk.more.wrapping_add(segment.more(&self.amounts, operands));
             }
             at = end;
         }
@@ -252,7 +270,7 @@ impl Encoder {
         let Chunk { number, raw_words, mut previous, mut run, mut accesses, .. } = self.chunk;
         let (hot, last) = (&mut self.hot[..], &mut self.last[..]);
         let differences = &mut self.differences[..];
-        let Chunk { words: gathered, control, .. } = &mut self.chunk;
+        let Chunk { words: gathered, control, more, .. } = &mut self.chunk;
         let before = gathered.len();
         // No segment begins where so many words are left.
         let beyond = words.len().saturating_sub(full_words.saturating_sub(raw_words) as usize);
@@ -293,8 +311,14 @@ impl Encoder {
                 count += operands.len();
                 accesses += u64::from(segment.accesses);
                 (previous, next_header, next) = (id, segment.next_header, segment.next);
-                if segment.has_stack_ops {
-                    follow_stack(&mut self.stack, &self.segments[id as usize], id, &self.stack_ops, operands);
+                if segment.traits != 0 {
+                    let known = &self.segments[id as usize];
+                    if segment.traits & STACK_OPS != 0 {
+                        follow_stack(&mut self.stack, known, id, &self.stack_ops, operands);
+                    }
+                    if segment.traits & UNEVEN != 0 {
+                        *more = more.wrapping_add(known.more(&self.amounts, operands));
+                    }
                 }
             }
             gathered.put(&differences[..count]);
@@ -380,6 +404,13 @@ impl Encoder {
         steps.sort_unstable();
         steps.dedup();
         self.steps.extend(steps);
+        let first_amount = self.amounts.len() as u32;
+        self.amounts.extend(ops.iter().filter_map(|op| match *op {
+            Op::Masked { mask, .. } | Op::Gather { mask, .. } => Some(Amount::Mask(mask)),
+            Op::Range { length, .. } => Some(Amount::Bytes(length)),
+            _ => None,
+        }));
+        let amounts = (first_amount, self.amounts.len() as u32);
         let id = self.segments.len() as u32;
         let stack_ops = (first, self.stack_ops.len() as u32);
         self.segments.push(Known {
@@ -389,7 +420,9 @@ impl Encoder {
             stack_ops,
             sources: (first_source, self.sources.len() as u32),
             steps: (first_step, self.steps.len() as u32),
+            amounts,
             strides,
+            promises: strides != 0 || ops.iter().any(|op| matches!(op, Op::Range { .. })),
             function: (module_id, module.function_number(at)),
             module: module_id,
             anchor,
@@ -403,7 +436,8 @@ impl Encoder {
             accesses: segment.accesses,
             words: segment.words,
             is_special: strides != 0,
-            has_stack_ops: stack_ops.0 != stack_ops.1,
+            traits: if stack_ops.0 != stack_ops.1 { STACK_OPS } else { 0 }
+                | if amounts.0 != amounts.1 { UNEVEN } else { 0 },
         });
         self.last.resize(self.last.len() + segment.words as usize, 0);
         self.by_anchor.insert((module_id, anchor), id);
@@ -501,7 +535,8 @@ impl Encoder {
         chunk.inherited.clear();
         chunk.control.clear();
         chunk.words.clear();
-        (chunk.previous, chunk.run, chunk.raw_words, chunk.segments, chunk.accesses) = (0, 0, 0, 0, 0);
+        (chunk.previous, chunk.run, chunk.raw_words, chunk.segments) = (0, 0, 0, 0);
+        (chunk.accesses, chunk.more) = (0, 0);
         chunk.stamps = (stamp, stamp);
         self.hot[NONE as usize].forget_next();
     }
@@ -538,6 +573,7 @@ impl Encoder {
             raw_words: chunk.raw_words,
             segments: chunk.segments,
             accesses: chunk.accesses,
+            expanded: chunk.accesses.wrapping_add(chunk.more),
             stamps: chunk.stamps,
         };
         self.chunk.raw_words = 0;
@@ -545,12 +581,13 @@ impl Encoder {
     }
 }
 
-/// Whether the words behind a segment's header are all there, and it is one for the hot loop.
+/// Whether the words behind a segment's header are all there, and it is one for the hot loop. The last one of an open tail is
+/// not: more has to be asked of it.
 #[inline(always)]
 fn fits<const OPEN: bool>(segment: &Hot, behind: &[u64]) -> bool {
     let end = usize::from(segment.words);
     let is_whole = !segment.is_special && end <= behind.len();
-    is_whole && !(OPEN && is_torn(behind, &behind[..end], end))
+    is_whole && !(OPEN && is_last(behind, end))
 }
 
 /// Ends the run of the segment that was named last, if there is one, and names another.

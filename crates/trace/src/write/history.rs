@@ -129,7 +129,7 @@ impl History {
             last_stamp: self.stamps.1,
             ..Default::default()
         };
-        FullChunk { header, before, words: chunk.words }
+        FullChunk { header, before, words: chunk.words, expanded: chunk.expanded }
     }
 
     /// The segments of the chunk, and the frames that were there when it began, which are of segments, too.

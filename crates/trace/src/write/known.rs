@@ -2,7 +2,7 @@
 
 use super::history::Caller;
 use super::relative::RelativeStack;
-use crate::format::stream;
+use crate::format::{limit, stream};
 use crate::module::ModuleId;
 
 /// No anchor has this address: they lie at multiples of eight.
@@ -27,9 +27,14 @@ pub(super) struct Hot {
     pub words: u16,
     /// It repeats strides, or is none.
     pub is_special: bool,
-    /// It enters functions or leaves them.
-    pub has_stack_ops: bool,
+    /// [`STACK_OPS`], [`UNEVEN`].
+    pub traits: u8,
 }
+
+/// It enters functions or leaves them.
+pub(super) const STACK_OPS: u8 = 1;
+/// How many accesses it makes is told by its words.
+pub(super) const UNEVEN: u8 = 2;
 
 /// What is kept of a segment besides.
 pub(super) struct Known {
@@ -45,8 +50,12 @@ pub(super) struct Known {
     pub sources: (u32, u32),
     /// Into `steps`.
     pub steps: (u32, u32),
+    /// Into `amounts`.
+    pub amounts: (u32, u32),
     /// How many strides it repeats, 0 if it does not.
     pub strides: u32,
+    /// Its last ops are carried out after its words are written: a loop, or a function that copies or fills memory.
+    pub promises: bool,
     /// Names the function over all modules.
     pub function: (ModuleId, u32),
     pub module: ModuleId,
@@ -61,6 +70,14 @@ impl Hot {
     /// The segment of this header followed.
     pub fn foretell(&mut self, header: u64, id: u32) {
         (self.next_header, self.next) = (header, id);
+    }
+}
+
+impl Known {
+    /// How many more accesses an execution makes than it has ops, modulo 2^64.
+    pub fn more(&self, amounts: &[Amount], operands: &[u64]) -> u64 {
+        let amounts = &amounts[self.amounts.0 as usize..self.amounts.1 as usize];
+        amounts.iter().fold(0, |more, amount| more.wrapping_add(amount.beyond_one(operands)))
     }
 }
 
@@ -82,10 +99,10 @@ pub(super) fn follow_stack(
     }
 }
 
-/// Whether a segment in an open tail may lack words: nothing follows it, and one of its words was not written.
+/// Whether nothing is written behind the word before `end`: in an open tail, the segment that ends there may lack words.
 #[inline(always)]
-pub(super) fn is_torn(words: &[u64], operands: &[u64], end: usize) -> bool {
-    words.get(end).is_none_or(|&next| next == 0) && operands.contains(&0)
+pub(super) fn is_last(words: &[u64], end: usize) -> bool {
+    words.get(end).is_none_or(|&next| next == 0)
 }
 
 /// The segments of one image. A table, not a hash map: interpreters and the like jump about, and each jump looks up.
@@ -116,4 +133,27 @@ pub(super) enum StackOp {
     Enter(u16),
     Exit,
     Resume(u16),
+}
+
+/// A word that says how many accesses an op makes: its segment counts each op as one.
+#[derive(Clone, Copy)]
+pub(super) enum Amount {
+    /// One for each bit that is set.
+    Mask(u16),
+    /// One for as many bytes as an access can have.
+    Bytes(u16),
+}
+
+impl Amount {
+    /// How many more than one they are, modulo 2^64.
+    pub fn beyond_one(self, operands: &[u64]) -> u64 {
+        let accesses = match self {
+            Amount::Mask(word) => operands[word as usize].count_ones().into(),
+            Amount::Bytes(word) => match operands[word as usize] {
+                bytes if bytes > limit::RANGE_BYTES => 1,
+                bytes => bytes.div_ceil(u32::MAX.into()),
+            },
+        };
+        u64::wrapping_sub(accesses, 1)
+    }
 }

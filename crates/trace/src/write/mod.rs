@@ -23,7 +23,7 @@ pub use encode::{Appended, Before, Encoder, FULL_WORDS, Stop, Tail};
 pub use history::{History, Wanted};
 pub use payload::{Form, Payload};
 pub use sieve::Sieve;
-pub use space::AddressSpace;
+pub use space::{AddressSpace, Promise};
 pub use store::{Store, TraceFile};
 pub use stream::ChunkEncoder;
 pub use writer::TraceWriter;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::format::stream;
 use crate::module::{Module, ModuleId};
+use crate::table::Op;
 
 /// The instrumented images of one process at one time. A forked child starts with a clone of its parent's.
 #[derive(Clone, Default)]
@@ -60,6 +61,77 @@ pub(crate) struct Resolved<'a> {
     pub start: u64,
     /// Which of them it is.
     pub anchor: u32,
+}
+
+/// What a segment says that is carried out after its words are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Promise {
+    /// Accesses of a loop.
+    pub accesses: u64,
+    /// Bytes that are copied or filled.
+    pub bytes: u64,
+}
+
+impl Promise {
+    /// Whether it is no more than another one.
+    pub fn is_within(self, other: Promise) -> bool {
+        self.accesses <= other.accesses && self.bytes <= other.bytes
+    }
+}
+
+impl AddressSpace {
+    /// What the segment at the beginning of `words` promises, if it promises anything and no word of it is zero.
+    pub fn promise(&self, words: &[u64]) -> Option<Promise> {
+        let mut promise = Promise::default();
+        let (ops, operands) = self.ops(words);
+        if operands.contains(&0) || !ops.iter().any(|op| counted_by(op).is_some()) {
+            return None;
+        }
+        let mut turns = 0;
+        for op in ops {
+            match *op {
+                Op::Repeat { count } => turns = operands[count as usize],
+                Op::Stride { .. } => promise.accesses = promise.accesses.saturating_add(turns),
+                Op::Range { length, .. } => {
+                    promise.bytes = promise.bytes.saturating_add(operands[length as usize]);
+                }
+                _ => {}
+            }
+        }
+        Some(promise)
+    }
+
+    /// Leaves the first access of what the segment at the beginning of `words` promises: one turn, one byte.
+    pub fn shorten(&self, words: &mut [u64]) {
+        let counts: Vec<usize> = self.ops(words).0.iter().filter_map(counted_by).collect();
+        for word in counts {
+            words[1 + word] = words[1 + word].min(1);
+        }
+    }
+
+    /// The ops of the segment at the beginning of words, and its words.
+    fn ops<'a>(&'a self, words: &'a [u64]) -> (&'a [Op], &'a [u64]) {
+        let header = words.first().copied().unwrap_or(0);
+        let segment =
+            self.resolve(header).and_then(|found| Some((found.module, found.module.segment(found.anchor)?)));
+        let Some((module, at)) = segment else { return (&[], &[]) };
+        let segment = module.segment_of(at);
+        match words.get(1..1 + usize::from(segment.words)) {
+            Some(operands) => {
+                (&module.tables[at.0].ops[segment.ops.start as usize..segment.ops.end as usize], operands)
+            }
+            None => (&[], &[]),
+        }
+    }
+}
+
+/// The word that says how much an op does.
+fn counted_by(op: &Op) -> Option<usize> {
+    match *op {
+        Op::Repeat { count } => Some(count.into()),
+        Op::Range { length, .. } => Some(length.into()),
+        _ => None,
+    }
 }
 
 impl Mapped {

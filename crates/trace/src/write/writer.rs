@@ -85,7 +85,7 @@ impl TraceWriter {
 
     /// Appends a chunk to its thread's file. When that fails, a full disk say, the file is cut back to its last whole chunk.
     pub fn append(&mut self, process: u32, thread: u32, chunk: EncodedChunk) -> Result<(), Error> {
-        let EncodedChunk { mut header, payload } = chunk;
+        let EncodedChunk { mut header, payload, .. } = chunk;
         let file_bytes = (ChunkHeader::BYTES + payload.bytes()) as u64;
         let totals = *self.totals(process, thread);
         (header.process, header.thread, header.sequence) = (process, thread, totals.chunks);

@@ -444,12 +444,14 @@ pub fn raw(executions: &[Execution]) -> Vec<u64> {
 }
 
 /// Writes a finished trace: each inner list is a chunk, each outer one a thread of process 0.
-pub fn write_trace(directory: &Path, plan: &Plan, threads: &[Vec<Vec<Execution>>]) {
-    write_trace_to(Box::new(DirectoryStore::create(directory, true).unwrap()), plan, threads);
+/// Says how many accesses there are in it.
+pub fn write_trace(directory: &Path, plan: &Plan, threads: &[Vec<Vec<Execution>>]) -> u64 {
+    write_trace_to(Box::new(DirectoryStore::create(directory, true).unwrap()), plan, threads)
 }
 
 /// The same, wherever.
-pub fn write_trace_to(store: Box<dyn Store>, plan: &Plan, threads: &[Vec<Vec<Execution>>]) {
+pub fn write_trace_to(store: Box<dyn Store>, plan: &Plan, threads: &[Vec<Vec<Execution>>]) -> u64 {
+    let mut accesses = 0;
     use memlode_trace::log::Event;
     use memlode_trace::manifest::Summary;
     let mut writer = TraceWriter::new(store, Default::default()).unwrap();
@@ -470,10 +472,12 @@ pub fn write_trace_to(store: Box<dyn Store>, plan: &Plan, threads: &[Vec<Vec<Exe
             let appended = encoder.append(&words, Tail::HandedOver, (stamp, stamp + 5), &space);
             assert_eq!((appended.consumed, appended.stop), (words.len(), Stop::End));
             if let Some(chunk) = encoder.finish().map(|chunk| chunk.pack(&mut packer)) {
+                accesses += chunk.expanded();
                 writer.append(0, thread, chunk).unwrap();
             }
         }
     }
     writer.event(&Event::ProcessEnd { process: 0, clean: true, stamp: 1000 }).unwrap();
     writer.finish(Summary { exit_code: Some(0), ..Default::default() }).unwrap();
+    accesses
 }
