@@ -294,6 +294,8 @@ pub mod limit {
     pub const MODULE_UNPACKING: u64 = 64;
     /// or to so many bytes
     pub const MODULE_SMALL_BYTES: u64 = 0x100000;
+    /// of one trace; those that come later are not recorded
+    pub const PROCESSES: u64 = 0x10000;
     /// frames of a stack snapshot: the innermost are kept
     pub const FRAMES: u64 = 0x100000;
     /// payload of one wire_frame
@@ -634,8 +636,12 @@ pub struct ProcessHeader {
     pub cancels: u32,
     /// not 0 once the program has forbidden itself system calls: what it does from then on is not recorded
     pub sealed: u32,
+    /// children that it has forked and that did not find the collector: they are not recorded
+    pub lost_children: u32,
+    /// not 0 once another copy of the runtime has joined: a thread may have rings of both
+    pub copies: u32,
     /// what follows is read often and written rarely: on a cache line of its own
-    pub pad0: [u8; 56],
+    pub pad0: [u8; 48],
     /// off.\*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     pub dormant: u64,
     /// not 0 once it was not: whoever sets it sets this first
@@ -671,7 +677,9 @@ impl ProcessHeader {
             exits: u32::from_le_bytes([bytes[60], bytes[61], bytes[62], bytes[63]]),
             cancels: u32::from_le_bytes([bytes[64], bytes[65], bytes[66], bytes[67]]),
             sealed: u32::from_le_bytes([bytes[68], bytes[69], bytes[70], bytes[71]]),
-            pad0: std::array::from_fn::<_, 56, _>(|i| bytes[72 + i]),
+            lost_children: u32::from_le_bytes([bytes[72], bytes[73], bytes[74], bytes[75]]),
+            copies: u32::from_le_bytes([bytes[76], bytes[77], bytes[78], bytes[79]]),
+            pad0: std::array::from_fn::<_, 48, _>(|i| bytes[80 + i]),
             dormant: u64::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131], bytes[132], bytes[133], bytes[134], bytes[135]]),
             was_dormant: u32::from_le_bytes([bytes[136], bytes[137], bytes[138], bytes[139]]),
             reserved3: u32::from_le_bytes([bytes[140], bytes[141], bytes[142], bytes[143]]),
@@ -700,7 +708,9 @@ impl ProcessHeader {
         bytes[60..64].copy_from_slice(&self.exits.to_le_bytes());
         bytes[64..68].copy_from_slice(&self.cancels.to_le_bytes());
         bytes[68..72].copy_from_slice(&self.sealed.to_le_bytes());
-        bytes[72..128].copy_from_slice(&self.pad0);
+        bytes[72..76].copy_from_slice(&self.lost_children.to_le_bytes());
+        bytes[76..80].copy_from_slice(&self.copies.to_le_bytes());
+        bytes[80..128].copy_from_slice(&self.pad0);
         bytes[128..136].copy_from_slice(&self.dormant.to_le_bytes());
         bytes[136..140].copy_from_slice(&self.was_dormant.to_le_bytes());
         bytes[140..144].copy_from_slice(&self.reserved3.to_le_bytes());
@@ -734,7 +744,9 @@ const _: () = assert!(std::mem::offset_of!(ProcessHeader, given_up) == 56);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, exits) == 60);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, cancels) == 64);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, sealed) == 68);
-const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 72);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, lost_children) == 72);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, copies) == 76);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 80);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, dormant) == 128);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, was_dormant) == 136);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved3) == 140);

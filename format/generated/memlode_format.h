@@ -157,6 +157,7 @@
 #define MEMLODE_LIMIT_MODULE_FILE_BYTES 0x10000000 // a module file
 #define MEMLODE_LIMIT_MODULE_UNPACKING 64 // a module's payload unpacks to at most so many times its bytes,
 #define MEMLODE_LIMIT_MODULE_SMALL_BYTES 0x100000 // or to so many bytes
+#define MEMLODE_LIMIT_PROCESSES 0x10000 // of one trace; those that come later are not recorded
 #define MEMLODE_LIMIT_FRAMES 0x100000 // frames of a stack snapshot: the innermost are kept
 #define MEMLODE_LIMIT_WIRE_PAYLOAD_BYTES 0x100000 // payload of one wire_frame
 #define MEMLODE_LIMIT_WIRE_PUT_BYTES 0x10000000 // a file that is put in pieces
@@ -269,7 +270,9 @@ struct memlode_process_header {
   uint32_t exits; // not 0 while the program is about to end, or to become another one, by its own will
   uint32_t cancels; // not 0 once a thread may be cancelled at any instruction
   uint32_t sealed; // not 0 once the program has forbidden itself system calls: what it does from then on is not recorded
-  uint8_t pad0[56]; // what follows is read often and written rarely: on a cache line of its own
+  uint32_t lost_children; // children that it has forked and that did not find the collector: they are not recorded
+  uint32_t copies; // not 0 once another copy of the runtime has joined: a thread may have rings of both
+  uint8_t pad0[48]; // what follows is read often and written rarely: on a cache line of its own
   uint64_t dormant; // off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
   uint32_t was_dormant; // not 0 once it was not: whoever sets it sets this first
   uint32_t reserved3; // zero
@@ -294,7 +297,9 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, given_up) == 56, "
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, exits) == 60, "memlode_process_header.exits");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, cancels) == 64, "memlode_process_header.cancels");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, sealed) == 68, "memlode_process_header.sealed");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 72, "memlode_process_header.pad0");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, lost_children) == 72, "memlode_process_header.lost_children");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, copies) == 76, "memlode_process_header.copies");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 80, "memlode_process_header.pad0");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, dormant) == 128, "memlode_process_header.dormant");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, was_dormant) == 136, "memlode_process_header.was_dormant");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved3) == 140, "memlode_process_header.reserved3");

@@ -150,6 +150,7 @@ LIMIT_EVENT_BYTES = 0x1000000  # a line of events.ndjson
 LIMIT_MODULE_FILE_BYTES = 0x10000000  # a module file
 LIMIT_MODULE_UNPACKING = 64  # a module's payload unpacks to at most so many times its bytes,
 LIMIT_MODULE_SMALL_BYTES = 0x100000  # or to so many bytes
+LIMIT_PROCESSES = 0x10000  # of one trace; those that come later are not recorded
 LIMIT_FRAMES = 0x100000  # frames of a stack snapshot: the innermost are kept
 LIMIT_WIRE_PAYLOAD_BYTES = 0x100000  # payload of one wire_frame
 LIMIT_WIRE_PUT_BYTES = 0x10000000  # a file that is put in pieces
@@ -262,7 +263,9 @@ PROCESS_HEADER = Layout(
     ("exits", "I", None),  # not 0 while the program is about to end, or to become another one, by its own will
     ("cancels", "I", None),  # not 0 once a thread may be cancelled at any instruction
     ("sealed", "I", None),  # not 0 once the program has forbidden itself system calls: what it does from then on is not recorded
-    ("pad0", "s", 56),  # what follows is read often and written rarely: on a cache line of its own
+    ("lost_children", "I", None),  # children that it has forked and that did not find the collector: they are not recorded
+    ("copies", "I", None),  # not 0 once another copy of the runtime has joined: a thread may have rings of both
+    ("pad0", "s", 48),  # what follows is read often and written rarely: on a cache line of its own
     ("dormant", "Q", None),  # off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     ("was_dormant", "I", None),  # not 0 once it was not: whoever sets it sets this first
     ("reserved3", "I", None),  # zero

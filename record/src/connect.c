@@ -11,8 +11,6 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-extern char **environ __attribute__((weak));
-
 /* Too large for the stack of a signal handler; used under the lock. */
 static struct memlode_request hello;
 static _Atomic uint32_t spare_canary;
@@ -52,39 +50,6 @@ MEMLODE_HIDDEN bool memlode_is_vfork_child(void) {
   return memlode_process.pid != pid;
 }
 
-/* Finds the collector's address. False while there is no environment to look into. */
-static bool read_environment(void) {
-  static const char name[] = "MEMLODE_COLLECTOR=";
-  if (memlode_process.socket_size)
-    return true;
-  if (!&environ || !environ)
-    return false;
-  uint32_t length = 0;
-  for (char **variable = environ; *variable; variable++) {
-    const char *text = *variable;
-    size_t i = 0;
-    while (i < sizeof name - 1 && text[i] == name[i])
-      i++;
-    if (i < sizeof name - 1)
-      continue;
-    text += i;
-    while (text[length] && length < sizeof memlode_process.socket.path) {
-      memlode_process.socket.path[length] = text[length];
-      length++;
-    }
-    break;
-  }
-  /* A set-user-id program does not take orders from its environment. */
-  bool privileged = memlode_call(SYS_getuid) != memlode_call(SYS_geteuid) ||
-                    memlode_call(SYS_getgid) != memlode_call(SYS_getegid);
-  if (!length || length == sizeof memlode_process.socket.path || privileged)
-    length = 0;
-  memlode_process.socket.path[length] = 0;
-  memlode_process.socket.family = AF_UNIX;
-  memlode_process.socket_size = (uint32_t)(sizeof memlode_process.socket.family + length + 1);
-  return true;
-}
-
 /* MEMLODE_COLLECTOR=discard: words are written as if somebody read them. What that costs is a figure of
  * its own. */
 static bool asks_to_discard(void) {
@@ -104,18 +69,22 @@ static void limit_waits(long fd) {
   memlode_call(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 }
 
-/* A connected socket or -errno. */
+/* A connected socket or -errno. Who does not get at the path finds the collector by its number. */
 static long open_socket(int flags) {
-  if (memlode_process.socket.path[0] == 0)
+  const char *path = memlode_process.socket.path;
+  if (!path[0] && !memlode_process.collector)
     return -ENOENT;
   long fd = memlode_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
   if (memlode_failed(fd))
     return fd;
   limit_waits(fd);
-  long result;
-  do
-    result = memlode_call(SYS_connect, fd, &memlode_process.socket, memlode_process.socket_size);
-  while (result == -EINTR);
+  long result = -ENOENT;
+  if (path[0])
+    do
+      result = memlode_call(SYS_connect, fd, &memlode_process.socket, memlode_process.socket_size);
+    while (result == -EINTR);
+  if (memlode_failed(result) && result != -EAGAIN && memlode_process.collector)
+    result = memlode_connect_to_number(fd, memlode_process.collector);
   if (memlode_failed(result)) {
     memlode_call(SYS_close, fd);
     return result;
@@ -132,49 +101,6 @@ MEMLODE_HIDDEN bool memlode_collector_lives(void) {
   if (!memlode_failed(fd))
     memlode_call(SYS_close, fd);
   return !is_final(fd);
-}
-
-/* Sends a request and waits for its reply; `received_fd` becomes the descriptor that came along,
- * or -1. Zero or -errno. */
-static long exchange(struct memlode_request *request, struct memlode_reply *reply, int *received_fd) {
-  union {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
-  } control;
-  reply->magic = 0;
-  control.header.cmsg_level = 0; /* until the kernel fills it in */
-  control.header.cmsg_type = 0;
-  *received_fd = -1;
-  long fd = open_socket(0);
-  if (memlode_failed(fd))
-    return fd;
-  long result;
-  do
-    result = memlode_call(SYS_sendto, fd, request, sizeof *request, MSG_NOSIGNAL, 0, 0);
-  while (result == -EINTR);
-  if (!memlode_failed(result)) {
-    struct iovec part = {.iov_base = reply, .iov_len = sizeof *reply};
-    struct msghdr message;
-    message.msg_name = 0;
-    message.msg_namelen = 0;
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = &control;
-    message.msg_controllen = sizeof control;
-    message.msg_flags = 0;
-    do
-      result = memlode_call(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC);
-    while (result == -EINTR);
-    if (!memlode_failed(result) && message.msg_controllen >= sizeof control.header &&
-        control.header.cmsg_level == SOL_SOCKET && control.header.cmsg_type == SCM_RIGHTS)
-      *received_fd = *(int *)CMSG_DATA(&control.header);
-    if (result != sizeof *reply || reply->magic != MEMLODE_MAGIC_MESSAGE)
-      result = memlode_failed(result) ? result : -EPROTO;
-    else
-      result = 0;
-  }
-  memlode_call(SYS_close, fd);
-  return result;
 }
 
 static void fill_in(struct memlode_request *request, uint16_t kind) {
@@ -238,6 +164,86 @@ static bool map_shared(int fd) {
   return false;
 }
 
+/* What is to be told to the collector, and what became of it. */
+struct errand {
+  struct memlode_request *request;
+  struct memlode_reply reply;
+  long result; /* 0 or -errno */
+};
+
+/* Sends a request, waits for its reply, and maps what comes along with it. */
+static void exchange(void *argument) {
+  struct errand *errand = argument;
+  struct memlode_reply *reply = &errand->reply;
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+  } control;
+  reply->magic = 0;
+  control.header.cmsg_level = 0; /* until the kernel fills it in */
+  control.header.cmsg_type = 0;
+  int received_fd = -1;
+  long fd = errand->result = open_socket(0);
+  if (memlode_failed(fd))
+    return;
+  /* There must be room for the descriptor that comes along. */
+  bool says_hello = errand->request->kind == MEMLODE_MESSAGE_HELLO;
+  long result = says_hello ? memlode_call(SYS_dup, fd) : 0;
+  if (says_hello && !memlode_failed(result))
+    memlode_call(SYS_close, result);
+  if (!memlode_failed(result))
+    do
+      result = memlode_call(SYS_sendto, fd, errand->request, sizeof *errand->request, MSG_NOSIGNAL, 0, 0);
+    while (result == -EINTR);
+  if (!memlode_failed(result)) {
+    struct iovec part = {.iov_base = reply, .iov_len = sizeof *reply};
+    struct msghdr message;
+    message.msg_name = 0;
+    message.msg_namelen = 0;
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = &control;
+    message.msg_controllen = sizeof control;
+    message.msg_flags = 0;
+    do
+      result = memlode_call(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC);
+    while (result == -EINTR);
+    if (!memlode_failed(result) && message.msg_controllen >= sizeof control.header &&
+        control.header.cmsg_level == SOL_SOCKET && control.header.cmsg_type == SCM_RIGHTS)
+      received_fd = *(int *)CMSG_DATA(&control.header);
+    if (result != sizeof *reply || reply->magic != MEMLODE_MAGIC_MESSAGE)
+      result = memlode_failed(result) ? result : -EPROTO;
+    else
+      result = 0;
+  }
+  memlode_call(SYS_close, fd);
+  if (says_hello && result == 0 &&
+      (reply->status != MEMLODE_MESSAGE_STATUS_OK || received_fd < 0 || !map_shared(received_fd)))
+    result = -ECONNREFUSED;
+  if (received_fd >= 0)
+    memlode_call(SYS_close, received_fd);
+  errand->result = result;
+}
+
+/* The same, with a table of descriptors of its own, some of which it closes. */
+static void exchange_with_room(void *argument) {
+  enum { ROOM = 3, MOST = 4096 };
+  for (int fd = 0, closed = 0; fd < MOST && closed < ROOM; fd++)
+    closed += !memlode_failed(memlode_call(SYS_close, fd));
+  exchange(argument);
+}
+
+/* What is run apart runs on this stack; used under the lock. */
+static char apart[0x4000] __attribute__((aligned(16)));
+
+/* A program that may open no more descriptors does not notice that we need some: another task shares its memory, and
+ * not its descriptors. */
+static void run(struct errand *errand) {
+  exchange(errand);
+  if (errand->result == -EMFILE || errand->result == -ENFILE)
+    memlode_run_apart(exchange_with_room, errand, apart + sizeof apart);
+}
+
 static void set_mode(enum memlode_mode mode) {
   atomic_store_explicit(&memlode_process.mode, mode, memory_order_release);
 }
@@ -257,53 +263,63 @@ MEMLODE_HIDDEN void memlode_forget_control(void) {
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
+/* The page of the parent's memory that was kept to tell it what became of us. */
+static void forget_parent_page(void) {
+  if (memlode_process.parent)
+    memlode_call(SYS_munmap, memlode_process.parent, MEMLODE_CONTROL_BYTES);
+  memlode_process.parent = NULL;
+}
+
+MEMLODE_HIDDEN void memlode_tell_parent(void) {
+  if (memlode_process.parent)
+    atomic_fetch_add_explicit((_Atomic uint32_t *)&memlode_process.parent->lost_children, 1,
+                              memory_order_relaxed);
+}
+
 /* Says hello if this process has not yet. Stays unconnected when trying again later may help. */
 MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void) {
   enum memlode_mode mode =
       (enum memlode_mode)atomic_load_explicit(&memlode_process.mode, memory_order_relaxed);
-  if (mode != MEMLODE_UNCONNECTED || memlode_is_vfork_child() || !read_environment())
+  if (mode != MEMLODE_UNCONNECTED || memlode_is_vfork_child() || !memlode_read_environment())
     return mode;
   if (asks_to_discard()) {
     set_mode(MEMLODE_DISCARDING);
     return MEMLODE_DISCARDING;
   }
-  struct memlode_reply reply;
-  int fd;
+  struct errand errand;
+  errand.request = &hello;
   fill_in(&hello, MEMLODE_MESSAGE_HELLO);
   hello.process = 0;
-  long result = exchange(&hello, &reply, &fd);
-  if (result != 0) {
-    if (is_final(result) || result == -EAGAIN)
+  run(&errand);
+  if (errand.result != 0) {
+    if (is_final(errand.result) || errand.result == -EAGAIN || errand.result == -EACCES) {
+      memlode_tell_parent();
       memlode_discard();
-  } else if (reply.status != MEMLODE_MESSAGE_STATUS_OK || fd < 0 || !map_shared(fd)) {
-    memlode_discard();
+    }
   } else {
+    forget_parent_page();
     make_canary();
     atomic_store_explicit(memlode_process.canary, 1, memory_order_relaxed);
-    memlode_process.index = reply.process;
+    memlode_process.index = errand.reply.process;
     if (atomic_load_explicit(&memlode_process.cancels, memory_order_relaxed))
       memlode_process.shared->cancels = 1;
     set_mode(MEMLODE_CONNECTED);
     memlode_switch_regions_locked(); /* a forked child is where its parent was */
     memlode_announce_modules_locked();
   }
-  if (fd >= 0)
-    memlode_call(SYS_close, fd);
   return (enum memlode_mode)atomic_load_explicit(&memlode_process.mode, memory_order_relaxed);
 }
 
 /* Sends a module message. What became of it is the collector's to report. */
 MEMLODE_HIDDEN void memlode_send_locked(struct memlode_request *request) {
-  struct memlode_reply reply;
-  int fd;
+  struct errand errand;
+  errand.request = request;
   fill_in(request, request->kind);
-  long result = exchange(request, &reply, &fd);
-  if (is_final(result))
+  run(&errand);
+  if (is_final(errand.result))
     memlode_discard();
-  else if (result == -EAGAIN)
+  else if (errand.result == -EAGAIN)
     memlode_give_up();
-  if (fd >= 0)
-    memlode_call(SYS_close, fd);
 }
 
 /* Wakes the collector if it sleeps. */

@@ -52,6 +52,36 @@ __\function:
 	entry memlode_more
 	entry memlode_switch
 
+/* long memlode_run_apart(void (*function)(void *), void *argument, char *end_of_stack) */
+	.globl	memlode_run_apart
+	.hidden	memlode_run_apart
+	.type	memlode_run_apart, %function
+	.p2align 4
+memlode_run_apart:
+	.cfi_startproc
+	hint	#34			/* bti c */
+	stp	x0, x1, [x2, #-16]!
+	mov	x1, x2
+	ldr	x0, =MEMLODE_APART_FLAGS
+	mov	x2, xzr
+	mov	x3, xzr
+	mov	x4, xzr
+	mov	x8, #220		/* clone */
+	svc	#0
+	cbz	x0, 1f
+	ret
+1:	.cfi_undefined x30
+	mov	x29, xzr
+	ldp	x9, x0, [sp], #16
+	blr	x9
+	mov	x0, xzr
+	mov	x8, #93			/* exit */
+	svc	#0
+	brk	#0
+	.cfi_endproc
+	.ltorg
+	.size	memlode_run_apart, .-memlode_run_apart
+
 /* The stubs of signals.c: each adds its number to a handler's three arguments. A handler without
  * SA_SIGINFO gets one argument from the kernel, so the address of its context, behind the 128 bytes
  * of siginfo on the stack, is found here. */

@@ -61,6 +61,38 @@ __\function:
 	entry memlode_more
 	entry memlode_switch
 
+/* long memlode_run_apart(void (*function)(void *), void *argument, char *end_of_stack) */
+	.globl	memlode_run_apart
+	.hidden	memlode_run_apart
+	.type	memlode_run_apart, @function
+	.p2align 4
+memlode_run_apart:
+	.cfi_startproc
+	_CET_ENDBR
+	movq	%rdi, -16(%rdx)
+	movq	%rsi, -8(%rdx)
+	leaq	-16(%rdx), %rsi
+	movl	$MEMLODE_APART_FLAGS, %edi
+	xorl	%edx, %edx
+	xorl	%r10d, %r10d
+	xorl	%r8d, %r8d
+	movl	$56, %eax /* clone */
+	syscall
+	testq	%rax, %rax
+	jz	1f
+	retq
+1:	.cfi_undefined rip
+	xorl	%ebp, %ebp
+	popq	%rax
+	popq	%rdi
+	callq	*%rax
+	xorl	%edi, %edi
+	movl	$60, %eax /* exit */
+	syscall
+	hlt
+	.cfi_endproc
+	.size	memlode_run_apart, .-memlode_run_apart
+
 /* The stubs of signals.c: each adds its number to a handler's three arguments. */
 	.globl	memlode_stubs
 	.hidden	memlode_stubs

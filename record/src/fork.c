@@ -18,13 +18,17 @@ MEMLODE_HIDDEN void memlode_forget_parent(void) {
     uintptr_t end =
         (uintptr_t)memlode_process.first_ring + (size_t)memlode_process.rings * MEMLODE_REGION_BYTES;
     atomic_store_explicit(&memlode_process.mode, MEMLODE_UNCONNECTED, memory_order_relaxed);
-    memlode_call(SYS_munmap, base, end - base);
+    /* The first page stays: to tell the parent's collector of a child that does not find it. */
+    memlode_process.parent = memlode_process.shared;
+    memlode_call(SYS_munmap, base + MEMLODE_CONTROL_BYTES, end - base - MEMLODE_CONTROL_BYTES);
     memlode_forget_control();
     /* In a child forked by a signal handler, the interrupted code will write on where it was: to
      * memory that nobody reads, until its next refill. */
     for (uint32_t i = 0; i < count; i++)
       memlode_call(SYS_mmap, abandoned[i], (size_t)MEMLODE_REGION_BYTES, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  } else if (atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_DISCARDING) {
+    memlode_tell_parent();
   }
   if (memlode_process.canary)
     atomic_store_explicit(memlode_process.canary, 1, memory_order_relaxed);

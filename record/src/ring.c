@@ -224,11 +224,29 @@ MEMLODE_HIDDEN void memlode_rest(void) {
   __memlode_cursor = memlode_scratch_slack(cursor);
 }
 
+static struct memlode_ring_header *ring_at(uint64_t slot) {
+  return (struct memlode_ring_header *)(memlode_process.first_ring + slot * MEMLODE_REGION_BYTES);
+}
+
+/* Owner of the rings of a thread that claims its first one here. If there is another copy of this library, as dlmopen
+ * makes one, the thread may have rings of that one. */
+static uint64_t owner_elsewhere(const struct memlode_ring_header *first) {
+  if (!atomic_load_explicit((_Atomic uint32_t *)&memlode_process.shared->copies, memory_order_relaxed))
+    return first->generation;
+  const struct memlode_ring_header *found = first;
+  for (uint64_t slot = 0; slot < memlode_process.rings && slot < first->generation; slot++) {
+    struct memlode_ring_header *ring = ring_at(slot);
+    if (ring != first && ring->tid == first->tid &&
+        atomic_load_explicit((_Atomic uint32_t *)&ring->state, memory_order_acquire) == MEMLODE_RING_SLOT_ACTIVE)
+      found = ring;
+  }
+  return found == first ? first->generation : found->owner;
+}
+
 /* A free ring for the calling thread, NULL if all are taken. */
 static struct memlode_ring_header *claim(void) {
   for (uint32_t i = 0; i < memlode_process.rings; i++) {
-    struct memlode_ring_header *ring =
-        (struct memlode_ring_header *)(memlode_process.first_ring + (size_t)i * MEMLODE_REGION_BYTES);
+    struct memlode_ring_header *ring = ring_at(i);
     _Atomic uint32_t *state = (_Atomic uint32_t *)&ring->state;
     uint32_t expected = MEMLODE_RING_SLOT_FREE;
     if (atomic_load_explicit(state, memory_order_relaxed) != expected ||
@@ -240,7 +258,7 @@ static struct memlode_ring_header *claim(void) {
     ring->first_stamp[0] = memlode_time_stamp();
     ring->generation = atomic_fetch_add_explicit(generation, 1, memory_order_relaxed) + 1;
     if (!memlode_owner) {
-      memlode_owner = ring->generation;
+      memlode_owner = owner_elsewhere(ring);
       if (ring->generation > 1)
         atomic_store_explicit((_Atomic uint32_t *)&__memlode_others, 1, memory_order_relaxed);
     }

@@ -4,6 +4,7 @@
  *   ring.c      a thread's ring: claim, hand over, wait for room
  *   dormant.c   what is allocated while recording is off
  *   scratch.c   where threads write when nobody reads
+ *   address.c   where the collector is
  *   connect.c   the collector's socket; the process's shared memory
  *   streams.c   which of its streams a thread writes to; handlers that are left for good
  *   signals.c   a program's signal handlers, and the stubs they are called through
@@ -17,8 +18,8 @@
  *   abi.c       the symbols instrumented code refers to
  *
  * Rules of this library: no malloc, no stdio, no locks while a stream flows, no descriptor kept
- * open, nothing printed. ring.c, dormant.c, scratch.c, streams.c and connect.c call no function of libc at
- * all. */
+ * open, nothing printed. ring.c, dormant.c, scratch.c, streams.c, address.c and connect.c call no
+ * function of libc at all. */
 #ifndef MEMLODE_RUNTIME_H
 #define MEMLODE_RUNTIME_H
 
@@ -74,6 +75,7 @@ struct memlode_process {
   _Atomic uint32_t mode; /* enum memlode_mode; written last, with release */
   uint32_t rings;        /* slots mapped here */
   struct memlode_process_header *shared;
+  struct memlode_process_header *parent; /* of a forked child, until it has memory of its own */
   char *first_ring;
   _Atomic uint32_t *canary; /* 1; the kernel clears it in a child that fork created */
   _Atomic uint32_t lock;    /* 0 free, 1 held, 2 held and awaited */
@@ -81,6 +83,7 @@ struct memlode_process {
   uint32_t pid;
   uint32_t index;       /* of this process in the trace */
   bool crowded;         /* more threads than rings, when last looked */
+  uint32_t collector;   /* process id of the collector, 0 if not known */
   uint32_t socket_size; /* of `socket`; 0 until the environment was read */
   struct {
     uint16_t family;
@@ -153,6 +156,15 @@ MEMLODE_HIDDEN uint64_t *memlode_scratch_start(uint64_t *cursor);
 MEMLODE_HIDDEN uint64_t *memlode_scratch_slack(uint64_t *cursor);
 MEMLODE_HIDDEN bool memlode_is_scratch(const uint64_t *cursor);
 
+/* address.c: finds the collector's address. False while there is no environment to look into. */
+MEMLODE_HIDDEN bool memlode_read_environment(void);
+/* Connects a socket to the collector of that number. Zero or -errno. */
+MEMLODE_HIDDEN long memlode_connect_to_number(long fd, uint32_t number);
+
+/* entry_*.S: calls a function in another task that shares all with this one but its table of descriptors, and waits
+ * for it. Zero or less if there is none. */
+MEMLODE_HIDDEN long memlode_run_apart(void (*function)(void *), void *argument, char *end_of_stack);
+
 /* connect.c. The lock is held with all signals blocked: a handler may need a refill, too. */
 MEMLODE_HIDDEN void memlode_lock(uint64_t *saved_signals);
 MEMLODE_HIDDEN void memlode_unlock(const uint64_t *saved_signals);
@@ -161,6 +173,8 @@ MEMLODE_HIDDEN void memlode_restore_signals(const uint64_t *saved);
 MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void);
 /* There is no collector (any more). */
 MEMLODE_HIDDEN void memlode_discard(void);
+/* A child that its parent forked is not recorded. */
+MEMLODE_HIDDEN void memlode_tell_parent(void);
 /* There is one that does nothing any more: the program goes on without it, and says so where it will look,
  * should it ever go on. */
 MEMLODE_HIDDEN void memlode_give_up(void);

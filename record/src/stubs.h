@@ -5,4 +5,7 @@
 #define MEMLODE_STUBS 256     /* handler functions that a program may have */
 #define MEMLODE_STUB_BYTES 16 /* from one stub to the next */
 
+/* CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_VFORK | CLONE_THREAD | CLONE_SYSVSEM */
+#define MEMLODE_APART_FLAGS 0x54b00
+
 #endif

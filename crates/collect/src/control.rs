@@ -22,6 +22,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A program that connects says something at once.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Position of the first connection among what is polled: behind `stop` and the sockets.
+const FIRST_CONNECTION: usize = 3;
+/// Processes between a program and us, at most.
+const MOST_ANCESTORS: usize = 64;
+
 /// Listens until `stop` becomes readable. The socket goes away with it.
 pub fn listen(shared: &Shared, socket: &Socket, stop: &OwnedFd) {
     let mut tools = shared.tools();
@@ -29,8 +34,8 @@ pub fn listen(shared: &Shared, socket: &Socket, stop: &OwnedFd) {
     loop {
         let processes = shared.processes();
         let ready: Vec<bool> = {
-            let fds = [stop.as_fd(), socket.fd()];
-            let fds = fds.into_iter().chain(connections.iter().map(|(connection, _)| connection.fd()));
+            let fds = [stop.as_fd()].into_iter().chain(socket.fds());
+            let fds = fds.chain(connections.iter().map(|(connection, _)| connection.fd()));
             // A pidfd stays readable: whoever is known to be over would keep us awake.
             let living = processes.iter().filter(|process| !process.is_over()).map(|process| process.pidfd());
             let mut polled: Vec<PollFd<'_>> =
@@ -47,14 +52,14 @@ pub fn listen(shared: &Shared, socket: &Socket, stop: &OwnedFd) {
         for (process, _) in processes
             .iter()
             .filter(|process| !process.is_over())
-            .zip(&ready[2 + connections.len()..])
+            .zip(&ready[FIRST_CONNECTION + connections.len()..])
             .filter(|(_, ready)| **ready)
         {
             process.mark_gone();
             shared.wake();
         }
         let waiting = std::mem::take(&mut connections);
-        for ((connection, since), ready) in waiting.into_iter().zip(&ready[2..]) {
+        for ((connection, since), ready) in waiting.into_iter().zip(&ready[FIRST_CONNECTION..]) {
             match if *ready { connection.receive() } else { Received::Pending } {
                 Received::Pending if since.elapsed() < PATIENCE => connections.push((connection, since)),
                 Received::Pending | Received::Closed => {}
@@ -68,8 +73,10 @@ pub fn listen(shared: &Shared, socket: &Socket, stop: &OwnedFd) {
                 Received::Message(message) => answer(shared, connection, &message, &mut tools),
             }
         }
-        if ready[1] {
-            connections.extend(std::iter::from_fn(|| socket.accept()).map(|new| (new, Instant::now())));
+        if ready[1] || ready[2] {
+            let is_ours = |pid| descends_from_us(pid, &processes);
+            let new = std::iter::from_fn(|| socket.accept(is_ours));
+            connections.extend(new.map(|new| (new, Instant::now())));
         }
         shared.notice_dead_threads(PAUSE);
     }
@@ -99,10 +106,20 @@ fn answer(shared: &Shared, connection: Connection, message: &Message, tools: &mu
 fn hello(shared: &Shared, connection: Connection, message: &Message) {
     let pid = connection.pid;
     let known = shared.processes();
+    let same = known.iter().filter(|process| process.pid == pid && !process.is_over());
+    if let Some(process) = same.clone().find(|process| process.is_still_mapped()) {
+        // Another copy of the runtime, which dlmopen makes: its threads are those of the first.
+        process.memory.expect_copies();
+        return connection.reply(message::STATUS_OK, process.index, Some(process.memory.fd()));
+    }
     // The same process once more: it has become another program.
-    known.iter().filter(|process| process.pid == pid).for_each(|process| process.mark_over());
-    let index = shared.next_process();
-    let process = match Process::new(index, pid, message, shared.images.clone(), shared.patience) {
+    same.for_each(|process| process.mark_over());
+    let Some(index) = shared.next_process() else {
+        count(&shared.output.counters.refused_processes, 1);
+        return connection.reply(message::STATUS_REFUSED, 0, None);
+    };
+    let command = command_of(pid);
+    let process = match Process::new(index, message, &connection, &command, shared) {
         Ok(process) => Arc::new(process),
         Err(error) => {
             shared.output.note(format!("process {} is not recorded: {error}", pid.as_raw_pid()));
@@ -115,7 +132,7 @@ fn hello(shared: &Shared, connection: Connection, message: &Message) {
         process: index,
         pid: pid.as_raw_pid() as u32,
         parent: known.iter().find(|process| Some(process.pid) == parent).map(|process| process.index),
-        command: command_of(pid),
+        command,
         stamp: clock::stamp(),
     });
     shared.add(process.clone());
@@ -130,6 +147,14 @@ fn command_of(pid: Pid) -> Vec<String> {
     let bytes = std::fs::read(proc_file(pid, "cmdline")).unwrap_or_default();
     let text = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
     text.split(|&byte| byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
+}
+
+/// Whether a process is a descendant of this one, or of one that is recorded: its ancestors may be gone.
+fn descends_from_us(pid: Pid, known: &[Arc<Process>]) -> bool {
+    let own = rustix::process::getpid();
+    std::iter::successors(Some(pid), |pid| parent_of(*pid))
+        .take(MOST_ANCESTORS)
+        .any(|pid| pid == own || known.iter().any(|process| process.pid == pid))
 }
 
 fn parent_of(pid: Pid) -> Option<Pid> {

@@ -106,6 +106,17 @@ pub fn maps(pid: Pid) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{}/maps", pid.as_raw_pid())).ok()
 }
 
+/// Whether shared memory of ours is among what is mapped.
+pub fn is_mapped(maps: &[u8], inode: u64) -> bool {
+    let text = String::from_utf8_lossy(maps);
+    let number = inode.to_string();
+    text.lines().any(|line| {
+        // Addresses, rights, offset, device, inode, name.
+        let mut fields = line.split_ascii_whitespace().skip(4);
+        fields.next() == Some(number.as_str()) && fields.next() == Some("/memfd:memlode")
+    })
+}
+
 /// The file mapped at an address, and where its first page is.
 pub fn mapped_at(maps: &[u8], address: u64) -> Option<(PathBuf, u64)> {
     let mappings: Vec<Mapping<'_>> = maps.split(|&byte| byte == b'\n').filter_map(Mapping::parse).collect();

@@ -43,7 +43,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use memlode_trace::format::{off, ring};
+use memlode_trace::format::{limit, off, ring};
 use memlode_trace::manifest::{Burst, Summary as ManifestSummary};
 
 pub use crate::error::Error;
@@ -291,6 +291,13 @@ impl Collector {
         }
         self.stop_workers();
         let output = &self.shared.output;
+        let refused = output.counters.refused_processes.load(Ordering::Relaxed);
+        if refused > 0 {
+            let most = limit::PROCESSES;
+            output.note(format!(
+                "{refused} processes are not recorded: a trace holds {most}, and as many had come before"
+            ));
+        }
         let mut summary = self.summary();
         let finished = output.finish(ManifestSummary {
             finished_unix_ms: SystemTime::now()

@@ -60,6 +60,7 @@ pub struct Counters {
     pub unwritten_words: AtomicU64,
     pub unregistered_threads: AtomicU64,
     pub given_up: AtomicU64,
+    pub refused_processes: AtomicU64,
 }
 
 /// Adds to a counter.

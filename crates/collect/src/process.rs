@@ -20,7 +20,8 @@ use crate::images::{self, Images, Known};
 use crate::output::{Output, count, lock};
 use crate::reader::{Ending, Reader, Tools};
 use crate::shared::SharedMemory;
-use crate::socket::Message;
+use crate::socket::{Connection, Message};
+use crate::worker::Shared;
 
 const PAGE_BITS: u32 = 12;
 /// Looking for an image takes a while; words that are no headers at all must not make us do it for ever.
@@ -32,6 +33,8 @@ pub struct Process {
     pub index: u32,
     /// The kernel's id.
     pub pid: Pid,
+    /// What it was called with.
+    name: String,
     /// What it shares with us.
     pub memory: SharedMemory,
     /// Readable once every thread of it is gone.
@@ -106,20 +109,22 @@ impl Process {
     /// A process that is waiting for the reply to its hello.
     pub fn new(
         index: u32,
-        pid: Pid,
         message: &Message,
-        library: Arc<Images>,
-        patience: Duration,
+        connection: &Connection,
+        command: &[String],
+        shared: &Shared,
     ) -> rustix::io::Result<Process> {
+        let pid = connection.pid;
         let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
         let kernel_pid = pid.as_raw_pid() as u32;
         Ok(Process {
             index,
             pid,
-            memory: SharedMemory::create(kernel_pid, index, patience)?,
+            name: command.first().cloned().unwrap_or_default(),
+            memory: SharedMemory::create(kernel_pid, index, shared.patience)?,
             pidfd,
             same_namespace: message.pid == kernel_pid,
-            library,
+            library: shared.images.clone(),
             space: Space::default(),
             images: Mutex::default(),
             strangers: Mutex::default(),
@@ -132,6 +137,12 @@ impl Process {
             gone: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         })
+    }
+
+    /// Whether the program that said hello is still what runs in the process, as far as can be seen.
+    pub fn is_still_mapped(&self) -> bool {
+        let inode = self.memory.inode();
+        images::maps(self.pid).zip(inode).is_some_and(|(maps, inode)| images::is_mapped(&maps, inode))
     }
 
     /// For polling: readable once the process is gone.
@@ -350,10 +361,27 @@ impl Process {
                 let pid = self.pid.as_raw_pid();
                 output.note(format!("process {pid} wrote over memlode's memory: threads of it are lost"));
             }
+            self.tell_unrecorded(output);
             let (clean, stamp) = (self.memory.exiting_thread() != 0, clock::stamp());
             output.event(&Event::ProcessEnd { process: self.index, clean, stamp });
         }
         busy
+    }
+
+    /// Says what the process, or its children, did without us.
+    fn tell_unrecorded(&self, output: &Output) {
+        let (pid, name) = (self.pid.as_raw_pid(), &self.name);
+        if self.memory.is_sealed() {
+            output.note(format!(
+                "process {pid} ({name}) forbade itself system calls (seccomp); what it did from then on is not recorded"
+            ));
+        }
+        let children = self.memory.lost_children();
+        if children > 0 {
+            output.note(format!(
+                "{children} processes that process {pid} ({name}) forked did not find memlode and are not recorded"
+            ));
+        }
     }
 
     /// Every ring that was claimed was found, but for those whose thread was killed while claiming it.

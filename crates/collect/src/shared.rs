@@ -143,6 +143,21 @@ impl SharedMemory {
         self.u32_at(field!(ProcessHeader, sealed)).load(Ordering::Relaxed) != 0
     }
 
+    /// Children of the program that did not find us.
+    pub fn lost_children(&self) -> u32 {
+        self.u32_at(field!(ProcessHeader, lost_children)).load(Ordering::Relaxed)
+    }
+
+    /// Another copy of the runtime shares the memory.
+    pub fn expect_copies(&self) {
+        self.u32_at(field!(ProcessHeader, copies)).store(1, Ordering::Relaxed);
+    }
+
+    /// The number by which the system lists the memory among what a process has mapped.
+    pub fn inode(&self) -> Option<u64> {
+        rustix::fs::fstat(&self.fd).ok().map(|status| status.st_ino)
+    }
+
     /// Threads that found no free ring.
     pub fn unregistered_threads(&self) -> u32 {
         self.u32_at(field!(ProcessHeader, unregistered_threads)).load(Ordering::Relaxed)

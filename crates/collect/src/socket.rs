@@ -11,15 +11,18 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    SocketAddrUnix, SocketFlags, SocketType,
+    Shutdown, SocketAddrUnix, SocketFlags, SocketType, UCred,
 };
 use rustix::process::{Pid, Uid};
 
 use crate::error::Error;
 
-/// A listening socket in a directory of its own that only this user can enter. Both go with the value.
+/// A listening socket in a directory of its own that only this user can enter, and one of the same number in the abstract
+/// name space, for programs that do not get there. They go with the value.
 pub struct Socket {
     fd: OwnedFd,
+    /// `None` where the system does not have such a name space.
+    anywhere: Option<OwnedFd>,
     directory: PathBuf,
     path: PathBuf,
 }
@@ -41,17 +44,11 @@ impl Socket {
 
     fn open_under(parent: &Path) -> Result<Socket, Error> {
         let directory = create_private_directory(parent)?;
-        let path = directory.join("collector");
-        let listen = || -> Result<OwnedFd, Errno> {
-            let address = SocketAddrUnix::new(&path)?;
-            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-            rustix::net::bind(&fd, &address)?;
-            rustix::net::listen(&fd, 1024)?;
-            Ok(fd)
-        };
-        match listen() {
-            Ok(fd) => Ok(Socket { fd, directory, path }),
+        let path = directory.join(format!("collector-{}", std::process::id()));
+        let name = format!("memlode-collector-{}", std::process::id());
+        let anywhere = SocketAddrUnix::new_abstract_name(name.as_bytes()).and_then(|name| listen(&name)).ok();
+        match SocketAddrUnix::new(&path).and_then(|path| listen(&path)) {
+            Ok(fd) => Ok(Socket { fd, anywhere, directory, path }),
             Err(error) => {
                 let _ = std::fs::remove_file(&path);
                 let _ = std::fs::remove_dir(&directory);
@@ -65,36 +62,53 @@ impl Socket {
         &self.path
     }
 
-    /// For polling.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+    /// For polling: readable when a program wants to speak, here or anywhere.
+    pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
+        [self.fd.as_fd(), self.anywhere.as_ref().unwrap_or(&self.fd).as_fd()]
     }
 
-    /// The next program that wants to speak; `None` when none waits.
-    pub fn accept(&self) -> Option<Connection> {
-        loop {
-            match rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(fd) => {
-                    let Ok(peer) = rustix::net::sockopt::socket_peercred(&fd) else { continue };
-                    // The directory keeps other users out already; root may still come by.
-                    if peer.uid == rustix::process::geteuid() || peer.uid == Uid::ROOT {
-                        return Some(Connection { fd, pid: peer.pid });
-                    }
-                }
-                Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(Errno::MFILE | Errno::NFILE) => {
-                    // Too many at once: who waits is heard when others have gone.
-                    std::thread::sleep(std::time::Duration::from_millis(10));
-                    return None;
-                }
-                Err(_) => return None,
-            }
-        }
+    /// The next program that wants to speak; `None` when none waits. Of those that come from anywhere, `is_ours` says who may.
+    pub fn accept(&self, is_ours: impl Fn(Pid) -> bool) -> Option<Connection> {
+        // The directory keeps other users out already; root may still come by.
+        let is_user = |uid| uid == rustix::process::geteuid() || uid == Uid::ROOT;
+        let near = accept(&self.fd, |peer| is_user(peer.uid));
+        near.or_else(|| accept(self.anywhere.as_ref()?, |peer| is_ours(peer.pid)))
     }
 
     /// Nobody finds the socket any more: programs that look for the collector go on without it.
     pub fn retire(&self) {
         let _ = std::fs::remove_file(&self.path);
+        let _ = self.anywhere.as_ref().map(|fd| rustix::net::shutdown(fd, Shutdown::Both));
+    }
+}
+
+/// A socket that listens at an address.
+fn listen(address: &SocketAddrUnix) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    rustix::net::bind(&fd, address)?;
+    rustix::net::listen(&fd, 1024)?;
+    Ok(fd)
+}
+
+/// The next program that wants to speak, and may.
+fn accept(socket: &OwnedFd, may: impl Fn(&UCred) -> bool) -> Option<Connection> {
+    loop {
+        match rustix::net::accept_with(socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(fd) => {
+                let Ok(peer) = rustix::net::sockopt::socket_peercred(&fd) else { continue };
+                if may(&peer) {
+                    return Some(Connection { fd, pid: peer.pid });
+                }
+            }
+            Err(Errno::INTR | Errno::CONNABORTED) => {}
+            Err(Errno::MFILE | Errno::NFILE) => {
+                // Too many at once: who waits is heard when others have gone.
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                return None;
+            }
+            Err(_) => return None,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use memlode_trace::format::off;
+use memlode_trace::format::{limit, off};
 use rustix::io::Errno;
 use rustix::thread::futex::{self, Wait, WaitFlags, WaitvFlags};
 use rustix::time::{ClockId, Timespec};
@@ -99,8 +99,10 @@ impl Shared {
     }
 
     /// The index of a process that is about to be added.
-    pub fn next_process(&self) -> u32 {
-        self.next_process.fetch_add(1, Ordering::Relaxed) as u32
+    /// `None` if a trace cannot hold more.
+    pub fn next_process(&self) -> Option<u32> {
+        let index = self.next_process.fetch_add(1, Ordering::Relaxed);
+        (index < limit::PROCESSES).then_some(index as u32)
     }
 
     /// Switches recording off in all processes for a reason (`off.*`), or takes that reason back.

@@ -406,7 +406,9 @@ impl Encoder {
         self.steps.extend(steps);
         let first_amount = self.amounts.len() as u32;
         self.amounts.extend(ops.iter().filter_map(|op| match *op {
-            Op::Masked { mask, .. } | Op::Gather { mask, .. } => Some(Amount::Mask(mask)),
+            Op::Masked { mask, lanes, .. } | Op::Gather { mask, lanes, .. } => {
+                Some(Amount::Mask(mask, lanes))
+            }
             Op::Range { length, .. } => Some(Amount::Bytes(length)),
             _ => None,
         }));

@@ -138,8 +138,8 @@ pub(super) enum StackOp {
 /// A word that says how many accesses an op makes: its segment counts each op as one.
 #[derive(Clone, Copy)]
 pub(super) enum Amount {
-    /// One for each bit that is set.
-    Mask(u16),
+    /// One for each bit that is set, of so many.
+    Mask(u16, u8),
     /// One for as many bytes as an access can have.
     Bytes(u16),
 }
@@ -148,7 +148,10 @@ impl Amount {
     /// How many more than one they are, modulo 2^64.
     pub fn beyond_one(self, operands: &[u64]) -> u64 {
         let accesses = match self {
-            Amount::Mask(word) => operands[word as usize].count_ones().into(),
+            Amount::Mask(word, lanes) => {
+                let all = u64::MAX.checked_shr(u64::BITS - u32::from(lanes)).unwrap_or(0);
+                (operands[word as usize] & all).count_ones().into()
+            }
             Amount::Bytes(word) => match operands[word as usize] {
                 bytes if bytes > limit::RANGE_BYTES => 1,
                 bytes => bytes.div_ceil(u32::MAX.into()),
