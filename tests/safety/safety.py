@@ -91,12 +91,19 @@ class Run:
         problems = [line for line in check.stdout.splitlines()[:-1] if not any(words in line for words in told)]
         expect(not problems and check.returncode in (0, 3), f"the trace is not sound:\n{check.stdout}{check.stderr}")
 
-    def check_whole(self, torn=0):
-        """Nothing is lost, but for at most `torn` segments whose code was left for good in their middle."""
-        self.check_sound(["lacked words"] if torn else [])
+    def check_whole(self, torn=0, unfinished=0):
+        """Nothing is lost, but for at most `torn` segments whose code was left for good in their middle, and what
+        the `unfinished` loops or copies of a killed program would have done."""
+        self.check_sound(["lacked words"] * (torn > 0) + ["had been begun last"] * (unfinished > 0))
         lost = {name: self.summary.get(name) for name in ("unknown_words", "unregistered_threads")}
         expect(not any(lost.values()), f"lost: {lost}")
-        expect(self.summary["torn_segments"] <= torn, f"{self.summary['torn_segments']} segments torn")
+        for what, most in (("torn_segments", torn), ("unfinished", unfinished)):
+            expect(self.summary.get(what, 0) <= most, f"{what}: {self.summary.get(what)}")
+
+    def processes(self):
+        """The events of processes that began."""
+        events = map(json.loads, (self.directory / "events.ndjson").read_text().splitlines())
+        return [event for event in events if event["event"] == "process_start"]
 
     def by_function(self):
         """Accesses by function, and by function and variable."""
@@ -142,14 +149,15 @@ def run(command, environment=None, timeout=120):
     )
 
 
-def compare(name, programs, *arguments, torn=0, prefix=(), environment=None):
+def compare(name, programs, *arguments, torn=0, unfinished=0, prefix=(), environment=None):
     """Runs both builds; what must be equal is, and the trace is whole."""
     native = run([*prefix, programs["native"], *arguments], environment)
     traced = Run(name, [programs["memlode"], *arguments], prefix, environment)
     story = f"{traced.stdout}{traced.done.stderr[-2000:]}"
     expect(traced.stdout == native.stdout, f"output differs: {native.stdout!r} natively, {story}")
-    expect(traced.status == native.returncode, f"status {native.returncode} natively, now {traced.status}: {story}")
-    traced.check_whole(torn)
+    status = native.returncode if native.returncode >= 0 else 128 - native.returncode
+    expect(traced.status == status, f"status {native.returncode} natively, now {traced.status}: {story}")
+    traced.check_whole(torn, unfinished)
     traced.check_addresses()
     return traced
 
@@ -319,15 +327,11 @@ def case_limits():
         ("file-size", "-f 0", programs, ["single"]),
         ("core", "-c 0 -l 0", programs, []),
     ):
-        static = name == "descriptors"  # the loader needs a fourth one itself, and so does recording
-        if static:
+        if name == "descriptors":  # the loader needs a fourth one itself
             program = both("work-static", ["work.c"], "-static")
         native = run([*limited(limit), program["native"], *arguments])
         traced = Run(f"limit-{name}", [*limited(limit), program["memlode"], *arguments])
         expect(native.returncode == 0, f"{limit} is too little for the program itself: {native}")
-        if static:
-            traced.check_unrecorded(native.stdout)
-            continue
         same = (traced.stdout, traced.status) == (native.stdout, native.returncode)
         expect(same, f"{limit}: {native} natively, now {traced.done}")
         traced.check_whole()
@@ -351,25 +355,87 @@ def case_programs_with_more_rights_than_their_user():
         shutil.rmtree(owned)
 
 
-def case_a_collector_out_of_reach():
-    """In another root there is no socket to connect to."""
-    if os.geteuid() != 0:
-        return print("  (needs root: skipped)")
+def jail_with(program):
+    """A root with one program in it."""
     jail = WORK / "jail"
     jail.mkdir(exist_ok=True)
-    program = compile_program("memlode", "work-static", ["work.c"], "-static")
     shutil.copy(program, jail / "program")
-    expected = run([program, "single"]).stdout
-    traced = Run("chroot", ["chroot", jail, "/program", "single"])
-    traced.check_unrecorded(expected)
-    # Once connected, a program stays so: it has its memory already. Its child would have to connect anew.
-    programs = both("work-static", ["work.c"], "-static")
-    native = run([programs["native"], "root", jail])
-    traced = Run("chroot-later", [programs["memlode"], "root", jail])
-    expect((traced.stdout, traced.status) == (native.stdout, native.returncode), f"{native} {traced.done}")
-    traced.check_whole()
-    traced.check_addresses()
+    return jail
+
+
+def case_programs_that_close_the_way_to_memlode():
+    """Their children are recorded all the same; or it is told how many are not."""
+    programs = both("reach", ["reach.c"], "-static")
+    jail = jail_with(programs["memlode"])
+    ways = [["descriptors"], ["environment"]]
+    if os.geteuid() == 0:
+        ways += [["user"], ["root", jail]]
+    for way in ways:
+        traced = compare(f"reach-{way[0]}", programs, *way)
+        told = f"{traced.accesses} accesses of {len(traced.processes())} processes"
+        expect(traced.accesses >= 2 * 302_000 and len(traced.processes()) == 4, f"{way}: {told}")
+    if os.geteuid() != 0:
+        return print("  (the rest needs root: skipped)")
+    traced = Run("reach-alone", [programs["memlode"], "alone", jail])
+    notes = " ".join(traced.summary["notes"])
+    expect("3 processes that process" in notes and "did not find memlode" in notes, f"not told: {notes}")
     return None
+
+
+def case_programs_that_do_not_see_where_memlode_is():
+    """Their environment is empty, or they are in another root: they find it among their ancestors."""
+    program = both("work-static", ["work.c"], "-static")["memlode"]
+    expected = run([program, "single"]).stdout
+    ways = {"environment": ["env", "-i", program]}
+    if os.geteuid() == 0:
+        ways["root"] = ["chroot", jail_with(program), "/program"]
+    for way, command in ways.items():
+        traced = Run(f"unseen-{way}", [*command, "single"])
+        expect(traced.stdout == expected and traced.status == 0, f"{way}: {traced.done}")
+        traced.check_whole()
+        traced.check_addresses()
+    # Nobody is asked who is not memlode, and nobody else is recorded.
+    expect(run(["env", "-i", program, "single"]).stdout == expected, "it does not run by itself")
+
+
+def case_a_library_in_a_name_space_of_its_own():
+    programs = {}
+    for kind in KINDS:
+        flags = ["-shared", "-fPIC", "-DNAME=part", "-DARRAY=in_part"]
+        library = compile_program(kind, "libpart.so", ["part.c"], *flags)
+        programs[kind] = compile_program(kind, "apart", ["apart.c"], f'-DLIBRARY="{library}"')
+    expected = run([programs["native"], WORK / "native" / "libpart.so"])
+    traced = Run("apart", [programs["memlode"], WORK / "memlode" / "libpart.so"])
+    expect((traced.stdout, traced.status) == (expected.stdout, 0), f"{expected} natively, {traced.done}")
+    traced.check_whole()
+    found = traced.check_addresses()
+    counts = {"outside": 2 * (100 + 4000) * 50, "in_part": 4000 * (2 * 64 + 1)}
+    for array, least in counts.items():
+        expect(found[array] >= least, f"{found[array]} accesses of {array}, not {least}")
+    threads = len(traced.manifest["threads"])
+    expect(threads == 2, f"{threads} threads: those of the two copies are not one")
+
+
+def case_lengths_out_of_nowhere():
+    """The program is killed in what it does last; all before counts, and nothing costs what it only promised."""
+    programs = both("last", ["last.c"])
+    for what in ("fill", "copy", "loop"):
+        for amount in (0, 1 << 36, 1 << 50, (1 << 64) - 8):
+            if not amount and what != "loop":
+                continue
+            traced = compare("last", programs, what, amount, torn=1, unfinished=1)
+            expect(2000 <= traced.accesses <= 2010, f"{what} {amount}: {traced.accesses} accesses")
+            size = sum(file.stat().st_size for file in traced.directory.rglob("*"))
+            expect(size < 200_000, f"{what} {amount}: {size} bytes")
+            report = run([MEMLODE, "report", traced.directory], timeout=20)
+            expect(report.returncode == 0, f"{what} {amount}: {report}")
+
+
+def case_threads_that_end_with_a_zero():
+    programs = both("last", ["last.c"])
+    for freed in (0, 10):
+        traced = compare("last", programs, "threads", freed)
+        expect(traced.accesses >= 200 * 3, f"{traced.accesses} accesses")
 
 
 def case_other_allocators():
