@@ -8,8 +8,11 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <unistd.h>
+
+/* <stdlib.h> declares what this library does without. */
+extern int at_quick_exit(void (*function)(void));
+extern _Noreturn void abort(void);
 
 /* The next definition of a function behind ours. */
 #define NEXT(function) ((__typeof__(&function))(uintptr_t)dlsym(RTLD_NEXT, #function))

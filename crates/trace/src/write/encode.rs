@@ -6,7 +6,8 @@ use super::AddressSpace;
 use super::chunk::{Chunk, LooseChunk};
 use super::history::{Caller, SegmentName, Wanted};
 use super::known::{
-    Amount, Hot, ImageSegments, Known, NO_HEADER, NONE, STACK_OPS, StackOp, UNEVEN, follow_stack, is_last,
+    Amount, Hot, ImageSegments, Known, NO_HEADER, NONE, STACK_OPS, StackOp, UNEVEN, fits, follow_stack,
+    is_last,
 };
 use super::payload::Form;
 use super::relative::RelativeStack;
@@ -581,15 +582,6 @@ impl Encoder {
         self.chunk.raw_words = 0;
         Some(loose)
     }
-}
-
-/// Whether the words behind a segment's header are all there, and it is one for the hot loop. The last one of an open tail is
-/// not: more has to be asked of it.
-#[inline(always)]
-fn fits<const OPEN: bool>(segment: &Hot, behind: &[u64]) -> bool {
-    let end = usize::from(segment.words);
-    let is_whole = !segment.is_special && end <= behind.len();
-    is_whole && !(OPEN && is_last(behind, end))
 }
 
 /// Ends the run of the segment that was named last, if there is one, and names another.

@@ -105,6 +105,15 @@ pub(super) fn is_last(words: &[u64], end: usize) -> bool {
     words.get(end).is_none_or(|&next| next == 0)
 }
 
+/// Whether the words behind a segment's header are all there, and it is one for the hot loop. The last one of an open tail is
+/// not: more has to be asked of it.
+#[inline(always)]
+pub(super) fn fits<const OPEN: bool>(segment: &Hot, behind: &[u64]) -> bool {
+    let end = usize::from(segment.words);
+    let is_whole = !segment.is_special && end <= behind.len();
+    is_whole && !(OPEN && is_last(behind, end))
+}
+
 /// The segments of one image. A table, not a hash map: interpreters and the like jump about, and each jump looks up.
 pub(super) struct ImageSegments {
     /// Address of the first anchor.
