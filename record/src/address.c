@@ -4,10 +4,10 @@
  *
  *     MEMLODE_COLLECTOR=/run/user/1000/memlode-4711-0/collector-4711
  *
- * There is a second socket of that number, in the kernel's abstract name space. It is for those who do not get at the
- * path any more: in another root, as another user. And a program whose environment was emptied looks for it by the
- * numbers of its ancestors, one of which is the collector if the program is recorded at all. The kernel tells whose
- * socket it is, so that nobody else can take that place. */
+ * There is a second socket of that number, in the kernel's abstract name space. It is for those who do not
+ * get at the path any more: in another root, as another user. And a program whose environment was emptied
+ * looks for it by the numbers of its ancestors, one of which is the collector if the program is recorded at
+ * all. The kernel tells whose socket it is, so that nobody else can take that place. */
 #include "runtime.h"
 #include "syscalls.h"
 
@@ -17,8 +17,8 @@
 
 extern char **environ __attribute__((weak));
 
-/* Where the process's stack began: its argument count is there, and its environment behind the arguments. Dynamic
- * programs run code before libc knows its environment. */
+/* Where the process's stack began: its argument count is there, and its environment behind the arguments.
+ * Dynamic programs run code before libc knows its environment. */
 extern void *__libc_stack_end __attribute__((weak));
 
 enum { MOST_ANCESTORS = 64 };

@@ -236,8 +236,8 @@ static void exchange_with_room(void *argument) {
 /* What is run apart runs on this stack; used under the lock. */
 static char apart[0x4000] __attribute__((aligned(16)));
 
-/* A program that may open no more descriptors does not notice that we need some: another task shares its memory, and
- * not its descriptors. */
+/* A program that may open no more descriptors does not notice that we need some: another task shares its
+ * memory, and not its descriptors. */
 static void run(struct errand *errand) {
   exchange(errand);
   if (errand->result == -EMFILE || errand->result == -ENFILE)

@@ -228,8 +228,8 @@ static struct memlode_ring_header *ring_at(uint64_t slot) {
   return (struct memlode_ring_header *)(memlode_process.first_ring + slot * MEMLODE_REGION_BYTES);
 }
 
-/* Owner of the rings of a thread that claims its first one here. If there is another copy of this library, as dlmopen
- * makes one, the thread may have rings of that one. */
+/* Owner of the rings of a thread that claims its first one here. If there is another copy of this library, as
+ * dlmopen makes one, the thread may have rings of that one. */
 static uint64_t owner_elsewhere(const struct memlode_ring_header *first) {
   if (!atomic_load_explicit((_Atomic uint32_t *)&memlode_process.shared->copies, memory_order_relaxed))
     return first->generation;
@@ -237,7 +237,8 @@ static uint64_t owner_elsewhere(const struct memlode_ring_header *first) {
   for (uint64_t slot = 0; slot < memlode_process.rings && slot < first->generation; slot++) {
     struct memlode_ring_header *ring = ring_at(slot);
     if (ring != first && ring->tid == first->tid &&
-        atomic_load_explicit((_Atomic uint32_t *)&ring->state, memory_order_acquire) == MEMLODE_RING_SLOT_ACTIVE)
+        atomic_load_explicit((_Atomic uint32_t *)&ring->state, memory_order_acquire) ==
+            MEMLODE_RING_SLOT_ACTIVE)
       found = ring;
   }
   return found == first ? first->generation : found->owner;

@@ -161,8 +161,8 @@ MEMLODE_HIDDEN bool memlode_read_environment(void);
 /* Connects a socket to the collector of that number. Zero or -errno. */
 MEMLODE_HIDDEN long memlode_connect_to_number(long fd, uint32_t number);
 
-/* entry_*.S: calls a function in another task that shares all with this one but its table of descriptors, and waits
- * for it. Zero or less if there is none. */
+/* entry_*.S: calls a function in another task that shares all with this one but its table of descriptors, and
+ * waits for it. Zero or less if there is none. */
 MEMLODE_HIDDEN long memlode_run_apart(void (*function)(void *), void *argument, char *end_of_stack);
 
 /* connect.c. The lock is held with all signals blocked: a handler may need a refill, too. */
