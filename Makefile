@@ -83,8 +83,11 @@ format: setup ## Put every file in the project's format
 	cargo fmt --all
 	clang-format-22 -i $(C_FILES)
 
-gen: setup ## Write format/generated/ anew from format/trace.toml
+gen: setup ## Write generated files anew: format/generated/, the registry of analyses, docs/analyses/
 	cargo xtask gen
+
+fixtures: setup ## Write down anew what analyses find in crates/analyses/fixtures, and the schema of their tables
+	MEMLODE_UPDATE=1 cargo test --release --package memlode-report --test fixtures
 
 clean: ## Remove everything that was built
 	rm -rf target
@@ -106,4 +109,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup build install python test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine format gen clean pass runtime cli
+.PHONY: help demo setup build install python test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine format gen fixtures clean pass runtime cli

@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
+use crate::{assert_one_sentence, evidence, installation, memlode, stderr, stdout};
 
 /// Two threads share one counter, one line of cache without sharing a word of it, and a table that they only read. What one
 /// thread alone uses is nobody's problem, nor is what it hands over once.
@@ -95,7 +95,7 @@ fn shared_memory_is_named() {
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 
     for (wanted, part) in [
-        ("shard", "there is shared"),
+        ("shard", "shared (memory"),
         ("shared:most=1", "no argument `most`; it has least, ratio"),
         ("shared:least=x", "`x` is no value for least"),
         ("shared:least", "expected name=value"),
@@ -236,7 +236,7 @@ fn jumps_are_told_apart_by_where_their_addresses_come_from() {
             assert_eq!(row["pattern"], pattern, "{options:?} {row}");
             let finding = findings.iter().find(|finding| finding["member"] == member);
             let finding = finding.unwrap_or_else(|| panic!("{member} in {findings:?}"));
-            assert_eq!(finding["dependence"], dependence, "{options:?} {finding}");
+            assert_eq!(evidence(finding, "addresses")["from"], dependence, "{options:?} {finding}");
             let end = format!("\t{member}\t{dependence}");
             assert!(sites.lines().any(|site| site.ends_with(&end)), "{sites}");
         }

@@ -141,9 +141,11 @@ fn shares_of_a_sample_have_errors_and_those_of_a_whole_have_none() {
     let finding = &sample["findings"][0];
     assert_eq!(finding["type"], "often", "{text}");
     assert!(number(&finding["standard_errors"]["stall_share"]) > 0.0, "{finding}");
-    assert!(number(&finding["whole_share_standard_error"]) > 0.0, "{finding}");
-    let lead = number(&finding["whole_share"]) - number(&sample["findings"][1]["whole_share"]);
-    assert!((lead - number(&finding["lead"]["value"])).abs() < 1e-9, "{finding}");
+    assert!(number(&finding["cost"]["standard_error"]) > 0.0, "{finding}");
+    let share = |finding: &Value| number(&finding["cost"]["stall_share"]);
+    let lead = share(finding) - share(&sample["findings"][1]);
+    assert_eq!(finding["doubt"][0]["kind"], "lead");
+    assert!((lead - number(&finding["doubt"][0]["value"])).abs() < 1e-9, "{finding}");
     // `often.key  tables.c:… read_often  57% ± 4.1% of the wait`, and the row of the table.
     let headline = text.lines().find(|line| line.starts_with(" 1. often.key")).expect("a finding");
     assert!(headline.contains("% ± ") && headline.ends_with("% of the wait"), "{text}");

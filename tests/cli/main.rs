@@ -81,3 +81,9 @@ fn assert_one_sentence(output: &Output, parts: &[&str]) {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
 }
+
+/// A finding's evidence of one kind; null if it has none.
+fn evidence<'a>(finding: &'a serde_json::Value, kind: &str) -> &'a serde_json::Value {
+    let facts = finding["evidence"].as_array().expect("evidence");
+    facts.iter().find(|fact| fact["kind"] == kind).unwrap_or(&serde_json::Value::Null)
+}

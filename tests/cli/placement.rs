@@ -88,7 +88,7 @@ fn pages_and_threads_are_where_they_are_put() {
     cores.sort_unstable();
     assert_eq!(cores, [(Some(0), Some(1)), (Some(1), Some(0))]);
     let text = recorded.run(&["sim", "trace", "-m", "./tiny.toml", "--placement", "interleave"]);
-    let expected = "the wait has remote memory: 150 cycles, where the node's own takes 100";
+    let expected = "the wait includes remote memory: 150 cycles, where the node's own takes 100";
     assert!(text.contains(expected), "{text}");
 }
 

@@ -11,7 +11,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
+use crate::{assert_one_sentence, evidence, installation, memlode, stderr, stdout};
 
 /// Behaves as its first argument says.
 const PROGRAM: &str = r#"
@@ -148,8 +148,8 @@ fn one_go_from_program_to_field_and_line() {
     assert_eq!(first["accesses"], 300_000);
     assert_eq!(first["misses"]["L1d"], 300_000);
     assert_eq!(first["misses"]["L2"], 300_000);
-    assert_eq!(first["objects"][0]["kind"], "heap");
-    assert_eq!(first["objects"][0]["bytes"], 6_400_000);
+    let object = &evidence(first, "objects")["objects"][0];
+    assert_eq!((&object["kind"], &object["bytes"]), (&"heap".into(), &6_400_000.into()));
     assert_eq!(report["trace"]["complete"], true);
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask gen`: `format/trace.toml` to `format/generated/`.
+//! `cargo xtask gen`: `format/trace.toml` to `format/generated/`, and analyses to their registry and pages.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::schema::Schema;
-use crate::{emit_c, emit_python, emit_rust};
+use crate::{analyses, emit_c, emit_python, emit_rust};
 
 /// Said at the top of every generated file.
 pub const NOTICE: &str = "Generated from format/trace.toml by `cargo xtask gen`. Do not edit.";
@@ -22,22 +22,24 @@ pub fn write(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One sentence for each generated file that does not agree with `trace.toml`.
+/// One sentence for each generated file that does not agree with what it is generated from.
 pub fn stale(root: &Path) -> Result<Vec<String>> {
     Ok(expand(root)?
         .into_iter()
         .filter(|(path, text)| fs::read_to_string(root.join(path)).ok().as_deref() != Some(text))
-        .map(|(path, _)| format!("{path}: not what format/trace.toml gives; run `cargo xtask gen`"))
+        .map(|(path, _)| format!("{path}: stale; run `cargo xtask gen`"))
         .collect())
 }
 
-fn expand(root: &Path) -> Result<[(&'static str, String); 3]> {
+fn expand(root: &Path) -> Result<Vec<(String, String)>> {
     let path = root.join("format/trace.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let schema = Schema::parse(&text).context("format/trace.toml")?;
-    Ok([
-        ("format/generated/memlode_format.h", emit_c::emit(&schema)),
-        ("format/generated/format.rs", emit_rust::emit(&schema)),
-        ("format/generated/memlode_format.py", emit_python::emit(&schema)),
-    ])
+    let mut files = vec![
+        ("format/generated/memlode_format.h".to_string(), emit_c::emit(&schema)),
+        ("format/generated/format.rs".to_string(), emit_rust::emit(&schema)),
+        ("format/generated/memlode_format.py".to_string(), emit_python::emit(&schema)),
+    ];
+    files.extend(analyses::expand(root)?);
+    Ok(files)
 }

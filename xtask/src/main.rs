@@ -1,8 +1,9 @@
 //! `cargo xtask`: code generation and checks of the tree.
 //!
-//! `gen` expands `format/trace.toml` into the C, Rust and Python views of the trace format; `check` proves that
-//! they are fresh and that the dependency law of ARCHITECTURE.md holds.
+//! `gen` expands `format/trace.toml` into the C, Rust and Python views of the trace format, and the files of
+//! analyses into their registry and pages; `check` proves that these are fresh and that the dependency law of ARCHITECTURE.md holds.
 
+mod analyses;
 mod emit_c;
 mod emit_python;
 mod emit_rust;
@@ -24,7 +25,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Expand format/trace.toml into format/generated/
+    /// Expand format/trace.toml into format/generated/, and the analyses into their registry and docs/analyses/
     Gen {
         /// Write nothing; fail if a generated file is stale
         #[arg(long)]

@@ -33,6 +33,16 @@ pub struct Line {
     pub function: StringId,
 }
 
+impl Line {
+    /// A line of a function.
+    pub fn of(names: &SiteTable, function: FunctionId, line: u32) -> Line {
+        let function = names.function(function);
+        let mangled = !names.string(function.linkage_name).is_empty();
+        let name = if mangled { function.linkage_name } else { function.name };
+        Line { file: function.file, line, function: name }
+    }
+}
+
 /// Where an access stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
@@ -64,25 +74,19 @@ pub fn what(names: &SiteTable, site: &Site, with_variable: bool) -> What {
 /// Where a site stands: its innermost line, or its function as a whole.
 pub fn place(names: &SiteTable, site: &Site) -> Place {
     let Some(location) = site.location else {
-        return Place { line: line(names, site.function, 0), inlined_into: None };
+        return Place { line: Line::of(names, site.function, 0), inlined_into: None };
     };
-    let mut lines = names.inline_chain(location).map(|at| line(names, at.function, at.line));
+    let mut lines = names.inline_chain(location).map(|at| Line::of(names, at.function, at.line));
     // A chain starts with its own location.
-    let innermost = lines.next().unwrap_or(line(names, site.function, 0));
+    let innermost = lines.next().unwrap_or(Line::of(names, site.function, 0));
     let of_library = |line: &Line| is_of_library(names, line);
     let inlined_into = of_library(&innermost).then(|| lines.find(|line| !of_library(line))).flatten();
     Place { line: innermost, inlined_into }
 }
 
-fn line(names: &SiteTable, function: FunctionId, line: u32) -> Line {
-    let function = names.function(function);
-    let mangled = !names.string(function.linkage_name).is_empty();
-    Line { file: function.file, line, function: if mangled { function.linkage_name } else { function.name } }
-}
-
 /// Whether a function is text that came with the compiler or the system.
 pub fn is_library_function(names: &SiteTable, function: FunctionId) -> bool {
-    is_of_library(names, &line(names, function, 0))
+    is_of_library(names, &Line::of(names, function, 0))
 }
 
 fn is_of_library(names: &SiteTable, line: &Line) -> bool {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
-use memlode_analyses::events::{Analysis, Arguments, BadArgument, Table, View, analyses};
+use anyhow::{Context, Result, anyhow, ensure};
+use memlode_analyses::{Arguments, BadArgument, Known, Reads, Run, Table, View, all};
 use memlode_attribute::Source;
 use memlode_attribute::annotate::{Annotations, Options, annotate};
 use memlode_attribute::run::latencies;
@@ -16,17 +16,27 @@ use memlode_trace::{Clock, Thread};
 
 use crate::numbers;
 
-/// The analysis that `shared`, or `shared:least=1000,ratio=4`, asks for.
-pub fn analysis(wanted: &str) -> Result<Box<dyn Analysis>> {
+/// Adds the analysis that `shared`, or `shared:least=1000,ratio=4`, asks for.
+pub fn add(run: &mut Run, wanted: &str) -> Result<()> {
     let (name, arguments) = wanted.split_once(':').unwrap_or((wanted, ""));
-    let all = analyses();
-    let known = all.iter().find(|known| known.meta.id == name).with_context(|| {
+    let known = known(name).with_context(|| {
+        let all = all();
+        let of_rows = all.iter().filter(|known| known.meta.reads == Reads::Rows);
         let names: Vec<String> =
-            all.iter().map(|known| format!("{} ({})", known.meta.id, known.meta.title)).collect();
-        format!("--analyse {name}: there is no such analysis; there is {}", names.join(", "))
+            of_rows.map(|known| format!("{} ({})", known.meta.id, known.meta.title)).collect();
+        format!("--analyse {name}: there is no such analysis; choose from {}", names.join(", "))
     })?;
-    let made = plain(arguments).parse().and_then(|arguments: Arguments| (known.make)(&arguments));
+    ensure!(
+        known.meta.reads == Reads::Rows,
+        "--analyse {name}: its findings are in every report; use `memlode report DIR`"
+    );
+    let made = plain(arguments).parse().and_then(|arguments: Arguments| run.add(&known, &arguments));
     made.map_err(|BadArgument(why)| anyhow!("--analyse {wanted}: {why}"))
+}
+
+/// The analysis of that name.
+pub fn known(name: &str) -> Option<Known> {
+    all().into_iter().find(|known| known.meta.id == name)
 }
 
 /// Arguments with their counts in digits: `every=100k` is `every=100000`.
@@ -45,7 +55,7 @@ fn plain(arguments: &str) -> String {
 pub fn run(
     source: &Source,
     machine: &Machine,
-    mut analyses: Vec<Box<dyn Analysis>>,
+    mut analyses: Run,
     watch: impl Fn(usize),
 ) -> Result<(Vec<Table>, Replayed), ImpossibleMachine> {
     let mut annotations = annotate(source, machine, Options::default(), 1)?;
@@ -54,13 +64,13 @@ pub fn run(
         // What the batch speaks of is known by now, even if the trace is still being written.
         let names = Names::of(source);
         let view = names.view(&annotations, &levels, &latencies);
-        analyses.iter_mut().for_each(|analysis| analysis.take(&events, view));
+        analyses.observe(&events, &view);
         annotations.give_back(events);
         watch(annotations.chunks());
     }
     let names = Names::of(source);
     let view = names.view(&annotations, &levels, &latencies);
-    let tables = analyses.into_iter().flat_map(|analysis| analysis.finish(view)).collect();
+    let tables = analyses.finish(&view).into_iter().flat_map(|found| found.tables).collect();
     Ok((tables, annotations.finish()))
 }
 
@@ -93,6 +103,8 @@ impl Names {
             levels,
             latencies,
             clock: self.clock,
+            counted: None,
+            before: &[],
         }
     }
 }

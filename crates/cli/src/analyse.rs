@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use memlode_analyses::events::{Analysis, Table};
+use memlode_analyses::{Run, Table};
 use memlode_attribute::simulator::{Setup, caches, detailed};
 use memlode_attribute::{DetailedProfile, Profile, Source, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
@@ -23,7 +23,7 @@ pub enum Wanted {
     /// Why, with the machine set up so.
     Simulation(Box<Setup>),
     /// What some analyses of every access find.
-    Accesses(Vec<Box<dyn Analysis>>),
+    Accesses(Run),
 }
 
 /// What was found.

@@ -198,8 +198,7 @@ impl Encoder {
 
 /// What a machine calls its levels, memory last.
 pub fn level_names(machine: &Machine) -> Vec<String> {
-    let levels = build::level_names(machine);
-    levels.iter().map(|name| name.to_string()).chain(["memory".to_string()]).collect()
+    build::served_by(&build::level_names(machine))
 }
 
 pub(crate) fn cause(cause: Cause) -> i8 {

@@ -81,6 +81,14 @@ impl ReuseDistance {
         self.slots.len() as u64
     }
 
+    /// The lines touched, the most recent last.
+    pub fn by_recency(&self) -> Vec<u64> {
+        let mut lines: Vec<(u32, u64)> =
+            self.numbers.iter().map(|(&line, &number)| (self.slots[number as usize], line)).collect();
+        lines.sort_unstable();
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+
     fn touch_other(&mut self, line: u64) -> Option<u64> {
         if self.now == self.owners.len() {
             self.renumber();

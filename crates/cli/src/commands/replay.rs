@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Parser, ValueEnum};
+use memlode_analyses::Run;
 use memlode_attribute::annotate::Annotations;
 use memlode_export::ipc::StreamWriter;
 use memlode_export::ndjson::LineWriter;
@@ -19,7 +20,7 @@ use memlode_trace::Trace;
 
 use super::OK;
 use super::report::MachineArgs;
-use crate::accesses::analysis;
+use crate::accesses;
 use crate::analyse::{Job, Wanted};
 use crate::numbers;
 use crate::setup::SetupArgs;
@@ -100,9 +101,9 @@ fn with_causes(option: Arg) -> Arg {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     let Some(what) = args.annotate else {
-        let analyses =
-            |_: &Machine| args.analyse.iter().map(|wanted| analysis(wanted)).collect::<Result<_>>();
-        let job = Job::new(&args.machine.machine, |machine| analyses(machine).map(Wanted::Accesses))?;
+        let mut analyses = Run::default();
+        args.analyse.iter().try_for_each(|wanted| accesses::add(&mut analyses, wanted))?;
+        let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Accesses(analyses)))?;
         job.run(args.trace.open()?)?.show(&ShapeArgs::rows(args.top), args.json, Out::Stdout)?;
         return Ok(ExitCode::from(OK));
     };

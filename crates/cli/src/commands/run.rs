@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
 use clap::{Arg, CommandFactory, Parser};
+use memlode_analyses::Run;
 use memlode_collect::{Collector, Destination, ENVIRONMENT, Outcome, Summary};
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::ManifestInfo;
@@ -18,7 +19,7 @@ use memlode_trace::write::DirectoryStore;
 use super::replay::is_stdout;
 use super::report::MachineArgs;
 use super::timeline::IntervalArgs;
-use crate::accesses::analysis;
+use crate::accesses;
 use crate::analyse::{Analysed, Job, Wanted, open};
 use crate::child::{NotStarted, Program, ProgramOutput, ending, exit_code, locate};
 use crate::control::{ControlArgs, Server};
@@ -140,10 +141,15 @@ impl Options {
             if self.sim {
                 return Ok(Wanted::Simulation(Box::new(self.setup.of(machine)?)));
             }
-            let mut analyses =
-                self.analyse.iter().map(|wanted| analysis(wanted)).collect::<Result<Vec<_>>>()?;
-            analyses.extend(self.timeline.then(|| self.interval.analysis()));
-            Ok(if analyses.is_empty() { Wanted::Report } else { Wanted::Accesses(analyses) })
+            if self.analyse.is_empty() && !self.timeline {
+                return Ok(Wanted::Report);
+            }
+            let mut analyses = Run::default();
+            self.analyse.iter().try_for_each(|wanted| accesses::add(&mut analyses, wanted))?;
+            if self.timeline {
+                self.interval.add(&mut analyses)?;
+            }
+            Ok(Wanted::Accesses(analyses))
         };
         let job = Job::new(&self.machine.machine, wanted)?;
         job.check()?;

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
-use memlode_analyses::events::Analysis;
-use memlode_analyses::timeline::{Every, Timeline};
+use memlode_analyses::{Arguments, BadArgument, Every, Run};
 
 use super::OK;
 use super::report::MachineArgs;
+use crate::accesses::known;
 use crate::analyse::{Job, Wanted};
 use crate::numbers;
 use crate::show::{Out, ShapeArgs};
@@ -41,9 +41,14 @@ pub struct IntervalArgs {
 }
 
 impl IntervalArgs {
-    /// Makes the analysis.
-    pub fn analysis(&self) -> Box<dyn Analysis> {
-        Box::new(Timeline::new(self.every))
+    /// Adds the analysis.
+    pub fn add(&self, run: &mut Run) -> Result<()> {
+        let every = match self.every {
+            Every::Accesses(accesses) => accesses.to_string(),
+            Every::Nanoseconds(ns) => format!("{ns}ns"),
+        };
+        let known = known("timeline").context("there is no time line")?;
+        run.add(&known, &Arguments::one("every", every)).map_err(|BadArgument(why)| anyhow!("--every: {why}"))
     }
 
     /// Whether intervals are so long, rather than so many accesses.
@@ -62,7 +67,8 @@ impl IntervalArgs {
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    let analyses = vec![args.interval.analysis()];
+    let mut analyses = Run::default();
+    args.interval.add(&mut analyses)?;
     let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Accesses(analyses)))?;
     let trace = args.trace.open()?;
     if args.interval.is_time() && trace.clock().is_none() {

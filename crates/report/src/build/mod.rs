@@ -11,14 +11,15 @@ mod tables;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use memlode_analyses::Context;
+use memlode_analyses::{self as analyses, View};
+use memlode_attribute::annotate::Cells;
 use memlode_attribute::run::latencies;
 use memlode_attribute::tables::{Place, Row, Tables, What, place};
 use memlode_attribute::{ClassId, Counts, Coverage, Errors, PathId, Profile};
 use memlode_machine::{Known, Machine};
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
-use memlode_trace::sites::{Dependence, SiteTable, StringId};
+use memlode_trace::sites::{SiteTable, StringId};
 
 use crate::build::naming::Naming;
 use crate::model::{self, ByLevel, Numbers, Report};
@@ -47,7 +48,16 @@ pub fn report(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Re
         levels: &levels,
         total_stall: tables.stall_cycles(&total.counts),
     };
-    let findings = memlode_analyses::all(&Context { tables: &tables, names });
+    let findings = analyses::findings(&View {
+        cells: &Cells::default(),
+        names,
+        threads: trace.threads(),
+        levels: &served_by(&levels),
+        latencies: &latencies,
+        clock: trace.clock(),
+        counted: Some(&tables),
+        before: &[],
+    });
     let access = |(what, place): &(What, Place)| builder.access(what, place);
     Report {
         trace: model::Recording {
@@ -94,6 +104,11 @@ pub fn level_names(machine: &Machine) -> Vec<Arc<str>> {
         names.extend(candidates.find(|name| names.iter().all(|known| **known != **name)).map(Arc::from));
     }
     names
+}
+
+/// The same with memory, as what can serve an access.
+pub fn served_by(levels: &[Arc<str>]) -> Vec<String> {
+    levels.iter().map(|name| name.to_string()).chain(["memory".to_string()]).collect()
 }
 
 fn simulated(machine: &Machine, names: &[Arc<str>], profile: &Profile) -> model::Simulated {
@@ -225,36 +240,57 @@ impl Builder<'_> {
         }
     }
 
-    fn finding(&self, finding: memlode_analyses::Finding) -> model::Finding {
-        use memlode_analyses::Suggestion;
+    fn finding(&self, finding: analyses::Finding) -> model::Finding {
+        let analyses::Subject::Line { what, place } = finding.subject;
+        let cost = finding.cost;
         model::Finding {
-            analysis: finding.analysis.id,
-            access: self.access(&finding.what, &finding.place),
+            analysis: finding.analysis,
+            subject: self.access(&what, &place),
             numbers: self.numbers(&finding.counts, finding.errors.as_ref()),
-            whole_share: finding.whole_share(),
-            whole_share_standard_error: finding.whole.and_then(|whole| whole.standard_error),
-            lead: finding
-                .lead
-                .map(|lead| model::Estimated { value: lead.value, standard_error: lead.standard_error }),
-            also: finding
-                .also
+            cost: model::Cost {
+                stall_cycles: cost.stall_cycles,
+                stall_share: cost.stall_share,
+                standard_error: cost.standard_error,
+            },
+            evidence: finding.evidence.iter().map(|evidence| self.evidence(evidence)).collect(),
+            edit: finding.edit.map(|analyses::Edit::Split { ty, members }| model::Edit::Split {
+                ty: self.string(ty),
+                members: self.strings(&members),
+            }),
+            doubt: finding
+                .doubt
                 .iter()
-                .map(|also| model::Row {
-                    subject: self.access(&also.what, &also.place),
-                    numbers: self.numbers(&also.counts, also.errors.as_ref()),
-                    detail: None,
+                .map(|analyses::Doubt::Lead(lead)| model::Doubt::Lead {
+                    value: lead.value,
+                    standard_error: lead.standard_error,
                 })
                 .collect(),
-            objects: self.rows(&finding.objects, |class| self.object(*class)),
-            dependence: finding.dependence.map(Dependence::word),
-            density: finding.density.map(|density| model::Density {
+        }
+    }
+
+    fn evidence(&self, evidence: &analyses::Evidence) -> model::Evidence {
+        match evidence {
+            analyses::Evidence::Together(lines) => model::Evidence::Together {
+                lines: lines
+                    .iter()
+                    .map(|line| model::Row {
+                        subject: self.access(&line.what, &line.place),
+                        numbers: self.numbers(&line.counts, line.errors.as_ref()),
+                        detail: None,
+                    })
+                    .collect(),
+            },
+            analyses::Evidence::Objects(objects) => {
+                model::Evidence::Objects { objects: self.rows(objects, |class| self.object(*class)) }
+            }
+            analyses::Evidence::Addresses(dependence) => {
+                model::Evidence::Addresses { from: dependence.word() }
+            }
+            analyses::Evidence::Density(density) => model::Evidence::Density(model::Density {
                 ty: self.string(density.ty),
                 type_bytes: density.type_bytes,
                 used_bytes: density.used_bytes,
                 members: self.strings(&density.members),
-            }),
-            suggestion: finding.suggestion.map(|Suggestion::Separate { ty, members }| {
-                model::Suggestion::Separate { ty: self.string(ty), members: self.strings(&members) }
             }),
         }
     }

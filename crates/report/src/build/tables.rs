@@ -1,6 +1,6 @@
 //! What analyses of every access found, with names.
 
-use memlode_analyses::events::{Table, Value};
+use memlode_analyses::{Table, Value};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
@@ -23,17 +23,17 @@ pub fn analysis(trace: &Trace, machine: &Machine, tables: &[Table], replayed: &R
 fn table(naming: Naming<'_>, found: &Table) -> model::Table {
     let row = |row: &Vec<Value>| row.iter().map(|found| value(naming, found)).collect();
     model::Table {
-        id: found.id,
-        title: found.title.clone(),
+        id: found.meta.id,
+        title: found.meta.title,
         columns: found.columns.iter().map(|id| model::Column { id: id.clone() }).collect(),
         rows: found.rows.iter().map(row).collect(),
-        is_whole: found.is_whole,
+        is_whole: found.meta.is_whole,
     }
 }
 
 fn value(naming: Naming<'_>, found: &Value) -> model::Value {
     match found {
-        Value::Nothing | Value::What(None) => model::Value::Nothing,
+        Value::Nothing => model::Value::Nothing,
         Value::Count(n) => model::Value::Count(*n),
         Value::Bytes(n) => model::Value::Bytes(*n),
         Value::Step(step) => model::Value::Step(*step),
@@ -41,7 +41,7 @@ fn value(naming: Naming<'_>, found: &Value) -> model::Value {
         Value::Histogram(buckets) => model::Value::Histogram(buckets.clone()),
         Value::Seconds(seconds) => model::Value::Seconds(*seconds),
         Value::Share(share) => model::Value::Share(*share),
-        Value::What(Some(what)) => model::Value::Data(naming.data(what)),
+        Value::What(what) => model::Value::Data(naming.data(what)),
         Value::Place(place) => model::Value::Position(naming.position(place)),
         Value::Object(object) => model::Value::Home(naming.home(&object.home, object.path.iter().copied())),
         Value::Threads(threads) => {

@@ -2,41 +2,66 @@
 
 use serde::Serialize;
 
-use super::{Access, Estimated, Numbers, Object, Row};
+use super::{Access, Numbers, Object, Row};
 
 /// One finding.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// Which analysis found it.
+    /// The analysis that found it.
     pub analysis: &'static str,
-    /// The data and the line.
+    /// The data and the line that it is about.
     #[serde(flatten)]
-    pub access: Access,
-    /// The accesses there.
+    pub subject: Access,
+    /// The accesses of that line.
     #[serde(flatten)]
     pub numbers: Numbers,
-    /// Other lines of the same function that touch the same type, the costliest first.
-    pub also: Vec<Row<Access>>,
-    /// Part of all modelled stall cycles, 0 to 1, with those lines.
-    pub whole_share: f64,
-    /// Its standard error; only where the trace is a sample in bursts.
+    /// What it costs: findings are ranked by this.
+    pub cost: Cost,
+    /// The facts, the most telling first.
+    pub evidence: Vec<Evidence>,
+    /// A change of layout, where the evidence carries one.
+    pub edit: Option<Edit>,
+    /// What may be wrong about it.
+    pub doubt: Vec<Doubt>,
+}
+
+/// What a finding costs, with all lines that one change would serve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cost {
+    /// Modelled cycles beyond the first level's latency.
+    pub stall_cycles: u64,
+    /// Their part of the whole program's, 0 to 1.
+    pub stall_share: f64,
+    /// The standard error of that part; only where the trace is a sample in bursts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub whole_share_standard_error: Option<f64>,
-    /// By how much it is larger than that of the next finding; only where the trace is a sample in bursts, and not of the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lead: Option<Estimated>,
-    /// The objects touched, the costliest first.
-    pub objects: Vec<Row<Object>>,
-    /// What the addresses come out of: `chased`, `loaded` or `computed`.
-    pub dependence: Option<&'static str>,
+    pub standard_error: Option<f64>,
+}
+
+/// A fact that a finding rests on.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Evidence {
+    /// Other lines of the same function that touch the same type.
+    Together {
+        /// The costliest first.
+        lines: Vec<Row<Access>>,
+    },
+    /// The objects touched.
+    Objects {
+        /// The costliest first.
+        objects: Vec<Row<Object>>,
+    },
+    /// What the addresses come out of.
+    Addresses {
+        /// `chased`, `loaded` or `computed`.
+        from: &'static str,
+    },
     /// How much of the type the code around the line uses.
-    pub density: Option<Density>,
-    /// A change of layout, where the evidence is plain.
-    pub suggestion: Option<Suggestion>,
+    Density(Density),
 }
 
 /// How much of each object of a type is used.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Density {
     /// The type.
     #[serde(rename = "type")]
@@ -50,15 +75,28 @@ pub struct Density {
 }
 
 /// A change of layout.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Suggestion {
-    /// Keep the members apart from the rest of the type.
-    Separate {
+pub enum Edit {
+    /// Move the members into storage of their own, or the others out.
+    Split {
         /// The type.
         #[serde(rename = "type")]
         ty: String,
-        /// The members.
+        /// The members that stay together.
         members: Vec<String>,
+    },
+}
+
+/// What may be wrong about a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Doubt {
+    /// In a sample: by how much its share is larger than that of the next finding.
+    Lead {
+        /// The difference.
+        value: f64,
+        /// Its standard error; `None` if there are less than two bursts, or no duty cycle.
+        standard_error: Option<f64>,
     },
 }

@@ -12,7 +12,7 @@ mod simulation;
 mod subject;
 mod table;
 
-pub use finding::{Density, Finding, Suggestion};
+pub use finding::{Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use note::Note;
 pub use report::{
     ByLevel, LatenciesKnown, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors,

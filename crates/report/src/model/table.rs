@@ -22,8 +22,8 @@ pub struct Analysis {
 pub struct Table {
     /// Short name, stable.
     pub id: &'static str,
-    /// Its title, as the analysis's page has it.
-    pub title: String,
+    /// Its title, as the analysis has it.
+    pub title: &'static str,
     /// Its columns.
     pub columns: Vec<Column>,
     /// By row and column; the most important rows first, or in the order of time.

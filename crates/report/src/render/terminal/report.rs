@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::sample::{self, not_told_apart, with_error};
 use super::{By, Style, name, object, place, plain_table, write_table};
 use crate::model::{
-    Access, Data, Finding, Home, LatenciesKnown, Numbers, Object, Report, Row, Suggestion, Thread,
+    Access, Cost, Data, Density, Doubt, Edit, Evidence, Finding, Home, LatenciesKnown, Numbers, Object,
+    Report, Row, Thread,
 };
 use crate::names::demangle_short;
 use crate::render::sentences::note;
@@ -181,8 +182,10 @@ impl Page<'_> {
         if findings.len() > FINDINGS {
             let _ = writeln!(out, "   and {} smaller ones", findings.len() - FINDINGS);
         }
-        if let Some(note) = findings.first().and_then(|first| not_told_apart(first.lead.as_ref()?)) {
-            let _ = writeln!(out, "   {note}");
+        for Doubt::Lead { value, standard_error } in findings.first().map_or(&[][..], |first| &first.doubt) {
+            if let Some(note) = not_told_apart(*value, *standard_error) {
+                let _ = writeln!(out, "   {note}");
+            }
         }
     }
 
@@ -193,9 +196,9 @@ impl Page<'_> {
         let _ = writeln!(
             out,
             "{number:2}. {}  {}  {}",
-            self.style.culprit(&cut(&name(&finding.access.data), self.share(40))),
+            self.style.culprit(&cut(&name(&finding.subject.data), self.share(40))),
             self.style
-                .heading(&cut_end(&place(&finding.access.position), self.share(55).saturating_sub(taken))),
+                .heading(&cut_end(&place(&finding.subject.position), self.share(55).saturating_sub(taken))),
             self.style.heading(&format!("{share} of the wait")),
         );
         let ratios = errors.and_then(|errors| errors.miss_ratios.as_ref());
@@ -207,52 +210,16 @@ impl Page<'_> {
         let misses: Vec<String> = misses.collect();
         let _ =
             writeln!(out, "    {} accesses, of which {}", count(finding.numbers.accesses), misses.join(", "));
-        if let Some(next) = finding.also.first() {
-            let others = match finding.also.len() - 1 {
-                0 => String::new(),
-                n => format!(", and {n} more"),
+        for evidence in &finding.evidence {
+            let line = match evidence {
+                Evidence::Together { lines } => self.together(&finding.cost, lines),
+                Evidence::Objects { objects } => self.objects(objects),
+                Evidence::Addresses { from } => Some(addresses(from)),
+                Evidence::Density(density) => Some(self.density(density)),
             };
-            let whole = self.stall_share(finding.whole_share, finding.whole_share_standard_error);
-            let line = next.subject.position.line.map_or(String::new(), |line| format!(" at line {line}"));
-            let _ = writeln!(
-                out,
-                "    {whole} with the other lines of this function: {}{line}{others}",
-                cut(&name(&next.subject.data), self.share(40)),
-            );
+            line.into_iter().for_each(|line| _ = writeln!(out, "    {line}"));
         }
-        if let Some(first) = finding.objects.first() {
-            let others = match finding.objects.len() - 1 {
-                0 => String::new(),
-                n => format!(", and {n} more"),
-            };
-            let made = match (first.subject.count, &first.subject.home) {
-                (0, _) | (_, Home::Global { .. }) => String::new(),
-                (1, _) => format!(" (1 block of {})", bytes(first.subject.bytes)),
-                (n, _) => format!(" ({} blocks, {})", count(n), bytes(first.subject.bytes)),
-            };
-            let kind = if matches!(first.subject.home, Home::Heap { .. }) { "heap of " } else { "" };
-            let object = format!("{kind}{}", object(&first.subject));
-            let room = self.share(100).saturating_sub(8 + made.chars().count() + others.len());
-            let _ = writeln!(out, "    in {}{made}{others}", cut_end(&object, room));
-        }
-        if let Some(dependence) = finding.dependence {
-            let wait = match dependence {
-                "chased" => "each of these misses waits for the one before",
-                _ => "these misses can overlap, and be prefetched",
-            };
-            let _ = writeln!(out, "    addresses are {dependence}: {wait}");
-        }
-        if let Some(density) = &finding.density {
-            let _ = writeln!(
-                out,
-                "    {} of the {} bytes of each {} are used in this function: {}",
-                density.used_bytes,
-                density.type_bytes,
-                printable(&brief(&density.ty)),
-                cut(&printable(&density.members.join(", ")), self.share(50)),
-            );
-        }
-        if let Some(Suggestion::Separate { ty, members }) = &finding.suggestion {
+        if let Some(Edit::Split { ty, members }) = &finding.edit {
             let advice = format!(
                 "→ keep {} apart from the rest of {}: in an array of {} own, or by moving the rest out",
                 cut(&printable(&members.join(", ")), self.share(40)),
@@ -261,6 +228,41 @@ impl Page<'_> {
             );
             let _ = writeln!(out, "    {}", self.style.advice(&advice));
         }
+    }
+
+    fn together(&self, cost: &Cost, lines: &[Row<Access>]) -> Option<String> {
+        let next = lines.first()?;
+        let whole = self.stall_share(cost.stall_share, cost.standard_error);
+        let line = next.subject.position.line.map_or(String::new(), |line| format!(" at line {line}"));
+        Some(format!(
+            "{whole} with the other lines of this function: {}{line}{}",
+            cut(&name(&next.subject.data), self.share(40)),
+            and_more(lines.len()),
+        ))
+    }
+
+    fn objects(&self, objects: &[Row<Object>]) -> Option<String> {
+        let first = &objects.first()?.subject;
+        let others = and_more(objects.len());
+        let made = match (first.count, &first.home) {
+            (0, _) | (_, Home::Global { .. }) => String::new(),
+            (1, _) => format!(" (1 block of {})", bytes(first.bytes)),
+            (n, _) => format!(" ({} blocks, {})", count(n), bytes(first.bytes)),
+        };
+        let kind = if matches!(first.home, Home::Heap { .. }) { "heap of " } else { "" };
+        let object = format!("{kind}{}", object(first));
+        let room = self.share(100).saturating_sub(8 + made.chars().count() + others.len());
+        Some(format!("in {}{made}{others}", cut_end(&object, room)))
+    }
+
+    fn density(&self, density: &Density) -> String {
+        format!(
+            "{} of the {} bytes of each {} are used in this function: {}",
+            density.used_bytes,
+            density.type_bytes,
+            printable(&brief(&density.ty)),
+            cut(&printable(&density.members.join(", ")), self.share(50)),
+        )
     }
 
     fn table(&self, out: &mut String, by: By) {
@@ -387,4 +389,17 @@ impl Page<'_> {
             _ => name(&line.data),
         }
     }
+}
+
+/// `, and 2 more`, behind the first of so many.
+fn and_more(all: usize) -> String {
+    if all > 1 { format!(", and {} more", all - 1) } else { String::new() }
+}
+
+fn addresses(from: &str) -> String {
+    let wait = match from {
+        "chased" => "each of these misses waits for the one before",
+        _ => "these misses can overlap, and be prefetched",
+    };
+    format!("addresses are {from}: {wait}")
 }

@@ -1,6 +1,6 @@
 //! What part of a program a trace with gaps shows, in words.
 
-use crate::model::{Estimated, Sample};
+use crate::model::Sample;
 use crate::render::text::percent_of;
 
 /// The sample in two lines: what it is of, and how far its figures may be off.
@@ -49,9 +49,9 @@ pub fn with_error(share: &str, standard_error: Option<f64>) -> String {
 }
 
 /// What to say where the costliest finding may as well be the second one: it leads by less than twice the standard error of that.
-pub fn not_told_apart(lead: &Estimated) -> Option<String> {
-    let error = lead.standard_error.filter(|error| lead.value < 2.0 * error)?;
-    let difference = with_error(&percent_of(lead.value), Some(error));
+pub fn not_told_apart(lead: f64, standard_error: Option<f64>) -> Option<String> {
+    let error = standard_error.filter(|error| lead < 2.0 * error)?;
+    let difference = with_error(&percent_of(lead), Some(error));
     Some(format!("1 and 2 cannot be told apart in this sample: they differ by {difference}"))
 }
 
@@ -69,13 +69,12 @@ mod tests {
 
     #[test]
     fn a_lead_within_two_standard_errors_is_none() {
-        let note = |value, error| not_told_apart(&Estimated { value, standard_error: error });
         assert_eq!(
-            note(0.021, Some(0.03)).as_deref(),
+            not_told_apart(0.021, Some(0.03)).as_deref(),
             Some("1 and 2 cannot be told apart in this sample: they differ by 2.1% ± 3.0%")
         );
-        assert_eq!(note(0.061, Some(0.03)), None);
-        assert_eq!(note(0.0, None), None);
+        assert_eq!(not_told_apart(0.061, Some(0.03)), None);
+        assert_eq!(not_told_apart(0.0, None), None);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! # Strides
 //!
-//! **What it finds.** How each access in the code walks through memory: whether it stays at an address, goes a constant step, a few steps in turn
-//! (as nested loops do), moves about nearby, or jumps. Of jumps it says where they get their addresses:
+//! **What it finds.** How each access in the code walks through memory: whether it stays at an
+//! address, goes a constant step, a few steps in turn (as nested loops do), moves about nearby, or
+//! jumps. Of jumps it says where they get their addresses:
 //!
 //! | | address | example |
 //! |---|---|---|
@@ -10,21 +11,34 @@
 //! | `random` | computed, without a load | hashes, random numbers, binary search |
 //! | `jumping` | not known | a pointer from another function; a program compiled by an older memlode |
 //!
-//! **Why it costs.** Prefetchers follow constant steps, and nothing else reliably. A step above the size of a line fetches a line
-//! for each access; a jump waits for memory. When jumps gather or are random, a processor waits for several at once; when they chase, each
-//! begins when the one before has ended, so that as many misses take several times as long.
+//! **Why it costs.** Prefetchers follow constant steps, and nothing else reliably. A step above the
+//! size of a line fetches a line for each access; a jump waits for memory. When jumps gather or are
+//! random, a processor waits for several at once; when they chase, each begins when the one before
+//! has ended, so that as many misses take several times as long.
 //!
-//! **What to do.** A long constant step: interchange loops, or store what is walked through side by side. `chasing`: follow several
-//! chains by turns, put more into each node (an array list, a B-tree), allocate nodes in the order of the walk, or replace the chain by an array.
-//! A prefetch does not help there: its address is not known earlier. `gather`: prefetch some turns ahead by hand, as the indices are known then, or sort them.
-//! `random`: compute several addresses first, then prefetch or load; make the table smaller; or partition the work, so that what is
-//! reached together is small. What stays at an address belongs into a register.
+//! **What to do.** A long constant step: interchange loops, or store what is walked through side by
+//! side. `chasing`: follow several chains by turns, put more into each node (an array list, a
+//! B-tree), allocate nodes in the order of the walk, or replace the chain by an array. A prefetch
+//! does not help there: its address is not known earlier. `gather`: prefetch some turns ahead by
+//! hand, as the indices are known then, or sort them. `random`: compute several addresses first,
+//! then prefetch or load; make the table smaller; or partition the work, so that what is reached
+//! together is small. What stays at an address belongs into a register.
 //!
-//! **When it is wrong.** The steps are those of one access in one thread, whatever lies between. Four different steps are kept by
-//! access, so that shares are lower bounds where there are more (Misra and Gries, "Finding repeated elements", Science of Computer Programming 2(2), 1982).
-//! An access of a function that is called for several data structures in turn jumps. Where addresses come from is found in the
-//! code of one function, inlined ones included (`instrument/src/Dependence.h`): chains that lead through memory, or through calls other than of a function by itself, do not look like chains.
-//! A chain whose steps stay within a page is `chasing` if more than half of the accesses miss the first level; one whose nodes lie a constant step apart is `strided`.
+//! **When it is wrong.** The steps are those of one access in one thread, whatever lies between.
+//! Four different steps are kept by access, so that shares are lower bounds where there are more
+//! (Misra and Gries, "Finding repeated elements", Science of Computer Programming 2(2), 1982). An
+//! access of a function that is called for several data structures in turn jumps. Where addresses
+//! come from is found in the code of one function, inlined ones included
+//! (`instrument/src/Dependence.h`): chains that lead through memory, or through calls other than of
+//! a function by itself, do not look like chains. A chain whose steps stay within a page is
+//! `chasing` if more than half of the accesses miss the first level; one whose nodes lie a constant
+//! step apart is `strided`.
+//!
+//! `memlode dump --sites` says of every site what the compiler saw (`chased`, `loaded`,
+//! `computed`). With `--fidelity source` or `-O0` it sees variables, not their values at each
+//! point: one that is used for a chain and for something else may count as chased. In the loop of
+//! an interpreter, whose program counter is moved by what it loads, much is part of that chain,
+//! although the processor guesses where it goes on.
 
 use std::cmp::Reverse;
 
@@ -33,8 +47,10 @@ use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{Dependence, SiteId};
 use rustc_hash::FxHashMap;
 
-use crate::Meta;
-use crate::events::{Analysis, Known, Table, Value, View};
+use crate::{
+    Analysis, Arguments, BadArgument, Column, Found, Holds, Meta, Reads, Splits, Table, TableMeta, Value,
+    View,
+};
 
 /// Steps kept for each access.
 const KEPT: usize = 4;
@@ -44,6 +60,10 @@ const MOST: f64 = 0.8;
 
 /// Steps up to so many bytes are nearby: a page.
 const NEAR: u64 = 4096;
+
+/// What walks are called.
+const PATTERNS: [&str; 9] =
+    ["once", "constant", "strided", "few strides", "nearby", "chasing", "gather", "random", "jumping"];
 
 /// One access of a thread.
 #[derive(Clone, Default)]
@@ -119,47 +139,100 @@ struct Way {
 }
 
 /// See the module's page.
+pub struct Strides;
+
+/// How threads walked.
 #[derive(Default)]
-pub struct Strides {
+pub struct Walks {
     walks: Vec<Walk>,
+    /// By walk.
+    keys: Vec<(ThreadId, SiteId)>,
     numbers: FxHashMap<(ThreadId, SiteId), u32>,
     /// By cell: its walk.
     by_cell: Vec<u32>,
 }
 
-impl Strides {
-    /// How it is asked for.
-    pub const KNOWN: Known = Known {
-        meta: Meta { id: "strides", title: "how each access walks through memory" },
-        arguments: &[],
-        make: |arguments| {
-            arguments.check(&Strides::KNOWN)?;
-            Ok(Box::new(Strides::default()))
-        },
-    };
+impl Walks {
+    /// The number of a walk.
+    fn number(&mut self, key: (ThreadId, SiteId)) -> u32 {
+        let next = self.walks.len() as u32;
+        let number = *self.numbers.entry(key).or_insert(next);
+        if number == next {
+            self.walks.push(Walk::default());
+            self.keys.push(key);
+        }
+        number
+    }
 }
 
 impl Analysis for Strides {
-    fn take(&mut self, events: &Events, view: View<'_>) {
-        for cell in &view.cells.cells[self.by_cell.len()..] {
-            let next = self.walks.len() as u32;
-            let number = *self.numbers.entry((cell.thread, cell.site)).or_insert(next);
-            if number == next {
-                self.walks.push(Walk::default());
-            }
-            self.by_cell.push(number);
+    const META: Meta = Meta {
+        id: "strides",
+        title: "how each access walks through memory",
+        reads: Reads::Rows,
+        inlines: true,
+        after: &[],
+        // Four steps are kept of a walk, and which those are depends on all steps before.
+        splits: Splits { address: None, thread: true, time: false },
+        arguments: &[],
+        tables: &[TableMeta {
+            id: "strides",
+            title: "Strides",
+            is_whole: false,
+            columns: &[
+                Column { id: "data", holds: Holds::What },
+                Column { id: "line", holds: Holds::Place },
+                Column { id: "pattern", holds: Holds::Word(&PATTERNS) },
+                Column { id: "share", holds: Holds::Share },
+                Column { id: "usual_step", holds: Holds::Step },
+                Column { id: "accesses", holds: Holds::Count },
+                Column { id: "misses", holds: Holds::Count },
+                Column { id: "by_thread", holds: Holds::Threads },
+            ],
+        }],
+    };
+
+    type State = Walks;
+
+    fn new(_arguments: &Arguments) -> Result<Strides, BadArgument> {
+        Ok(Strides)
+    }
+
+    fn start(&self) -> Walks {
+        Walks::default()
+    }
+
+    fn observe(&self, walks: &mut Walks, rows: &Events, view: &View<'_>) {
+        for cell in &view.cells.cells[walks.by_cell.len()..] {
+            let number = walks.number((cell.thread, cell.site));
+            walks.by_cell.push(number);
         }
-        for row in 0..events.rows() {
-            let walk = &mut self.walks[self.by_cell[events.cell[row] as usize] as usize];
-            walk.go(events.address[row], events.level[row] > 0);
+        for row in 0..rows.rows() {
+            let walk = &mut walks.walks[walks.by_cell[rows.cell[row] as usize] as usize];
+            walk.go(rows.address[row], rows.level[row] > 0);
         }
     }
 
-    fn finish(self: Box<Self>, view: View<'_>) -> Vec<Table> {
+    fn merge(&self, walks: &mut Walks, later: Walks) {
+        let mut numbers = Vec::with_capacity(later.walks.len());
+        for (walk, key) in later.walks.into_iter().zip(later.keys) {
+            let number = walks.number(key);
+            if walk.accesses > 0 {
+                walks.walks[number as usize] = walk;
+            }
+            numbers.push(number);
+        }
+        let known = walks.by_cell.len().min(later.by_cell.len());
+        walks.by_cell.extend(later.by_cell[known..].iter().map(|&number| numbers[number as usize]));
+    }
+
+    fn finish(&self, walks: Walks, view: &View<'_>) -> Found {
         // Threads that go the same way are one row.
         let mut ways: FxHashMap<(SiteId, &'static str, i64), Way> = FxHashMap::default();
-        for (&(thread, site), &number) in &self.numbers {
-            let walk = &self.walks[number as usize];
+        let mut keys: Vec<_> = walks.numbers.iter().collect();
+        keys.sort();
+        for (&(thread, site), &number) in keys {
+            let walk = &walks.walks[number as usize];
             if walk.accesses > 0 {
                 let (step, pattern, share) = walk.pattern(view.names.site(site).dependence());
                 let way = ways.entry((site, pattern, step)).or_default();
@@ -175,7 +248,7 @@ impl Analysis for Strides {
             let (data, at) = view.key_of(view.names.site(site));
             way.threads.sort_by_key(|&(thread, accesses)| (Reverse(accesses), thread));
             vec![
-                Value::What(Some(data)),
+                Value::What(data),
                 Value::Place(at),
                 Value::Word(pattern),
                 Value::Share(way.so / way.accesses as f64),
@@ -185,14 +258,8 @@ impl Analysis for Strides {
                 Value::Threads(way.threads),
             ]
         };
-        let columns = ["data", "line", "pattern", "share", "usual_step", "accesses", "misses", "by_thread"];
-        vec![Table {
-            id: "strides",
-            title: "Strides".to_string(),
-            columns: columns.map(str::to_string).to_vec(),
-            rows: ways.into_iter().map(row).collect(),
-            is_whole: false,
-        }]
+        let tables = vec![Table::plain(&Strides::META.tables[0], ways.into_iter().map(row).collect())];
+        Found { findings: Vec::new(), tables }
     }
 }
 

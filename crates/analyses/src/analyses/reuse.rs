@@ -1,0 +1,267 @@
+//! # Reuse
+//!
+//! **What it finds.** How much other data is touched before the same data are touched again: for
+//! the program as a whole as the misses of caches of every size, and for each member, each line of
+//! code and each class of objects as reuse distances.
+//!
+//! **Why it costs.** A cache keeps what is used again before its size in other data has gone
+//! through it. An access whose reuse distance is above the size of a cache misses in it, however
+//! clever the cache is.
+//!
+//! **What to do.** Where a curve drops, a working set fits: block or fuse loops until distances
+//! fall below the size of a cache that matters. Data that are used once need no cache; stream them.
+//!
+//! **When it is wrong.** Distances are over the accesses of all threads in replay order, as one
+//! fully associative LRU cache that all of them share would see them. Real caches are shared by
+//! fewer threads, and have sets.
+//!
+//! **Reference.** Mattson, Gecsei, Slutz, Traiger: Evaluation techniques for storage hierarchies,
+//! IBM Systems Journal 9(2), 1970.
+
+use memlode_attribute::annotate::Events;
+use memlode_attribute::tables::what;
+use memlode_simulate::{ReuseDistance, ReuseHistogram};
+use rustc_hash::FxHashMap;
+
+use crate::{
+    Analysis, Arguments, BadArgument, Column, Found, Holds, Meta, Reads, Splits, Table, TableMeta, Value,
+    View,
+};
+
+/// Bytes of a line.
+const LINE: u64 = 64;
+
+/// Sizes of caches that rows are told for, in lines: a first, a second, a last level.
+const SIZES: [u64; 3] = [512, 16 << 10, 512 << 10];
+
+const DATA: Column = Column { id: "data", holds: Holds::What };
+const PLACE: Column = Column { id: "line", holds: Holds::Place };
+const OBJECT: Column = Column { id: "object", holds: Holds::Object };
+const ACCESSES: Column = Column { id: "accesses", holds: Holds::Count };
+const FIRST: Column = Column { id: "first_touches", holds: Holds::Count };
+const MEDIAN: Column = Column { id: "median_bytes", holds: Holds::Bytes };
+const SMALL: Column = Column { id: "misses_32KiB", holds: Holds::Share };
+const MIDDLE: Column = Column { id: "misses_1MiB", holds: Holds::Share };
+const LARGE: Column = Column { id: "misses_32MiB", holds: Holds::Share };
+const DISTANCES: Column = Column { id: "distances", holds: Holds::Histogram };
+
+/// Smallest cache of the curve, in lines.
+const SMALLEST: u64 = 16;
+
+/// See the module's page.
+pub struct Reuse;
+
+/// The distances of a stretch of the trace.
+#[derive(Default)]
+pub struct Distances {
+    distances: ReuseDistance,
+    by_cell: Vec<ReuseHistogram>,
+    /// By cell: bits that lines of its process have and those of others have not.
+    spaces: Vec<u64>,
+    /// Accesses to lines that were not touched before in this stretch, in order.
+    first: Vec<FirstTouch>,
+    /// Their lines.
+    first_lines: Vec<u64>,
+}
+
+/// An access to one or more lines that were not touched before.
+#[derive(Clone, Copy)]
+struct FirstTouch {
+    cell: u32,
+    /// How many lines; they are next in [`Distances::first_lines`].
+    lines: u32,
+    /// The longest distance of its other lines.
+    longest: u64,
+}
+
+impl Distances {
+    fn touch(&mut self, cell: u32, first: u64, last: u64) {
+        let (mut lines, mut longest) = (0, 0);
+        for line in first..=last {
+            let line = line ^ self.spaces[cell as usize];
+            match self.distances.touch(line) {
+                Some(distance) => longest = longest.max(distance),
+                None => {
+                    lines += 1;
+                    self.first_lines.push(line);
+                }
+            }
+        }
+        if lines == 0 {
+            self.by_cell[cell as usize].add(Some(longest));
+        } else {
+            self.first.push(FirstTouch { cell, lines, longest });
+        }
+    }
+
+    /// Adds the stretch that follows. What it touched first may have been touched here: its first touches,
+    /// in order, see the same lines in between as they would have in one stretch (Niu, Dinan, Lu,
+    /// Sadayappan, "PARDA: a fast parallel reuse distance analysis algorithm", IPDPS 2012).
+    fn append(&mut self, later: Distances) {
+        if later.spaces.len() > self.spaces.len() {
+            self.spaces = later.spaces;
+        }
+        self.by_cell.resize(self.by_cell.len().max(later.by_cell.len()), ReuseHistogram::default());
+        for (sum, more) in self.by_cell.iter_mut().zip(&later.by_cell) {
+            sum.merge(more);
+        }
+        let mut lines = later.first_lines.iter();
+        for FirstTouch { cell, lines: count, mut longest } in later.first {
+            let mut left = 0;
+            for &line in lines.by_ref().take(count as usize) {
+                match self.distances.touch(line) {
+                    Some(distance) => longest = longest.max(distance),
+                    None => {
+                        left += 1;
+                        self.first_lines.push(line);
+                    }
+                }
+            }
+            if left == 0 {
+                self.by_cell[cell as usize].add(Some(longest));
+            } else {
+                self.first.push(FirstTouch { cell, lines: left, longest });
+            }
+        }
+        // And then lines are as recent as they were when it ended.
+        for line in later.distances.by_recency() {
+            self.distances.touch(line);
+        }
+    }
+}
+
+impl Analysis for Reuse {
+    const META: Meta = Meta {
+        id: "reuse",
+        title: "reuse distances, and the misses of caches of every size",
+        reads: Reads::Rows,
+        inlines: true,
+        after: &[],
+        // A distance counts what all threads touch, anywhere.
+        splits: Splits { address: None, thread: false, time: true },
+        arguments: &[],
+        tables: &[
+            TableMeta {
+                id: "miss_ratio_curve",
+                title: "Misses by size of a fully associative cache",
+                is_whole: true,
+                columns: &[
+                    Column { id: "cache_bytes", holds: Holds::Bytes },
+                    Column { id: "misses", holds: Holds::Count },
+                    Column { id: "miss_ratio", holds: Holds::Share },
+                ],
+            },
+            TableMeta {
+                id: "reuse_by_data",
+                title: "Reuse by data",
+                is_whole: false,
+                columns: &[DATA, ACCESSES, FIRST, MEDIAN, SMALL, MIDDLE, LARGE, DISTANCES],
+            },
+            TableMeta {
+                id: "reuse_by_line",
+                title: "Reuse by data and line",
+                is_whole: false,
+                columns: &[DATA, PLACE, ACCESSES, FIRST, MEDIAN, SMALL, MIDDLE, LARGE, DISTANCES],
+            },
+            TableMeta {
+                id: "reuse_by_object",
+                title: "Reuse by object",
+                is_whole: false,
+                columns: &[OBJECT, ACCESSES, FIRST, MEDIAN, SMALL, MIDDLE, LARGE, DISTANCES],
+            },
+        ],
+    };
+
+    type State = Distances;
+
+    fn new(_arguments: &Arguments) -> Result<Reuse, BadArgument> {
+        Ok(Reuse)
+    }
+
+    fn start(&self) -> Distances {
+        Distances::default()
+    }
+
+    fn observe(&self, state: &mut Distances, rows: &Events, view: &View<'_>) {
+        let new = &view.cells.cells[state.spaces.len()..];
+        state.spaces.extend(new.iter().map(|cell| view.space(cell.thread) / LINE));
+        state.by_cell.resize(state.spaces.len(), ReuseHistogram::default());
+        for row in 0..rows.rows() {
+            let first = rows.address[row];
+            let last = first.saturating_add(u64::from(rows.bytes[row].max(1)) - 1);
+            state.touch(rows.cell[row], first / LINE, last / LINE);
+        }
+    }
+
+    fn merge(&self, state: &mut Distances, later: Distances) {
+        state.append(later);
+    }
+
+    fn finish(&self, mut state: Distances, view: &View<'_>) -> Found {
+        for touch in &state.first {
+            state.by_cell[touch.cell as usize].add(None);
+        }
+        let mut all = ReuseHistogram::default();
+        let mut by_data: FxHashMap<_, ReuseHistogram> = FxHashMap::default();
+        let mut by_line: FxHashMap<_, ReuseHistogram> = FxHashMap::default();
+        let mut by_object: FxHashMap<u32, ReuseHistogram> = FxHashMap::default();
+        for (cell, histogram) in state.by_cell.iter().enumerate() {
+            let cell = cell as u32;
+            all.merge(histogram);
+            by_data.entry(what(view.names, view.site(cell), false)).or_default().merge(histogram);
+            by_line.entry(view.key(cell)).or_default().merge(histogram);
+            by_object.entry(view.cell(cell).object).or_default().merge(histogram);
+        }
+        let data = by_data.into_iter().map(|(data, h)| (vec![Value::What(data)], h));
+        let lines = by_line.into_iter().map(|((data, at), h)| (vec![Value::What(data), Value::Place(at)], h));
+        let object = |number: u32| Value::Object(view.cells.objects[number as usize].clone());
+        let objects = by_object.into_iter().map(|(number, h)| (vec![object(number)], h));
+        let [curve_meta, data_meta, line_meta, object_meta] = Reuse::META.tables else { unreachable!() };
+        let tables = vec![
+            curve(curve_meta, &all, state.distances.lines()),
+            rows(data_meta, data),
+            rows(line_meta, lines),
+            rows(object_meta, objects),
+        ];
+        Found { findings: Vec::new(), tables }
+    }
+}
+
+/// The miss-ratio curve, up to the size that holds everything.
+fn curve(meta: &'static TableMeta, all: &ReuseHistogram, lines: u64) -> Table {
+    let sizes = std::iter::successors(Some(SMALLEST), |size| (*size < lines).then_some(size * 2));
+    let row = |size: u64| {
+        let misses = all.misses(size);
+        let ratio = misses as f64 / all.accesses().max(1) as f64;
+        vec![Value::Bytes(size * LINE), Value::Count(misses), Value::Share(ratio)]
+    };
+    Table::plain(meta, sizes.map(row).collect())
+}
+
+/// The rows with the most accesses that a small cache cannot answer first.
+fn rows(meta: &'static TableMeta, histograms: impl Iterator<Item = (Vec<Value>, ReuseHistogram)>) -> Table {
+    let mut histograms: Vec<_> = histograms.collect();
+    let weight = |h: &ReuseHistogram| (h.misses(SIZES[0]), h.accesses());
+    histograms.sort_by(|(a, x), (b, y)| {
+        weight(y).cmp(&weight(x)).then_with(|| format!("{a:?}").cmp(&format!("{b:?}")))
+    });
+    let row = |(mut row, h): (Vec<Value>, ReuseHistogram)| {
+        let share = |n: u64| Value::Share(n as f64 / h.accesses().max(1) as f64);
+        row.extend([Value::Count(h.accesses()), Value::Count(h.first_touches())]);
+        row.push(median(&h).map_or(Value::Nothing, |lines| Value::Bytes(lines * LINE)));
+        row.extend(SIZES.map(|size| share(h.misses(size))));
+        row.push(Value::Histogram(h.buckets().map(|(lines, n)| (lines * LINE, n)).collect()));
+        row
+    };
+    Table::plain(meta, histograms.into_iter().map(row).collect())
+}
+
+/// The distance, in lines, that half of the accesses to what was touched before do not exceed, to within an eighth.
+fn median(histogram: &ReuseHistogram) -> Option<u64> {
+    let again = histogram.accesses() - histogram.first_touches();
+    let mut sum = 0;
+    histogram.buckets().find_map(|(distance, n)| {
+        sum += n;
+        (2 * sum >= again).then_some(distance)
+    })
+}

@@ -1,0 +1,206 @@
+//! # Working set
+//!
+//! **What it finds.** How many different bytes, in lines and in pages, the program touches in each
+//! interval, and how many of them for the first time.
+//!
+//! **Why it costs.** What is touched again and again stays in a cache only if all of it fits, lines
+//! in caches and pages in TLBs.
+//!
+//! **What to do.** See which phase has a working set above the size of a cache; `memlode timeline`
+//! with the same intervals says what it waits for. Where pages are many times the lines, little of
+//! each page is used.
+//!
+//! **When it is wrong.** The interval decides: a longer one has a larger working set.
+//!
+//! **Reference.** Denning: The working set model for program behavior, Communications of the ACM
+//! 11(5), 1968.
+//!
+//! **Arguments.** `every=N`: accesses of an interval (1000000). As in `memlode replay DIR --analyse
+//! working-set:every=100000`.
+
+use std::collections::hash_map::Entry;
+
+use memlode_attribute::annotate::Events;
+use rustc_hash::FxHashMap;
+
+use crate::{
+    Analysis, Argument, Arguments, BadArgument, Column, Found, Holds, Meta, Reads, Splits, Table, TableMeta,
+    Value, View,
+};
+
+const LINE: u64 = 64;
+const PAGE: u64 = 4096;
+
+/// Memory touched, in units of one size.
+struct Touched {
+    unit: u64,
+    /// The first and the last interval that touched it, by unit.
+    seen: FxHashMap<u64, (u32, u32)>,
+    /// The unit touched last, and when: most accesses touch it again.
+    last: (u64, u32),
+}
+
+impl Touched {
+    fn new(unit: u64) -> Touched {
+        Touched { unit, seen: FxHashMap::default(), last: (u64::MAX, 0) }
+    }
+
+    /// Tells whether each unit of a range is new in this interval, and new at all.
+    fn touch(&mut self, first: u64, last: u64, space: u64, interval: u32, mut tell: impl FnMut(bool, bool)) {
+        for number in first / self.unit..=last / self.unit {
+            let number = number ^ (space / self.unit);
+            if (number, interval) == self.last {
+                continue;
+            }
+            self.last = (number, interval);
+            let mut is_new = false;
+            let seen = self.seen.entry(number).or_insert_with(|| {
+                is_new = true;
+                (interval, interval)
+            });
+            let here = is_new || seen.1 != interval;
+            seen.1 = interval;
+            tell(here, is_new);
+        }
+    }
+
+    /// Adds what a later stretch touched. Tells the interval in which it took a unit for new, and whether
+    /// this stretch had touched it in the same interval.
+    fn append(&mut self, later: Touched, mut tell: impl FnMut(u32, bool)) {
+        for (number, (first, last)) in later.seen {
+            match self.seen.entry(number) {
+                Entry::Vacant(place) => _ = place.insert((first, last)),
+                Entry::Occupied(mut seen) => {
+                    tell(first, seen.get().1 == first);
+                    seen.get_mut().1 = last;
+                }
+            }
+        }
+        self.last = later.last;
+    }
+}
+
+/// What was touched in one interval.
+#[derive(Clone, Copy, Default)]
+struct Interval {
+    accesses: u64,
+    lines: u64,
+    pages: u64,
+    new_lines: u64,
+}
+
+/// See the module's page.
+pub struct WorkingSet {
+    every: u64,
+}
+
+/// What was touched in a stretch of the trace.
+pub struct Sets {
+    lines: Touched,
+    pages: Touched,
+    /// From the first interval of the trace on.
+    intervals: Vec<Interval>,
+    /// By cell: bits that addresses of its process have and those of others have not.
+    spaces: Vec<u64>,
+}
+
+impl Analysis for WorkingSet {
+    const META: Meta = Meta {
+        id: "working-set",
+        title: "bytes and pages touched, interval by interval",
+        reads: Reads::Rows,
+        inlines: false,
+        after: &[],
+        // A page is touched once in an interval, whichever threads or lines of it do.
+        splits: Splits { address: None, thread: false, time: true },
+        arguments: &[Argument { name: "every", help: "accesses of an interval [default: 1000000]" }],
+        tables: &[TableMeta {
+            id: "working_set",
+            title: "Working set",
+            is_whole: true,
+            columns: &[
+                Column { id: "access", holds: Holds::Count },
+                Column { id: "accesses", holds: Holds::Count },
+                Column { id: "lines_bytes", holds: Holds::Bytes },
+                Column { id: "pages_bytes", holds: Holds::Bytes },
+                Column { id: "new_bytes", holds: Holds::Bytes },
+                Column { id: "so_far_bytes", holds: Holds::Bytes },
+            ],
+        }],
+    };
+
+    type State = Sets;
+
+    fn new(arguments: &Arguments) -> Result<WorkingSet, BadArgument> {
+        match arguments.get("every", "a number of accesses")?.unwrap_or(1_000_000) {
+            0 => Err(BadArgument("an interval of every=0 accesses has no end: take 1 or more".to_string())),
+            every => Ok(WorkingSet { every }),
+        }
+    }
+
+    fn start(&self) -> Sets {
+        Sets {
+            lines: Touched::new(LINE),
+            pages: Touched::new(PAGE),
+            intervals: Vec::new(),
+            spaces: Vec::new(),
+        }
+    }
+
+    fn observe(&self, sets: &mut Sets, rows: &Events, view: &View<'_>) {
+        let new = &view.cells.cells[sets.spaces.len()..];
+        sets.spaces.extend(new.iter().map(|cell| view.space(cell.thread)));
+        for row in 0..rows.rows() {
+            let first = rows.address[row];
+            let last = first.saturating_add(u64::from(rows.bytes[row].max(1)) - 1);
+            let space = sets.spaces[rows.cell[row] as usize];
+            let number = (rows.sequence[row] / self.every) as u32;
+            if number as usize >= sets.intervals.len() {
+                sets.intervals.resize(number as usize + 1, Interval::default());
+            }
+            let interval = &mut sets.intervals[number as usize];
+            interval.accesses += 1;
+            sets.lines.touch(first, last, space, number, |here, is_new| {
+                interval.lines += u64::from(here);
+                interval.new_lines += u64::from(is_new);
+            });
+            sets.pages.touch(first, last, space, number, |here, _| interval.pages += u64::from(here));
+        }
+    }
+
+    fn merge(&self, sets: &mut Sets, later: Sets) {
+        let intervals = &mut sets.intervals;
+        intervals.resize(intervals.len().max(later.intervals.len()), Interval::default());
+        for (sum, more) in intervals.iter_mut().zip(&later.intervals) {
+            sum.accesses += more.accesses;
+            sum.lines += more.lines;
+            sum.pages += more.pages;
+            sum.new_lines += more.new_lines;
+        }
+        sets.lines.append(later.lines, |first, twice| {
+            intervals[first as usize].new_lines -= 1;
+            intervals[first as usize].lines -= u64::from(twice);
+        });
+        sets.pages.append(later.pages, |first, twice| intervals[first as usize].pages -= u64::from(twice));
+        if later.spaces.len() > sets.spaces.len() {
+            sets.spaces = later.spaces;
+        }
+    }
+
+    fn finish(&self, sets: Sets, _view: &View<'_>) -> Found {
+        let mut so_far = 0;
+        let row = |(number, interval): (usize, &Interval)| {
+            so_far += interval.new_lines;
+            vec![
+                Value::Count(number as u64 * self.every),
+                Value::Count(interval.accesses),
+                Value::Bytes(interval.lines * LINE),
+                Value::Bytes(interval.pages * PAGE),
+                Value::Bytes(interval.new_lines * LINE),
+                Value::Bytes(so_far * LINE),
+            ]
+        };
+        let rows = sets.intervals.iter().enumerate().map(row).collect();
+        Found { findings: Vec::new(), tables: vec![Table::plain(&WorkingSet::META.tables[0], rows)] }
+    }
+}

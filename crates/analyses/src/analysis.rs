@@ -1,0 +1,182 @@
+//! The interface of every analysis.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use memlode_attribute::annotate::Events;
+
+use crate::{Arguments, BadArgument, Finding, Table, TableMeta, View};
+
+/// An analysis: one file in `analyses/`, whose doc comment is the user's page on it.
+///
+/// Who runs it makes a state with [`Analysis::start`], shows it rows in replay order, and asks for what was
+/// found in the end. Several states may each see a part of the trace, as far as [`Meta::splits`] allows,
+/// and be merged: the result is that of one state that saw everything, to the digit. A state is used by
+/// one thread at a time.
+pub trait Analysis: Send + Sync + Sized + 'static {
+    /// What it says of itself.
+    const META: Meta;
+
+    /// What it has seen so far.
+    type State: Send;
+
+    /// Reads its arguments, of which the names are checked already.
+    fn new(arguments: &Arguments) -> Result<Self, BadArgument>;
+
+    /// Nothing seen yet.
+    fn start(&self) -> Self::State;
+
+    /// Takes a batch of accesses. Names that the batch does not speak of may be missing in the view, as the
+    /// trace may still be written. Analyses of counted cells take none.
+    fn observe(&self, _state: &mut Self::State, _rows: &Events, _view: &View<'_>) {}
+
+    /// Adds what another part of the trace showed. Where parts are stretches of time, `later` follows.
+    fn merge(&self, state: &mut Self::State, later: Self::State);
+
+    /// What was found, after the last batch.
+    fn finish(&self, state: Self::State, view: &View<'_>) -> Found;
+}
+
+/// What an analysis says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// Short name, stable, as on the command line: `working-set`.
+    pub id: &'static str,
+    /// What it finds, in a few words.
+    pub title: &'static str,
+    /// What it reads.
+    pub reads: Reads,
+    /// Whether it looks at the lines that a site was inlined into ([`View::inlines`]): such a trace needs
+    /// debug information.
+    pub inlines: bool,
+    /// Analyses whose results it goes on from ([`View::before`]).
+    pub after: &'static [&'static str],
+    /// Into which parts a trace may be split for it.
+    pub splits: Splits,
+    /// Its arguments.
+    pub arguments: &'static [Argument],
+    /// The tables that it fills, in this order.
+    pub tables: &'static [TableMeta],
+}
+
+/// What an analysis reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Counts by thread, site and class of objects ([`View::counted`]), which every report has.
+    Cells,
+    /// Every access with the level that served it, in replay order.
+    Rows,
+}
+
+/// Into which parts a trace may be split so that the merged result is that of the whole, to the digit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Splits {
+    /// By address: blocks of so many bytes, whole. An access that crosses from one block to the next is cut
+    /// there, and each part sees its piece.
+    pub address: Option<u64>,
+    /// By thread.
+    pub thread: bool,
+    /// By time: stretches of replay order, merged in that order.
+    pub time: bool,
+}
+
+/// An argument of an analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means, and its default.
+    pub help: &'static str,
+}
+
+/// What an analysis found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// Findings, the costliest first.
+    pub findings: Vec<Finding>,
+    /// Tables, those of [`Meta::tables`].
+    pub tables: Vec<Table>,
+}
+
+/// An analysis that can be asked for by name.
+#[derive(Clone, Copy)]
+pub struct Known {
+    /// What it says of itself.
+    pub meta: Meta,
+    make: fn(&Arguments) -> Result<Box<dyn Running>, BadArgument>,
+}
+
+/// An analysis with a state. It is made before the trace is there, which may still be written meanwhile.
+pub trait Running: Send {
+    /// What it says of itself.
+    fn meta(&self) -> Meta;
+
+    /// [`Analysis::observe`].
+    fn observe(&mut self, rows: &Events, view: &View<'_>);
+
+    /// The same analysis for another part of the trace.
+    fn fork(&self) -> Box<dyn Running>;
+
+    /// [`Analysis::merge`].
+    ///
+    /// # Panics
+    /// If `later` is another analysis.
+    fn merge(&mut self, later: Box<dyn Running>);
+
+    /// [`Analysis::finish`].
+    fn finish(self: Box<Self>, view: &View<'_>) -> Found;
+
+    /// For [`Running::merge`].
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+impl Known {
+    /// An analysis as the registry has it.
+    pub const fn of<A: Analysis>() -> Known {
+        Known { meta: A::META, make: |arguments| Ok(Box::new(State::<A>::new(Arc::new(A::new(arguments)?)))) }
+    }
+
+    /// Starts it.
+    pub fn begin(&self, arguments: &Arguments) -> Result<Box<dyn Running>, BadArgument> {
+        arguments.check(&self.meta)?;
+        (self.make)(arguments)
+    }
+}
+
+struct State<A: Analysis> {
+    analysis: Arc<A>,
+    state: A::State,
+}
+
+impl<A: Analysis> State<A> {
+    fn new(analysis: Arc<A>) -> State<A> {
+        State { state: analysis.start(), analysis }
+    }
+}
+
+impl<A: Analysis> Running for State<A> {
+    fn meta(&self) -> Meta {
+        A::META
+    }
+
+    fn observe(&mut self, rows: &Events, view: &View<'_>) {
+        self.analysis.observe(&mut self.state, rows, view);
+    }
+
+    fn fork(&self) -> Box<dyn Running> {
+        Box::new(State::new(self.analysis.clone()))
+    }
+
+    fn merge(&mut self, later: Box<dyn Running>) {
+        let later = later.into_any().downcast::<State<A>>().expect("two states of one analysis");
+        self.analysis.merge(&mut self.state, later.state);
+    }
+
+    fn finish(self: Box<Self>, view: &View<'_>) -> Found {
+        self.analysis.finish(self.state, view)
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,121 @@
+//! What analyses find, as data: numbers, ids of names, and the change that the evidence carries.
+
+use memlode_attribute::tables::{Place, Row, What};
+use memlode_attribute::{ClassId, Counts, Errors, Estimate};
+use memlode_trace::sites::{Dependence, StringId};
+
+/// One thing found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The id of the analysis.
+    pub analysis: &'static str,
+    /// What it is about.
+    pub subject: Subject,
+    /// The accesses of the subject.
+    pub counts: Counts,
+    /// How far their figures may be off, if they are a sample's.
+    pub errors: Option<Errors>,
+    /// What it costs: findings are ranked by this.
+    pub cost: Cost,
+    /// The facts, the most telling first.
+    pub evidence: Vec<Evidence>,
+    /// The change to make, where the evidence carries one.
+    pub edit: Option<Edit>,
+    /// What may be wrong about it.
+    pub doubt: Vec<Doubt>,
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Data, and a line that touches it.
+    Line {
+        /// The data.
+        what: What,
+        /// The line.
+        place: Place,
+    },
+}
+
+/// What a finding costs, with all lines that one change would serve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Modelled cycles beyond the first level; an upper bound, since misses overlap.
+    pub stall_cycles: u64,
+    /// Their part of the whole program's, 0 to 1.
+    pub stall_share: f64,
+    /// The standard error of that part, if the counts are a sample's.
+    pub standard_error: Option<f64>,
+}
+
+/// A fact that a finding rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Evidence {
+    /// Other lines of the same function that touch the same type, the costliest first: one change of
+    /// layout serves them all. None of them is a finding of its own.
+    Together(Vec<Line>),
+    /// The object classes touched, the costliest first.
+    Objects(Vec<Row<ClassId>>),
+    /// What the addresses come out of, where most of the cost is: it says whether these misses wait for
+    /// each other.
+    Addresses(Dependence),
+    /// How densely the type is used around the line.
+    Density(Density),
+}
+
+/// A line that belongs to a finding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The data.
+    pub what: What,
+    /// The line.
+    pub place: Place,
+    /// The accesses there.
+    pub counts: Counts,
+    /// How far their figures may be off, if they are a sample's.
+    pub errors: Option<Errors>,
+}
+
+/// Which part of each object of a type the code around a line uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Density {
+    /// The type.
+    pub ty: StringId,
+    /// Its size in bytes.
+    pub type_bytes: u64,
+    /// Bytes of the members that are used, at most `type_bytes`.
+    pub used_bytes: u64,
+    /// Those members, the most used first.
+    pub members: Vec<StringId>,
+}
+
+/// A change of layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Store these members apart from the rest of the type: in arrays of their own (structure of
+    /// arrays), or by moving the rest out behind a pointer (splitting).
+    Split {
+        /// The type.
+        ty: StringId,
+        /// The members that belong together.
+        members: Vec<StringId>,
+    },
+}
+
+/// What may be wrong about a finding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Doubt {
+    /// In a sample: by how much its share is larger than that of the next finding.
+    Lead(Estimate),
+}
+
+impl Finding {
+    /// The other lines that one change would serve.
+    pub fn together(&self) -> &[Line] {
+        let lines = self.evidence.iter().find_map(|evidence| match evidence {
+            Evidence::Together(lines) => Some(&lines[..]),
+            _ => None,
+        });
+        lines.unwrap_or_default()
+    }
+}

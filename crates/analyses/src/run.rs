@@ -1,0 +1,154 @@
+//! Several analyses over one replay.
+
+use memlode_attribute::annotate::Events;
+
+use crate::{Arguments, BadArgument, Found, Known, Running, View, all};
+
+/// Analyses that were asked for, and those that they go on from, each once and in an order in which each
+/// comes after those.
+#[derive(Default)]
+pub struct Run {
+    running: Vec<Step>,
+}
+
+struct Step {
+    running: Box<dyn Running>,
+    is_wanted: bool,
+}
+
+impl Run {
+    /// Adds an analysis, and before it those that it goes on from.
+    pub fn add(&mut self, known: &Known, arguments: &Arguments) -> Result<(), BadArgument> {
+        self.add_of(&all(), known, arguments)
+    }
+
+    fn add_of(
+        &mut self,
+        registry: &[Known],
+        known: &Known,
+        arguments: &Arguments,
+    ) -> Result<(), BadArgument> {
+        let running = known.begin(arguments)?;
+        for before in known.meta.after {
+            if !self.running.iter().any(|step| step.running.meta().id == *before) {
+                let needed = registry.iter().find(|known| known.meta.id == *before);
+                let needed = needed.expect("an analysis goes on from one of the registry");
+                self.add_of(registry, needed, &Arguments::default())?;
+                self.running.last_mut().expect("it was added").is_wanted = false;
+            }
+        }
+        self.running.push(Step { running, is_wanted: true });
+        Ok(())
+    }
+
+    /// Shows a batch to all of them.
+    pub fn observe(&mut self, rows: &Events, view: &View<'_>) {
+        self.running.iter_mut().for_each(|step| step.running.observe(rows, view));
+    }
+
+    /// What those found that were asked for, in the order in which they were.
+    pub fn finish(self, view: &View<'_>) -> Vec<Found> {
+        let mut found: Vec<(&str, bool, Found)> = Vec::new();
+        for Step { running, is_wanted } in self.running {
+            let meta = running.meta();
+            let of =
+                |id: &&str| found.iter().find(|(known, ..)| known == id).map(|(.., found)| found.clone());
+            let before: Vec<Found> = meta.after.iter().filter_map(of).collect();
+            found.push((meta.id, is_wanted, running.finish(&View { before: &before, ..*view })));
+        }
+        found.into_iter().filter(|(_, is_wanted, _)| *is_wanted).map(|(.., found)| found).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memlode_attribute::annotate::Cells;
+    use memlode_trace::sites::SiteTable;
+
+    use super::*;
+    use crate::{Analysis, Column, Holds, Meta, Reads, Splits, Table, TableMeta, Value};
+
+    const ROWS: TableMeta = TableMeta {
+        id: "rows",
+        title: "Rows",
+        is_whole: true,
+        columns: &[Column { id: "rows", holds: Holds::Count }],
+    };
+
+    /// Counts rows; or, where it goes on from that, doubles what was counted.
+    struct Count<const AFTER: bool>;
+
+    impl<const AFTER: bool> Analysis for Count<AFTER> {
+        const META: Meta = Meta {
+            id: if AFTER { "double" } else { "count" },
+            title: "rows",
+            reads: Reads::Rows,
+            inlines: false,
+            after: if AFTER { &["count"] } else { &[] },
+            splits: Splits { address: None, thread: true, time: true },
+            arguments: &[],
+            tables: &[ROWS],
+        };
+
+        type State = u64;
+
+        fn new(_arguments: &Arguments) -> Result<Count<AFTER>, BadArgument> {
+            Ok(Count)
+        }
+
+        fn start(&self) -> u64 {
+            0
+        }
+
+        fn observe(&self, state: &mut u64, rows: &Events, _view: &View<'_>) {
+            *state += rows.rows() as u64;
+        }
+
+        fn merge(&self, state: &mut u64, later: u64) {
+            *state += later;
+        }
+
+        fn finish(&self, state: u64, view: &View<'_>) -> Found {
+            let before = view.before.first().map(|found| found.tables[0].rows[0][0].clone());
+            let rows = match before {
+                Some(Value::Count(before)) => 2 * before,
+                _ => state,
+            };
+            Found {
+                findings: Vec::new(),
+                tables: vec![Table::plain(&Self::META.tables[0], vec![vec![Value::Count(rows)]])],
+            }
+        }
+    }
+
+    #[test]
+    fn an_analysis_goes_on_from_another_that_nobody_asked_for() {
+        let registry = [Known::of::<Count<true>>(), Known::of::<Count<false>>()];
+        let (cells, names) = (Cells::default(), SiteTable::default());
+        let view = View {
+            cells: &cells,
+            names: &names,
+            threads: &[],
+            levels: &[],
+            latencies: &[],
+            clock: None,
+            counted: None,
+            before: &[],
+        };
+        let found = |wanted: &[usize]| {
+            let mut run = Run::default();
+            for &wanted in wanted {
+                run.add_of(&registry, &registry[wanted], &Arguments::default()).expect("no arguments");
+            }
+            run.observe(&Events { address: vec![1, 2, 3], ..Events::default() }, &view);
+            let count = |found: Found| match found.tables[0].rows[0][0] {
+                Value::Count(count) => count,
+                _ => panic!("a count"),
+            };
+            run.finish(&view).into_iter().map(count).collect::<Vec<u64>>()
+        };
+        assert_eq!(found(&[0]), [6]);
+        assert_eq!(found(&[1, 0]), [3, 6]);
+        assert_eq!(found(&[0, 1]), [6, 3]);
+    }
+}

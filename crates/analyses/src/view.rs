@@ -1,0 +1,75 @@
+//! What the numbers that analyses see refer to.
+
+use memlode_attribute::annotate::{Cells, EventCell};
+use memlode_attribute::tables::{Line, Place, Tables, What, place, what};
+use memlode_trace::event::ThreadId;
+use memlode_trace::sites::{Site, SiteTable};
+use memlode_trace::{Clock, Thread};
+
+use crate::Found;
+
+/// What the numbers of batches and counts refer to.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The cells of the batches so far; none for analyses of counted cells.
+    pub cells: &'a Cells,
+    /// The names of the trace.
+    pub names: &'a SiteTable,
+    /// The threads of the trace.
+    pub threads: &'a [Thread],
+    /// The machine's levels by name, memory last.
+    pub levels: &'a [String],
+    /// Cycles until each answers.
+    pub latencies: &'a [u32],
+    /// How fast time stamps go, if that is known. While a trace is written, it is not.
+    pub clock: Option<Clock>,
+    /// The counts, for analyses of counted cells.
+    pub counted: Option<&'a Tables<'a>>,
+    /// What the analyses found that this one goes on from ([`crate::Meta::after`]), in that order.
+    pub before: &'a [Found],
+}
+
+impl<'a> View<'a> {
+    /// A row's cell.
+    pub fn cell(&self, cell: u32) -> EventCell {
+        self.cells.cells[cell as usize]
+    }
+
+    /// A cell's site.
+    pub fn site(&self, cell: u32) -> &'a Site {
+        self.names.site(self.cell(cell).site)
+    }
+
+    /// Whether a cell's accesses write.
+    pub fn writes(&self, cell: u32) -> bool {
+        self.site(cell).kind.is_write()
+    }
+
+    /// What a cell's accesses touch, and where that stands in the source.
+    pub fn key(&self, cell: u32) -> (What, Place) {
+        self.key_of(self.site(cell))
+    }
+
+    /// What a site's accesses touch, and where that stands in the source.
+    pub fn key_of(&self, site: &Site) -> (What, Place) {
+        (what(self.names, site, true), place(self.names, site))
+    }
+
+    /// The line of a site and those that it was inlined into, the innermost first.
+    pub fn inlines(&self, site: &Site) -> impl Iterator<Item = Line> + use<'a> {
+        let names = self.names;
+        let chain = site.location.map(|location| names.inline_chain(location));
+        chain.into_iter().flatten().map(|at| Line::of(names, at.function, at.line))
+    }
+
+    /// Bits that a thread's addresses have and those of other processes have not: user addresses do not
+    /// use them.
+    pub fn space(&self, thread: ThreadId) -> u64 {
+        u64::from(self.threads[thread.0 as usize].process.0) << 48
+    }
+
+    /// The names of the cache levels.
+    pub fn caches(&self) -> &'a [String] {
+        &self.levels[..self.levels.len().saturating_sub(1)]
+    }
+}

@@ -1,0 +1,305 @@
+//! The law of [`Splits`]: whatever way a trace may be split for an analysis, the parts, merged, give what one
+//! pass over the whole gives, to the digit. And a way that an analysis does not declare really differs, so that
+//! the law is tested and none is declared too few.
+//!
+//! Names, threads and cells are those of a recorded trace; the accesses are random.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use memlode_analyses::{Arguments, Found, Known, Reads, Running, View, all, findings};
+use memlode_attribute::annotate::{Cells, Events, Options, annotate};
+use memlode_attribute::run::latencies;
+use memlode_attribute::tables::Tables;
+use memlode_attribute::{Cell, Counts, Profile, Source, profile_trace};
+use memlode_machine::Machine;
+use memlode_trace::Trace;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+
+/// What the numbers of random accesses refer to.
+struct Recorded {
+    trace: Arc<Trace>,
+    cells: Cells,
+    levels: Vec<String>,
+    latencies: Vec<u32>,
+}
+
+impl Recorded {
+    fn view(&self) -> View<'_> {
+        View {
+            cells: &self.cells,
+            names: self.trace.sites(),
+            threads: self.trace.threads(),
+            levels: &self.levels,
+            latencies: &self.latencies,
+            clock: self.trace.clock(),
+            counted: None,
+            before: &[],
+        }
+    }
+}
+
+fn source(fixture: &str) -> (Arc<Trace>, Source) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(fixture).join("trace");
+    let trace = Arc::new(Trace::open(&directory).expect("a fixture's trace"));
+    (trace.clone(), Source::Stored(trace))
+}
+
+fn machine() -> Machine {
+    Machine::find("generic").expect("a built-in machine")
+}
+
+/// Two threads, and members, lines and objects of several kinds.
+fn recorded() -> &'static Recorded {
+    static RECORDED: OnceLock<Recorded> = OnceLock::new();
+    RECORDED.get_or_init(|| {
+        let (trace, source) = source("shared");
+        let machine = machine();
+        let mut annotations = annotate(&source, &machine, Options::default(), 1).expect("a machine");
+        while let Some(events) = annotations.next_batch() {
+            annotations.give_back(events);
+        }
+        let levels = machine.levels.iter().map(|level| level.name.clone());
+        Recorded {
+            cells: annotations.cells().clone(),
+            levels: levels.chain(["memory".to_string()]).collect(),
+            latencies: latencies(&machine),
+            trace,
+        }
+    })
+}
+
+/// One access: address, bytes, cell, level, and ticks since the one before.
+type Row = (u64, u32, u32, u8, u64);
+
+fn rows() -> impl Strategy<Value = Vec<Row>> {
+    let cells = recorded().cells.cells.len() as u32;
+    let levels = recorded().levels.len() as u8;
+    // Few lines, so that they are touched again; a few accesses cross lines and pages.
+    let address = prop_oneof![0x10_0000u64..0x10_0400, 0x10_0f80u64..0x10_1080, 0x20_0000u64..0x20_8000];
+    let row = (address, 1u32..200, 0..cells, 0..levels, 0u64..5000);
+    prop::collection::vec(row, 1..300)
+}
+
+/// The columns of some rows, each with its number among all.
+fn columns(rows: &[(u64, Row)]) -> Events {
+    let mut events = Events::default();
+    for &(number, (address, bytes, cell, level, stamp)) in rows {
+        events.sequence.push(number);
+        events.stamp.push(stamp);
+        events.address.push(address);
+        events.bytes.push(bytes);
+        events.cell.push(cell);
+        events.level.push(level);
+    }
+    events
+}
+
+/// Rows in order, with time stamps that go on from the process's first.
+fn numbered(rows: &[Row]) -> Vec<(u64, Row)> {
+    let mut stamp = recorded().trace.manifest_stamp();
+    let stamped = rows.iter().map(|&(address, bytes, cell, level, ticks)| {
+        stamp += ticks;
+        (address, bytes, cell, level, stamp)
+    });
+    (0..).zip(stamped).collect()
+}
+
+trait FirstStamp {
+    fn manifest_stamp(&self) -> u64;
+}
+
+impl FirstStamp for Trace {
+    /// A stamp at or after the beginning of the clock.
+    fn manifest_stamp(&self) -> u64 {
+        (0..64)
+            .map(|bit| 1u64 << bit)
+            .find(|stamp| self.clock().is_none_or(|clock| clock.ns(*stamp) > 0))
+            .unwrap_or(0)
+    }
+}
+
+/// How rows are dealt to parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Address(u64),
+    Thread,
+    Time,
+}
+
+/// The parts, each in order.
+fn deal(rows: &[(u64, Row)], way: Way, parts: usize, seed: u64) -> Vec<Vec<(u64, Row)>> {
+    let mut dealt = vec![Vec::new(); parts];
+    let mixed =
+        |value: u64| (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed).rotate_left(23) as usize % parts;
+    for &(number, row) in rows {
+        let (address, bytes, cell, level, stamp) = row;
+        match way {
+            Way::Address(block) => {
+                let (mut first, end) = (address, address + u64::from(bytes));
+                while first < end {
+                    let next = end.min((first / block + 1) * block);
+                    dealt[mixed(first / block)]
+                        .push((number, (first, (next - first) as u32, cell, level, stamp)));
+                    first = next;
+                }
+            }
+            Way::Thread => {
+                let thread = recorded().cells.cells[cell as usize].thread;
+                dealt[(thread.0 as usize + seed as usize) % parts].push((number, row));
+            }
+            Way::Time => dealt[number as usize * parts / rows.len()].push((number, row)),
+        }
+    }
+    dealt
+}
+
+/// Shows rows in batches of some size.
+fn show(analysis: &mut Box<dyn Running>, rows: &[(u64, Row)], batch: usize) {
+    rows.chunks(batch).for_each(|rows| analysis.observe(&columns(rows), &recorded().view()));
+}
+
+fn begin(known: &Known, arguments: &str) -> Box<dyn Running> {
+    known.begin(&arguments.parse().expect("arguments")).expect("arguments that it knows")
+}
+
+fn one_pass(known: &Known, arguments: &str, rows: &[(u64, Row)]) -> Found {
+    let mut analysis = begin(known, arguments);
+    show(&mut analysis, rows, 64);
+    analysis.finish(&recorded().view())
+}
+
+/// The same in parts, merged from the left or, as parts may be merged in any grouping, from the right.
+fn split(known: &Known, arguments: &str, parts: &[Vec<(u64, Row)>], from_left: bool) -> Found {
+    let whole = begin(known, arguments);
+    let mut states: Vec<_> = parts
+        .iter()
+        .map(|rows| {
+            let mut part = whole.fork();
+            show(&mut part, rows, 7);
+            part
+        })
+        .collect();
+    while states.len() > 1 {
+        let at = if from_left { 0 } else { states.len() - 2 };
+        let later = states.remove(at + 1);
+        states[at].merge(later);
+    }
+    states.remove(0).finish(&recorded().view())
+}
+
+/// Arguments that make something of a few hundred accesses.
+const ARGUMENTS: [(&str, &str); 6] = [
+    ("shared", "least=2"),
+    ("reuse", ""),
+    ("strides", ""),
+    ("working-set", "every=64"),
+    ("timeline", "every=50"),
+    ("timeline", "every=20us"),
+];
+
+fn ways(known: &Known) -> [(Way, bool); 3] {
+    let splits = known.meta.splits;
+    [
+        (Way::Address(splits.address.unwrap_or(64)), splits.address.is_some()),
+        (Way::Thread, splits.thread),
+        (Way::Time, splits.time),
+    ]
+}
+
+fn known(id: &str) -> Known {
+    all().into_iter().find(|known| known.meta.id == id).expect("an analysis of that name")
+}
+
+#[test]
+fn all_analyses_of_rows_are_tested_here() {
+    for known in all().iter().filter(|known| known.meta.reads == Reads::Rows) {
+        assert!(ARGUMENTS.iter().any(|(id, _)| *id == known.meta.id), "{}", known.meta.id);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn merged_parts_are_the_whole(rows in rows(), parts in 2usize..5, seed in any::<u64>(), left in any::<bool>()) {
+        let rows = numbered(&rows);
+        for (id, arguments) in ARGUMENTS {
+            let known = known(id);
+            let whole = one_pass(&known, arguments, &rows);
+            for (way, is_declared) in ways(&known) {
+                if is_declared {
+                    let merged = split(&known, arguments, &deal(&rows, way, parts, seed), left);
+                    prop_assert_eq!(&merged, &whole, "{} {} {:?}", id, arguments, way);
+                }
+            }
+        }
+    }
+
+    /// A profile whose cells are counted in parts that are not added up yet is the same to analyses of cells.
+    #[test]
+    fn counts_may_come_in_parts(seed in any::<u64>()) {
+        let (trace, source) = source("offenders");
+        let machine = machine();
+        let latencies = latencies(&machine);
+        let profile = || profile_trace(&source, &machine, 1, |_| std::ops::ControlFlow::Continue(())).expect("a profile").0;
+        let found = |profile: &Profile| {
+            let tables = Tables::new(profile, trace.sites(), &latencies);
+            let view = View { names: trace.sites(), counted: Some(&tables), latencies: &latencies, ..recorded().view() };
+            findings(&view)
+        };
+        let whole = profile();
+        let mut parted = profile();
+        parted.cells = whole.cells.iter().flat_map(|cell| in_two(cell, seed)).collect();
+        let expected = found(&whole);
+        prop_assert!(!expected.is_empty());
+        prop_assert_eq!(found(&parted), expected);
+    }
+}
+
+/// A cell as two, whose counts add up.
+fn in_two(cell: &Cell, seed: u64) -> [Cell; 2] {
+    let (mut one, mut other) = (cell.counts, Counts::default());
+    for (depth, (from, to)) in one
+        .reads
+        .iter_mut()
+        .zip(&mut other.reads)
+        .chain(one.writes.iter_mut().zip(&mut other.writes))
+        .enumerate()
+    {
+        let part = if *from == 0 { 0 } else { seed.rotate_left(depth as u32) % (*from + 1) };
+        (*from, *to) = (*from - part, part);
+    }
+    [Cell { counts: one, ..cell.clone() }, Cell { counts: other, ..cell.clone() }]
+}
+
+/// Without this, an analysis that declares nothing would pass, and so would a test that sees no difference.
+#[test]
+fn ways_that_are_not_declared_differ() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let samples: Vec<Vec<(u64, Row)>> =
+        (0..20).map(|_| numbered(&rows().new_tree(&mut runner).expect("rows").current())).collect();
+    for (id, arguments) in ARGUMENTS {
+        let known = known(id);
+        for (way, is_declared) in ways(&known) {
+            // Intervals of so many accesses are the same whichever part sees an access.
+            let differs = samples.iter().any(|rows| {
+                let merged =
+                    std::panic::catch_unwind(|| split(&known, arguments, &deal(rows, way, 3, 1), true));
+                merged.ok().is_none_or(|merged| merged != one_pass(&known, arguments, rows))
+            });
+            assert_eq!(differs, !is_declared, "{id} {arguments} {way:?}");
+        }
+    }
+}
+
+#[test]
+fn unknown_arguments_are_refused() {
+    let refused = known("shared").begin(&Arguments::one("most", 1)).err().expect("refused");
+    assert_eq!(refused.0, "shared has no argument `most`; it has least, ratio");
+    let refused = known("strides").begin(&Arguments::one("most", 1)).err().expect("refused");
+    assert_eq!(refused.0, "strides has no arguments");
+    let refused = known("timeline").begin(&Arguments::one("every", "soon")).err().expect("refused");
+    assert!(refused.0.contains("such as 500k or 10M"), "{}", refused.0);
+}

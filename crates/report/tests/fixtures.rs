@@ -1,0 +1,188 @@
+//! What each analysis finds in the trace beside it, in both outputs. `make fixtures` writes down anew what it finds now.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use memlode_analyses::{Arguments, Column, Holds, Known, Reads, Run, View, all};
+use memlode_attribute::annotate::{Options, annotate};
+use memlode_attribute::run::latencies;
+use memlode_attribute::{Source, profile_trace};
+use memlode_machine::Machine;
+use memlode_report::build;
+use memlode_report::render::terminal::{By, Style};
+use memlode_report::render::{json, terminal};
+use memlode_trace::Trace;
+use serde_json::{Map, Value, json};
+
+/// Arguments that make something of a small trace.
+const ARGUMENTS: [(&str, &str); 2] = [("working-set", "every=10000"), ("timeline", "every=10000")];
+
+const STYLE: Style = Style { colours: false, width: 100, top: 10 };
+
+/// The folder of an analysis's fixture. It is relative, since reports name it.
+fn folder(known: &Known) -> PathBuf {
+    Path::new("../analyses/fixtures").join(known.meta.id)
+}
+
+/// What is found, as JSON and as text.
+fn found(known: &Known) -> (String, String) {
+    let machine = Machine::find("generic").expect("a built-in machine");
+    let directory = folder(known).join("trace");
+    let trace = Arc::new(Trace::open(&directory).unwrap_or_else(|error| panic!("{error}")));
+    let source = Source::Stored(trace.clone());
+    if known.meta.reads == Reads::Cells {
+        let (profile, replayed) =
+            profile_trace(&source, &machine, 1, |_| ControlFlow::Continue(())).expect("a profile");
+        let report = build::report(&trace, &machine, &profile, &replayed);
+        assert!(report.findings.iter().any(|finding| finding.analysis == known.meta.id));
+        return (json::report(&report).expect("JSON"), terminal::report(&report, &[By::Line], STYLE));
+    }
+    let arguments = ARGUMENTS.iter().find(|(id, _)| *id == known.meta.id).map_or("", |(_, given)| given);
+    let arguments: Arguments = arguments.parse().expect("arguments");
+    let mut run = Run::default();
+    run.add(known, &arguments).expect("arguments that it knows");
+    let mut annotations = annotate(&source, &machine, Options::default(), 1).expect("a machine");
+    let (levels, latencies) = (build::served_by(&build::level_names(&machine)), latencies(&machine));
+    let mut batches = Vec::new();
+    while let Some(events) = annotations.next_batch() {
+        batches.push(events);
+    }
+    let view = View {
+        cells: annotations.cells(),
+        names: trace.sites(),
+        threads: trace.threads(),
+        levels: &levels,
+        latencies: &latencies,
+        clock: trace.clock(),
+        counted: None,
+        before: &[],
+    };
+    batches.iter().for_each(|events| run.observe(events, &view));
+    let tables: Vec<_> = run.finish(&view).into_iter().flat_map(|found| found.tables).collect();
+    let analysis = build::analysis(&trace, &machine, &tables, &annotations.finish());
+    (json::analysis(&analysis).expect("JSON"), terminal::analysis(&analysis, STYLE).0)
+}
+
+/// Compares with a file, or writes it.
+fn compare(file: &Path, text: &str) {
+    if std::env::var_os("MEMLODE_UPDATE").is_some() {
+        fs::write(file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    }
+    let stored = fs::read_to_string(file).unwrap_or_default();
+    assert!(
+        stored == text,
+        "{}: something else is found now; `make fixtures` writes it down, and git shows the difference:\n{text}",
+        file.display()
+    );
+}
+
+#[test]
+fn each_analysis_finds_what_is_written_down() {
+    for known in all() {
+        let (json, text) = found(&known);
+        compare(&folder(&known).join("found.json"), &json);
+        compare(&folder(&known).join("found.txt"), &text);
+    }
+}
+
+/// The schema of the tables, from what analyses say of themselves.
+#[test]
+fn the_schema_is_that_of_the_registry() {
+    let all = all();
+    let tables = all.iter().flat_map(|known| known.meta.tables.iter().map(|table| (known.meta.id, table)));
+    let schemas: Vec<Value> = tables
+        .map(|(analysis, table)| {
+            let (levels, fixed): (Vec<&Column>, Vec<&Column>) =
+                table.columns.iter().partition(|column| column.id.contains('*'));
+            let properties: Map<String, Value> =
+                fixed.iter().map(|column| (column.id.to_string(), schema(column.holds))).collect();
+            let patterns: Map<String, Value> = levels
+                .iter()
+                .map(|column| (format!("^{}$", column.id.replace('*', ".+")), schema(column.holds)))
+                .collect();
+            let required = fixed.iter().filter(|column| column.holds != Holds::Seconds);
+            let required: Vec<&str> = required.map(|column| column.id).collect();
+            json!({
+                "properties": {
+                    "table": { "const": table.id },
+                    "title": { "const": table.title },
+                    "rows": { "type": "array", "items": {
+                        "type": "object",
+                        "properties": properties,
+                        "patternProperties": patterns,
+                        "required": required,
+                    } },
+                },
+                "required": ["table", "title", "rows"],
+                "$comment": format!("memlode replay --analyse {analysis}"),
+            })
+        })
+        .collect();
+    let string = json!({ "type": ["string", "null"] });
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "memlode analysis",
+        "type": "object",
+        "properties": {
+            "format": { "const": "memlode analysis" },
+            "version": { "const": json::VERSION },
+            "trace": { "type": "string" },
+            "machine": { "type": "string" },
+            "notes": { "type": "array", "items": {
+                "type": "object", "required": ["id", "text"],
+                "properties": { "id": { "type": "string" }, "text": { "type": "string" } },
+            } },
+            "tables": { "type": "array", "items": { "type": "object", "anyOf": schemas } },
+        },
+        "required": ["format", "version", "trace", "machine", "notes", "tables"],
+        "$defs": {
+            "data": {
+                "type": ["object", "null"],
+                "properties": { "type": string, "member": string, "variable": string },
+                "required": ["type", "member", "variable"],
+            },
+            "position": {
+                "type": "object",
+                "properties": {
+                    "file": string,
+                    "line": { "type": ["integer", "null"] },
+                    "function": { "type": "string" },
+                    "linkage_name": { "type": "string" },
+                    "inlined_into": { "$ref": "#/$defs/position" },
+                },
+                "required": ["file", "line", "function", "linkage_name"],
+            },
+            "object": {
+                "type": "object",
+                "properties": { "kind": { "enum": ["unknown", "heap", "global", "stack"] } },
+                "required": ["kind"],
+            },
+        },
+    });
+    let text = serde_json::to_string_pretty(&schema).expect("JSON") + "\n";
+    compare(Path::new("../../docs/analyses/schema.json"), &text);
+}
+
+fn schema(holds: Holds) -> Value {
+    match holds {
+        Holds::Count => json!({ "type": "integer", "minimum": 0 }),
+        Holds::Bytes => json!({ "type": ["integer", "null"], "minimum": 0 }),
+        Holds::Step => json!({ "type": "integer" }),
+        Holds::Word(words) => json!({ "enum": words }),
+        Holds::Histogram => json!({
+            "type": "array", "description": "[bytes from which on, accesses]",
+            "items": { "type": "array", "items": { "type": "integer" }, "minItems": 2, "maxItems": 2 },
+        }),
+        Holds::Seconds => json!({ "type": "number", "minimum": 0 }),
+        Holds::Share => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
+        Holds::What => json!({ "$ref": "#/$defs/data" }),
+        Holds::Place => json!({ "$ref": "#/$defs/position" }),
+        Holds::Object => json!({ "$ref": "#/$defs/object" }),
+        Holds::Threads => json!({
+            "type": "array", "description": "[thread, accesses], the most first",
+            "items": { "type": "array", "items": { "type": "integer" }, "minItems": 2, "maxItems": 2 },
+        }),
+    }
+}
