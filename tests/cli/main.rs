@@ -16,6 +16,7 @@ mod errors;
 mod install;
 mod live;
 mod newcomer;
+mod part;
 mod placement;
 mod record;
 mod replay;

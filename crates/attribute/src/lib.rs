@@ -34,7 +34,9 @@ pub mod simulator;
 mod source;
 mod stacks;
 pub mod tables;
+mod times;
 mod usual;
+mod window;
 
 pub use classes::{Class, ClassId, Home};
 pub use counts::Counts;
@@ -46,4 +48,5 @@ pub use paths::{PathId, Paths};
 pub use profile::{Cell, Profile, Profiler};
 pub use run::{profile_in_detail, profile_trace};
 pub use sample::{Covered, Estimate, Gaps, covered};
-pub use source::Source;
+pub use source::{Source, has_gaps};
+pub use window::{Window, profile_within};

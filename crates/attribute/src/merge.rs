@@ -56,6 +56,20 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
     Profile { classes: classes.into_vec(uses), levels: levels(&cells, &write_backs), cells, paths, gaps }
 }
 
+impl Profile {
+    /// Leaves out the cells that are not to be kept, and what the levels count of them. What was written back is nobody's, and stays.
+    pub fn retain(&mut self, keep: impl Fn(&Cell) -> bool) {
+        self.cells.retain(keep);
+        let write_backs: Vec<u64> = self.levels.iter().map(|level| level.write_backs).collect();
+        self.recount(&write_backs);
+    }
+
+    /// Has the levels count what the cells do, and write back so often.
+    pub(crate) fn recount(&mut self, write_backs: &[u64]) {
+        self.levels = levels(&self.cells, write_backs);
+    }
+}
+
 /// Each level's counters: what the cells say of them, all together.
 fn levels(cells: &[Cell], write_backs: &[u64]) -> Vec<LevelCounters> {
     let (mut reads, mut writes) = ([0u64; MAX_LEVELS + 1], [0u64; MAX_LEVELS + 1]);

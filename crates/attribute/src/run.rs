@@ -139,7 +139,7 @@ fn observe_all<S: Simulator + Send>(
 }
 
 /// Tells `watch` when a piece is the last of its chunk.
-fn watched(
+pub(crate) fn watched(
     piece: &Piece<'_>,
     done: &mut usize,
     watch: &mut impl FnMut(usize) -> ControlFlow<()>,

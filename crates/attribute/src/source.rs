@@ -88,7 +88,7 @@ impl Source {
 }
 
 /// Whether recording was off for a while.
-pub(crate) fn has_gaps(trace: &Trace) -> bool {
+pub fn has_gaps(trace: &Trace) -> bool {
     trace.chunks().iter().any(ChunkRef::is_after_gap)
 }
 

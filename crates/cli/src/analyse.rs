@@ -10,16 +10,20 @@ use memlode_attribute::simulator::{Setup, caches, detailed};
 use memlode_attribute::{DetailedProfile, Profile, Source, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
+use memlode_report::model::Note;
 use memlode_report::notes::{nothing_decoded, nothing_recorded};
 use memlode_trace::Trace;
 
 use crate::accesses;
+use crate::part::Part;
 use crate::term;
 
 /// What to find out.
 pub enum Wanted {
     /// Which data misses.
     Report,
+    /// The same, of a part of the accesses.
+    Part(Box<Part>),
     /// Why, with the machine set up so.
     Simulation(Box<Setup>),
     /// What some analyses of every access find.
@@ -28,8 +32,8 @@ pub enum Wanted {
 
 /// What was found.
 pub enum Found {
-    /// Counts.
-    Report(Box<Profile>),
+    /// Counts, and what they are of if it is a part.
+    Report(Box<Profile>, Option<Note>),
     /// Counts and causes.
     Simulation(Box<DetailedProfile>),
     /// Tables.
@@ -66,7 +70,9 @@ impl Job {
     /// Sees whether the machine can be simulated so, for who has no trace yet to try it on.
     pub fn check(&self) -> Result<()> {
         let possible = match &self.wanted {
-            Wanted::Report | Wanted::Accesses(_) => caches(&self.machine, 1).map(drop).map_err(Into::into),
+            Wanted::Report | Wanted::Part(_) | Wanted::Accesses(_) => {
+                caches(&self.machine, 1).map(drop).map_err(Into::into)
+            }
             Wanted::Simulation(setup) => {
                 // Whether it is one core or many does not matter, but for the memory.
                 let one = Setup { cores: Vec::new(), ..(**setup).clone() };
@@ -101,7 +107,11 @@ impl Job {
         let found = match wanted {
             Wanted::Report => {
                 let found = profile_trace(source, &machine, threads(), watched).context(impossible)?;
-                (Found::Report(Box::new(found.0)), found.1)
+                (Found::Report(Box::new(found.0), None), found.1)
+            }
+            Wanted::Part(part) => {
+                let (profile, replayed) = part.profile(source, &machine, threads(), watched)?;
+                (Found::Report(Box::new(profile), Some(part.note())), replayed)
             }
             Wanted::Simulation(setup) => {
                 let found =

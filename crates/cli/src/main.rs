@@ -13,6 +13,7 @@ mod install;
 mod interrupt;
 mod live;
 mod numbers;
+mod part;
 mod setup;
 mod show;
 mod term;

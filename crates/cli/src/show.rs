@@ -133,8 +133,9 @@ impl Analysed {
         let Analysed { trace, machine, found, replayed } = self;
         let style = out.style(shape.top);
         match found {
-            Found::Report(profile) => {
-                let report = build::report(trace, machine, profile, replayed);
+            Found::Report(profile, part) => {
+                let mut report = build::report(trace, machine, profile, replayed);
+                report.trace.notes.extend(part.clone());
                 out.write(&match as_json {
                     true => json::report(&report)?,
                     false => terminal::report(&report, &shape.tables(By::Line), style),

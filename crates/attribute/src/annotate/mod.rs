@@ -22,13 +22,13 @@ use memlode_replay::{Piece, Replayed};
 use memlode_simulate::{Cause, Translation};
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{FunctionId, SiteId, TypeId};
-use rustc_hash::FxHashMap;
 
 use crate::annotate::recorder::{Answers, Recorder};
 use crate::classes::Home;
 use crate::profile::Profiler;
 use crate::simulator::{ImpossibleMachine, Setup, caches, detailed};
 use crate::source::{Known, Source};
+use crate::times::Times;
 
 /// Rows of a batch; the last one may have fewer.
 pub const ROWS: usize = 1 << 16;
@@ -207,15 +207,14 @@ fn start<S: Answers + Send + 'static>(
             profiler = profiler.with_cores(cores);
         }
         let mut known = Known::default();
-        let mut times: FxHashMap<(ThreadId, u8), u64> = FxHashMap::default();
+        let mut times = Times::default();
         let replayed = source.interleave(workers, |piece: &Piece<'_>| {
             known.follow(&source, &mut profiler);
             let batch = piece.batch;
             let (Some(thread), Some(process)) = (batch.thread, batch.process) else {
                 return ControlFlow::Continue(());
             };
-            let time = times.entry((thread, batch.stream)).or_default();
-            *time = (*time).max(if piece.is_first() { batch.stamps.0 } else { 0 });
+            let Some(time) = times.at(piece) else { return ControlFlow::Continue(()) };
             profiler.caches.begin(thread, process, *time);
             profiler.observe_piece(piece);
             *time = profiler.caches.time();

@@ -8,6 +8,7 @@ use clap::Parser;
 
 use super::OK;
 use crate::analyse::{Job, Wanted};
+use crate::part::PartArgs;
 use crate::show::{Out, ShapeArgs};
 use crate::traces::TraceArgs;
 
@@ -24,6 +25,8 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    part: PartArgs,
 }
 
 /// Which machine to simulate.
@@ -43,7 +46,11 @@ impl MachineArgs {
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report))?;
-    job.run(args.trace.open()?)?.show(&args.shape, args.json, Out::Stdout)?;
+    let mut job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report))?;
+    let trace = args.trace.open()?;
+    if let Some(part) = args.part.of(&trace)? {
+        job.wanted = Wanted::Part(Box::new(part));
+    }
+    job.run(trace)?.show(&args.shape, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }

@@ -13,6 +13,18 @@ pub enum Note {
         /// As the recorder wrote it down.
         to: String,
     },
+    /// Only some accesses are counted; all went through the caches.
+    Part {
+        /// Which ones, as they were asked for: `10M..20M`, `1s..2s`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        between: Option<String>,
+        /// In these functions, if there are any.
+        functions: Vec<String>,
+        /// In these files, if there are any.
+        files: Vec<String>,
+        /// Of these threads, if there are any.
+        threads: Vec<String>,
+    },
     /// Recording did not finish.
     Unfinished,
     /// Part of the program was compiled with `--fidelity=source`.

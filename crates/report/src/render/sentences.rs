@@ -10,6 +10,17 @@ pub fn note(note: &Note) -> String {
             "part of the program was compiled with a filter: what it leaves out is not in these numbers".into()
         }
         Note::Narrowed { to } => to.clone(),
+        Note::Part { between, functions, files, threads } => {
+            let mut parts: Vec<String> = between.iter().map(|part| format!("accesses {part}")).collect();
+            let named = [("function", functions), ("file", files), ("thread", threads)];
+            parts.extend(
+                named
+                    .into_iter()
+                    .filter(|(_, names)| !names.is_empty())
+                    .map(|(what, names)| format!("{what} {}", names.join(" or "))),
+            );
+            format!("only a part is counted, and all of the trace went through the caches: {}", parts.join(", "))
+        }
         Note::Unfinished => {
             "recording did not finish: what the collector had not yet written is missing".into()
         }

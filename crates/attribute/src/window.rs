@@ -1,0 +1,190 @@
+//! A stretch of a trace that counts, while all of it goes through the caches.
+//!
+//! ```text
+//!  replay order  ─ 0 ────── from ───────────── to ──────►
+//!  caches          warmed    warmed, counted    (the end, if accesses are counted)
+//! ```
+//! A simulator of its own stands between the profiler and its caches: it sees each access, numbered as annotated rows are
+//! ([`crate::annotate`]), and keeps the counts of those inside by cell.
+
+use std::ops::{ControlFlow, Range};
+
+use memlode_machine::Machine;
+use memlode_replay::{Piece, Replayed};
+use memlode_simulate::{Hierarchy, ImpossibleHierarchy, LevelCounters, LevelSpec};
+use memlode_trace::Clock;
+
+use crate::counts::Counts;
+use crate::profile::{Profile, Profiler};
+use crate::run::watched;
+use crate::simulator::{Simulator, caches};
+use crate::source::{Known, Source};
+use crate::times::Times;
+
+/// Which accesses count.
+#[derive(Clone, Debug)]
+pub enum Window {
+    /// By their number in replay order, from 0.
+    Accesses(Range<u64>),
+    /// By the nanosecond that the latest time stamp of their thread says.
+    Nanoseconds(Range<u64>, Clock),
+}
+
+/// Replays a trace through a machine's caches and counts what is in a window. One thread simulates, access by access, and
+/// `threads` − 1 more decode. The trace must have no gaps. `watch` is told as in [`crate::profile_trace`].
+pub fn profile_within(
+    source: &Source,
+    machine: &Machine,
+    window: Window,
+    threads: usize,
+    mut watch: impl FnMut(usize) -> ControlFlow<()>,
+) -> Result<(Profile, Replayed), ImpossibleHierarchy> {
+    let mut profiler = Profiler::new(&[], Windowed::new(caches(machine, machine.cores)?, window));
+    let (mut known, mut times, mut done) = (Known::default(), Times::default(), 0);
+    let replayed = source.interleave(threads.saturating_sub(1), |piece: &Piece<'_>| {
+        known.follow(source, &mut profiler);
+        let Some(time) = times.at(piece) else { return ControlFlow::Continue(()) };
+        profiler.caches.begin(*time);
+        profiler.observe_piece(piece);
+        *time = profiler.caches.time;
+        match profiler.caches.is_over() {
+            true => ControlFlow::Break(()),
+            false => watched(piece, &mut done, &mut watch),
+        }
+    });
+    let (mut profile, windowed) = profiler.finish_with_caches();
+    let (counts, write_backs) = windowed.finish();
+    for cell in &mut profile.cells {
+        cell.counts = counts.get(cell.tag as usize).copied().unwrap_or_default();
+    }
+    profile.cells.retain(|cell| cell.counts.accesses() > 0);
+    profile.recount(&write_backs);
+    Ok((profile, replayed))
+}
+
+/// Caches that count what is inside.
+struct Windowed {
+    caches: Hierarchy,
+    window: Window,
+    /// Number of the next access.
+    sequence: u64,
+    /// The access before which the next one of a window of accesses begins or ends.
+    next_end: u64,
+    /// Stamp of the stream at hand.
+    time: u64,
+    is_inside: bool,
+    /// By cell.
+    counts: Vec<Counts>,
+    /// By level, and what the caches had when the window was entered.
+    write_backs: Vec<u64>,
+    write_backs_before: Vec<u64>,
+}
+
+impl Windowed {
+    fn new(caches: Hierarchy, window: Window) -> Windowed {
+        let none = vec![0; caches.counters().len()];
+        let next_end = match &window {
+            Window::Accesses(range) => range.start,
+            Window::Nanoseconds(..) => u64::MAX,
+        };
+        Windowed {
+            caches,
+            window,
+            sequence: 0,
+            next_end,
+            time: 0,
+            is_inside: false,
+            counts: Vec::new(),
+            write_backs: none.clone(),
+            write_backs_before: none,
+        }
+    }
+
+    /// The stream at hand is another one, at this time.
+    fn begin(&mut self, time: u64) {
+        self.time = time;
+        if let Window::Nanoseconds(range, clock) = &self.window {
+            let is_inside = range.contains(&clock.ns(time));
+            self.turn(is_inside);
+        }
+    }
+
+    /// Whether nothing more will count.
+    fn is_over(&self) -> bool {
+        matches!(&self.window, Window::Accesses(range) if self.sequence >= range.end)
+    }
+
+    /// Enters the window, or leaves it.
+    fn turn(&mut self, is_inside: bool) {
+        if is_inside == self.is_inside {
+            return;
+        }
+        self.is_inside = is_inside;
+        let now = self.caches.counters().into_iter().map(|level| level.write_backs);
+        let pairs = self.write_backs.iter_mut().zip(&mut self.write_backs_before);
+        for ((sum, before), now) in pairs.zip(now) {
+            match is_inside {
+                true => *before = now,
+                false => *sum += now - *before,
+            }
+        }
+    }
+
+    /// A window of accesses begins or ends here.
+    #[cold]
+    fn turn_at_end(&mut self) {
+        if let Window::Accesses(range) = &self.window {
+            let is_inside = range.contains(&self.sequence);
+            self.next_end = if is_inside { range.end } else { u64::MAX };
+            self.turn(is_inside);
+        }
+    }
+
+    /// The counts by cell, and what went outwards past each level.
+    fn finish(mut self) -> (Vec<Counts>, Vec<u64>) {
+        self.turn(false);
+        (self.counts, self.write_backs)
+    }
+}
+
+impl Simulator for Windowed {
+    fn access(
+        &mut self,
+        core: usize,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        cell: u32,
+        _tag: u32,
+    ) -> Option<u8> {
+        if self.sequence == self.next_end {
+            self.turn_at_end();
+        }
+        self.sequence += 1;
+        let depth = Hierarchy::access(&mut self.caches, core, address, bytes, is_write);
+        if self.is_inside {
+            let cell = cell as usize;
+            if cell >= self.counts.len() {
+                self.counts.resize(cell + 1, Counts::default());
+            }
+            self.counts[cell].add(depth, is_write, 1);
+        }
+        Some(depth)
+    }
+
+    fn counters(&self) -> Vec<LevelCounters> {
+        self.caches.counters()
+    }
+
+    fn first_level(&self) -> &LevelSpec {
+        self.caches.first_level()
+    }
+
+    fn cores(&self) -> u32 {
+        Simulator::cores(&self.caches)
+    }
+
+    fn stamp(&mut self, stamp: u64) {
+        self.begin(self.time.max(stamp));
+    }
+}
