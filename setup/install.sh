@@ -30,6 +30,7 @@ for pass in "$from"/lib/memlode-pass-*.so; do put 755 "lib/${pass##*/}"; done
 put 755 lib/libmemlode_record.so.1
 ln -sfn libmemlode_record.so.1 "$to/lib/libmemlode_record.so"
 put 644 lib/libmemlode_record.a
+put 644 lib/libmemlode_embed.a
 put 644 include/memlode.h
 
 printf 'installed in %s\n' "$to"

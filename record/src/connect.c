@@ -17,10 +17,14 @@ static _Atomic uint32_t spare_canary;
 
 MEMLODE_HIDDEN void memlode_block_signals(uint64_t *saved) {
   uint64_t all = ~(uint64_t)0;
+  if (memlode_is_sealed())
+    return;
   memlode_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, saved, sizeof all);
 }
 
 MEMLODE_HIDDEN void memlode_restore_signals(const uint64_t *saved) {
+  if (memlode_is_sealed())
+    return;
   memlode_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, saved, 0, sizeof *saved);
 }
 
@@ -253,6 +257,11 @@ MEMLODE_HIDDEN void memlode_discard(void) {
   atomic_fetch_or_explicit(memlode_dormant(), MEMLODE_OFF_NOBODY, memory_order_relaxed);
 }
 
+MEMLODE_HIDDEN void memlode_discard_no_more(void) {
+  atomic_fetch_and_explicit(memlode_dormant(), ~(uint64_t)MEMLODE_OFF_NOBODY, memory_order_relaxed);
+  set_mode(MEMLODE_CONNECTED);
+}
+
 MEMLODE_HIDDEN void memlode_give_up(void) {
   atomic_store_explicit((_Atomic uint32_t *)&memlode_process.shared->given_up, 1, memory_order_relaxed);
   memlode_discard();
@@ -325,6 +334,8 @@ MEMLODE_HIDDEN void memlode_send_locked(struct memlode_request *request) {
 /* Wakes the collector if it sleeps. */
 MEMLODE_HIDDEN void memlode_doorbell(bool even_if_awake) {
   struct memlode_process_header *shared = memlode_process.shared;
+  if (memlode_is_sealed())
+    return;
   /* Pairs with the collector's: it says that it sleeps, then looks at the rings once more. */
   atomic_thread_fence(memory_order_seq_cst);
   if (!even_if_awake &&

@@ -82,6 +82,30 @@ memlode_run_apart:
 	.ltorg
 	.size	memlode_run_apart, .-memlode_run_apart
 
+/* long syscall(long number, ...): as libc's, but that seccomp ends the recording. Not a C function: programs make
+ * children through it that return on another stack. */
+	.globl	syscall
+	.type	syscall, %function
+	.p2align 4
+syscall:
+	.cfi_startproc
+	hint	#34			/* bti c */
+	mov	x8, x0
+	mov	x0, x1
+	mov	x1, x2
+	mov	x2, x3
+	cmp	w8, #MEMLODE_SECCOMP
+	b.eq	memlode_enter_seccomp
+	mov	x3, x4
+	mov	x4, x5
+	mov	x5, x6
+	svc	#0
+	cmn	x0, #4095
+	b.hs	memlode_fail
+	ret
+	.cfi_endproc
+	.size	syscall, .-syscall
+
 /* The stubs of signals.c: each adds its number to a handler's three arguments. A handler without
  * SA_SIGINFO gets one argument from the kernel, so the address of its context, behind the 128 bytes
  * of siginfo on the stack, is found here. */

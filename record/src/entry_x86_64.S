@@ -93,6 +93,32 @@ memlode_run_apart:
 	.cfi_endproc
 	.size	memlode_run_apart, .-memlode_run_apart
 
+/* long syscall(long number, ...): as libc's, but that seccomp ends the recording. Not a C function: programs make
+ * children through it that return on another stack. */
+	.globl	syscall
+	.type	syscall, @function
+	.p2align 4
+syscall:
+	.cfi_startproc
+	_CET_ENDBR
+	movq	%rdi, %rax
+	movq	%rsi, %rdi
+	movq	%rdx, %rsi
+	movq	%rcx, %rdx
+	cmpl	$MEMLODE_SECCOMP, %eax
+	je	memlode_enter_seccomp
+	movq	%r8, %r10
+	movq	%r9, %r8
+	movq	8(%rsp), %r9
+	syscall
+	cmpq	$-4095, %rax
+	jae	1f
+	retq
+1:	movq	%rax, %rdi
+	jmp	memlode_fail
+	.cfi_endproc
+	.size	syscall, .-syscall
+
 /* The stubs of signals.c: each adds its number to a handler's three arguments. */
 	.globl	memlode_stubs
 	.hidden	memlode_stubs

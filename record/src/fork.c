@@ -8,11 +8,13 @@
 /* Streams, ring and shared memory are the parent's: leave them as they are. The collector hears
  * of the child with its first event. */
 MEMLODE_HIDDEN void memlode_forget_parent(void) {
-  uint64_t signals;
+  uint64_t signals = 0;
   memlode_block_signals(&signals);
   memlode_owner = 0;
   struct memlode_ring_header *abandoned[MEMLODE_LEVELS];
   uint32_t count = memlode_forget_streams(abandoned);
+  if (memlode_is_sealed())
+    return; /* its parent has told why neither is recorded */
   if (atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED) {
     uintptr_t base = (uintptr_t)memlode_process.shared;
     uintptr_t end =
@@ -45,5 +47,6 @@ static void expect_child(void) {
 
 __attribute__((constructor(101))) static void begin_process(void) {
   memlode_process.pid = (uint32_t)memlode_call(SYS_getpid);
+  memlode_process.has_begun = true;
   pthread_atfork(expect_child, NULL, memlode_forget_parent);
 }

@@ -90,7 +90,8 @@ MEMLODE_HIDDEN bool memlode_wait_for_room(struct memlode_ring_header *ring, uint
     memlode_doorbell(false);
     struct timespec glance = {.tv_sec = 0, .tv_nsec = GLANCE_MS * 1000000};
     memlode_call(SYS_futex, tail_word, FUTEX_WAIT, tail, &glance);
-    lose_patience(&wait);
+    if (!memlode_is_sealed())
+      lose_patience(&wait);
   }
   atomic_store_explicit(waits, 0, memory_order_relaxed);
   return room;
@@ -231,6 +232,10 @@ static struct memlode_ring_header *ring_at(uint64_t slot) {
 /* Owner of the rings of a thread that claims its first one here. If there is another copy of this library, as
  * dlmopen makes one, the thread may have rings of that one. */
 static uint64_t owner_elsewhere(const struct memlode_ring_header *first) {
+  /* The loader fills in what is thread-local once more when all images are ready: until then rings are
+   * forgotten, as if they were another copy's. */
+  if (!memlode_process.has_begun)
+    memlode_process.shared->copies = 1;
   if (!atomic_load_explicit((_Atomic uint32_t *)&memlode_process.shared->copies, memory_order_relaxed))
     return first->generation;
   const struct memlode_ring_header *found = first;

@@ -11,6 +11,9 @@
  *   jumps.c     longjmp out of a signal handler
  *   modules.c   which instrumented images are loaded
  *   regions.c   which parts of the program are to be recorded
+ *   tls.c       the compiler's calls for thread-local data
+ *   start.c     what static programs do before libc is ready
+ *   seal.c      programs that forbid themselves system calls
  *   extents.c   how far functions of libc look at strings
  *   fork.c      a child starts its own stream
  *   ends.c      how the process ends, or becomes another program
@@ -79,7 +82,9 @@ struct memlode_process {
   char *first_ring;
   _Atomic uint32_t *canary; /* 1; the kernel clears it in a child that fork created */
   _Atomic uint32_t lock;    /* 0 free, 1 held, 2 held and awaited */
+  _Atomic uint32_t sealed;  /* 1 once the runtime must make no system call any more */
   _Atomic uint32_t cancels; /* 1 once a thread may be cancelled at any instruction */
+  bool has_begun;           /* the library's constructors have run: what is thread-local stays */
   uint32_t pid;
   uint32_t index;       /* of this process in the trace */
   bool crowded;         /* more threads than rings, when last looked */
@@ -98,6 +103,11 @@ static inline _Atomic uint64_t *memlode_dormant(void) {
 }
 static inline bool memlode_is_dormant(void) {
   return atomic_load_explicit(memlode_dormant(), memory_order_relaxed);
+}
+
+/* Whether the runtime must make no system call any more. */
+static inline bool memlode_is_sealed(void) {
+  return atomic_load_explicit(&memlode_process.sealed, memory_order_relaxed);
 }
 
 /* A child of a fork that ran no fork handlers. What it wrote until now is in its parent's ring, where
@@ -173,6 +183,8 @@ MEMLODE_HIDDEN void memlode_restore_signals(const uint64_t *saved);
 MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void);
 /* There is no collector (any more). */
 MEMLODE_HIDDEN void memlode_discard(void);
+/* There is one all the same: recording goes on. */
+MEMLODE_HIDDEN void memlode_discard_no_more(void);
 /* A child that its parent forked is not recorded. */
 MEMLODE_HIDDEN void memlode_tell_parent(void);
 /* There is one that does nothing any more: the program goes on without it, and says so where it will look,

@@ -8,4 +8,11 @@
 /* CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_VFORK | CLONE_THREAD | CLONE_SYSVSEM */
 #define MEMLODE_APART_FLAGS 0x54b00
 
+/* SYS_seccomp */
+#if defined(__x86_64__)
+#define MEMLODE_SECCOMP 317
+#else
+#define MEMLODE_SECCOMP 277
+#endif
+
 #endif

@@ -23,6 +23,7 @@ WORK = ROOT / "target" / "safety"
 MEMLODE = ROOT / "target" / "memlode" / "bin" / "memlode"
 FLAGS = ["-O2", "-pthread", "-I", str(HERE)]
 KINDS = {"native": (["clang-22"], ["clang++-22"]), "memlode": ([MEMLODE, "cc"], [MEMLODE, "c++"])}
+EMBEDDED = {"embedded": ([MEMLODE, "cc", "--static-runtime"], [MEMLODE, "c++", "--static-runtime"])}
 ALLOCATORS = {
     "jemalloc": "libjemalloc.so.2",
     "tcmalloc": "libtcmalloc_minimal.so.4",
@@ -55,7 +56,7 @@ def compile_program(kind, name, sources, *flags):
 def compiled(kind, name, sources, flags):
     out = WORK / kind / name
     out.parent.mkdir(parents=True, exist_ok=True)
-    compiler = KINDS[kind][any(str(source).endswith(".cpp") for source in sources)]
+    compiler = {**KINDS, **EMBEDDED}[kind][any(str(source).endswith(".cpp") for source in sources)]
     paths = [HERE / source if isinstance(source, str) else source for source in sources]
     done = subprocess.run([*compiler, *FLAGS, *paths, "-o", out, *flags], capture_output=True, text=True)
     expect(done.returncode == 0, f"{name} ({kind}) does not compile:\n{done.stderr}")
@@ -414,6 +415,77 @@ def case_a_library_in_a_name_space_of_its_own():
         expect(found[array] >= least, f"{found[array]} accesses of {array}, not {least}")
     threads = len(traced.manifest["threads"])
     expect(threads == 2, f"{threads} threads: those of the two copies are not one")
+
+
+def case_programs_that_forbid_themselves_system_calls():
+    for flags in ([], ["-static"]):
+        programs = both("sealed" + "".join(flags), ["sealed.c"], *flags)
+        for way in ("strict", "filter", "syscall", "threads"):
+            native = run([programs["native"], way])
+            traced = Run(f"sealed-{way}", [programs["memlode"], way])
+            same = (traced.stdout, traced.status) == (native.stdout, native.returncode)
+            expect(same and "sealed" in native.stdout, f"{way}: {native} natively, now {traced.done}")
+            traced.check_sound(["forbade itself system calls"])
+            expect(any("forbade itself" in note for note in traced.summary.get("notes", [])), f"{way}: not told")
+            expect(traced.accesses >= 2 * 3000, f"{way}: {traced.accesses} accesses")
+        # Who only asks what there is goes on being recorded.
+        traced = compare("sealed-probe", programs, "probe")
+        expect(traced.accesses >= 3 * 101_000, f"probe: {traced.accesses} accesses")
+
+
+def case_calls_that_the_compiler_makes():
+    """For thread-local data of a plug-in, which the loader has memory for from the program's own malloc."""
+    programs = both("heap", ["heap.c"])
+    plugins = both("heap-plugin.so", ["heap.c"], "-DPLUGIN", "-shared", "-fPIC")
+    native = run([programs["native"], plugins["native"]])
+    traced = Run("heap", [programs["memlode"], plugins["memlode"]])
+    expect((traced.stdout, traced.status) == (native.stdout, 0), f"{native} natively, now {traced.done}")
+    traced.check_whole()
+    found = traced.check_addresses()
+    expect(found["shared"] == 80 * 10, f"{found['shared']} accesses of shared, not 800")
+
+
+def case_functions_that_are_chosen_at_the_start():
+    for flags in ([], ["-static"], ["-static-pie"], ["-no-pie", "-DEARLY"], ["-DEARLY"], ["-static", "-DEARLY"]):
+        programs = both("resolved" + "".join(flags), ["resolved.c"], *flags)
+        traced = compare("resolved", programs, 30_000)
+        expect(len(traced.manifest["threads"]) == 1, f"{flags}: {traced.manifest['threads']}")
+        expect(traced.accesses >= 30_000 + 3, f"{flags}: {traced.accesses} accesses")
+        expect(run([programs["memlode"], 5]).stdout == run([programs["native"], 5]).stdout, f"{flags}: by itself")
+
+
+def case_programs_that_hold_the_runtime():
+    """They run where memlode is not, and what they load finds the one runtime in them."""
+    away = WORK / "away"
+    away.mkdir(exist_ok=True)
+    for way in ("nested", "jump"):
+        held = compile_program("embedded", "storm", ["storm.c"])
+        programs = {"native": compile_program("native", "storm", ["storm.c"])}
+        programs["memlode"] = pathlib.Path(shutil.copy(held, away / "storm"))
+        needed = run(["readelf", "-d", held]).stdout
+        expect("memlode" not in needed, f"it needs memlode's library, or looks for it: {needed}")
+        compare(f"embedded-{way}", programs, way, torn=100_000 if way == "jump" else 0)
+    # Without the option it says what is missing, and how to do without.
+    home = WORK / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(MEMLODE.parent.parent / "lib", home / "lib", symlinks=True)
+    lost = WORK / "lost"
+    done = run([MEMLODE, "cc", HERE / "work.c", "-pthread", "-o", lost], {"MEMLODE_HOME": str(home)})
+    expect(done.returncode == 0, f"it does not compile: {done}")
+    shutil.rmtree(home)
+    traced = Run("lost", [lost])
+    said = "libmemlode_record.so.1 is not found" in traced.done.stderr and "--static-runtime" in traced.done.stderr
+    expect(said and traced.status == 127, f"that goes unsaid: {traced.done}")
+    # Two libraries, one of which needs the shared runtime, loaded into such a program.
+    program = compile_program("embedded", "heap", ["heap.c"])
+    for kind in ("embedded", "memlode"):
+        plugin = compile_program(kind, "heap-plugin.so", ["heap.c"], "-DPLUGIN", "-shared", "-fPIC")
+        traced = Run("embedded-heap", [program, plugin])
+        expect(traced.status == 0, f"{kind}: {traced.done}")
+        traced.check_whole()
+        found = traced.check_addresses()
+        told = f"{found}, {len(traced.processes())} processes"
+        expect(found["shared"] == 800 and len(traced.processes()) == 1, f"{kind}: {told}")
 
 
 def case_lengths_out_of_nowhere():

@@ -66,6 +66,11 @@ impl Install {
     pub fn static_runtime(&self) -> PathBuf {
         self.lib.join("libmemlode_record.a")
     }
+
+    /// The run-time library to be linked into programs that load others, whether it exists or not.
+    pub fn embedded_runtime(&self) -> PathBuf {
+        self.lib.join("libmemlode_embed.a")
+    }
 }
 
 const RUNTIME: &str = "libmemlode_record.so";

@@ -353,7 +353,17 @@ fn recorded(
     if let Some(ending) = ending(status) {
         term::note(&ending);
     }
-    finish(args, place, exit_code(status), &summary, &signals, then)
+    let code = exit_code(status);
+    if summary.stats.words == 0 && code == NOT_LOADED && needs_runtime(&path) {
+        place.remove()?;
+        let program = path.display();
+        term::error(&anyhow::anyhow!(
+            "{program} did not start, as {RUNTIME} is not found: memlode was moved, or is not installed here. Link the \
+             program with `memlode cc --static-runtime`, or name the directory of the library in LD_LIBRARY_PATH"
+        ));
+        return Ok(code);
+    }
+    finish(args, place, code, &summary, &signals, then)
 }
 
 /// Opens the destination.
@@ -489,6 +499,16 @@ fn finish(
     }
     term::line(&format!("{accesses} accesses in {}{to}", bytes(summary.stats.bytes)));
     Ok(if summary.failure.is_some() { OURS } else { code })
+}
+
+/// How a program ends whose libraries are not all found.
+const NOT_LOADED: u8 = 127;
+const RUNTIME: &str = "libmemlode_record.so.1";
+
+/// Whether a program names the run-time library.
+fn needs_runtime(program: &Path) -> bool {
+    let bytes = fs::read(program).unwrap_or_default();
+    bytes.windows(RUNTIME.len()).any(|window| window == RUNTIME.as_bytes())
 }
 
 fn refuse(not_started: NotStarted) -> u8 {

@@ -40,6 +40,12 @@ pub struct Request {
     pub relocatable: bool,
     /// `-static` or `-static-pie`: nothing is loaded at run time.
     pub is_static: bool,
+    /// `-shared`: the output is a library.
+    pub is_shared: bool,
+    /// `-e`, `-nostartfiles` or `-nostdlib`: the program begins in its own way.
+    pub own_start: bool,
+    /// `-femulated-tls`: thread-local variables are found by calls.
+    pub emulated_tls: bool,
     /// `-ffreestanding`: no thread-local storage or loader can be assumed.
     pub freestanding: bool,
     /// A debug level (`-g`, `-g0`, `-ggdb3`, …) was chosen.
@@ -209,6 +215,9 @@ struct Scan {
     unoptimised: bool,
     relocatable: bool,
     is_static: bool,
+    is_shared: bool,
+    own_start: bool,
+    emulated_tls: bool,
     freestanding: bool,
     debug_level: bool,
     build_id: bool,
@@ -243,6 +252,10 @@ impl Scan {
             "-S" | "-c" | "--compile" | "--assemble" => self.compile = true,
             "-r" => self.relocatable = true,
             "-static" | "--static" | "-static-pie" => self.is_static = true,
+            "-shared" | "--shared" => self.is_shared = true,
+            "-e" | "--entry" | "-nostartfiles" | "-nostdlib" => self.own_start = true,
+            "-femulated-tls" => self.emulated_tls = true,
+            "-fno-emulated-tls" => self.emulated_tls = false,
             "-ffreestanding" => self.freestanding = true,
             "-fhosted" => self.freestanding = false,
             "-flto" => (self.lto, self.thin) = (true, false),
@@ -287,6 +300,7 @@ impl Scan {
 
     fn linker_word(&mut self, word: &[u8]) {
         self.build_id |= word.starts_with(b"--build-id") || word.starts_with(b"-build-id");
+        self.own_start |= word == b"-e" || word.starts_with(b"--entry");
     }
 
     fn input(&mut self, name: &[u8]) {
@@ -322,6 +336,9 @@ impl Scan {
             thin_unoptimised: self.lto && self.thin && self.unoptimised,
             relocatable: self.relocatable,
             is_static: self.is_static,
+            is_shared: self.is_shared,
+            own_start: self.own_start,
+            emulated_tls: self.emulated_tls,
             freestanding: self.freestanding,
             debug_level: self.debug_level,
             build_id: self.build_id,

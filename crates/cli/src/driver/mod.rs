@@ -1,14 +1,14 @@
 //! The drop-in compilers: the user's command line, and what memlode adds to it.
 //!
 //! ```text
-//! memlode cc [--print] [--allocators FILE] [--filter FILE] [--values] [--fidelity F] ARGS…
-//!            └── ours, only here ─────────────────────────────────────────────────────┘ └── clang's, passed on as they are
+//! memlode cc [--print] [--allocators FILE] [--filter FILE] [--values] [--fidelity F] [--static-runtime] ARGS…
+//!            └── ours, only here ───────────────────────────────────────────────────────────────────────┘ └── clang's
 //!
 //! compiles?  -fpass-plugin=…/memlode-pass-22.so   (with -flto: at the link, through lld, unless the program is
 //!                                                  recorded as written)
 //!            -g                                   (when no debug level was chosen)
 //!            -fstandalone-debug                   (C++; the user's -flimit-debug-info comes later and wins)
-//! links?     -L… -lmemlode_record, its rpath, --build-id
+//! links?     -L… -lmemlode_record, its rpath, --build-id   (with --static-runtime: all of its archive, in programs)
 //! ```
 //! The compiler's exit status, output and input are its own; signals to us go to it.
 
@@ -43,6 +43,9 @@ pub const FILTER: &str = "MEMLODE_FILTER";
 /// The variable through which the plug-in learns that values are to be recorded.
 pub const VALUES: &str = "MEMLODE_VALUES";
 
+/// The variable that links the run-time library into programs, as `--static-runtime` does.
+pub const STATIC_RUNTIME: &str = "MEMLODE_STATIC_RUNTIME";
+
 /// Runs the compiler. Where it refuses options, says what to do about them.
 pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     let (own, args) = split_own(language, args)?;
@@ -56,7 +59,7 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
             compiler.path.display()
         );
     }
-    let additions = Additions::new(language, &request, &compiler, &install, own.as_written())?;
+    let additions = Additions::new(language, &request, &compiler, &install, &own)?;
     let line = additions.weave(args, &request);
     let cache = match request.stage >= Stage::Preprocess && !request.freestanding {
         true => ccache::wanted(&install.plugin(compiler.version), &own.variables)?,
@@ -105,6 +108,12 @@ impl Own {
         let asked = option.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(FIDELITY));
         asked.is_some_and(|fidelity| fidelity == "source")
     }
+
+    /// Whether programs are to hold the run-time library.
+    fn embeds_runtime(&self) -> bool {
+        self.variables.iter().any(|(name, _)| *name == STATIC_RUNTIME)
+            || std::env::var_os(STATIC_RUNTIME).is_some_and(|value| !value.is_empty() && value != "0")
+    }
 }
 
 /// Options that name a file for the plug-in, and the variable that it finds it in.
@@ -134,6 +143,9 @@ fn split_own(language: Language, args: Vec<OsString>) -> Result<(Own, Vec<OsStri
             own.variables.push((FIDELITY, fidelity));
         } else if arg == "--values" {
             own.variables.push((VALUES, "1".into()));
+            rest.next();
+        } else if arg == "--static-runtime" {
+            own.variables.push((STATIC_RUNTIME, "1".into()));
             rest.next();
         } else if matches!(arg, "--print" | "--memlode-print") {
             own.print = true;
@@ -172,9 +184,10 @@ impl Additions {
         request: &Request,
         compiler: &Compiler,
         install: &Install,
-        as_written: bool,
+        own: &Own,
     ) -> Result<Additions> {
         let mut additions = Additions::default();
+        let as_written = own.as_written();
         // Kernels, firmware and C libraries have neither thread-local storage nor a loader to rely on.
         if request.freestanding {
             return Ok(additions);
@@ -185,6 +198,12 @@ impl Additions {
         if request.preprocesses && language != Language::Fortran && install.headers().is_dir() {
             // Behind all others: nothing of the program's own is hidden.
             additions.after.extend(["-idirafter".into(), install.headers().into()]);
+        }
+        if request.generates_code && request.emulated_tls {
+            bail!(
+                "-femulated-tls: what memlode records is kept in thread-local storage, which this option replaces by calls; \
+                 leave it out, or compile this file without memlode"
+            );
         }
         if request.generates_code && !request.debug_level {
             additions.before.push("-g".into());
@@ -199,7 +218,6 @@ impl Additions {
             additions.before.push(joined("-fpass-plugin=", &plugin));
         }
         if links {
-            require(&if request.is_static { install.static_runtime() } else { install.runtime() })?;
             if request.lto {
                 additions.after.push(format!("-fuse-ld=lld-{}", compiler.version).into());
             }
@@ -211,18 +229,36 @@ impl Additions {
                     additions.linker(["--lto-O1".into()]);
                 }
             }
-            additions.after.push(joined("-L", install.lib()));
-            additions.after.push("-lmemlode_record".into());
-            // glibc stops a static PIE that has a run path.
-            if !request.is_static {
-                // -Xlinker and not -Wl: a comma in the path divides nothing.
-                additions.linker(["-rpath".into(), install.lib().into()]);
-            }
+            additions.runtime(request, install, own.embeds_runtime())?;
             if !request.build_id {
                 additions.linker(["--build-id".into()]);
             }
         }
         Ok(additions)
+    }
+
+    /// Links the run-time library.
+    fn runtime(&mut self, request: &Request, install: &Install, embeds: bool) -> Result<()> {
+        if request.is_static {
+            require(&install.static_runtime())?;
+            self.after.extend([joined("-L", install.lib()), "-lmemlode_record".into()]);
+            // Code runs there before libc has made room for what is thread-local.
+            if !request.own_start && !request.is_shared {
+                self.linker(["-e".into(), "__memlode_start".into()]);
+            }
+        } else if !embeds {
+            require(&install.runtime())?;
+            self.after.extend([joined("-L", install.lib()), "-lmemlode_record".into()]);
+            // -Xlinker and not -Wl: a comma in the path divides nothing. glibc stops a static PIE that has a run path.
+            self.linker(["-rpath".into(), install.lib().into()]);
+        } else if !request.is_shared {
+            // All of it: libraries that come later use it, too.
+            let archive = install.embedded_runtime();
+            require(&archive)?;
+            self.linker(["--whole-archive".into(), archive.into(), "--no-whole-archive".into()]);
+            self.linker(["--export-dynamic-symbol=__memlode_*".into()]);
+        }
+        Ok(())
     }
 
     fn linker<const N: usize>(&mut self, words: [OsString; N]) {
