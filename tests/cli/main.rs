@@ -15,6 +15,7 @@ mod dormant;
 mod errors;
 mod install;
 mod live;
+mod machine;
 mod newcomer;
 mod part;
 mod placement;

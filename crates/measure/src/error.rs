@@ -51,6 +51,9 @@ pub enum Error {
     /// A line or list that was given could not be understood.
     #[error("{0}")]
     Usage(String),
+    /// The machine could not be measured.
+    #[error("{0}")]
+    Machine(String),
     /// A file could not be read or written.
     #[error("cannot use {path}", path = .path.display())]
     File {

@@ -8,6 +8,7 @@
 
 pub mod bench;
 pub mod link;
+pub mod machine;
 pub mod process;
 pub mod stats;
 

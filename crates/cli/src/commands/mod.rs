@@ -6,6 +6,7 @@ mod check;
 mod ctl;
 mod doctor;
 pub mod dump;
+mod machine;
 mod replay;
 mod report;
 mod run;
@@ -101,6 +102,7 @@ enum Command {
     Replay(replay::Args),
     Timeline(timeline::Args),
     Bench(bench::Args),
+    Machine(machine::Args),
     Dump(dump::Args),
     Check(check::Args),
     Serve(serve::Args),
@@ -124,6 +126,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Replay(args) => replay::run(args),
         Command::Timeline(args) => timeline::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Machine(args) => machine::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
         Command::Serve(args) => serve::run(args),

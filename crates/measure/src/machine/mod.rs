@@ -1,0 +1,558 @@
+//! Measures this machine without performance counters, and makes a machine file of it.
+//!
+//! Every constant is measured in several rounds. Its value is the median of the rounds, its spread the interquartile
+//! range over the median. A constant that spreads more than [`MOST_SPREAD`] stays as it was assumed.
+
+mod kernels;
+mod memory;
+mod render;
+mod sharing;
+
+use memlode_machine::{Constant, MOST_SPREAD, Machine};
+
+use serde::Serialize;
+
+use crate::Error;
+use crate::process::{Pinned, processors};
+use crate::stats::{median, quantile};
+
+pub use render::text;
+
+use kernels::{Chase, GAPS, Sweep};
+use memory::{Buffer, PageKind};
+use sharing::Sharing;
+
+/// Rounds that every constant is measured in.
+const ROUNDS: usize = 9;
+
+/// Most processors that the first one is paired with.
+const PARTNERS: usize = 7;
+
+/// Far is what takes this much longer than near.
+const FAR: f64 = 1.5;
+
+/// One constant as it was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    /// Its key in the machine file; of a level's latency, the level's name.
+    pub name: String,
+    /// Median of the rounds, in the unit of the key.
+    pub value: f64,
+    /// Interquartile range over median.
+    pub spread: f64,
+    /// What the machine had before, if that is kept because the measurements spread too much or make no sense.
+    pub kept: Option<f64>,
+}
+
+/// What was measured, and the machine with it.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    /// The machine that was given, with what could be measured in place of what was assumed.
+    pub machine: Machine,
+    /// Each constant.
+    pub constants: Vec<Measured>,
+    /// What could not be measured, and why; what was found to be otherwise than the system says.
+    pub notes: Vec<String>,
+}
+
+/// Measures what the machine's caches, memory and core cost, in some ten seconds. `machine` has the shape of the caches, and
+/// what cannot be measured.
+///
+/// # Errors
+/// If there is not enough memory, or the kernel lets the thread run on no processor.
+pub fn calibrate(machine: &Machine) -> Result<Calibration, Error> {
+    let cpus = processors();
+    let first = *cpus.first().ok_or_else(|| Error::Machine("no processor may be used".to_string()))?;
+    let mut samples = Samples::default();
+    let sizes = Sizes::of(machine, available_bytes());
+    {
+        let _pinned = Pinned::to(first);
+        let mut core = Core::new(&sizes)?;
+        for _ in 0..ROUNDS {
+            core.round(&sizes, &mut samples);
+        }
+    }
+    let mut notes = Vec::new();
+    if cpus.len() < 2 {
+        notes.push("there is one processor, so what shared lines cost is assumed".to_string());
+    }
+    for partner in cpus.iter().skip(1).take(PARTNERS) {
+        let pair: Vec<Sharing> = (0..ROUNDS).filter_map(|_| sharing::measure(first, *partner)).collect();
+        if pair.len() < ROUNDS.div_ceil(2) {
+            notes.push(format!("processors {first} and {partner} did not run at the same time"));
+        } else {
+            samples.pairs.push(pair);
+        }
+    }
+    Ok(samples.conclude(machine, &sizes, notes))
+}
+
+/// Bytes of memory that can be had without pushing others out; 1 GiB if the kernel does not say.
+fn available_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.map_or(1 << 30, |kib| kib << 10)
+}
+
+/// The sizes that are chased through.
+struct Sizes {
+    /// For each level a size that it holds and the level inside it does not; powers of two, rising.
+    levels: Vec<usize>,
+    /// Sizes that show where the last level ends: from its own in `levels` to half of that of memory.
+    beyond: Vec<usize>,
+    /// A size of which caches hold a small part.
+    memory: usize,
+}
+
+impl Sizes {
+    fn of(machine: &Machine, available: u64) -> Sizes {
+        let mut levels: Vec<usize> = Vec::new();
+        let mut inside = 0_u64;
+        for (at, level) in machine.levels.iter().enumerate() {
+            let most = floor_power_of_two(level.bytes / 2).max(4096);
+            // A guest is told of a last level that it shares with others: believe a part of it only.
+            let wanted = if at == 0 { most } else { (inside * 8).next_power_of_two() };
+            let least = levels.last().map_or(4096, |last| *last as u64 * 2);
+            levels.push(wanted.min(most).max(least) as usize);
+            inside = level.bytes;
+        }
+        let last = levels.last().copied().unwrap_or(4096);
+        let claimed = machine.levels.last().map_or(0, |level| level.bytes);
+        let most = floor_power_of_two(available / 8).max(1 << 22) as usize;
+        let wanted = claimed.saturating_mul(8).min(1 << 30) as usize;
+        let memory = wanted.next_power_of_two().max(1 << 26).min(most).max(last * 2);
+        let doubled = std::iter::successors(Some(last), |size| Some(size * 2));
+        Sizes { levels, beyond: doubled.take_while(|size| *size < memory).collect(), memory }
+    }
+}
+
+fn floor_power_of_two(number: u64) -> u64 {
+    if number == 0 { 0 } else { 1 << number.ilog2() }
+}
+
+/// Steps that one piece of a chase makes: a millisecond or so at any level.
+const STEPS: u64 = 6000;
+
+/// Pages that no translation buffer holds, with one line each, so that the lines themselves are near.
+const PAGES: usize = 1 << 14;
+
+/// A buffer, the chain in it, and where a chase of it goes on.
+struct Ring {
+    buffer: Buffer,
+    at: *const *const u8,
+}
+
+impl Ring {
+    /// A chain of `count` places.
+    fn new(
+        bytes: usize,
+        pages: PageKind,
+        count: usize,
+        place: impl Fn(usize) -> usize,
+    ) -> Result<Ring, Error> {
+        let mut buffer = Buffer::new(bytes, pages)?;
+        let at = buffer.chain(count, place);
+        Ok(Ring { buffer, at })
+    }
+
+    /// A chain through all lines, in huge pages.
+    fn of_lines(bytes: usize) -> Result<Ring, Error> {
+        Ring::new(bytes, PageKind::Huge, bytes / 64, |at| at * 64)
+    }
+
+    /// A chain with one line in each page: another line in each, so that they do not meet in a few sets.
+    fn of_pages(pages: PageKind) -> Result<Ring, Error> {
+        Ring::new(PAGES * 4096, pages, PAGES, |at| at * 4096 + at % 64 * 64)
+    }
+
+    /// Nanoseconds of a step, after as many that are not timed.
+    fn step(&mut self, untimed: u64) -> f64 {
+        // SAFETY: nothing writes to a ring.
+        let mut chase = unsafe { Chase::new(&self.buffer, self.at) };
+        chase.walk(untimed);
+        let step = chase.step(STEPS);
+        self.at = chase.at();
+        step
+    }
+}
+
+/// Buffers for one core, of all sizes.
+struct Core {
+    /// For each level but the last, and each of [`Sizes::beyond`].
+    rings: Vec<Ring>,
+    memory: Ring,
+    /// Where the second chase of a pair goes on.
+    other: *const *const u8,
+    small_pages: Ring,
+    huge_pages: Ring,
+    reads: Sweep,
+    writes: Sweep,
+    written: Buffer,
+}
+
+impl Core {
+    fn new(sizes: &Sizes) -> Result<Core, Error> {
+        let inner = sizes.levels.split_last().map_or(&[][..], |(_, inner)| inner);
+        let rings =
+            inner.iter().chain(&sizes.beyond).map(|size| Ring::of_lines(*size)).collect::<Result<_, _>>()?;
+        let memory = Ring::of_lines(sizes.memory)?;
+        // SAFETY: nothing writes to a ring.
+        let mut other = unsafe { Chase::new(&memory.buffer, memory.at) };
+        other.walk(1 << 20);
+        Ok(Core {
+            rings,
+            other: other.at(),
+            memory,
+            small_pages: Ring::of_pages(PageKind::Small)?,
+            huge_pages: Ring::of_pages(PageKind::Huge)?,
+            reads: Sweep::default(),
+            writes: Sweep::default(),
+            written: Buffer::new(sizes.memory / 2, PageKind::Huge)?,
+        })
+    }
+
+    fn round(&mut self, sizes: &Sizes, samples: &mut Samples) {
+        samples.cycle.push(kernels::cycle());
+        let steps = self.rings.iter_mut().map(|ring| {
+            // What a cache can hold is there before it is timed: by a walk where that is short, else front to back.
+            let lines = ring.buffer.bytes() as u64 / 64;
+            if lines > 1 << 16 {
+                kernels::read_through(&ring.buffer);
+                kernels::read_through(&ring.buffer);
+                ring.step(0)
+            } else {
+                ring.step(2 * lines)
+            }
+        });
+        samples.steps.push(steps.collect());
+        samples.memory.push(self.memory.step(0));
+        samples.walk.push(self.small_pages.step(PAGES as u64) - self.huge_pages.step(PAGES as u64));
+        if let Some(second) = sizes.levels.get(1) {
+            let buffer = &self.rings[1].buffer;
+            kernels::gather(buffer, *second, 4 * STEPS);
+            samples.gather_l2.push(kernels::gather(buffer, *second, 4 * STEPS));
+        }
+        let buffer = &self.memory.buffer;
+        samples.gather_memory.push(kernels::gather(buffer, sizes.memory, 4 * STEPS));
+        // SAFETY: nothing writes to a ring.
+        let (mut one, mut other) =
+            unsafe { (Chase::new(buffer, self.memory.at), Chase::new(buffer, self.other)) };
+        samples.window.push(window(&GAPS.map(|gap| kernels::pair(gap, &mut one, &mut other, STEPS / 8))));
+        (self.memory.at, self.other) = (one.at(), other.at());
+        samples.read_line.push(self.reads.read_line(buffer));
+        samples.write_line.push(self.writes.write_line(&self.written));
+    }
+}
+
+/// The number of instructions at which two misses no longer overlap: where the time of a pair goes through one and a half
+/// times its least, between the gaps that were tried. The largest gap if it never does.
+fn window(pairs: &[f64; GAPS.len()]) -> f64 {
+    let least = pairs.iter().copied().fold(f64::INFINITY, f64::min);
+    let limit = 1.5 * least;
+    let gap = |at: usize| f64::from(GAPS[at]);
+    let Some(at) = (0..pairs.len()).find(|at| pairs[*at..].iter().all(|time| *time >= limit)) else {
+        return gap(GAPS.len() - 1);
+    };
+    if at == 0 {
+        return gap(0);
+    }
+    let (before, behind) = (pairs[at - 1], pairs[at]);
+    gap(at - 1) + (gap(at) - gap(at - 1)) * ((limit - before) / (behind - before)).clamp(0.0, 1.0)
+}
+
+/// Nanoseconds, round by round.
+#[derive(Default)]
+struct Samples {
+    cycle: Vec<f64>,
+    /// For each round, the step of each of [`Core::rings`].
+    steps: Vec<Vec<f64>>,
+    memory: Vec<f64>,
+    walk: Vec<f64>,
+    gather_l2: Vec<f64>,
+    gather_memory: Vec<f64>,
+    window: Vec<f64>,
+    read_line: Vec<f64>,
+    write_line: Vec<f64>,
+    /// Of each pair of processors.
+    pairs: Vec<Vec<Sharing>>,
+}
+
+impl Samples {
+    fn conclude(&self, machine: &Machine, sizes: &Sizes, notes: Vec<String>) -> Calibration {
+        let mut out = Calibration { machine: machine.clone(), constants: Vec::new(), notes };
+        let made = &mut out.machine;
+        made.sources = vec![
+            "memlode machine calibrate: latencies by chases of pointers, overlap by independent loads, bandwidth by \
+             sweeps, the window by pairs of chases, sharing by two threads; medians of 9 rounds"
+                .to_string(),
+        ];
+        made.sources.extend(machine.sources.iter().map(|source| format!("The rest: {source}")));
+
+        // Of a clock, each round has its own: it drifts.
+        let in_cycles = |samples: &[f64]| -> Vec<f64> {
+            samples.iter().zip(&self.cycle).map(|(time, cycle)| time / cycle).collect()
+        };
+        let clock: Vec<f64> = self.cycle.iter().map(|cycle| 1.0 / cycle).collect();
+        out.note("clock_ghz", &clock, machine.costs.clock_ghz.value);
+        let step = |at: usize| in_cycles(&self.steps.iter().map(|round| round[at]).collect::<Vec<_>>());
+        let mut inside = 0.0;
+        for (at, level) in machine.levels.iter().enumerate() {
+            let latency = step(at);
+            let sensible = median(&latency) >= inside;
+            let measured = out.note_if(sensible, &level.name, &latency, level.latency_cycles.into());
+            let made = &mut out.machine.levels[at];
+            made.latency_cycles = (measured.value.round() as u32).max(inside as u32).max(1);
+            made.latency_spread = measured.spread;
+            inside = f64::from(made.latency_cycles);
+        }
+        let memory = in_cycles(&self.memory);
+        let sensible = median(&memory) > inside;
+        let measured = out.note_if(sensible, "memory", &memory, machine.memory_latency_cycles.into());
+        out.machine.memory_latency_cycles = (measured.value.round() as u32).max(inside as u32);
+        out.machine.spreads.memory = measured.spread;
+        if out.machine.nodes == 1 {
+            out.machine.remote_latency_cycles = out.machine.memory_latency_cycles;
+        }
+        self.last_level(machine, sizes, &mut out);
+        if !machine.tlbs.is_empty() {
+            let walk = in_cycles(&self.walk);
+            let assumed = f64::from(machine.page_walk_cycles);
+            let measured = out.note_if(median(&walk) >= 1.0, "page_walk_cycles", &walk, assumed);
+            out.machine.page_walk_cycles = (measured.value.round() as u32).max(1);
+            out.machine.spreads.page_walk = measured.spread;
+        }
+
+        let overlap = |latency: Vec<f64>, gather: &[f64]| -> Vec<f64> {
+            latency.iter().zip(in_cycles(gather)).map(|(latency, time)| (latency / time).max(1.0)).collect()
+        };
+        let assumed = machine.costs;
+        if machine.levels.len() > 1 {
+            let samples = overlap(step(1), &self.gather_l2);
+            out.machine.costs.overlap_l2 = out.note("overlap_l2", &samples, assumed.overlap_l2.value);
+        }
+        let samples = overlap(memory, &self.gather_memory);
+        out.machine.costs.overlap_memory = out.note("overlap_memory", &samples, assumed.overlap_memory.value);
+        let samples = in_cycles(&self.read_line);
+        out.machine.costs.read_line_cycles =
+            out.note("read_line_cycles", &samples, assumed.read_line_cycles.value);
+        let samples = in_cycles(&self.write_line);
+        out.machine.costs.write_line_cycles =
+            out.note("write_line_cycles", &samples, assumed.write_line_cycles.value);
+        out.machine.costs.window_instructions =
+            out.note("window_instructions", &self.window, assumed.window_instructions.value);
+        out.machine.costs.clock_ghz = out.constant("clock_ghz");
+        self.sharing(machine, &mut out);
+        out
+    }
+
+    /// The size of the last level: the system's word, unless less of it answers as fast as a cache does.
+    fn last_level(&self, machine: &Machine, sizes: &Sizes, out: &mut Calibration) {
+        let Some(level) = machine.levels.last() else { return };
+        let inner = sizes.levels.len() - 1;
+        let time = |at: usize| median(&self.steps.iter().map(|round| round[inner + at]).collect::<Vec<_>>());
+        let (cache, memory) = (time(0), median(&self.memory));
+        if memory < 1.2 * cache {
+            out.notes.push(format!(
+                "memory answers hardly later than {}, so the size of the latter is what the system says",
+                level.name
+            ));
+            return;
+        }
+        let limit = (cache * memory).sqrt();
+        let held = (0..sizes.beyond.len()).take_while(|at| time(*at) < limit).last().unwrap_or(0);
+        let held = sizes.beyond[held] as u64;
+        // Sizes are tried at powers of two: the last one that is held may be half of what there is.
+        if held * 2 >= level.bytes {
+            return;
+        }
+        let set = u64::from(level.ways) * u64::from(level.line_bytes);
+        let believed = (held / set).max(1) * set;
+        out.notes.push(format!(
+            "the system says that {} has {} MiB, but what is larger than {} MiB takes as long as memory: {0} is taken to \
+             have {} MiB",
+            level.name,
+            level.bytes >> 20,
+            held >> 20,
+            believed >> 20
+        ));
+        let last = out.machine.levels.len() - 1;
+        out.machine.levels[last].bytes = believed;
+        out.machine.levels[last].provenance = "measured".to_string();
+    }
+
+    fn sharing(&self, machine: &Machine, out: &mut Calibration) {
+        let cycle = median(&self.cycle);
+        let transfer = |pair: &[Sharing]| median(&pair.iter().map(|s| s.transfer).collect::<Vec<_>>());
+        let order = |a: &&Vec<Sharing>, b: &&Vec<Sharing>| transfer(a).total_cmp(&transfer(b));
+        let near = self.pairs.iter().min_by(order);
+        let far = self
+            .pairs
+            .iter()
+            .max_by(order)
+            .filter(|far| transfer(far) > FAR * near.map_or(0.0, |n| transfer(n)));
+        let assumed = machine.costs;
+        let mut costs = |name: &str, pair: &[Sharing], assumed: memlode_machine::SharingCosts| {
+            let cycles = |of: fn(&Sharing) -> f64| pair.iter().map(|s| of(s) / cycle).collect::<Vec<_>>();
+            let mut note = |key: &str, of: fn(&Sharing) -> f64, assumed: Constant| {
+                out.note(&format!("{name}.{key}"), &cycles(of), assumed.value)
+            };
+            memlode_machine::SharingCosts {
+                transfer_cycles: note("transfer_cycles", |s| s.transfer, assumed.transfer_cycles),
+                arrival_cycles: note("arrival_cycles", |s| s.arrival, assumed.arrival_cycles),
+                use_cycles: note("use_cycles", |s| s.usage, assumed.use_cycles),
+            }
+        };
+        let near = near.map(|pair| costs("near", pair, assumed.near));
+        let far = far.map(|pair| costs("far", pair, assumed.far.unwrap_or(assumed.near)));
+        if let Some(near) = near {
+            out.machine.costs.near = near;
+            out.machine.costs.far = far;
+        }
+    }
+}
+
+impl Calibration {
+    /// Notes a constant; the assumed value is kept where measurements spread too much.
+    fn note(&mut self, name: &str, samples: &[f64], assumed: f64) -> Constant {
+        self.note_if(true, name, samples, assumed)
+    }
+
+    /// Notes a constant; the assumed value is kept where measurements spread too much or make no sense.
+    fn note_if(&mut self, sensible: bool, name: &str, samples: &[f64], assumed: f64) -> Constant {
+        let value = median(samples);
+        let spread = (quantile(samples, 0.75) - quantile(samples, 0.25)) / value;
+        let good = sensible && value.is_finite() && value > 0.0 && (0.0..=MOST_SPREAD).contains(&spread);
+        let kept = (!good).then_some(assumed);
+        self.constants.push(Measured { name: name.to_string(), value, spread, kept });
+        match kept {
+            Some(assumed) => Constant::assumed(assumed),
+            None => Constant { value, spread: Some(spread) },
+        }
+    }
+
+    fn constant(&self, name: &str) -> Constant {
+        let found = self.constants.iter().find(|constant| constant.name == name);
+        match found {
+            Some(Measured { kept: None, value, spread, .. }) => {
+                Constant { value: *value, spread: Some(*spread) }
+            }
+            _ => self.machine.costs.clock_ghz,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What nine rounds on a machine of half a nanosecond a cycle would show, each disturbed by up to `noise`.
+    fn samples(sizes: &Sizes, memory: f64, noise: f64) -> Samples {
+        let rounds = |value: f64| -> Vec<f64> {
+            (0..ROUNDS).map(|round| value * (1.0 + noise * (round as f64 - 4.0) / 4.0)).collect()
+        };
+        let inner = [2.5, 8.0];
+        // The last level holds 32 MiB.
+        let beyond = sizes.beyond.iter().map(|size| if *size <= 32 << 20 { 30.0 } else { memory * 0.9 });
+        let steps: Vec<f64> = inner.into_iter().chain(beyond).collect();
+        let pair = |transfer: f64| {
+            let one = |_| Sharing { transfer, arrival: transfer, usage: 2.0 };
+            (0..ROUNDS).map(one).collect::<Vec<_>>()
+        };
+        Samples {
+            cycle: vec![0.5; ROUNDS],
+            steps: vec![steps; ROUNDS],
+            memory: rounds(memory),
+            walk: rounds(20.0),
+            gather_l2: rounds(2.0),
+            gather_memory: rounds(10.0),
+            window: rounds(300.0),
+            read_line: rounds(3.0),
+            write_line: rounds(5.0),
+            pairs: vec![pair(100.0), pair(40.0), pair(45.0)],
+        }
+    }
+
+    fn machine() -> (Machine, Sizes) {
+        let machine = Machine::named("sapphire-rapids").unwrap();
+        let sizes = Sizes::of(&machine, 24 << 30);
+        (machine, sizes)
+    }
+
+    #[test]
+    fn sizes_fit_one_level_each() {
+        let (machine, sizes) = machine();
+        for (at, size) in sizes.levels.iter().enumerate() {
+            assert!(*size as u64 * 2 <= machine.levels[at].bytes);
+            assert!(
+                at == 0
+                    || *size as u64 >= machine.levels[at - 1].bytes * 2
+                    || machine.levels[at].bytes < 4 * machine.levels[at - 1].bytes
+            );
+        }
+        assert!(sizes.memory as u64 >= 4 * machine.levels.last().unwrap().bytes);
+        assert_eq!(sizes.beyond.last().unwrap() * 2, sizes.memory);
+        // With little memory, what is measured is small, too.
+        let small = Sizes::of(&machine, 1 << 30);
+        assert!(small.beyond.iter().sum::<usize>() + small.memory < 1 << 29);
+    }
+
+    #[test]
+    fn a_machine_is_what_was_measured() {
+        let (machine, sizes) = machine();
+        let found = samples(&sizes, 150.0, 0.02).conclude(&machine, &sizes, Vec::new());
+        let made = &found.machine;
+        assert_eq!(made.levels.iter().map(|level| level.latency_cycles).collect::<Vec<_>>(), [5, 16, 60]);
+        assert_eq!((made.memory_latency_cycles, made.page_walk_cycles), (300, 40));
+        let costs = &made.costs;
+        assert_eq!((costs.clock_ghz.value, costs.overlap_l2.value), (2.0, 4.0));
+        assert!((costs.overlap_memory.value - 15.0).abs() < 0.01 && costs.overlap_memory.is_measured());
+        assert_eq!((costs.read_line_cycles.value, costs.write_line_cycles.value), (6.0, 10.0));
+        assert_eq!(
+            (costs.near.transfer_cycles.value, costs.far.unwrap().transfer_cycles.value),
+            (80.0, 200.0)
+        );
+        assert_eq!(made.known(), memlode_machine::Known::Measured);
+        // The last level is believed as far as it answers like one.
+        let last = made.levels.last().unwrap();
+        assert!((31 << 20..=32 << 20).contains(&last.bytes), "{}", last.bytes);
+        assert!(found.notes[0].contains("takes as long as memory"), "{:?}", found.notes);
+        let again = Machine::from_toml(&made.to_toml(), "again.toml").unwrap();
+        assert_eq!(again.levels.last().unwrap().bytes, last.bytes);
+    }
+
+    #[test]
+    fn what_spreads_too_much_stays_assumed() {
+        let (machine, sizes) = machine();
+        let found = samples(&sizes, 150.0, 0.9).conclude(&machine, &sizes, Vec::new());
+        assert_eq!(found.machine.memory_latency_cycles, machine.memory_latency_cycles);
+        assert_eq!(found.machine.costs.read_line_cycles, machine.costs.read_line_cycles);
+        assert_eq!(found.machine.known(), memlode_machine::Known::PartlyMeasured);
+        // So does what contradicts the rest: memory that answers before the caches.
+        let found = samples(&sizes, 1.0, 0.0).conclude(&machine, &sizes, Vec::new());
+        assert_eq!(found.machine.memory_latency_cycles, machine.memory_latency_cycles);
+        assert!(Machine::from_toml(&found.machine.to_toml(), "again.toml").is_ok());
+    }
+
+    #[test]
+    fn the_window_is_where_pairs_stop_overlapping() {
+        let times = GAPS.map(|gap| if gap <= 224 { 100.0 } else { 200.0 });
+        assert_eq!(window(&times), 240.0);
+        // One disturbed gap in between is not the end.
+        let mut disturbed = times;
+        disturbed[3] = 190.0;
+        assert_eq!(window(&disturbed), 240.0);
+        assert_eq!(window(&GAPS.map(|_| 100.0)), 1024.0);
+    }
+
+    #[test]
+    fn this_machine_keeps_the_order_that_all_have() {
+        let sizes = Sizes::of(&Machine::named("generic").unwrap(), 1 << 30);
+        let mut core = Core::new(&sizes).unwrap();
+        let mut samples = Samples::default();
+        core.round(&sizes, &mut samples);
+        let steps = &samples.steps[0];
+        assert!(steps[0] < steps[1] && steps[1] < samples.memory[0], "{steps:?} {:?}", samples.memory);
+        assert!(samples.gather_memory[0] < samples.memory[0]);
+    }
+}

@@ -1,0 +1,61 @@
+//! A calibration for people.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::{Calibration, Measured};
+
+/// A table of the constants, then what was noticed.
+pub fn text(calibration: &Calibration) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["constant", "value", "unit", "spread", ""]);
+    for constant in &calibration.constants {
+        table.add_row(row(constant));
+    }
+    for number in [1, 3] {
+        if let Some(column) = table.column_mut(number) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut out: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    for note in &calibration.notes {
+        out += &format!("note: {note}\n");
+    }
+    out
+}
+
+fn row(constant: &Measured) -> [String; 5] {
+    let known = match constant.kept {
+        None => "measured".to_string(),
+        Some(kept) => format!("not trusted: {} stays assumed", number(kept)),
+    };
+    let spread = if constant.spread < 10.0 {
+        format!("{:.0}%", 100.0 * constant.spread)
+    } else {
+        "over 999%".to_string()
+    };
+    [constant.name.clone(), number(constant.value), unit(&constant.name).to_string(), spread, known]
+}
+
+/// Three digits.
+fn number(value: f64) -> String {
+    let decimals = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$}")
+}
+
+/// The unit of a constant, from its key; a level's name stands for its latency.
+fn unit(name: &str) -> &'static str {
+    match name {
+        "clock_ghz" => "GHz",
+        "overlap_l2" | "overlap_memory" => "accesses",
+        "window_instructions" => "instructions",
+        "read_line_cycles" | "write_line_cycles" => "cycles a line",
+        _ => "cycles",
+    }
+}
