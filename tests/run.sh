@@ -41,6 +41,9 @@ suite_safety() { python3 tests/safety/safety.py; }
 
 suite_languages() { python3 tests/languages/languages.py; }
 
+# Debian's Python has the library that reads debug information.
+suite_layouts() { /usr/bin/python3 -B tests/layouts/layouts.py; }
+
 suite_real() { python3 tests/real/real.py; }
 
 # The programs of a few seeds; `make fuzz` goes on with others.
@@ -53,7 +56,7 @@ suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/qu
 
 # Suites one after the other, and both lanes beside each other: most suites wait for one core. Those that build the same
 # programs are in one lane.
-lanes=("rust c lit22 lit19 python safety" "gallery languages fuzz real oracle bench")
+lanes=("rust c lit22 lit19 python safety" "gallery languages layouts fuzz real oracle bench")
 
 # One suite. Says how it went, also in the file of results.
 run_suite() {

@@ -40,6 +40,12 @@ pub mod section {
 
 /// What a section of a site table holds (SPEC.md §5.1). Readers skip those that they do not know.
 pub mod table_section {
+    /// what types are made of (SPEC.md §2.3)
+    pub const TYPES: u32 = 1;
+    /// about how many lie between accesses (SPEC.md §2.4)
+    pub const INSTRUCTIONS: u32 = 2;
+    /// whose values addresses and stored data are made of (SPEC.md §2.4)
+    pub const FEEDS: u32 = 3;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }
@@ -156,6 +162,64 @@ pub mod flag {
     pub const CHASED: u32 = 256;
     /// the address comes out of arithmetic that does more than count, and of no loaded value
     pub const COMPUTED_ADDRESS: u32 = 512;
+}
+
+/// What a type is, in the section `types` of a site table.
+pub mod type_form {
+    /// whatever has no members and is none of the others
+    pub const SCALAR: u8 = 0;
+    /// or a reference
+    pub const POINTER: u8 = 1;
+    /// `type_form.enumeration`
+    pub const ENUMERATION: u8 = 2;
+    /// behind the name: opt type of the elements; list of extents, 0 if one is not known
+    pub const ARRAY: u8 = 3;
+    /// behind the name: list of members; as of the three that follow
+    pub const STRUCTURE: u8 = 4;
+    /// `type_form.class`
+    pub const CLASS: u8 = 5;
+    /// `type_form.union`
+    pub const UNION: u8 = 6;
+    /// one of several, told apart by a discriminant: a part of a Rust enum
+    pub const VARIANTS: u8 = 7;
+    /// of a Fortran array whose elements are elsewhere
+    pub const DESCRIPTOR: u8 = 8;
+}
+
+/// Properties of a type in the section `types` (bit set); readers ignore those they do not know.
+pub mod type_flag {
+    /// declared only: its members are not known
+    pub const INCOMPLETE: u32 = 1;
+    /// a function of the unit looks into one, so what it does with the members' addresses was seen
+    pub const WATCHED: u32 = 2;
+    /// only if watched: a pointer to one is used as one to another record, or the other way round
+    pub const CAST: u32 = 4;
+}
+
+/// What a member of a type is, in the section `types` of a site table.
+pub mod member_kind {
+    /// `member_kind.field`
+    pub const FIELD: u8 = 0;
+    /// a base class
+    pub const BASE: u8 = 1;
+    /// a base class whose place is in the virtual table; its offset is 0
+    pub const VIRTUAL_BASE: u8 = 2;
+    /// the pointer to the virtual table
+    pub const VPTR: u8 = 3;
+    /// of variants: what tells them apart
+    pub const DISCRIMINANT: u8 = 4;
+    /// the variants of a record that has some
+    pub const VARIANTS: u8 = 5;
+    /// one of them; behind it: 1 and the value of the discriminant that means it, or 0
+    pub const VARIANT: u8 = 6;
+}
+
+/// Properties of a member of a type (bit set); readers ignore those they do not know.
+pub mod member_flag {
+    /// `member_flag.bit_field`
+    pub const BIT_FIELD: u32 = 1;
+    /// its address is given to another function, stored, returned or made a number
+    pub const ESCAPES: u32 = 2;
 }
 
 /// Properties of a translation unit's table (bit set); readers ignore those they do not know.

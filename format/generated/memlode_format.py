@@ -23,6 +23,9 @@ SECTION_ANCHORS = "memlode_seg"  # one 8-byte anchor per segment; a header word 
 SECTION_TABLES = "memlode_tab"  # the site tables, one per translation unit
 
 # What a section of a site table holds (SPEC.md §5.1). Readers skip those that they do not know.
+TABLE_SECTION_TYPES = 1  # what types are made of (SPEC.md §2.3)
+TABLE_SECTION_INSTRUCTIONS = 2  # about how many lie between accesses (SPEC.md §2.4)
+TABLE_SECTION_FEEDS = 3  # whose values addresses and stored data are made of (SPEC.md §2.4)
 TABLE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # What a section of a module file holds (SPEC.md §5.1). Readers skip those that they do not know.
@@ -81,6 +84,35 @@ FLAG_FLOAT = 64  # its value is recorded and is a floating-point number
 FLAG_LOADED_ADDRESS = 128  # the address comes out of a loaded value: an index, a pointer
 FLAG_CHASED = 256  # and that out of one loaded the turn before, as in a list; only with loaded_address
 FLAG_COMPUTED_ADDRESS = 512  # the address comes out of arithmetic that does more than count, and of no loaded value
+
+# What a type is, in the section `types` of a site table.
+TYPE_FORM_SCALAR = 0  # whatever has no members and is none of the others
+TYPE_FORM_POINTER = 1  # or a reference
+TYPE_FORM_ENUMERATION = 2
+TYPE_FORM_ARRAY = 3  # behind the name: opt type of the elements; list of extents, 0 if one is not known
+TYPE_FORM_STRUCTURE = 4  # behind the name: list of members; as of the three that follow
+TYPE_FORM_CLASS = 5
+TYPE_FORM_UNION = 6
+TYPE_FORM_VARIANTS = 7  # one of several, told apart by a discriminant: a part of a Rust enum
+TYPE_FORM_DESCRIPTOR = 8  # of a Fortran array whose elements are elsewhere
+
+# Properties of a type in the section `types` (bit set); readers ignore those they do not know.
+TYPE_FLAG_INCOMPLETE = 1  # declared only: its members are not known
+TYPE_FLAG_WATCHED = 2  # a function of the unit looks into one, so what it does with the members' addresses was seen
+TYPE_FLAG_CAST = 4  # only if watched: a pointer to one is used as one to another record, or the other way round
+
+# What a member of a type is, in the section `types` of a site table.
+MEMBER_KIND_FIELD = 0
+MEMBER_KIND_BASE = 1  # a base class
+MEMBER_KIND_VIRTUAL_BASE = 2  # a base class whose place is in the virtual table; its offset is 0
+MEMBER_KIND_VPTR = 3  # the pointer to the virtual table
+MEMBER_KIND_DISCRIMINANT = 4  # of variants: what tells them apart
+MEMBER_KIND_VARIANTS = 5  # the variants of a record that has some
+MEMBER_KIND_VARIANT = 6  # one of them; behind it: 1 and the value of the discriminant that means it, or 0
+
+# Properties of a member of a type (bit set); readers ignore those they do not know.
+MEMBER_FLAG_BIT_FIELD = 1
+MEMBER_FLAG_ESCAPES = 2  # its address is given to another function, stored, returned or made a number
 
 # Properties of a translation unit's table (bit set); readers ignore those they do not know.
 TABLE_FLAG_FILTERED = 1  # the user's filter left events out: not every access of the unit is recorded

@@ -115,8 +115,56 @@ class Table:
             lambda: (r.u8(), r.u8(), r.varint(), r.varint(), r.optional(), r.optional(), r.optional(), r.optional())
         )
         self.segments = r.list(lambda: (r.varint(), r.list(lambda: self.op(r))))
-        self.sections = r.sections() if header.version > 1 else {}
+        sections = r.sections() if header.version > 1 else {}
         assert r.left() == 0
+        if f.TABLE_SECTION_TYPES in sections:
+            self.described = self.types_of(Reader(sections[f.TABLE_SECTION_TYPES]))
+        if f.TABLE_SECTION_INSTRUCTIONS in sections:
+            r = Reader(sections[f.TABLE_SECTION_INSTRUCTIONS])
+            assert r.varint() == len(self.segments)
+            self.instructions = [([r.varint() for _ in ops], r.varint()) for _, ops in self.segments]
+        if f.TABLE_SECTION_FEEDS in sections:
+            r = Reader(sections[f.TABLE_SECTION_FEEDS])
+            self.feeds = r.list(lambda: self.feeds_of(r))
+
+    def types_of(self, r):
+        """What types are made of, which of them the table's own are, and which the variables."""
+        types = []
+
+        def type_():
+            form, name, size, flags = r.u8(), r.optional(), r.varint(), r.varint()
+            parts = None
+            if form == f.TYPE_FORM_ARRAY:
+                parts = contained(r.optional()), r.list(r.varint)
+            elif form in (f.TYPE_FORM_STRUCTURE, f.TYPE_FORM_CLASS, f.TYPE_FORM_UNION, f.TYPE_FORM_VARIANTS):
+                parts = r.list(member)
+            types.append((form, name, size, flags, parts))
+
+        def contained(number):
+            assert number is None or number < len(types), "what is contained comes first"
+            return number
+
+        def member():
+            kind, name, bit, bits = r.u8(), r.optional(), r.varint(), r.varint()
+            kind_and_flags = kind, name, bit, bits, contained(r.optional()), r.varint()
+            value = r.varint() if kind == f.MEMBER_KIND_VARIANT and r.varint() else None
+            return *kind_and_flags, value
+
+        r.list(type_)
+        listed = r.list(r.optional)
+        assert len(listed) == len(self.types)
+        return types, listed, r.list(lambda: (self.strings[r.varint()], types[r.varint()]))
+
+    def feeds_of(self, r):
+        """The op, and for its address and what it stores, groups of ops."""
+        segment, op = r.varint(), r.varint()
+
+        def one():
+            found = segment - r.svarint(), r.varint()
+            assert found[1] < len(self.segments[found[0]][1])
+            return found
+
+        return segment, op, r.list(lambda: r.list(one)), r.list(lambda: r.list(one))
 
     @staticmethod
     def op(r):

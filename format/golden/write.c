@@ -146,6 +146,82 @@ static void put_op(struct bytes *out, unsigned code, int count, ...) {
 /* An optional reference is the index plus one. */
 #define SOME(index) ((unsigned)(index) + 1u)
 
+static void put_section(struct bytes *out, unsigned what, const struct bytes *contents) {
+  put_varint(out, what);
+  put_blob(out, contents->data, contents->length);
+}
+
+/* Form, name, bytes, flags; and then how many members there are. */
+static void put_type(struct bytes *out, unsigned form, unsigned name, unsigned bytes, unsigned flags) {
+  const uint8_t byte = (uint8_t)form;
+  put(out, &byte, 1);
+  put_varints(out, 3, name, bytes, flags);
+}
+
+static void put_member(struct bytes *out, unsigned kind, unsigned name, unsigned bit, unsigned bits,
+                       unsigned type, unsigned flags) {
+  const uint8_t byte = (uint8_t)kind;
+  put(out, &byte, 1);
+  put_varints(out, 5, name, bit, bits, type, flags);
+}
+
+/* The node has a key that is one of two variants, and the arc a base class, a bit-field and an array of
+ * nodes. */
+static void put_types(struct bytes *out) {
+  enum { LONG, CHOICE, NODE, NODES, ARC, TYPES };
+  struct bytes p = {.length = 0};
+  put_varint(&p, TYPES);
+  put_type(&p, MEMLODE_TYPE_FORM_SCALAR, SOME(S_W), 8, 0);
+  put_type(&p, MEMLODE_TYPE_FORM_VARIANTS, 0, 16, 0);
+  put_varint(&p, 3);
+  put_member(&p, MEMLODE_MEMBER_KIND_DISCRIMINANT, 0, 0, 64, SOME(LONG), 0);
+  put_member(&p, MEMLODE_MEMBER_KIND_VARIANT, SOME(S_KEY), 64, 64, SOME(LONG), 0);
+  put_varints(&p, 2, 1u, 7u); /* if the discriminant is 7 */
+  put_member(&p, MEMLODE_MEMBER_KIND_VARIANT, SOME(S_COST), 64, 64, SOME(LONG), 0);
+  put_varint(&p, 0); /* otherwise */
+  put_type(&p, MEMLODE_TYPE_FORM_STRUCTURE, SOME(S_NODE), 16, MEMLODE_TYPE_FLAG_WATCHED);
+  put_varint(&p, 1);
+  put_member(&p, MEMLODE_MEMBER_KIND_VARIANTS, 0, 0, 128, SOME(CHOICE), MEMLODE_MEMBER_FLAG_ESCAPES);
+  put_type(&p, MEMLODE_TYPE_FORM_ARRAY, 0, 32, 0);
+  put_varints(&p, 3, SOME(NODE), 1u, 2u); /* one dimension, of two */
+  put_type(&p, MEMLODE_TYPE_FORM_CLASS, SOME(S_ARC), 64, MEMLODE_TYPE_FLAG_WATCHED | MEMLODE_TYPE_FLAG_CAST);
+  put_varint(&p, 3);
+  put_member(&p, MEMLODE_MEMBER_KIND_BASE, SOME(S_NODE), 0, 128, SOME(NODE), 0);
+  put_member(&p, MEMLODE_MEMBER_KIND_FIELD, SOME(S_COST), 131, 5, SOME(LONG), MEMLODE_MEMBER_FLAG_BIT_FIELD);
+  put_member(&p, MEMLODE_MEMBER_KIND_FIELD, SOME(S_A), 256, 256, SOME(NODES), 0);
+  put_varints(&p, 3, 2u, SOME(ARC), 0u);             /* of the table's two types, the first */
+  put_varints(&p, 3, 1u, S_BUFFER, (unsigned)NODES); /* variables: the buffer is an array */
+  put_section(out, MEMLODE_TABLE_SECTION_TYPES, &p);
+}
+
+/* By segment: of each op, and behind the last. */
+static void put_instructions(struct bytes *out) {
+  struct bytes p = {.length = 0};
+  put_varint(&p, SEGMENTS);
+  put_varints(&p, 2, 0u, 3u);                         /* enter */
+  put_varints(&p, 4, 4u, 2u, 300u, 1u);               /* body */
+  put_varints(&p, 8, 5u, 0u, 6u, 7u, 0u, 0u, 8u, 2u); /* vector */
+  put_varints(&p, 6, 0u, 0u, 0u, 0u, 0u, 0u);         /* heap */
+  put_varints(&p, 4, 0u, 1u, 0u, 0u);                 /* exit, resume */
+  put_varints(&p, 4, 0u, 3u, 2u, 1u);                 /* loop */
+  put_section(out, MEMLODE_TABLE_SECTION_INSTRUCTIONS, &p);
+}
+
+/* The key's address is made of the cost, here or in the vector's segment; the masked store stores lanes. */
+static void put_feeds(struct bytes *out) {
+  struct bytes p = {.length = 0};
+  put_varint(&p, 2);
+  put_varints(&p, 4, (unsigned)SEG_BODY, 1u, 1u, 2u);
+  put_svarint(&p, 0);
+  put_varint(&p, 0);
+  put_svarint(&p, SEG_BODY - SEG_VECTOR);
+  put_varints(&p, 2, 3u, 0u); /* its update; no data */
+  put_varints(&p, 5, (unsigned)SEG_VECTOR, 2u, 0u, 1u, 1u);
+  put_svarint(&p, 0);
+  put_varint(&p, 0);
+  put_section(out, MEMLODE_TABLE_SECTION_FEEDS, &p);
+}
+
 static void put_table(struct bytes *out) {
   struct bytes p = {.length = 0};
   put_varint(&p, STRINGS);
@@ -203,7 +279,11 @@ static void put_table(struct bytes *out) {
   put_op(&p, MEMLODE_OP_REPEAT, 0);
   put_op(&p, MEMLODE_OP_STRIDE, 3, SITE_COST, 0u, 128u); /* svarint 128 is 64 */
   put_op(&p, MEMLODE_OP_STRIDE, 4, SITE_KEY, 1u, 47u, 128u);
-  put_sections(&p, MEMLODE_TABLE_SECTION_PRIVATE, &(struct bytes){.length = 0});
+  struct bytes known = {.length = 0};
+  put_types(&known);
+  put_instructions(&known);
+  put_feeds(&known);
+  put_sections(&p, MEMLODE_TABLE_SECTION_PRIVATE, &known);
 
   const struct memlode_table_header header = {.magic = MEMLODE_MAGIC_TABLE,
                                               .version = MEMLODE_VERSION_TABLE,

@@ -42,12 +42,15 @@ public:
   void finish();
 
 private:
+  /// Files the facts of Work.h of the segments that begin at \p First in the table.
+  void work(const std::vector<Segment> &Segments, uint32_t First);
   llvm::GlobalVariable *placeholder();
   void anchorForMarks();
   void announce();
 
   llvm::Module &M;
   Table Sites;
+  TableList Instructions, Feeding; ///< of sections
   llvm::GlobalVariable *TableVariable = nullptr;
 };
 

@@ -39,11 +39,13 @@ GlobalVariable *Image::anchors(Function &F, const std::vector<Segment> &Segments
 
   const uint32_t Function = Sites.function(F);
   SmallVector<Constant *, 16> Elements;
+  std::optional<uint32_t> First;
   for (const Segment &S : Segments) {
     SmallString<64> Ops;
     for (const Op &O : S.Ops)
       O.encode(Ops);
     const uint32_t Index = Sites.segment(Function, S.Ops.size(), Ops);
+    First = First.value_or(Index);
 
     Constant *Position[] = {ConstantInt::get(I64, 0), ConstantInt::get(I64, Elements.size())};
     Constant *Self = ConstantExpr::getInBoundsGetElementPtr(Array, Anchors, Position);
@@ -53,7 +55,44 @@ GlobalVariable *Image::anchors(Function &F, const std::vector<Segment> &Segments
         ConstantStruct::get(Anchor, ConstantExpr::getTrunc(Distance, I32), ConstantInt::get(I32, Index)));
   }
   Anchors->setInitializer(ConstantArray::get(Array, Elements));
+  work(Segments, First.value_or(0));
   return Anchors;
+}
+
+void Image::work(const std::vector<Segment> &Segments, uint32_t First) {
+  DenseMap<const Instruction *, std::pair<uint32_t, unsigned>> Loads;
+  for (uint32_t S = 0; S < Segments.size(); ++S)
+    for (unsigned O = 0; O < Segments[S].Ops.size(); ++O)
+      if (const Instruction *Of = Segments[S].Ops[O].Of)
+        Loads.try_emplace(Of, S, O);
+  const auto groups = [&](const Feeds &Of, uint32_t Here, TableList::Bytes &Out) {
+    putVarint(Out, Of.size());
+    for (const auto &Group : Of) {
+      putVarint(Out, Group.size());
+      for (const Instruction *Load : Group) {
+        const auto [Segment, Op] = Loads.at(Load);
+        putSigned(Out, static_cast<int64_t>(Here) - Segment);
+        putVarint(Out, Op);
+      }
+    }
+  };
+  for (uint32_t S = 0; S < Segments.size(); ++S) {
+    TableList::Bytes Counts;
+    for (unsigned O = 0; O < Segments[S].Ops.size(); ++O) {
+      const Op &Here = Segments[S].Ops[O];
+      putVarint(Counts, Here.Instructions);
+      if (Here.AddressFeeds.empty() && Here.DataFeeds.empty())
+        continue;
+      TableList::Bytes Entry;
+      putVarint(Entry, First + S);
+      putVarint(Entry, O);
+      groups(Here.AddressFeeds, S, Entry);
+      groups(Here.DataFeeds, S, Entry);
+      Feeding.append(Entry);
+    }
+    putVarint(Counts, Segments[S].Rest);
+    Instructions.append(Counts);
+  }
 }
 
 /// A reader finds a table by its anchors, and this one has to say that there could be some.
@@ -67,6 +106,12 @@ void Image::finish() {
     anchorForMarks();
   if (!TableVariable)
     return;
+  for (auto [What, List] : {std::pair(MEMLODE_TABLE_SECTION_INSTRUCTIONS, &Instructions),
+                            std::pair(MEMLODE_TABLE_SECTION_FEEDS, &Feeding)}) {
+    std::string Section;
+    List->write(Section);
+    Sites.section(What, Section);
+  }
   Constant *Bytes = ConstantDataArray::getString(M.getContext(), Sites.write(), /*AddNull=*/false);
   auto *Written = new GlobalVariable(M, Bytes->getType(), /*isConstant=*/true, GlobalValue::PrivateLinkage,
                                      Bytes, "memlode.table");

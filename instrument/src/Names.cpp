@@ -2,6 +2,7 @@
 #include "Names.h"
 #include "AllocationUse.h"
 #include "Lines.h"
+#include "MemberUses.h"
 #include "PointerWalk.h"
 #include "TypeNames.h"
 
@@ -72,6 +73,7 @@ std::string plainMember(std::string Member) {
 struct NameBook::Impl {
   Module *M = nullptr;
   std::unique_ptr<TypeNames> Types;
+  MemberUses Uses;
   DenseMap<Key, SmallVector<Entry, 1>> Filed;
   BumpPtrAllocator Memory;
   UniqueStringSaver Saver{Memory};
@@ -102,6 +104,7 @@ void NameBook::Impl::open(Module &Asked) {
   M = &Asked;
   Types = std::make_unique<TypeNames>(Asked);
   Filed.clear();
+  Uses = MemberUses();
   Current = nullptr;
   Walk.reset();
   Where.reset();
@@ -115,6 +118,13 @@ void NameBook::Impl::enter(Function &F, bool AsWritten) {
   Walk = std::make_unique<PointerWalk>(F, *Types, AsWritten || F.hasOptNone());
   Where = std::make_unique<Lines>(F);
 }
+
+TypeNames &NameBook::types(Module &M) {
+  P->open(M);
+  return *P->Types;
+}
+
+const MemberUses &NameBook::memberUses() const { return P->Uses; }
 
 void NameBook::forget() {
   P->Current = nullptr;
@@ -135,6 +145,7 @@ void NameBook::remember(Module &M) {
 
 void NameBook::Impl::rememberFunction(Function &F) {
   enter(F, true);
+  Uses.remember(F, *Types);
   // Loads and stores of variables that will live in registers are gone soon, and share lines and columns with
   // accesses that stay: `a[i]` reads both `a` and its element at one column.
   SmallPtrSet<const Value *, 32> Registers;

@@ -20,6 +20,9 @@
 
 namespace memlode {
 
+class MemberUses;
+class TypeNames;
+
 /// What is known of one access. Empty strings mean "not found".
 struct Name {
   std::string Variable;
@@ -52,6 +55,11 @@ public:
   /// The type of the elements that the allocation \p Call makes, from the use of its result
   /// (`heapallocsite`, the variable or member it is assigned to); Variable and Member say where it went.
   Name nameOfAllocation(llvm::CallBase &Call);
+
+  /// The names of the types of \p M, which is the module asked about.
+  TypeNames &types(llvm::Module &M);
+  /// What was seen of the addresses of members in the unoptimised module.
+  const MemberUses &memberUses() const;
 
   /// Drops what was worked out about the function asked about last. What remember() filed stays.
   void forget();

@@ -21,11 +21,16 @@
 #include "Repeat.h"
 #include "RustAllocator.h"
 #include "Segments.h"
+#include "TypeBook.h"
+#include "Work.h"
 
 #include "memlode_format.h"
 
 #include "llvm/ADT/Statistic.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/EHPersonalities.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/PassManager.h"
@@ -250,6 +255,10 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
     dropDormant(F, Sides); // the filter leaves nothing
     return false;
   }
+  countInstructions(P, {FAM.getResult<BlockFrequencyAnalysis>(F), FAM.getResult<BranchProbabilityAnalysis>(F),
+                        FAM.getResult<LoopAnalysis>(F), FAM.getResult<ScalarEvolutionAnalysis>(F),
+                        FAM.getResult<TargetIRAnalysis>(F)});
+  findFeeds(P);
 
   if (How == Options::Mode::Call || How == Options::Mode::Both)
     emitCalls(F, P, Into);
@@ -330,6 +339,8 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
   }
   Calls.redirect();
   markOwnDefinitions(M);
+  if (!Into.table().empty())
+    TypeBook(S->Names.types(M), S->Names.memberUses(), Into.table()).write(M);
   Into.finish();
   // Even a function with nothing to record may have been brought into form.
   return PreservedAnalyses::none();

@@ -254,6 +254,7 @@ void Planner::access(const Access &A) {
   Made.Useful = true;
   Op O;
   O.Before = A.Behind ? A.Behind : Behind ? A.I->getNextNode() : A.I;
+  O.Of = A.I;
   O.Site = V.Site;
   O.Lanes = A.Lanes;
   switch (A.Is) {

@@ -62,6 +62,9 @@ struct Word {
   unsigned count() const;
 };
 
+/// Loads of which a value is made: of each group the one executed last, of all groups each.
+using Feeds = std::vector<llvm::SmallVector<const llvm::Instruction *, 2>>;
+
 /// One step of a segment.
 struct Op {
   uint8_t Code = 0;                    ///< MEMLODE_OP_*
@@ -81,6 +84,10 @@ struct Op {
   unsigned FromSegment = 0;
   unsigned FromWord = 0;
 
+  const llvm::Instruction *Of = nullptr; ///< whose access it is
+  unsigned Instructions = 0;             ///< from the access before to this one (Work.h)
+  Feeds AddressFeeds, DataFeeds;         ///< what it waits for (Work.h)
+
   /// Whether the address is a word of the stream.
   bool addressIsWord() const { return Address && AddressFrom == 0 && FromSegment == 0; }
   unsigned words() const;
@@ -94,6 +101,7 @@ struct Segment {
   /// Whether nothing was written since a call or since sides could be changed. Only then may recording be
   /// taken up again at the test: what follows may be derived from what was written.
   bool Fresh = false;
+  unsigned Rest = 0; ///< instructions behind its last access (Work.h)
 
   /// Header included.
   unsigned words() const;

@@ -111,7 +111,10 @@ uint32_t Table::type(StringRef Name, uint64_t Bytes) {
   TableList::Bytes Entry;
   putVarint(Entry, string(Name));
   putVarint(Entry, Bytes);
-  return Types.add(Entry);
+  const uint32_t Index = Types.add(Entry);
+  if (Index == TypesTold.size())
+    TypesTold.emplace_back(Name.str(), Bytes);
+  return Index;
 }
 
 uint32_t Table::site(const SiteEntry &Site) {

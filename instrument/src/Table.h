@@ -14,6 +14,7 @@
 #include "llvm/IR/DebugInfoMetadata.h"
 
 #include <string>
+#include <vector>
 
 namespace memlode {
 
@@ -63,6 +64,8 @@ public:
 
   uint32_t string(llvm::StringRef Text);
   uint32_t type(llvm::StringRef Name, uint64_t Bytes);
+  /// Name and bytes of each type that was asked for so far, in the order of their indices.
+  llvm::ArrayRef<std::pair<std::string, uint64_t>> types() const { return TypesTold; }
   uint32_t location(const llvm::DILocation &Location);
   /// The function whose code \p F is; \p F may lack debug info.
   uint32_t function(const llvm::Function &F);
@@ -85,6 +88,7 @@ private:
 
   uint16_t Marks = 0;
   TableList Strings, Files, Functions, Locations, Types, Sites, Segments;
+  std::vector<std::pair<std::string, uint64_t>> TypesTold;
   llvm::SmallString<0> Sections; ///< encoded
   llvm::DenseMap<const llvm::DILocation *, uint32_t> LocationOf;
   llvm::DenseMap<std::pair<const llvm::DISubprogram *, const llvm::DIFile *>, uint32_t> FunctionOf;

@@ -217,9 +217,20 @@ StringRef TypeNames::name(const DIType *T) {
   if (!T)
     return "void";
   StringRef &Known = Names[T];
-  if (Known.empty())
+  if (Known.empty()) {
     Known = Saver.save(spell(T, 0));
+    if (const auto *C = dyn_cast<DICompositeType>(T))
+      Named[Known].push_back(C);
+  }
   return Known;
+}
+
+const DICompositeType *TypeNames::byName(StringRef Name, uint64_t Bytes) const {
+  const auto Found = Named.find(Name);
+  if (Found == Named.end())
+    return nullptr;
+  const auto It = find_if(Found->second, [&](const DICompositeType *T) { return bytes(T) == Bytes; });
+  return It == Found->second.end() ? nullptr : *It;
 }
 
 std::string TypeNames::spell(const DIType *T, unsigned Depth) {

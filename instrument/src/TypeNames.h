@@ -41,6 +41,9 @@ public:
   /// The one name of the type. Lives as long as this object.
   llvm::StringRef name(const llvm::DIType *T);
 
+  /// The composite type that was given \p Name and has so many \p Bytes, or null. Of several, the first.
+  const llvm::DICompositeType *byName(llvm::StringRef Name, uint64_t Bytes) const;
+
   /// \p Name with the namespaces and classes it is declared in.
   std::string qualified(const llvm::DIScope *Scope, llvm::StringRef Name) {
     return scopePrefix(Scope, 0) + Name.str();
@@ -74,6 +77,7 @@ private:
   llvm::BumpPtrAllocator Memory;
   llvm::StringSaver Saver{Memory};
   llvm::DenseMap<const llvm::DIType *, llvm::StringRef> Names;
+  llvm::StringMap<Candidates> Named; ///< by what name() said
   bool QualifiedIndexed = false;
 };
 

@@ -12,5 +12,5 @@ pub mod model;
 pub mod names;
 pub mod render;
 
-pub use build::{notes, report, simulation};
+pub use build::{notes, records, report, simulation};
 pub use render::text;

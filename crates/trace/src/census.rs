@@ -19,10 +19,10 @@ use crate::text::{escape, kind};
 /// * `inlined`: the same of the outermost call that the function was inlined into
 /// * `variable`, `type`, `member`: what the source text names
 /// * `dependence`: what the address comes out of: chased, loaded or computed
+/// * `instructions`: about how many are executed from the access before to this one, and behind it to the segment's end
 ///
 /// What is unknown or does not apply is `-`. Names are escaped as in a dump of events.
-pub const HEADER: &str =
-    "#events\tkind\tbytes\tevidence\tplace\tfunction\tinlined\tvariable\ttype\tmember\tdependence";
+pub const HEADER: &str = "#events\tkind\tbytes\tevidence\tplace\tfunction\tinlined\tvariable\ttype\tmember\tdependence\tinstructions";
 
 /// Counts executions by site.
 pub struct Census<'t> {
@@ -102,6 +102,7 @@ fn columns(sites: &SiteTable, id: SiteId) -> String {
         or_dash(site.ty.map(|ty| text(sites.ty(ty).name))),
         or_dash(site.member.map(text)),
         site.dependence().map_or("-", Dependence::word).to_owned(),
+        or_dash(sites.work(id).map(|work| format!("{:.1}", work.before + work.after))),
     ]
     .join("\t")
 }

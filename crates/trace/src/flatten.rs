@@ -1,5 +1,8 @@
 //! Site tables of all modules to one [`SiteTable`], and segments to code a decoder runs.
 
+mod layouts;
+mod work;
+
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -10,6 +13,9 @@ use crate::sites::{
     Function, FunctionId, Location, LocationId, Site, SiteId, SiteTable, StringId, Type, TypeId,
 };
 use crate::table::{Op, Source, Table, TableSite};
+
+use layouts::LayoutBook;
+use work::WorkBook;
 
 /// The segments of a module, in terms of the whole trace.
 #[derive(Default)]
@@ -108,6 +114,8 @@ pub(crate) struct Flattener {
     locations: Interner<Location>,
     types: Interner<Type>,
     sites: Interner<Site>,
+    layouts: LayoutBook,
+    work: WorkBook,
     table_flags: u16,
 }
 
@@ -125,12 +133,18 @@ impl Flattener {
         let numbers: Vec<Numbers> = module.tables.iter().map(|table| self.numbers(table)).collect();
         self.table_flags |= module.tables.iter().fold(0, |flags, table| flags | table.flags);
         let mut code = Code::default();
+        // The sites of the ops of each table whose anchors were kept.
+        let mut sites: Vec<_> = module.tables.iter().map(|table| vec![None; table.ops.len()]).collect();
         for anchor in 0..module.anchor_count() as u32 {
             let segment = module.segment(anchor).map(|(table, segment)| {
-                self.segment(&module.tables[table], &numbers[table], segment, &mut code);
+                let found = (&numbers[table], &mut sites[table][..]);
+                self.segment(&module.tables[table], found, segment, &mut code);
                 code.segments.len() as u32 - 1
             });
             code.anchors.push(segment);
+        }
+        for (table, sites) in module.tables.iter().zip(&sites) {
+            self.work.add(table, sites);
         }
         code
     }
@@ -143,6 +157,8 @@ impl Flattener {
             locations: self.locations.values.clone(),
             types: self.types.values.clone(),
             sites: self.sites.values.clone(),
+            layouts: self.layouts.layouts(&self.strings.values),
+            work: self.work.work(),
             table_flags: self.table_flags,
         }
     }
@@ -174,19 +190,31 @@ impl Flattener {
             locations.push(LocationId(number));
         }
         let types = table.types.iter().map(|&(name, bytes)| Type { name: string(name), bytes });
-        let types = types.map(|ty| TypeId(self.types.number(ty))).collect();
+        let types: Vec<_> = types.map(|ty| TypeId(self.types.number(ty))).collect();
+        self.layouts.add(&table.descriptions, &strings, &types);
         Numbers { strings, functions, locations, types }
     }
 
-    fn segment(&mut self, table: &Table, numbers: &Numbers, segment: usize, code: &mut Code) {
+    /// Adds a segment; says which sites its ops have.
+    fn segment(
+        &mut self,
+        table: &Table,
+        (numbers, sites): (&Numbers, &mut [Option<SiteId>]),
+        segment: usize,
+        code: &mut Code,
+    ) {
         let segment = &table.segments[segment];
         let function = numbers.functions[segment.function as usize];
         let ops = &table.ops[segment.ops.start as usize..segment.ops.end as usize];
         let plain = is_plain(ops);
         let (first_template, first_mark) = (code.templates.len() as u32, code.marks.len() as u32);
         let first_op = code.ops.len() as u32;
-        for &op in ops {
-            let op = op.with_site(|site| self.site(&table.sites[site as usize], numbers, function));
+        for (number, &op) in ops.iter().enumerate() {
+            let op = op.with_site(|site| {
+                let site = self.site(&table.sites[site as usize], numbers, function);
+                sites[segment.ops.start as usize + number] = Some(SiteId(site));
+                site
+            });
             let (site, source, at) = match op {
                 op if !plain => {
                     code.ops.push(op);

@@ -26,6 +26,7 @@ mod flatten;
 pub mod format;
 mod grow;
 mod index;
+pub mod layouts;
 pub mod log;
 pub mod manifest;
 pub mod module;
@@ -39,6 +40,7 @@ mod table;
 pub mod text;
 mod varints;
 mod words;
+pub mod work;
 pub mod write;
 
 pub use decode::{Decoder, Loops};

@@ -20,7 +20,6 @@ impl<'a> Sections<'a> {
 
     /// The contents of a section, if it is there. What is left over behind those that the caller knows was
     /// added later.
-    #[cfg_attr(not(test), expect(dead_code))]
     pub fn get(&self, what: u32) -> Option<Reader<'a>> {
         self.0.iter().find(|(id, _)| *id == what).map(|(_, bytes)| Reader::new(bytes))
     }

@@ -5,6 +5,8 @@
 use std::sync::Arc;
 
 use crate::format::{evidence, flag, kind, table_flag};
+use crate::layouts::Layouts;
+use crate::work::Work;
 
 /// Index of a site over the whole trace, dense from 0.
 #[repr(transparent)]
@@ -194,6 +196,9 @@ pub struct SiteTable {
     pub(crate) locations: Vec<Location>,
     pub(crate) types: Vec<Type>,
     pub(crate) sites: Vec<Site>,
+    pub(crate) layouts: Layouts,
+    /// By site, as far as anything is known.
+    pub(crate) work: Vec<Work>,
     /// `table_flag.*` of the format, of any table.
     pub(crate) table_flags: u16,
 }
@@ -242,6 +247,17 @@ impl SiteTable {
     /// All locations, in the order of their ids.
     pub fn locations(&self) -> &[Location] {
         &self.locations
+    }
+
+    /// What lies before an access, and what it waits for. `None`: its program was compiled by a memlode that did not
+    /// say, or it is no access.
+    pub fn work(&self, id: SiteId) -> Option<&Work> {
+        self.work.get(id.0 as usize).filter(|work| work.before > 0.0)
+    }
+
+    /// What the types are made of.
+    pub fn layouts(&self) -> &Layouts {
+        &self.layouts
     }
 
     /// Whether part of the code was compiled with a filter that left events out.

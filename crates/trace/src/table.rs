@@ -1,11 +1,20 @@
 //! One translation unit's site table (SPEC §2): parsed, every reference checked.
 
+mod kinds;
+mod types;
+mod work;
+
 use std::ops::Range;
 
 use crate::bytes::{Malformed, Reader};
-use crate::format::{TableHeader, limit, magic, op, stream, version};
+use crate::format::{TableHeader, limit, magic, op, stream, table_section, version};
 use crate::sections::Sections;
 use crate::sites::{Evidence, Kind};
+
+use types::TypesError;
+pub(crate) use types::{TableForm, TableType, TableTypes};
+pub(crate) use work::OpFeeds;
+use work::TableWork;
 
 /// A site table. Indices are into its own lists.
 pub(crate) struct Table {
@@ -24,6 +33,10 @@ pub(crate) struct Table {
     pub ops: Vec<Op>,
     /// The sources of all segments.
     pub sources: Vec<Source>,
+    /// What its types are made of.
+    pub descriptions: TableTypes,
+    /// What lies between its accesses and what these wait for.
+    pub work: TableWork,
 }
 
 pub(crate) struct TableFunction {
@@ -277,9 +290,9 @@ impl<'a> Parser<'a> {
             Ok(segment)
         })?;
         self.list = "sections";
-        if header.version > 1 {
-            self.get(Sections::read)?;
-        }
+        let sections = if header.version > 1 { self.get(Sections::read)? } else { Sections::default() };
+        let descriptions = self.descriptions(&sections, strings.len(), types.len())?;
+        let work = self.work(&sections, &segments)?;
         match self.reader.left() {
             0 => Ok(Table {
                 flags: header.flags,
@@ -292,9 +305,45 @@ impl<'a> Parser<'a> {
                 segments,
                 ops,
                 sources,
+                descriptions,
+                work,
             }),
             left => Err(TableError::LeftOver { at: self.at, left }),
         }
+    }
+
+    /// What lies between accesses and what these wait for, if the table says so.
+    fn work(&mut self, sections: &Sections<'_>, segments: &[Segment]) -> Result<TableWork, TableError> {
+        let ops: Vec<u32> = segments.iter().map(|segment| segment.ops.len() as u32).collect();
+        let mut work = TableWork::default();
+        if let Some(mut reader) = sections.get(table_section::INSTRUCTIONS) {
+            self.list = "section instructions";
+            work.read_instructions(&mut reader, &ops).map_err(|why| self.malformed(why))?;
+        }
+        if let Some(mut reader) = sections.get(table_section::FEEDS) {
+            self.list = "section feeds";
+            work.read_feeds(&mut reader, &ops).map_err(|why| self.malformed(why))?;
+        }
+        Ok(work)
+    }
+
+    fn malformed(&self, why: Malformed) -> TableError {
+        TableError::Malformed { at: self.at, list: self.list, why }
+    }
+
+    /// What the types are made of, if the table says so.
+    fn descriptions(
+        &mut self,
+        sections: &Sections<'_>,
+        strings: usize,
+        types: usize,
+    ) -> Result<TableTypes, TableError> {
+        let Some(mut reader) = sections.get(table_section::TYPES) else { return Ok(TableTypes::default()) };
+        let (at, list) = (self.at, "section types");
+        TableTypes::read(&mut reader, strings, types).map_err(|error| match error {
+            TypesError::Malformed(why) => TableError::Malformed { at, list, why },
+            TypesError::Invalid { entry, what } => TableError::Invalid { at, list, entry, what },
+        })
     }
 
     fn list<T>(
@@ -317,7 +366,7 @@ impl<'a> Parser<'a> {
         &mut self,
         value: impl FnOnce(&mut Reader<'a>) -> Result<T, Malformed>,
     ) -> Result<T, TableError> {
-        value(&mut self.reader).map_err(|why| TableError::Malformed { at: self.at, list: self.list, why })
+        value(&mut self.reader).map_err(|why| self.malformed(why))
     }
 
     fn invalid(&self, what: &'static str) -> TableError {
@@ -513,58 +562,5 @@ impl<'a> Parser<'a> {
     fn back(&mut self, before: &[Op]) -> Result<Option<Op>, TableError> {
         let back = self.get(|reader| reader.up_to(before.len() as u64))? as usize;
         Ok(if back == 0 { None } else { Some(before[before.len() - back]) })
-    }
-}
-
-impl Op {
-    /// The same op at another site.
-    pub fn with_site(mut self, new: impl FnOnce(u32) -> u32) -> Op {
-        match &mut self {
-            Op::Access { site, .. }
-            | Op::Derived { site, .. }
-            | Op::Stride { site, .. }
-            | Op::Range { site, .. }
-            | Op::Masked { site, .. }
-            | Op::Gather { site, .. }
-            | Op::Alloc { site, .. }
-            | Op::AllocArray { site, .. }
-            | Op::Realloc { site, .. }
-            | Op::Free { site, .. }
-            | Op::Unmap { site, .. } => *site = new(*site),
-            Op::Repeat { .. }
-            | Op::Enter { .. }
-            | Op::Exit
-            | Op::Resume { .. }
-            | Op::Value { .. }
-            | Op::Stamp { .. } => {}
-        }
-        self
-    }
-
-    pub fn is_repeat(self) -> bool {
-        matches!(self, Op::Repeat { .. })
-    }
-
-    /// Whether it tells of something besides accesses.
-    pub fn is_mark(self) -> bool {
-        matches!(
-            self,
-            Op::Enter { .. }
-                | Op::Exit
-                | Op::Resume { .. }
-                | Op::Alloc { .. }
-                | Op::AllocArray { .. }
-                | Op::Realloc { .. }
-                | Op::Free { .. }
-                | Op::Unmap { .. }
-                | Op::Stamp { .. }
-        )
-    }
-
-    pub fn is_access(self) -> bool {
-        matches!(
-            self,
-            Op::Access { .. } | Op::Derived { .. } | Op::Range { .. } | Op::Masked { .. } | Op::Gather { .. }
-        )
     }
 }

@@ -10,7 +10,8 @@ use memlode_replay::check::check;
 use memlode_trace::Trace;
 use memlode_trace::event::ProcessId;
 use memlode_trace::format::version;
-use memlode_trace::sites::{Evidence, Kind};
+use memlode_trace::layouts::{Form, Layout, MemberKind};
+use memlode_trace::sites::{Evidence, Kind, Site, SiteId, StringId};
 use memlode_trace::text::{HEADER, TextWriter};
 
 fn format_folder() -> PathBuf {
@@ -104,4 +105,73 @@ fn names_and_globals_of_version_1() {
     assert_eq!(at(bias + 0x5000, 90), None, "not yet loaded");
     assert_eq!(trace.processes()[0].command, ["pricing"]);
     assert_eq!((trace.threads()[0].tid, trace.threads()[0].ended), (4711, Some(301)));
+}
+
+/// Facts in sections, which the text does not show.
+#[test]
+fn types_and_work_of_the_newest() {
+    let trace = Trace::open(&goldens().pop().unwrap().0).unwrap();
+    let sites = trace.sites();
+    let layouts = sites.layouts();
+    let named = |name: &str| {
+        let is_it = |layout: &&Layout| layout.name.is_some_and(|id| sites.string(id) == name);
+        layouts.all().iter().find(is_it).unwrap()
+    };
+    let text = |id: Option<StringId>| id.map_or("", |id| sites.string(id));
+    let members = |layout: &Layout| -> Vec<(MemberKind, String, u64, u64)> {
+        let members = layout.members().iter();
+        members.map(|m| (m.kind, text(m.name).to_owned(), m.first_bit, m.bits)).collect()
+    };
+    let arc = named("struct arc");
+    assert!(matches!(arc.form, Form::Class(_)) && arc.bytes == 64);
+    let expected = [
+        (MemberKind::Base, "struct node".to_owned(), 0, 128),
+        (MemberKind::Field, "cost".to_owned(), 131, 5),
+        (MemberKind::Field, "a".to_owned(), 256, 256),
+    ];
+    assert_eq!(members(arc), expected);
+    assert!(arc.members()[1].is_bit_field && !arc.members()[2].is_bit_field);
+
+    // From the array that the arc ends with to what its elements are one of.
+    let nodes = layouts.layout(arc.members()[2].ty.unwrap());
+    let Form::Array { element: Some(node), ref extents } = nodes.form else { panic!("{nodes:?}") };
+    assert_eq!(extents, &[2]);
+    assert!(layouts.uses(node).is_watched() && !layouts.uses(node).is_cast());
+    assert!(layouts.uses(node).escapes(0));
+    let choice = layouts.layout(layouts.layout(node).members()[0].ty.unwrap());
+    assert_eq!(
+        members(choice),
+        [
+            (MemberKind::Discriminant, String::new(), 0, 64),
+            (MemberKind::Variant(Some(7)), "key".to_owned(), 64, 64),
+            (MemberKind::Variant(None), "cost".to_owned(), 64, 64),
+        ]
+    );
+
+    let site_of = |member: &str| {
+        let has_it = |site: &Site| site.member.is_some_and(|id| sites.string(id) == member);
+        SiteId(sites.sites().iter().position(has_it).unwrap() as u32)
+    };
+    let (cost, key) = (site_of("cost"), site_of("key"));
+    assert_eq!(layouts.layout(layouts.of_type(sites.site(cost).ty.unwrap()).unwrap()), arc);
+    assert_eq!(layouts.of_type(sites.site(key).ty.unwrap()), None);
+    assert_eq!(layouts.layout(layouts.of_global("buffer").unwrap()), nodes);
+    assert_eq!(layouts.of_global("total"), None);
+
+    // The cost is an access of the body and one of the loop; the key one of the vector's segment, too.
+    let work = sites.work(cost).unwrap();
+    assert_eq!((work.before, work.after), (3.5, 0.0));
+    let work = sites.work(key).unwrap();
+    assert_eq!((work.before, work.after), (4.0, 1.0));
+    let update = sites.sites().iter().position(|site| site.kind == Kind::Update).unwrap() as u32;
+    assert_eq!(*work.address, [[cost, SiteId(update)].into()]);
+    assert!(work.data.is_empty());
+    let stored = sites
+        .sites()
+        .iter()
+        .position(|site| site.kind == Kind::Store && site.flags == memlode_trace::format::flag::VECTOR);
+    assert_eq!(sites.work(SiteId(stored.unwrap() as u32)).unwrap().data.len(), 1);
+
+    let older = Trace::open(&format_folder().join("golden/v3")).unwrap();
+    assert!(older.sites().layouts().all().is_empty() && older.sites().work(cost).is_none());
 }

@@ -2,7 +2,8 @@
 // that are in the image itself. What the decoder needs to know is what format/SPEC.md says, no more.
 //
 // By default it compares: a program built with MEMLODE_MODE=both also calls for every access, and the two
-// must agree. With MEMLODE_TEST_PRINT set, it prints every op of the stream instead, one a line; with
+// must agree. With MEMLODE_TEST_PRINT set, it prints every op of the stream instead, one a line (`a`: with
+// addresses, `w`: with instructions, and the lines of the loads that address and data are made of); with
 // MEMLODE_TEST_QUIET, it says only that they do not agree.
 //
 // memlode_test_record(0) switches recording off, memlode_test_record(1) on. What is written on the way to a
@@ -218,7 +219,11 @@ private:
     place(Table, S);
     if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'a')
       printf(" @%llx", (unsigned long long)Address);
-    printf("%s\n", dependence(S));
+    printf("%s", dependence(S));
+    if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'w')
+      printf(" after %llu, from%s, of%s", (unsigned long long)O.Instructions, O.AddressFeeds.c_str(),
+             O.DataFeeds.c_str());
+    printf("\n");
   }
 
   void frame(const TableInfo &Table, const TableInfo::SegmentInfo &S, const OpInfo &O, uint64_t Frame) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct OpInfo {
   uint64_t Site, Lanes, AddressFrom, LengthFrom, FromSegment, FromWord;
   int64_t Delta;
   int64_t Step;
+  uint64_t Instructions;
+  std::string AddressFeeds, DataFeeds; ///< the lines of the loads: { of one group } { of another }
 };
 
 struct SiteInfo {
@@ -161,6 +164,45 @@ OpInfo readOp(Bytes &B) {
   return O;
 }
 
+/// The lines of the loads of each group.
+std::string readFeeds(const TableInfo &T, uint64_t Segment, Bytes &B) {
+  std::string Text;
+  for (uint64_t Groups = B.varint(); Groups--;) {
+    std::set<uint64_t> Lines;
+    for (uint64_t N = B.varint(); N--;) {
+      const auto &S = T.Segments.at(Segment - uint64_t(B.svarint()));
+      const SiteInfo &Site = T.Sites.at(S.Ops.at(B.varint()).Site);
+      Lines.insert(Site.Location ? T.Locations.at(Site.Location - 1).Line : 0);
+    }
+    Text += " {";
+    for (uint64_t Line : Lines)
+      Text += " " + std::to_string(Line);
+    Text += " }";
+  }
+  return Text;
+}
+
+/// The sections of what lies between accesses, and of what they wait for.
+void readWork(TableInfo &T) {
+  Bytes Counts = T.Sections.at(MEMLODE_TABLE_SECTION_INSTRUCTIONS);
+  if (Counts.varint() != T.Segments.size())
+    fail("instructions are not told of each segment");
+  for (auto &S : T.Segments) {
+    for (OpInfo &O : S.Ops)
+      O.Instructions = Counts.varint();
+    Counts.varint();
+  }
+  Bytes B = T.Sections.at(MEMLODE_TABLE_SECTION_FEEDS);
+  for (uint64_t N = B.varint(); N--;) {
+    const uint64_t Segment = B.varint();
+    OpInfo &O = T.Segments.at(Segment).Ops.at(B.varint());
+    O.AddressFeeds = readFeeds(T, Segment, B);
+    O.DataFeeds = readFeeds(T, Segment, B);
+  }
+  if (!B.done() || !Counts.done())
+    fail("bytes left over in a section");
+}
+
 TableInfo readTable(const memlode_table_header *H) {
   if (H->magic != MEMLODE_MAGIC_TABLE || H->version != MEMLODE_VERSION_TABLE)
     fail("no table where an anchor leads");
@@ -214,6 +256,7 @@ TableInfo readTable(const memlode_table_header *H) {
   }
   if (!B.done())
     fail("bytes left over in a table");
+  readWork(T);
   return T;
 }
 

@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use clap::Parser;
 use memlode_export::request::find_thread;
 use memlode_replay::Replay;
+use memlode_report::render::terminal::draw_record;
 use memlode_trace::census::{self, Census};
 use memlode_trace::text::{HEADER, TextWriter};
 use memlode_trace::{ChunkRef, Trace};
@@ -19,7 +20,7 @@ use crate::numbers;
 use crate::term;
 use crate::traces::TraceArgs;
 
-/// Print the events or the sites of a trace, one a line, columns separated by tabs
+/// Print the events, the sites or the types of a trace; of the former one a line, columns separated by tabs
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Exit status: 0 success, 1 the trace cannot be read or lacks chunks, 2 wrong usage.
@@ -33,7 +34,10 @@ pub struct Args {
     /// Executed sites instead of events: how often each was, and its names; most executed first
     #[arg(long)]
     sites: bool,
-    /// Lines at most
+    /// What the program's structures are made of instead: members, holes, cache lines; by name
+    #[arg(long, conflicts_with_all = ["thread", "sites"])]
+    types: bool,
+    /// Lines, or types, at most
     #[arg(long, short = 'n', value_name = "N", value_parser = numbers::count)]
     limit: Option<u64>,
     /// Print JSON, one object a line; what is unknown is left out
@@ -58,8 +62,38 @@ pub fn events(directory: &Path, out: impl Write + IsTerminal) -> Result<()> {
     Ok(lines.out.flush()?)
 }
 
+/// Writes what types are made of.
+fn types(trace: &Trace, args: &Args) -> Result<()> {
+    let stdout = io::stdout();
+    let is_screen = stdout.is_terminal();
+    let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
+    let records = memlode_report::records(trace.sites());
+    if records.is_empty() {
+        bail!("the trace describes no types: its programs were compiled by an older memlode, or without -g");
+    }
+    let limit = usize::try_from(args.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    for record in records.iter().take(limit) {
+        if args.json {
+            writeln!(out, "{}", serde_json::to_string(record)?)?;
+            continue;
+        }
+        for line in draw_record(record).lines() {
+            match is_screen {
+                true => writeln!(out, "{}", memlode_report::text::printable(line))?,
+                false => writeln!(out, "{line}")?,
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(out.flush()?)
+}
+
 pub fn run(args: Args) -> Result<ExitCode> {
     let trace = args.trace.open()?;
+    if args.types {
+        types(&trace, &args)?;
+        return Ok(ExitCode::from(OK));
+    }
     let chunks = chunks(&trace, args.thread.as_deref())?;
     let stdout = io::stdout();
     let form = match (args.json, stdout.is_terminal()) {

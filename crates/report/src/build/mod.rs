@@ -2,6 +2,7 @@
 
 pub mod naming;
 pub mod notes;
+mod records;
 mod rules;
 mod sample;
 mod sharing;
@@ -25,6 +26,7 @@ use crate::build::naming::Naming;
 use crate::model::{self, ByLevel, Numbers, Report};
 use crate::names::demangle;
 
+pub use records::records;
 pub use simulation::simulation;
 pub use tables::analysis;
 

@@ -5,6 +5,7 @@
 
 mod finding;
 mod note;
+mod record;
 mod report;
 mod rules;
 mod sample;
@@ -14,6 +15,7 @@ mod table;
 
 pub use finding::{Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use note::Note;
+pub use record::{RecordLayout, RecordPart};
 pub use report::{
     ByLevel, LatenciesKnown, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors,
 };

@@ -1,6 +1,7 @@
 //! Reports as text that fits a screen.
 
 mod causes;
+mod record;
 mod report;
 mod rules;
 mod sample;
@@ -17,6 +18,7 @@ use super::text::{brief, printable};
 use crate::model::{Analysis, Data, Home, Object, Position, Report, Simulation};
 use crate::names::demangle_short;
 
+pub use record::draw as draw_record;
 pub use style::Style;
 
 /// A table of a report.

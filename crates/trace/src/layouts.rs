@@ -1,0 +1,175 @@
+//! What types are made of (SPEC §2.3): one list over all modules of a trace.
+//!
+//! A [`Layout`] contains only layouts that stand before it, so that whoever follows members or elements comes to
+//! an end.
+
+use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use crate::format::{member_flag, type_flag};
+use crate::sites::StringId;
+
+/// Index of a layout over the whole trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LayoutId(pub u32);
+
+/// What a type is (`type_form.*` of the format).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// A number, or something else without parts.
+    Scalar,
+    /// A pointer or reference.
+    Pointer,
+    /// An enumeration.
+    Enumeration,
+    /// An array: its elements, and how many in each dimension; 0 if that is not known.
+    Array {
+        /// What the elements are, if that is known.
+        element: Option<LayoutId>,
+        /// Elements in each dimension, outermost first.
+        extents: Vec<u64>,
+    },
+    /// A structure.
+    Structure(Vec<Member>),
+    /// A class.
+    Class(Vec<Member>),
+    /// A union.
+    Union(Vec<Member>),
+    /// One of several variants, told apart by a discriminant: a part of a Rust enum.
+    Variants(Vec<Member>),
+    /// The descriptor of a Fortran array whose elements are elsewhere.
+    Descriptor,
+}
+
+/// What a member is (`member_kind.*` of the format).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemberKind {
+    /// A data member.
+    Field,
+    /// A base class.
+    Base,
+    /// A base class whose place is known only at run time.
+    VirtualBase,
+    /// The pointer to the virtual table.
+    Vptr,
+    /// What tells variants apart.
+    Discriminant,
+    /// All variants of a record.
+    Variants,
+    /// One of them, and the value of the discriminant that means it; `None`: every other.
+    Variant(Option<u64>),
+}
+
+/// A part of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Member {
+    /// Field, base class, …
+    pub kind: MemberKind,
+    /// Name in the source.
+    pub name: Option<StringId>,
+    /// First bit, counted from the beginning of the type.
+    pub first_bit: u64,
+    /// Bits that it takes up.
+    pub bits: u64,
+    /// What it is, if that is known.
+    pub ty: Option<LayoutId>,
+    /// Whether it is a bit-field.
+    pub is_bit_field: bool,
+}
+
+/// What a type is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// Name without typedefs; variants have none.
+    pub name: Option<StringId>,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Whether only a declaration was seen.
+    pub is_incomplete: bool,
+    /// What it is.
+    pub form: Form,
+}
+
+/// What was seen of the addresses of a type's members. Of code in Rust nothing is seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Uses {
+    /// `type_flag.*` of the format.
+    pub(crate) flags: u32,
+    /// By member, `member_flag.*` of the format.
+    pub(crate) members: Vec<u32>,
+}
+
+impl Uses {
+    /// Whether a function that was seen looks into the type. If not, nothing else is known here.
+    pub fn is_watched(&self) -> bool {
+        self.flags & type_flag::WATCHED != 0
+    }
+
+    /// Whether a pointer to one is used as one to another record, or the other way round.
+    pub fn is_cast(&self) -> bool {
+        self.flags & type_flag::CAST != 0
+    }
+
+    /// Whether the address of a member is given to another function, stored, returned or made a number.
+    pub fn escapes(&self, member: usize) -> bool {
+        self.members.get(member).is_some_and(|flags| flags & member_flag::ESCAPES != 0)
+    }
+}
+
+impl Layout {
+    /// Its members; none if it has no such thing.
+    pub fn members(&self) -> &[Member] {
+        match &self.form {
+            Form::Structure(members)
+            | Form::Class(members)
+            | Form::Union(members)
+            | Form::Variants(members) => members,
+            _ => &[],
+        }
+    }
+
+    /// Whether it is a structure, a class or a union.
+    pub fn is_record(&self) -> bool {
+        matches!(self.form, Form::Structure(_) | Form::Class(_) | Form::Union(_))
+    }
+}
+
+/// All layouts of a trace, and which types and variables have them.
+#[derive(Clone, Debug, Default)]
+pub struct Layouts {
+    pub(crate) layouts: Vec<Layout>,
+    pub(crate) uses: Vec<Uses>,
+    /// By [`TypeId`](crate::sites::TypeId).
+    pub(crate) of_types: Vec<Option<LayoutId>>,
+    /// Variables with static storage, by their symbols.
+    pub(crate) of_globals: BTreeMap<Arc<str>, LayoutId>,
+}
+
+impl Layouts {
+    /// All of them, each after those that it contains.
+    pub fn all(&self) -> &[Layout] {
+        &self.layouts
+    }
+
+    /// One of them.
+    pub fn layout(&self, id: LayoutId) -> &Layout {
+        &self.layouts[id.0 as usize]
+    }
+
+    /// What was seen of the addresses of its members.
+    pub fn uses(&self, id: LayoutId) -> &Uses {
+        &self.uses[id.0 as usize]
+    }
+
+    /// What a type of a site is made of. `None`: it has no parts, or its program was compiled by a memlode that did
+    /// not say.
+    pub fn of_type(&self, ty: crate::sites::TypeId) -> Option<LayoutId> {
+        *self.of_types.get(ty.0 as usize)?
+    }
+
+    /// What a variable with static storage is made of, by its symbol.
+    pub fn of_global(&self, symbol: &str) -> Option<LayoutId> {
+        self.of_globals.get(symbol).copied()
+    }
+}

@@ -1,0 +1,81 @@
+//! The sections of a site table that say what lies between accesses and what these wait for (SPEC §2.4).
+
+use crate::bytes::{Malformed, Reader};
+
+/// Facts of the ops of a table, which are numbered through all segments.
+#[derive(Default)]
+pub(crate) struct TableWork {
+    /// For each op, instructions from the access before to this one. Empty: the table does not say.
+    pub before: Vec<u32>,
+    /// For each segment, instructions behind its last access.
+    pub rest: Vec<u32>,
+    /// What ops wait for, of those that wait for anything.
+    pub feeds: Vec<OpFeeds>,
+}
+
+/// What an op waits for: of each group the access executed last, of all groups each.
+pub(crate) struct OpFeeds {
+    pub op: u32,
+    pub address: Vec<Vec<u32>>,
+    pub data: Vec<Vec<u32>>,
+}
+
+impl TableWork {
+    /// Reads the section of instructions of a table with segments of so many ops.
+    pub fn read_instructions(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
+        counted(reader, ops.len())?;
+        for &count in ops {
+            for _ in 0..count {
+                self.before.push(reader.u32()?);
+            }
+            self.rest.push(reader.u32()?);
+        }
+        Ok(())
+    }
+
+    /// Reads the section of feeds of a table whose segments have these ops.
+    pub fn read_feeds(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
+        let firsts: Vec<u32> = ops
+            .iter()
+            .scan(0, |next, count| {
+                let first = *next;
+                *next += count;
+                Some(first)
+            })
+            .collect();
+        for _ in 0..reader.count()? {
+            let segment = reader.index(ops.len())?;
+            let op = firsts[segment as usize] + reader.index(ops[segment as usize] as usize)?;
+            let mut groups = || -> Result<Vec<Vec<u32>>, Malformed> {
+                (0..reader.count()?).map(|_| group(reader, segment, ops, &firsts)).collect()
+            };
+            let (address, data) = (groups()?, groups()?);
+            self.feeds.push(OpFeeds { op, address, data });
+        }
+        Ok(())
+    }
+}
+
+/// One group: each op by how many segments before this one its own is, and its index in that.
+fn group(reader: &mut Reader<'_>, segment: u32, ops: &[u32], firsts: &[u32]) -> Result<Vec<u32>, Malformed> {
+    let mut found = Vec::new();
+    for _ in 0..reader.count()? {
+        let at = reader.position();
+        let back = reader.svarint()?;
+        let there = i64::from(segment).checked_sub(back).and_then(|there| usize::try_from(there).ok());
+        let Some(there) = there.filter(|&there| there < ops.len()) else {
+            return Err(Malformed::Beyond { at, value: back as u64, limit: segment.into() });
+        };
+        found.push(firsts[there] + reader.index(ops[there] as usize)?);
+    }
+    Ok(found)
+}
+
+/// A list that must have so many entries.
+fn counted(reader: &mut Reader<'_>, expected: usize) -> Result<(), Malformed> {
+    let at = reader.position();
+    match reader.varint()? {
+        found if found == expected as u64 => Ok(()),
+        value => Err(Malformed::Beyond { at, value, limit: expected as u64 }),
+    }
+}

@@ -1,0 +1,21 @@
+//! What the compiler knew of each access besides its names: what lies before it, and what it waits for (SPEC §2.4).
+
+use crate::sites::SiteId;
+
+/// Groups of sites. All groups are waited for, and of each the site that was executed last in this thread: the
+/// others of the group are what the value may be instead.
+pub type Feeds = Box<[Box<[SiteId]>]>;
+
+/// Facts of a site. Where it stands for several accesses of the machine code, instructions are means and feeds are
+/// those of all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Work {
+    /// About how many instructions are executed from the access before to this one, its own included.
+    pub before: f32,
+    /// About how many are executed behind it, until a call, a branch, or what else ends a segment.
+    pub after: f32,
+    /// The loads of whose values its address is made.
+    pub address: Feeds,
+    /// The loads of whose values is made what it stores.
+    pub data: Feeds,
+}
