@@ -162,6 +162,14 @@ pub mod flag {
     pub const CHASED: u32 = 256;
     /// the address comes out of arithmetic that does more than count, and of no loaded value
     pub const COMPUTED_ADDRESS: u32 = 512;
+    /// the program asks for a way past the caches, as a streaming store does
+    pub const NON_TEMPORAL: u32 = 1024;
+    /// atomic: what stands behind it sees what came before the release that it saw
+    pub const ACQUIRE: u32 = 2048;
+    /// atomic: who acquires what it leaves sees what stands before it
+    pub const RELEASE: u32 = 4096;
+    /// atomic: it is in the one order of all such accesses; a store empties the store buffer
+    pub const SEQUENTIAL: u32 = 8192;
 }
 
 /// What a type is, in the section `types` of a site table.

@@ -84,6 +84,10 @@ FLAG_FLOAT = 64  # its value is recorded and is a floating-point number
 FLAG_LOADED_ADDRESS = 128  # the address comes out of a loaded value: an index, a pointer
 FLAG_CHASED = 256  # and that out of one loaded the turn before, as in a list; only with loaded_address
 FLAG_COMPUTED_ADDRESS = 512  # the address comes out of arithmetic that does more than count, and of no loaded value
+FLAG_NON_TEMPORAL = 1024  # the program asks for a way past the caches, as a streaming store does
+FLAG_ACQUIRE = 2048  # atomic: what stands behind it sees what came before the release that it saw
+FLAG_RELEASE = 4096  # atomic: who acquires what it leaves sees what stands before it
+FLAG_SEQUENTIAL = 8192  # atomic: it is in the one order of all such accesses; a store empties the store buffer
 
 # What a type is, in the section `types` of a site table.
 TYPE_FORM_SCALAR = 0  # whatever has no members and is none of the others

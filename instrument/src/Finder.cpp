@@ -41,23 +41,21 @@ public:
   }
 
   void visitLoadInst(LoadInst &I) {
-    unsigned Flags = (I.isAtomic() ? MEMLODE_FLAG_ATOMIC : 0) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0);
-    plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_LOAD, Flags);
+    plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_LOAD, flagsOfPlain(I));
   }
 
   void visitStoreInst(StoreInst &I) {
-    unsigned Flags = (I.isAtomic() ? MEMLODE_FLAG_ATOMIC : 0) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0);
-    plain(I, I.getPointerOperand(), I.getValueOperand()->getType(), MEMLODE_KIND_STORE, Flags);
+    plain(I, I.getPointerOperand(), I.getValueOperand()->getType(), MEMLODE_KIND_STORE, flagsOfPlain(I));
   }
 
   void visitAtomicRMWInst(AtomicRMWInst &I) {
     plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_UPDATE,
-          MEMLODE_FLAG_ATOMIC | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
+          order(I.getOrdering(), I.getSyncScopeID()) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
   }
 
   void visitAtomicCmpXchgInst(AtomicCmpXchgInst &I) {
     plain(I, I.getPointerOperand(), I.getNewValOperand()->getType(), MEMLODE_KIND_UPDATE,
-          MEMLODE_FLAG_ATOMIC | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
+          order(I.getMergedOrdering(), I.getSyncScopeID()) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
   }
 
   void visitIntrinsicInst(IntrinsicInst &II) {
@@ -167,6 +165,27 @@ private:
       else
         add(A, A.Pointer);
     }
+  }
+
+  /// What an atomic access promises to other threads. One that is meant for signal handlers of the same
+  /// thread promises them nothing.
+  static unsigned order(AtomicOrdering Order, SyncScope::ID Scope) {
+    if (Scope == SyncScope::SingleThread)
+      return MEMLODE_FLAG_ATOMIC;
+    return MEMLODE_FLAG_ATOMIC | (isAcquireOrStronger(Order) ? MEMLODE_FLAG_ACQUIRE : 0) |
+           (isReleaseOrStronger(Order) ? MEMLODE_FLAG_RELEASE : 0) |
+           (Order == AtomicOrdering::SequentiallyConsistent ? MEMLODE_FLAG_SEQUENTIAL : 0);
+  }
+
+  /// Flags of a load or a store.
+  template <typename T> static unsigned flagsOfPlain(const T &I) {
+    unsigned Flags = I.isAtomic() ? order(I.getOrdering(), I.getSyncScopeID()) : 0;
+    if (isa<LoadInst>(I))
+      Flags &= ~MEMLODE_FLAG_RELEASE;
+    else
+      Flags &= ~MEMLODE_FLAG_ACQUIRE;
+    return Flags | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0) |
+           (I.hasMetadata(LLVMContext::MD_nontemporal) ? MEMLODE_FLAG_NON_TEMPORAL : 0);
   }
 
   void skip(const char *Remark, const char *Why) { Found.Skips.push_back({Remark, Why}); }

@@ -12,6 +12,7 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/InstructionCost.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
 
@@ -76,6 +77,15 @@ inline llvm::dwarf::SourceLanguage languageOf(const llvm::DICompileUnit &Unit) {
 
 /// What \p M is compiled for: a string before LLVM 21.
 inline llvm::Triple targetOf(const llvm::Module &M) { return llvm::Triple(M.getTargetTriple()); }
+
+/// What \p Cost is, which must be valid: an optional before LLVM 21.
+inline int64_t valueOf(const llvm::InstructionCost &Cost) {
+#if LLVM_VERSION_MAJOR >= 21
+  return Cost.getValue();
+#else
+  return *Cost.getValue();
+#endif
+}
 
 /// A SCEVExpander that adds no LCSSA phis: they would stand where control is about to get another way in.
 /// Before LLVM 20 it has to be told the data layout.

@@ -88,7 +88,7 @@ void MemberUses::remember(const Function &F, TypeNames &Names) {
   PointsTo.clear();
   for (const Instruction &I : instructions(F))
     for (const DbgVariableRecord &R : filterDbgVars(I.getDbgRecordRange()))
-      if ((R.isDbgDeclare() || R.isDbgAssign()) && R.getVariable())
+      if (R.getType() != DbgVariableRecord::LocationType::Value && R.getVariable())
         if (const DICompositeType *To = recordBehind(R.getVariable()->getType()))
           PointsTo.try_emplace(R.getAddress(), To);
   for (const Instruction &I : instructions(F))

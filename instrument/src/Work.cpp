@@ -2,6 +2,7 @@
 
 #include "Work.h"
 
+#include "LlvmCompat.h"
 #include "memlode_format.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
@@ -48,8 +49,7 @@ double instructionsOf(const Instruction &I, const TargetTransformInfo &Target) {
   if (const auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(I))
     return 1 + Call->arg_size();
   const InstructionCost Cost = Target.getInstructionCost(&I, TargetTransformInfo::TCK_CodeSize);
-  const auto Value = Cost.isValid() ? Cost.getValue() : 1;
-  return static_cast<double>(Value);
+  return Cost.isValid() ? static_cast<double>(valueOf(Cost)) : 1;
 }
 
 class Counter {

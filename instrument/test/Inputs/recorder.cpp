@@ -3,8 +3,8 @@
 //
 // By default it compares: a program built with MEMLODE_MODE=both also calls for every access, and the two
 // must agree. With MEMLODE_TEST_PRINT set, it prints every op of the stream instead, one a line (`a`: with
-// addresses, `w`: with instructions, and the lines of the loads that address and data are made of); with
-// MEMLODE_TEST_QUIET, it says only that they do not agree.
+// addresses, `o`: with what it promises to other threads, `w`: with instructions, and the lines of the loads
+// that address and data are made of); with MEMLODE_TEST_QUIET, it says only that they do not agree.
 //
 // memlode_test_record(0) switches recording off, memlode_test_record(1) on. What is written on the way to a
 // function's dormant side is kept, too: the two still must agree. With MEMLODE_TEST_TOGGLE set, a thread
@@ -220,6 +220,14 @@ private:
     if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'a')
       printf(" @%llx", (unsigned long long)Address);
     printf("%s", dependence(S));
+    if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'o') {
+      printf(S.Flags & MEMLODE_FLAG_ATOMIC ? ", atomic" : ", plain");
+      printf("%s%s", S.Flags & MEMLODE_FLAG_VOLATILE ? " volatile" : "",
+             S.Flags & MEMLODE_FLAG_NON_TEMPORAL ? " non-temporal" : "");
+      printf("%s%s%s", S.Flags & MEMLODE_FLAG_ACQUIRE ? " acquire" : "",
+             S.Flags & MEMLODE_FLAG_RELEASE ? " release" : "",
+             S.Flags & MEMLODE_FLAG_SEQUENTIAL ? " sequential" : "");
+    }
     if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'w')
       printf(" after %llu, from%s, of%s", (unsigned long long)O.Instructions, O.AddressFeeds.c_str(),
              O.DataFeeds.c_str());

@@ -1,0 +1,30 @@
+// What an access promises to other threads, and whether it asks for a way past the caches.
+// RUN: %memlode-c -O2 -c %s -o %t.o && %link %t.o -o %t
+// RUN: env MEMLODE_TEST_PRINT=o %t | sort -u | %FileCheck %s
+
+#include <stdatomic.h>
+
+_Atomic long A;
+volatile long V;
+long Plain, Stream[8];
+
+__attribute__((noinline)) long all(long X) {
+  Plain = X;                                          // CHECK-DAG: store 8 all:[[#@LINE]], plain{{$}}
+  V = X;                                              // CHECK-DAG: store 8 all:[[#@LINE]], plain volatile{{$}}
+  __builtin_nontemporal_store(X, &Stream[1]);         // CHECK-DAG: store 8 all:[[#@LINE]], plain non-temporal{{$}}
+  X += __builtin_nontemporal_load(&Stream[2]);        // CHECK-DAG: load 8 all:[[#@LINE]], plain non-temporal{{$}}
+  atomic_store_explicit(&A, X, memory_order_relaxed); // CHECK-DAG: store 8 all:[[#@LINE]], atomic{{$}}
+  atomic_store_explicit(&A, X, memory_order_release); // CHECK-DAG: store 8 all:[[#@LINE]], atomic release{{$}}
+  A = X;                                              // CHECK-DAG: store 8 all:[[#@LINE]], atomic release sequential{{$}}
+  X += atomic_load_explicit(&A, memory_order_relaxed); // CHECK-DAG: load 8 all:[[#@LINE]], atomic{{$}}
+  X += atomic_load_explicit(&A, memory_order_acquire); // CHECK-DAG: load 8 all:[[#@LINE]], atomic acquire{{$}}
+  X += A;                                             // CHECK-DAG: load 8 all:[[#@LINE]], atomic acquire sequential{{$}}
+  X += atomic_fetch_add_explicit(&A, 1, memory_order_relaxed); // CHECK-DAG: update 8 all:[[#@LINE]], atomic{{$}}
+  X += atomic_fetch_add_explicit(&A, 1, memory_order_acq_rel); // CHECK-DAG: update 8 all:[[#@LINE]], atomic acquire release{{$}}
+  X += atomic_exchange(&A, X);                        // CHECK-DAG: update 8 all:[[#@LINE]], atomic acquire release sequential{{$}}
+  atomic_compare_exchange_strong_explicit(&A, &X, 7, memory_order_release, // CHECK-DAG: update 8 all:[[#@LINE]], atomic release{{$}}
+                                          memory_order_relaxed);
+  return X;
+}
+
+int main(void) { return all(3) == 42; }
