@@ -50,7 +50,7 @@ suite_real() { python3 tests/real/real.py; }
 suite_fuzz() { python3 tests/fuzz/fuzz.py --seeds 1-8; }
 
 # Kernels, programs of others and a corpus. SQLite, compiled for three minutes, is for `tests/oracle/oracle.py sqlite`.
-suite_oracle() { python3 tests/oracle/oracle.py; }
+suite_oracle() { python3 tests/oracle/oracle.py && python3 tests/oracle/instructions.py; }
 
 suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/quick.json; }
 

@@ -173,7 +173,7 @@ def compare(name, program, arguments=()):
         else:
             wrong += 1
             print(f"layouts: {name}: {type_}\n    memlode {found}\n    debug   {candidates[0]}")
-    print(f"layouts: {name}: {equal} records agree, {wrong} differ, {unknown} have no such name in the debug information")
+    print(f"layouts: {name}: {equal} records agree, {wrong} differ, {unknown} are not in the debug information by name")
     return wrong + (equal == 0)
 
 
@@ -211,7 +211,8 @@ def check_uses(name, program, source):
 def build(name, source):
     if name == "rust":
         command = [MEMLODE, "cargo", "build", "--release", "--offline", "--manifest-path", source / "Cargo.toml"]
-        subprocess.run([*command, "--target-dir", WORK / "rust"], check=True, env={**os.environ, "CARGO_BUILD_JOBS": "2"})
+        environment = {**os.environ, "CARGO_BUILD_JOBS": "2"}
+        subprocess.run([*command, "--target-dir", WORK / "rust"], check=True, env=environment)
         return next((WORK / "rust").glob("*/release/shapes"))
     compiler = {".c": ["cc"], ".cpp": ["c++", "-std=c++17"], ".f90": ["fc", "-module-dir", WORK]}[source.suffix]
     program = WORK / name
