@@ -61,8 +61,9 @@ MEMLODE_HIDDEN void memlode_expect_cancelling(void) {
 extern const bool memlode_sees_cancelling MEMLODE_HIDDEN __attribute__((weak));
 extern int pthread_setcanceltype(int, int *) __attribute__((weak));
 
-/* A program that has that function of libc's may use it. */
-__attribute__((constructor(101))) static void expect_cancelling(void) {
+/* A program that has that function of libc's may use it. Called at the beginning, so that a static program is
+ * linked with this file. */
+MEMLODE_HIDDEN void memlode_expect_end(void) {
   if (!&memlode_sees_cancelling && pthread_setcanceltype)
     memlode_expect_cancelling();
 }

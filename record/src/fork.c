@@ -48,5 +48,6 @@ static void expect_child(void) {
 __attribute__((constructor(101))) static void begin_process(void) {
   memlode_process.pid = (uint32_t)memlode_call(SYS_getpid);
   memlode_process.has_begun = true;
+  memlode_expect_end();
   pthread_atfork(expect_child, NULL, memlode_forget_parent);
 }

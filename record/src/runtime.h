@@ -213,6 +213,8 @@ MEMLODE_HIDDEN bool memlode_settle_process(void);
 /* The process is about to end, or to become another program, by its own will; or that failed. */
 MEMLODE_HIDDEN void memlode_leave(void);
 MEMLODE_HIDDEN void memlode_stay(void);
+/* The process has begun. */
+MEMLODE_HIDDEN void memlode_expect_end(void);
 /* A thread may be cancelled at any instruction. */
 MEMLODE_HIDDEN void memlode_expect_cancelling(void);
 

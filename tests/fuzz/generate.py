@@ -9,6 +9,7 @@ import random
 
 from program import Function, Program
 from statements import Statements
+from surroundings import last_of_a_thread
 
 INTEGERS = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"]
 SHARED_HEADER = """\
@@ -84,7 +85,7 @@ class Struct:
 
 class Generator(Statements):
     def __init__(self, seed):
-        self.random = random.Random(seed)
+        self.seed, self.random = seed, random.Random(seed)
         r = self.random
         self.cxx = r.random() < 0.4
         self.threads = r.choice([0, 0, 0, 2, 3, 5])
@@ -191,9 +192,10 @@ class Generator(Statements):
             header += f"u64 fn{index}(u64 a, u64 b);\n"
             functions.append(self.function(index))
         header += self.helpers(functions)
-        functions += self.setup()
+        optional, last = last_of_a_thread(self.seed, "MINE")
+        functions += self.setup(last)
         targets = [r.randrange(self.count) for _ in range(8)]
-        defined += STATIC_OBJECT if self.cxx else ""
+        defined += optional + (STATIC_OBJECT if self.cxx else "")
         defined += f"extern const Function table[8] = {{{', '.join(f'fn{t}' for t in targets)}}};\n"
         return Program("c++" if self.cxx else "c", header, defined, functions, self.units)
 
@@ -213,8 +215,8 @@ class Generator(Statements):
         body = self.block(r.randint(2, 7), 2)
         return Function(f"{attribute}u64 fn{index}(u64 a, u64 b)", start, body, [self.ending()], unit)
 
-    def setup(self):
-        """What starts everything and sums up."""
+    def setup(self, last):
+        """What starts everything and sums up, `last` of all in each thread."""
         r = self.random
         begin = ["fuel = %d;" % r.choice([20, 100, 400, 1500]), f"{self.heap} = (u64 *)calloc(64, 8);"]
         for n, kind, size in self.arrays:
@@ -228,7 +230,7 @@ class Generator(Statements):
                  for _ in range(3)]
         end = [f"for (u32 i = 0; i < {size}; ++i) result = result * 31 + (u64){n}[i];" for n, _, size in self.arrays]
         end += [f"result = result * 31 + (u64){n};" for n, _ in self.scalars]
-        end += [f"free({self.heap});", "return (void *)result;"]
+        end += [f"free({self.heap});", *last, "return (void *)result;"]
         if self.cxx:
             calls = ["try {", *calls, "} catch (const Error &e) { result += e.code; }",
                      "catch (int e) { result ^= (u64)e; }"]

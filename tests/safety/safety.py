@@ -504,10 +504,14 @@ def case_lengths_out_of_nowhere():
 
 
 def case_threads_that_end_with_a_zero():
-    programs = both("last", ["last.c"])
-    for freed in (0, 10):
-        traced = compare("last", programs, "threads", freed)
-        expect(traced.accesses >= 200 * 3, f"{traced.accesses} accesses")
+    for flags in ([], ["-static"]):
+        programs = both("last" + "".join(flags), ["last.c"], *flags)
+        for freed in (0, 10):
+            traced = compare("last", programs, "threads", freed)
+            expect(traced.accesses >= 200 * 3, f"{traced.accesses} accesses")
+        # A process that ends by itself has done what it did last.
+        events = (traced.directory / "events.ndjson").read_text()
+        expect('"clean":true' in events, f"{flags}: its end is not known")
 
 
 def case_other_allocators():

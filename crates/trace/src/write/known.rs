@@ -74,7 +74,9 @@ impl Hot {
 }
 
 impl Known {
-    /// How many more accesses an execution makes than it has ops, modulo 2^64.
+    /// How many more accesses an execution makes than it has ops, modulo 2^64. Apart from loops that ask it seldom.
+    #[cold]
+    #[inline(never)]
     pub fn more(&self, amounts: &[Amount], operands: &[u64]) -> u64 {
         let amounts = &amounts[self.amounts.0 as usize..self.amounts.1 as usize];
         amounts.iter().fold(0, |more, amount| more.wrapping_add(amount.beyond_one(operands)))
