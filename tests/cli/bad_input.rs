@@ -236,18 +236,3 @@ fn a_full_disk_keeps_what_was_written_and_the_program_goes_on() {
     let output = read(&["report", "-m", "generic"], &folder.path().join("kept"));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
-
-#[test]
-fn names_from_a_trace_cannot_command_a_terminal() {
-    // The command line is the one name that a user's shell passes on unread.
-    let folder = TempDir::new().expect("a temporary folder");
-    let output = memlode()
-        .current_dir(folder.path())
-        .args(["run", "-o", "t", "-m", "generic", "--"])
-        .arg(program())
-        .arg("\u{1b}]0;title\u{7}")
-        .output()
-        .expect("memlode runs");
-    let text = stderr(&output);
-    assert!(!text.contains('\u{1b}') && text.contains("\\u{1b}]0;title"), "{text}");
-}

@@ -13,6 +13,7 @@ mod destinations;
 mod doctor;
 mod dormant;
 mod errors;
+mod hostile;
 mod install;
 mod live;
 mod machine;

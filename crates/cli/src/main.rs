@@ -8,6 +8,7 @@ mod child;
 mod commands;
 mod control;
 mod destination;
+mod door;
 mod driver;
 mod install;
 mod interrupt;

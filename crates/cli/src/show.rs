@@ -1,8 +1,8 @@
 //! What was found, as text or JSON, on a stream or in a file.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io::{stderr, stdout};
+use std::fs::File;
+use std::io::{Write, stderr, stdout};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -12,7 +12,7 @@ use memlode_report::render::terminal::{By, Style};
 use memlode_report::render::{json, terminal};
 
 use crate::analyse::{Analysed, Found};
-use crate::commands::print;
+use crate::door::{Door, Form};
 use crate::numbers;
 use crate::term;
 
@@ -116,12 +116,24 @@ impl Out<'_> {
         Style { colours, width, top }
     }
 
-    fn write(self, text: &str) -> Result<()> {
+    fn write(self, text: &str, as_json: bool) -> Result<()> {
+        let colours = match self {
+            Out::Stdout => term::colours(&stdout()),
+            Out::Stderr => term::colours(&stderr()),
+            Out::File(_) => false,
+        };
+        let form = if as_json { Form::Json } else { Form::Text { colours } };
         match self {
-            Out::Stdout => print(text),
-            Out::Stderr => term::block(text),
+            Out::Stdout => {
+                let mut out = Door::new(stdout().lock(), form);
+                out.write_all(text.as_bytes())?;
+                Ok(out.flush()?)
+            }
+            Out::Stderr => term::block(text, form),
             Out::File(file) => {
-                fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+                let write = |out| Door::new(out, form).write_all(text.as_bytes());
+                let written = File::create(file).and_then(write);
+                written.with_context(|| format!("cannot write {}", file.display()))
             }
         }
     }
@@ -136,28 +148,30 @@ impl Analysed {
             Found::Report(profile, part) => {
                 let mut report = build::report(trace, machine, profile, replayed);
                 report.trace.notes.extend(part.clone());
-                out.write(&match as_json {
+                let text = match as_json {
                     true => json::report(&report)?,
                     false => terminal::report(&report, &shape.tables(By::Line), style),
-                })
+                };
+                out.write(&text, as_json)
             }
             Found::Simulation(profile) => {
                 for name in profile.unmet_names() {
                     term::note(&format!("--pages: nothing that was accessed is called {name}"));
                 }
                 let simulation = build::simulation(trace, machine, profile, replayed);
-                out.write(&match as_json {
+                let text = match as_json {
                     true => json::simulation(&simulation)?,
                     false => terminal::simulation(&simulation, &shape.tables(By::Field), style),
-                })
+                };
+                out.write(&text, as_json)
             }
             Found::Accesses(tables) => {
                 let analysis = build::analysis(trace, machine, tables, replayed);
                 if as_json {
-                    return out.write(&json::analysis(&analysis)?);
+                    return out.write(&json::analysis(&analysis)?, true);
                 }
                 let (text, notes) = terminal::analysis(&analysis, style);
-                out.write(&text)?;
+                out.write(&text, false)?;
                 notes.iter().for_each(|note| term::note(note));
                 Ok(())
             }

@@ -9,6 +9,8 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::door::{Door, Form};
+
 /// Whether escape sequences for colours belong on this stream.
 pub fn colours(stream: &impl RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
@@ -47,16 +49,19 @@ pub fn clear() {
     }
 }
 
-/// Text of many lines, already safe for a terminal.
-pub fn block(text: &str) -> anyhow::Result<()> {
-    Ok(std::io::stderr().lock().write_all(text.as_bytes())?)
+/// Text of many lines, or JSON.
+pub fn block(text: &str, form: Form) -> anyhow::Result<()> {
+    Ok(Door::new(std::io::stderr().lock(), form).write_all(text.as_bytes())?)
 }
 
 fn say(label: &str, colour: AnsiColor, text: &str) {
-    let colour = if label.is_empty() { Style::new() } else { colour.on_default().bold() };
+    let stderr = std::io::stderr();
+    let colours = colours(&stderr);
+    let colour = if label.is_empty() || !colours { Style::new() } else { colour.on_default().bold() };
     let text = memlode_report::text::printable(text);
     // Nothing is left to tell when standard error itself is gone.
-    let _ = writeln!(anstream::stderr().lock(), "memlode: {colour}{label}{colour:#}{text}");
+    let mut door = Door::new(stderr.lock(), Form::Text { colours });
+    let _ = writeln!(door, "memlode: {colour}{label}{colour:#}{text}");
 }
 
 /// A bar over `total` bytes, chunks or lines, shown only on a terminal and only after a second.

@@ -72,6 +72,11 @@ impl<'t, 'a> Table<'t, 'a> {
         if text.trim().is_empty() {
             return Err(self.error(key, "expected a string, found an empty one".into()));
         }
+        if text.contains(char::is_control) {
+            return Err(
+                self.error(key, "a control character, such as a line break, is no part of a name".into())
+            );
+        }
         Ok(text.to_string())
     }
 

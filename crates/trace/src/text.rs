@@ -23,7 +23,8 @@ use crate::sites::{FunctionId, Kind, SiteId, SiteTable};
 ///   `value=…` of a load or store, `before=… after=…` of an update: as a number where it is a floating-point one, else
 ///   in hexadecimal as one little-endian integer
 ///
-/// What is unknown or does not apply is `-`. Tabs, line breaks and backslashes in names are written as in C.
+/// What is unknown or does not apply is `-`. Tabs, line breaks and backslashes in names are written as in C, and whatever
+/// else could command a terminal by its number, as in `\u{1b}`.
 pub const HEADER: &str = "#thread\tevent\tkind\taddress\tbytes\tplace\tfunction\tvariable\tmember\tdetail";
 
 /// Writes batches as text.
@@ -217,5 +218,17 @@ pub(crate) fn escape(name: &str) -> String {
     if name.is_empty() {
         return "-".to_owned();
     }
-    name.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+    if !name.contains(|c| c == '\\' || is_unsafe(c)) {
+        return name.to_owned();
+    }
+    name.chars()
+        .map(|c| if c == '\\' || is_unsafe(c) { c.escape_default().to_string() } else { c.into() })
+        .collect()
+}
+
+/// Whether a character of a name may do more in a terminal than be seen: control characters, those that change the direction of
+/// text, and those that nobody sees.
+pub fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -1,6 +1,6 @@
 //! `memlode dump`: a trace as text, one line an event or an executed site.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,6 +16,7 @@ use memlode_trace::{ChunkRef, Trace};
 
 use super::OK;
 use crate::analyse::open;
+use crate::door::{Door, Form};
 use crate::numbers;
 use crate::term;
 use crate::traces::TraceArgs;
@@ -46,11 +47,10 @@ pub struct Args {
 }
 
 /// Writes all events of a trace as text.
-pub fn events(directory: &Path, out: impl Write + IsTerminal) -> Result<()> {
+pub fn events(directory: &Path, out: impl Write) -> Result<()> {
     let trace = open(directory)?;
-    let form = if out.is_terminal() { Form::Screen } else { Form::Plain };
-    let out = BufWriter::with_capacity(1 << 16, out);
-    let mut lines = Lines { out, form, header: HEADER, left: u64::MAX, partial: Vec::new() };
+    let out = door(out, false);
+    let mut lines = Lines { out, as_json: false, header: HEADER, left: u64::MAX, partial: Vec::new() };
     writeln!(lines.out, "{HEADER}")?;
     let mut writer = TextWriter::new(&trace);
     let mut written = Ok(());
@@ -95,16 +95,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         return Ok(ExitCode::from(OK));
     }
     let chunks = chunks(&trace, args.thread.as_deref())?;
-    let stdout = io::stdout();
-    let form = match (args.json, stdout.is_terminal()) {
-        (true, _) => Form::Json,
-        (false, true) => Form::Screen,
-        (false, false) => Form::Plain,
-    };
-    let out = BufWriter::with_capacity(1 << 16, stdout.lock());
+    let out = door(io::stdout().lock(), args.json);
     let header = if args.sites { census::HEADER } else { HEADER };
     let left = args.limit.unwrap_or(u64::MAX);
-    let mut lines = Lines { out, form, header, left, partial: Vec::new() };
+    let mut lines = Lines { out, as_json: args.json, header, left, partial: Vec::new() };
     if !args.json {
         writeln!(lines.out, "{header}")?;
     }
@@ -150,19 +144,16 @@ fn chunks(trace: &Trace, thread: Option<&str>) -> Result<Vec<ChunkRef>> {
     Ok(trace.chunks().iter().filter(|chunk| chunk.thread == found).copied().collect())
 }
 
-enum Form {
-    /// As it is.
-    Plain,
-    /// For a terminal: control characters in names are shown and not obeyed.
-    Screen,
-    /// One object a line.
-    Json,
+fn door<W: Write>(out: W, as_json: bool) -> Door<BufWriter<W>> {
+    let form = if as_json { Form::Json } else { Form::Text { colours: false } };
+    Door::new(BufWriter::with_capacity(1 << 16, out), form)
 }
 
 /// Takes whole lines, turns each into its form, and stops after a number of them.
 struct Lines<W> {
     out: W,
-    form: Form,
+    /// One object a line.
+    as_json: bool,
     /// Names of the columns.
     header: &'static str,
     left: u64,
@@ -192,16 +183,11 @@ impl<W: Write> Write for Lines<W> {
 
 impl<W: Write> Lines<W> {
     fn line(&mut self) -> io::Result<()> {
-        let text = String::from_utf8_lossy(&self.partial);
-        match self.form {
-            Form::Plain => self.out.write_all(&self.partial),
-            Form::Screen => {
-                let columns: Vec<_> =
-                    text.trim_end_matches('\n').split('\t').map(memlode_report::text::printable).collect();
-                writeln!(self.out, "{}", columns.join("\t"))
-            }
-            Form::Json => writeln!(self.out, "{}", object(self.header, &text)),
+        if !self.as_json {
+            return self.out.write_all(&self.partial);
         }
+        let text = String::from_utf8_lossy(&self.partial);
+        writeln!(self.out, "{}", object(self.header, &text))
     }
 }
 

@@ -15,12 +15,15 @@ mod sim;
 mod timeline;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use serde::Serialize;
+
+use crate::door::{Door, Form};
+use crate::term;
 
 /// Success.
 pub const OK: u8 = 0;
@@ -112,7 +115,11 @@ enum Command {
 
 /// Everything but the compilers, which `main` handles before clap sees their arguments.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
-    match Cli::parse_from(args).command {
+    let command = match Cli::try_parse_from(args) {
+        Ok(cli) => cli.command,
+        Err(error) => return usage(&error),
+    };
+    match command {
         Command::Cc { arguments } => crate::driver::run(crate::driver::toolchain::Language::C, arguments),
         Command::Cxx { arguments } => crate::driver::run(crate::driver::toolchain::Language::Cxx, arguments),
         Command::Fc { arguments } => {
@@ -135,16 +142,32 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     }
 }
 
+/// Says what is wrong with the arguments, which may be names of somebody else's choice; or helps.
+fn usage(error: &clap::Error) -> Result<ExitCode> {
+    let to_stderr = error.use_stderr();
+    let colours =
+        if to_stderr { term::colours(&std::io::stderr()) } else { term::colours(&std::io::stdout()) };
+    let text = error.render();
+    let text = if colours { text.ansi().to_string() } else { text.to_string() };
+    match to_stderr {
+        true => term::block(&text, Form::Text { colours })?,
+        false => print(&text)?,
+    }
+    Ok(ExitCode::from(error.exit_code() as u8))
+}
+
 /// To standard output, as an error and not a panic when its reader is gone.
 pub fn print(text: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
+    let stdout = std::io::stdout();
+    let form = Form::Text { colours: term::colours(&stdout) };
+    let mut stdout = Door::new(stdout.lock(), form);
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)
 }
 
 /// As JSON to standard output.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
-    let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut stdout = Door::new(BufWriter::new(std::io::stdout().lock()), Form::Json);
     serde_json::to_writer_pretty(&mut stdout, value).map_err(std::io::Error::from)?;
     Ok(writeln!(stdout).and_then(|()| stdout.flush())?)
 }

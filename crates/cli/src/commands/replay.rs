@@ -22,6 +22,7 @@ use super::OK;
 use super::report::MachineArgs;
 use crate::accesses;
 use crate::analyse::{Job, Wanted};
+use crate::door::{self, Door};
 use crate::numbers;
 use crate::setup::SetupArgs;
 use crate::show::{Out, ShapeArgs};
@@ -183,7 +184,7 @@ fn write(
             writer.finish()?;
         }
         Format::Ndjson => {
-            let mut writer = LineWriter::new(out, encoder);
+            let mut writer = LineWriter::new(Door::new(out, door::Form::Json), encoder);
             while let Some(events) = annotations.next_batch() {
                 writer.write(&events, annotations.cells())?;
                 annotations.give_back(events);

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memlode_trace::text::is_unsafe;
+
 /// A name that came out of a file, safe for a terminal: control characters, and those that change the
 /// direction of text, become visible escapes.
 pub fn printable(text: &str) -> Cow<'_, str> {
@@ -17,11 +19,6 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
-}
-
-fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Longest template argument list that [`brief`] leaves alone, in characters.

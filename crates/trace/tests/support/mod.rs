@@ -2,6 +2,7 @@
 //! SPEC.md alone, so that the crate is not checked against itself.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::module::{Global, ModuleImage, Section};
 use memlode_trace::write::{
     AddressSpace, ChunkEncoder, DirectoryStore, Packer, Stop, Store, Tail, TraceWriter,
@@ -451,15 +452,26 @@ pub fn write_trace(directory: &Path, plan: &Plan, threads: &[Vec<Vec<Execution>>
 
 /// The same, wherever.
 pub fn write_trace_to(store: Box<dyn Store>, plan: &Plan, threads: &[Vec<Vec<Execution>>]) -> u64 {
+    write_image_to(store, image(plan), ManifestInfo::default(), threads)
+}
+
+/// The same of an image that may be none of [`image`]'s.
+pub fn write_image_to(
+    store: Box<dyn Store>,
+    image: ModuleImage,
+    info: ManifestInfo,
+    threads: &[Vec<Vec<Execution>>],
+) -> u64 {
     let mut accesses = 0;
     use memlode_trace::log::Event;
     use memlode_trace::manifest::Summary;
-    let mut writer = TraceWriter::new(store, Default::default()).unwrap();
-    let (id, module) = writer.add_module(image(plan)).unwrap();
+    let command = info.command.clone();
+    let mut writer = TraceWriter::new(store, info).unwrap();
+    let (id, module) = writer.add_module(image).unwrap();
     let mut space = AddressSpace::default();
     space.load(id, module, LOAD_BIAS);
-    let start = |stamp| Event::ProcessStart { process: 0, pid: 7, parent: None, command: vec![], stamp };
-    writer.event(&start(1)).unwrap();
+    let start = Event::ProcessStart { process: 0, pid: 7, parent: None, command, stamp: 1 };
+    writer.event(&start).unwrap();
     writer.event(&Event::ModuleLoad { process: 0, module: id.0, load_bias: LOAD_BIAS, stamp: 1 }).unwrap();
     let mut packer = Packer::new();
     for (number, chunks) in threads.iter().enumerate() {
