@@ -8,8 +8,8 @@ pub mod version {
     pub const TRACE: u16 = 4;
     /// site table (one per translation unit) inside an ELF image; 2: sections
     pub const TABLE: u16 = 2;
-    /// a trace on its way through a socket
-    pub const WIRE: u16 = 1;
+    /// a trace on its way through a socket; 2: the receiver proves that it knows the token, too
+    pub const WIRE: u16 = 2;
     /// shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
     pub const RING: u16 = 3;
 }
@@ -1148,13 +1148,15 @@ pub struct WireAnswer {
     pub version: u16,
     /// zero
     pub reserved: u16,
-    /// HMAC-SHA-256 of the nonce, keyed with the token
+    /// random: the receiver's challenge
+    pub nonce: [u8; 32],
+    /// HMAC-SHA-256 of "sender" and both nonces, the receiver's first, keyed with the token
     pub proof: [u8; 32],
 }
 
 impl WireAnswer {
     /// Size in memory and in a file.
-    pub const BYTES: usize = 40;
+    pub const BYTES: usize = 72;
 
     /// From its little-endian form.
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
@@ -1162,7 +1164,8 @@ impl WireAnswer {
             magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
             version: u16::from_le_bytes([bytes[4], bytes[5]]),
             reserved: u16::from_le_bytes([bytes[6], bytes[7]]),
-            proof: std::array::from_fn::<_, 32, _>(|i| bytes[8 + i]),
+            nonce: std::array::from_fn::<_, 32, _>(|i| bytes[8 + i]),
+            proof: std::array::from_fn::<_, 32, _>(|i| bytes[40 + i]),
         }
     }
 
@@ -1172,7 +1175,8 @@ impl WireAnswer {
         bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
         bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
         bytes[6..8].copy_from_slice(&self.reserved.to_le_bytes());
-        bytes[8..40].copy_from_slice(&self.proof);
+        bytes[8..40].copy_from_slice(&self.nonce);
+        bytes[40..72].copy_from_slice(&self.proof);
         bytes
     }
 }
@@ -1187,7 +1191,8 @@ const _: () = assert!(size_of::<WireAnswer>() == WireAnswer::BYTES);
 const _: () = assert!(std::mem::offset_of!(WireAnswer, magic) == 0);
 const _: () = assert!(std::mem::offset_of!(WireAnswer, version) == 4);
 const _: () = assert!(std::mem::offset_of!(WireAnswer, reserved) == 6);
-const _: () = assert!(std::mem::offset_of!(WireAnswer, proof) == 8);
+const _: () = assert!(std::mem::offset_of!(WireAnswer, nonce) == 8);
+const _: () = assert!(std::mem::offset_of!(WireAnswer, proof) == 40);
 
 /// A piece of a trace; `bytes` of payload follow.
 #[repr(C)]

@@ -14,7 +14,7 @@
 // Versions. A change that an older reader would misread raises one of them and adds a golden file.
 #define MEMLODE_VERSION_TRACE 4 // trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails; 4: sections
 #define MEMLODE_VERSION_TABLE 2 // site table (one per translation unit) inside an ELF image; 2: sections
-#define MEMLODE_VERSION_WIRE 1 // a trace on its way through a socket
+#define MEMLODE_VERSION_WIRE 2 // a trace on its way through a socket; 2: the receiver proves that it knows the token, too
 #define MEMLODE_VERSION_RING 3 // shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
 // First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -442,13 +442,15 @@ struct memlode_wire_answer {
   uint32_t magic;
   uint16_t version; // version.wire
   uint16_t reserved; // zero
-  uint8_t proof[32]; // HMAC-SHA-256 of the nonce, keyed with the token
+  uint8_t nonce[32]; // random: the receiver's challenge
+  uint8_t proof[32]; // HMAC-SHA-256 of "sender" and both nonces, the receiver's first, keyed with the token
 };
-MEMLODE_STATIC_ASSERT(sizeof(struct memlode_wire_answer) == 40, "memlode_wire_answer");
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_wire_answer) == 72, "memlode_wire_answer");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_answer, magic) == 0, "memlode_wire_answer.magic");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_answer, version) == 4, "memlode_wire_answer.version");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_answer, reserved) == 6, "memlode_wire_answer.reserved");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_answer, proof) == 8, "memlode_wire_answer.proof");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_answer, nonce) == 8, "memlode_wire_answer.nonce");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_wire_answer, proof) == 40, "memlode_wire_answer.proof");
 
 // A piece of a trace; `bytes` of payload follow.
 struct memlode_wire_frame {

@@ -7,7 +7,7 @@ from collections import namedtuple
 # Versions. A change that an older reader would misread raises one of them and adds a golden file.
 VERSION_TRACE = 4  # trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails; 4: sections
 VERSION_TABLE = 2  # site table (one per translation unit) inside an ELF image; 2: sections
-VERSION_WIRE = 1  # a trace on its way through a socket
+VERSION_WIRE = 2  # a trace on its way through a socket; 2: the receiver proves that it knows the token, too
 VERSION_RING = 3  # shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
 # First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -377,9 +377,10 @@ WIRE_ANSWER = Layout(
     ("magic", "I", None),
     ("version", "H", None),  # version.wire
     ("reserved", "H", None),  # zero
-    ("proof", "s", 32),  # HMAC-SHA-256 of the nonce, keyed with the token
+    ("nonce", "s", 32),  # random: the receiver's challenge
+    ("proof", "s", 32),  # HMAC-SHA-256 of "sender" and both nonces, the receiver's first, keyed with the token
 )
-assert WIRE_ANSWER.size == 40
+assert WIRE_ANSWER.size == 72
 
 # A piece of a trace; `bytes` of payload follow.
 WIRE_FRAME = Layout(

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -119,6 +120,15 @@ impl Stream {
         };
     }
 
+    /// Fills `bytes`, or gives up when for so long nothing has come.
+    pub fn read_while(&mut self, mut bytes: &mut [u8], silence: Duration) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let length = self.read_some(bytes, silence)?;
+            bytes = &mut bytes[length..];
+        }
+        Ok(())
+    }
+
     /// Fills `bytes`, however small the pieces are that arrive, or gives up when the time is over.
     pub fn read_by(&mut self, mut bytes: &mut [u8], deadline: Instant) -> io::Result<()> {
         while !bytes.is_empty() {
@@ -126,16 +136,29 @@ impl Stream {
             if left.is_zero() {
                 return Err(ErrorKind::TimedOut.into());
             }
-            self.set_read_timeout(left)?;
-            match self.read(bytes) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(length) => bytes = &mut bytes[length..],
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
-                Err(error) => return Err(error),
-            }
+            let length = self.read_some(bytes, left)?;
+            bytes = &mut bytes[length..];
         }
         Ok(())
+    }
+
+    /// Reads at least a byte.
+    fn read_some(&mut self, bytes: &mut [u8], patience: Duration) -> io::Result<usize> {
+        self.set_read_timeout(patience)?;
+        match self.read(bytes) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(ErrorKind::TimedOut.into()),
+            read => read,
+        }
+    }
+
+    /// Ends the connection from another thread: whoever reads or writes learns of it.
+    pub fn breaker(&self) -> io::Result<OwnedFd> {
+        match self {
+            Stream::Tcp(stream) => stream.as_fd().try_clone_to_owned(),
+            Stream::Unix(stream) => stream.as_fd().try_clone_to_owned(),
+        }
     }
 }
 
@@ -194,6 +217,14 @@ impl Listener {
             Listener::Tcp(listener) => Address::Tcp(listener.local_addr()?.to_string()),
             Listener::Unix(_, path) => Address::Unix(path.clone()),
         })
+    }
+
+    /// For polling.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Tcp(listener) => listener.as_fd(),
+            Listener::Unix(listener, _) => listener.as_fd(),
+        }
     }
 
     /// The next connection, and whose it is.

@@ -10,7 +10,7 @@ use memlode_trace::format::{WireAnswer, WireFrame, WireReply, limit, magic, vers
 use memlode_trace::write::{Store, TraceFile};
 
 use crate::address::{Address, Stream};
-use crate::token::Token;
+use crate::token::{Nonces, Side, Token, nonce};
 use crate::{ALIVE, HANDSHAKE, SILENCE};
 
 /// Sends a trace. A call returns when the bytes are on their way: while the receiver is busy, it waits. Nothing is kept
@@ -19,6 +19,8 @@ pub struct RemoteStore {
     link: Arc<Link>,
     beat: Option<JoinHandle<()>>,
 }
+
+const NOT_SERVE: &str = "what answers there is not `memlode serve`";
 
 struct Link {
     address: String,
@@ -36,7 +38,7 @@ struct Line {
 }
 
 impl RemoteStore {
-    /// Connects and shows that it knows the token.
+    /// Connects, shows that it knows the token, and sees that the receiver does.
     pub fn connect(address: &Address, token: &Token) -> Result<RemoteStore, Error> {
         let at = address.to_string();
         let failed =
@@ -45,19 +47,29 @@ impl RemoteStore {
         let mut stream = address.connect(HANDSHAKE).map_err(failed)?;
         stream.set_write_timeout(HANDSHAKE).map_err(failed)?;
         let deadline = Instant::now() + HANDSHAKE;
-        let (status, nonce) = reply(&mut stream, deadline).map_err(refused)?;
-        if status != wire_status::CHALLENGE {
-            return Err(refused(refusal(status, &nonce)));
-        }
+        let (status, challenge) = reply(&mut stream, deadline).map_err(refused)?;
+        let receiver = match (status, <[u8; 32]>::try_from(&challenge[..])) {
+            (wire_status::CHALLENGE, Ok(nonce)) => nonce,
+            (wire_status::CHALLENGE, Err(_)) => return Err(refused(NOT_SERVE.to_owned())),
+            _ => return Err(refused(refusal(status, &challenge))),
+        };
+        let nonces = Nonces { receiver, sender: nonce().map_err(failed)? };
         let answer = WireAnswer {
             magic: magic::WIRE,
             version: version::WIRE,
-            proof: token.proof(&nonce),
+            nonce: nonces.sender,
+            proof: token.proof(Side::Sender, &nonces),
             ..Default::default()
         };
         stream.write_all(&answer.to_bytes()).map_err(failed)?;
         match reply(&mut stream, deadline).map_err(refused)? {
-            (wire_status::OK, _) => {}
+            (wire_status::OK, proof) if token.accepts(Side::Receiver, &nonces, &proof) => {}
+            (wire_status::OK, _) => {
+                return Err(refused(
+                    "what listens there does not know the token: it is not your `memlode serve`, and got nothing"
+                        .to_owned(),
+                ));
+            }
             (status, words) => return Err(refused(refusal(status, &words))),
         }
         stream.set_write_timeout(SILENCE).map_err(failed)?;
@@ -177,7 +189,7 @@ fn reply(stream: &mut Stream, deadline: Instant) -> Result<(u16, Vec<u8>), Strin
     stream.read_by(&mut bytes, deadline).map_err(told)?;
     let reply = WireReply::from_bytes(&bytes);
     if reply.magic != magic::WIRE {
-        return Err("what answers there is not `memlode serve`".to_owned());
+        return Err(NOT_SERVE.to_owned());
     }
     if reply.version != version::WIRE {
         return Err(format!(

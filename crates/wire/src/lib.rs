@@ -20,7 +20,7 @@ mod token;
 
 pub use address::{Address, AddressError, Listener};
 pub use client::RemoteStore;
-pub use server::{Limits, Server, Told};
+pub use server::{Limits, Open, Server, Tell, Told};
 pub use token::Token;
 
 /// Neither side waits longer than this for the other to say the first words.

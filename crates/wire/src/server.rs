@@ -1,16 +1,20 @@
 //! The receiver's side.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use memlode_trace::format::{WireAnswer, WireFrame, WireReply, limit, magic, version, wire, wire_status};
 use memlode_trace::write::{Store, TraceFile};
 use rustc_hash::FxHashMap;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
 
 use crate::address::{Listener, Stream};
-use crate::token::{Token, nonce};
+use crate::token::{Nonces, Side, Token, nonce};
 use crate::{HANDSHAKE, SILENCE};
 
 /// What a receiver grants.
@@ -64,72 +68,172 @@ struct Rules {
     token: Token,
     limits: Limits,
     clients: AtomicUsize,
+    strangers: Strangers,
 }
 
 /// Makes a store for the trace of a new sender, or says why not.
 pub trait Open: Fn(&str) -> Result<Box<dyn Store>, String> + Send + Sync {}
 impl<F: Fn(&str) -> Result<Box<dyn Store>, String> + Send + Sync> Open for F {}
 
+/// Told of what happens.
+pub trait Tell: Fn(Told) + Send + Sync {}
+impl<F: Fn(Told) + Send + Sync> Tell for F {}
+
 impl Server {
     /// Receives what comes to `listener` from those who know `token`.
     pub fn new(listener: Listener, token: Token, limits: Limits) -> Server {
-        Server { listener, rules: Arc::new(Rules { token, limits, clients: AtomicUsize::new(0) }) }
+        let clients = AtomicUsize::new(0);
+        Server {
+            listener,
+            rules: Arc::new(Rules { token, limits, clients, strangers: Strangers::default() }),
+        }
     }
 
-    /// Receives one trace on this thread. Connections that do not get as far as to begin one are told and forgotten.
-    pub fn serve_one(&self, open: &dyn Open, told: &dyn Fn(Told)) -> io::Result<bool> {
+    /// Receives one trace: whether it came whole. Connections that do not get as far as to begin one are told and forgotten,
+    /// those that come when one has begun are refused.
+    ///
+    /// # Errors
+    /// When the system lets nobody connect.
+    pub fn serve_one(&self, open: Arc<dyn Open>, told: Arc<dyn Tell>) -> io::Result<bool> {
+        let done = Arc::new(Done { bell: eventfd(0, EventfdFlags::CLOEXEC)?, whole: AtomicBool::new(false) });
+        let begun = Arc::new(AtomicBool::new(false));
+        let first = move |peer: &str| match begun.swap(true, Ordering::Relaxed) {
+            true => Err("another sender was first, and only one is waited for".to_owned()),
+            false => open(peer).inspect_err(|_| begun.store(false, Ordering::Relaxed)),
+        };
+        let first: Arc<dyn Open> = Arc::new(first);
         loop {
-            let (stream, peer) = self.listener.accept()?;
-            let mut session = Session::new(stream, peer, self.rules.clone());
-            if session.begin(open, told) {
-                return Ok(session.receive(told));
+            let mut polled =
+                [done.bell.as_fd(), self.listener.fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            match poll(&mut polled, None) {
+                Ok(_) if !polled[0].revents().is_empty() => return Ok(done.whole.load(Ordering::Relaxed)),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if !polled[1].revents().is_empty() {
+                let done = done.clone();
+                self.greet_next(&first, &told, move |whole| {
+                    done.whole.store(whole, Ordering::Relaxed);
+                    let _ = rustix::io::write(&done.bell, &1u64.to_ne_bytes());
+                })?;
             }
         }
     }
 
     /// Receives for ever, each sender on a thread of its own.
-    pub fn serve(&self, open: Arc<dyn Open>, told: Arc<dyn Fn(Told) + Send + Sync>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When the system lets nobody connect any more.
+    pub fn serve(&self, open: Arc<dyn Open>, told: Arc<dyn Tell>) -> io::Result<()> {
         loop {
-            let (stream, peer) = match self.listener.accept() {
-                Ok(accepted) => accepted,
-                // Of the one connection, or of a moment without descriptors: not of the listener.
-                Err(error) if error.kind() != ErrorKind::InvalidInput => {
-                    told(Told::Failed { peer: "a connection".to_owned(), why: error.to_string() });
-                    std::thread::sleep(Duration::from_millis(50));
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let mut session = Session::new(stream, peer, self.rules.clone());
-            let place = self.rules.clients.fetch_add(1, Ordering::Relaxed);
-            if place >= self.rules.limits.clients {
-                let why = format!("{} senders are here already, as many as are allowed", place);
-                // It has sent nothing yet that would have to be read.
-                let _ = session.say(wire_status::REFUSED, why.as_bytes());
-                told(Told::Failed { peer: session.peer.clone(), why });
-                self.rules.clients.fetch_sub(1, Ordering::Relaxed);
-                continue;
+            self.greet_next(&open, &told, |_| {})?;
+        }
+    }
+
+    /// Takes the next connection and lets it show on a thread of its own that it knows the token; a trace that begins is received
+    /// there, and `over` called with whether it came whole.
+    fn greet_next(
+        &self,
+        open: &Arc<dyn Open>,
+        told: &Arc<dyn Tell>,
+        over: impl FnOnce(bool) + Send + 'static,
+    ) -> io::Result<()> {
+        let (stream, peer) = match self.listener.accept() {
+            Ok(accepted) => accepted,
+            // Of the one connection, or of a moment without descriptors: not of the listener.
+            Err(error) if error.kind() != ErrorKind::InvalidInput => {
+                told(Told::Failed { peer: "a connection".to_owned(), why: error.to_string() });
+                std::thread::sleep(Duration::from_millis(50));
+                return Ok(());
             }
-            let (open, told, rules) = (open.clone(), told.clone(), self.rules.clone());
-            let body = move || {
-                // Also when a panic unwinds.
-                let _place = Place(&rules.clients);
-                if session.begin(&*open, &*told) {
-                    session.receive(&*told);
-                }
-            };
-            if std::thread::Builder::new().name("memlode-receive".into()).spawn(body).is_err() {
-                self.rules.clients.fetch_sub(1, Ordering::Relaxed);
-            }
+            Err(error) => return Err(error),
+        };
+        let Ok(known) = stream.breaker().map(|breaker| self.rules.strangers.enter(breaker)) else {
+            return Ok(());
+        };
+        let (open, told, rules) = (open.clone(), told.clone(), self.rules.clone());
+        let body = move || {
+            let mut session = Session::new(stream, peer, rules.clone());
+            // Leaves also when a panic unwinds.
+            let stranger = Stranger { strangers: &rules.strangers, number: known };
+            let greeted = session.greet();
+            drop(stranger);
+            let Some(_place) = session.begin(greeted, &*open, &*told) else { return };
+            over(session.receive(&*told));
+        };
+        // Without a thread, the connection ends with what was to go there.
+        if std::thread::Builder::new().name("memlode-receive".into()).spawn(body).is_err() {
+            self.rules.strangers.leave(known);
+        }
+        Ok(())
+    }
+}
+
+/// The end of the one trace that is waited for.
+struct Done {
+    bell: OwnedFd,
+    whole: AtomicBool,
+}
+
+/// Connections that have not shown yet that they know the token. They have no share in the places of those who do, and when
+/// there are too many, the one that has been silent for the longest time goes: who knows the token answers at once.
+#[derive(Default)]
+struct Strangers(Mutex<(u64, VecDeque<(u64, OwnedFd)>)>);
+
+/// Strangers at a time.
+const STRANGERS: usize = 64;
+
+impl Strangers {
+    fn lock(&self) -> MutexGuard<'_, (u64, VecDeque<(u64, OwnedFd)>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, breaker: OwnedFd) -> u64 {
+        let mut known = self.lock();
+        let (next, waiting) = &mut *known;
+        *next += 1;
+        waiting.push_back((*next, breaker));
+        if waiting.len() > STRANGERS
+            && let Some((_, oldest)) = waiting.pop_front()
+        {
+            let _ = rustix::net::shutdown(&oldest, rustix::net::Shutdown::Both);
+        }
+        *next
+    }
+
+    fn leave(&self, number: u64) {
+        self.lock().1.retain(|(known, _)| *known != number);
+    }
+}
+
+struct Stranger<'a> {
+    strangers: &'a Strangers,
+    number: u64,
+}
+
+impl Drop for Stranger<'_> {
+    fn drop(&mut self) {
+        self.strangers.leave(self.number);
+    }
+}
+
+/// One of the places of senders.
+struct Place(Arc<Rules>);
+
+impl Place {
+    fn take(rules: &Arc<Rules>) -> Result<Place, String> {
+        let taken = rules.clients.fetch_add(1, Ordering::Relaxed);
+        let place = Place(rules.clone());
+        match taken < rules.limits.clients {
+            true => Ok(place),
+            false => Err(format!("{taken} senders are here already, as many as are allowed")),
         }
     }
 }
 
-struct Place<'a>(&'a AtomicUsize);
-
-impl Drop for Place<'_> {
+impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -161,35 +265,47 @@ impl Session {
         }
     }
 
-    /// Asks for the proof and opens the store. Whether there is a trace to receive.
-    fn begin(&mut self, open: &dyn Open, told: &dyn Fn(Told)) -> bool {
+    /// Opens the store for a sender that has shown that it knows the token, and shows the same. Its place, if there is a trace to
+    /// receive.
+    fn begin(&mut self, greeted: Result<Nonces, String>, open: &dyn Open, told: &dyn Tell) -> Option<Place> {
         let peer = self.peer.clone();
-        match self.greet().and_then(|()| open(&peer)) {
-            Ok(store) => {
+        let ready = greeted.and_then(|nonces| {
+            let place = Place::take(&self.rules)?;
+            Ok((nonces, place, open(&peer)?))
+        });
+        match ready {
+            Ok((nonces, place, store)) => {
                 self.store = Some(store);
-                if self.say(wire_status::OK, &[]).is_err() {
-                    return false;
-                }
-                told(Told::Began { peer });
-                true
+                told(Told::Began { peer: peer.clone() });
+                let proof = self.rules.token.proof(Side::Receiver, &nonces);
+                // If it is gone, its first frame does not come, which is told as that.
+                let _ = self.say(wire_status::OK, &proof);
+                Some(place)
             }
             Err(why) => {
                 self.refuse(&why);
                 told(Told::Failed { peer, why });
-                false
+                None
             }
         }
     }
 
-    fn greet(&mut self) -> Result<(), String> {
+    /// Asks for the proof.
+    fn greet(&mut self) -> Result<Nonces, String> {
         let text = |error: io::Error| error.to_string();
         self.stream.set_write_timeout(HANDSHAKE).map_err(text)?;
-        let nonce = nonce().map_err(text)?;
-        self.say(wire_status::CHALLENGE, &nonce).map_err(text)?;
+        let receiver = nonce().map_err(text)?;
+        self.say(wire_status::CHALLENGE, &receiver).map_err(text)?;
+        let deadline = Instant::now() + HANDSHAKE;
         let mut bytes = [0; WireAnswer::BYTES];
-        self.stream
-            .read_by(&mut bytes, Instant::now() + HANDSHAKE)
-            .map_err(|_| "no answer to the challenge".to_owned())?;
+        // The first words say how many more there are.
+        let (head, rest) = bytes.split_at_mut(8);
+        let silent = |_| "no answer to the challenge".to_owned();
+        self.stream.read_by(head, deadline).map_err(silent)?;
+        let ours = WireAnswer { magic: magic::WIRE, version: version::WIRE, ..Default::default() };
+        if head[..6] == ours.to_bytes()[..6] {
+            self.stream.read_by(rest, deadline).map_err(silent)?;
+        }
         let answer = WireAnswer::from_bytes(&bytes);
         if answer.magic != magic::WIRE {
             return Err("what it says is not memlode's protocol".to_owned());
@@ -198,14 +314,15 @@ impl Session {
             let (theirs, ours) = (answer.version, version::WIRE);
             return Err(format!("it speaks version {theirs} of the protocol, this memlode version {ours}"));
         }
-        match self.rules.token.accepts(&nonce, &answer.proof) {
-            true => Ok(()),
+        let nonces = Nonces { receiver, sender: answer.nonce };
+        match self.rules.token.accepts(Side::Sender, &nonces, &answer.proof) {
+            true => Ok(nonces),
             false => Err("the token is not the right one (MEMLODE_TOKEN or --token-file)".to_owned()),
         }
     }
 
     /// Stores what comes. Whether it was all.
-    fn receive(&mut self, told: &dyn Fn(Told)) -> bool {
+    fn receive(&mut self, told: &dyn Tell) -> bool {
         let peer = self.peer.clone();
         let outcome = loop {
             match self.frame() {
@@ -237,13 +354,13 @@ impl Session {
             _ => format!("the connection was lost: {error}"),
         };
         let mut header = [0; WireFrame::BYTES];
-        self.stream.read_by(&mut header, Instant::now() + silence).map_err(lost)?;
+        self.stream.read_while(&mut header, silence).map_err(lost)?;
         let frame = WireFrame::from_bytes(&header);
         if u64::from(frame.bytes) > limit::WIRE_PAYLOAD_BYTES {
             return Err(format!("a frame of {} bytes is longer than any can be", frame.bytes));
         }
         let mut payload = vec![0; frame.bytes as usize];
-        self.stream.read_by(&mut payload, Instant::now() + silence).map_err(lost)?;
+        self.stream.read_while(&mut payload, silence).map_err(lost)?;
         self.bytes += payload.len() as u64;
         if self.bytes > self.rules.limits.bytes {
             return Err(format!(

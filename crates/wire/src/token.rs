@@ -1,4 +1,4 @@
-//! Who may send a trace. A token is never sent: the receiver asks for a proof of it over a fresh nonce.
+//! Who may send a trace, and who may receive it. A token is never sent: each side asks for a proof of it over fresh nonces of both.
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
@@ -36,20 +36,45 @@ impl Token {
         String::from_utf8_lossy(&self.0).into_owned()
     }
 
-    pub(crate) fn proof(&self, nonce: &[u8]) -> [u8; 32] {
-        self.mac(nonce).finalize().into_bytes().into()
+    pub(crate) fn proof(&self, side: Side, nonces: &Nonces) -> [u8; 32] {
+        self.mac(side, nonces).finalize().into_bytes().into()
     }
 
     /// Takes as long for a wrong proof as for the right one.
-    pub(crate) fn accepts(&self, nonce: &[u8], proof: &[u8]) -> bool {
-        self.mac(nonce).verify_slice(proof).is_ok()
+    pub(crate) fn accepts(&self, side: Side, nonces: &Nonces, proof: &[u8]) -> bool {
+        self.mac(side, nonces).verify_slice(proof).is_ok()
     }
 
-    fn mac(&self, nonce: &[u8]) -> Hmac<Sha256> {
+    fn mac(&self, side: Side, nonces: &Nonces) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length will do");
-        mac.update(nonce);
+        mac.update(side.name());
+        mac.update(&nonces.receiver);
+        mac.update(&nonces.sender);
         mac
     }
+}
+
+/// Whose proof it is: one side's is no good for the other, which might send it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Sender,
+    Receiver,
+}
+
+impl Side {
+    fn name(self) -> &'static [u8] {
+        match self {
+            Side::Sender => b"sender",
+            Side::Receiver => b"receiver",
+        }
+    }
+}
+
+/// What both sides have thrown in: an old proof is no good for either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Nonces {
+    pub receiver: [u8; 32],
+    pub sender: [u8; 32],
 }
 
 /// 32 random bytes.
@@ -64,14 +89,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proof_is_of_one_token_and_one_nonce() {
+    fn a_proof_is_of_one_token_one_side_and_both_nonces() {
         let token = Token::new(b" secret\n").unwrap();
-        let proof = token.proof(b"nonce");
-        assert!(Token::new(b"secret").unwrap().accepts(b"nonce", &proof));
-        assert!(!token.accepts(b"other", &proof));
-        assert!(!token.accepts(b"nonce", &proof[..31]));
-        assert!(!Token::new(b"secreT").unwrap().accepts(b"nonce", &proof));
-        assert!(!Token::none().accepts(b"nonce", &proof));
+        let nonces = Nonces { receiver: [1; 32], sender: [2; 32] };
+        let proof = token.proof(Side::Sender, &nonces);
+        assert!(Token::new(b"secret").unwrap().accepts(Side::Sender, &nonces, &proof));
+        assert!(!token.accepts(Side::Receiver, &nonces, &proof));
+        for other in [
+            Nonces { receiver: [3; 32], ..nonces },
+            Nonces { sender: [3; 32], ..nonces },
+            Nonces { receiver: nonces.sender, sender: nonces.receiver },
+        ] {
+            assert!(!token.accepts(Side::Sender, &other, &proof));
+        }
+        assert!(!token.accepts(Side::Sender, &nonces, &proof[..31]));
+        assert!(!Token::new(b"secreT").unwrap().accepts(Side::Sender, &nonces, &proof));
+        assert!(!Token::none().accepts(Side::Sender, &nonces, &proof));
     }
 
     #[test]

@@ -51,19 +51,28 @@ impl Receiving {
         RemoteStore::connect(&self.address, &self.token).unwrap()
     }
 
-    /// Says these bytes in place of a sender, behind a right answer if that is wanted; returns the receiver's sentence.
-    fn hear(&self, answers: bool, bytes: &[u8]) -> String {
+    /// A connection, and the receiver's challenge.
+    fn stranger(&self) -> (TcpStream, Vec<u8>) {
         let Address::Tcp(host) = &self.address else { panic!("TCP only") };
         let mut stream = TcpStream::connect(host).unwrap();
-        let nonce = said(&mut stream).1;
-        if answers {
-            // The proof over a nonce is a sender's secret: take it from a sender that asks this one question.
-            let proof = proof_of(&self.token, &nonce);
-            let answer =
-                WireAnswer { magic: magic::WIRE, version: version::WIRE, proof, ..Default::default() };
-            stream.write_all(&answer.to_bytes()).unwrap();
-            assert_eq!(said(&mut stream).0, wire_status::OK);
-        }
+        let (status, nonce) = said(&mut stream);
+        assert_eq!(status, wire_status::CHALLENGE);
+        (stream, nonce)
+    }
+
+    /// A connection behind a right answer.
+    fn sender(&self) -> TcpStream {
+        let (mut stream, nonce) = self.stranger();
+        // The proof is a sender's secret: take it from a sender that asks this one question.
+        stream.write_all(&answer_of(&self.token, &nonce).to_bytes()).unwrap();
+        let (status, proof) = said(&mut stream);
+        assert_eq!((status, proof.len()), (wire_status::OK, 32));
+        stream
+    }
+
+    /// Says these bytes in place of a sender, behind a right answer if that is wanted; returns the receiver's sentence.
+    fn hear(&self, answers: bool, bytes: &[u8]) -> String {
+        let mut stream = if answers { self.sender() } else { self.stranger().0 };
         stream.write_all(bytes).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         let (status, sentence) = said(&mut stream);
@@ -83,25 +92,44 @@ fn said(stream: &mut TcpStream) -> (u16, Vec<u8>) {
 }
 
 /// What a sender that knows the token answers to a nonce.
-fn proof_of(token: &Token, nonce: &[u8]) -> [u8; 32] {
+fn answer_of(token: &Token, nonce: &[u8]) -> WireAnswer {
+    let (sender, mut stream) = impostor(token);
+    let answer = challenge(&mut stream, nonce);
+    drop(stream);
+    assert!(sender.join().unwrap().is_err());
+    answer
+}
+
+/// What a sender that takes us for its receiver comes to, and our end of its connection.
+fn impostor(token: &Token) -> (std::thread::JoinHandle<Result<(), String>>, TcpStream) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Tcp(listener.local_addr().unwrap().to_string());
     let token = token.clone();
-    let sender = std::thread::spawn(move || RemoteStore::connect(&address, &token).map(|_| ()));
-    let (mut stream, _) = listener.accept().unwrap();
-    let challenge = WireReply {
-        magic: magic::WIRE,
-        version: version::WIRE,
-        status: wire_status::CHALLENGE,
-        bytes: nonce.len() as u32,
-        ..Default::default()
+    let send = move || -> Result<(), String> {
+        let mut store = RemoteStore::connect(&address, &token).map_err(|error| error.to_string())?;
+        store.put(TraceFile::Manifest, b"secret").map_err(|error| error.to_string())
     };
-    stream.write_all(&[&challenge.to_bytes()[..], nonce].concat()).unwrap();
+    let sender = std::thread::spawn(send);
+    (sender, listener.accept().unwrap().0)
+}
+
+/// Asks for a proof over a nonce.
+fn challenge(stream: &mut TcpStream, nonce: &[u8]) -> WireAnswer {
+    say(stream, wire_status::CHALLENGE, nonce);
     let mut answer = [0; WireAnswer::BYTES];
     stream.read_exact(&mut answer).unwrap();
-    drop(stream);
-    assert!(sender.join().unwrap().is_err());
-    WireAnswer::from_bytes(&answer).proof
+    WireAnswer::from_bytes(&answer)
+}
+
+fn say(stream: &mut TcpStream, status: u16, payload: &[u8]) {
+    let reply = WireReply {
+        magic: magic::WIRE,
+        version: version::WIRE,
+        status,
+        bytes: payload.len() as u32,
+        ..Default::default()
+    };
+    stream.write_all(&[&reply.to_bytes()[..], payload].concat()).unwrap();
 }
 
 fn frame(frame: WireFrame, payload: &[u8]) -> Vec<u8> {
@@ -329,6 +357,91 @@ fn a_sender_that_falls_silent_is_given_up() {
         _ => None,
     });
     assert!(failed.unwrap().contains("has said nothing"));
+}
+
+#[test]
+fn a_slow_sender_is_not_a_silent_one() {
+    let silence = Duration::from_secs(2);
+    let open = || -> Box<dyn Store> { Box::new(Gate(Arc::default(), channel().0)) };
+    let receiving = receive("tcp://127.0.0.1:0", Limits { silence, ..Limits::default() }, open);
+    let mut stream = receiving.sender();
+    // A frame takes longer than the silence that is borne; no pause in it does.
+    for piece in frame(WireFrame { kind: wire::FINISH, ..Default::default() }, &[]).chunks(3) {
+        std::thread::sleep(silence / 5);
+        stream.write_all(piece).unwrap();
+    }
+    assert_eq!(said(&mut stream).0, wire_status::OK);
+}
+
+#[test]
+fn an_impostor_gets_no_trace() {
+    let token = Token::generate().unwrap();
+    // One that guesses, one that sends the sender's own proof back, and one that lets the real receiver prove it to somebody else.
+    let receiving = receive_into(&tempfile::tempdir().unwrap().path().join("t"));
+    for trick in 0..4 {
+        let (sender, mut stream) = impostor(if trick == 3 { &receiving.token } else { &token });
+        let proof = match trick {
+            0 => challenge(&mut stream, &[7; 32]).proof.map(|byte| byte ^ 1).to_vec(),
+            1 => challenge(&mut stream, &[7; 32]).proof.to_vec(),
+            2 => {
+                challenge(&mut stream, &[7; 32]);
+                Vec::new()
+            }
+            _ => {
+                let (mut real, nonce) = receiving.stranger();
+                challenge(&mut stream, &nonce);
+                let other = answer_of(&receiving.token, &nonce);
+                real.write_all(&other.to_bytes()).unwrap();
+                said(&mut real).1
+            }
+        };
+        say(&mut stream, wire_status::OK, &proof);
+        let error = sender.join().unwrap().unwrap_err();
+        assert!(error.contains("does not know the token"), "{trick}: {error}");
+        let mut got = Vec::new();
+        // It may have closed with our words unread.
+        let _ = stream.read_to_end(&mut got);
+        assert!(got.is_empty(), "{trick}: {} bytes of the trace", got.len());
+    }
+}
+
+#[test]
+fn silent_strangers_keep_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let receiving = receive_into(&folder.path().join("t"));
+    // More than there are places, and more than are borne at a time: the first of them go.
+    let mut silent: Vec<TcpStream> = (0..80).map(|_| receiving.stranger().0).collect();
+    let began = std::time::Instant::now();
+    fill(&mut receiving.connect()).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(8), "it had to wait for them");
+    let mut rest = Vec::new();
+    let _ = silent[0].read_to_end(&mut rest);
+    assert!(receiving.told.iter().any(|what| matches!(what, Told::Completed { .. })));
+}
+
+#[test]
+fn one_trace_is_received_in_spite_of_strangers() {
+    let listener = Listener::bind(&"tcp://127.0.0.1:0".parse().unwrap()).unwrap();
+    let (address, token) = (listener.address().unwrap(), Token::generate().unwrap());
+    let server = Server::new(listener, token.clone(), Limits::default());
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("t");
+    let receiver = std::thread::spawn(move || {
+        let open = move |_: &str| -> Result<Box<dyn Store>, String> {
+            Ok(Box::new(DirectoryStore::create(&directory, false).map_err(|error| error.to_string())?))
+        };
+        server.serve_one(Arc::new(open), Arc::new(|_| {})).unwrap()
+    });
+    let Address::Tcp(host) = &address else { panic!("TCP") };
+    let _silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(host).unwrap()).collect();
+    assert!(RemoteStore::connect(&address, &Token::new(b"guess").unwrap()).is_err());
+    let began = std::time::Instant::now();
+    let mut first = RemoteStore::connect(&address, &token).unwrap();
+    let second = RemoteStore::connect(&address, &token).map(|_| ()).unwrap_err().to_string();
+    assert!(second.contains("another sender was first"), "{second}");
+    fill(&mut first).unwrap();
+    assert!(receiver.join().unwrap(), "it came whole");
+    assert!(began.elapsed() < Duration::from_secs(8), "it had to wait for strangers");
 }
 
 #[test]
