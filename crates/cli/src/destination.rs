@@ -1,13 +1,15 @@
 //! Where a trace goes while it is recorded, and what becomes of it then.
 
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::live::Beside;
 use anyhow::{Context, Result, bail};
 use memlode_collect::Switch;
+use memlode_collect::private::PrivateDirectory;
+use memlode_trace::files;
 use memlode_trace::write::DirectoryStore;
 use memlode_wire::{Address, RemoteStore, Token};
 
@@ -71,7 +73,7 @@ pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
     if meta.permissions().mode() & 0o077 != 0 {
         bail!("--token-file {name}: others may read it; `chmod 600 {name}` first");
     }
-    let text = fs::read(file).with_context(|| format!("--token-file {name}"))?;
+    let text = files::read(file, 1 << 16).with_context(|| format!("--token-file {name}"))?;
     Token::new(&text).map(Some).map_err(|why| anyhow::anyhow!("--token-file {name}: {why}"))
 }
 
@@ -92,7 +94,7 @@ pub enum Place {
     /// A directory that stays.
     Directory(PathBuf),
     /// Memory, and perhaps a directory that the trace is copied to in the end.
-    Memory(InMemory, Option<PathBuf>),
+    Memory(InMemory, Option<DirectoryStore>),
     /// Memory, and then text: in a file or on standard output.
     Text(InMemory, Option<PathBuf>),
     /// Another process.
@@ -108,7 +110,7 @@ impl Place {
     pub fn trace(&self) -> Option<&Path> {
         match self {
             Place::Directory(directory) => Some(directory),
-            Place::Memory(memory, _) | Place::Text(memory, _) => Some(&memory.directory),
+            Place::Memory(memory, _) | Place::Text(memory, _) => Some(&memory.trace),
             Place::Beside(beside) => beside.kept.as_deref(),
             Place::Remote(_) | Place::Nowhere => None,
         }
@@ -151,7 +153,7 @@ impl Place {
     pub fn remove(self) -> Result<()> {
         let made = match self {
             Place::Directory(directory) => Some(directory),
-            Place::Memory(_, kept) => kept,
+            Place::Memory(_, kept) => kept.map(|kept| kept.path().to_owned()),
             Place::Beside(beside) => beside.kept,
             Place::Text(..) | Place::Remote(_) | Place::Nowhere => None,
         };
@@ -164,8 +166,8 @@ impl Place {
     /// Puts the trace where it is to stay.
     pub fn settle(&self) -> Result<()> {
         match self {
-            Place::Memory(memory, Some(directory)) => copy(&memory.directory, directory),
-            Place::Text(memory, file) => text(&memory.directory, file.as_deref()),
+            Place::Memory(memory, Some(kept)) => copy(&memory.trace, kept.path()),
+            Place::Text(memory, file) => text(&memory.trace, file.as_deref()),
             _ => Ok(()),
         }
     }
@@ -173,7 +175,8 @@ impl Place {
     /// The directory that stays.
     pub fn kept(&self) -> Option<&Path> {
         match self {
-            Place::Directory(directory) | Place::Memory(_, Some(directory)) => Some(directory),
+            Place::Directory(directory) => Some(directory),
+            Place::Memory(_, Some(kept)) => Some(kept.path()),
             Place::Beside(beside) => beside.kept.as_deref(),
             Place::Memory(_, None) | Place::Text(..) | Place::Remote(_) | Place::Nowhere => None,
         }
@@ -190,33 +193,23 @@ fn text(trace: &Path, file: Option<&Path>) -> Result<()> {
 
 /// A trace directory in memory, removed when this is dropped.
 pub struct InMemory {
-    directory: PathBuf,
+    _directory: PrivateDirectory,
+    trace: PathBuf,
 }
 
 impl InMemory {
     /// Makes one of our own, and the store that may hold so many bytes in it; by default half of what is free.
     pub fn create(limit: Option<u64>) -> Result<(InMemory, DirectoryStore)> {
         let memory = Path::new(MEMORY);
+        let directory = PrivateDirectory::create_in(memory)
+            .with_context(|| format!("--to ram uses {MEMORY}, which cannot be used"))?;
+        // Behind the removal of what others have left.
         let free = rustix::fs::statvfs(memory)
             .with_context(|| format!("--to ram uses {MEMORY}, which cannot be used"))?;
         let limit = limit.unwrap_or(free.f_bavail.saturating_mul(free.f_frsize) / 2);
-        for number in 0..1000 {
-            let directory = memory.join(format!("memlode-{}-{number}", std::process::id()));
-            // What exists is not ours, whoever made it, be it a link.
-            match fs::DirBuilder::new().mode(0o700).create(&directory) {
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
-                made => made.with_context(|| format!("--to ram: cannot make {}", directory.display()))?,
-            }
-            let store = DirectoryStore::create(&directory, false)?.limited_to(limit);
-            return Ok((InMemory { directory }, store));
-        }
-        bail!("there are too many directories called {MEMORY}/memlode-{}-N", std::process::id());
-    }
-}
-
-impl Drop for InMemory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.directory);
+        let trace = directory.path().join("trace");
+        let store = DirectoryStore::create(&trace, false)?.limited_to(limit);
+        Ok((InMemory { _directory: directory, trace }, store))
     }
 }
 

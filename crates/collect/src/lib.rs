@@ -7,6 +7,7 @@
 //! ```
 //! * `socket`: where programs connect, and what they say
 //! * `control`: one thread that answers them and notices when they end
+//! * `private`: where that socket is, out of reach of others
 //! * `shared`: the shared memory, of which nothing is believed
 //! * `process`: the images and threads of one process
 //! * `images`: ELF files behind what a program says it has loaded
@@ -28,6 +29,7 @@ mod images;
 mod output;
 mod pace;
 mod packing;
+pub mod private;
 mod process;
 mod reader;
 mod shared;

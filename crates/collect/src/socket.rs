@@ -7,7 +7,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use memlode_trace::format::{Reply, Request, magic, version};
-use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -16,6 +15,7 @@ use rustix::net::{
 use rustix::process::{Pid, Uid};
 
 use crate::error::Error;
+use crate::private::PrivateDirectory;
 
 /// A listening socket in a directory of its own that only this user can enter, and one of the same number in the abstract
 /// name space, for programs that do not get there. They go with the value.
@@ -23,8 +23,8 @@ pub struct Socket {
     fd: OwnedFd,
     /// `None` where the system does not have such a name space.
     anywhere: Option<OwnedFd>,
-    directory: PathBuf,
     path: PathBuf,
+    _directory: PrivateDirectory,
 }
 
 impl Socket {
@@ -43,17 +43,14 @@ impl Socket {
     }
 
     fn open_under(parent: &Path) -> Result<Socket, Error> {
-        let directory = create_private_directory(parent)?;
-        let path = directory.join(format!("collector-{}", std::process::id()));
+        let directory = PrivateDirectory::create_in(parent)
+            .map_err(|source| Error::Socket { path: parent.to_owned(), source })?;
+        let path = directory.path().join(format!("collector-{}", std::process::id()));
         let name = format!("memlode-collector-{}", std::process::id());
         let anywhere = SocketAddrUnix::new_abstract_name(name.as_bytes()).and_then(|name| listen(&name)).ok();
         match SocketAddrUnix::new(&path).and_then(|path| listen(&path)) {
-            Ok(fd) => Ok(Socket { fd, anywhere, directory, path }),
-            Err(error) => {
-                let _ = std::fs::remove_file(&path);
-                let _ = std::fs::remove_dir(&directory);
-                Err(Error::Socket { path, source: error.into() })
-            }
+            Ok(fd) => Ok(Socket { fd, anywhere, path, _directory: directory }),
+            Err(error) => Err(Error::Socket { path, source: error.into() }),
         }
     }
 
@@ -110,27 +107,6 @@ fn accept(socket: &OwnedFd, may: impl Fn(&UCred) -> bool) -> Option<Connection> 
             Err(_) => return None,
         }
     }
-}
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        self.retire();
-        let _ = std::fs::remove_dir(&self.directory);
-    }
-}
-
-/// A directory that did not exist before: `mkdir` follows no link and adopts nobody else's directory.
-fn create_private_directory(parent: &Path) -> Result<PathBuf, Error> {
-    let pid = std::process::id();
-    for attempt in 0..1000 {
-        let directory = parent.join(format!("memlode-{pid}-{attempt}"));
-        match rustix::fs::mkdir(&directory, Mode::RWXU) {
-            Ok(()) => return Ok(directory),
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(Error::Socket { path: directory, source: error.into() }),
-        }
-    }
-    Err(Error::Socket { path: parent.to_owned(), source: Errno::EXIST.into() })
 }
 
 /// One program with one request.
@@ -241,15 +217,6 @@ mod tests {
         assert!(socket.path().as_os_str().as_bytes().len() < 108);
         drop(socket);
         assert!(!directory.exists());
-    }
-
-    #[test]
-    fn does_not_adopt_what_lies_there() {
-        let parent = tempfile::tempdir().unwrap();
-        let taken = parent.path().join(format!("memlode-{}-0", std::process::id()));
-        std::os::unix::fs::symlink("/", &taken).unwrap();
-        let socket = Socket::open_under(parent.path()).unwrap();
-        assert_ne!(socket.path().parent().unwrap(), taken);
     }
 
     #[test]

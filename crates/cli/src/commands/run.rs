@@ -389,9 +389,12 @@ fn place(
     };
     Ok(match &args.to {
         To::Directory => {
-            let directory = directory(args, program)?;
-            let destination = Destination::directory(&directory, args.force, info)?;
-            (Place::Directory(directory), destination)
+            let store = match &args.output {
+                Some(directory) => DirectoryStore::create(directory, args.force)?,
+                None => named_after(args, program)?,
+            };
+            let directory = store.path().to_owned();
+            (Place::Directory(directory), Destination::Trace { store: Box::new(store), info })
         }
         To::Ram => {
             if args.output.is_none() && !reports {
@@ -400,11 +403,9 @@ fn place(
                 );
             }
             let (memory, destination) = in_memory()?;
-            if let Some(directory) = &args.output {
-                // What is in the way is told before the program runs.
-                DirectoryStore::create(directory, args.force)?;
-            }
-            (Place::Memory(memory, args.output.clone()), destination)
+            // What is in the way is told before the program runs.
+            let kept = args.output.as_ref().map(|directory| DirectoryStore::create(directory, args.force));
+            (Place::Memory(memory, kept.transpose()?), destination)
         }
         To::Text => {
             let (memory, destination) = in_memory()?;
@@ -516,22 +517,20 @@ fn refuse(not_started: NotStarted) -> u8 {
     not_started.status
 }
 
-/// The directory for the trace: the one that was asked for, or the first free one named after the program.
-fn directory(args: &RecordingArgs, program: &Path) -> Result<PathBuf> {
-    if let Some(directory) = &args.output {
-        return Ok(directory.clone());
-    }
+/// The first directory named after the program that is free, made: of several that look for one, each gets its own.
+fn named_after(args: &RecordingArgs, program: &Path) -> Result<DirectoryStore> {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let first = format!("memlode-{name}-trace");
     let numbered = (2..10_000).map(|n| format!("{first}-{n}"));
     if args.force {
-        return Ok(first.into());
+        return Ok(DirectoryStore::create(Path::new(&first), true)?);
     }
-    std::iter::once(first.clone())
-        .chain(numbered)
-        .map(PathBuf::from)
-        .find(|directory| !directory.exists())
-        .with_context(|| format!("there are too many directories called {first}-N here: name one with -o"))
+    for directory in std::iter::once(first.clone()).chain(numbered) {
+        if let Some(store) = DirectoryStore::create_new(Path::new(&directory))? {
+            return Ok(store);
+        }
+    }
+    bail!("there are too many directories called {first}-N here: name one with -o")
 }
 
 fn info(command: &[OsString]) -> ManifestInfo {

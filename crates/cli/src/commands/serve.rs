@@ -77,7 +77,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let parent = args.output.clone();
     if args.once {
         let open = move |_: &str| stored(&parent);
-        let whole = server.serve_one(&open, &say).context("cannot receive")?;
+        let whole = server.serve_one(Arc::new(open), Arc::new(say)).context("cannot receive")?;
         return Ok(ExitCode::from(if whole { OK } else { FAILED }));
     }
     let open = move |_: &str| numbered(&parent);
@@ -86,18 +86,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 fn stored(directory: &Path) -> Result<Box<dyn Store>, String> {
-    DirectoryStore::create(directory, false)
-        .map(|store| Box::new(store) as Box<dyn Store>)
-        .map_err(|error| error.to_string())
+    let store = DirectoryStore::create(directory, false).map_err(|error| error.to_string())?;
+    Ok(Box::new(store))
 }
 
-/// A new directory below `parent`.
+/// A new directory below `parent`: several senders, and several receivers, each get one of their own.
 fn numbered(parent: &Path) -> Result<Box<dyn Store>, String> {
     for number in 1..=u32::MAX {
         let directory = parent.join(format!("{number:04}"));
-        if !directory.exists() {
+        if let Some(store) = DirectoryStore::create_new(&directory).map_err(|error| error.to_string())? {
             term::line(&format!("a trace begins in {}", directory.display()));
-            return stored(&directory);
+            return Ok(Box::new(store));
         }
     }
     Err(format!("{} is full", parent.display()))

@@ -2,11 +2,13 @@
 
 use std::collections::hash_map::Entry;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::store::{Store, TraceFile};
 use crate::error::Error;
@@ -22,6 +24,8 @@ const PRIVATE_FILE: u32 = 0o600;
 /// Writes a trace directory. What was handed over is in the file system when a call returns.
 pub struct DirectoryStore {
     directory: PathBuf,
+    /// Of the directory, locked as long as this lives: two traces in one would be none.
+    _lock: File,
     files: FxHashMap<TraceFile, File>,
     /// Bytes that may still be written, and how many they were.
     room: u64,
@@ -29,18 +33,44 @@ pub struct DirectoryStore {
 }
 
 impl DirectoryStore {
-    /// Creates the directory. An existing trace is replaced only if told so, anything else that is not an empty directory never.
+    /// Creates the directory. An existing trace is replaced only if told so, anything else that is not an empty directory never, nor
+    /// one that another store is at.
     pub fn create(directory: &Path, replace: bool) -> Result<DirectoryStore, Error> {
+        if directory.exists() && !directory.is_dir() {
+            return Err(Error::Occupied { path: directory.to_owned(), what: "is not a directory" });
+        }
+        make(directory)?;
+        let lock = File::open(directory).map_err(Error::io(directory))?;
+        // A file system without locks leaves it at what is there.
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            let what = "another memlode is writing its trace there";
+            return Err(Error::Occupied { path: directory.to_owned(), what });
+        }
         clear(directory, replace)?;
-        for directory in [directory, &directory.join(names::THREADS), &directory.join(names::MODULES)] {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(PRIVATE_DIRECTORY)
-                .create(directory)
-                .map_err(Error::io(directory))?;
+        for part in [names::THREADS, names::MODULES] {
+            make(&directory.join(part))?;
         }
         let directory = directory.to_owned();
-        Ok(DirectoryStore { directory, files: FxHashMap::default(), room: u64::MAX, limit: u64::MAX })
+        Ok(DirectoryStore {
+            directory,
+            _lock: lock,
+            files: FxHashMap::default(),
+            room: u64::MAX,
+            limit: u64::MAX,
+        })
+    }
+
+    /// Creates a directory that was not there before; `None` if it was. Of several that try, one succeeds.
+    pub fn create_new(directory: &Path) -> Result<Option<DirectoryStore>, Error> {
+        if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            make(parent)?;
+        }
+        match DirBuilder::new().mode(PRIVATE_DIRECTORY).create(directory) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+            made => made
+                .map_err(Error::io(directory))
+                .and_then(|()| DirectoryStore::create(directory, false).map(Some)),
+        }
     }
 
     /// Refuses to hold more than so many bytes.
@@ -82,7 +112,7 @@ impl Store for DirectoryStore {
         if let Err(source) = file.write_all(bytes) {
             // Best effort: a reader skips a partial chunk as well.
             let _ = file.set_len(at);
-            return Err(Error::Io { path, source });
+            return Err(unwritten(path, source));
         }
         Ok(())
     }
@@ -99,13 +129,30 @@ impl Store for DirectoryStore {
         let mut options = OpenOptions::new();
         options.create(true).truncate(true).write(true).mode(PRIVATE_FILE);
         let mut out = options.open(&temporary).map_err(Error::io(&temporary))?;
-        out.write_all(bytes).map_err(Error::io(&temporary))?;
+        out.write_all(bytes).map_err(|source| unwritten(temporary.clone(), source))?;
         fs::rename(&temporary, &path).map_err(Error::io(&path))
     }
 
     fn close(&mut self, file: TraceFile) {
         self.files.remove(&file);
     }
+}
+
+/// A directory, and those that it is in.
+fn make(directory: &Path) -> Result<(), Error> {
+    let made = DirBuilder::new().recursive(true).mode(PRIVATE_DIRECTORY).create(directory);
+    made.map_err(Error::io(directory))
+}
+
+fn unwritten(path: PathBuf, source: std::io::Error) -> Error {
+    let source = match source.kind() {
+        ErrorKind::FileTooLarge => std::io::Error::new(
+            ErrorKind::FileTooLarge,
+            "no file may become larger (`ulimit -f`, or the file system)",
+        ),
+        _ => source,
+    };
+    Error::Io { path, source }
 }
 
 /// Makes the path free for a new trace, or refuses.
