@@ -39,7 +39,7 @@ mod worker;
 
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -102,6 +102,15 @@ impl Options {
             patience: Duration::from_millis(ring::PATIENCE_MS.into()),
         }
     }
+}
+
+/// The directory in which a collector would open its socket; it has been tried.
+///
+/// # Errors
+/// When no directory lets a socket be opened.
+pub fn socket_directory() -> Result<PathBuf, Error> {
+    let socket = Socket::open()?;
+    Ok(socket.path().ancestors().nth(2).unwrap_or(Path::new("/")).to_owned())
 }
 
 /// What has been recorded so far.

@@ -1,20 +1,26 @@
 //! `memlode doctor`: what this machine can do, what is missing, and how to get it.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 use clap::Parser;
+use memlode_collect::private::PrivateDirectory;
 use memlode_machine::Machine;
 use serde::Serialize;
 
 use super::{OK, PROBLEMS, print, print_json};
+use crate::driver::rustc;
 use crate::driver::toolchain::search_path;
 use crate::install::{Install, LLVM_VERSIONS};
 
 /// Say what this machine can do, what is missing, and how to get it
 #[derive(Debug, Parser)]
-#[command(after_help = "Exit status: 0 when programs can be compiled, recorded and reported; 3 when not.")]
+#[command(
+    after_help = "Exit status: 0 when programs can be compiled, recorded and reported; 3 when not. Where programs run that were \
+                  compiled elsewhere, no compiler is needed: the last lines say what works."
+)]
 pub struct Args {
     /// Print JSON
     #[arg(long)]
@@ -26,8 +32,11 @@ pub struct Args {
 struct Item {
     name: &'static str,
     ok: bool,
-    /// Nothing works without it.
+    /// Something does not work without it.
     required: bool,
+    /// What that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needed_to: Option<Work>,
     /// What was found.
     found: String,
     /// What to do when it is missing.
@@ -35,18 +44,54 @@ struct Item {
     remedy: Option<String>,
 }
 
+/// What memlode does for a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Work {
+    /// Builds it.
+    Compile,
+    /// Runs it.
+    Record,
+}
+
+/// Whether all is there that is needed for it.
+fn works(items: &[Item], work: Work) -> bool {
+    items.iter().all(|item| item.ok || !item.required || item.needed_to != Some(work))
+}
+
 pub fn run(args: Args) -> Result<ExitCode> {
     let items = examine();
-    let sound = items.iter().all(|item| item.ok || !item.required);
+    let [compile, record] = [Work::Compile, Work::Record].map(|work| works(&items, work));
+    let sound = compile && record;
     if args.json {
-        print_json(&serde_json::json!({ "ok": sound, "items": items }))?;
+        let works = serde_json::json!({ "compile": compile, "record": record, "report": true });
+        print_json(&serde_json::json!({ "ok": sound, "works": works, "items": items }))?;
     } else {
-        print(&text(&items, sound))?;
+        print(&(text(&items) + verdict(compile, record)))?;
     }
     Ok(ExitCode::from(if sound { OK } else { PROBLEMS }))
 }
 
-fn text(items: &[Item], sound: bool) -> String {
+/// What works here.
+fn verdict(compile: bool, record: bool) -> &'static str {
+    match (compile, record) {
+        (true, true) => "\nPrograms can be compiled, recorded and reported on this machine.\n",
+        (false, true) => {
+            "\nPrograms that were compiled elsewhere can be recorded and reported on this machine. To compile them here, \
+             something is missing: see above.\n"
+        }
+        (true, false) => {
+            "\nPrograms can be compiled on this machine, and traces reported. To record programs, something is missing: see \
+             above.\n"
+        }
+        (false, false) => {
+            "\nTraces can be reported on this machine. To compile programs, and to record them, something is missing: see \
+             above.\n"
+        }
+    }
+}
+
+fn text(items: &[Item]) -> String {
     let colours = crate::term::colours(&std::io::stdout());
     let width = items.iter().map(|item| item.name.len()).max().unwrap_or(0);
     let mut out = String::new();
@@ -63,17 +108,14 @@ fn text(items: &[Item], sound: bool) -> String {
             out += &format!("{:9}{:width$}  → {remedy}\n", "", "");
         }
     }
-    out += if sound {
-        "\nPrograms can be compiled, recorded and reported on this machine.\n"
-    } else {
-        "\nSomething that nothing works without is missing: see above.\n"
-    };
     out
 }
 
 fn examine() -> Vec<Item> {
     let mut items = compilers();
+    items.extend(rust());
     items.extend(kernel());
+    items.extend(directories());
     items.push(optional(
         "valgrind",
         search_path("valgrind".as_ref())
@@ -86,18 +128,19 @@ fn examine() -> Vec<Item> {
     items
 }
 
-fn required(name: &'static str, found: Result<String, String>, remedy: &str) -> Item {
-    let ok = found.is_ok();
-    let found = found.unwrap_or_else(|missing| missing);
-    Item { name, ok, required: true, found, remedy: Some(remedy.to_string()).filter(|_| !ok) }
+fn required(work: Work, name: &'static str, found: Result<String, String>, remedy: &str) -> Item {
+    Item { required: true, needed_to: Some(work), ..optional(name, found, remedy) }
 }
 
 fn optional(name: &'static str, found: Result<String, String>, remedy: &str) -> Item {
-    Item { required: false, ..required(name, found, remedy) }
+    let ok = found.is_ok();
+    let found = found.unwrap_or_else(|missing| missing);
+    let remedy = Some(remedy.to_string()).filter(|_| !ok);
+    Item { name, ok, required: false, needed_to: None, found, remedy }
 }
 
 fn information(name: &'static str, found: String) -> Item {
-    Item { name, ok: true, required: false, found, remedy: None }
+    optional(name, Ok(found), "")
 }
 
 /// One compiler with its plug-in is enough: the best pair is the required one.
@@ -105,13 +148,20 @@ fn compilers() -> Vec<Item> {
     let mut items = Vec::new();
     let install = match Install::find() {
         Ok(install) => install,
-        Err(error) => return vec![required("installation", Err(format!("{error:#}")), "unset MEMLODE_HOME")],
+        Err(error) => {
+            let why = format!("{error:#}");
+            return vec![required(Work::Compile, "installation", Err(why), "unset MEMLODE_HOME")];
+        }
     };
     let usable = |version: u32| clang(version).is_some() && install.plugin(version).exists();
     let chosen = LLVM_VERSIONS.into_iter().find(|&v| usable(v)).unwrap_or(LLVM_VERSIONS[0]);
     for version in LLVM_VERSIONS {
         let needed = |name, found, remedy: &str| {
-            if version == chosen { required(name, found, remedy) } else { optional(name, found, remedy) }
+            if version == chosen {
+                required(Work::Compile, name, found, remedy)
+            } else {
+                optional(name, found, remedy)
+            }
         };
         let [clang_name, plugin_name, lld_name] = match version {
             22 => ["clang 22", "pass plug-in 22", "lld 22"],
@@ -123,9 +173,77 @@ fn compilers() -> Vec<Item> {
         let lld = search_path(format!("ld.lld-{version}").as_ref()).map(|path| path.display().to_string());
         items.push(optional(lld_name, lld.ok_or("not on the path: needed for -flto only".into()), &apt));
     }
-    items.push(required("run-time library", existing(&install.runtime()), "build memlode with `make`"));
+    let runtime = existing(&install.runtime());
+    items.push(required(Work::Compile, "run-time library", runtime, "build memlode with `make`"));
     items.push(optional("…for -static", existing(&install.static_runtime()), "build memlode with `make`"));
+    let flang = search_path("flang-22".as_ref()).map(|path| path.display().to_string());
+    let for_fortran = "not on the path: needed for `memlode fc` only";
+    items.push(optional("flang 22", flang.ok_or(for_fortran.into()), "apt-get install flang-22 lld-22"));
     items
+}
+
+/// What `memlode cargo` uses: rustc's own LLVM has to be the plug-in's.
+fn rust() -> Vec<Item> {
+    let only = "needed for `memlode cargo` only";
+    let get = "install Rust, https://rustup.rs, then `rustup toolchain install stable`";
+    let rustc = said("rustc", "-vV").ok_or(format!("not on the path: {only}"));
+    let rustc = rustc.and_then(|text| {
+        let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let version = text.lines().next().unwrap_or_default().to_string();
+        let llvm = line("LLVM version:").unwrap_or("unknown");
+        match llvm.split('.').next().and_then(|major| major.parse::<u32>().ok()) {
+            Some(rustc::LLVM) => Ok(format!("{version}, LLVM {llvm}")),
+            _ => Err(format!("{version} has LLVM {llvm}, the plug-in needs {}", rustc::LLVM)),
+        }
+    });
+    let newer = format!("a toolchain whose rustc has LLVM {}: `rustup update stable`", rustc::LLVM);
+    let linked =
+        rustc::require_linker().map(|()| "clang and lld of its LLVM").map_err(|error| error.to_string());
+    let cargo = said("cargo", "--version").map(|text| text.trim().to_string());
+    let is_there = said("rustc", "--version").is_some();
+    vec![
+        optional("rustc", rustc, if is_there { &newer } else { get }),
+        optional("cargo", cargo.ok_or(format!("not on the path: {only}")), get),
+        optional(
+            "Rust's linker",
+            linked.map(str::to_string),
+            &format!("apt-get install clang-{0} lld-{0}", rustc::LLVM),
+        ),
+    ]
+}
+
+/// What a program prints, if it is there and succeeds.
+fn said(program: &str, option: &str) -> Option<String> {
+    let output = Command::new(search_path(program.as_ref())?).arg(option).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Where memlode puts what it needs for a while.
+fn directories() -> Vec<Item> {
+    // As the collector does it, and gone at once.
+    let sockets = memlode_collect::socket_directory().map(|parent| parent.display().to_string());
+    let memory = rustix::fs::statvfs("/dev/shm").map_err(|error| format!("/dev/shm: {error}"));
+    let memory = memory.and_then(|free| {
+        let free = memlode_report::text::bytes(free.f_bavail.saturating_mul(free.f_frsize));
+        PrivateDirectory::create_in(Path::new("/dev/shm"))
+            .map(|_| format!("/dev/shm, {free} free"))
+            .map_err(|error| format!("/dev/shm: {error}"))
+    });
+    let here = std::env::current_dir().map_err(|error| error.to_string()).and_then(|here| {
+        let name = here.display().to_string();
+        let writable = rustix::fs::access(&here, rustix::fs::Access::WRITE_OK);
+        writable.map(|()| name.clone()).map_err(|error| format!("{name}: {error}"))
+    });
+    vec![
+        required(
+            Work::Record,
+            "sockets",
+            sockets.map_err(|error| error.to_string()),
+            "set TMPDIR or XDG_RUNTIME_DIR to a directory with a short path that you may write to",
+        ),
+        optional("traces", here, "name a directory that you may write to, with -o, for `run` and `record`"),
+        optional("memory for --to ram", memory, "mount a tmpfs at /dev/shm that you may write to"),
+    ]
 }
 
 fn clang(version: u32) -> Option<String> {
@@ -149,8 +267,18 @@ fn kernel() -> Vec<Item> {
     let newer = "a Linux kernel of 5.4 or later outside a sandbox that forbids this call";
     vec![
         information("kernel", release),
-        required("memfd_create", memfd.map(|_| "works".into()).map_err(|error| error.to_string()), newer),
-        required("pidfd_open", pidfd.map(|_| "works".into()).map_err(|error| error.to_string()), newer),
+        required(
+            Work::Record,
+            "memfd_create",
+            memfd.map(|_| "works".into()).map_err(|error| error.to_string()),
+            newer,
+        ),
+        required(
+            Work::Record,
+            "pidfd_open",
+            pidfd.map(|_| "works".into()).map_err(|error| error.to_string()),
+            newer,
+        ),
         match read("/proc/sys/kernel/yama/ptrace_scope").as_deref() {
             None => information("ptrace", "unrestricted (no Yama)".into()),
             Some("0") => information("ptrace", "any process of the same user".into()),
@@ -214,13 +342,82 @@ fn processor() -> Vec<Item> {
         .map(|level| format!("{} {}", level.name, memlode_report::text::bytes(level.bytes)))
         .collect();
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    vec![
+    let mut items = vec![
         information("processor", machine.description.clone()),
         information("cores", format!("{} ({threads} threads usable)", machine.cores)),
         information("caches", format!("{}, lines of {} B", caches.join(", "), machine.line_bytes)),
-    ]
+    ];
+    let flags = read("/proc/cpuinfo").unwrap_or_default();
+    let is_guest = flags.lines().any(|line| {
+        line.strip_prefix("flags")
+            .is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
+    });
+    items.extend(oversized(&machine, is_guest));
+    items
+}
+
+/// Of a cache that is the core's alone, or its part of a shared one, no processor has more.
+const MOST_PER_CORE: u64 = 16 << 20;
+
+/// A guest is told of a last level that it has only a part of: in one of hundreds of megabytes, everything hits.
+fn oversized(machine: &Machine, is_guest: bool) -> Option<Item> {
+    let last = machine.levels.last()?;
+    let is_larger = last.bytes / u64::from(machine.cores.max(1)) > MOST_PER_CORE;
+    let names = memlode_machine::names();
+    let kin = names.filter_map(|name| Machine::named(name).ok()).find(|kin| {
+        kin.levels.last().is_some_and(|level| level.bytes < last.bytes)
+            && kin.identities.iter().any(|identity| machine.identities.contains(identity))
+    });
+    let (bytes, cores) = (memlode_report::text::bytes(last.bytes), machine.cores);
+    let proposed = kin.map_or("generic".to_string(), |kin| kin.name);
+    (is_guest && is_larger).then(|| {
+        let found = format!(
+            "{} of {bytes} for {cores} cores: the host's, of which this guest has a part; what misses elsewhere hits in the \
+             simulation of it",
+            last.name
+        );
+        optional(
+            "last level",
+            Err(found),
+            &format!("simulate a machine with a cache of its own: `memlode report -m {proposed}`"),
+        )
+    })
 }
 
 fn read(file: &str) -> Option<String> {
     fs::read_to_string(file).ok().map(|text| text.trim().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_last_level_that_no_processor_has_is_told() {
+        let mut machine = Machine::named("sapphire-rapids").expect("it is built in");
+        machine.cores = 2;
+        let last = machine.levels.len() - 1;
+        machine.levels[last].bytes = 480 << 20;
+        let item = oversized(&machine, true).expect("it is too large");
+        assert!(item.found.starts_with("L3 of 480 MiB for 2 cores"), "{}", item.found);
+        assert!(item.remedy.expect("a remedy").contains("-m sapphire-rapids"));
+        assert!(oversized(&machine, false).is_none(), "what is there is there");
+        machine.identities.clear();
+        assert!(oversized(&machine, true).expect("still").remedy.expect("a remedy").contains("-m generic"));
+        machine.levels[last].bytes = 32 << 20;
+        assert!(oversized(&machine, true).is_none());
+        for name in memlode_machine::names() {
+            assert!(oversized(&Machine::named(name).expect("built in"), true).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_works_is_said() {
+        let item =
+            |work, ok: bool| required(work, "x", if ok { Ok("y".into()) } else { Err("n".into()) }, "get it");
+        let items =
+            [item(Work::Compile, false), item(Work::Record, true), optional("o", Err("n".into()), "")];
+        assert!(!works(&items, Work::Compile) && works(&items, Work::Record));
+        assert!(verdict(false, true).contains("compiled elsewhere can be recorded and reported"));
+    }
 }
