@@ -84,6 +84,48 @@ fn what_is_no_trace() {
     }
 }
 
+/// Whatever other tools make, and what of memlode's is not a trace.
+#[test]
+fn what_is_known_but_no_trace_is_called_by_its_name() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    let file = |name: &str, contents: &str| {
+        fs::write(at(name), contents).expect("a file");
+        at(name)
+    };
+    fs::create_dir_all(at("drmemtrace.prog.1.dir/trace")).expect("a folder");
+    file("drmemtrace.prog.1.dir/trace/drmemtrace.prog.1.trace.zip", "PK");
+    fs::create_dir_all(at("raw-one/raw")).expect("a folder");
+    file("raw-one/raw/modules.log", "Module Table: version 5");
+    let (_guard, whole) = copy();
+    let dumped = file("events.tsv", &stdout(&read(&["dump", "-n", "10"], &whole)));
+    let reported = file("report.json", &stdout(&read(&["report", "-m", "generic", "--json"], &whole)));
+    let text = file("report.txt", &stdout(&read(&["report", "-m", "generic"], &whole)));
+    let record = "`memlode run -- PROGRAM`";
+    for (path, words) in [
+        (file("lackey.out", "==1== Lackey, an example\nI  04001000,3\n L 1ffe,8\n"), ["lackey", record]),
+        (file("prog.din", "2 408ed4\n0 10019d94\n"), ["Dinero", record]),
+        (file("callgrind.out.1", "# callgrind format\nversion: 1\n"), ["Callgrind", record]),
+        (file("perf.data", "PERFILE2xxxxxxxx"), ["perf", record]),
+        (at("drmemtrace.prog.1.dir/trace"), ["drmemtrace", record]),
+        (at("raw-one"), ["drmemtrace", record]),
+        (dumped, ["memlode dump", "name the trace directory"]),
+        (reported, ["JSON", "name the trace directory"]),
+        (text, ["a report", "name the trace directory"]),
+        (program().to_owned(), ["a program", record]),
+        (whole.join("manifest.json"), ["it is a file of the trace", "name that"]),
+        (whole.join("threads/p0000-t0000.mlt"), ["it is a file of the trace", "name that"]),
+        (whole.join("threads"), ["it is a part of the trace", "name that"]),
+        (whole.parent().expect("a folder").to_owned(), ["it holds a trace: name one, as in", "trace"]),
+    ] {
+        for command in [READERS[0], READERS[5], READERS[6]] {
+            let output = read(command, &path);
+            assert_eq!(output.status.code(), Some(1), "{command:?}");
+            assert_one_sentence(&output, &words);
+        }
+    }
+}
+
 #[test]
 fn a_newer_trace_asks_for_a_newer_memlode() {
     let (_folder, directory) = copy();
@@ -183,6 +225,45 @@ fn flipped_bits_are_noticed_and_never_fatal() {
         fs::write(&file, &bytes).expect("a file");
     }
     assert_eq!(read(&["check"], &directory).status.code(), Some(0), "and back to whole");
+}
+
+/// Where a file is limited, writing fails, and memlode is not ended by a signal; nor does the program learn of it.
+#[test]
+fn a_limit_of_file_sizes_is_told() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let script = |limit: &str, options: &str| {
+        let memlode = assert_cmd::cargo::cargo_bin!("memlode");
+        let script = format!(
+            "{limit} exec {} {options} -- sh -c 'grep SigCgt /proc/self/status; exec {} scatter'",
+            memlode.display(),
+            program().display()
+        );
+        std::process::Command::new("bash")
+            .current_dir(folder.path())
+            .args(["-c", &script])
+            .output()
+            .expect("bash")
+    };
+    let unlimited = script("", "record -o whole");
+    assert_eq!(unlimited.status.code(), Some(0), "{}", stderr(&unlimited));
+    // The shared memory is a file, too, and larger than that.
+    let output = script("ulimit -f 64;", "record -o small");
+    assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
+    assert_eq!(stdout(&output), stdout(&unlimited), "the program runs to its end and notices nothing");
+    assert!(stderr(&output).contains("ulimit -f"), "{}", stderr(&output));
+    let output = std::process::Command::new("bash")
+        .current_dir(folder.path())
+        .args([
+            "-c",
+            &format!(
+                "ulimit -f 8; exec {} dump whole > out",
+                assert_cmd::cargo::cargo_bin!("memlode").display()
+            ),
+        ])
+        .output()
+        .expect("bash");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_one_sentence(&output, &["File too large"]);
 }
 
 #[test]

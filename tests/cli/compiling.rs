@@ -115,7 +115,10 @@ fn a_program_without_anything_to_record_says_why() {
     assert!(compile(folder.path(), &["--filter=rules"], "-O1").status.success());
     let output = memlode().current_dir(folder.path()).args(["record", "./prog"]).output().expect("runs");
     assert_eq!(output.status.code(), Some(125));
-    assert_one_sentence(&output, &["holds no events", "the filter"]);
+    assert_one_sentence(
+        &output,
+        &["holds no accesses", "the filter", "without --filter", "`memlode run -- ./prog`"],
+    );
 }
 
 #[test]

@@ -156,7 +156,10 @@ fn a_stretch_of_time_that_never_comes_is_told() {
         .output()
         .expect("memlode runs");
     assert_eq!(output.status.code(), Some(125));
-    assert_one_sentence(&output, &["recording began after 1000s"]);
+    assert_one_sentence(
+        &output,
+        &["recording began after 1000s, and the program ran for 0.", "`memlode run -- "],
+    );
 }
 
 #[test]

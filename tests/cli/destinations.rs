@@ -171,9 +171,124 @@ fn memory_is_given_back() {
     let own = |path: &PathBuf| before.contains(path) || path.to_string_lossy().contains("memlode-collector");
     // Others may be recording, too: what is there belongs to a process that lives.
     for left in in_memory().iter().filter(|path| !own(path)) {
-        let pid = left.to_string_lossy().split('-').nth(1).map(str::to_owned).unwrap_or_default();
-        assert!(Path::new("/proc").join(&pid).exists(), "{} was left behind", left.display());
+        assert!(!is_left_over(left), "{} was left behind", left.display());
     }
+}
+
+/// Whether nobody holds the lock of a directory that is there.
+fn is_left_over(directory: &Path) -> bool {
+    use rustix::fs::{FlockOperation, flock};
+    let lock = |file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    fs::File::open(directory).is_ok_and(lock) && directory.exists()
+}
+
+/// A directory for temporary files in which the program runs until it is told to end.
+fn kill_in(folder: &Path, options: &[&str]) {
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("memlode"))
+        .current_dir(folder)
+        .env("XDG_RUNTIME_DIR", folder)
+        .args(options)
+        .arg("--")
+        .arg(program())
+        .arg("wait")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("memlode runs");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    while lines.next().expect("a line").expect("text") != "ready" {}
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    let pid = child.id();
+    // The program is an orphan now.
+    let children = fs::read_dir("/proc").expect("processes").flatten().map(|entry| entry.path());
+    for process in children {
+        let ours = fs::read(process.join("cmdline")).is_ok_and(|line| {
+            line.starts_with(program().as_os_str().as_encoded_bytes()) && line.ends_with(b"wait\0")
+        });
+        let here =
+            fs::read_link(process.join("cwd")).is_ok_and(|at| at == folder.canonicalize().expect("a path"));
+        if ours && here {
+            let number =
+                process.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+            let number = number.and_then(rustix::process::Pid::from_raw).expect("a process");
+            let _ = rustix::process::kill_process(number, rustix::process::Signal::KILL);
+        }
+    }
+    assert_ne!(pid, 0);
+}
+
+#[test]
+fn what_a_killed_memlode_leaves_is_removed_by_the_next() {
+    let folder = folder();
+    let runtime = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+        let is_ours = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("memlode-"))
+        };
+        entries.filter(is_ours).collect()
+    };
+    kill_in(folder.path(), &["record", "-o", "t"]);
+    assert_eq!(runtime(folder.path()).len(), 1, "it could not remove it");
+    let output = memlode()
+        .current_dir(folder.path())
+        .env("XDG_RUNTIME_DIR", folder.path())
+        .args(["record", "-o", "next", "--"])
+        .arg(program())
+        .output()
+        .expect("memlode runs");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(runtime(folder.path()).is_empty());
+}
+
+#[test]
+fn each_of_many_at_once_gets_a_directory_of_its_own() {
+    let folder = folder();
+    let together = 6;
+    let named: Vec<Child> = (0..together)
+        .map(|_| {
+            Command::new(assert_cmd::cargo::cargo_bin!("memlode"))
+                .current_dir(folder.path())
+                .args(["record", "--"])
+                .arg(program())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("memlode runs")
+        })
+        .collect();
+    for child in named {
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+    assert_whole(&folder.path().join("memlode-prog-trace"));
+    (2..=together)
+        .for_each(|number| assert_whole(&folder.path().join(format!("memlode-prog-trace-{number}"))));
+
+    let socket = format!("unix://{}", folder.path().join("socket").display());
+    let serve = Serve::start(folder.path(), &["--listen", &socket]);
+    std::thread::scope(|scope| {
+        for _ in 0..together {
+            scope.spawn(|| assert_eq!(serve.record(folder.path()).status.code(), Some(0)));
+        }
+    });
+    (1..=together).for_each(|number| assert_whole(&folder.path().join(format!("received/{number:04}"))));
+}
+
+#[test]
+fn a_trace_that_is_being_written_is_not_replaced() {
+    let folder = folder();
+    let store =
+        memlode_trace::write::DirectoryStore::create(&folder.path().join("t"), false).expect("a store");
+    let options: [&[&str]; 3] =
+        [&["record", "-o", "t"], &["record", "-o", "t", "--force"], &["run", "--live", "-o", "t"]];
+    for options in options {
+        let output = run(folder.path(), options);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(125), ""), "it does not begin");
+        assert_one_sentence(&output, &["t exists and another memlode is writing its trace there"]);
+    }
+    drop(store);
+    assert_eq!(run(folder.path(), &["record", "-o", "t"]).status.code(), Some(0));
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn names_cannot_command_a_terminal() {
             assert!(escaped.iter().any(|name| stdout(&output).contains(name)), "{command:?}");
             let values =
                 serde_json::Deserializer::from_slice(&output.stdout).into_iter::<serde_json::Value>();
-            assert!(values.map(|value| value.expect("JSON")).count() > 0);
+            values.for_each(|value| drop(value.expect("JSON")));
         }
     }
 }

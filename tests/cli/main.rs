@@ -12,6 +12,7 @@ mod control;
 mod destinations;
 mod doctor;
 mod dormant;
+mod empty;
 mod errors;
 mod hostile;
 mod install;

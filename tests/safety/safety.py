@@ -84,7 +84,7 @@ class Run:
         """The program ran as ever, and memlode says that it saw nothing of it."""
         expect(self.stdout == expected, f"output differs: {expected!r} natively, now {self.done}")
         expect(self.accesses == 0, "it was recorded")
-        expect("holds no events" in self.done.stderr and self.status == 125, f"that goes unsaid: {self.done}")
+        expect("holds no accesses" in self.done.stderr and self.status == 125, f"that goes unsaid: {self.done}")
 
     def check_sound(self, told=()):
         """Nothing is wrong with the trace, but for the kinds of loss in `told`."""

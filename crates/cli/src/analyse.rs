@@ -11,7 +11,7 @@ use memlode_attribute::{DetailedProfile, Profile, Source, profile_in_detail, pro
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_report::model::Note;
-use memlode_report::notes::{nothing_decoded, nothing_recorded};
+use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
 use memlode_trace::Trace;
 
 use crate::accesses;
@@ -84,7 +84,7 @@ impl Job {
 
     /// Does the work on a trace that is complete.
     pub fn run(self, trace: Trace) -> Result<Analysed> {
-        if trace.chunks().is_empty() {
+        if is_empty(&trace) {
             bail!("{}", nothing_recorded(&trace));
         }
         let what = if matches!(self.wanted, Wanted::Accesses(_)) { "replaying" } else { "simulating" };

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use memlode_collect::private::PREFIX;
 use memlode_collect::{MOST_REGIONS_BYTES, Options, Switch};
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::{Burst, ManifestInfo};
@@ -255,7 +256,7 @@ pub fn send(pid: u32, command: &[String]) -> Result<String> {
     let parents = [std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from), Some(std::env::temp_dir())];
     for parent in parents.into_iter().flatten() {
         let entries = fs::read_dir(&parent).into_iter().flatten().flatten();
-        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("memlode-")) {
+        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
             if !is_ours(&entry.path()) {
                 continue;
             }

@@ -119,7 +119,7 @@ impl Place {
     /// The directory that is removed in the end.
     pub fn scratch(&self) -> Option<&Path> {
         match self {
-            Place::Memory(memory, _) | Place::Text(memory, _) => Some(&memory.directory),
+            Place::Memory(memory, _) | Place::Text(memory, _) => Some(memory.directory.path()),
             Place::Directory(_) | Place::Remote(_) | Place::Beside(_) | Place::Nowhere => None,
         }
     }
@@ -193,7 +193,7 @@ fn text(trace: &Path, file: Option<&Path>) -> Result<()> {
 
 /// A trace directory in memory, removed when this is dropped.
 pub struct InMemory {
-    _directory: PrivateDirectory,
+    directory: PrivateDirectory,
     trace: PathBuf,
 }
 
@@ -209,7 +209,7 @@ impl InMemory {
         let limit = limit.unwrap_or(free.f_bavail.saturating_mul(free.f_frsize) / 2);
         let trace = directory.path().join("trace");
         let store = DirectoryStore::create(&trace, false)?.limited_to(limit);
-        Ok((InMemory { _directory: directory, trace }, store))
+        Ok((InMemory { directory, trace }, store))
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use memlode_collect::Switch;
 use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGXFSZ};
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
 
@@ -154,11 +154,25 @@ const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 /// Signals that we take. Those that are ignored (`nohup memlode run …`) stay so: a handler of ours would make
 /// the program start with the default action.
 fn received() -> Vec<i32> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let ignored = ignored();
     let signals = ENDING.into_iter().chain([SIGUSR1, SIGUSR2, SIGWINCH]);
     signals.filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
+}
+
+/// Signals that are ignored, a bit each.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Makes a file that may not grow (`ulimit -f`) an error of the write, which says so: the signal would end us without a word.
+/// Programs that we start do not inherit it, as they would a signal that is ignored.
+pub fn survive_limits() {
+    if ignored() >> (SIGXFSZ - 1) & 1 == 0 {
+        // It can be registered; without it, the limit is as deadly as to others.
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    }
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {

@@ -29,6 +29,7 @@ use std::process::ExitCode;
 use driver::toolchain::Language;
 
 fn main() -> ExitCode {
+    interrupt::survive_limits();
     match run(std::env::args_os().collect()) {
         Ok(code) => code,
         // `memlode dump … | head`: the reader has seen enough.

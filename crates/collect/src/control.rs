@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use memlode_trace::format::message;
 use memlode_trace::log::Event;
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::clock;
@@ -122,7 +123,13 @@ fn hello(shared: &Shared, connection: Connection, message: &Message) {
     let process = match Process::new(index, message, &connection, &command, shared) {
         Ok(process) => Arc::new(process),
         Err(error) => {
-            shared.output.note(format!("process {} is not recorded: {error}", pid.as_raw_pid()));
+            let why = match error {
+                Errno::FBIG => {
+                    "`ulimit -f` allows no file as large as the memory that it would share".to_owned()
+                }
+                error => error.to_string(),
+            };
+            shared.output.note(format!("process {} is not recorded: {why}", pid.as_raw_pid()));
             return connection.reply(message::STATUS_REFUSED, 0, None);
         }
     };

@@ -132,7 +132,9 @@ mod tests {
         flock(&lock, FlockOperation::Unlock).unwrap();
         // What only looks like it: another name, another mode, a link, a file.
         let kept = ["memlode-0123456789abcde", "memlode-trace", "memlode-0123456789abcdeg"];
-        kept.map(|name| rustix::fs::mkdir(parent.path().join(name), Mode::RWXU).unwrap());
+        for name in kept {
+            rustix::fs::mkdir(parent.path().join(name), Mode::RWXU).unwrap();
+        }
         fs::create_dir(parent.path().join("memlode-1111111111111111")).unwrap();
         std::os::unix::fs::symlink(parent.path(), parent.path().join("memlode-2222222222222222")).unwrap();
         fs::write(parent.path().join("memlode-3333333333333333"), "x").unwrap();

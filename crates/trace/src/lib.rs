@@ -21,6 +21,7 @@ pub mod error;
 pub mod event;
 pub mod files;
 mod flatten;
+mod foreign;
 #[path = "../../../format/generated/format.rs"]
 #[rustfmt::skip]
 pub mod format;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::files;
+use crate::foreign;
 use crate::format::{limit, version};
 use crate::log::{is_sealed, seal};
 
@@ -194,12 +195,17 @@ impl Manifest {
         let path = directory.join(FILE);
         let not_a_trace = |why: String| Error::NotATrace { path: directory.to_owned(), why };
         if !directory.is_dir() {
-            let why = if directory.exists() { "it is not a directory" } else { "there is no such directory" };
-            return Err(not_a_trace(why.to_owned()));
+            let why = match foreign::what_it_is(directory) {
+                Some(what) => what,
+                None if directory.exists() => "it is not a directory".to_owned(),
+                None => "there is no such directory".to_owned(),
+            };
+            return Err(not_a_trace(why));
         }
         let bytes = match files::read(&path, limit::MANIFEST_BYTES) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(not_a_trace("it has no manifest.json".to_owned()));
+                let what = foreign::what_it_is(directory);
+                return Err(not_a_trace(what.unwrap_or_else(|| "it has no manifest.json".to_owned())));
             }
             read => read.map_err(Error::io(&path))?,
         };

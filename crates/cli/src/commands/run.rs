@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use clap::{Arg, CommandFactory, Parser};
 use memlode_analyses::Run;
@@ -452,10 +452,17 @@ fn finish(
         };
         term::note(&format!("recording stopped early: {failure}; {rest}"));
     }
-    if summary.stats.words == 0 {
+    if summary.stats.accesses == 0 && summary.failure.is_some() {
+        // It has been said why.
+        place.remove()?;
+        return Ok(OURS);
+    }
+    if summary.stats.accesses == 0 {
         let why = match place.trace() {
             Some(trace) => memlode_report::notes::nothing_recorded(&memlode_trace::Trace::open(trace)?),
-            None => "nothing was recorded: was the program built by `memlode cc`?".to_owned(),
+            None => "no access was recorded: was the program built by `memlode cc`, and did it get as far as what was to be \
+                     recorded of it? Without --live, -o DIR and `memlode check DIR` tell more"
+                .to_owned(),
         };
         // An empty trace is of no use to anybody.
         place.remove()?;

@@ -46,31 +46,75 @@ pub fn nothing_decoded(trace: &Trace, replayed: &Replayed) -> Option<String> {
         .then(|| format!("nothing in {} could be decoded: {}", trace.directory().display(), first()))
 }
 
-/// Why a trace has no events, as a sentence.
+/// Whether a trace has no accesses, as far as it can be read.
+pub fn is_empty(trace: &Trace) -> bool {
+    trace.chunks().iter().all(|chunk| chunk.accesses() == 0)
+}
+
+/// Why a trace has no accesses, and what to do, as a sentence.
 pub fn nothing_recorded(trace: &Trace) -> String {
     let directory = trace.directory().display();
+    let manifest = trace.manifest();
+    let again = again(&manifest.info.command);
     if let Some(damage) = trace.damage().first() {
         format!("nothing of {directory} can be read: {damage}")
     } else if trace.processes().is_empty() {
         format!(
-            "{directory} holds no events: nothing that ran was built by memlode; build the program with `memlode cc` \
+            "{directory} holds no accesses: nothing that ran was built by memlode; build the program with `memlode cc` \
              or `memlode c++` (see `memlode help cc`), or with `memlode cargo`, and record it again"
         )
-    } else if let Some(burst) = trace.manifest().burst() {
+    } else if let Some(burst) = manifest.burst() {
         format!(
-            "{directory} holds no events: nothing ran in a burst, of which the first comes after {:.3} s; record with a \
-             shorter period, or without --burst",
+            "{directory} holds no accesses: nothing ran in a burst, of which the first comes after {:.3} s; record with a \
+             shorter period, or without --burst: {again}",
             (burst.period_us - burst.on_us.min(burst.period_us)) as f64 / 2e6
         )
-    } else if let [first, ..] = &trace.manifest().info.only[..] {
-        format!("{directory} holds no events: {first}")
+    } else if !manifest.info.only.is_empty() {
+        let ran = seconds(trace).map_or(String::new(), |ran| format!(", and the program ran for {ran:.3} s"));
+        let only = manifest.info.only.join("; ");
+        format!("{directory} holds no accesses: {only}{ran}; choose more of the run, or all of it: {again}")
+    } else if manifest.summary.as_ref().is_some_and(|summary| summary.switched) {
+        format!(
+            "{directory} holds no accesses: recording was switched off (`memlode ctl`, --signal, --paused) whenever the \
+             program touched memory; start it earlier, or record all: {again}"
+        )
     } else if trace.sites().is_filtered() {
         format!(
-            "{directory} holds no events: the filter that the program was compiled with leaves out all that it did"
+            "{directory} holds no accesses: the filter that the program was compiled with leaves out all that it did; \
+             compile it with other rules, or without --filter, and record it again: {again}"
+        )
+    } else if !trace.chunks().is_empty() {
+        format!(
+            "{directory} holds allocations and calls, but no accesses: what touches the memory was not built by memlode; \
+             build that, a library perhaps, with `memlode cc` or `memlode c++`, too, and record it again: {again}"
         )
     } else {
         format!(
-            "{directory} holds no events: the program ended before it touched memory in instrumented code"
+            "{directory} holds no accesses: the program ended before it touched memory in instrumented code; is it what was \
+             to be recorded, with its arguments? {again}"
         )
     }
+}
+
+/// The command that records a program, all of it.
+fn again(command: &[String]) -> String {
+    const MOST: usize = 120;
+    let quoted = |word: &String| {
+        let is_plain = |c: char| c.is_alphanumeric() || "/.-_=+,:@%".contains(c);
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    let words = command.iter().map(quoted).collect::<Vec<_>>().join(" ");
+    let is_short = !words.is_empty() && words.chars().count() <= MOST;
+    format!("`memlode run -- {}`", if is_short { &words } else { "PROGRAM ARGUMENTS" })
+}
+
+/// How long the program ran, if the trace says.
+fn seconds(trace: &Trace) -> Option<f64> {
+    let clock = trace.clock()?;
+    let ended = trace.processes().iter().filter_map(|process| process.ended).max()?;
+    Some(clock.ns(ended) as f64 / 1e9)
 }
