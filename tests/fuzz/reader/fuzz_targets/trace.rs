@@ -16,8 +16,8 @@ use memlode_machine::Machine;
 use memlode_replay::Replay;
 use memlode_replay::check::check;
 use memlode_trace::Trace;
-use memlode_trace::format::{ChunkHeader, ModuleHeader, TableHeader, magic, version};
-use memlode_trace::text::TextWriter;
+use memlode_trace::format::{codec, ChunkHeader, ModuleHeader, TableHeader, magic, version};
+use memlode_trace::text::{TextWriter, is_unsafe};
 
 /// What a part becomes.
 mod tag {
@@ -27,6 +27,10 @@ mod tag {
     pub const EVENT: u8 = b'e';
     /// The payload of the next module file.
     pub const MODULE: u8 = b'o';
+    /// The payload of the next module file, packed; four bytes in front of it say to how many it unpacks.
+    pub const PACKED: u8 = b'z';
+    /// What looks like a file, and is a FIFO, a device or a directory, in the place of one: [`IRREGULAR`].
+    pub const IRREGULAR: u8 = b'i';
     /// A chunk, appended to the current thread's file.
     pub const CHUNK: u8 = b'c';
     /// Bytes as they are, appended to the current thread's file.
@@ -34,6 +38,10 @@ mod tag {
     /// Turns to the next thread's file.
     pub const THREAD: u8 = b't';
 }
+
+/// Names by the first byte of the part; what is there is told by the second.
+const IRREGULAR: [&str; 4] =
+    ["manifest.json", "events.ndjson", "modules/0000.mlm", "threads/p0000-t0000.mlt"];
 
 static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
     let memory = Path::new("/dev/shm");
@@ -56,6 +64,7 @@ fn build(mut input: &[u8], directory: &Path) {
     fs::create_dir_all(&threads).expect("room for a directory");
     let (mut events, mut files) = (Vec::new(), vec![Vec::new()]);
     let mut module = 0;
+    let mut irregular = Vec::new();
     while let [tag, low, high, rest @ ..] = input {
         let (part, behind) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([*low, *high]))));
         input = behind;
@@ -71,6 +80,12 @@ fn build(mut input: &[u8], directory: &Path) {
                 fs::write(path, module_file(part)).expect("room for a module");
                 module += 1;
             }
+            tag::PACKED => {
+                let path = modules.join(format!("{module:04}.mlm"));
+                fs::write(path, packed_module(part)).expect("room for a module");
+                module += 1;
+            }
+            tag::IRREGULAR => irregular.extend(part.first_chunk::<2>()),
             tag::CHUNK => file.extend(chunk(part, thread)),
             tag::RAW => file.extend(part),
             tag::THREAD => files.push(Vec::new()),
@@ -78,8 +93,20 @@ fn build(mut input: &[u8], directory: &Path) {
         }
     }
     fs::write(directory.join("events.ndjson"), events).expect("room for events");
-    for (thread, bytes) in files.iter().enumerate().take(8) {
+    for (thread, bytes) in files.iter().enumerate().take(64) {
         fs::write(threads.join(format!("p0000-t{thread:04}.mlt")), bytes).expect("room for a thread");
+    }
+    for [name, kind] in irregular {
+        put_irregular(&directory.join(IRREGULAR[usize::from(name) % IRREGULAR.len()]), kind);
+    }
+}
+
+fn put_irregular(path: &Path, kind: u8) {
+    let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
+    match kind % 3 {
+        0 => rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RUSR).expect("room for a FIFO"),
+        1 => std::os::unix::fs::symlink("/dev/zero", path).expect("room for a link"),
+        _ => fs::create_dir(path).expect("room for a directory"),
     }
 }
 
@@ -116,6 +143,9 @@ impl Lines {
 
 impl std::io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        // However hostile the names are.
+        let text = std::str::from_utf8(bytes).expect("lines are text");
+        assert!(text.chars().all(|c| matches!(c, '\t' | '\n') || !is_unsafe(c)), "{text:?}");
         self.0 += 1;
         if self.0 < Self::MANY { Ok(bytes.len()) } else { Err(std::io::ErrorKind::StorageFull.into()) }
     }
@@ -134,21 +164,32 @@ fn seal(json: &[u8]) -> Vec<u8> {
 fn module_file(payload: &[u8]) -> Vec<u8> {
     let mut payload = payload.to_vec();
     let needle = magic::TABLE.to_le_bytes();
-    for at in 0..payload.len() {
+    // The inner ones first, where one lies in another.
+    for at in (0..payload.len()).rev() {
         if payload[at..].starts_with(&needle) {
             seal_table(&mut payload[at..]);
         }
     }
+    sealed_module(codec::STORED, &payload, payload.len() as u64)
+}
+
+fn packed_module(part: &[u8]) -> Vec<u8> {
+    let (unpacked, payload) = part.split_first_chunk::<4>().unwrap_or((&[0; 4], part));
+    sealed_module(codec::ZSTD, payload, u32::from_le_bytes(*unpacked).into())
+}
+
+fn sealed_module(codec: u8, payload: &[u8], unpacked_bytes: u64) -> Vec<u8> {
     let mut header = ModuleHeader {
         magic: magic::MODULE,
         version: version::TRACE,
+        codec,
         payload_bytes: payload.len() as u64,
-        unpacked_bytes: payload.len() as u64,
-        payload_crc32: crc32fast::hash(&payload),
+        unpacked_bytes,
+        payload_crc32: crc32fast::hash(payload),
         ..Default::default()
     };
     header.header_crc32 = crc32fast::hash(&header.to_bytes());
-    [&header.to_bytes()[..], &payload].concat()
+    [&header.to_bytes()[..], payload].concat()
 }
 
 fn seal_table(bytes: &mut [u8]) {
