@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{installation, memlode, stderr, stdout};
+use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
 
 /// Makes blocks in every way outside of its region, and touches each in it: a member of its own says which.
 const PROGRAM: &str = r#"

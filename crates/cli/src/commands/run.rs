@@ -457,6 +457,15 @@ fn finish(
         place.remove()?;
         return Ok(OURS);
     }
+    if summary.stats.accesses == 0 && args.allow_empty {
+        // What was allocated may be of use to somebody.
+        if summary.stats.words > 0 {
+            place.settle()?
+        } else {
+            place.remove()?
+        }
+        return Ok(code);
+    }
     if summary.stats.accesses == 0 {
         let why = match place.trace() {
             Some(trace) => memlode_report::notes::nothing_recorded(&memlode_trace::Trace::open(trace)?),
@@ -466,9 +475,6 @@ fn finish(
         };
         // An empty trace is of no use to anybody.
         place.remove()?;
-        if args.allow_empty {
-            return Ok(code);
-        }
         term::error(&anyhow::anyhow!(why));
         return Ok(if code == 0 { OURS } else { code });
     }

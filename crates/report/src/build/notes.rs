@@ -58,6 +58,8 @@ pub fn nothing_recorded(trace: &Trace) -> String {
     let again = again(&manifest.info.command);
     if let Some(damage) = trace.damage().first() {
         format!("nothing of {directory} can be read: {damage}")
+    } else if let Some(note) = unrecorded(trace) {
+        format!("{directory} holds no accesses: {note}")
     } else if trace.processes().is_empty() {
         format!(
             "{directory} holds no accesses: nothing that ran was built by memlode; build the program with `memlode cc` \
@@ -94,6 +96,12 @@ pub fn nothing_recorded(trace: &Trace) -> String {
              to be recorded, with its arguments? {again}"
         )
     }
+}
+
+/// Why none of the processes that wanted to be recorded was, if so.
+fn unrecorded(trace: &Trace) -> Option<&str> {
+    let notes = &trace.manifest().summary.as_ref()?.notes;
+    notes.first().filter(|_| trace.processes().is_empty()).map(String::as_str)
 }
 
 /// The command that records a program, all of it.
