@@ -278,8 +278,9 @@ fn each_of_many_at_once_gets_a_directory_of_its_own() {
 #[test]
 fn a_trace_that_is_being_written_is_not_replaced() {
     let folder = folder();
-    let store =
-        memlode_trace::write::DirectoryStore::create(&folder.path().join("t"), false).expect("a store");
+    let directory = folder.path().join("t");
+    let writer =
+        memlode_trace::write::TraceWriter::create(&directory, Default::default(), false).expect("a trace");
     let options: [&[&str]; 3] =
         [&["record", "-o", "t"], &["record", "-o", "t", "--force"], &["run", "--live", "-o", "t"]];
     for options in options {
@@ -287,8 +288,8 @@ fn a_trace_that_is_being_written_is_not_replaced() {
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(125), ""), "it does not begin");
         assert_one_sentence(&output, &["t exists and another memlode is writing its trace there"]);
     }
-    drop(store);
-    assert_eq!(run(folder.path(), &["record", "-o", "t"]).status.code(), Some(0));
+    drop(writer);
+    assert_eq!(run(folder.path(), &["record", "-o", "t", "--force"]).status.code(), Some(0));
 }
 
 #[test]

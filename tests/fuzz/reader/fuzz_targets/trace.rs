@@ -16,7 +16,7 @@ use memlode_machine::Machine;
 use memlode_replay::Replay;
 use memlode_replay::check::check;
 use memlode_trace::Trace;
-use memlode_trace::format::{codec, ChunkHeader, ModuleHeader, TableHeader, magic, version};
+use memlode_trace::format::{ChunkHeader, ModuleHeader, TableHeader, codec, magic, version};
 use memlode_trace::text::{TextWriter, is_unsafe};
 
 /// What a part becomes.
@@ -64,7 +64,7 @@ fn build(mut input: &[u8], directory: &Path) {
     fs::create_dir_all(&threads).expect("room for a directory");
     let (mut events, mut files) = (Vec::new(), vec![Vec::new()]);
     let mut module = 0;
-    let mut irregular = Vec::new();
+    let mut irregular: Vec<[u8; 2]> = Vec::new();
     while let [tag, low, high, rest @ ..] = input {
         let (part, behind) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([*low, *high]))));
         input = behind;
