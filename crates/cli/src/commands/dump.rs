@@ -64,9 +64,7 @@ pub fn events(directory: &Path, out: impl Write) -> Result<()> {
 
 /// Writes what types are made of.
 fn types(trace: &Trace, args: &Args) -> Result<()> {
-    let stdout = io::stdout();
-    let is_screen = stdout.is_terminal();
-    let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
+    let mut out = door(io::stdout().lock(), args.json);
     let records = memlode_report::records(trace.sites());
     if records.is_empty() {
         bail!("the trace describes no types: its programs were compiled by an older memlode, or without -g");
@@ -77,13 +75,7 @@ fn types(trace: &Trace, args: &Args) -> Result<()> {
             writeln!(out, "{}", serde_json::to_string(record)?)?;
             continue;
         }
-        for line in draw_record(record).lines() {
-            match is_screen {
-                true => writeln!(out, "{}", memlode_report::text::printable(line))?,
-                false => writeln!(out, "{line}")?,
-            }
-        }
-        writeln!(out)?;
+        writeln!(out, "{}", draw_record(record))?;
     }
     Ok(out.flush()?)
 }
