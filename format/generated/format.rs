@@ -46,6 +46,8 @@ pub mod table_section {
     pub const INSTRUCTIONS: u32 = 2;
     /// whose values addresses and stored data are made of (SPEC.md §2.4)
     pub const FEEDS: u32 = 3;
+    /// what touches memory in the unit and is not recorded, by reason
+    pub const LEFT_OUT: u32 = 4;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }
@@ -236,6 +238,28 @@ pub mod table_flag {
     pub const FILTERED: u16 = 1;
     /// recorded before optimisation: the accesses of the source, not those of the code that ran
     pub const AS_WRITTEN: u16 = 2;
+}
+
+/// Why something that touches memory is not recorded.
+pub mod left_out {
+    /// inline assembly that may touch more than its operands
+    pub const ASSEMBLY: u8 = 0;
+    /// the write side of a by-value argument's copy
+    pub const BY_VALUE: u8 = 1;
+    /// another address space: %fs and %gs on x86
+    pub const ADDRESS_SPACE: u8 = 2;
+    /// a vector of more than 64 lanes under a mask, or of a length that is not known when compiling
+    pub const VECTOR: u8 = 3;
+    /// an operation of the processor that the pass does not know
+    pub const INTRINSIC: u8 = 4;
+    /// an assembly that jumps: what its labels record first may be told late
+    pub const ASSEMBLY_JUMP: u8 = 5;
+    /// what a library function looked at, behind a call with nothing behind it
+    pub const TAIL_CALL: u8 = 6;
+    /// a whole function, naked or otherwise out of reach
+    pub const FUNCTION: u8 = 7;
+    /// left out by the user's filter
+    pub const FILTER: u8 = 8;
 }
 
 /// Shared memory: one memfd per process, a process header and then ring regions.

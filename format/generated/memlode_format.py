@@ -26,6 +26,7 @@ SECTION_TABLES = "memlode_tab"  # the site tables, one per translation unit
 TABLE_SECTION_TYPES = 1  # what types are made of (SPEC.md §2.3)
 TABLE_SECTION_INSTRUCTIONS = 2  # about how many lie between accesses (SPEC.md §2.4)
 TABLE_SECTION_FEEDS = 3  # whose values addresses and stored data are made of (SPEC.md §2.4)
+TABLE_SECTION_LEFT_OUT = 4  # what touches memory in the unit and is not recorded, by reason
 TABLE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # What a section of a module file holds (SPEC.md §5.1). Readers skip those that they do not know.
@@ -121,6 +122,17 @@ MEMBER_FLAG_ESCAPES = 2  # its address is given to another function, stored, ret
 # Properties of a translation unit's table (bit set); readers ignore those they do not know.
 TABLE_FLAG_FILTERED = 1  # the user's filter left events out: not every access of the unit is recorded
 TABLE_FLAG_AS_WRITTEN = 2  # recorded before optimisation: the accesses of the source, not those of the code that ran
+
+# Why something that touches memory is not recorded.
+LEFT_OUT_ASSEMBLY = 0  # inline assembly that may touch more than its operands
+LEFT_OUT_BY_VALUE = 1  # the write side of a by-value argument's copy
+LEFT_OUT_ADDRESS_SPACE = 2  # another address space: %fs and %gs on x86
+LEFT_OUT_VECTOR = 3  # a vector of more than 64 lanes under a mask, or of a length that is not known when compiling
+LEFT_OUT_INTRINSIC = 4  # an operation of the processor that the pass does not know
+LEFT_OUT_ASSEMBLY_JUMP = 5  # an assembly that jumps: what its labels record first may be told late
+LEFT_OUT_TAIL_CALL = 6  # what a library function looked at, behind a call with nothing behind it
+LEFT_OUT_FUNCTION = 7  # a whole function, naked or otherwise out of reach
+LEFT_OUT_FILTER = 8  # left out by the user's filter
 
 # Shared memory: one memfd per process, a process header and then ring regions.
 RING_CHUNK_BYTES = 0x10000  # capacity before the room test fails

@@ -41,6 +41,8 @@ public:
   Verdict allocation(llvm::CallBase &Call);
   /// A call that ends one.
   Verdict release(llvm::CallBase &Call);
+  /// Counts something of the function that is not recorded, by MEMLODE_LEFT_OUT_*.
+  void leaveOut(uint8_t Reason) { Sites.leaveOut(Reason); }
   /// Whether the value of an access of the function is recorded.
   bool takesValues() const { return Values; }
 

@@ -6,6 +6,7 @@
 #include "LlvmCompat.h"
 #include "memlode_format.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstVisitor.h"
@@ -37,7 +38,7 @@ public:
 
   void visitInstruction(Instruction &I) {
     if (I.mayReadOrWriteMemory() && !isa<FenceInst>(I))
-      skip("UnknownInstruction", "this kind of instruction is not recorded");
+      skip(MEMLODE_LEFT_OUT_INTRINSIC, "UnknownInstruction", "this kind of instruction is not recorded");
   }
 
   void visitLoadInst(LoadInst &I) {
@@ -95,7 +96,8 @@ public:
       return;
     if (any_of(II.args(), [](const Use &U) { return U->getType()->isPtrOrPtrVectorTy(); }) &&
         !isBookkeeping(II.getIntrinsicID()))
-      skip("UnknownIntrinsic", "this intrinsic touches memory that is not recorded");
+      skip(MEMLODE_LEFT_OUT_INTRINSIC, "UnknownIntrinsic",
+           "this intrinsic touches memory that is not recorded");
   }
 
   void visitCallBase(CallBase &Call) {
@@ -126,7 +128,7 @@ public:
       if (!Call.isByValArgument(I))
         continue;
       plain(Call, Call.getArgOperand(I), Call.getParamByValType(I), MEMLODE_KIND_LOAD, 0);
-      skip("ByvalCopy",
+      skip(MEMLODE_LEFT_OUT_BY_VALUE, "ByvalCopy",
            "the copy of a by-value argument is recorded where it is read, not where it is written");
     }
   }
@@ -161,7 +163,8 @@ private:
         A.Behind = Range.Behind;
       }
       if (Looks.isKnownBehind() && Call.isMustTailCall())
-        skip("TailCall", "what a library function read is known behind a call that has nothing behind it");
+        skip(MEMLODE_LEFT_OUT_TAIL_CALL, "TailCall",
+             "what a library function read is known behind a call that has nothing behind it");
       else
         add(A, A.Pointer);
     }
@@ -188,7 +191,9 @@ private:
            (I.hasMetadata(LLVMContext::MD_nontemporal) ? MEMLODE_FLAG_NON_TEMPORAL : 0);
   }
 
-  void skip(const char *Remark, const char *Why) { Found.Skips.push_back({Remark, Why}); }
+  void skip(uint8_t Reason, const char *Remark, const char *Why) {
+    Found.Skips.push_back({Reason, Remark, Why});
+  }
 
   template <typename T> static unsigned flagsOf(const T &Intrinsic) {
     return (isa<AnyMemIntrinsic>(Intrinsic) && !isa<MemIntrinsic>(Intrinsic) ? MEMLODE_FLAG_ATOMIC : 0) |
@@ -215,23 +220,52 @@ private:
     }
   }
 
+  /// Instructions that name memory and leave it alone.
+  static bool isHint(StringRef Text) {
+    Text = Text.ltrim(" \t");
+    return Text.starts_with("prefetch") || Text.starts_with("prfm") || Text.starts_with("lea");
+  }
+
+  /// What changes memory in one step, whatever else it does.
+  static bool isAtomicText(StringRef Text) {
+    return any_of(ArrayRef<StringRef>{"lock", "xchg", "stxr", "stlxr", "cas", "ldadd", "swp"},
+                  [&](StringRef Word) { return Text.contains(Word); });
+  }
+
+  /// Memory operands of assembly: read, written, or both in one.
   void visitInlineAsm(CallBase &Call, const InlineAsm &Asm) {
-    if (Asm.getAsmString().empty())
+    const StringRef Text = Asm.getAsmString();
+    if (Text.empty())
       return;
-    for (const InlineAsm::ConstraintInfo &C : Asm.ParseConstraints())
-      if (C.isIndirect || is_contained(C.Codes, "m")) {
-        skip("InlineAsm", "inline assembly has a memory operand; its accesses are not recorded");
-        return;
-      }
+    MapVector<Value *, std::pair<Type *, unsigned>> Operands;
+    unsigned Number = 0;
+    for (const InlineAsm::ConstraintInfo &C : Asm.ParseConstraints()) {
+      const bool Writes = C.Type == InlineAsm::isOutput;
+      if ((!Writes && C.Type != InlineAsm::isInput) || (Writes && !C.isIndirect))
+        continue;
+      const unsigned At = Number++;
+      if (!C.isIndirect || isHint(Text))
+        continue;
+      constexpr unsigned Kinds[2] = {MEMLODE_KIND_LOAD, MEMLODE_KIND_STORE};
+      auto [Found, New] =
+          Operands.insert({Call.getArgOperand(At), {Call.getParamElementType(At), Kinds[Writes]}});
+      if (!New && Found->second.second != Kinds[Writes])
+        Found->second.second = MEMLODE_KIND_UPDATE;
+    }
+    for (const auto &[Pointer, Is] : Operands)
+      if (Is.first)
+        plain(Call, Pointer, Is.first, Is.second, isAtomicText(Text) ? MEMLODE_FLAG_ATOMIC : 0);
     if (Call.mayReadOrWriteMemory() && StringRef(Asm.getConstraintString()).contains("~{memory}"))
-      skip("InlineAsm", "inline assembly may touch any memory; its accesses are not recorded");
+      skip(MEMLODE_LEFT_OUT_ASSEMBLY, "InlineAsm",
+           "inline assembly may touch any memory; its accesses, but for its operands, are not recorded");
   }
 
   /// Adds \p A unless its memory is none that an address of the program can name.
   void add(Access A, const Value *Pointer) {
     const Type *T = Pointer->getType()->getScalarType();
     if (T->getPointerAddressSpace() != 0) {
-      skip("AddressSpace", "the access is in another address space than the program's data");
+      skip(MEMLODE_LEFT_OUT_ADDRESS_SPACE, "AddressSpace",
+           "the access is in another address space than the program's data");
       return;
     }
     if (Pointer->isSwiftError()) // a register dressed up as memory
@@ -257,7 +291,7 @@ private:
   void plain(Instruction &I, Value *Pointer, Type *T, unsigned Kind, unsigned Flags) {
     TypeSize Bytes = DL.getTypeStoreSize(T);
     if (Bytes.isScalable()) {
-      skip("ScalableVector", "the number of bytes is not known when compiling");
+      skip(MEMLODE_LEFT_OUT_VECTOR, "ScalableVector", "the number of bytes is not known when compiling");
       return;
     }
     if (T->isVectorTy())
@@ -295,11 +329,11 @@ private:
   void masked(IntrinsicInst &II, Access::Shape Shape, MaskedOperands Operands) {
     auto *T = dyn_cast<FixedVectorType>(Operands.Stored ? Operands.Stored->getType() : II.getType());
     if (!T) {
-      skip("ScalableVector", "the number of lanes is not known when compiling");
+      skip(MEMLODE_LEFT_OUT_VECTOR, "ScalableVector", "the number of lanes is not known when compiling");
       return;
     }
     if (T->getNumElements() > 64) {
-      skip("WideMask", "the access has more than 64 lanes");
+      skip(MEMLODE_LEFT_OUT_VECTOR, "WideMask", "the access has more than 64 lanes");
       return;
     }
     Access A;

@@ -47,6 +47,7 @@ struct Access {
 
 /// Why an instruction's accesses, or some of them, are not recorded.
 struct Skipped {
+  uint8_t Reason;     ///< MEMLODE_LEFT_OUT_*
   const char *Remark; ///< name of the optimisation remark
   const char *Why;
 };

@@ -102,7 +102,7 @@ void Image::anchorForMarks() {
 }
 
 void Image::finish() {
-  if (!TableVariable && (Sites.marks() & MEMLODE_TABLE_FLAG_FILTERED))
+  if (!TableVariable && ((Sites.marks() & MEMLODE_TABLE_FLAG_FILTERED) || Sites.leavesOut()))
     anchorForMarks();
   if (!TableVariable)
     return;

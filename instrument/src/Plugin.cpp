@@ -329,6 +329,8 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
         Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated" : whySkipped(*F);
     if (Why) {
       ++NumSkippedFunctions;
+      if (!F->hasFnAttribute(Attribute::DisableSanitizerInstrumentation))
+        Into.table().leaveOut(MEMLODE_LEFT_OUT_FUNCTION);
       FAM.getResult<OptimizationRemarkEmitterAnalysis>(*F).emit([&] {
         return OptimizationRemarkMissed(DEBUG_TYPE, "Function", F->getSubprogram(), &F->getEntryBlock())
                << "function not recorded: " << Why;

@@ -216,6 +216,7 @@ bool Planner::handsOver(const Instruction &I) {
   const auto *Call = dyn_cast<CallBase>(&I);
   if (isa<CallBrInst>(I)) {
     missed("AsmGoto", I, "what an assembly with jumps records is not waited for");
+    Sites.leaveOut(MEMLODE_LEFT_OUT_ASSEMBLY_JUMP);
     return false;
   }
   Made.Useful |= Frames && Call && isWorthAFrame(*Call, TLI);
@@ -227,6 +228,7 @@ void Planner::opsOf(Instruction &I) {
   for (const Skipped &S : Found.Skips) {
     ++NumSkipped;
     missed(S.Remark, I, S.Why);
+    Sites.leaveOut(S.Reason);
   }
   for (const Access &A : Found.Accesses)
     if (!A.Behind)
@@ -243,6 +245,7 @@ bool Planner::wanted(const Verdict &V, const Instruction &I) {
     return true;
   ++NumFiltered;
   missed("Filtered", I, "left out by the rule at " + Sites.rule(V));
+  Sites.leaveOut(MEMLODE_LEFT_OUT_FILTER);
   return false;
 }
 

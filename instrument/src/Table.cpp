@@ -141,7 +141,16 @@ void Table::section(uint32_t What, StringRef Contents) {
   Sections += Contents;
 }
 
-std::string Table::write() const {
+std::string Table::write() {
+  if (leavesOut()) {
+    SmallString<16> Reasons;
+    putVarint(Reasons, LeftOut.size());
+    for (auto [Reason, Count] : LeftOut) {
+      Reasons.push_back(static_cast<char>(Reason));
+      putVarint(Reasons, Count);
+    }
+    section(MEMLODE_TABLE_SECTION_LEFT_OUT, Reasons);
+  }
   std::string Payload;
   for (const TableList *List : {&Strings, &Files, &Functions, &Locations, &Types, &Sites, &Segments})
     List->write(Payload);

@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -73,13 +74,17 @@ public:
   /// A new segment. \p Ops are \p OpCount encoded ops.
   uint32_t segment(uint32_t Function, uint32_t OpCount, llvm::StringRef Ops);
 
+  /// Counts something that touches memory and is not recorded, by MEMLODE_LEFT_OUT_*.
+  void leaveOut(uint8_t Reason) { ++LeftOut[Reason]; }
+  bool leavesOut() const { return !LeftOut.empty(); }
+
   /// Adds a section (MEMLODE_TABLE_SECTION_*, SPEC.md §5.1) with the given contents. One of each kind at
   /// most.
   void section(uint32_t What, llvm::StringRef Contents);
 
   bool empty() const { return Segments.size() == 0; }
-  /// Header and payload.
-  std::string write() const;
+  /// Header and payload, once.
+  std::string write();
 
 private:
   uint32_t file(const llvm::DIFile &File);
@@ -90,6 +95,7 @@ private:
   TableList Strings, Files, Functions, Locations, Types, Sites, Segments;
   std::vector<std::pair<std::string, uint64_t>> TypesTold;
   llvm::SmallString<0> Sections; ///< encoded
+  std::map<uint8_t, uint64_t> LeftOut;
   llvm::DenseMap<const llvm::DILocation *, uint32_t> LocationOf;
   llvm::DenseMap<std::pair<const llvm::DISubprogram *, const llvm::DIFile *>, uint32_t> FunctionOf;
 };

@@ -1,6 +1,7 @@
 """Suite of the pass plug-in. Parameters: LLVM (22 or 19), ROOT (the repository)."""
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -23,6 +24,8 @@ config.test_exec_root = out
 config.available_features.add(f"llvm-{llvm}")
 if os.path.exists(f"{bin_dir}/ld.lld"):
     config.available_features.add("lld")
+if platform.machine() == "x86_64":
+    config.available_features.add("x86")
 if " avx2 " in open("/proc/cpuinfo").read():
     config.available_features.add("avx2")
 

@@ -162,7 +162,23 @@ class Statements:
 
     def helper(self, _):
         s = self.random.choice(self.structs)
+        n, _, size = self.random.choice(self.objects)
+        if not self.cxx and self.random.random() < 0.3:
+            return self.random.choice([
+                "x0 += (u64)atoi(text);",
+                "x1 += (u64)floor((double)(x0 & 1023) / 2);",
+                "x2 += (u64)fmod((double)(x0 & 1023), 7);",
+                "{ const double d = (double)(x1 & 63) / 4;\n"
+                "  x0 += (u64)__builtin_floor(d) + (u64)__builtin_fmod(d, 3); }",
+            ])
         return self.random.choice([
+            # Calls that only the code generator makes.
+            "x0 += (u64)(((unsigned __int128)x1 << 32) / ((unsigned __int128)x2 | 1));",
+            "x1 += (u64)(unsigned __int128)((double)x0 * 1e-3);",
+            # What is compared where the call was, and what libc looks at.
+            f"x2 += (u64)(memcmp(&{n}[0], &{n}[{size - 1}], sizeof {n}[0] < 16 ? sizeof {n}[0] : 16) == 0);",
+            "x0 += (u64)(strchr(text, 'm') != 0) + (u64)strncmp(text, \"memo\", 3);",
+            "{ char *const copy = strdup(text);\n  x1 += strlen(copy);\n  free(copy); }",
             f"x0 += variadic(3, {self.value(1)}, {self.value(0)}, {self.value(0)});",
             f"{{ struct {s.name} t = make_{s.name}(x0);\n  x1 += take_{s.name}(t); }}",
             f"x2 += recursive(({self.value(0)}) & 15, x0);",
@@ -174,6 +190,13 @@ class Statements:
     def assembly(self, _):
         n, kind, size = self.random.choice(self.arrays)
         place = f"{n}[{self.index_below(size)}]"
+        if self.random.random() < 0.4:
+            # The text is a comment: what reads and writes is what the operands say.
+            return self.random.choice([
+                f'__asm__ volatile("# reads %0" : : "m"({place}));',
+                f'__asm__ volatile("# changes %0" : "+m"({place}));',
+                f'__asm__ volatile("# changes %0" : "+m"({place}) : : "memory");',
+            ])
         return self.random.choice(['__asm__ volatile("" ::: "memory");', f'__asm__ volatile("" : "+m"({place}));',
                                    f"__builtin_prefetch(&{place});"])
 
@@ -370,6 +393,15 @@ int compare(const void *a, const void *b);
             f"for (u32 i = 0; i < {size}; ++i) sum += (u64){n}[i] * table[i & 31];", "return sum + table[x & 31];")
         add("int compare(const void *a, const void *b)",
             "u64 x = *(const u64 *)a, y = *(const u64 *)b;\nreturn x < y ? -1 : x > y;")
+        if not self.cxx:
+            # The program's own, in a unit of their own choice. A compiler that takes them for libc's may fold calls, so
+            # nothing that is printed tells how often they ran.
+            text += "double floor(double x), fmod(double x, double y);\nextern MINE u32 noted[4];\n"
+            add("MINE u32 noted[4];\nint atoi(const char *s)", "noted[0] += s[0];",
+                "return (int)inlined((u64)s[0]) & 15;")
+            add("double floor(double x)", "noted[1] += (u32)inlined(2);", "return (double)(i64)x;")
+            add("double fmod(double x, double y)", "noted[2] += (u32)pure(3);",
+                "return x - (double)(i64)(x / y) * y;")
         for s in self.structs:
             text += f"struct {s.name} make_{s.name}(u64 x);\nu64 take_{s.name}(struct {s.name} s);\n"
             path, sizes, kind = s.scalars[0]

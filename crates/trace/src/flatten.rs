@@ -3,11 +3,13 @@
 mod layouts;
 mod work;
 
+use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::LeftOut;
 use crate::module::Module;
 use crate::sites::{
     Function, FunctionId, Location, LocationId, Site, SiteId, SiteTable, StringId, Type, TypeId,
@@ -117,6 +119,7 @@ pub(crate) struct Flattener {
     layouts: LayoutBook,
     work: WorkBook,
     table_flags: u16,
+    left_out: BTreeMap<LeftOut, u64>,
 }
 
 /// Where the entries of one translation unit went.
@@ -132,6 +135,10 @@ impl Flattener {
     pub fn add(&mut self, module: &Module) -> Code {
         let numbers: Vec<Numbers> = module.tables.iter().map(|table| self.numbers(table)).collect();
         self.table_flags |= module.tables.iter().fold(0, |flags, table| flags | table.flags);
+        for (reason, count) in module.tables.iter().flat_map(|table| &table.left_out) {
+            let sum = self.left_out.entry(*reason).or_default();
+            *sum = sum.saturating_add(*count);
+        }
         let mut code = Code::default();
         // The sites of the ops of each table whose anchors were kept.
         let mut sites: Vec<_> = module.tables.iter().map(|table| vec![None; table.ops.len()]).collect();
@@ -160,6 +167,7 @@ impl Flattener {
             layouts: self.layouts.layouts(&self.strings.values),
             work: self.work.work(),
             table_flags: self.table_flags,
+            left_out: self.left_out.clone(),
         }
     }
 

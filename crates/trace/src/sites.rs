@@ -2,8 +2,10 @@
 //!
 //! What several translation units say of the same thing, an inline function of a header say, is one entry here.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::LeftOut;
 use crate::format::{evidence, flag, kind, table_flag};
 use crate::layouts::Layouts;
 use crate::work::Work;
@@ -201,6 +203,7 @@ pub struct SiteTable {
     pub(crate) work: Vec<Work>,
     /// `table_flag.*` of the format, of any table.
     pub(crate) table_flags: u16,
+    pub(crate) left_out: BTreeMap<LeftOut, u64>,
 }
 
 impl SiteTable {
@@ -263,6 +266,11 @@ impl SiteTable {
     /// Whether part of the code was compiled with a filter that left events out.
     pub fn is_filtered(&self) -> bool {
         self.table_flags & table_flag::FILTERED != 0
+    }
+
+    /// How many places of the code touch memory and are not recorded, by reason, in the images that were loaded.
+    pub fn left_out(&self) -> &BTreeMap<LeftOut, u64> {
+        &self.left_out
     }
 
     /// Whether part of the code was recorded before it was optimised.

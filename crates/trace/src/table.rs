@@ -4,10 +4,12 @@ mod kinds;
 mod types;
 mod work;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::bytes::{Malformed, Reader};
 use crate::format::{TableHeader, limit, magic, op, stream, table_section, version};
+use crate::left_out::{self, LeftOut};
 use crate::sections::Sections;
 use crate::sites::{Evidence, Kind};
 
@@ -37,6 +39,8 @@ pub(crate) struct Table {
     pub descriptions: TableTypes,
     /// What lies between its accesses and what these wait for.
     pub work: TableWork,
+    /// Places of the code that are not recorded, by reason.
+    pub left_out: BTreeMap<LeftOut, u64>,
 }
 
 pub(crate) struct TableFunction {
@@ -293,6 +297,7 @@ impl<'a> Parser<'a> {
         let sections = if header.version > 1 { self.get(Sections::read)? } else { Sections::default() };
         let descriptions = self.descriptions(&sections, strings.len(), types.len())?;
         let work = self.work(&sections, &segments)?;
+        let left_out = self.get(|_| left_out::read(&sections))?;
         match self.reader.left() {
             0 => Ok(Table {
                 flags: header.flags,
@@ -307,6 +312,7 @@ impl<'a> Parser<'a> {
                 sources,
                 descriptions,
                 work,
+                left_out,
             }),
             left => Err(TableError::LeftOver { at: self.at, left }),
         }

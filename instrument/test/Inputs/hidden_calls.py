@@ -202,7 +202,8 @@ def examine(target, opt, llc, plugin, unoptimised):
         first, last = (next(at for at, line in enumerate(ir[name]) if f"store i64 {n}, ptr %p" in line)
                        for n in (1, 2))
         between = ir[name][first + 1:last]
-        at = [at for at, line in enumerate(between) if re.search(r"@llvm\.(mem|clear|debug)|(atomic|cmpxchg).* %q[ ,]", line)]
+        ordered = re.compile(r"@llvm\.(mem|clear|debug)|(atomic|cmpxchg).* %q[ ,]")
+        at = [at for at, line in enumerate(between) if ordered.search(line)]
         if hidden and at:
             if not any("@__memlode_cursor" in line for line in between[:at[0]]) or \
                     not any("@__memlode_cursor" in line for line in between[at[0]:]):

@@ -17,12 +17,6 @@ define i32 @segment_register(ptr addrspace(256) %p) {
   ret i32 %v
 }
 
-; CHECK: inline assembly has a memory operand
-define void @operand(ptr %p) {
-  call void asm "incl $0", "=*m,*m,~{dirflag},~{fpsr},~{flags}"(ptr elementtype(i32) %p, ptr elementtype(i32) %p)
-  ret void
-}
-
 ; CHECK: inline assembly may touch any memory
 define void @clobber() {
   call void asm sideeffect "mfence", "~{memory},~{dirflag},~{fpsr},~{flags}"()

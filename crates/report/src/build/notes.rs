@@ -1,9 +1,10 @@
 //! What a trace lacks.
 
 use memlode_replay::Replayed;
-use memlode_trace::Trace;
+use memlode_trace::sites::SiteTable;
+use memlode_trace::{LeftOut, Trace};
 
-use crate::model::Note;
+use crate::model::{NotRecorded, Note};
 use crate::render;
 
 /// What a reader must know before trusting the numbers. Empty for a whole trace of a program that ended well.
@@ -11,6 +12,7 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     let manifest = trace.manifest();
     let mut notes = Vec::new();
     notes.extend(trace.sites().is_filtered().then_some(Note::Filtered));
+    notes.extend(not_recorded(trace.sites()));
     notes.extend(manifest.info.only.iter().map(|to| Note::Narrowed { to: to.clone() }));
     notes.extend((!manifest.complete).then_some(Note::Unfinished));
     notes.extend(trace.sites().is_as_written().then_some(Note::AsWritten));
@@ -23,6 +25,26 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
         notes.extend(summary.signal.map(|signal| Note::Signal { signal }));
     }
     notes
+}
+
+/// What touches memory in the code and is not recorded. Filters have a note of their own.
+fn not_recorded(sites: &SiteTable) -> Option<Note> {
+    let name = |reason| match reason {
+        LeftOut::Assembly => Some("inline assembly"),
+        LeftOut::ByValue => Some("by-value copies"),
+        LeftOut::AddressSpace => Some("segment registers"),
+        LeftOut::Vector => Some("wide or scalable vectors"),
+        LeftOut::Intrinsic => Some("unknown operations"),
+        LeftOut::AssemblyJump => Some("assembly with jumps"),
+        LeftOut::TailCall => Some("library calls in tail position"),
+        LeftOut::Function => Some("whole functions"),
+        LeftOut::Filter => None,
+    };
+    let reasons = sites.left_out().iter();
+    let places: Vec<NotRecorded> = reasons
+        .filter_map(|(reason, &places)| name(*reason).map(|reason| NotRecorded { reason, places }))
+        .collect();
+    (!places.is_empty()).then_some(Note::NotRecorded { places })
 }
 
 /// The same as sentences.

@@ -14,7 +14,7 @@ mod subject;
 mod table;
 
 pub use finding::{Cost, Density, Doubt, Edit, Evidence, Finding};
-pub use note::Note;
+pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};
 pub use report::{
     ByLevel, LatenciesKnown, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors,

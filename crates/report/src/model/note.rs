@@ -2,12 +2,26 @@
 
 use serde::Serialize;
 
+/// One reason, and how often it stands in the code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotRecorded {
+    /// The kind of place, as a name.
+    pub reason: &'static str,
+    /// Places in the code, however often they ran.
+    pub places: u64,
+}
+
 /// Something that a trace lacks, or how its program ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "id", rename_all = "snake_case")]
 pub enum Note {
     /// Part of the program was compiled with a filter.
     Filtered,
+    /// Code of the program touches memory and is not recorded.
+    NotRecorded {
+        /// How many places there are in the code of the images that were loaded, by reason.
+        places: Vec<NotRecorded>,
+    },
     /// Recording was narrowed down when it was started.
     Narrowed {
         /// As the recorder wrote it down.

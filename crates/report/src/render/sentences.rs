@@ -1,6 +1,6 @@
 //! Sentences that every output has.
 
-use super::text::bytes;
+use super::text::{bytes, count};
 use crate::model::{Assumption, LevelRules, Note, Pages};
 
 /// What a reader must know, as a sentence.
@@ -8,6 +8,11 @@ pub fn note(note: &Note) -> String {
     match note {
         Note::Filtered => {
             "part of the program was compiled with a filter: what it leaves out is not in these numbers".into()
+        }
+        Note::NotRecorded { places } => {
+            let each: Vec<String> =
+                places.iter().map(|of| format!("{} ({})", of.reason, count(of.places))).collect();
+            format!("not recorded, by places in the code: {}", each.join(", "))
         }
         Note::Narrowed { to } => to.clone(),
         Note::Part { between, functions, files, threads } => {
