@@ -64,12 +64,20 @@ expect '^whole: ' checked
 # Elsewhere, without its source.
 mkdir /elsewhere
 cp prog /elsewhere/program
+memlode-cc --static-runtime -O2 prog.c -o /elsewhere/whole
 rm prog.c
 recorded /elsewhere/program there
 # And by itself, with nothing in its environment.
 status=0
 env -i /elsewhere/program >alone || status=$?
 [ "$status" = 3 ] && [ "$(cat alone)" = "$sum" ] || fail "the copy is not itself: $status"
+# Where memlode is not installed, the one that holds the run-time library goes on; where it is, it is recorded as any.
+mv /opt/memlode/lib /opt/memlode/gone
+status=0
+/elsewhere/whole >alone || status=$?
+[ "$status" = 3 ] && [ "$(cat alone)" = "$sum" ] || fail "it needs the installation: $status"
+mv /opt/memlode/gone /opt/memlode/lib
+recorded /elsewhere/whole whole
 SCRIPT
 
 # The script binds what the system has, but for what is ours.
