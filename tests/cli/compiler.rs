@@ -76,7 +76,8 @@ impl Stage {
 const PLUGIN: &str = "-fpass-plugin=~/home/lib/memlode-pass-22.so";
 const RUNTIME: &str = "-L~/home/lib -lmemlode_record -Xlinker -rpath -Xlinker ~/home/lib -Xlinker --build-id";
 
-const STATIC_RUNTIME: &str = "-L~/home/lib -lmemlode_record -Xlinker --build-id";
+const STATIC_RUNTIME: &str =
+    "-L~/home/lib -lmemlode_record -Xlinker -e -Xlinker __memlode_start -Xlinker --build-id";
 
 #[test]
 fn additions_to_command_lines_of_all_shapes() {
@@ -109,6 +110,7 @@ fn additions_to_command_lines_of_all_shapes() {
         ("-shared -fPIC -o libx.so a.c", &format!("-g {PLUGIN}"), RUNTIME),
         ("-static a.o", "", STATIC_RUNTIME),
         ("-static-pie a.o", "", STATIC_RUNTIME),
+        ("-static -nostartfiles a.o", "", "-L~/home/lib -lmemlode_record -Xlinker --build-id"),
         ("-nostdlib a.o", "", RUNTIME),
         ("-r a.o b.o -o c.o", "", ""),
         ("-r a.c -o c.o", &format!("-g {PLUGIN}"), ""),
