@@ -259,7 +259,7 @@ fn what_cannot_be_simulated_is_told_before_the_program_runs() {
         (&["--sim", "--pages", "3KiB"][..], &["a page of 3072 bytes"][..]),
         (&["--sim", "--cores", "400"], &["--cores", "not 400"]),
         (&["--sim", "--placement", "node:1"], &["--placement", "one memory node"]),
-        (&["--analyse", "shard"], &["--analyse shard", "there is shared"]),
+        (&["--analyse", "shard"], &["--analyse shard", "choose from", "shared"]),
         (&["--timeline", "--every", "10ms"], &["--live", "--every 10M"]),
     ] {
         let output =

@@ -59,7 +59,7 @@ mod tests {
             assert_eq!(count(text), Ok(number), "{text}");
         }
         for wrong in
-            ["", "k", "-1", "1.5", ".5k", "1.k", "0.0001k", "1KiB", "10ms", "18446744T", "1.0.0k", "+1"]
+            ["", "k", "-1", "1.5", ".5k", "1.k", "0.0001k", "1KiB", "10ms", "18446745T", "1.0.0k", "+1"]
         {
             assert!(count(wrong).is_err(), "{wrong}");
         }
