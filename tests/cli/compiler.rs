@@ -199,6 +199,28 @@ fn the_compiler_takes_our_place_and_its_status_is_ours() {
     assert_eq!(stderr(&output), "");
 }
 
+/// Make and others end a compiler that they do not need any more.
+#[test]
+fn a_signal_to_us_is_one_to_the_compiler() {
+    let stage = Stage::new();
+    let compiler = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.02; done";
+    stage.script("bin/clang-22", compiler);
+    let mut memlode = std::process::Command::new(assert_cmd::cargo::cargo_bin!("memlode"))
+        .args(["cc", "-c", "x.c"])
+        .env("MEMLODE_HOME", stage.path("home"))
+        .env("PATH", format!("{}:/usr/bin:/bin", stage.path("bin")))
+        .env_remove("MEMLODE_CC")
+        .env_remove("MEMLODE_CCACHE")
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("memlode runs");
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(memlode.stdout.as_mut().expect("piped"), &mut ready).expect("it says so");
+    let sent = std::process::Command::new("kill").args(["-s", "TERM", &memlode.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    assert_eq!(memlode.wait().expect("it ends").code(), Some(9));
+}
+
 #[test]
 fn links_named_after_the_compilers_are_compilers() {
     let stage = Stage::new();

@@ -262,6 +262,9 @@ fn what_a_part_is_of_is_told_and_impossible_parts_are_refused() {
         assert_eq!(output.status.code(), Some(1), "{part:?}");
         assert_one_sentence(&output, &[why]);
     }
+    let output = run(&["sim", "t", "--function", "main"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_one_sentence(&output, &["are options of `memlode report`"]);
     let output = run(&["report", "gaps", "-m", "generic", "--between", "..5k"]);
     assert_eq!(output.status.code(), Some(1));
     assert_one_sentence(&output, &["--thread need a trace without gaps"]);

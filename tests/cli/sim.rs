@@ -175,7 +175,7 @@ fn every_miss_has_its_cause() {
     }
     let output = recorded.try_run(&["sim", "trace", "--pages", "big"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("as in 4096"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("as in 4096, 64k, 4KiB"), "{}", stderr(&output));
 }
 
 /// Sixty-four pages of each kind of memory, one after the other, ten times over. There is room for four translations.

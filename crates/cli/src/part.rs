@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{Arg, Parser};
 use memlode_attribute::tables::{Line, place};
 use memlode_attribute::{Profile, Source, Window, has_gaps, profile_trace, profile_within};
 use memlode_export::request::find_thread;
@@ -86,12 +86,24 @@ impl FromStr for Between {
 }
 
 impl PartArgs {
+    /// Whether all accesses count.
+    pub fn is_all(&self) -> bool {
+        let PartArgs { between, function, file, thread } = self;
+        between.is_none() && function.is_empty() && file.is_empty() && thread.is_empty()
+    }
+
+    /// Leaves these options out of the help of a command that refuses them.
+    pub fn hidden(option: Arg) -> Arg {
+        let is_ours = ["between", "function", "file", "thread"].contains(&option.get_id().as_str());
+        option.hide(is_ours)
+    }
+
     /// What is meant in this trace; nothing if all of it counts.
     pub fn of(&self, trace: &Trace) -> Result<Option<Part>> {
-        let PartArgs { between, function, file, thread } = self;
-        if between.is_none() && function.is_empty() && file.is_empty() && thread.is_empty() {
+        if self.is_all() {
             return Ok(None);
         }
+        let PartArgs { between, function, file, thread } = self;
         if has_gaps(trace) {
             bail!(
                 "recording was off now and then, so what the caches held is known in bounds only, and those are of the \

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
@@ -10,6 +10,7 @@ use serde_json::json;
 use super::report::MachineArgs;
 use super::{OK, print, print_json};
 use crate::analyse::{Job, Wanted};
+use crate::part::PartArgs;
 use crate::setup::SetupArgs;
 use crate::show::{Out, ShapeArgs, TableName};
 use crate::traces::TraceArgs;
@@ -18,7 +19,8 @@ use crate::traces::TraceArgs;
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Exit status: 0 success, 1 the trace or the machine cannot be used, 2 wrong usage.",
-    mut_arg("by", tables)
+    mut_arg("by", tables),
+    mut_args(PartArgs::hidden)
 )]
 pub struct Args {
     #[command(flatten)]
@@ -35,6 +37,9 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Known, so that who asks for it hears where it is.
+    #[command(flatten)]
+    part: PartArgs,
 }
 
 /// The tables that there are, and the one that is shown if none is asked for.
@@ -48,6 +53,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.list {
         list(args.json)?;
         return Ok(ExitCode::from(OK));
+    }
+    if !args.part.is_all() {
+        bail!(
+            "why accesses missed is told of whole traces: --between, --function, --file and --thread are options of \
+             `memlode report`"
+        );
     }
     let setup = |machine: &_| Ok(Wanted::Simulation(Box::new(args.setup.of(machine)?)));
     let job = Job::new(&args.machine.machine, setup)?;
