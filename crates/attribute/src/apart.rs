@@ -11,9 +11,11 @@
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use memlode_simulate::{Detailed, Far, LevelCounters, LevelSpec, MAX_LEVELS, Near, Queue, Requests};
+use memlode_simulate::{
+    Detailed, Far, Fragment, LevelCounters, LevelSpec, MAX_LEVELS, Near, Queue, Requests,
+};
 
-use crate::simulator::Simulator;
+use crate::simulator::{Simulator, TakesFragments};
 
 /// Accesses that are passed on together.
 const TOGETHER: usize = 4096;
@@ -181,6 +183,12 @@ impl Simulator for Apart {
 
     fn other_cycles(&self, cell: u32) -> u64 {
         self.whole.as_ref().map_or(0, |whole| whole.other_cycles(cell))
+    }
+}
+
+impl TakesFragments for Apart {
+    fn access_fragments(&mut self, core: usize, fragments: &[Fragment], is_write: bool, cell: u32) {
+        self.waiting.push_fragments(core, fragments, is_write, cell);
     }
 }
 

@@ -232,6 +232,25 @@ impl Objects {
         self.pages.keys().any(|number| (first..=last).contains(number))
     }
 
+    /// First byte and size of a slot's block.
+    pub fn block(&self, slot: Slot) -> (u64, u64) {
+        let Block { base, bytes, .. } = self.blocks[slot.0 as usize];
+        (base, bytes)
+    }
+
+    /// Where the next block begins behind an address that no block has, up to the address `last`.
+    pub fn next_block(&self, address: u64, last: u64) -> Option<u64> {
+        let first = address.checked_add(1).filter(|first| *first <= last)?;
+        let large = self.large.range(first..=last).next().map(|(base, _)| *base);
+        let mut pages = self.pages_between(address / PAGE, last / PAGE);
+        pages.sort_unstable();
+        let begins = |slot: &Slot| {
+            Some(self.blocks[slot.0 as usize].base).filter(|base| (first..=last).contains(base))
+        };
+        let small = pages.iter().find_map(|number| self.pages[number].slots.iter().filter_map(begins).min());
+        [large, small].into_iter().flatten().min()
+    }
+
     /// The class of a slot's block.
     pub fn class(&self, slot: Slot) -> ClassId {
         self.blocks[slot.0 as usize].class

@@ -11,10 +11,10 @@
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use memlode_simulate::{Hierarchy, LevelCounters, LevelSpec, Waiting};
+use memlode_simulate::{Fragment, Hierarchy, LevelCounters, LevelSpec, Waiting};
 
 use crate::apart::Depths;
-use crate::simulator::Simulator;
+use crate::simulator::{Simulator, TakesFragments};
 
 /// Runs of misses, each of which fits into a cache, that are passed on together.
 const TOGETHER: usize = 16;
@@ -129,6 +129,12 @@ impl Simulator for Outwards {
 
     fn counting(&mut self) -> Option<&mut Hierarchy> {
         Some(&mut self.inner)
+    }
+}
+
+impl TakesFragments for Outwards {
+    fn access_fragments(&mut self, core: usize, fragments: &[Fragment], is_write: bool, cell: u32) {
+        self.inner.fragments_later(core, fragments, is_write, cell);
     }
 }
 

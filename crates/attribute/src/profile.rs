@@ -2,7 +2,7 @@
 
 use memlode_replay::{Piece, Shards, Stop};
 use memlode_simulate::{
-    Bounds, Hierarchy, LevelCounters, MAX_LEVELS, Request, Schedules, Shape, Strided, touch_lines,
+    Bounds, Fragment, Hierarchy, LevelCounters, MAX_LEVELS, Request, Schedules, Shape, Strided, touch_lines,
 };
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
@@ -17,8 +17,9 @@ use crate::merge::{Part, merge};
 use crate::objects::Objects;
 use crate::paths::{PathId, Paths};
 use crate::repeat::{Advancing, room_to_show};
+use crate::road::{Direct, Road};
 use crate::sample::Gaps;
-use crate::simulator::{Met, NamedPages, Simulator};
+use crate::simulator::{Met, NamedPages, Simulator, TakesFragments};
 use crate::stacks::ThreadStack;
 use crate::usual::{FoundCells, SiteFacts, key};
 
@@ -77,13 +78,13 @@ pub struct Global {
 ///
 /// Several profilers may each have one shard of the same trace ([`Shards`]): see [`Profiler::finish_all`].
 pub struct Profiler<S = Hierarchy> {
-    sites: Vec<Site>,
+    pub(crate) sites: Vec<Site>,
     pub(crate) facts: Vec<SiteFacts>,
     pub(crate) caches: S,
     pub(crate) line_bytes: u32,
     /// Which shard of the trace is its own, and how they are told apart.
     pub(crate) shard: (usize, Shards),
-    classes: Classes,
+    pub(crate) classes: Classes,
     paths: Paths,
     /// `None` while in use.
     processes: FxHashMap<ProcessId, Option<Objects>>,
@@ -121,6 +122,7 @@ pub struct Profiler<S = Hierarchy> {
 #[derive(Clone, Copy)]
 pub(crate) struct Origin {
     pub thread: ThreadId,
+    pub process: ProcessId,
     pub core: usize,
     /// The bits that make the process's addresses its own. User addresses have 47 or 48 bits; the process takes the ones above.
     pub space: u64,
@@ -208,6 +210,12 @@ impl<S: Simulator> Profiler<S> {
 
     /// A piece of a chunk. The pieces of a chunk come in order; those of other streams may come between them.
     pub fn observe_piece(&mut self, piece: &Piece<'_>) {
+        self.observe_piece_by(&mut Direct, piece);
+    }
+
+    /// The same by another road.
+    #[inline(always)]
+    pub(crate) fn observe_piece_by(&mut self, road: &mut impl Road<S>, piece: &Piece<'_>) {
         let batch = piece.batch;
         let (Some(process), Some(thread)) = (batch.process, batch.thread) else { return };
         // Taken out for the duration, so that the loop below borrows each part of `self` on its own.
@@ -226,16 +234,18 @@ impl<S: Simulator> Profiler<S> {
         });
         let origin = Origin {
             thread,
+            process,
             core: self.cores[thread.0 as usize % self.cores.len()] as usize,
             space: space(process),
         };
         for (events, stop) in piece.runs() {
-            self.events(origin, &mut objects, &mut stack_here, events);
+            road.events(self, origin, &mut objects, &mut stack_here, events);
             match stop {
                 Some(Stop::Loop(repeated, dealt)) => {
                     let strides =
                         &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
-                    self.repeat(origin, &mut objects, &mut stack_here, (repeated.turns, dealt), strides);
+                    let turns = (repeated.turns, dealt);
+                    road.repeat(self, origin, &mut objects, &mut stack_here, turns, strides);
                 }
                 Some(Stop::Half(half)) => self.half(origin, &mut objects, &stack_here, half, piece),
                 None => {}
@@ -335,7 +345,7 @@ impl<S: Simulator> Profiler<S> {
     }
 
     #[inline(always)]
-    fn touch(&mut self, origin: Origin, cell: u32, access: &Access) {
+    pub(crate) fn touch(&mut self, origin: Origin, cell: u32, access: &Access) {
         let is_write = self.facts[access.site.0 as usize].is_write;
         let address = access.address ^ origin.space;
         // Behind the last address there is nothing, least of all another process.
@@ -354,6 +364,22 @@ impl<S: Simulator> Profiler<S> {
             if let Some(bounds) = bounds {
                 bounds.access(origin.core, address, bytes, is_write);
             }
+        }
+    }
+
+    /// One access that lies in several places, of the process's own addresses.
+    pub(crate) fn touch_fragments(&mut self, origin: Origin, cell: u32, fragments: &[Fragment])
+    where
+        S: TakesFragments,
+    {
+        let is_write = self.facts[self.cells[cell as usize].1.0 as usize].is_write;
+        self.caches.access_fragments(origin.core, fragments, is_write, cell);
+        self.count(cell, 0);
+        if self.caches.is_full() {
+            self.settle();
+        }
+        if let Some(GapWatch { ledger, .. }) = &mut self.gaps {
+            ledger.touch(cell);
         }
     }
 

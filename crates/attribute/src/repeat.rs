@@ -143,6 +143,7 @@ impl<S: Simulator> Profiler<S> {
     ) {
         let from = u64::from(!begins);
         let mut cells = std::mem::take(&mut self.cells_of_loop);
+        cells.clear();
         for stride in strides {
             let cell = self.cell(origin, objects, stack, &stride.access_in(from));
             let is_one = self.is_of_one_cell(objects, stride, (from, turns - 1));
@@ -162,18 +163,68 @@ impl<S: Simulator> Profiler<S> {
                 caches.hit_again(stride.is_write, turns - from);
             }
         }
-        let walk = LineWalk { origin, begins, turns, strides, schedule };
+        self.show_loop(LineWalk { origin, begins, turns, strides, schedule }, &cells, objects, stack);
+        self.cells_of_loop = cells;
+    }
+
+    /// Whether a loop's accesses all stay in user space, and have no more bytes than a line.
+    pub(crate) fn may_schedule(&mut self, strides: &[Stride], turns: u64) -> bool {
+        strided(strides, &mut self.strided);
+        Schedule::is_possible(&self.strided, turns, self.schedules.shape())
+    }
+
+    /// A loop that goes where its strides say, each of which is of one of the cells. Says whether it could do better than access by access,
+    /// and has.
+    pub(crate) fn repeat_as(
+        &mut self,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &mut ThreadStack,
+        turns: u64,
+        strides: &[Stride],
+        cells: &[u32],
+    ) -> bool {
+        if self.gaps.is_some() || turns < FEWEST_TURNS || !self.may_schedule(strides, turns) {
+            return false;
+        }
+        if let Some(loops) = self.caches.loops() {
+            for (strided, &cell) in self.strided.iter_mut().zip(cells) {
+                (strided.tag, strided.address) = (cell, strided.address ^ origin.space);
+            }
+            loops.push_turns(origin.core, turns, &self.strided);
+            cells.iter().for_each(|&cell| self.count_hits_of(cell, turns));
+            if self.caches.is_full() {
+                self.settle();
+            }
+            return true;
+        }
+        let Some(schedule) = self.schedules.of(&self.strided, turns).cloned() else { return false };
+        let Some(caches) = self.caches.counting() else { return false };
+        strides.iter().for_each(|stride| caches.hit_again(stride.is_write, turns));
+        cells.iter().for_each(|&cell| self.count_hits_of(cell, turns));
+        let walk = LineWalk { origin, begins: true, turns, strides, schedule: &schedule };
+        self.show_loop(walk, cells, objects, stack);
+        true
+    }
+
+    /// Shows the caches what the schedule of a loop says.
+    fn show_loop(
+        &mut self,
+        walk: LineWalk<'_>,
+        cells: &[u32],
+        objects: &mut Objects,
+        stack: &mut ThreadStack,
+    ) {
+        let schedule = walk.schedule;
         let mut room = std::mem::take(&mut self.room_to_show);
         let Some((requests, _)) = room.split_first_chunk_mut() else { return };
         let shown = Shown { requests, count: 0 };
         if schedule.is_of_single_lines() && !cells.contains(&SEVERAL) {
-            self.show_single(walk, &cells, shown);
+            self.show_single(walk, cells, shown);
         } else {
-            self.show_any(walk, &cells, shown, objects, stack);
+            self.show_any(walk, cells, shown, objects, stack);
         }
         self.room_to_show = room;
-        cells.clear();
-        self.cells_of_loop = cells;
     }
 
     /// What is shown of a loop each of whose strides is of one cell, and whose lines are entered one by one.

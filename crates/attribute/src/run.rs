@@ -11,9 +11,12 @@ use memlode_trace::Trace;
 use crate::apart::Apart;
 use crate::detail::DetailedProfile;
 use crate::division;
+use crate::map::AddressMap;
+use crate::mapped::Mapped;
 use crate::outwards::Outwards;
 use crate::profile::{Global, Profile, Profiler};
-use crate::simulator::{ImpossibleMachine, Setup, Simulator, caches, detailed, has_rules};
+use crate::road::{Direct, Road};
+use crate::simulator::{ImpossibleMachine, Setup, Simulator, TakesFragments, caches, detailed, has_rules};
 use crate::source::{Known, Source};
 
 /// Cycles until each level answers, innermost first, memory last.
@@ -42,7 +45,7 @@ pub fn profile_trace(
     };
     if threads > 1 && shards.count() == 1 && !gaps {
         let mut profiler = Profiler::new(&[], Outwards::new(empty));
-        let replayed = observe_all(source, &mut profiler, threads - 1, watch);
+        let replayed = observe_all(source, &mut profiler, &mut Direct, threads - 1, watch);
         return Ok((profiler.finish(), replayed));
     }
     let new = |shard| Profiler::of_shard(&[], empty.clone(), shard, shards.clone());
@@ -72,6 +75,31 @@ pub fn profile_trace(
     Ok((Profiler::finish_all(profilers), replayed))
 }
 
+/// [`profile_trace`] with accesses where a map puts the bytes of their objects ([`AddressMap`]). One thread resolves them and has the
+/// first level, as objects come and go in replay order; the outer levels have another one, and the others decode. The accesses of a trace
+/// that is still written stay where they are.
+pub fn profile_mapped(
+    source: &Source,
+    machine: &Machine,
+    map: &dyn AddressMap,
+    threads: usize,
+    watch: impl FnMut(usize) -> ControlFlow<()> + Send,
+) -> Result<(Profile, Replayed), ImpossibleHierarchy> {
+    let empty = caches(machine, machine.cores)?;
+    let helpers = threads.saturating_sub(1);
+    if threads > 1 && !source.may_have_gaps() {
+        let mut profiler = Profiler::new(&[], Outwards::new(empty));
+        let replayed = observe_mapped(source, &mut profiler, Some(map), helpers, watch);
+        return Ok((profiler.finish(), replayed));
+    }
+    let mut profiler = Profiler::new(&[], empty);
+    if source.may_have_gaps() {
+        profiler.watch_gaps(None);
+    }
+    let replayed = observe_mapped(source, &mut profiler, Some(map), helpers, watch);
+    Ok((profiler.finish(), replayed))
+}
+
 /// The same with everything that can be found of the misses. One thread simulates the caches: the fully associative ones that tell
 /// capacity from conflict have one set. If there are no gaps, another has all that comes before them ([`Apart`]). The others decode.
 pub fn profile_in_detail(
@@ -81,23 +109,36 @@ pub fn profile_in_detail(
     threads: usize,
     watch: impl FnMut(usize) -> ControlFlow<()> + Send,
 ) -> Result<(DetailedProfile, Replayed), ImpossibleMachine> {
+    profile_mapped_in_detail(source, machine, setup, None, threads, watch)
+}
+
+/// The same with accesses where a map puts the bytes of their objects, if there is one, as [`profile_mapped`] does.
+pub fn profile_mapped_in_detail(
+    source: &Source,
+    machine: &Machine,
+    setup: &Setup,
+    map: Option<&dyn AddressMap>,
+    threads: usize,
+    watch: impl FnMut(usize) -> ControlFlow<()> + Send,
+) -> Result<(DetailedProfile, Replayed), ImpossibleMachine> {
     // As many as there are cores, if nobody knows: the caches of a core that runs nothing change nothing.
     let most = source.threads().unwrap_or(machine.cores as usize);
     let simulator = detailed(machine, setup, most)?;
     // Behind a gap, what was counted before is looked at.
     let (mut profile, simulator, replayed) = if threads > 1 && !source.may_have_gaps() {
         let mut profiler = prepared(Apart::new(simulator), machine, setup, most);
-        let replayed = observe_all(source, &mut profiler, threads - 2, watch);
+        let replayed = observe_mapped(source, &mut profiler, map, threads - 2, watch);
         let (profile, simulator) = profiler.finish_with_caches();
         (profile, simulator.into_whole(), replayed)
     } else {
         let mut profiler = prepared(simulator, machine, setup, most);
         if source.may_have_gaps() {
             let least = source.threads().unwrap_or(1);
-            let certain = (!has_rules(machine, setup, least)).then(|| caches(machine, machine.cores));
+            let is_certain = map.is_none() && !has_rules(machine, setup, least);
+            let certain = is_certain.then(|| caches(machine, machine.cores));
             profiler.watch_gaps(certain.transpose()?);
         }
-        let replayed = observe_all(source, &mut profiler, threads.saturating_sub(1), watch);
+        let replayed = observe_mapped(source, &mut profiler, map, threads.saturating_sub(1), watch);
         let (profile, simulator) = profiler.finish_with_caches();
         (profile, simulator, replayed)
     };
@@ -119,17 +160,38 @@ fn prepared<S: Simulator>(simulator: S, machine: &Machine, setup: &Setup, thread
         .with_named_pages(setup.named.clone())
 }
 
-/// Has a profiler see the whole trace, which `helpers` threads help to decode.
+/// The road through a map, if there is one and the trace is complete.
+fn edited<'m>(source: &Source, map: Option<&'m dyn AddressMap>) -> Option<Mapped<'m>> {
+    let (map, Source::Stored(trace)) = (map?, source) else { return None };
+    Some(Mapped::new(map, trace.sites().types().iter().map(|ty| ty.bytes).collect()))
+}
+
+/// [`observe_all`] by the road through a map, if there is one.
+fn observe_mapped<S: TakesFragments + Send>(
+    source: &Source,
+    profiler: &mut Profiler<S>,
+    map: Option<&dyn AddressMap>,
+    helpers: usize,
+    watch: impl FnMut(usize) -> ControlFlow<()> + Send,
+) -> Replayed {
+    match edited(source, map) {
+        None => observe_all(source, profiler, &mut Direct, helpers, watch),
+        Some(mut road) => observe_all(source, profiler, &mut road, helpers, watch),
+    }
+}
+
+/// Has a profiler see the whole trace by a road, which `helpers` threads help to decode.
 fn observe_all<S: Simulator + Send>(
     source: &Source,
     profiler: &mut Profiler<S>,
+    road: &mut (impl Road<S> + Send),
     helpers: usize,
     mut watch: impl FnMut(usize) -> ControlFlow<()> + Send,
 ) -> Replayed {
     let (mut known, mut done) = (Known::default(), 0);
     let consume = |piece: &Piece<'_>| {
         known.follow(source, profiler);
-        profiler.observe_piece(piece);
+        profiler.observe_piece_by(road, piece);
         watched(piece, &mut done, &mut watch)
     };
     match source.may_have_gaps() {

@@ -4,9 +4,9 @@ use std::fmt;
 
 use memlode_machine::{self as machine, Machine};
 use memlode_simulate::{
-    Coherence, Detailed, Hierarchy, ImpossibleHierarchy, ImpossibleTlb, Inclusion, LevelCounters, LevelSpec,
-    Model, ModelLevel, ModelSpec, Numa, Prefetch, Queue, Replacement, Requests, StoreBuffer, Tlb, TlbSpec,
-    Write,
+    Coherence, Detailed, Fragment, Hierarchy, ImpossibleHierarchy, ImpossibleTlb, Inclusion, LevelCounters,
+    LevelSpec, Model, ModelLevel, ModelSpec, Numa, Prefetch, Queue, Replacement, Requests, StoreBuffer, Tlb,
+    TlbSpec, Write,
 };
 pub use memlode_simulate::{Homes, Pages, Placement};
 use memlode_trace::event::ThreadId;
@@ -84,6 +84,24 @@ pub trait Simulator {
 
     /// The stream at hand met a time stamp.
     fn stamp(&mut self, _stamp: u64) {}
+}
+
+/// A simulation that takes an access which lies in several places. Its answer comes with [`Simulator::settle`], or at the end.
+pub trait TakesFragments: Simulator {
+    /// As [`Simulator::access`], in the order of the fragments.
+    fn access_fragments(&mut self, core: usize, fragments: &[Fragment], is_write: bool, cell: u32);
+}
+
+impl TakesFragments for Hierarchy {
+    fn access_fragments(&mut self, core: usize, fragments: &[Fragment], is_write: bool, cell: u32) {
+        self.fragments_later(core, fragments, is_write, cell);
+    }
+}
+
+impl TakesFragments for Detailed {
+    fn access_fragments(&mut self, core: usize, fragments: &[Fragment], is_write: bool, cell: u32) {
+        self.fragments_later(core, fragments, is_write, cell);
+    }
 }
 
 /// A cell that a profiler has not met before.

@@ -9,6 +9,7 @@ use std::ops::Range;
 use crate::causes::LineWatch;
 use crate::detailed::{Caches, Detailed, Far, Miss, Near};
 use crate::first::Hit;
+use crate::fragment::Fragment;
 use crate::later::Asked;
 use crate::loops::{MOST_STRIDES, Strided};
 
@@ -60,6 +61,8 @@ struct Loop {
     turns: u64,
     /// Of all strides.
     strides: Range<usize>,
+    /// They are not a loop, but one access in several places, which writes or does not.
+    is_access: Option<bool>,
 }
 
 /// Some of what waits.
@@ -68,6 +71,8 @@ enum Run<'r> {
     Accesses(usize, &'r [Request]),
     /// A loop of a core, and its strides.
     Turns(usize, u64, &'r [Strided]),
+    /// An access of a core in several places, and whether it writes.
+    Fragments(usize, bool, &'r [Strided]),
 }
 
 /// Accesses of a loop that take as long as one that is not in a loop.
@@ -95,7 +100,23 @@ impl Requests {
         let (before, strides) = (self.list.len(), first..self.strides.len());
         let accesses = turns.saturating_mul(strides.len() as u64);
         self.of_loops = self.of_loops.saturating_add((accesses / AS_ONE) as usize + strides.len());
-        self.loops.push(Loop { before, core, turns, strides });
+        self.loops.push(Loop { before, core, turns, strides, is_access: None });
+    }
+
+    /// An access that lies in several places, in this order; there must be one.
+    pub fn push_fragments(&mut self, core: usize, fragments: &[Fragment], is_write: bool, tag: u32) {
+        let first = self.strides.len();
+        let strided = |&Fragment { address, bytes, is_write }: &Fragment| Strided {
+            address,
+            step: 0,
+            bytes,
+            is_write,
+            tag,
+        };
+        self.strides.extend(fragments.iter().map(strided));
+        let (before, strides) = (self.list.len(), first..self.strides.len());
+        self.of_loops = self.of_loops.saturating_add(fragments.len());
+        self.loops.push(Loop { before, core, turns: 1, strides, is_access: Some(is_write) });
     }
 
     /// The requests of a core, for many accesses in a row: to be settled when there are `most`.
@@ -139,7 +160,11 @@ impl Requests {
             let end = next.map_or(self.list.len(), |next| next.before);
             let before = &self.list[std::mem::replace(&mut from, end)..end];
             let turns = |next: &Loop| {
-                Run::Turns(next.core, next.turns, &self.strides[next.strides.start..next.strides.end])
+                let strides = &self.strides[next.strides.start..next.strides.end];
+                match next.is_access {
+                    None => Run::Turns(next.core, next.turns, strides),
+                    Some(is_write) => Run::Fragments(next.core, is_write, strides),
+                }
             };
             self.by_core(before).chain(next.map(turns))
         })
@@ -206,6 +231,15 @@ impl Near {
                         stores.access_turns(core, turns, strides);
                     }
                 }
+                Run::Fragments(core, _, strides) => {
+                    let (fragments, tag) = (fragments(strides), strides[0].tag);
+                    if let Some(tlb) = &mut self.tlb {
+                        tlb.access_fragments(core, &fragments, tag);
+                    }
+                    if let Some(stores) = &mut self.stores {
+                        stores.access_fragments(core, &fragments, tag);
+                    }
+                }
             }
         }
     }
@@ -242,6 +276,14 @@ impl Far {
                 Run::Turns(core, turns, strides) => {
                     self.caches.access_turns(core, turns, strides, &mut self.missed);
                 }
+                Run::Fragments(core, is_write, strides) => {
+                    let tag = strides[0].tag;
+                    let (depth, address) =
+                        self.caches.access_fragments(core, &fragments(strides), is_write, tag);
+                    if depth > 0 {
+                        self.missed.push(Miss { address, core: core as u32, tag, depth });
+                    }
+                }
             }
             for Miss { address, core, tag, depth } in self.missed.drain(..) {
                 if usize::from(depth) == self.levels
@@ -260,6 +302,11 @@ impl Detailed {
     #[inline(always)]
     pub fn access_later(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) {
         self.waiting.push(core, address, bytes, is_write, tag);
+    }
+
+    /// [`Detailed::access_later`] of an access that lies in several places, in this order; there must be one.
+    pub fn fragments_later(&mut self, core: usize, fragments: &[Fragment], is_write: bool, tag: u32) {
+        self.waiting.push_fragments(core, fragments, is_write, tag);
     }
 
     /// What waits for [`Detailed::settle`].
@@ -320,6 +367,30 @@ impl Caches {
         }
     }
 
+    /// An access in several places; says its depth, and the first place that deep.
+    fn access_fragments(
+        &mut self,
+        core: usize,
+        fragments: &[Fragment],
+        is_write: bool,
+        tag: u32,
+    ) -> (u8, u64) {
+        match self {
+            Caches::Plain(lines) => {
+                let (depth, deepest, _) = lines.access_fragments(core, fragments, is_write, tag);
+                (depth, deepest)
+            }
+            Caches::General(general) => {
+                let (model, lines) = &mut **general;
+                let (answer, deepest) = lines.answer_fragments(model, core, fragments, is_write, tag);
+                if answer.depth > 0 {
+                    lines.take_causes();
+                }
+                (answer.depth, deepest)
+            }
+        }
+    }
+
     /// As many turns of a core's loop.
     fn access_turns(&mut self, core: usize, turns: u64, strides: &[Strided], missed: &mut Vec<Miss>) {
         if let Caches::Plain(lines) = self {
@@ -341,6 +412,13 @@ impl Caches {
             }
         }
     }
+}
+
+/// The places of an access that waits.
+fn fragments(strides: &[Strided]) -> Vec<Fragment> {
+    let fragment =
+        |&Strided { address, bytes, is_write, .. }: &Strided| Fragment { address, bytes, is_write };
+    strides.iter().map(fragment).collect()
 }
 
 impl Request {

@@ -25,6 +25,7 @@
 //! the outer one has had the line for. What the first level sees stays with its slots ([`First`]) until somebody asks.
 
 use crate::first::{First, Hits};
+use crate::fragment::Fragment;
 use crate::hierarchy::{Hierarchy, LevelCounters};
 use crate::loops::Deferred;
 use crate::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
@@ -206,6 +207,26 @@ impl LineWatch {
             false => self.touch_several(address, last, is_write),
         };
         (depth, self.count_answer(is_write, depth))
+    }
+
+    /// [`Self::access`] of one that lies in several places, in this order; says its depth, and the first place that deep.
+    pub fn access_fragments(
+        &mut self,
+        core: usize,
+        fragments: &[Fragment],
+        is_write: bool,
+        tag: u32,
+    ) -> (u8, u64, CausesByLevel) {
+        self.has_room(tag);
+        self.begin(core, tag);
+        let (mut depth, mut deepest) = (0, fragments.first().map_or(0, |first| first.address));
+        for fragment in fragments {
+            let here = self.touch_several(fragment.address, fragment.last(), fragment.is_write);
+            if here > depth {
+                (depth, deepest) = (here, fragment.address);
+            }
+        }
+        (depth, deepest, self.count_answer(is_write, depth))
     }
 
     /// [`Self::access`] to a line that the first level is known not to have; says its depth.

@@ -12,6 +12,7 @@
 //! needed, and they are needed one right after the other, so that it can wait for many of them at a time.
 
 use crate::cache::Rows;
+use crate::fragment::Fragment;
 use crate::hierarchy::Hierarchy;
 use crate::pass::{Request, Seen};
 use crate::row::DIRTY;
@@ -131,7 +132,21 @@ impl Hierarchy {
         if last >> shift == line && self.caches[self.paths[core][0] as usize].touch_front(line, is_write) {
             return true;
         }
-        self.wait(core, line..=last >> shift, is_write, tag)
+        self.wait(core, (line..=last >> shift).map(|line| (line, is_write)), is_write, tag)
+    }
+
+    /// [`Hierarchy::access_later`] of an access that lies in several places, in this order.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    pub fn fragments_later(&mut self, core: usize, fragments: &[Fragment], is_write: bool, tag: u32) -> bool {
+        self.hit_again(is_write, 1);
+        let shift = self.shifts[0];
+        let lines = |fragment: &Fragment| {
+            let is_write = fragment.is_write;
+            (fragment.address >> shift..=fragment.last() >> shift).map(move |line| (line, is_write))
+        };
+        self.wait(core, fragments.iter().flat_map(lines), is_write, tag)
     }
 
     /// Makes lines of a core's first level the most recent ones of their sets. Those that are missing wait for [`Hierarchy::settle`]; all
@@ -153,19 +168,28 @@ impl Hierarchy {
     /// If `core` is not below the number of cores.
     pub fn show_both(&mut self, core: usize, address: u64, is_write: bool, tag: u32) {
         let line = address >> self.shifts[0];
-        self.wait(core, line..=line + 1, is_write, tag);
+        self.wait(core, [(line, is_write), (line + 1, is_write)].into_iter(), is_write, tag);
     }
 
+    /// Lines of an access, each with whether it is written.
     #[inline(never)]
-    fn wait(&mut self, core: usize, lines: std::ops::RangeInclusive<u64>, is_write: bool, tag: u32) -> bool {
+    fn wait(
+        &mut self,
+        core: usize,
+        mut lines: impl Iterator<Item = (u64, bool)>,
+        is_write: bool,
+        tag: u32,
+    ) -> bool {
         let mut tag = tag;
-        if lines.start() != lines.end() {
+        let Some(first) = lines.next() else { return true };
+        let mut lines = lines.peekable();
+        if lines.peek().is_some() || first.1 != is_write {
             self.waiting.several.push((tag, is_write, 0));
             tag = SEVERAL | (self.waiting.several.len() - 1) as u32;
         }
         let mut hit = true;
-        for line in lines {
-            hit &= self.behind_front(self.paths[core][0], core as u32, line, is_write, tag);
+        for (line, writes) in std::iter::once(first).chain(lines) {
+            hit &= self.behind_front(self.paths[core][0], core as u32, line, writes, tag);
         }
         if hit && tag & SEVERAL != 0 {
             self.waiting.several.pop();

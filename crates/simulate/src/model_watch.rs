@@ -19,6 +19,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::causes::{HELD, Level};
+use crate::fragment::Fragment;
 use crate::hierarchy::{Found, Observer};
 use crate::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
 use crate::model::{Answer, Inclusion, Model, Sharing};
@@ -175,6 +176,33 @@ impl ModelWatch {
         let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
         (self.now.core, self.now.first, self.now.last, self.now.tag) = (core, address, last, tag);
         model.access_observed(core, address, bytes, is_write, tag, self)
+    }
+
+    /// [`Self::answer`] of an access that lies in several places, in this order; says as well which is the first as deep as it went.
+    pub fn answer_fragments(
+        &mut self,
+        model: &mut Model,
+        core: usize,
+        fragments: &[Fragment],
+        is_write: bool,
+        tag: u32,
+    ) -> (Answer, u64) {
+        if (tag as usize + 1) * self.levels.len() > self.counts.len() {
+            self.make_room(tag);
+        }
+        let (mut answer, mut deepest) =
+            (Answer::default(), fragments.first().map_or(0, |first| first.address));
+        model.begin(core);
+        for (number, fragment) in fragments.iter().enumerate() {
+            let (first, last) = (fragment.address, fragment.last());
+            (self.now.core, self.now.first, self.now.last, self.now.tag) = (core, first, last, tag);
+            let here = model.access_part((core, fragment.is_write, tag), first, last, number > 0, self);
+            if here.depth > answer.depth {
+                deepest = first;
+            }
+            answer.add(here);
+        }
+        (model.count_answer(is_write, answer), deepest)
     }
 
     /// Counts the causes of the access's misses, and says them.

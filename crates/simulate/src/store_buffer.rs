@@ -14,6 +14,7 @@
 //! generous (stores leave as soon as the cache takes them, and other instructions need entries, too): a conflict is a
 //! pair that can collide, not a collision that was seen.
 
+use crate::fragment::Fragment;
 use crate::pairs::Pairs;
 
 /// The part of an address that is compared first.
@@ -113,6 +114,29 @@ impl StoreBuffer {
         let conflict = self.cores[core].access(address, bytes, is_write, tag, self.entries, self.window)?;
         self.conflicts.count(tag, conflict, 1);
         Some(conflict)
+    }
+
+    /// [`StoreBuffer::access`] of one that lies in several places, in this order: the first of its conflicts counts.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    pub fn access_fragments(
+        &mut self,
+        core: usize,
+        fragments: &[Fragment],
+        tag: u32,
+    ) -> Option<AliasConflict> {
+        let (entries, window) = (self.entries, self.window);
+        let core = &mut self.cores[core];
+        let mut found = None;
+        for (number, &Fragment { address, bytes, is_write }) in fragments.iter().enumerate() {
+            // They are one access.
+            core.accessed -= u64::from(number > 0);
+            let conflict = core.access(address, bytes, is_write, tag, entries, window);
+            found = found.or(conflict);
+        }
+        self.conflicts.count(tag, found?, 1);
+        found
     }
 
     /// As many accesses of one core as there are, each with its bytes, whether it is a write, and its tag. What they meet is counted so

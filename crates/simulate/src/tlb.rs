@@ -16,6 +16,7 @@ use std::ops::AddAssign;
 use thiserror::Error;
 
 use crate::cache::Cache;
+use crate::fragment::Fragment;
 use crate::ranges::Ranges;
 use crate::spec::LevelSpec;
 use crate::table::{At, Table};
@@ -359,8 +360,25 @@ impl Tlb {
         core * self.recent_per_core + recent + (key & sets) as usize
     }
 
+    /// [`Tlb::access`] of one that lies in several places, in this order: the worst of its translations counts.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    pub fn access_fragments(&mut self, core: usize, fragments: &[Fragment], tag: u32) -> Translation {
+        let each = |fragment: &Fragment| self.worst(core, fragment.address, fragment.last(), tag);
+        let worst = fragments.iter().map(each).max().unwrap_or((Translation::First, 0));
+        self.count(worst, tag)
+    }
+
     #[inline(never)]
     fn access_other(&mut self, core: usize, address: u64, last: u64, tag: u32) -> Translation {
+        let worst = self.worst(core, address, last, tag);
+        self.count(worst, tag)
+    }
+
+    /// Translates the pages of `address..=last`; says which translation took longest, and what it cost.
+    #[inline(always)]
+    fn worst(&mut self, core: usize, address: u64, last: u64, tag: u32) -> (Translation, u32) {
         if self.counts.len() <= tag as usize {
             self.counts.resize(tag as usize + 1, TlbDetail::default());
         }
@@ -379,6 +397,11 @@ impl Tlb {
             }
             from = end + 1;
         }
+        worst
+    }
+
+    #[inline(always)]
+    fn count(&mut self, worst: (Translation, u32), tag: u32) -> Translation {
         let counts = &mut self.counts[tag as usize];
         match worst.0 {
             Translation::First => {}

@@ -236,14 +236,35 @@ impl Model {
         if bytes == 0 {
             return Answer::default();
         }
+        self.begin(core);
+        let last = address.saturating_add(u64::from(bytes) - 1);
+        let outcome = self.access_part((core, is_write, tag), address, last, false, observer);
+        self.count_answer(is_write, outcome)
+    }
+
+    /// An access comes.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, core: usize) {
         self.clock += 1;
         if core != self.last_core {
             self.turn(core);
         }
+    }
+
+    /// What the bytes of an access meet that lie side by side; if it `goes_on`, others of them came before.
+    #[inline(always)]
+    pub(crate) fn access_part(
+        &mut self,
+        (core, is_write, tag): (usize, bool, u32),
+        address: u64,
+        last: u64,
+        goes_on: bool,
+        observer: &mut impl Observer,
+    ) -> Answer {
         let shift = self.line_shifts[0];
-        let last = address.saturating_add(u64::from(bytes) - 1);
         let (mut line, last_line) = (address >> shift, last >> shift);
-        let request = |first, last| Request { core, first, last, is_write, tag, goes_on: first != address };
+        let request =
+            |first, last| Request { core, first, last, is_write, tag, goes_on: goes_on || first != address };
         let mut outcome = if line == last_line {
             self.access_line(request(address, last), observer)
         } else {
@@ -254,6 +275,12 @@ impl Model {
             let piece = request(line << shift, last.min((line << shift) | ((1 << shift) - 1)));
             outcome.add(self.access_line(piece, observer));
         }
+        outcome
+    }
+
+    /// Counts an access that met all this.
+    #[inline(always)]
+    pub(crate) fn count_answer(&mut self, is_write: bool, outcome: Answer) -> Answer {
         self.answered[usize::from(is_write)][usize::from(outcome.depth)] += 1;
         if let Some(sharing) = outcome.sharing {
             let counter = if sharing.is_true {
@@ -392,7 +419,7 @@ pub struct Held {
 
 impl Answer {
     /// The next line of the same access.
-    fn add(&mut self, next: Answer) {
+    pub(crate) fn add(&mut self, next: Answer) {
         self.depth = self.depth.max(next.depth);
         self.transfer |= next.transfer;
         let better = match (self.sharing, next.sharing) {

@@ -1,0 +1,369 @@
+//! Accesses as they would be under another layout: each is resolved to its object, and goes where an [`AddressMap`] has put its bytes.
+//!
+//! ```text
+//!   access ─► object at its address ─► offset ─► map ─► one place      ─► as any access
+//!      │                                         │      several pieces ─► one access, as deep as its worst piece
+//!      └─► thread, site, class: as it was        └────  none            ─► no access
+//! ```
+//! What an access is charged to is found by the address that it had: an edit changes where things lie, not what they are. Loops stay one
+//! record where their accesses are as evenly apart as before.
+
+use memlode_replay::{Dealt, Events};
+use memlode_simulate::{Fragment, MOST_STRIDES, touch_lines};
+use memlode_trace::event::{Access, Mark, ProcessId, Stride};
+use memlode_trace::format::flag;
+use memlode_trace::sites::SiteId;
+use rustc_hash::FxHashMap;
+
+use crate::classes::ClassId;
+use crate::map::{AddressMap, MappedPiece, ObjectRef};
+use crate::objects::{Objects, Slot};
+use crate::profile::{Origin, Profiler};
+use crate::road::Road;
+use crate::simulator::TakesFragments;
+use crate::stacks::ThreadStack;
+
+/// The road of an edit.
+pub(crate) struct Mapped<'m> {
+    map: &'m dyn AddressMap,
+    /// Sizes of types.
+    type_bytes: Vec<u64>,
+    processes: FxHashMap<ProcessId, Blocks>,
+    /// Of the access at hand.
+    pieces: Vec<Piece>,
+    answered: Vec<MappedPiece>,
+    fragments: Vec<Fragment>,
+    /// Of the loop at hand.
+    strides: Vec<Stride>,
+    cells: Vec<u32>,
+}
+
+/// The blocks of a process.
+#[derive(Default)]
+struct Blocks {
+    /// So many were allocated.
+    allocated: u64,
+    /// By slot.
+    known: Vec<Option<Block>>,
+}
+
+/// What is known of a block.
+#[derive(Clone, Copy)]
+struct Block {
+    base: u64,
+    bytes: u64,
+    class: ClassId,
+    allocation: Option<u64>,
+    element_bytes: Option<u64>,
+    moves: bool,
+}
+
+/// A piece of an access, and the address that its first byte had.
+#[derive(Clone, Copy)]
+struct Piece {
+    was: u64,
+    address: u64,
+    bytes: u32,
+    is_link: bool,
+}
+
+impl<'m> Mapped<'m> {
+    /// The road through a map, of a trace whose types have these sizes.
+    pub fn new(map: &'m dyn AddressMap, type_bytes: Vec<u64>) -> Mapped<'m> {
+        Mapped {
+            map,
+            type_bytes,
+            processes: FxHashMap::default(),
+            pieces: Vec::new(),
+            answered: Vec::new(),
+            fragments: Vec::new(),
+            strides: Vec::new(),
+            cells: Vec::new(),
+        }
+    }
+
+    /// Takes note of a block that a mark has brought to life.
+    fn note<S: TakesFragments>(
+        &mut self,
+        profiler: &Profiler<S>,
+        origin: Origin,
+        objects: &Objects,
+        mark: &Mark,
+    ) {
+        let (site, base, array) = match *mark {
+            Mark::Alloc { site, base, count, element_bytes } => {
+                (site, base, (count > 1).then_some(element_bytes))
+            }
+            Mark::Realloc { site, base, .. } => (site, base, None),
+            _ => return,
+        };
+        if base == 0 {
+            return;
+        }
+        let blocks = self.processes.entry(origin.process).or_default();
+        let allocation = Some(blocks.allocated);
+        blocks.allocated += 1;
+        if let Some(slot) = objects.find(base).filter(|&slot| objects.block(slot).0 == base) {
+            self.know(profiler, origin, objects, slot, (allocation, Some(site), array));
+        }
+    }
+
+    /// Takes note of a block in a slot.
+    fn know<S: TakesFragments>(
+        &mut self,
+        profiler: &Profiler<S>,
+        origin: Origin,
+        objects: &Objects,
+        slot: Slot,
+        (allocation, site, array): (Option<u64>, Option<SiteId>, Option<u64>),
+    ) -> Block {
+        let (base, bytes) = objects.block(slot);
+        let class = objects.class(slot);
+        let ty = site.and_then(|site| profiler.sites[site.0 as usize].ty);
+        let of_type = ty.and_then(|ty| self.type_bytes.get(ty.0 as usize).copied());
+        let element_bytes =
+            [of_type, array].into_iter().flatten().find(|&size| size > 0 && bytes % size == 0);
+        let mut block = Block { base, bytes, class, allocation, element_bytes, moves: false };
+        block.moves = self.map.moves(&block.named(profiler, origin));
+        let known = &mut self.processes.entry(origin.process).or_default().known;
+        known.resize(known.len().max(slot.0 as usize + 1), None);
+        known[slot.0 as usize] = Some(block);
+        block
+    }
+
+    /// The block at an address, be it a global variable that nobody has asked for before.
+    fn block_at<S: TakesFragments>(
+        &mut self,
+        profiler: &Profiler<S>,
+        origin: Origin,
+        objects: &Objects,
+        address: u64,
+    ) -> Option<Block> {
+        let slot = objects.find(address)?;
+        let known =
+            self.processes.get(&origin.process).and_then(|blocks| *blocks.known.get(slot.0 as usize)?);
+        let is_it = |block: &Block| {
+            (block.base, block.bytes) == objects.block(slot) && block.class == objects.class(slot)
+        };
+        Some(match known.filter(is_it) {
+            Some(block) => block,
+            None => self.know(profiler, origin, objects, slot, (None, None, None)),
+        })
+    }
+
+    /// Finds the pieces of an access.
+    fn resolve<S: TakesFragments>(
+        &mut self,
+        profiler: &Profiler<S>,
+        origin: Origin,
+        objects: &Objects,
+        access: &Access,
+    ) {
+        self.pieces.clear();
+        // Behind the last address there is nothing.
+        let last = access.address.saturating_add(u64::from(access.bytes.max(1)) - 1);
+        let mut at = access.address;
+        loop {
+            let block = self.block_at(profiler, origin, objects, at);
+            let end = match block {
+                Some(block) => block.base + (block.bytes - 1),
+                None => objects.next_block(at, last).map_or(last, |next| next - 1),
+            };
+            let end = end.min(last);
+            let bytes = (end - at + 1) as u32;
+            match block.filter(|block| block.moves) {
+                None => self.push(Piece { was: at, address: at, bytes, is_link: false }),
+                Some(block) => {
+                    let mut answered = std::mem::take(&mut self.answered);
+                    self.map.map(&block.named(profiler, origin), at - block.base, bytes, &mut answered);
+                    for MappedPiece { offset, address, bytes, is_link } in answered.drain(..) {
+                        self.push(Piece { was: block.base + offset, address, bytes, is_link });
+                    }
+                    self.answered = answered;
+                }
+            }
+            if end == last {
+                return;
+            }
+            at = end + 1;
+        }
+    }
+
+    /// One more piece, which may go on where the one before ends.
+    fn push(&mut self, piece: Piece) {
+        match self.pieces.last_mut() {
+            Some(before)
+                if !before.is_link
+                    && !piece.is_link
+                    && before.address.checked_add(before.bytes.into()) == Some(piece.address)
+                    && before.was.checked_add(before.bytes.into()) == Some(piece.was) =>
+            {
+                before.bytes += piece.bytes;
+            }
+            _ => self.pieces.push(piece),
+        }
+    }
+
+    fn access<S: TakesFragments>(
+        &mut self,
+        profiler: &mut Profiler<S>,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &ThreadStack,
+        access: &Access,
+    ) {
+        if is_on_stack(profiler, access.site) || access.bytes == 0 {
+            profiler.access(origin, objects, stack, access);
+            return;
+        }
+        self.resolve(profiler, origin, objects, access);
+        let is_write = profiler.facts[access.site.0 as usize].is_write;
+        if access.bytes > profiler.line_bytes {
+            for number in 0..self.pieces.len() {
+                let piece = self.pieces[number];
+                for (address, bytes) in touch_lines(piece.address, piece.bytes.into(), profiler.line_bytes) {
+                    let was = piece.was.wrapping_add(address - piece.address);
+                    let cell =
+                        profiler.cell(origin, objects, stack, &Access { address: was, bytes, ..*access });
+                    if piece.is_link {
+                        let link = Fragment { address: address ^ origin.space, bytes, is_write: false };
+                        profiler.touch_fragments(origin, cell, &[link]);
+                    } else {
+                        profiler.touch(origin, cell, &Access { address, bytes, ..*access });
+                    }
+                }
+            }
+            return;
+        }
+        match self.pieces[..] {
+            [] => {}
+            [Piece { address, bytes, is_link: false, .. }] => {
+                let cell = profiler.cell(origin, objects, stack, access);
+                profiler.touch(origin, cell, &Access { address, bytes, ..*access });
+            }
+            _ => {
+                self.fragments.clear();
+                self.fragments.extend(self.pieces.iter().map(|piece| Fragment {
+                    address: piece.address ^ origin.space,
+                    bytes: piece.bytes,
+                    is_write: is_write && !piece.is_link,
+                }));
+                let cell = profiler.cell(origin, objects, stack, access);
+                profiler.touch_fragments(origin, cell, &self.fragments);
+            }
+        }
+    }
+
+    /// Where a stride of a loop goes; `None` if that is not as even as before.
+    fn stride<S: TakesFragments>(
+        &mut self,
+        profiler: &Profiler<S>,
+        origin: Origin,
+        objects: &Objects,
+        stride: &Stride,
+        turns: u64,
+    ) -> Option<Stride> {
+        if is_on_stack(profiler, stride.access.site) {
+            return Some(*stride);
+        }
+        let Access { address, bytes, .. } = stride.access;
+        let block = self.block_at(profiler, origin, objects, address)?;
+        let last = stride.access_in(turns - 1).address;
+        let is_inside = |address: u64| {
+            let offset = address.checked_sub(block.base);
+            offset.is_some_and(|offset| offset + u64::from(bytes) <= block.bytes)
+        };
+        if !is_inside(address) || !is_inside(last) {
+            return None;
+        }
+        if !block.moves {
+            return Some(*stride);
+        }
+        let object = block.named(profiler, origin);
+        let offset = address - block.base;
+        let step = match stride.step {
+            0 => 0,
+            step => self.map.stride(&object, offset, bytes, step, last - block.base)?,
+        };
+        self.map.map(&object, offset, bytes, &mut self.answered);
+        let mut answered = self.answered.drain(..);
+        match (answered.next(), answered.next()) {
+            (Some(MappedPiece { address, bytes, is_link: false, .. }), None) => {
+                Some(Stride { access: Access { address, bytes, ..stride.access }, step, ..*stride })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Block {
+    fn named<'p, S: TakesFragments>(&self, profiler: &'p Profiler<S>, origin: Origin) -> ObjectRef<'p> {
+        let &Block { base, bytes, class, allocation, element_bytes, .. } = self;
+        let (home, element) = profiler.classes.home(class);
+        ObjectRef { process: origin.process, allocation, home, element, base, bytes, element_bytes }
+    }
+}
+
+fn is_on_stack<S: TakesFragments>(profiler: &Profiler<S>, site: SiteId) -> bool {
+    profiler.sites[site.0 as usize].flags & flag::STACK != 0
+}
+
+impl<S: TakesFragments> Road<S> for Mapped<'_> {
+    fn events(
+        &mut self,
+        profiler: &mut Profiler<S>,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &mut ThreadStack,
+        events: Events<'_>,
+    ) {
+        let Events { accesses, marks, before } = events;
+        let mut done = 0;
+        for (at, mark) in marks {
+            let until = (*at as usize).saturating_sub(before).clamp(done, accesses.len());
+            for access in &accesses[done..until] {
+                self.access(profiler, origin, objects, stack, access);
+            }
+            done = until;
+            profiler.mark(mark, objects, stack);
+            self.note(profiler, origin, objects, mark);
+        }
+        for access in &accesses[done..] {
+            self.access(profiler, origin, objects, stack, access);
+        }
+    }
+
+    fn repeat(
+        &mut self,
+        profiler: &mut Profiler<S>,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &mut ThreadStack,
+        (turns, _): (u64, Option<&Dealt>),
+        strides: &[Stride],
+    ) {
+        let mut mapped = std::mem::take(&mut self.strides);
+        let mut cells = std::mem::take(&mut self.cells);
+        mapped.clear();
+        cells.clear();
+        // Of others it is not certain that they stay in the address space.
+        let may_stay = strides.len() <= MOST_STRIDES && profiler.may_schedule(strides, turns);
+        for stride in strides.iter().filter(|_| may_stay) {
+            let Some(there) = self.stride(profiler, origin, objects, stride, turns) else { break };
+            cells.push(profiler.cell(origin, objects, stack, &stride.access));
+            mapped.push(there);
+        }
+        let is_even = mapped.len() == strides.len();
+        if !is_even || !profiler.repeat_as(origin, objects, stack, turns, &mapped, &cells) {
+            for turn in 0..turns {
+                for stride in strides {
+                    self.access(profiler, origin, objects, stack, &stride.access_in(turn));
+                }
+            }
+        }
+        (self.strides, self.cells) = (mapped, cells);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! The way of an access from the trace to the caches: as it was made, or as it would be under another layout.
+
+use memlode_replay::{Dealt, Events};
+use memlode_trace::event::Stride;
+
+use crate::objects::Objects;
+use crate::profile::{Origin, Profiler};
+use crate::simulator::Simulator;
+use crate::stacks::ThreadStack;
+
+/// What becomes of a piece's events, all of which come in order and on one thread.
+pub(crate) trait Road<S: Simulator> {
+    /// Accesses and marks.
+    fn events(
+        &mut self,
+        profiler: &mut Profiler<S>,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &mut ThreadStack,
+        events: Events<'_>,
+    );
+
+    /// A loop of so many turns: its strides, and how it was dealt out.
+    fn repeat(
+        &mut self,
+        profiler: &mut Profiler<S>,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &mut ThreadStack,
+        turns: (u64, Option<&Dealt>),
+        strides: &[Stride],
+    );
+}
+
+/// Accesses as they were made.
+pub(crate) struct Direct;
+
+impl<S: Simulator> Road<S> for Direct {
+    #[inline(always)]
+    fn events(
+        &mut self,
+        profiler: &mut Profiler<S>,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &mut ThreadStack,
+        events: Events<'_>,
+    ) {
+        profiler.events(origin, objects, stack, events);
+    }
+
+    #[inline(always)]
+    fn repeat(
+        &mut self,
+        profiler: &mut Profiler<S>,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &mut ThreadStack,
+        turns: (u64, Option<&Dealt>),
+        strides: &[Stride],
+    ) {
+        profiler.repeat(origin, objects, stack, turns, strides);
+    }
+}
