@@ -207,7 +207,7 @@ def main():
     parser.add_argument("--views", help=f"these only, separated by commas: {', '.join(VIEWS)}")
     parser.add_argument("--no-live", action="store_true", help="stored traces only")
     parser.add_argument("traces", nargs="*", metavar="NAME", help="these traces only")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.old, options.new = options.old.resolve(), options.new.resolve()
     names, exceptions, count = Names.read(options.names), Exceptions, 0
     fuzz = [f"fuzz-{seed}" for seed in SEEDS]
