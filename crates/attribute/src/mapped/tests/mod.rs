@@ -1,5 +1,7 @@
 //! What a map makes of a trace, against a program that moves each byte by itself.
 
+mod elements;
+
 use std::collections::BTreeMap;
 
 use memlode_machine::Machine;
@@ -45,7 +47,7 @@ enum How {
 impl Edit {
     /// Which objects it is about.
     fn is_about(&self, base: u64) -> bool {
-        matches!(self.how, How::Same) || base / 16 % 4 != 0
+        matches!(self.how, How::Same) || !(base / 16).is_multiple_of(4)
     }
 
     /// Where a byte of an object goes.
