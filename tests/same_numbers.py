@@ -130,7 +130,31 @@ def say(binary, view, trace, cores):
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     if done.returncode != 0:
         return {"exit status": done.returncode, "error": done.stderr}
-    return done.stdout if "annotate" in view else json.loads(done.stdout)
+    return done.stdout if "annotate" in view else version_2(json.loads(done.stdout))
+
+
+def version_2(document):
+    """A document of JSON version 1 with its findings in the shape of version 2."""
+    if document["version"] == 1 and "findings" in document:
+        document["findings"] = [finding(old) for old in document["findings"]]
+    return document
+
+
+def finding(old):
+    old = dict(old)
+    facts = {"together": old.pop("also"), "objects": old.pop("objects")}
+    evidence = [{"kind": "together", "lines": facts["together"]}] if facts["together"] else []
+    evidence.append({"kind": "objects", "objects": facts["objects"]})
+    source, density = old.pop("dependence"), old.pop("density")
+    evidence += [{"kind": "addresses", "from": source}] if source else []
+    evidence += [{"kind": "density", **density}] if density else []
+    cost = {"stall_share": old.pop("whole_share")}
+    if "whole_share_standard_error" in old:
+        cost["standard_error"] = old.pop("whole_share_standard_error")
+    lead, change = old.pop("lead", None), old.pop("suggestion")
+    doubt = [{"kind": "lead", **lead}] if lead else []
+    edit = {**change, "kind": "split"} if change else None
+    return {**old, "cost": cost, "evidence": evidence, "edit": edit, "doubt": doubt}
 
 
 def compare_rows(where, old, new, names, exceptions):

@@ -136,7 +136,7 @@ fn one_go_from_program_to_field_and_line() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stdout(&output), "0\n", "the program's output is its own");
     let text = stderr(&output);
-    for part in ["item.key", "prog.c:18 sum", "heap of prog.c", "100% miss L1d"] {
+    for part in ["item.key", "prog.c:18 sum", "in memory allocated at prog.c", "100% miss L1d"] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
 

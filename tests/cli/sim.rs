@@ -164,7 +164,7 @@ fn every_miss_has_its_cause() {
     assert_eq!(field(&mixed, "way", "value")["translation"], ways["translation"]);
 
     let text = recorded.run(&["sim", "trace", "-m", "./tiny.toml", "--by", "field,line,type,object"]);
-    for expected in ["way.value", "way.value 99", "4K aliasing", "pushed out by", "Threads"] {
+    for expected in ["way.value", "way.value 99", "4K aliasing", "line lost to", "Threads"] {
         assert!(text.contains(expected), "{expected} in\n{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");

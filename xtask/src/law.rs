@@ -56,6 +56,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("signal-hook", &["cli"]),
     ("comfy-table", &["report", "measure"]),
     ("textwrap", &["report"]),
+    ("unicode-width", &["report"]),
     ("anstyle", &["report", "cli"]),
     ("anstream", &["cli"]),
     ("polars-arrow-format", &["export"]),

@@ -149,6 +149,11 @@ impl<'a> Tables<'a> {
         self.roll(|cell| Some(self.key_of(cell)))
     }
 
+    /// Members of types, and variables and arrays that have none, wherever they are touched.
+    pub fn data(&self) -> Vec<Row<What>> {
+        self.roll(|cell| Some(self.data_of(cell)))
+    }
+
     /// Members of types, wherever they are touched.
     pub fn fields(&self) -> Vec<Row<What>> {
         self.roll(|cell| self.field_of(cell))
@@ -235,6 +240,11 @@ impl<'a> Tables<'a> {
     pub fn key_of(&self, cell: &Cell) -> (What, Place) {
         let site = self.site(cell);
         (self.what(site, true), place(self.names, site))
+    }
+
+    /// The data that a cell's accesses touch: its row in [`Tables::data`].
+    pub fn data_of(&self, cell: &Cell) -> What {
+        self.what(self.site(cell), false)
     }
 
     /// The member that a cell's accesses touch: its row in [`Tables::fields`], if it has one.

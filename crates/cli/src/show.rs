@@ -32,6 +32,8 @@ pub struct ShapeArgs {
 pub enum TableName {
     /// Data and the line that touches it
     Line,
+    /// Data: members, and variables and arrays that have none
+    Data,
     /// Types
     Type,
     /// Members of types
@@ -48,7 +50,7 @@ pub enum TableName {
 
 impl TableName {
     /// The tables that there are of causes.
-    pub const OF_CAUSES: [&str; 5] = ["line", "field", "type", "object", "all"];
+    pub const OF_CAUSES: [&str; 6] = ["line", "data", "field", "type", "object", "all"];
 
     fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
@@ -71,10 +73,11 @@ impl ShapeArgs {
             return vec![default];
         }
         if self.by.contains(&TableName::All) {
-            return vec![By::Line, By::Field, By::Type, By::Object, By::Function, By::Thread];
+            return vec![By::Line, By::Data, By::Field, By::Type, By::Object, By::Function, By::Thread];
         }
         let table = |name: &TableName| match name {
             TableName::Line => By::Line,
+            TableName::Data => By::Data,
             TableName::Type => By::Type,
             TableName::Field => By::Field,
             TableName::Object => By::Object,
@@ -161,7 +164,7 @@ impl Analysed {
                 let simulation = build::simulation(trace, machine, profile, replayed);
                 let text = match as_json {
                     true => json::simulation(&simulation)?,
-                    false => terminal::simulation(&simulation, &shape.tables(By::Field), style),
+                    false => terminal::simulation(&simulation, &shape.tables(By::Data), style),
                 };
                 out.write(&text, as_json)
             }

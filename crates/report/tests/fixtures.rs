@@ -27,7 +27,7 @@ fn folder(known: &Known) -> PathBuf {
 }
 
 /// What is found, as JSON and as text.
-fn found(known: &Known) -> (String, String) {
+fn found(known: &Known, style: Style) -> (String, String) {
     let machine = Machine::find("generic").expect("a built-in machine");
     let directory = folder(known).join("trace");
     let trace = Arc::new(Trace::open(&directory).unwrap_or_else(|error| panic!("{error}")));
@@ -37,7 +37,10 @@ fn found(known: &Known) -> (String, String) {
             profile_trace(&source, &machine, 1, |_| ControlFlow::Continue(())).expect("a profile");
         let report = build::report(&trace, &machine, &profile, &replayed);
         assert!(report.findings.iter().any(|finding| finding.analysis == known.meta.id));
-        return (json::report(&report).expect("JSON"), terminal::report(&report, &[By::Line], STYLE));
+        return (
+            json::report(&report).expect("JSON"),
+            terminal::report(&report, &[By::Line, By::Data, By::Object], style),
+        );
     }
     let arguments = ARGUMENTS.iter().find(|(id, _)| *id == known.meta.id).map_or("", |(_, given)| given);
     let arguments: Arguments = arguments.parse().expect("arguments");
@@ -62,7 +65,7 @@ fn found(known: &Known) -> (String, String) {
     batches.iter().for_each(|events| run.observe(events, &view));
     let tables: Vec<_> = run.finish(&view).into_iter().flat_map(|found| found.tables).collect();
     let analysis = build::analysis(&trace, &machine, &tables, &annotations.finish());
-    (json::analysis(&analysis).expect("JSON"), terminal::analysis(&analysis, STYLE).0)
+    (json::analysis(&analysis).expect("JSON"), terminal::analysis(&analysis, style).0)
 }
 
 /// Compares with a file, or writes it.
@@ -81,9 +84,24 @@ fn compare(file: &Path, text: &str) {
 #[test]
 fn each_analysis_finds_what_is_written_down() {
     for known in all() {
-        let (json, text) = found(&known);
+        let (json, text) = found(&known, STYLE);
         compare(&folder(&known).join("found.json"), &json);
         compare(&folder(&known).join("found.txt"), &text);
+    }
+}
+
+/// A file without its line is of no use, on however narrow a terminal.
+#[test]
+fn no_width_cuts_a_line_number() {
+    for known in all() {
+        for width in [40, 60, 80, 100, 140] {
+            let (_, text) = found(&known, Style { width, ..STYLE });
+            let with_line = text.split("program.c:").skip(1);
+            let with_line = with_line.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).count();
+            assert_eq!(text.matches("program.").count(), with_line, "{width}:\n{text}");
+            let fits = |line: &str| line.chars().count() <= width;
+            assert!(known.meta.id != "offenders" || width < 80 || text.lines().all(fits), "{width}:\n{text}");
+        }
     }
 }
 

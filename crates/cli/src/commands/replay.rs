@@ -29,7 +29,7 @@ use crate::show::{Out, ShapeArgs};
 use crate::term;
 use crate::traces::TraceArgs;
 
-/// Replay a trace through a machine's caches, and hand on every access with its names and the level that answered
+/// Print or export every access with the names of what it touched and the level that served it
 #[derive(Debug, Parser)]
 #[command(
     after_help = "\
@@ -40,7 +40,7 @@ docs/replay.md lists the columns. Threads are interleaved as they ran, as far as
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// Write every access, and say of each …
+    /// Write every access, and of each
     #[arg(long, value_enum, value_name = "WHAT", required_unless_present = "analyse")]
     annotate: Option<Annotate>,
     /// Print what an analysis of every access finds instead; several may be given
@@ -59,10 +59,10 @@ pub struct Args {
     /// Accesses of one thread only: PROCESS.THREAD as in `memlode dump`, or THREAD of process 0
     #[arg(long, short, value_name = "T")]
     thread: Option<String>,
-    /// Only those that these levels answered, such as L2,memory
+    /// Only those that these levels served, such as L2,memory
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', conflicts_with = "misses_only")]
     level: Vec<String>,
-    /// Only those that the first level could not answer
+    /// Only those that missed in the first level
     #[arg(long)]
     misses_only: bool,
     /// Accesses at most
@@ -78,7 +78,7 @@ pub struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Annotate {
-    /// The level that answered
+    /// The level that served it
     Hits,
     /// Why each level missed, too; several times as long
     Causes,

@@ -46,7 +46,7 @@ pub struct Args {
 fn tables(by: clap::Arg) -> clap::Arg {
     let table = |name: String| <TableName as clap::ValueEnum>::from_str(&name, false);
     by.value_parser(PossibleValuesParser::new(TableName::OF_CAUSES).try_map(table))
-        .help("Tables to show [default: field]")
+        .help("Tables to show [default: data]")
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {

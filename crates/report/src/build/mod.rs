@@ -20,7 +20,9 @@ use memlode_attribute::{ClassId, Counts, Coverage, Errors, PathId, Profile};
 use memlode_machine::{Known, Machine};
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
-use memlode_trace::sites::{SiteTable, StringId};
+use memlode_trace::format::flag;
+use memlode_trace::sites::{Site, SiteTable, StringId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::build::naming::Naming;
 use crate::model::{self, ByLevel, Numbers, Report};
@@ -49,6 +51,7 @@ pub fn report(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Re
         latencies: &latencies,
         levels: &levels,
         total_stall: tables.stall_cycles(&total.counts),
+        borrowed: &borrowed(&tables, names),
     };
     let findings = analyses::findings(&View {
         cells: &Cells::default(),
@@ -76,6 +79,7 @@ pub fn report(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Re
         coverage: shares(&Coverage::of(profile, names.sites(), |site| place(names, site).line.line > 0)),
         findings: findings.into_iter().map(|finding| builder.finding(finding)).collect(),
         lines: builder.rows(&tables.lines(), access),
+        data: builder.rows(&tables.data(), |what| builder.data(what)),
         fields: builder.rows(&tables.fields(), |what| builder.data(what)),
         types: builder.rows(&tables.types(), |ty| model::Type { name: builder.string(*ty) }),
         objects: builder.rows(&tables.objects(), |class| builder.object(*class)),
@@ -172,6 +176,29 @@ pub(crate) struct Builder<'a> {
     pub latencies: &'a [u32],
     pub levels: &'a [Arc<str>],
     pub total_stall: u64,
+    /// Places whose line is that of a neighbouring instruction ([`borrowed`]).
+    pub borrowed: &'a FxHashSet<Place>,
+}
+
+/// Places most accesses of which have no line of their own, but that of a neighbouring instruction.
+pub(crate) fn borrowed(tables: &Tables<'_>, names: &SiteTable) -> FxHashSet<Place> {
+    let cells = tables.cells().iter();
+    most_borrowed(names, cells.map(|cell| (names.site(cell.site), cell.counts.accesses())))
+}
+
+/// The same where accesses are not counted: places most sites of which borrow their line.
+pub(crate) fn borrowed_by_site(names: &SiteTable) -> FxHashSet<Place> {
+    most_borrowed(names, names.sites().iter().map(|site| (site, 1)))
+}
+
+fn most_borrowed<'s>(names: &SiteTable, weighted: impl Iterator<Item = (&'s Site, u64)>) -> FxHashSet<Place> {
+    let mut places: FxHashMap<Place, (u64, u64)> = FxHashMap::default();
+    for (site, weight) in weighted {
+        let sums = places.entry(place(names, site)).or_default();
+        sums.0 += weight;
+        sums.1 += if site.flags & flag::APPROXIMATE != 0 { weight } else { 0 };
+    }
+    places.into_iter().filter(|(_, (all, borrowed))| 2 * borrowed > *all).map(|(place, _)| place).collect()
 }
 
 impl Builder<'_> {
@@ -207,7 +234,7 @@ impl Builder<'_> {
     }
 
     fn naming(&self) -> Naming<'_> {
-        Naming::new(self.names)
+        Naming::new(self.names).borrowing(self.borrowed)
     }
 
     fn string(&self, id: StringId) -> String {

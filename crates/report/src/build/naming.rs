@@ -2,7 +2,8 @@
 
 use memlode_attribute::Home;
 use memlode_attribute::tables::{Line, Place, What, is_library_function, place};
-use memlode_trace::sites::{FunctionId, SiteTable, StringId};
+use memlode_trace::sites::{FunctionId, Site, SiteTable, StringId};
+use rustc_hash::FxHashSet;
 
 use crate::model;
 use crate::names::{demangle, demangle_short};
@@ -11,12 +12,18 @@ use crate::names::{demangle, demangle_short};
 #[derive(Clone, Copy)]
 pub struct Naming<'t> {
     names: &'t SiteTable,
+    borrowed: Option<&'t FxHashSet<Place>>,
 }
 
 impl<'t> Naming<'t> {
     /// For the ids of a table.
     pub fn new(names: &'t SiteTable) -> Naming<'t> {
-        Naming { names }
+        Naming { names, borrowed: None }
+    }
+
+    /// Marks these places as lines of neighbouring instructions.
+    pub fn borrowing(self, places: &'t FxHashSet<Place>) -> Naming<'t> {
+        Naming { borrowed: Some(places), ..self }
     }
 
     pub(crate) fn string(self, id: StringId) -> String {
@@ -40,7 +47,11 @@ impl<'t> Naming<'t> {
     /// Where it stands.
     pub fn position(self, place: &Place) -> model::Position {
         let inlined_into = place.inlined_into.map(|line| Box::new(self.line(&line)));
-        model::Position { inlined_into, ..self.line(&place.line) }
+        let borrowed = self.borrowed.is_some_and(|places| places.contains(place));
+        // The mark is for the line that is shown first.
+        let inlined_into = inlined_into.map(|into| Box::new(model::Position { borrowed, ..*into }));
+        let borrowed = borrowed && inlined_into.is_none();
+        model::Position { borrowed, inlined_into, ..self.line(&place.line) }
     }
 
     /// A line.
@@ -51,6 +62,7 @@ impl<'t> Naming<'t> {
             line: (line.line > 0).then_some(line.line),
             function: demangle(&linkage_name),
             linkage_name,
+            borrowed: false,
             inlined_into: None,
         }
     }
@@ -78,12 +90,24 @@ impl<'t> Naming<'t> {
         all[own..].iter().map(|&function| self.function(function)).collect()
     }
 
+    /// The lines that an allocating call was inlined into, behind that which [`place`] names.
+    fn inlined_through(self, site: &Site) -> Vec<model::Position> {
+        let Some(location) = site.location else { return Vec::new() };
+        let named = place(self.names, site);
+        let named = named.inlined_into.unwrap_or(named.line);
+        let chain = self.names.inline_chain(location);
+        let lines = chain.map(|at| Line::of(self.names, at.function, at.line));
+        lines.skip_while(|line| *line != named).skip(1).map(|line| self.line(&line)).collect()
+    }
+
     /// Where objects live; `path` is the call path of heap objects, the innermost function first.
     pub fn home(self, home: &Home, path: impl Iterator<Item = FunctionId>) -> model::Home {
         match home {
             Home::Unknown => model::Home::Unknown,
             Home::Heap { site, dormant, .. } => model::Home::Heap {
-                allocated_at: self.position(&place(self.names, self.names.site(*site))),
+                // The call's own line is right, whatever line accesses borrow.
+                allocated_at: Naming::new(self.names).position(&place(self.names, self.names.site(*site))),
+                inlined_through: self.inlined_through(self.names.site(*site)),
                 path: self.callers(path),
                 path_complete: !dormant,
             },

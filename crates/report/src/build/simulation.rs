@@ -13,7 +13,7 @@ use memlode_trace::Trace;
 use rustc_hash::FxHashMap;
 
 use crate::build::sharing::sharing;
-use crate::build::{Builder, level_names, report, rules};
+use crate::build::{Builder, borrowed, level_names, report, rules};
 use crate::model::{Alias, Detail, Evictor, LevelCauses, Memory, Row, Simulation, Translation};
 
 /// Rows that evicted lines are told of each row and level, at most.
@@ -41,10 +41,12 @@ pub fn simulation(
         latencies: &latencies,
         levels: &levels,
         total_stall: tables.stall_cycles(&tables.total()),
+        borrowed: &borrowed(&tables, names),
     };
     let maker = Maker { machine, levels: &levels, detailed, tables: &tables };
     report.total.detail = Some(maker.detail(&detailed.total(), Vec::new()));
     maker.add(&mut report.lines, |cell| Some(tables.key_of(cell)));
+    maker.add(&mut report.data, |cell| Some(tables.data_of(cell)));
     maker.add(&mut report.fields, |cell| tables.field_of(cell));
     maker.add(&mut report.types, |cell| tables.type_of(cell));
     maker.add(&mut report.objects, |cell| Some(cell.class));

@@ -6,12 +6,13 @@ use memlode_replay::Replayed;
 use memlode_trace::Trace;
 
 use super::naming::Naming;
-use super::notes;
+use super::{borrowed_by_site, notes};
 use crate::model;
 
 /// Spells out what some analyses of `trace` on `machine` found. `replayed` tells what could not be decoded.
 pub fn analysis(trace: &Trace, machine: &Machine, tables: &[Table], replayed: &Replayed) -> model::Analysis {
-    let naming = Naming::new(trace.sites());
+    let borrowed = borrowed_by_site(trace.sites());
+    let naming = Naming::new(trace.sites()).borrowing(&borrowed);
     model::Analysis {
         trace: trace.directory().display().to_string(),
         machine: machine.name.clone(),

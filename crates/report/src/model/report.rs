@@ -22,6 +22,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Data and the line that touches it; like the other tables, the costliest first.
     pub lines: Vec<Row<Access>>,
+    /// Members of types, and variables and arrays that have none, wherever they are touched.
+    pub data: Vec<Row<Data>>,
     /// Members of types, wherever they are touched.
     pub fields: Vec<Row<Data>>,
     /// Types.

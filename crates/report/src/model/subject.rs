@@ -17,6 +17,9 @@ pub struct Position {
     pub function: String,
     /// The same, mangled.
     pub linkage_name: String,
+    /// Whether the line is that of a neighbouring instruction, since most accesses there have none of their own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub borrowed: bool,
     /// Where the line is a library's: the nearest line outside libraries that it was inlined into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inlined_into: Option<Box<Position>>,
@@ -79,6 +82,8 @@ pub enum Home {
     Heap {
         /// The allocating call.
         allocated_at: Position,
+        /// The lines that it was inlined into, the innermost first.
+        inlined_through: Vec<Position>,
         /// Functions on the stack, the innermost first, demangled, without parameters; a library's functions in
         /// front of the program's are left out.
         path: Vec<String>,

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use super::{By, Style, name, object, place, plain_table, write_table};
+use super::label::{self, Label, distinct};
+use super::names::{access_label, data_label, object_label, type_label};
+use super::{By, Style, plain_table};
 use crate::model::{Access, Detail, Evictor, LevelCauses, Numbers, Row, Simulation};
-use crate::render::text::{brief, count, cut, cut_end, percent, percent_of, printable};
+use crate::render::text::{count, cut_end, percent, percent_of};
 
 /// Columns that the numbers take: level, misses, the causes, unused.
 const NUMBERS: usize = 57;
@@ -18,6 +20,10 @@ const ERRORS: usize = 9;
 /// The row of all accesses.
 const ALL: &str = "(all accesses)";
 
+/// Columns that what lines were lost to has at least, and of them those of one name.
+const EVICTORS: usize = 26;
+const EVICTOR: usize = 24;
+
 /// Pairs of 4K aliasing shown.
 const ALIASES: usize = 5;
 
@@ -28,14 +34,13 @@ pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
     let sampled = report.total.numbers.standard_errors.is_some();
     let numbers = NUMBERS + if coherent { SHARING } else { 0 } + if sampled { ERRORS } else { 0 };
     let room = style.width.saturating_sub(numbers).max(24);
-    let (title, names): (_, Names<'_>) = match by {
-        By::Line => (
-            "Data and line",
-            names(&report.lines, |row| format!("{} {}", name(&row.data), place(&row.position))),
-        ),
-        By::Field => ("Members", names(&report.fields, name)),
-        By::Type => ("Types", names(&report.types, |row| brief(&row.name))),
-        By::Object => ("Objects", names(&report.objects, object)),
+    let width = style.width.saturating_sub(2);
+    let (title, rows): (_, Rows<'_>) = match by {
+        By::Line => ("Data and line", named(&report.lines, access_label, width)),
+        By::Data => ("Data", named(&report.data, data_label, width)),
+        By::Field => ("Members", named(&report.fields, data_label, width)),
+        By::Type => ("Types", named(&report.types, type_label, width)),
+        By::Object => ("Objects", named(&report.objects, object_label, width)),
         By::Function | By::Thread => return String::new(),
     };
     let shared: &[&str] = if coherent { &["true sh.", "false sh."] } else { &[] };
@@ -44,48 +49,73 @@ pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
         if sampled { &["±"] } else { &[] },
         &["cold", "capacity", "conflict"],
         shared,
-        &["unused", if coherent { "taken by" } else { "pushed out by" }],
+        &["unused", "line lost to"],
     ]
     .concat();
     let mut table = plain_table(&headings, 2);
     if let Some(column) = table.column_mut(headings.len() - 1) {
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
-    let (shown, all) = (names.len().min(style.top), names.len());
-    // Names get most of what the numbers leave; what pushed lines out gets what the names do not need.
-    let cut_names = names.iter().take(shown).map(|(name, ..)| cut(name, room * 3 / 5).into_owned());
-    let cut_names: Vec<String> = cut_names.collect();
-    let widest = cut_names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(ALL.len());
+    let (shown, all) = (rows.len().min(style.top), rows.len());
+    let widest =
+        rows.iter().take(shown).map(|row| row.name.chars().count()).max().unwrap_or(0).max(ALL.len());
+    // Names that leave no room for what lines were lost to have a line of their own.
+    let is_beside = widest + EVICTORS <= room;
+    let left = room.saturating_sub(if is_beside { widest } else { 2 });
     let total = &report.total;
-    let rows =
-        cut_names.into_iter().zip(&names).map(|(name, (_, numbers, detail))| (name, *numbers, *detail));
-    for (mut name, numbers, detail) in
-        std::iter::once((ALL.to_string(), &total.numbers, total.detail.as_ref())).chain(rows)
-    {
+    let whole = (ALL.to_string(), &total.numbers, total.detail.as_ref());
+    let named = rows.iter().take(shown).map(|row| (row.name.clone(), row.numbers, row.detail));
+    let mut above: Vec<Option<String>> = vec![None];
+    for (mut name, numbers, detail) in std::iter::once(whole).chain(named) {
         let errors = sampled.then(|| miss_errors(numbers));
-        let room = room.saturating_sub(widest);
-        let found = detail.map(|detail| lines(detail, errors.as_deref(), coherent, room, &names));
-        for line in found.unwrap_or_default() {
-            table.add_row(std::iter::once(std::mem::take(&mut name)).chain(line));
+        let found = detail.map(|detail| lines(detail, errors.as_deref(), coherent, left, &rows));
+        let mut found = found.unwrap_or_default();
+        if found.is_empty() {
+            found.push(vec!["none".into()]);
         }
-        if !name.is_empty() {
-            table.add_row([name, "none".into()]);
+        for line in found {
+            let name = std::mem::take(&mut name);
+            above.push((!is_beside && !name.is_empty()).then(|| name.clone()));
+            table.add_row(std::iter::once(if is_beside { name } else { String::new() }).chain(line));
         }
     }
     let of = if all > shown { format!(" (first {shown} of {all})") } else { String::new() };
     let mut out = String::new();
     let title = format!("{title}: why they missed, and what was fetched and not used");
     let _ = writeln!(out, "\n{}{of}", style.heading(&title));
-    write_table(&mut out, &table);
+    for (line, above) in table.lines().zip(above) {
+        above.into_iter().for_each(|name| _ = writeln!(out, "  {name}"));
+        let _ = writeln!(out, "  {}", line.trim_end());
+    }
     out
 }
 
-/// The rows of a table: their names, counts and details.
-type Names<'a> = Vec<(String, &'a Numbers, Option<&'a Detail>)>;
+/// A row of a table.
+struct Named<'a> {
+    name: String,
+    /// Where there is little room.
+    short: String,
+    numbers: &'a Numbers,
+    detail: Option<&'a Detail>,
+}
 
-fn names<S>(rows: &[Row<S>], name: impl Fn(&S) -> String) -> Names<'_> {
-    let name = |row: &S| printable(&name(row)).into_owned();
-    rows.iter().map(|row| (name(&row.subject), &row.numbers, row.detail.as_ref())).collect()
+type Rows<'a> = Vec<Named<'a>>;
+
+/// Rows with names that are all different.
+fn named<S>(rows: &[Row<S>], label: impl Fn(&S, label::Detail) -> Label, width: usize) -> Rows<'_> {
+    let names = |width| distinct(rows, |row, detail| vec![label(&row.subject, detail)], &[width]);
+    let names = names(width).into_iter().zip(names(EVICTOR));
+    let row = |((name, short), row)| {
+        let (name, short): (Vec<String>, Vec<String>) = (name, short);
+        let row: &Row<S> = row;
+        Named {
+            name: name.concat(),
+            short: short.concat(),
+            numbers: &row.numbers,
+            detail: row.detail.as_ref(),
+        }
+    };
+    names.zip(rows).map(row).collect()
 }
 
 /// The standard errors of the misses of each level, as parts of these.
@@ -102,7 +132,7 @@ fn lines(
     errors: Option<&[String]>,
     coherent: bool,
     room: usize,
-    names: &Names<'_>,
+    rows: &Rows<'_>,
 ) -> Vec<Vec<String>> {
     let mut lines: Vec<Vec<String>> = Vec::new();
     for (number, level) in detail.causes.iter().enumerate().filter(|(_, level)| level.misses() > 0) {
@@ -116,7 +146,7 @@ fn lines(
         // What is fetched by nobody, as by an exclusive level, is not unused.
         let fetched = level.fetched_bytes > 0;
         line.push(if fetched { percent(level.unused_bytes, level.fetched_bytes) } else { String::new() });
-        line.push(cut_end(&evictors(level, misses, names), room).into_owned());
+        line.push(cut_end(&evictors(level, misses, rows), room).into_owned());
         lines.push(line);
     }
     // Other lines have no causes.
@@ -130,7 +160,7 @@ fn lines(
         let unused = percent(pages.unused_bytes, pages.visited_bytes);
         let second = match pages.second_level_hits {
             0 => String::new(),
-            hits => format!("(L2 TLB had {})", count(hits)),
+            hits => format!("({} hit the L2 TLB)", count(hits)),
         };
         other("TLB", pages.walks, unused, second);
     }
@@ -138,16 +168,16 @@ fn lines(
         other("4K", conflicts, String::new(), String::new());
     }
     if let Some(memory) = detail.memory.as_ref().filter(|memory| memory.remote > 0) {
-        let of = format!("({} of memory's answers)", percent(memory.remote, memory.local + memory.remote));
+        let of = format!("({} of what memory served)", percent(memory.remote, memory.local + memory.remote));
         other("remote", memory.remote, String::new(), of);
     }
     lines
 }
 
 /// `arc.cost 61%, node.next 12%`.
-fn evictors(level: &LevelCauses, misses: u64, names: &Names<'_>) -> String {
+fn evictors(level: &LevelCauses, misses: u64, rows: &Rows<'_>) -> String {
     let some = level.evicted_by.iter().take(2).map(|Evictor { row, misses: of_row }| {
-        let by = row.and_then(|row| names.get(row)).map_or("others", |(name, ..)| name);
+        let by = row.and_then(|row| rows.get(row)).map_or("others", |row| row.short.as_str());
         format!("{by} {}", percent(*of_row, misses))
     });
     some.collect::<Vec<_>>().join(", ")
@@ -160,25 +190,20 @@ pub fn aliases(simulation: &Simulation, style: Style) -> String {
     if aliases.is_empty() {
         return out;
     }
-    let room = style.width.saturating_sub(32).max(24) / 2;
-    let access = |access: &Access| {
-        let text = format!("{} {}", name(&access.data), place(&access.position));
-        cut(&printable(&text), room).into_owned()
-    };
-    let mut table = plain_table(&["load", "store", "conflicts", "accesses apart"], 2);
-    for alias in aliases.iter().take(style.top.min(ALIASES)) {
-        table.add_row([
-            access(&alias.load),
-            access(&alias.store),
-            count(alias.conflicts),
-            alias.least_accesses.to_string(),
-        ]);
-    }
     let shown = aliases.len().min(style.top.min(ALIASES));
     let of =
         if aliases.len() > shown { format!(" (first {shown} of {})", aliases.len()) } else { String::new() };
     let title = "4K aliasing: loads that agree with an earlier store in the low 12 bits of another address";
     let _ = writeln!(out, "\n{}{of}", style.heading(title));
-    write_table(&mut out, &table);
+    let access = |access: &Access, room: usize| access_label(access, 0).fit(style.width.saturating_sub(room));
+    for alias in &aliases[..shown] {
+        let distance = match alias.least_accesses {
+            1 => "the access before at the nearest".to_string(),
+            n => format!("{n} accesses before at the nearest"),
+        };
+        let _ = writeln!(out, "  {:<9} loads of {}", count(alias.conflicts), access(&alias.load, 21));
+        let room = 30 + distance.len();
+        let _ = writeln!(out, "  {:<9} after stores to {}, {distance}", "", access(&alias.store, room));
+    }
     out
 }

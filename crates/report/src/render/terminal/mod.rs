@@ -1,6 +1,9 @@
 //! Reports as text that fits a screen.
 
 mod causes;
+mod findings;
+mod label;
+mod names;
 mod record;
 mod report;
 mod rules;
@@ -14,10 +17,9 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::sentences;
-use super::text::{brief, printable};
-use crate::model::{Analysis, Data, Home, Object, Position, Report, Simulation};
-use crate::names::demangle_short;
+use crate::model::{Analysis, Report, Simulation};
 
+pub use names::{home, name, object, place};
 pub use record::draw as draw_record;
 pub use style::Style;
 
@@ -26,6 +28,8 @@ pub use style::Style;
 pub enum By {
     /// Data and line.
     Line,
+    /// Data: members, and variables and arrays that have none.
+    Data,
     /// Type.
     Type,
     /// Member of a type.
@@ -40,7 +44,7 @@ pub enum By {
 
 /// What `memlode report` prints.
 pub fn report(found: &Report, by: &[By], style: Style) -> String {
-    report::header(found, style) + &report::findings(found, style) + &report::tables(found, by, style)
+    report::header(found, style) + &findings::findings(found, style) + &report::tables(found, by, style)
 }
 
 /// What `memlode sim` prints.
@@ -74,67 +78,6 @@ fn plain_table(headings: &[impl ToString], left: usize) -> Table {
         }
     }
     table
-}
-
-/// `arc.state`, `table[]`, `int`, or what else is known.
-pub fn name(data: &Data) -> String {
-    let ty = data.ty.as_deref().map(brief);
-    let text = match (&ty, &data.member, &data.variable) {
-        (Some(ty), Some(member), _) => format!("{ty}.{member}"),
-        (None, Some(member), Some(variable)) => format!("{variable}.{member}"),
-        (Some(ty), None, Some(variable)) => format!("{variable} ({ty})"),
-        (None, None, Some(variable)) => variable.clone(),
-        (Some(ty), None, None) => ty.to_string(),
-        (None, Some(member), None) => member.clone(),
-        (None, None, None) => "(no name)".to_string(),
-    };
-    printable(&text).into_owned()
-}
-
-/// `before.c:50 price_block`; for a library's line, `app.cpp:12 main (in stl_vector.h:1126)`: the line that the
-/// reader can change comes first.
-pub fn place(position: &Position) -> String {
-    match &position.inlined_into {
-        Some(outer) => format!("{} (in {})", place(outer), file_and_line(position)),
-        None => {
-            let function = printable(&brief(&demangle_short(&position.linkage_name))).into_owned();
-            match file_and_line(position) {
-                place if place.is_empty() => function,
-                place => format!("{place} {function}"),
-            }
-        }
-    }
-}
-
-fn file_and_line(position: &Position) -> String {
-    let Some(file) = position.file.as_deref() else { return String::new() };
-    let file = printable(file.rsplit('/').next().unwrap_or(file));
-    position.line.map_or(file.to_string(), |line| format!("{file}:{line}"))
-}
-
-/// Where objects live and where they came from, in a line; heap objects by the call that allocates them.
-pub fn object(object: &Object) -> String {
-    home(&object.home)
-}
-
-/// The same of their home alone.
-pub fn home(home: &Home) -> String {
-    let text = match home {
-        Home::Unknown => "memory of unknown origin".to_string(),
-        Home::Heap { allocated_at, path, path_complete } => {
-            let own = demangle_short(&allocated_at.linkage_name);
-            let callers = path.iter().skip_while(|f| **f == own).map(|f| brief(f));
-            let off = (!path_complete).then(|| "(recording was off)".to_owned());
-            let callers: String = callers.chain(off).map(|caller| format!(" ← {caller}")).collect();
-            format!("{}{callers}", place(allocated_at))
-        }
-        Home::Global { symbol, image } => format!("global {} of {image}", brief(symbol)),
-        Home::Stack { function, variable: Some(variable) } => {
-            format!("stack of {}: {variable}", brief(function))
-        }
-        Home::Stack { function, variable: None } => format!("stack of {}", brief(function)),
-    };
-    printable(&text).into_owned()
 }
 
 fn write_table(out: &mut String, table: &Table) {

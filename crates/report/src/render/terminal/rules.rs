@@ -23,7 +23,7 @@ pub fn rules(rules: &RulesUsed, style: Style) -> String {
 pub fn prefetchers(levels: &[LevelBesides], style: Style) -> String {
     let rows = levels.iter().filter_map(|level| Some((&level.level, level.prefetch.as_ref()?)));
     let mut table =
-        plain_table(&["level", "fetched ahead", "useful", "late", "useless", "drove out a line missed"], 1);
+        plain_table(&["level", "fetched ahead", "useful", "late", "useless", "evicted useful lines"], 1);
     for (level, prefetch) in rows.clone() {
         table.add_row([
             level.clone(),

@@ -1,7 +1,7 @@
 //! What part of a program a trace with gaps shows, in words.
 
 use crate::model::Sample;
-use crate::render::text::percent_of;
+use crate::render::text::{percent, percent_of};
 
 /// The sample in two lines: what it is of, and how far its figures may be off.
 pub fn lines(sample: &Sample) -> [String; 2] {
@@ -27,7 +27,7 @@ pub fn lines(sample: &Sample) -> [String; 2] {
             let ratio = with_error(&percent_of(level.miss_ratio.value), level.miss_ratio.standard_error);
             let bounds = match (level.least, level.most) {
                 (Some(least), Some(most)) => {
-                    format!(" (from {} to {})", percent_of(least), percent_of(most))
+                    format!(" ({}–{})", percent_of(least), percent_of(most))
                 }
                 _ => String::new(),
             };
@@ -36,8 +36,14 @@ pub fn lines(sample: &Sample) -> [String; 2] {
         .collect();
     let kind = if sample.burst.is_some() { " ± standard error" } else { "" };
     let bounded = sample.levels.iter().any(|level| level.least.is_some());
-    let bounds = if bounded { " (least to most, whatever caches held behind gaps)" } else { "" };
-    [of, format!("misses of all{kind}{bounds}: {}", levels.join(", "))]
+    let bounds =
+        if bounded { "; the ranges depend on what the caches held when recording resumed" } else { "" };
+    [of, format!("misses ÷ all accesses{kind}: {}{bounds}", levels.join(", "))]
+}
+
+/// A share of the wait, or with its error: `31%`, `31% ± 4.1%`.
+pub fn stall_share(share: f64, standard_error: Option<f64>) -> String {
+    with_error(&percent((share * 1000.0).round() as u64, 1000), standard_error)
 }
 
 /// A share and how far it may be off, if it is estimated and bursts differ in it: `31% ± 4.1%`.

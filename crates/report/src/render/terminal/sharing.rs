@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Style, name, object, place};
+use super::Style;
+use super::names::{data_label, object_label, place_label};
 use crate::model::{Sharing, Side, Simulation};
-use crate::render::text::{count, cut, cut_end};
+use crate::render::text::count;
 
 /// Rows shown of each kind.
 const ROWS: usize = 5;
@@ -38,9 +39,9 @@ pub fn sharing(simulation: &Simulation, style: Style) -> String {
             let _ = writeln!(out, "  {misses:<15} of {}", side(&row.missed, style));
             let _ = writeln!(out, "  {:<15} by {}", "after writes", side(&row.written, style));
             let room = style.width.saturating_sub(21).max(24);
-            let _ = writeln!(out, "  {:<15} in {}", lines, cut_end(&object(&row.missed.object), room));
+            let _ = writeln!(out, "  {:<15} in {}", lines, object_label(&row.missed.object, 0).fit(room));
             if row.written.object.home != row.missed.object.home {
-                let _ = writeln!(out, "  {:<15} and {}", "", cut_end(&object(&row.written.object), room));
+                let _ = writeln!(out, "  {:<15} and {}", "", object_label(&row.written.object, 0).fit(room));
             }
         }
     }
@@ -53,8 +54,6 @@ fn side(side: &Side, style: Style) -> String {
     let more = if side.threads.len() > THREADS { ", …" } else { "" };
     let threads =
         format!("{} {}{more}", if side.threads.len() == 1 { "thread" } else { "threads" }, named.join(", "));
-    let room = style.width.saturating_sub(27 + threads.chars().count()).max(32);
-    let data = cut(&name(&side.access.data), room * 45 / 100).into_owned();
-    let at = cut_end(&place(&side.access.position), room.saturating_sub(data.chars().count())).into_owned();
-    format!("{data} at {at}, {threads}")
+    let label = data_label(&side.access.data, 0).fixed(" at ").then(place_label(&side.access.position, 0));
+    format!("{}, {threads}", label.fit(style.width.saturating_sub(23 + threads.chars().count()).max(32)))
 }

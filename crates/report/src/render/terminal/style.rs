@@ -5,6 +5,14 @@ use anstyle::{AnsiColor, Style as Colours};
 /// Columns that the headings of paragraphs take.
 const MARGIN: usize = 9;
 
+/// A space at which no line is broken.
+const NO_BREAK: char = '\u{a0}';
+
+/// Text that stays on one line of a paragraph, if it fits.
+pub fn together(text: &str) -> String {
+    text.replace(' ', &NO_BREAK.to_string())
+}
+
 /// How text is to look.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
@@ -49,6 +57,16 @@ impl Style {
     /// A paragraph that a reader must not overlook.
     pub fn warning_paragraph(self, heading: &str, text: &str) -> String {
         self.paragraph_with(&self.warning(heading), heading.len(), text)
+    }
+
+    /// A paragraph whose lines begin so many columns from the left.
+    pub fn indented(self, columns: usize, text: &str) -> String {
+        let margin = " ".repeat(columns);
+        let options = textwrap::Options::new(self.width.max(columns + 24))
+            .break_words(false)
+            .initial_indent(&margin)
+            .subsequent_indent(&margin);
+        textwrap::wrap(text, options).join("\n").replace(NO_BREAK, " ") + "\n"
     }
 
     fn paragraph_with(self, painted: &str, taken: usize, text: &str) -> String {

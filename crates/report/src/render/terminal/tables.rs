@@ -2,12 +2,17 @@
 
 use std::fmt::Write;
 
-use super::{Style, home, name, place, plain_table, write_table};
+use super::label::{Detail, Label, distinct};
+use super::names::{data_label, home_label, place_label};
+use super::{Style, plain_table};
 use crate::model::{Table, Value};
-use crate::render::text::{bytes, count, cut, percent, percent_of};
+use crate::render::text::{bytes, count, percent, percent_of};
 
 /// Threads of a row that are named.
 const THREADS: usize = 4;
+
+/// Columns that names keep.
+const LEAST: usize = 12;
 
 /// A table: at most `style.top` rows, unless they say something together.
 pub fn table(table: &Table, style: Style) -> String {
@@ -24,22 +29,49 @@ pub fn table(table: &Table, style: Style) -> String {
         return out;
     }
     let headings: Vec<String> = table.columns.iter().map(|column| column.id.replace('_', " ")).collect();
-    let mut lines = plain_table(&headings, 0);
-    let words = table.rows[0].iter().filter(|value| is_words(value)).count();
-    let bars = table.rows[0].iter().filter(|value| matches!(value, Value::Histogram(_))).count();
-    for (at, value) in table.rows[0].iter().enumerate() {
-        if let Some(column) = lines.column_mut(at).filter(|_| is_words(value)) {
+    let rows = &table.rows[..shown];
+    // Numbers take what they need; what is left is for names, the widest of which give way.
+    let labels =
+        |row: &Vec<Value>, detail| row.iter().map(|value| cell(value, detail)).collect::<Vec<Label>>();
+    let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();
+    for row in rows {
+        for (width, label) in widths.iter_mut().zip(labels(row, 0)) {
+            *width = (*width).max(label.width());
+        }
+    }
+    let is_name = |&at: &usize| rows.iter().any(|row| is_name(&row[at]));
+    let (names, others): (Vec<usize>, Vec<usize>) = (0..widths.len()).partition(is_name);
+    // Where names and numbers do not fit side by side, names have a line of their own.
+    let is_beside = widths.iter().map(|width| width + 2).sum::<usize>() <= style.width || names.is_empty();
+    let room = style.width.saturating_sub(2);
+    while !is_beside && names.iter().map(|&at| widths[at] + 2).sum::<usize>() > room {
+        let widest = names.iter().copied().max_by_key(|&at| widths[at]).filter(|&at| widths[at] > LEAST);
+        let Some(widest) = widest else { break };
+        widths[widest] -= 1;
+    }
+    let columns = if is_beside { (0..widths.len()).collect() } else { others };
+    let mut lines = plain_table(&columns.iter().map(|&at| &headings[at]).collect::<Vec<_>>(), 0);
+    for (number, &at) in columns.iter().enumerate() {
+        if let Some(column) = lines.column_mut(number).filter(|_| is_words(&table.rows[0][at])) {
             column.set_cell_alignment(comfy_table::CellAlignment::Left);
         }
     }
-    // Numbers take some ten columns each, and bars a few more; names share the rest.
-    let numbers = 11 * (table.columns.len() - words) + 14 * bars;
-    let room = (style.width.saturating_sub(numbers) / (words - bars).max(1)).max(16);
-    for row in table.rows.iter().take(shown) {
-        lines.add_row(row.iter().map(|value| cut(&cell(value), room).into_owned()));
+    let mut above: Vec<Option<String>> = vec![None];
+    for row in distinct(rows, labels, &widths) {
+        let named: Vec<&str> = names.iter().map(|&at| row[at].as_str()).collect();
+        above.push((!is_beside).then(|| named.join("  ")));
+        lines.add_row(columns.iter().map(|&at| &row[at]));
     }
-    write_table(&mut out, &lines);
+    let margin = if is_beside { "  " } else { "    " };
+    for (line, above) in lines.lines().zip(above) {
+        above.into_iter().for_each(|names| _ = writeln!(out, "  {names}"));
+        let _ = writeln!(out, "{margin}{}", line.trim_end());
+    }
     out
+}
+
+fn is_name(value: &Value) -> bool {
+    matches!(value, Value::Data(_) | Value::Position(_) | Value::Home(_))
 }
 
 fn is_words(value: &Value) -> bool {
@@ -54,8 +86,8 @@ fn is_words(value: &Value) -> bool {
     )
 }
 
-fn cell(value: &Value) -> String {
-    match value {
+fn cell(value: &Value, detail: Detail) -> Label {
+    let text = match value {
         Value::Nothing => "–".to_string(),
         Value::Count(n) => count(*n),
         Value::Bytes(n) => bytes(*n),
@@ -65,9 +97,9 @@ fn cell(value: &Value) -> String {
         Value::Histogram(buckets) => bars(buckets),
         Value::Seconds(seconds) => format!("{seconds:.6}"),
         Value::Share(share) => percent_of(*share),
-        Value::Data(data) => name(data),
-        Value::Position(position) => place(position),
-        Value::Home(at) => home(at),
+        Value::Data(data) => return data_label(data, detail),
+        Value::Position(position) => return place_label(position, detail),
+        Value::Home(at) => return home_label(at, detail),
         Value::Threads(threads) => {
             let total: u64 = threads.iter().map(|(_, n)| n).sum();
             let part = |(thread, n): &(u32, u64)| format!("{thread}: {}", percent(*n, total));
@@ -75,7 +107,8 @@ fn cell(value: &Value) -> String {
             parts.extend((threads.len() > THREADS).then(|| "…".to_string()));
             parts.join(", ")
         }
-    }
+    };
+    Label::default().fixed(&text)
 }
 
 /// A histogram as a bar for each factor of four, from 64 bytes to 256 MiB and above; the highest is full.

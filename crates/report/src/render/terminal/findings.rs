@@ -1,0 +1,182 @@
+//! Findings in words: what it is and what it costs, then the facts, then what to change.
+
+use std::fmt::Write;
+
+use super::Style;
+use super::names::{data_label, home_label, place_label};
+use super::sample::{not_told_apart, stall_share, with_error};
+use super::style::together as together_text;
+use crate::model::{Access, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row};
+use crate::render::text::{brief, bytes, count, percent, printable};
+
+/// Findings shown on a screen.
+const FINDINGS: usize = 5;
+
+/// Columns in front of a finding's facts.
+const INDENT: usize = 4;
+
+/// What is wrong.
+pub fn findings(report: &Report, style: Style) -> String {
+    let mut out = String::new();
+    let findings = &report.findings;
+    if findings.is_empty() {
+        let _ = writeln!(out, "\n{}: no line stands out.", style.heading("Findings"));
+        return out;
+    }
+    let heading = match &report.trace.sample {
+        None => "Findings, by modelled cycles of waiting for data (an upper bound)",
+        Some(_) => "Findings in the sample, by modelled cycles of waiting for data (misses overlap)",
+    };
+    let _ = writeln!(out, "\n{}", style.heading(heading));
+    for (number, finding) in (1..).zip(findings.iter().take(FINDINGS)) {
+        headline(&mut out, number, finding, style);
+        for fact in facts(report, finding) {
+            out += &style.indented(INDENT, &fact);
+        }
+        if let Some(edit) = &finding.edit {
+            out += &style.advice(&style.indented(INDENT, &advice(edit, finding)));
+        }
+    }
+    if findings.len() > FINDINGS {
+        let _ = writeln!(out, "   and {} smaller ones", findings.len() - FINDINGS);
+    }
+    for Doubt::Lead { value, standard_error } in findings.first().map_or(&[][..], |first| &first.doubt) {
+        if let Some(note) = not_told_apart(*value, *standard_error) {
+            let _ = writeln!(out, "   {note}");
+        }
+    }
+    out
+}
+
+/// `1. arc.state  before.c:51 price_block  56% of the wait`; where that is too long, the line comes below.
+fn headline(out: &mut String, number: usize, finding: &Finding, style: Style) {
+    let share = format!("{} of the wait", stall_share(finding.cost.stall_share, finding.cost.standard_error));
+    let Access { data, position } = &finding.subject;
+    let (data, place) = (data_label(data, 0), place_label(position, 0));
+    let room = style.width.saturating_sub(INDENT + 2 + 2 + share.chars().count());
+    if data.width() + place.least_width() <= room {
+        let place = place.fit(room - data.width());
+        let (data, place) = (style.culprit(&data.whole()), style.heading(&place));
+        let _ = writeln!(out, "{number:2}. {data}  {place}  {}", style.heading(&share));
+    } else {
+        let data = style.culprit(&data.fit(room));
+        let _ = writeln!(out, "{number:2}. {data}  {}", style.heading(&share));
+        let place = place.fit(style.width.saturating_sub(INDENT));
+        let _ = writeln!(out, "    {}", style.heading(&place));
+    }
+}
+
+/// A sentence for each fact.
+fn facts(report: &Report, finding: &Finding) -> Vec<String> {
+    let numbers = &finding.numbers;
+    let errors = numbers.standard_errors.as_ref();
+    let ratios = errors.and_then(|errors| errors.miss_ratios.as_ref());
+    let misses = report.machine.levels.iter().enumerate().map(|(i, level)| {
+        let error = ratios.map(|ratios| ratios.of(i));
+        format!("{} miss {}", with_error(&percent(numbers.misses.of(i), numbers.accesses), error), level.name)
+    });
+    let misses = misses.collect::<Vec<_>>().join(", ");
+    let mut facts = vec![format!("{} accesses, of which {misses}", count(numbers.accesses))];
+    for evidence in &finding.evidence {
+        match evidence {
+            Evidence::Together { lines } => facts.extend(together(finding, lines)),
+            Evidence::Objects { objects } => facts.extend(memory(objects)),
+            Evidence::Addresses { from } => facts.push(addresses(from).to_string()),
+            // The advice says it.
+            Evidence::Density(_) if finding.edit.is_some() => {}
+            Evidence::Density(density) => facts.push(used(density)),
+        }
+    }
+    facts
+}
+
+/// `of which 40% here, and 36% at line 91 of the same function (p (char))`.
+fn together(finding: &Finding, lines: &[Row<Access>]) -> Option<String> {
+    let share = |numbers: &crate::model::Numbers| {
+        let error = numbers.standard_errors.as_ref().map(|errors| errors.stall_share);
+        stall_share(numbers.stall_share, error)
+    };
+    let next = lines.first()?;
+    let at = next
+        .subject
+        .position
+        .line
+        .filter(|_| !is_same_line(&next.subject.position, &finding.subject.position));
+    let line =
+        at.map_or("at the same line".to_string(), |line| format!("at line {line} of the same function"));
+    let more = match lines.len() - 1 {
+        0 => String::new(),
+        1 => ", the rest for 1 more line".to_string(),
+        n => format!(", the rest for {n} more lines"),
+    };
+    Some(format!(
+        "of this, {} here, {} for {} {line}{more}",
+        share(&finding.numbers),
+        share(&next.numbers),
+        data_label(&next.subject.data, 0).whole(),
+    ))
+}
+
+fn is_same_line(one: &Position, other: &Position) -> bool {
+    (&one.file, one.line) == (&other.file, other.line)
+}
+
+/// `memory allocated at arena.cc:59 grow ← main (548 blocks, 2.14 MiB) and at 2 other places`.
+fn memory(objects: &[Row<Object>]) -> Option<String> {
+    let first = &objects.first()?.subject;
+    let made = match (first.count, &first.home) {
+        (0, _) | (_, Home::Global { .. }) => String::new(),
+        (1, _) => format!(" (1 block of {})", bytes(first.bytes)),
+        (n, _) => format!(" ({} blocks, {})", count(n), bytes(first.bytes)),
+    };
+    let others = match objects.len() - 1 {
+        0 => String::new(),
+        1 => " and at 1 other place".to_string(),
+        n => format!(" and at {n} other places"),
+    };
+    // A step of the path, and what was made there, are not broken.
+    let home = home_label(&first.home, 0).whole();
+    let home =
+        home.split(" ← ").map(together_text).collect::<Vec<_>>().join(&format!(" {}", together_text("← ")));
+    let made = if made.is_empty() { made } else { format!(" {}", together_text(made.trim_start())) };
+    Some(match first.home {
+        Home::Heap { .. } => format!("in memory allocated at {home}{made}{others}"),
+        Home::Stack { .. } => format!("on the {home}{others}"),
+        Home::Global { .. } | Home::Unknown => format!("in {home}{others}"),
+    })
+}
+
+fn addresses(from: &str) -> &'static str {
+    match from {
+        "chased" => "pointer chasing: each miss must finish before the next can start",
+        "loaded" => "indirect access (`a[idx[i]]`): misses can overlap; software prefetch can help",
+        _ => "computed addresses: misses can overlap; software prefetch can help",
+    }
+}
+
+fn used(density: &Density) -> String {
+    format!(
+        "{} of the {} bytes of each {} are used in this function: {}",
+        density.used_bytes,
+        density.type_bytes,
+        printable(&brief(&density.ty)),
+        printable(&density.members.join(", ")),
+    )
+}
+
+fn advice(edit: &Edit, finding: &Finding) -> String {
+    let Edit::Split { ty, members } = edit;
+    let used = finding.evidence.iter().find_map(|evidence| match evidence {
+        Evidence::Density(density) => {
+            Some(format!("; {} of {} bytes are used here", density.used_bytes, density.type_bytes))
+        }
+        _ => None,
+    });
+    format!(
+        "→ split {}: move {} into {} own array (or the cold fields out){}",
+        printable(&brief(ty)),
+        printable(&members.join(", ")),
+        if members.len() == 1 { "its" } else { "their" },
+        used.unwrap_or_default(),
+    )
+}
