@@ -66,6 +66,10 @@ fuzz: build ## Random programs against their own account, strangers' bytes again
 	$(PYTHON) -B tests/fuzz/fuzz.py --seconds $(SECONDS_EACH) $(if $(FROM),--start $(FROM))
 	tests/fuzz/reader.sh $(SECONDS_EACH)
 
+bias-test: build ## The laws of `memlode bench`, `bias` and `alias`, on samples whose truth is known and on small programs
+	cargo test --release --package memlode-measure
+	cargo test --release --package memlode-cli --test cli -- bench:: bias::
+
 ##@ Measure
 
 bench: bench-record bench-engine ## Every benchmark: recording, replaying, and the simulator alone
@@ -109,4 +113,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup build install python test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine format gen fixtures clean pass runtime cli
+.PHONY: help demo setup build install python test bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine format gen fixtures clean pass runtime cli

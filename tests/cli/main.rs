@@ -3,6 +3,7 @@
 mod analyses;
 mod bad_input;
 mod bench;
+mod bias;
 mod builds;
 mod bursts;
 mod cargo;

@@ -47,6 +47,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("libc", &["measure"]),
     ("statrs", &["measure"]),
     ("rand", &["measure"]),
+    ("plotters", &["measure"]),
     ("hmac", &["wire"]),
     ("sha2", &["wire", "machine"]),
     ("zstd", &["trace"]),

@@ -190,7 +190,8 @@ fn split(known: &Known, arguments: &str, parts: &[Vec<(u64, Row)>], from_left: b
 }
 
 /// Arguments that make something of a few hundred accesses.
-const ARGUMENTS: [(&str, &str); 6] = [
+const ARGUMENTS: [(&str, &str); 7] = [
+    ("alias", "least=1"),
     ("shared", "least=2"),
     ("reuse", ""),
     ("strides", ""),

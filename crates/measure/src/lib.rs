@@ -7,8 +7,10 @@
 //! [`process`] runs one program at one layout and measures it; [`stats`] knows numbers only.
 
 pub mod bench;
+pub mod bias;
 pub mod link;
 pub mod machine;
+pub mod picture;
 pub mod process;
 pub mod stats;
 

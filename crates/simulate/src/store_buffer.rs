@@ -28,6 +28,8 @@ const GRANULES: usize = 512;
 pub struct AliasConflict {
     /// Tag of the store.
     pub store_tag: u32,
+    /// Its first byte.
+    pub store_address: u64,
     /// Accesses of the core from the store to the load; 1 if the load came next.
     pub accesses: u32,
 }
@@ -260,7 +262,11 @@ impl Core {
             }
             if overlap(address, bytes, store.address, store.bytes, LOW) {
                 let same = overlap(address, bytes, store.address, store.bytes, u64::MAX);
-                let conflict = AliasConflict { store_tag: store.tag, accesses: accesses as u32 };
+                let conflict = AliasConflict {
+                    store_tag: store.tag,
+                    store_address: store.address,
+                    accesses: accesses as u32,
+                };
                 return (!same).then_some(conflict);
             }
         }

@@ -132,7 +132,11 @@ proptest! {
                         break;
                     }
                     if meets(4096) {
-                        let conflict = AliasConflict { store_tag: store.unwrap(), accesses: before as u32 + 1 };
+                        let conflict = AliasConflict {
+                            store_tag: store.unwrap(),
+                            store_address: other,
+                            accesses: before as u32 + 1,
+                        };
                         expected = (!meets(u64::MAX)).then_some(conflict);
                         break;
                     }
@@ -373,7 +377,7 @@ fn an_outcome_says_all() {
     let stored = detailed.access(0, 0x5010, 8, true, 1);
     assert_eq!((stored.depth, stored.translation, stored.remote), (1, Translation::Walk, false));
     let loaded = detailed.access(0, 0x9010, 8, false, 2);
-    assert_eq!(loaded.alias, Some(AliasConflict { store_tag: 1, accesses: 1 }));
+    assert_eq!(loaded.alias, Some(AliasConflict { store_tag: 1, store_address: 0x5010, accesses: 1 }));
     let other = detailed.access(1, 0x5010, 8, false, 3);
     assert!(other.remote);
     assert_eq!(other.causes().collect::<Vec<_>>(), [Cause::Cold]);

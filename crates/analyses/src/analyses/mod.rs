@@ -1,5 +1,6 @@
 // Generated from the files beside it by `cargo xtask gen`. Do not edit.
 
+pub(crate) mod alias;
 pub(crate) mod offenders;
 pub(crate) mod reuse;
 pub(crate) mod shared;
@@ -10,8 +11,9 @@ pub(crate) mod working_set;
 use crate::Known;
 
 /// All analyses.
-pub fn all() -> [Known; 6] {
+pub fn all() -> [Known; 7] {
     [
+        Known::of::<alias::Alias>(),
         Known::of::<offenders::Offenders>(),
         Known::of::<reuse::Reuse>(),
         Known::of::<shared::Shared>(),

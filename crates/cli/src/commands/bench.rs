@@ -187,7 +187,7 @@ fn plan(args: &Args) -> Result<Plan> {
 }
 
 /// Short enough to be typed again.
-fn fresh_seed() -> u64 {
+pub fn fresh_seed() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |since| u64::from(since.subsec_nanos()) ^ since.as_secs()) % 1_000_000
 }

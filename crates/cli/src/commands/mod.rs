@@ -1,6 +1,8 @@
 //! One file per subcommand: its arguments, and what it does with them.
 
+mod alias;
 mod bench;
+mod bias;
 mod cargo;
 mod check;
 mod ctl;
@@ -104,7 +106,9 @@ enum Command {
     Sim(sim::Args),
     Replay(replay::Args),
     Timeline(timeline::Args),
+    Alias(alias::Args),
     Bench(bench::Args),
+    Bias(bias::Args),
     Machine(machine::Args),
     Dump(dump::Args),
     Check(check::Args),
@@ -132,7 +136,9 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Sim(args) => sim::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Timeline(args) => timeline::run(args),
+        Command::Alias(args) => alias::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Bias(args) => bias::run(args),
         Command::Machine(args) => machine::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),

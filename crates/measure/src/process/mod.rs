@@ -6,4 +6,4 @@ mod run;
 
 pub use calibrate::{Pinned, calibrate, processors};
 pub use layout::Layout;
-pub use run::{Launch, Limits, Output, Sample, Stop, can_fix_addresses};
+pub use run::{Launch, Limits, Output, Sample, Stop, can_fix_addresses, fix_addresses};

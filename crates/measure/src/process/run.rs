@@ -126,14 +126,18 @@ impl Launch {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
         if !layout.randomised {
-            // SAFETY: personality is one system call and touches no memory of this process.
-            unsafe { command.pre_exec(fixed_addresses) };
+            fix_addresses(&mut command);
         }
         Ok(command)
     }
 }
 
-/// Asks for the same addresses in each run. Where the system forbids it (a container may), they stay random.
+/// Has a command run at the same addresses each time. Where the system forbids it (a container may), they stay random.
+pub fn fix_addresses(command: &mut Command) {
+    // SAFETY: personality is one system call and touches no memory of this process.
+    unsafe { command.pre_exec(fixed_addresses) };
+}
+
 fn fixed_addresses() -> std::io::Result<()> {
     // SAFETY: takes and returns a number.
     unsafe {

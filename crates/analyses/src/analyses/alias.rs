@@ -1,0 +1,205 @@
+//! # Aliasing
+//!
+//! **What it finds.** Pairs of a load and a store to other data whose addresses agree in the low 12
+//! bits while the store may still be on its way to the cache: both by data and line, how often, and
+//! how close they are.
+//!
+//! **Why it costs.** Processors compare a load with stores in flight by part of the address first.
+//! One that agrees there waits as if it depended on the store. Where also the low 20 bits agree and
+//! pages are huge, physical addresses agree, and the wait was seen to be ten times as long.
+//!
+//! **What to do.** Move one of the two by some lines: another alignment, padding between them, an
+//! allocator that staggers large blocks. Where the compiler reloads what a store cannot have
+//! changed, `restrict` takes the loads away.
+//!
+//! **When it is wrong.** A trace has no time: what is in flight is told by order. The rank weighs
+//! each conflict by how close the store is, from 1 for the access before to 0 at 30 accesses.
+//! Against a counter of one processor such a weight correlated with 0.85 to 0.96 on three kernels;
+//! against time it is a rank, and no forecast. Some processors lose nothing. `memlode bench` and
+//! `memlode bias` measure.
+//!
+//! **Reference.** Melhus, Jensen: Measurement bias from address aliasing.
+//!
+//! **Arguments.** `least=N`: conflicts of a pair from which on it counts (100). As in `memlode
+//! alias DIR --least N`.
+
+use memlode_attribute::annotate::Events;
+use memlode_attribute::tables::{Place, What};
+use memlode_simulate::{AliasConflict, StoreBuffer};
+use memlode_trace::event::ThreadId;
+use rustc_hash::FxHashMap;
+
+use crate::{
+    Analysis, Argument, Arguments, BadArgument, Column, Found, Holds, Meta, Reads, Splits, Table, TableMeta,
+    Value, View,
+};
+
+/// Stores on their way to the cache at most, and accesses within which they are: those of a large core of today.
+const STORES: u32 = 72;
+const WINDOW: u32 = 224;
+/// Accesses from a store on after which a conflict counts for nothing: some 72 instructions.
+const REACH: u64 = 30;
+/// Bits that physical addresses share with virtual ones in huge pages, and that were seen to matter.
+const LOW20: u64 = (1 << 20) - 1;
+
+/// All conflicts of one load with one store.
+#[derive(Clone, Copy)]
+struct Pair {
+    conflicts: u64,
+    /// Conflicts by closeness, in parts of [`REACH`].
+    weight: u64,
+    low20: u64,
+    least: u32,
+    /// From the store to the load, of the last conflict.
+    apart: i64,
+}
+
+/// See the module's page.
+pub struct Alias {
+    /// Pairs with fewer conflicts are left out.
+    least: u64,
+}
+
+/// The conflicts so far, and the stores on their way.
+pub struct Conflicts {
+    /// By thread; made when the thread first accesses anything.
+    buffers: Vec<Option<StoreBuffer>>,
+    /// By cell: thread, and whether it writes.
+    cells: Vec<(ThreadId, bool)>,
+    /// By cells of load and store.
+    pairs: FxHashMap<(u32, u32), Pair>,
+}
+
+impl Conflicts {
+    fn access(&mut self, address: u64, bytes: u32, cell: u32) {
+        let (thread, writes) = self.cells[cell as usize];
+        let thread = thread.0 as usize;
+        if thread >= self.buffers.len() {
+            self.buffers.resize(thread + 1, None);
+        }
+        let buffer = self.buffers[thread].get_or_insert_with(|| StoreBuffer::new(STORES, WINDOW, 1));
+        let Some(AliasConflict { store_tag, store_address, accesses }) =
+            buffer.access(0, address, bytes, writes, cell)
+        else {
+            return;
+        };
+        let apart = address.wrapping_sub(store_address);
+        // The two overlap in the low 12 bits; if they agree in 20, they lie as close there.
+        let near = |apart: u64| apart & LOW20 < 64;
+        let pair = Pair {
+            conflicts: 1,
+            weight: (REACH + 1).saturating_sub(accesses.into()),
+            low20: u64::from(near(apart) || near(apart.wrapping_neg())),
+            least: accesses,
+            apart: apart as i64,
+        };
+        self.pairs.entry((cell, store_tag)).and_modify(|sum| sum.add(&pair)).or_insert(pair);
+    }
+}
+
+impl Pair {
+    fn add(&mut self, more: &Pair) {
+        self.conflicts += more.conflicts;
+        self.weight += more.weight;
+        self.low20 += more.low20;
+        self.least = self.least.min(more.least);
+        // Any rule will do that does not depend on the order.
+        self.apart = [self.apart, more.apart]
+            .into_iter()
+            .min_by_key(|apart| (apart.unsigned_abs(), *apart))
+            .unwrap_or(0);
+    }
+}
+
+impl Analysis for Alias {
+    const META: Meta = Meta {
+        id: "alias",
+        title: "loads that agree with stores to other data in the low 12 bits",
+        reads: Reads::Rows,
+        inlines: false,
+        after: &[],
+        // A thread meets its own stores. What comes later in time meets those before, and where an address lies decides
+        // which stores are the last.
+        splits: Splits { address: None, thread: true, time: false },
+        arguments: &[Argument {
+            name: "least",
+            help: "conflicts of a pair from which on it counts [default: 100]",
+        }],
+        tables: &[TableMeta {
+            id: "alias",
+            title: "Loads that agree with a store to other data in the low 12 address bits",
+            is_whole: false,
+            columns: &[
+                Column { id: "load", holds: Holds::What },
+                Column { id: "load_line", holds: Holds::Place },
+                Column { id: "store", holds: Holds::What },
+                Column { id: "store_line", holds: Holds::Place },
+                Column { id: "conflicts", holds: Holds::Count },
+                Column { id: "rank_share", holds: Holds::Share },
+                Column { id: "least_accesses", holds: Holds::Count },
+                Column { id: "apart_bytes", holds: Holds::Step },
+                Column { id: "low20_conflicts", holds: Holds::Count },
+            ],
+        }],
+    };
+
+    type State = Conflicts;
+
+    fn new(arguments: &Arguments) -> Result<Alias, BadArgument> {
+        Ok(Alias { least: arguments.get("least", "a number of conflicts")?.unwrap_or(100) })
+    }
+
+    fn start(&self) -> Conflicts {
+        Conflicts { buffers: Vec::new(), cells: Vec::new(), pairs: FxHashMap::default() }
+    }
+
+    fn observe(&self, conflicts: &mut Conflicts, rows: &Events, view: &View<'_>) {
+        for cell in conflicts.cells.len()..view.cells.cells.len() {
+            conflicts.cells.push((view.cell(cell as u32).thread, view.writes(cell as u32)));
+        }
+        for ((&address, &bytes), &cell) in rows.address.iter().zip(&rows.bytes).zip(&rows.cell) {
+            conflicts.access(address, bytes, cell);
+        }
+    }
+
+    fn merge(&self, conflicts: &mut Conflicts, later: Conflicts) {
+        for (key, pair) in later.pairs {
+            conflicts.pairs.entry(key).and_modify(|sum| sum.add(&pair)).or_insert(pair);
+        }
+        if later.cells.len() > conflicts.cells.len() {
+            conflicts.cells = later.cells;
+        }
+    }
+
+    fn finish(&self, conflicts: Conflicts, view: &View<'_>) -> Found {
+        // Threads and classes of objects that do the same are one row.
+        type Key = (What, Place, What, Place);
+        let mut sums: FxHashMap<Key, Pair> = FxHashMap::default();
+        for ((load, store), pair) in conflicts.pairs {
+            let ((load, load_place), (store, store_place)) = (view.key(load), view.key(store));
+            let sum = sums.entry((load, load_place, store, store_place));
+            sum.and_modify(|sum| sum.add(&pair)).or_insert(pair);
+        }
+        let all: u64 = sums.values().map(|pair| pair.weight).sum();
+        let mut rows: Vec<(Key, Pair)> =
+            sums.into_iter().filter(|(_, pair)| pair.conflicts >= self.least).collect();
+        rows.sort_by(|a, b| {
+            (b.1.weight, b.1.conflicts).cmp(&(a.1.weight, a.1.conflicts)).then(a.0.cmp(&b.0))
+        });
+        let row = |((load, load_place, store, store_place), pair): (Key, Pair)| {
+            vec![
+                Value::What(load),
+                Value::Place(load_place),
+                Value::What(store),
+                Value::Place(store_place),
+                Value::Count(pair.conflicts),
+                Value::Share(pair.weight as f64 / all.max(1) as f64),
+                Value::Count(pair.least.into()),
+                Value::Step(pair.apart),
+                Value::Count(pair.low20),
+            ]
+        };
+        let rows = rows.into_iter().map(row).collect();
+        Found { findings: Vec::new(), tables: vec![Table::plain(&Alias::META.tables[0], rows)] }
+    }
+}

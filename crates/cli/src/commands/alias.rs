@@ -1,0 +1,47 @@
+//! `memlode alias`: which data collide in the low bits of their addresses.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use super::OK;
+use super::report::MachineArgs;
+use memlode_analyses::Run;
+
+use crate::accesses::add;
+use crate::analyse::{Job, Wanted};
+use crate::numbers;
+use crate::show::{Out, ShapeArgs};
+use crate::traces::TraceArgs;
+
+/// Name the loads that agree with a store to other data in the low 12 address bits
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+On any machine, from the trace alone: pairs that can collide, ranked by how often and how close. What it costs
+is for `memlode bench` and `memlode bias` to measure: docs/bias.md.
+Exit status: 0 success, 1 the trace cannot be used, 2 wrong usage.")]
+pub struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    #[command(flatten)]
+    machine: MachineArgs,
+    /// Conflicts of a pair from which on it is shown
+    #[arg(long, value_name = "N", default_value = "100", value_parser = numbers::count)]
+    least: u64,
+    /// Pairs
+    #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count)]
+    top: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> Result<ExitCode> {
+    let wanted = format!("alias:least={}", args.least);
+    let mut analyses = Run::default();
+    add(&mut analyses, &wanted)?;
+    let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Accesses(analyses)))?;
+    job.run(args.trace.open()?)?.show(&ShapeArgs::rows(args.top), args.json, Out::Stdout)?;
+    Ok(ExitCode::from(OK))
+}

@@ -1,0 +1,212 @@
+//! How far links of the same code move a benchmark: the least change that a gate can believe in.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rand::seq::SliceRandom;
+use serde::Serialize;
+
+use crate::Error;
+use crate::link::LinkLine;
+use crate::process::{Launch, Layout, Limits, Pinned, Stop, processors};
+use crate::stats::{median, pseudomedian, quantile, random};
+
+/// Fewer links say nothing of their spread.
+const LEAST_LINKS: usize = 5;
+/// Rounds that any figure needs.
+const LEAST_ROUNDS: usize = 5;
+
+/// What to link and run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How to link it.
+    pub line: LinkLine,
+    /// The program, whose first word is replaced by each link of it.
+    pub program: Launch,
+    /// Links beside the order given.
+    pub links: usize,
+    /// Time for everything after linking.
+    pub time: Duration,
+    /// All random choices follow from it.
+    pub seed: u64,
+}
+
+/// How far links move a program.
+#[derive(Clone, Debug, Serialize)]
+pub struct Floor {
+    /// By link, the order given first: its time over the median link's.
+    pub links: Vec<f64>,
+    /// By link: the standard error of that, from its rounds.
+    pub errors: Vec<f64>,
+    /// Rounds; in each, every link runs once.
+    pub rounds: usize,
+    /// What was varied, in words.
+    pub varied: String,
+    /// The standard deviation of links that is left when the rounds' noise is taken out, as a part of the time.
+    pub spread: f64,
+    /// The slowest over the fastest link, as measured; noise makes it larger than it is.
+    pub range: f64,
+    /// A change that is smaller can be a link's luck: 19 of 20 pairs of links differ by less, as far as the spread says.
+    pub floor: f64,
+    /// Seconds of the median link.
+    pub seconds: f64,
+}
+
+/// Links, runs, and computes the floor.
+///
+/// # Errors
+/// If links or runs fail, the time does not suffice, or somebody wants to stop.
+pub fn floor(plan: &Plan, stop: &Stop, tell: &mut dyn FnMut(usize, f64)) -> Result<Floor, Error> {
+    if plan.links < LEAST_LINKS {
+        return Err(Error::Usage(format!(
+            "{} links say nothing of their spread: ask for {LEAST_LINKS} or more",
+            plan.links
+        )));
+    }
+    let folder = tempfile::Builder::new().prefix("memlode-link-").tempdir();
+    let folder =
+        folder.map_err(|source| Error::System { doing: "cannot make a temporary folder", source })?;
+    let mut programs = Vec::new();
+    for link in 0..=plan.links as u64 {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        let seed = if link == 0 { 0 } else { plan.seed.wrapping_mul(1_000_003).wrapping_add(link).max(1) };
+        let mut program = plan.program.clone();
+        program.words[0] = plan.line.link(seed, folder.path())?.into();
+        programs.push(program);
+    }
+    let limits = Limits { stop, longest: plan.time };
+    let started = Instant::now();
+    let pilot = programs[0].run(Layout::GIVEN, limits)?;
+    let round = programs.len() as f64 * pilot.wall;
+    let rounds = (plan.time.saturating_sub(started.elapsed()).as_secs_f64() / round) as usize;
+    if rounds < LEAST_ROUNDS {
+        return Err(Error::LimitTooShort {
+            round_seconds: round,
+            rounds: LEAST_ROUNDS,
+            needed_seconds: 1.2 * round * LEAST_ROUNDS as f64 + pilot.wall,
+        });
+    }
+    tell(rounds, round);
+    let mut random = random(plan.seed);
+    let cpus = processors();
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); programs.len()];
+    for done in 0..rounds {
+        if done >= LEAST_ROUNDS && (started.elapsed() > plan.time || stop.load(Ordering::Relaxed)) {
+            break;
+        }
+        let _pinned = cpus.get(done % cpus.len().max(1)).map(|cpu| Pinned::to(*cpu));
+        let mut order: Vec<usize> = (0..programs.len()).collect();
+        order.shuffle(&mut random);
+        let mut one = vec![0.0; programs.len()];
+        for link in order {
+            // Data lie elsewhere in each run, so that what is left is the link.
+            let layout = Layout { padding: 0, randomised: true };
+            one[link] = programs[link].run(layout, limits)?.cpu.max(1e-6);
+        }
+        times.iter_mut().zip(one).for_each(|(times, time)| times.push(time));
+    }
+    Ok(summary(&times, plan.line.varies()))
+}
+
+/// From the times of each link, one for each round.
+fn summary(times: &[Vec<f64>], varied: String) -> Floor {
+    let rounds = times.first().map_or(0, Vec::len);
+    // What all links of a round share (the clock, neighbours) is the round's median, and goes.
+    let centre: Vec<f64> = (0..rounds)
+        .map(|round| median(&times.iter().map(|link| link[round].ln()).collect::<Vec<_>>()))
+        .collect();
+    let differences: Vec<Vec<f64>> = times
+        .iter()
+        .map(|link| link.iter().zip(&centre).map(|(time, centre)| time.ln() - centre).collect())
+        .collect();
+    let locations: Vec<f64> = differences.iter().map(|link| pseudomedian(link)).collect();
+    // Half the width of the middle 68%, which bursts do not widen, over the root of the rounds.
+    let error =
+        |link: &Vec<f64>| (quantile(link, 0.84) - quantile(link, 0.16)) / 2.0 / (rounds as f64).sqrt();
+    let errors: Vec<f64> = differences.iter().map(error).collect();
+    let middle = median(&locations);
+    let variance = |of: &mut dyn Iterator<Item = f64>, n: usize| of.map(|x| x * x).sum::<f64>() / n as f64;
+    let mean = locations.iter().sum::<f64>() / locations.len() as f64;
+    let measured = variance(&mut locations.iter().map(|link| link - mean), locations.len() - 1);
+    let noise = variance(&mut errors.iter().copied(), errors.len());
+    let spread = (measured - noise).max(0.0).sqrt();
+    let links: Vec<f64> = locations.iter().map(|link| (link - middle).exp()).collect();
+    let ends = (quantile(&links, 0.0), quantile(&links, 1.0));
+    Floor {
+        range: ends.1 / ends.0,
+        links,
+        errors,
+        rounds,
+        varied,
+        spread,
+        // Two links differ by √2 times one's deviation.
+        floor: (1.96 * std::f64::consts::SQRT_2 * spread).exp_m1(),
+        seconds: centre.iter().map(|log| log.exp()).sum::<f64>() / rounds as f64,
+    }
+}
+
+impl Floor {
+    /// The size of spread that noise alone would have hidden: the root mean square of the errors.
+    pub fn hidden(&self) -> f64 {
+        (self.errors.iter().map(|error| error * error).sum::<f64>() / self.errors.len() as f64).sqrt()
+    }
+
+    /// All of it in one sentence.
+    pub fn sentence(&self) -> String {
+        let percent = |part: f64| format!("{:.1}%", 100.0 * part);
+        let links = self.links.len();
+        // The spread of so few links is itself known to some 15%; less than the errors is no spread to speak of.
+        if self.spread < self.hidden() {
+            return format!(
+                "{links} links of the same code cannot be told apart ({}): a spread of {} between links would have been \
+                 seen.",
+                self.varied,
+                percent(1.5 * self.hidden())
+            );
+        }
+        format!(
+            "Links of the same code move this program by {} (standard deviation of {links} links; {}; the slowest takes {} \
+             more time than the fastest): a change of less than {} is no change until it is seen over several links.",
+            percent(self.spread),
+            self.varied,
+            percent(self.range - 1.0),
+            percent(self.floor)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(links: &[f64], rounds: usize, noise: f64) -> Vec<Vec<f64>> {
+        let mut random = random(3);
+        let mut normal = || (0..12).map(|_| rand::RngExt::random::<f64>(&mut random)).sum::<f64>() - 6.0;
+        let clocks: Vec<f64> = (0..rounds).map(|_| 0.1 * normal()).collect();
+        links
+            .iter()
+            .map(|link| clocks.iter().map(|clock| (link + clock + noise * normal()).exp()).collect())
+            .collect()
+    }
+
+    #[test]
+    fn noise_is_no_spread() {
+        let floor = summary(&times(&[0.0; 25], 30, 0.02), "x".into());
+        assert!(floor.spread < 0.004, "{floor:?}");
+        assert!(floor.sentence().contains("cannot be told apart"), "{}", floor.sentence());
+    }
+
+    #[test]
+    fn spread_is_found_under_noise_and_a_drifting_clock() {
+        let links: Vec<f64> = (0..25).map(|link| 0.05 * f64::from(link % 5) / 4.0).collect();
+        let floor = summary(&times(&links, 30, 0.02), "x".into());
+        // The deviation of five even steps from 0 to 5%.
+        assert!((0.014..0.022).contains(&floor.spread), "{floor:?}");
+        assert!(
+            floor.floor > 2.0 * floor.spread && floor.sentence().contains("no change until"),
+            "{floor:?}"
+        );
+    }
+}

@@ -1,0 +1,353 @@
+//! Pages that collide: a load waits for a store to another page because their physical addresses agree in the low 20
+//! bits.
+//!
+//! A processor compares a load with stores that are on their way to the cache by part of the address first. Where it
+//! compares 20 bits of the physical address, a copy between two pages that agree in them takes many times as long as
+//! between any others, and no counter that is documented says so. Which pages do is for the kernel to decide, anew in
+//! each run; with huge pages it is all that lie a multiple of 1 MiB apart.
+//!
+//! The probe needs neither counters nor rights: it times a copy from one page to the other with the stores one word ahead
+//! of the loads, and for control the same copy 2 KiB apart within the pages, where nothing can agree.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::ptr;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use serde::Serialize;
+
+use crate::Error;
+use crate::stats::median;
+
+const PAGE: usize = 4096;
+const WORDS: usize = PAGE / 8;
+/// Words of one copy: half a page, so that the other half is for the control.
+const STEPS: usize = WORDS / 2 - 16;
+const HUGE: usize = 2 << 20;
+/// A copy that takes so many times as long as others is one between pages that collide. Where pages do collide it was
+/// seen to be more than five times; below two, nothing is claimed.
+const FACTOR: f64 = 2.0;
+/// Distances of the store before the load, in words, that the cost is measured at.
+const DISTANCES: [usize; 6] = [1, 2, 4, 8, 12, 16];
+
+/// What was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pages {
+    /// Pairs of 4 KiB pages that were tried.
+    pub pairs: usize,
+    /// Pairs that collide.
+    pub colliding: usize,
+    /// Of three pages where two pairs collide and the third does not: how often. Equal bits cannot do that, so each is a
+    /// mistake of the probe; 0 if it makes none.
+    pub contradictions: usize,
+    /// How often the kernel's own account of physical pages agrees, where it may be read.
+    pub pagemap: Option<Agreement>,
+    /// Nanoseconds of a copied word between pages that do not collide.
+    pub nanoseconds: f64,
+    /// By distance of the store before the load in words: how many times as long a copied word takes between pages that
+    /// collide. Empty if none do.
+    pub costs: Vec<Cost>,
+    /// The same in huge pages, if the kernel gives any.
+    pub huge: Option<Huge>,
+}
+
+/// The probe beside the kernel's account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Agreement {
+    /// Pairs that collide, and whose physical pages agree in the low 20 bits.
+    pub both: usize,
+    /// Pairs that collide although their pages do not.
+    pub probe_only: usize,
+    /// Pairs that do not although their pages do.
+    pub pagemap_only: usize,
+}
+
+/// What colliding costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cost {
+    /// Words from the load to the store that comes before it.
+    pub distance: usize,
+    /// The time of a word over that at the same distance between halves that do not agree.
+    pub measured: f64,
+    /// What the law says: the wait at distance 1, divided by the distance, and never less than nothing.
+    pub modelled: f64,
+}
+
+/// Pages within huge ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Huge {
+    /// Pairs a multiple of 1 MiB apart.
+    pub equal: usize,
+    /// Those of them that collide.
+    pub equal_colliding: usize,
+    /// Pairs 512 KiB apart.
+    pub different: usize,
+    /// Those of them that collide.
+    pub different_colliding: usize,
+}
+
+/// Probes all pairs of as many pages of this process's own memory.
+///
+/// # Errors
+/// If the system gives no memory.
+pub fn probe(pages: usize) -> Result<Pages, Error> {
+    let memory = Memory::new(pages * PAGE, PAGE, Advice::LinuxNoHugepage)?;
+    let probe = Probe::new(&memory, pages);
+    let mut classes: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut found = Vec::new();
+    for from in 0..pages {
+        found.extend((from + 1..pages).filter(|to| probe.collides(from, *to)).map(|to| (from, to)));
+    }
+    // Each page's class is its first partner's.
+    for (from, to) in &found {
+        let class = classes.get(from).copied().unwrap_or(*from);
+        classes.entry(*from).or_insert(class);
+        classes.entry(*to).or_insert(class);
+    }
+    let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
+    classes.values().for_each(|class| *sizes.entry(*class).or_default() += 1);
+    let implied: usize = sizes.values().map(|size| size * (size - 1) / 2).sum();
+    let costs = found.first().map(|(from, to)| probe.costs(*from, *to)).unwrap_or_default();
+    Ok(Pages {
+        pairs: pages * pages.saturating_sub(1) / 2,
+        colliding: found.len(),
+        contradictions: implied.abs_diff(found.len()),
+        pagemap: memory.frames(pages).map(|frames| agreement(&frames, &found)),
+        nanoseconds: probe.usual * nanoseconds_per_tick(),
+        costs,
+        huge: huge()?,
+    })
+}
+
+fn agreement(frames: &[u64], found: &[(usize, usize)]) -> Agreement {
+    let equal = |from: usize, to: usize| (frames[from] ^ frames[to]) & 0xff == 0;
+    let both = found.iter().filter(|(from, to)| equal(*from, *to)).count();
+    let all: usize =
+        (0..frames.len()).map(|from| (from + 1..frames.len()).filter(|to| equal(from, *to)).count()).sum();
+    Agreement { both, probe_only: found.len() - both, pagemap_only: all - both }
+}
+
+fn huge() -> Result<Option<Huge>, Error> {
+    let memory = Memory::new(2 * HUGE, HUGE, Advice::LinuxHugepage)?;
+    if !memory.is_huge() {
+        return Ok(None);
+    }
+    let probe = Probe::new(&memory, 2 * HUGE / PAGE);
+    let apart = |pages: usize| (0..HUGE / PAGE).filter(|page| probe.collides(*page, page + pages)).count();
+    Ok(Some(Huge {
+        equal: HUGE / PAGE,
+        equal_colliding: apart(256),
+        different: HUGE / PAGE,
+        different_colliding: apart(128),
+    }))
+}
+
+/// Memory that nothing else lies in; gone when dropped.
+struct Memory {
+    map: *mut u8,
+    mapped: usize,
+    /// Aligned as asked.
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl Memory {
+    fn new(bytes: usize, align: usize, advice: Advice) -> Result<Memory, Error> {
+        let system = |error: rustix::io::Errno| Error::System {
+            doing: "cannot allocate pages to probe",
+            source: error.into(),
+        };
+        let mapped = bytes + align;
+        // SAFETY: a new mapping, at an address of the system's choice.
+        let map = unsafe {
+            mmap_anonymous(ptr::null_mut(), mapped, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+        }
+        .map_err(system)?;
+        let map = map.cast::<u8>();
+        let start = map.wrapping_add(map.align_offset(align));
+        // SAFETY: within the mapping; the advice changes the size of pages and no content. Kernels without huge pages
+        // refuse it, which is no harm.
+        let _ = unsafe { madvise(start.cast(), bytes, advice) };
+        for page in (0..bytes).step_by(PAGE) {
+            // SAFETY: within the mapping. Every page is written, so each is a page of its own.
+            unsafe { start.add(page).write_volatile(1) };
+        }
+        Ok(Memory { map, mapped, start, bytes })
+    }
+
+    /// Whether the kernel made huge pages of it.
+    fn is_huge(&self) -> bool {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let mut inside = false;
+        for line in maps.lines() {
+            if let Some((from, to)) = line.split(' ').next().and_then(|range| range.split_once('-'))
+                && let (Ok(from), Ok(to)) = (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16))
+            {
+                inside = (from..to).contains(&(self.start as usize));
+            }
+            if inside && let Some(size) = line.strip_prefix("AnonHugePages:") {
+                let kibibytes = size.trim().trim_end_matches(" kB").parse::<usize>().unwrap_or(0);
+                return kibibytes * 1024 >= self.bytes;
+            }
+        }
+        false
+    }
+
+    /// Numbers of the physical pages, where the kernel tells (it gives zeros to whoever is not root).
+    fn frames(&self, pages: usize) -> Option<Vec<u64>> {
+        let file = File::open("/proc/self/pagemap").ok()?;
+        let mut frames = Vec::with_capacity(pages);
+        for page in 0..pages {
+            let mut entry = [0; 8];
+            let at = (self.start as usize / PAGE + page) * 8;
+            file.read_exact_at(&mut entry, at as u64).ok()?;
+            let frame = u64::from_ne_bytes(entry) & ((1 << 55) - 1);
+            frames.push(Some(frame).filter(|frame| *frame != 0)?);
+        }
+        Some(frames)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`, and nobody has a pointer into it any more.
+        let _ = unsafe { munmap(self.map.cast(), self.mapped) };
+    }
+}
+
+struct Probe<'a> {
+    memory: &'a Memory,
+    /// Ticks of a word between pages that do not collide.
+    usual: f64,
+}
+
+impl Probe<'_> {
+    fn new(memory: &Memory, pages: usize) -> Probe<'_> {
+        let probe = Probe { memory, usual: 0.0 };
+        let controls: Vec<f64> =
+            (0..199).map(|at| probe.ticks(at % pages, (at * 7 + 1) % pages, 1, WORDS / 2, 3)).collect();
+        Probe { usual: median(&controls), ..probe }
+    }
+
+    /// Whether a load from one page waits for a store to the other.
+    fn collides(&self, from: usize, to: usize) -> bool {
+        let limit = FACTOR * self.usual;
+        if self.ticks(from, to, 1, 0, 2) < limit {
+            return false;
+        }
+        // An interrupt makes one copy slow. Collisions make all of them slow, and none of the controls.
+        (0..3).all(|_| {
+            let control = self.ticks(from, to, 1, WORDS / 2, 5);
+            self.ticks(from, to, 1, 0, 5) > FACTOR * control
+        })
+    }
+
+    fn costs(&self, from: usize, to: usize) -> Vec<Cost> {
+        let one = |distance| {
+            let control = self.ticks(from, to, distance, WORDS / 2, 50);
+            (control, self.ticks(from, to, distance, 0, 50))
+        };
+        let (_, wait) = one(1);
+        let cost = |distance: usize| {
+            let (control, ticks) = one(distance);
+            Cost {
+                distance,
+                measured: ticks / control,
+                modelled: (wait / distance as f64 / control).max(1.0),
+            }
+        };
+        DISTANCES.into_iter().map(cost).collect()
+    }
+
+    /// Ticks of a word of a copy, the least of some; stores are `distance` words ahead of loads, and the page that is
+    /// written is entered `apart` words behind.
+    fn ticks(&self, from: usize, to: usize, distance: usize, apart: usize, passes: usize) -> f64 {
+        let page = |page: usize| self.memory.start.wrapping_add(page * PAGE).cast::<u64>();
+        let (from, to) = (page(from), page(to).wrapping_add(apart + distance));
+        let pass = || {
+            let before = ticks();
+            for step in 0..STEPS {
+                // SAFETY: STEPS + 16 words are half a page, and both pages lie in `memory`, which lives as long as self.
+                unsafe { to.add(step).write_volatile(from.add(step).read_volatile()) };
+            }
+            ticks() - before
+        };
+        let least = (0..passes).map(|_| pass()).min().unwrap_or(0);
+        least as f64 / STEPS as f64
+    }
+}
+
+/// A counter that goes on evenly, in the finest steps there are.
+#[cfg(target_arch = "x86_64")]
+fn ticks() -> u64 {
+    // SAFETY: every x86-64 has the instruction, and it touches no memory.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn ticks() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn nanoseconds_per_tick() -> f64 {
+    let (started, before) = (std::time::Instant::now(), ticks());
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    started.elapsed().as_nanos() as f64 / (ticks() - before).max(1) as f64
+}
+
+impl Pages {
+    /// All of it in one sentence.
+    pub fn sentence(&self) -> String {
+        let chance = self.pairs as f64 / 256.0;
+        if self.colliding == 0 {
+            return format!(
+                "None of {} pairs of pages collides: by equal low 20 physical bits {chance:.0} would have, and any that \
+                 made a copy {FACTOR} times slower would have been seen.",
+                self.pairs
+            );
+        }
+        let times = self.costs.first().map_or(0.0, |cost| cost.measured);
+        let by = match &self.pagemap {
+            Some(Agreement { probe_only: 0, pagemap_only: 0, .. }) => {
+                "exactly those that agree in the low 20 bits of the physical address".into()
+            }
+            Some(agreement) => format!(
+                "of which {} agree in the low 20 bits of what the kernel calls physical, {} do not, and {} that agree do \
+                 not collide: the kernel's account and the probe differ",
+                agreement.both, agreement.probe_only, agreement.pagemap_only
+            ),
+            None => format!("where {chance:.0} would agree in the low 20 physical bits by chance"),
+        };
+        format!(
+            "Of {} pairs of pages {} collide, {by}; a copy between two of them takes {times:.1} times as long.",
+            self.pairs, self.colliding
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agreement_counts_pairs() {
+        // Frames 1 and 257 agree in eight bits, as do 2 and 514.
+        let frames = [1, 257, 2, 514, 3];
+        let agreement = agreement(&frames, &[(0, 1), (0, 4)]);
+        assert_eq!(agreement, Agreement { both: 1, probe_only: 1, pagemap_only: 1 });
+    }
+
+    /// Whatever the processor does, two verdicts about one pair are the same, and no page is said to collide by halves
+    /// that cannot.
+    #[test]
+    fn verdicts_repeat() {
+        let memory = Memory::new(40 * PAGE, PAGE, Advice::LinuxNoHugepage).expect("memory");
+        let probe = Probe::new(&memory, 40);
+        for page in 1..40 {
+            let first = probe.collides(0, page);
+            assert!((0..3).any(|_| probe.collides(0, page) == first), "page {page}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A sweep as a picture: SVG, which every browser shows and every report can hold.
+
+use plotters::prelude::*;
+
+use crate::Error;
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Picture<'a> {
+    /// Above it.
+    pub title: &'a str,
+    /// Below the horizontal axis.
+    pub across: &'a str,
+    /// Beside the vertical axis.
+    pub up: &'a str,
+    /// The points, from left to right.
+    pub points: &'a [(f64, f64)],
+    /// Points among them that are claimed to differ.
+    pub marked: &'a [(f64, f64)],
+}
+
+impl Picture<'_> {
+    /// As SVG. Values that are not finite are left out.
+    ///
+    /// # Errors
+    /// If there is nothing to draw.
+    pub fn svg(&self) -> Result<String, Error> {
+        let finite: Vec<(f64, f64)> =
+            self.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
+        let span = |of: fn(&(f64, f64)) -> f64| {
+            let ends = finite
+                .iter()
+                .map(of)
+                .fold((f64::MAX, f64::MIN), |ends, value| (ends.0.min(value), ends.1.max(value)));
+            let margin = 0.05 * (ends.1 - ends.0).max(0.01);
+            ends.0 - margin..ends.1 + margin
+        };
+        if finite.is_empty() {
+            return Err(Error::Usage("there is nothing to draw".into()));
+        }
+        let mut svg = String::new();
+        let drawn = draw(self, &finite, span(|point| point.0), span(|point| point.1), &mut svg);
+        drawn.map_err(|why| Error::Usage(format!("the picture cannot be drawn: {why}")))?;
+        Ok(svg)
+    }
+}
+
+fn draw(
+    picture: &Picture<'_>,
+    points: &[(f64, f64)],
+    across: std::ops::Range<f64>,
+    up: std::ops::Range<f64>,
+    svg: &mut String,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let area = SVGBackend::with_string(svg, (900, 360)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .caption(picture.title, ("sans-serif", 16))
+        .margin(8)
+        .x_label_area_size(38)
+        .y_label_area_size(52)
+        .build_cartesian_2d(across, up.clone())?;
+    chart.configure_mesh().light_line_style(WHITE).x_desc(picture.across).y_desc(picture.up).draw()?;
+    // A comb, as contexts have nothing between them.
+    let comb = points.iter().map(|(x, y)| PathElement::new([(*x, up.start), (*x, *y)], BLUE.mix(0.6)));
+    chart.draw_series(comb)?;
+    chart.draw_series(picture.marked.iter().map(|point| Circle::new(*point, 4, RED.filled())))?;
+    area.present()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_what_is_finite() {
+        let points = [(0.0, 1.0), (16.0, f64::NAN), (32.0, 1.1)];
+        let picture =
+            Picture { title: "a < b", across: "bytes", up: "ratio", points: &points, marked: &points[2..] };
+        let svg = picture.svg().expect("a picture");
+        assert!(
+            svg.starts_with("<svg") && svg.contains("a &lt; b") && svg.matches("<circle").count() == 1,
+            "{svg}"
+        );
+        assert!(Picture { points: &[], ..picture }.svg().is_err());
+        assert!(Picture { points: &points[..1], ..picture }.svg().is_ok(), "one point");
+    }
+}
