@@ -181,7 +181,6 @@ bool mayBecomeCall(const IntrinsicInst &II) {
   case Intrinsic::xray_customevent:
   case Intrinsic::xray_typedevent:
   case Intrinsic::instrprof_increment:
-    return true;
   case Intrinsic::sdiv_fix:
   case Intrinsic::sdiv_fix_sat:
   case Intrinsic::udiv_fix:
@@ -348,8 +347,8 @@ bool HiddenCalls::nameThreadLocals(Function &F, const DenseSet<const BasicBlock 
     for (Use &U : Variable.uses()) {
       const auto *User = dyn_cast<Instruction>(U.getUser());
       const auto *II = dyn_cast_or_null<IntrinsicInst>(User);
-      if (User && User->getFunction() == &F && !Dormant.contains(User->getParent()) &&
-          !(II && II->getIntrinsicID() == Intrinsic::threadlocal_address))
+      const bool IsAddress = II && II->getIntrinsicID() == Intrinsic::threadlocal_address;
+      if (User && User->getFunction() == &F && !Dormant.contains(User->getParent()) && !IsAddress)
         Uses.push_back(&U);
     }
     for (Use *U : Uses) {

@@ -15,7 +15,7 @@ extern int at_quick_exit(void (*function)(void));
 extern _Noreturn void abort(void);
 
 /* The next definition of a function behind ours. */
-#define NEXT(function) ((__typeof__(&function))(uintptr_t)dlsym(RTLD_NEXT, #function))
+#define NEXT(function) ((__typeof__(&(function)))(uintptr_t)dlsym(RTLD_NEXT, #function))
 
 MEMLODE_HIDDEN const bool memlode_sees_cancelling = true;
 
@@ -68,34 +68,45 @@ static size_t count_arguments(const char *first, va_list list) {
   return count;
 }
 
-/* The arguments of a function with a list of them, as an array on the stack. */
-#define GATHER(first, array, list)                                                                           \
-  va_start(list, first);                                                                                     \
-  size_t count = count_arguments(first, list);                                                               \
-  va_end(list);                                                                                              \
-  char *array[count + 1];                                                                                    \
-  array[0] = (char *)(uintptr_t)first;                                                                       \
-  va_start(list, first);                                                                                     \
-  for (size_t i = 1; i <= count; i++)                                                                        \
+/* Writes `first`, the arguments behind it and the null pointer at their end into `array`: `count` + 1. */
+static void gather_arguments(char *array[], size_t count, const char *first, va_list list) {
+  array[0] = (char *)(uintptr_t)first;
+  for (size_t i = 1; i <= count; i++)
     array[i] = va_arg(list, char *);
+}
 
 MEMLODE_EXPORT int execl(const char *path, const char *first, ...) {
   va_list list;
-  GATHER(first, arguments, list)
+  va_start(list, first);
+  size_t count = count_arguments(first, list);
+  char *arguments[count + 1];
+  va_end(list);
+  va_start(list, first);
+  gather_arguments(arguments, count, first, list);
   va_end(list);
   return execve(path, arguments, environ);
 }
 
 MEMLODE_EXPORT int execlp(const char *file, const char *first, ...) {
   va_list list;
-  GATHER(first, arguments, list)
+  va_start(list, first);
+  size_t count = count_arguments(first, list);
+  char *arguments[count + 1];
+  va_end(list);
+  va_start(list, first);
+  gather_arguments(arguments, count, first, list);
   va_end(list);
   return execvpe(file, arguments, environ);
 }
 
 MEMLODE_EXPORT int execle(const char *path, const char *first, ...) {
   va_list list;
-  GATHER(first, arguments, list)
+  va_start(list, first);
+  size_t count = count_arguments(first, list);
+  char *arguments[count + 1];
+  va_end(list);
+  va_start(list, first);
+  gather_arguments(arguments, count, first, list);
   char *const *environment = va_arg(list, char *const *);
   va_end(list);
   return execve(path, arguments, environment);

@@ -21,7 +21,7 @@ static void emit_last(const char *what, uint64_t amount) {
 }
 
 static void *run(void *arguments) {
-  char **words = arguments;
+  char **words = (char **)arguments;
   emit_loads(1, 1);
   emit_last(words[0], strtoull(words[1], 0, 0));
   return 0;
@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
     /* A thread that has ended, and one that ends while others go on. */
     pthread_t thread;
     for (int i = 0; i < 2; i++) {
-      pthread_create(&thread, 0, !strcmp(way, "cancel") ? cancel_me : run, last);
+      pthread_create(&thread, 0, !strcmp(way, "cancel") ? cancel_me : run, (void *)last);
       pthread_join(thread, 0);
     }
     if (!strcmp(way, "pause"))

@@ -109,7 +109,7 @@ template <typename T, int N> struct Ring {
     Any any;
     char raw[40];
   };
-  Ring() : raw{} {}
+  Ring() noexcept : raw{} {}
 };
 
 } // namespace shapes
@@ -146,12 +146,13 @@ int main(int argc, char **) {
   line[1].value = argc;
   bits[1].middle = static_cast<unsigned>(argc);
   both->both += both->left + both->right + both->id;
-  any[1] = Any{7};
+  std::optional<Any> &one = any[1];
+  one = Any{7};
   packed[argc].second = argc;
   ring.head[argc].pair[1] = 9;
   square->at.x += static_cast<float>(square->id);
   std::printf("%g %d %u %ld %ld %ld %d %g\n", plains[argc].weight, line[1].value, bits[1].middle, both->both,
-              any[1]->number, packed[argc].second, ring.slots[1].pair[1], square->at.x + square->area());
+              one->number, packed[argc].second, ring.slots[1].pair[1], square->at.x + square->area());
   delete[] line;
   delete both;
   free(bits);

@@ -37,6 +37,6 @@ int main(int argc, char **argv) {
   OBJECT(numbers);
   for (int i = 0; i < 512; i++)
     numbers[i] = i;
-  printf("%ld %d %ld %ld\n", total(numbers, atol(argv[1])), looked, features[2], features[3]);
+  printf("%ld %d %ld %ld\n", total(numbers, strtol(argv[1], NULL, 10)), looked, features[2], features[3]);
   return 0;
 }

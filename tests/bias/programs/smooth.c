@@ -14,7 +14,7 @@ __attribute__((noinline)) static void smooth(const float *from, float *to) {
 }
 
 int main(int argc, char **argv) {
-  long rounds = argc > 1 ? atol(argv[1]) : 1000;
+  long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
   for (int i = 0; i < COUNT; i++)
     samples[i] = (float)(i % 17);
   for (long round = 0; round < rounds; round++) {
