@@ -112,6 +112,32 @@ pub mod op {
     pub const VALUE: u8 = 48;
     /// one word: time stamp counter, read when the thread had learnt from others what it had to
     pub const STAMP: u8 = 49;
+    /// sync, address of its object; one word, the time stamp counter: read behind what acquires, in front of what releases
+    pub const SYNC: u8 = 50;
+}
+
+/// What orders threads, and by which object. Odd ones release what the thread did before, even ones acquire what releases of the object gave.
+pub mod sync {
+    /// an atomic operation that acquires
+    pub const ACQUIRE: u8 = 0;
+    /// an atomic operation that releases
+    pub const RELEASE: u8 = 1;
+    /// a mutex or another lock was taken
+    pub const LOCK: u8 = 2;
+    /// and is given back
+    pub const UNLOCK: u8 = 3;
+    /// a condition variable, a semaphore, or what is done once was waited for
+    pub const WAIT: u8 = 4;
+    /// and somebody who waits for it may go on
+    pub const SIGNAL: u8 = 5;
+    /// a barrier was left
+    pub const LEAVE: u8 = 6;
+    /// and somebody is there
+    pub const ARRIVE: u8 = 7;
+    /// a thread has ended; the object is what pthread_create calls it
+    pub const JOIN: u8 = 8;
+    /// and one was created, just before the stamp
+    pub const CREATE: u8 = 9;
 }
 
 /// What a site does to memory.

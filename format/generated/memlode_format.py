@@ -59,6 +59,19 @@ OP_FREE = 35  # site; word base
 OP_UNMAP = 36  # site; words base, bytes
 OP_VALUE = 48  # words: what the access before moved, 8 bytes a word; an update's memory before, then after
 OP_STAMP = 49  # one word: time stamp counter, read when the thread had learnt from others what it had to
+OP_SYNC = 50  # sync, address of its object; one word, the time stamp counter: read behind what acquires, in front of what releases
+
+# What orders threads, and by which object. Odd ones release what the thread did before, even ones acquire what releases of the object gave.
+SYNC_ACQUIRE = 0  # an atomic operation that acquires
+SYNC_RELEASE = 1  # an atomic operation that releases
+SYNC_LOCK = 2  # a mutex or another lock was taken
+SYNC_UNLOCK = 3  # and is given back
+SYNC_WAIT = 4  # a condition variable, a semaphore, or what is done once was waited for
+SYNC_SIGNAL = 5  # and somebody who waits for it may go on
+SYNC_LEAVE = 6  # a barrier was left
+SYNC_ARRIVE = 7  # and somebody is there
+SYNC_JOIN = 8  # a thread has ended; the object is what pthread_create calls it
+SYNC_CREATE = 9  # and one was created, just before the stamp
 
 # What a site does to memory.
 KIND_LOAD = 0

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "generated"))
 import memlode_format as f  # noqa: E402
 
 U64 = (1 << 64) - 1
+SYNCS = ("acquire", "release", "lock", "unlock", "wait", "signal", "leave", "arrive", "join", "create")
 KINDS = {f.KIND_LOAD: "load", f.KIND_STORE: "store", f.KIND_UPDATE: "update"}
 
 
@@ -173,11 +174,12 @@ class Table:
         A stride's address has its step behind it.
         """
         code = r.u8()
-        without = (f.OP_REPEAT, f.OP_ENTER, f.OP_EXIT, f.OP_RESUME, f.OP_VALUE, f.OP_STAMP)
+        without = (f.OP_REPEAT, f.OP_ENTER, f.OP_EXIT, f.OP_RESUME, f.OP_VALUE, f.OP_STAMP, f.OP_SYNC)
         site = r.varint() if code not in without else None
-        lanes = r.varint() if code in (f.OP_MASKED, f.OP_GATHER) else None
+        # What a sync does stands where masked and gather have their lanes.
+        lanes = r.varint() if code in (f.OP_MASKED, f.OP_GATHER, f.OP_SYNC) else None
         address = length = None
-        if code in (f.OP_ACCESS, f.OP_RANGE, f.OP_MASKED):
+        if code in (f.OP_ACCESS, f.OP_RANGE, f.OP_MASKED, f.OP_SYNC):
             back = r.varint()
             address = (back, r.svarint() if back else 0)
         if code == f.OP_DERIVED:
@@ -223,7 +225,7 @@ class Table:
                 each, copies = self.value_words(ops[number - 1])
                 count += each * copies
             count += {f.OP_ENTER: 1, f.OP_RESUME: 1, f.OP_ALLOC: 2, f.OP_ALLOC_ARRAY: 3, f.OP_REALLOC: 3}.get(code, 0)
-            count += {f.OP_REPEAT: 1, f.OP_FREE: 1, f.OP_UNMAP: 2, f.OP_MASKED: 1, f.OP_STAMP: 1}.get(code, 0)
+            count += {f.OP_REPEAT: 1, f.OP_FREE: 1, f.OP_UNMAP: 2, f.OP_MASKED: 1, f.OP_STAMP: 1, f.OP_SYNC: 1}.get(code, 0)
             count += lanes + 1 if code == f.OP_GATHER else 0
             count += (address is not None and address[0] == 0 and code != f.OP_DERIVED) + (length == 0)
         return count
@@ -345,6 +347,8 @@ def plain_events(table, segment, words, earlier):
             made = [("free", next(words), None, names, "-")]
         elif code == f.OP_UNMAP:
             made = [("unmap", next(words), next(words), names, "-")]
+        elif code == f.OP_SYNC:
+            made = [("sync", address, None, "-\t-\t-\t-", f"{SYNCS[lanes]} stamp={next(words)}")]
         elif code == f.OP_STAMP:
             made = [("stamp", None, None, "-\t-\t-\t-", f"stamp={next(words)}")]
         history.append((address, length))

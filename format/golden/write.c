@@ -198,12 +198,12 @@ static void put_types(struct bytes *out) {
 static void put_instructions(struct bytes *out) {
   struct bytes p = {.length = 0};
   put_varint(&p, SEGMENTS);
-  put_varints(&p, 2, 0u, 3u);                         /* enter */
-  put_varints(&p, 4, 4u, 2u, 300u, 1u);               /* body */
-  put_varints(&p, 8, 5u, 0u, 6u, 7u, 0u, 0u, 8u, 2u); /* vector */
-  put_varints(&p, 6, 0u, 0u, 0u, 0u, 0u, 0u);         /* heap */
-  put_varints(&p, 4, 0u, 1u, 0u, 0u);                 /* exit, resume */
-  put_varints(&p, 4, 0u, 3u, 2u, 1u);                 /* loop */
+  put_varints(&p, 2, 0u, 3u);                             /* enter */
+  put_varints(&p, 4, 4u, 2u, 300u, 1u);                   /* body */
+  put_varints(&p, 9, 5u, 0u, 6u, 7u, 0u, 0u, 0u, 8u, 2u); /* vector */
+  put_varints(&p, 6, 0u, 0u, 0u, 0u, 0u, 0u);             /* heap */
+  put_varints(&p, 4, 0u, 1u, 0u, 0u);                     /* exit, resume */
+  put_varints(&p, 4, 0u, 3u, 2u, 1u);                     /* loop */
   put_section(out, MEMLODE_TABLE_SECTION_INSTRUCTIONS, &p);
 }
 
@@ -257,13 +257,14 @@ static void put_table(struct bytes *out) {
   put_op(&p, MEMLODE_OP_ACCESS, 2, SITE_COST, 0u);
   put_op(&p, MEMLODE_OP_ACCESS, 3, SITE_KEY, 1u, 47u); /* svarint 47 is -24 */
   put_op(&p, MEMLODE_OP_RANGE, 3, SITE_MEMSET, 0u, 0u);
-  put_varints(&p, 2, 0u, 7u);
+  put_varints(&p, 2, 0u, 8u);
   put_op(&p, MEMLODE_OP_GATHER, 2, SITE_GATHER, 4u);
   put_op(&p, MEMLODE_OP_VALUE, 0);
   put_op(&p, MEMLODE_OP_MASKED, 3, SITE_MASKED, 8u, 0u);
   put_op(&p, MEMLODE_OP_ACCESS, 3, SITE_ATOMIC, 1u, 8u);
   put_op(&p, MEMLODE_OP_VALUE, 0);
   put_op(&p, MEMLODE_OP_STAMP, 0);
+  put_op(&p, MEMLODE_OP_SYNC, 3, MEMLODE_SYNC_ACQUIRE, 3u, 0u); /* of the atomic operation */
   put_op(&p, MEMLODE_OP_DERIVED, 4, SITE_KEY, 1u, 0u, 32u); /* 16 bytes above the last body's first word */
   put_varints(&p, 2, 0u, 5u);
   put_op(&p, MEMLODE_OP_ALLOC_ARRAY, 1, SITE_ALLOC);
@@ -422,6 +423,7 @@ static void put_second_chunk(struct bytes *out) {
   put_word(&w, 9);    /* total before, and after */
   put_word(&w, 10);
   put_word(&w, 250);
+  put_word(&w, 260); /* acquired */
   const int64_t heap[] = {arc + 0x1000, 4,     16,  arc + 0x2000, 128, arc + 0x1000, 0, 1 << 20,
                           arc + 0x2000, words, 4096};
   for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
@@ -432,7 +434,7 @@ static void put_second_chunk(struct bytes *out) {
   put_words(&p, &w);
   put_chunk(out,
             (struct memlode_chunk_header){.sequence = 1,
-                                          .raw_words = 31,
+                                          .raw_words = 32,
                                           .segments = 5,
                                           .accesses = 10,
                                           .first_stamp = 200,
@@ -505,7 +507,7 @@ int main(int argc, char **argv) {
       "{\"format\":\"memlode trace\",\"version\":%d,\"writer\":\"golden\",\"command\":[\"pricing\"],"
       "\"complete\":true,\"summary\":{\"finished_unix_ms\":0,\"exit_code\":0,\"torn_segments\":0,"
       "\"unknown_words\":0,\"unregistered_threads\":0},\"threads\":[{\"process\":0,\"thread\":0,\"chunks\":3,"
-      "\"bytes\":%zu,\"raw_words\":57,\"accesses\":19}],\"modules\":1,\"events\":5",
+      "\"bytes\":%zu,\"raw_words\":58,\"accesses\":19}],\"modules\":1,\"events\":5",
       MEMLODE_VERSION_TRACE, thread.length);
   put_sealed(&manifest, body);
   write_file(argv[1], "manifest.json", &manifest);

@@ -349,6 +349,10 @@ private:
     if (O.Length && O.LengthFrom == 0)
       store(B, integer(B, O.Length), Start, Position);
     for (const Word &W : O.Words) {
+      if (W.Computed == Word::How::FirstStamp) {
+        store(B, readCounter(B, /*Waits=*/false), Start, Position);
+        continue;
+      }
       if (W.Computed == Word::How::Stamp || W.Computed == Word::How::LooseStamp) {
         Value *Stamp = emitStamp(O.Before, W.Computed == Word::How::Stamp);
         B.SetInsertPoint(O.Before);
@@ -425,6 +429,7 @@ private:
     case Word::How::After:
     case Word::How::Stamp:
     case Word::How::LooseStamp:
+    case Word::How::FirstStamp:
       break;
     }
     llvm_unreachable("some are stored at once, and a stamp is made where it is stored");

@@ -31,7 +31,7 @@ void emitCalls(Function &F, const Plan &P, Image &Into) {
   std::vector<Segment> Single;
   for (const Segment &S : P.Segments)
     for (const Op &O : S.Ops)
-      if (O.Address || O.Code == MEMLODE_OP_GATHER) {
+      if ((O.Address || O.Code == MEMLODE_OP_GATHER) && O.Code != MEMLODE_OP_SYNC) {
         Single.emplace_back();
         Single.back().Ops.push_back(O);
       }

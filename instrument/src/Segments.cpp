@@ -69,6 +69,9 @@ void Op::encode(SmallVectorImpl<char> &Out) const {
   case MEMLODE_OP_VALUE:
   case MEMLODE_OP_STAMP:
     return;
+  case MEMLODE_OP_SYNC:
+    Out.push_back(static_cast<char>(Sync));
+    return address();
   default:
     putVarint(Out, Site);
   }
@@ -168,7 +171,8 @@ void Planner::block(BasicBlock &B) {
     // An object's birth can be recorded only after the call, and so can what was waited for or looked at.
     bool Mismatch;
     const Allocator *A = Functions.find(*cast<CallInst>(Exit), Mismatch);
-    if ((A && makes(*A)) || waitsForOthers(*cast<CallInst>(Exit)) || isKnownBehind(*cast<CallInst>(Exit))) {
+    if ((A && makes(*A)) || waitsForOthers(*cast<CallInst>(Exit)) ||
+        !syncsOf(*cast<CallInst>(Exit)).empty() || isKnownBehind(*cast<CallInst>(Exit))) {
       ExitsEarly = false;
       Exit = B.getTerminator();
     }
@@ -193,6 +197,8 @@ void Planner::instruction(Instruction &I) {
   // What becomes a call without being one is recorded as a whole when it is done: what it read must stand
   // beside it, and is known then.
   Behind = Hands && !isa<CallBase>(I);
+  if (Value *Object = releasedBy(I))
+    sync(&I, Object, MEMLODE_SYNC_RELEASE);
   if (!Behind)
     opsOf(I);
   if (isa<ResumeInst>(I))
@@ -233,10 +239,18 @@ void Planner::opsOf(Instruction &I) {
   for (const Access &A : Found.Accesses)
     if (!A.Behind)
       access(A);
-  if (acquires(I))
-    stamp(I.getNextNode(), Word::How::Stamp);
-  if (auto *Call = dyn_cast<CallBase>(&I))
+  if (acquires(I)) {
+    if (Value *Object = atomicObject(I))
+      sync(I.getNextNode(), Object, MEMLODE_SYNC_ACQUIRE);
+    else
+      stamp(I.getNextNode(), Word::How::Stamp);
+  }
+  if (auto *Call = dyn_cast<CallBase>(&I)) {
+    for (const SyncCall &What : syncsOf(*Call))
+      if (!What.IsBehind)
+        sync(Call, *Call, What);
     released(*Call);
+  }
 }
 
 /// Whether the filter lets an event of \p I pass; if not, says so.
@@ -352,7 +366,11 @@ void Planner::returned(Instruction &I, Instruction *After) {
     return;
   if (Call->hasFnAttr(Attribute::ReturnsTwice))
     frame(MEMLODE_OP_RESUME, After);
-  if (waitsForOthers(*Call))
+  const SmallVector<SyncCall, 3> Syncs = syncsOf(*Call);
+  for (const SyncCall &What : Syncs)
+    if (What.IsBehind)
+      sync(After, *Call, What);
+  if (Syncs.empty() && waitsForOthers(*Call))
     stamp(After, Word::How::Stamp);
   if (const Allocator *A = allocatorOf(*Call))
     allocated(*Call, *A, After);
@@ -464,6 +482,46 @@ void Planner::stamp(Instruction *Before, Word::How How) {
   O.Code = MEMLODE_OP_STAMP;
   O.Before = Before;
   O.Words = {{How}};
+  add(std::move(O));
+}
+
+/// What \p Call does to the order of threads. A handle is read in front of it: joining forgets it.
+void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
+  if (!Stamps)
+    return;
+  Word Object{Word::How::Value, Call.getArgOperand(What.Object)};
+  if (What.Kind == MEMLODE_SYNC_CREATE) {
+    Object.Computed = Word::How::Stored;
+  } else if (What.IsStored) {
+    IRBuilder<> B(&Call);
+    Object.A = B.CreateLoad(B.getInt64Ty(), Object.A);
+  }
+  const bool IsRelease = What.Kind & 1;
+  ++NumStamps;
+  Made.Useful = true;
+  Op O;
+  O.Code = MEMLODE_OP_SYNC;
+  O.Sync = What.Kind;
+  O.Before = Before;
+  O.Words = {Object,
+             {What.Kind == MEMLODE_SYNC_CREATE ? Word::How::FirstStamp
+              : IsRelease                      ? Word::How::LooseStamp
+                                               : Word::How::Stamp}};
+  add(std::move(O));
+}
+
+/// An atomic operation on \p Object.
+void Planner::sync(Instruction *Before, Value *Object, uint8_t Kind) {
+  if (!Stamps)
+    return;
+  ++NumStamps;
+  Made.Useful = true;
+  Op O;
+  O.Code = MEMLODE_OP_SYNC;
+  O.Sync = Kind;
+  O.Before = Before;
+  O.Address = Object;
+  O.Words = {{Kind & 1 ? Word::How::LooseStamp : Word::How::Stamp}};
   add(std::move(O));
 }
 

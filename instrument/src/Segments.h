@@ -24,6 +24,7 @@
 #include "Allocators.h"
 #include "Describer.h"
 #include "Finder.h"
+#include "Sync.h"
 #include "Versions.h"
 
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
@@ -45,6 +46,7 @@ struct Word {
     Mapped,       ///< A, or 0 if it is MAP_FAILED
     Stamp,        ///< the time stamp counter, when all before it is done
     LooseStamp,   ///< the time stamp counter, perhaps a little earlier
+    FirstStamp,   ///< the same, also as long as nobody else records
     Stored,       ///< the pointer stored at A
     StoredIfZero, ///< the pointer stored at A, or 0 if B is not 0
     Moved,        ///< A, as it lies in memory: Bytes of it
@@ -71,6 +73,7 @@ struct Op {
   llvm::Instruction *Before = nullptr; ///< its words are stored in front of this instruction
   uint32_t Site = 0;
   unsigned Lanes = 0;
+  uint8_t Sync = 0;                 ///< MEMLODE_SYNC_*
   llvm::Value *Address = nullptr;   ///< of the ops that have an address operand
   llvm::Value *Length = nullptr;    ///< of a range that is as long as the program says
   llvm::SmallVector<Word, 3> Words; ///< what follows the address and the length
@@ -167,6 +170,8 @@ private:
   void whileDormant(llvm::CallBase &Call, llvm::CallBase &Copy);
   void frame(uint8_t Code, llvm::Instruction *Before);
   void stamp(llvm::Instruction *Before, Word::How How);
+  void sync(llvm::Instruction *Before, llvm::CallBase &Call, const SyncCall &What);
+  void sync(llvm::Instruction *Before, llvm::Value *Object, uint8_t Kind);
   void exit(llvm::Instruction *Before);
   /// Adds \p O to the open segment, or to a new one if it and so many words \p Behind it do not fit.
   void add(Op O, unsigned Behind = 0);

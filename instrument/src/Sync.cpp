@@ -3,7 +3,9 @@
 #include "Sync.h"
 
 #include "LlvmCompat.h"
+#include "memlode_format.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/InlineAsm.h"
@@ -35,6 +37,34 @@ bool acquires(const Instruction &I) {
   if (const auto *Fence = dyn_cast<FenceInst>(&I))
     return isAcquireOrStronger(Fence->getOrdering()) && Fence->getSyncScopeID() != SyncScope::SingleThread;
   return false;
+}
+
+Value *atomicObject(Instruction &I) {
+  if (auto *Load = dyn_cast<LoadInst>(&I))
+    return Load->getPointerOperand();
+  if (auto *Store = dyn_cast<StoreInst>(&I))
+    return Store->getPointerOperand();
+  if (auto *Update = dyn_cast<AtomicRMWInst>(&I))
+    return Update->getPointerOperand();
+  if (auto *Exchange = dyn_cast<AtomicCmpXchgInst>(&I))
+    return Exchange->getPointerOperand();
+  return nullptr;
+}
+
+Value *releasedBy(Instruction &I) {
+  AtomicOrdering Ordering = AtomicOrdering::NotAtomic;
+  SyncScope::ID Scope = SyncScope::System;
+  if (const auto *Store = dyn_cast<StoreInst>(&I)) {
+    Ordering = Store->getOrdering();
+    Scope = Store->getSyncScopeID();
+  } else if (const auto *Update = dyn_cast<AtomicRMWInst>(&I)) {
+    Ordering = Update->getOrdering();
+    Scope = Update->getSyncScopeID();
+  } else if (const auto *Exchange = dyn_cast<AtomicCmpXchgInst>(&I)) {
+    Ordering = Exchange->getSuccessOrdering();
+    Scope = Exchange->getSyncScopeID();
+  }
+  return isReleaseOrStronger(Ordering) && Scope != SyncScope::SingleThread ? atomicObject(I) : nullptr;
 }
 
 /// C and C++ names of functions, as the linker knows them.
@@ -80,6 +110,77 @@ static bool isWaitingRustName(StringRef Name) {
                 [&](StringRef Part) { return Path.contains(Part); });
 }
 
+using SyncList = SmallVector<SyncCall, 3>;
+
+/// What functions do to the order of threads, by their names.
+static const StringMap<SyncList> &syncsByName() {
+  constexpr bool InFront = false, Behind = true;
+  const SyncList Lock = {{MEMLODE_SYNC_LOCK, 0, Behind}};
+  const SyncList Unlock = {{MEMLODE_SYNC_UNLOCK, 0, InFront}};
+  const SyncList Wait = {{MEMLODE_SYNC_WAIT, 0, Behind}};
+  const SyncList Signal = {{MEMLODE_SYNC_SIGNAL, 0, InFront}};
+  const SyncList WaitUnlocked = {
+      {MEMLODE_SYNC_UNLOCK, 1, InFront}, {MEMLODE_SYNC_WAIT, 0, Behind}, {MEMLODE_SYNC_LOCK, 1, Behind}};
+  const SyncList Meet = {{MEMLODE_SYNC_ARRIVE, 0, InFront}, {MEMLODE_SYNC_LEAVE, 0, Behind}};
+  const SyncList Create = {{MEMLODE_SYNC_CREATE, 0, Behind}};
+  const SyncList Join = {{MEMLODE_SYNC_JOIN, 0, Behind}};
+  const SyncList JoinStored = {{MEMLODE_SYNC_JOIN, 0, Behind, /*IsStored=*/true}};
+  static const StringMap<SyncList> Known = {
+      {"pthread_mutex_lock", Lock},
+      {"pthread_rwlock_rdlock", Lock},
+      {"pthread_rwlock_wrlock", Lock},
+      {"pthread_spin_lock", Lock},
+      {"mtx_lock", Lock},
+      {"omp_set_lock", Lock},
+      {"_ZNSt3__15mutex4lockEv", Lock},
+      {"_ZNSt3__115recursive_mutex4lockEv", Lock},
+      {"pthread_mutex_unlock", Unlock},
+      {"pthread_rwlock_unlock", Unlock},
+      {"pthread_spin_unlock", Unlock},
+      {"mtx_unlock", Unlock},
+      {"omp_unset_lock", Unlock},
+      {"_ZNSt3__15mutex6unlockEv", Unlock},
+      {"_ZNSt3__115recursive_mutex6unlockEv", Unlock},
+      {"sem_wait", Wait},
+      {"sem_timedwait", Wait},
+      {"sem_clockwait", Wait},
+      {"sem_post", Signal},
+      {"pthread_cond_signal", Signal},
+      {"pthread_cond_broadcast", Signal},
+      {"cnd_signal", Signal},
+      {"cnd_broadcast", Signal},
+      {"_ZNSt18condition_variable10notify_oneEv", Signal},
+      {"_ZNSt18condition_variable10notify_allEv", Signal},
+      {"_ZNSt3__118condition_variable10notify_oneEv", Signal},
+      {"_ZNSt3__118condition_variable10notify_allEv", Signal},
+      {"pthread_cond_wait", WaitUnlocked},
+      {"pthread_cond_timedwait", WaitUnlocked},
+      {"pthread_cond_clockwait", WaitUnlocked},
+      {"cnd_wait", WaitUnlocked},
+      {"cnd_timedwait", WaitUnlocked},
+      {"pthread_barrier_wait", Meet},
+      {"pthread_create", Create},
+      {"thrd_create", Create},
+      {"_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE", Create},
+      {"pthread_join", Join},
+      {"thrd_join", Join},
+      {"_ZNSt6thread4joinEv", JoinStored},
+      {"_ZNSt3__16thread4joinEv", JoinStored},
+  };
+  return Known;
+}
+
+SmallVector<SyncCall, 3> syncsOf(const CallBase &Call) {
+  const auto *Callee = dyn_cast<Function>(Call.getCalledOperand()->stripPointerCastsAndAliases());
+  if (!Callee || Callee->isIntrinsic())
+    return {};
+  const auto Found = syncsByName().find(Callee->getName());
+  const auto isGiven = [&](const SyncCall &S) { return S.Object < Call.arg_size(); };
+  if (Found == syncsByName().end() || !all_of(Found->second, isGiven))
+    return {};
+  return Found->second;
+}
+
 bool waitsForOthers(const CallBase &Call) {
   const auto *Callee = dyn_cast<Function>(Call.getCalledOperand()->stripPointerCastsAndAliases());
   return Callee && !Callee->isIntrinsic() &&
@@ -92,7 +193,7 @@ bool isParallelBody(const Function &F) {
 
 /// Without waiting, the counter could be read while an acquisition is still under way, and be smaller than
 /// those of the threads that were waited for.
-static Value *readCounter(IRBuilder<> &B, bool Waits) {
+Value *readCounter(IRBuilder<> &B, bool Waits) {
   const bool IsX86 = targetOf(*B.GetInsertBlock()->getModule()).isX86();
   auto *Type = FunctionType::get(B.getInt64Ty(), false);
   const std::string Wait = !Waits ? "" : IsX86 ? "lfence\n\t" : "dsb ishld\n\tisb\n\t";

@@ -498,7 +498,7 @@ impl<S: Simulator> Profiler<S> {
                 objects.free(base);
             }
             Mark::Unmap { base, bytes, .. } => objects.unmap(base, bytes),
-            Mark::Stamp { stamp } => self.caches.stamp(stamp),
+            Mark::Stamp { stamp } | Mark::Sync { stamp, .. } => self.caches.stamp(stamp),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use memlode_trace::event::{Batch, Mark};
+use memlode_trace::event::Batch;
 use memlode_trace::manifest::ThreadTotals;
 use memlode_trace::sites::{FunctionId, Kind};
 use memlode_trace::stack::ShadowStack;
@@ -210,7 +210,7 @@ impl Follower {
         // Against each other, not against the chunk's: one may have been read before the collector saw that nothing was written yet.
         let latest = self.learnt.entry(batch.stream).or_default();
         for (_, mark) in &batch.marks {
-            let Mark::Stamp { stamp } = *mark else { continue };
+            let Some(stamp) = mark.stamp() else { continue };
             if stamp < *latest {
                 backwards.get_or_insert((stamp, *latest, 0)).2 += 1;
             }

@@ -54,7 +54,7 @@ impl Stream {
         let looked_at = usize::from(begin != Place::default());
         *next = Place { accesses: batch.accesses.len(), marks: batch.marks.len(), loops: batch.loops.len() };
         for (number, (at, mark)) in batch.marks.iter().enumerate().skip(begin.marks + looked_at) {
-            if let Mark::Stamp { stamp } = *mark {
+            if let Some(stamp) = learnt(mark) {
                 self.time = self.time.max(stamp);
                 if self.time > limit {
                     let accesses = (*at as usize).clamp(begin.accesses, batch.accesses.len());
@@ -67,6 +67,15 @@ impl Stream {
         let Place { accesses, marks, loops } = *next;
         let loops = begin.loops..loops;
         Some(Piece { batch, dealing, accesses: begin.accesses..accesses, marks: begin.marks..marks, loops })
+    }
+}
+
+/// When the thread learnt from others, if it did at a mark. Pieces are cut there alone: what a release orders, the
+/// acquisition that follows it does.
+fn learnt(mark: &Mark) -> Option<u64> {
+    match *mark {
+        Mark::Sync { kind, .. } if kind.releases() => None,
+        _ => mark.stamp(),
     }
 }
 

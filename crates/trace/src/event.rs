@@ -91,6 +91,93 @@ pub enum Mark {
         /// Time stamp counter.
         stamp: u64,
     },
+    /// The thread acquired what releases of an object gave, as behind [`Mark::Stamp`]; or it releases what it did
+    /// before by the object.
+    Sync {
+        /// How.
+        kind: SyncKind,
+        /// Address of the object; of a thread, what `pthread_create` calls it.
+        object: u64,
+        /// Time stamp counter: behind an acquisition, in front of a release.
+        stamp: u64,
+    },
+}
+
+impl Mark {
+    /// When it was, if it tells.
+    pub fn stamp(&self) -> Option<u64> {
+        match *self {
+            Mark::Stamp { stamp } | Mark::Sync { stamp, .. } => Some(stamp),
+            _ => None,
+        }
+    }
+}
+
+/// What orders threads (SPEC.md §2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SyncKind {
+    /// An atomic operation that acquires.
+    Acquire,
+    /// An atomic operation that releases.
+    Release,
+    /// A mutex or another lock was taken.
+    Lock,
+    /// A lock is given back.
+    Unlock,
+    /// A condition variable or a semaphore was waited for.
+    Wait,
+    /// Somebody who waits for one may go on.
+    Signal,
+    /// A barrier was left.
+    Leave,
+    /// A barrier was reached.
+    Arrive,
+    /// A thread has ended.
+    Join,
+    /// A thread was created.
+    Create,
+}
+
+impl SyncKind {
+    /// All, in the order of their numbers in the format.
+    const ALL: [SyncKind; 10] = [
+        SyncKind::Acquire,
+        SyncKind::Release,
+        SyncKind::Lock,
+        SyncKind::Unlock,
+        SyncKind::Wait,
+        SyncKind::Signal,
+        SyncKind::Leave,
+        SyncKind::Arrive,
+        SyncKind::Join,
+        SyncKind::Create,
+    ];
+
+    /// The kind that a number of the format stands for.
+    pub(crate) fn from_format(number: u8) -> Option<SyncKind> {
+        SyncKind::ALL.get(usize::from(number)).copied()
+    }
+
+    /// Its name, as in the format.
+    pub fn name(self) -> &'static str {
+        match self {
+            SyncKind::Acquire => "acquire",
+            SyncKind::Release => "release",
+            SyncKind::Lock => "lock",
+            SyncKind::Unlock => "unlock",
+            SyncKind::Wait => "wait",
+            SyncKind::Signal => "signal",
+            SyncKind::Leave => "leave",
+            SyncKind::Arrive => "arrive",
+            SyncKind::Join => "join",
+            SyncKind::Create => "create",
+        }
+    }
+
+    /// Whether it releases what the thread did before; otherwise it acquires.
+    pub fn releases(self) -> bool {
+        self as u8 % 2 == 1
+    }
 }
 
 /// A loop of accesses that each go a constant step: its strides by turns.

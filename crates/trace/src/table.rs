@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::bytes::{Malformed, Reader};
+use crate::event::SyncKind;
 use crate::format::{TableHeader, limit, magic, op, stream, table_section, version};
 use crate::left_out::{self, LeftOut};
 use crate::sections::Sections;
@@ -176,6 +177,12 @@ pub(crate) enum Op {
         both: bool,
     },
     Stamp {
+        word: u16,
+    },
+    /// What orders threads, by an object.
+    Sync {
+        kind: SyncKind,
+        at: Place,
         word: u16,
     },
 }
@@ -458,7 +465,7 @@ impl<'a> Parser<'a> {
         words: &mut u16,
     ) -> Result<Op, TableError> {
         let site = match code {
-            op::REPEAT | op::ENTER | op::EXIT | op::RESUME | op::VALUE | op::STAMP => 0,
+            op::REPEAT | op::ENTER | op::EXIT | op::RESUME | op::VALUE | op::STAMP | op::SYNC => 0,
             _ => self.get(|reader| reader.index(sites.len()))?,
         };
         if matches!(code, op::ACCESS | op::STRIDE | op::MASKED | op::GATHER)
@@ -492,6 +499,11 @@ impl<'a> Parser<'a> {
             op::UNMAP => Op::Unmap { site, first: self.words(words, 2)? },
             op::VALUE => self.value(sites, before.last(), words)?,
             op::STAMP => Op::Stamp { word: self.words(words, 1)? },
+            op::SYNC => {
+                let kind = SyncKind::from_format(self.get(Reader::u8)?);
+                let kind = kind.ok_or_else(|| self.invalid("unknown order of threads"))?;
+                Op::Sync { kind, at: self.address(before, words)?, word: self.words(words, 1)? }
+            }
             _ => return Err(self.invalid("unknown op")),
         })
     }
@@ -536,7 +548,11 @@ impl<'a> Parser<'a> {
         };
         let distance = self.get(Reader::svarint)?;
         match back {
-            Op::Access { at, .. } | Op::Stride { at, .. } | Op::Range { at, .. } | Op::Masked { at, .. } => {
+            Op::Access { at, .. }
+            | Op::Stride { at, .. }
+            | Op::Range { at, .. }
+            | Op::Masked { at, .. }
+            | Op::Sync { at, .. } => {
                 Ok(Place { word: at.word, offset: at.offset.wrapping_add(distance as u64) })
             }
             _ => Err(self.invalid("an address is derived from an op that has none")),

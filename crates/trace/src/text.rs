@@ -13,13 +13,13 @@ use crate::sites::{FunctionId, Kind, SiteId, SiteTable};
 ///
 /// * `thread`: process and thread in it, as in the name of the thread's file
 /// * `event`: number of the event in its thread, from 0
-/// * `kind`: load, store, update, enter, exit, resume, alloc, realloc, free, unmap or stamp
+/// * `kind`: load, store, update, enter, exit, resume, alloc, realloc, free, unmap, stamp or sync
 /// * `address`: of the first byte; of the frame for enter and resume
 /// * `bytes`: length
 /// * `place`: file:line:column of the source text
 /// * `function`: whose source text that is
 /// * `variable`, `member`: what the source text names; the member with its type, `struct arc.cost`
-/// * `detail`: `count=…` of an array allocation, `old=…` of a reallocation, `stamp=…`, and where values are recorded
+/// * `detail`: `count=…` of an array allocation, `old=…` of a reallocation, what a sync does, `stamp=…`, and where values are recorded
 ///   `value=…` of a load or store, `before=… after=…` of an update: as a number where it is a floating-point one, else
 ///   in hexadecimal as one little-endian integer
 ///
@@ -121,6 +121,9 @@ impl<'t> TextWriter<'t> {
             Mark::Free { base, .. } => ("free", Some(base), None, String::new()),
             Mark::Unmap { base, bytes, .. } => ("unmap", Some(base), Some(bytes), String::new()),
             Mark::Stamp { stamp } => ("stamp", None, None, format!("stamp={stamp}")),
+            Mark::Sync { kind, object, stamp } => {
+                ("sync", Some(object), None, format!("{} stamp={stamp}", kind.name()))
+            }
         };
         self.begin(batch, kind);
         let address = address.map_or("-".to_owned(), |address| format!("{address:#x}"));
@@ -135,7 +138,7 @@ impl<'t> TextWriter<'t> {
             | Mark::Realloc { site, .. }
             | Mark::Free { site, .. }
             | Mark::Unmap { site, .. } => self.site(site),
-            Mark::Stamp { .. } => self.line.push_str("-\t-\t-\t-"),
+            Mark::Stamp { .. } | Mark::Sync { .. } => self.line.push_str("-\t-\t-\t-"),
         }
         let _ = writeln!(self.line, "\t{}", if detail.is_empty() { "-" } else { &detail });
     }

@@ -29,7 +29,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
                 Some(step) if fits(step) => Operand::Back(back, if far { distance << 50 } else { distance }),
                 _ => Operand::Word,
             };
-            let address = from(|s| matches!(s, Step::Access(..) | Step::Range(..) | Step::Masked(..)));
+            let address =
+                from(|s| matches!(s, Step::Access(..) | Step::Range(..) | Step::Masked(..) | Step::Sync(..)));
             let length = match from(|s| matches!(s, Step::Range(..))) {
                 Operand::Back(back, _) => Operand::Back(back, 0),
                 word => word,
@@ -47,6 +48,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
                 11 => Step::Realloc(site),
                 12 => Step::Free(site),
                 13 => Step::Unmap(site),
+                14 if lanes % 2 == 0 => Step::Sync((lanes / 2 % 10) as u8, address),
                 14 => Step::Stamp,
                 _ => match steps.last() {
                     Some(Step::Access(..) | Step::Masked(..) | Step::Gather(..)) => Step::Value,

@@ -138,6 +138,10 @@ private:
           fail("a value of nothing");
         value(Table, S.Ops[I - 1]);
         break;
+      case MEMLODE_OP_SYNC:
+        address();
+        sync(O.Sync, *At++);
+        break;
       case MEMLODE_OP_STAMP:
         stamp(*At++);
         break;
@@ -283,10 +287,21 @@ private:
       printf("\n");
   }
 
-  void stamp(uint64_t Now) {
-    if (Now < Latest)
+  /// 1 says that nobody else records, whatever was read before.
+  void grows(uint64_t Now) {
+    if (Now != 1 && Now < Latest)
       fail("a stamp is smaller than the one before");
-    Latest = Now;
+    Latest = std::max(Latest, Now);
+  }
+
+  void sync(uint8_t Kind, uint64_t Now) {
+    grows(Now);
+    if (Print)
+      printf("sync %u\n", Kind);
+  }
+
+  void stamp(uint64_t Now) {
+    grows(Now);
     if (Print)
       printf("stamp\n");
   }

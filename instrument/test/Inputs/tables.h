@@ -24,7 +24,7 @@ namespace {
 }
 
 struct OpInfo {
-  uint8_t Code;
+  uint8_t Code, Sync;
   uint64_t Site, Lanes, AddressFrom, LengthFrom, FromSegment, FromWord;
   int64_t Delta;
   int64_t Step;
@@ -125,6 +125,10 @@ OpInfo readOp(Bytes &B) {
   case MEMLODE_OP_RESUME:
   case MEMLODE_OP_VALUE:
   case MEMLODE_OP_STAMP:
+    return O;
+  case MEMLODE_OP_SYNC:
+    O.Sync = B.byte();
+    address();
     return O;
   }
   O.Site = B.varint();

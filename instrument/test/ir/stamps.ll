@@ -1,4 +1,4 @@
-; What acquires is followed by a time stamp; what only releases, relaxed atomics and plain accesses are not.
+; What acquires is followed by a time stamp, what releases has one in front; relaxed atomics and plain accesses have none.
 ; RUN: %opt -passes=memlode -S %s | %FileCheck %s
 ; RUN: env MEMLODE_STAMPS=0 %opt -passes=memlode -S %s | %FileCheck %s --check-prefix=OFF
 ; RUN: not env MEMLODE_STAMPS=yes %opt -passes=memlode -S %s 2>&1 | %FileCheck %s --check-prefix=BAD
@@ -22,6 +22,9 @@ declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
 declare ptr @malloc(i64)
 declare void @take()
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare void @_ZNSt6thread4joinEv(ptr)
+declare ptr @start(ptr)
 
 ; Counter 1 means that there is nobody to learn from.
 ; CHECK-LABEL: define i32 @flag(
@@ -40,7 +43,18 @@ define i32 @flag(ptr %p) {
   ret i32 %x
 }
 
+; Nothing is waited for: a stamp that is too early is right.
 ; CHECK-LABEL: define void @others_learn(
+; CHECK-NOT: lfence
+; CHECK: rdtsc
+; CHECK-NOT: lfence
+; CHECK: store atomic i32 1, ptr %p release
+; CHECK-NOT: rdtsc
+; CHECK: load atomic i32, ptr %p monotonic
+; CHECK: rdtsc
+; CHECK: atomicrmw add ptr %p, i32 1 release
+; CHECK: rdtsc
+; CHECK: atomicrmw add ptr %p, i32 1 seq_cst
 ; CHECK-NOT: rdtsc
 ; CHECK: ret void
 define void @others_learn(ptr %p) {
@@ -54,7 +68,10 @@ define void @others_learn(ptr %p) {
   ret void
 }
 
+; What acquires and releases has two.
 ; CHECK-LABEL: define i32 @each(
+; CHECK: call i64 asm sideeffect "rdtsc
+; CHECK: atomicrmw
 ; CHECK-COUNT-4: lfence{{.*}}rdtsc
 ; CHECK-NOT: rdtsc
 ; CHECK: ret i32
@@ -75,16 +92,35 @@ define void @only_a_fence() {
   ret void
 }
 
-; Behind the lock, not behind the unlock.
+; Behind the lock, in front of the unlock.
 ; CHECK-LABEL: define void @locks(
 ; CHECK: call i32 @pthread_mutex_lock
-; CHECK: rdtsc
+; CHECK: lfence{{.*}}rdtsc
+; CHECK: asm sideeffect "rdtsc
 ; CHECK: call i32 @pthread_mutex_unlock
 ; CHECK-NOT: rdtsc
 ; CHECK: ret void
 define void @locks(ptr %m) {
   %a = call i32 @pthread_mutex_lock(ptr %m)
   %b = call i32 @pthread_mutex_unlock(ptr %m)
+  ret void
+}
+
+; The thread is known by what it is called once it is there, also as long as nobody else records; and still when
+; joining has made its handle forget it.
+; CHECK-LABEL: define void @creates(
+; CHECK-NOT: __memlode_others
+; CHECK: call i32 @pthread_create
+; CHECK: [[HANDLE:%.*]] = load i64, ptr %o
+; CHECK: load ptr, ptr %t
+; CHECK: asm sideeffect "rdtsc
+; CHECK-NOT: __memlode_others
+; CHECK: call void @_ZNSt6thread4joinEv
+; CHECK: store i64 [[HANDLE]]
+; CHECK: ret void
+define void @creates(ptr %t, ptr %o) {
+  %a = call i32 @pthread_create(ptr %t, ptr null, ptr @start, ptr null)
+  call void @_ZNSt6thread4joinEv(ptr %o)
   ret void
 }
 

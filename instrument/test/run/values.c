@@ -48,7 +48,8 @@ __attribute__((noinline)) static void kinds(void) {
   // CHECK-NEXT: store 8 kinds:[[#@LINE-1]]
   // CHECK-NEXT: value 0
   atomic_fetch_add(&Counter, 2);
-  // CHECK-NEXT: update 4 kinds:[[#@LINE-1]]
+  // CHECK-NEXT: sync 1
+  // CHECK-NEXT: update 4 kinds:[[#@LINE-2]]
   // CHECK-NEXT: value 28 2a
   unsigned Seen = 42;
   atomic_compare_exchange_strong(&Counter, &Seen, 7);

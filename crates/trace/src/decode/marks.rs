@@ -18,6 +18,10 @@ pub(super) fn mark(op: Op, local: &Local<'_>, last: &[u64]) -> Option<Mark> {
             0 | 1 => return None, // nobody to learn from yet
             stamp => Mark::Stamp { stamp },
         },
+        Op::Sync { kind, at, word: stamp } => match word(stamp) {
+            0 | 1 => return None,
+            stamp => Mark::Sync { kind, object: word(at.word).wrapping_add(at.offset), stamp },
+        },
         Op::Enter { frame } => Mark::Enter { function, frame: word(frame) },
         Op::Exit => Mark::Exit { function },
         Op::Resume { frame } => Mark::Resume { function, frame: word(frame) },

@@ -22,7 +22,8 @@ impl Op {
             | Op::Exit
             | Op::Resume { .. }
             | Op::Value { .. }
-            | Op::Stamp { .. } => {}
+            | Op::Stamp { .. }
+            | Op::Sync { .. } => {}
         }
         self
     }
@@ -44,6 +45,7 @@ impl Op {
                 | Op::Free { .. }
                 | Op::Unmap { .. }
                 | Op::Stamp { .. }
+                | Op::Sync { .. }
         )
     }
 

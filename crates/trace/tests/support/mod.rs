@@ -40,6 +40,8 @@ pub enum Step {
     /// Of the step before.
     Value,
     Stamp,
+    /// The kind's number, the object.
+    Sync(u8, Operand),
 }
 
 /// A segment: function and ops.
@@ -68,6 +70,8 @@ pub enum Happened {
     /// Of the access before.
     Value(Vec<u8>),
     Stamp(u64),
+    /// Whether it releases, object, stamp.
+    Sync(bool, u64, u64),
     Enter(String, u64),
     Exit(String),
     Resume(String, u64),
@@ -200,6 +204,10 @@ fn put_step(p: &mut Vec<u8>, step: &Step) {
         Step::Unmap(site) => code(36, site),
         Step::Value => p.push(48),
         Step::Stamp => p.push(49),
+        Step::Sync(kind, object) => {
+            p.extend([50, kind]);
+            operand(p, object, true);
+        }
     }
 }
 
@@ -252,6 +260,7 @@ pub fn word_count(site_bytes: &[u32], segment: &Seg) -> usize {
         Step::Alloc(_) | Step::Unmap(_) => 2,
         Step::AllocArray(_) | Step::Realloc(_) => 3,
         Step::Stamp => 1,
+        Step::Sync(_, a) => operand(a) + 1,
         Step::Value => 0,
     };
     let values = segment.steps.windows(2).filter(|pair| pair[1] == Step::Value);
@@ -349,6 +358,11 @@ pub fn expand(plan: &Plan, index: usize, words: &[u64], history: &mut History, o
                 let base = next();
                 out.push(Happened::Unmap(100 + site as u32, base, next()));
             }
+            Step::Sync(kind, object) => {
+                address = derive(object, &addresses);
+                let stamp = Some(next()).filter(|&stamp| stamp > 1);
+                out.extend(stamp.map(|stamp| Happened::Sync(kind % 2 == 1, address, stamp)));
+            }
             Step::Stamp => out.extend(Some(next()).filter(|&stamp| stamp > 1).map(Happened::Stamp)),
             Step::Value => {
                 let before = &segment.steps[number - 1];
@@ -419,6 +433,7 @@ pub fn happened(trace: &memlode_trace::Trace, batch: &memlode_trace::event::Batc
                 Mark::Free { site, base } => Happened::Free(line(site), base),
                 Mark::Unmap { site, base, bytes } => Happened::Unmap(line(site), base, bytes),
                 Mark::Stamp { stamp } => Happened::Stamp(stamp),
+                Mark::Sync { kind, object, stamp } => Happened::Sync(kind.releases(), object, stamp),
             });
         }
         if let Some(access) = batch.accesses.get(at) {
