@@ -4,6 +4,7 @@ import os
 import pathlib
 import platform
 import random
+import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -49,12 +50,19 @@ def helper(name):
     return out
 
 
+def volatile(ir):
+    """The same module, but that no code generator may drop, merge, narrow or overlap its accesses."""
+    ir = re.sub(r"^( *(?:%\S+ = )?(?:load|store)(?: atomic)?) ", r"\1 volatile ", ir, flags=re.MULTILINE)
+    ir = ir.replace("volatile volatile", "volatile")
+    return re.sub(r"(@llvm\.mem(?:cpy|move|set)\.p0.*), i1 false\)", r"\1, i1 true)", ir)
+
+
 class Build:
     """One choice of compiler and options."""
 
-    def __init__(self, seed, language, units):
+    def __init__(self, seed, program):
         r = random.Random(seed ^ 0x5eed)
-        self.cxx = language == "c++"
+        self.cxx, units = program.language == "c++", program.units
         self.version = r.choice([22, 22, 19])
         self.level = r.choice(["-O0", "-O1", "-O2", "-O2", "-O3", "-Os"])
         self.flags = [self.level, "-w", "-pthread", "-ffp-contract=off"]
@@ -71,8 +79,15 @@ class Build:
         if not self.shared:
             self.link += r.choice([[], [], ["-no-pie"], ["-static"] if not self.lto else []])
             self.flags += ["-fno-pie"] if "-no-pie" in self.link and "-fPIC" not in self.flags else []
+        if program.plug_in:
+            self.link = [*(option for option in self.link if option != "-static"), "-Xlinker", "--export-dynamic", "-ldl"]
         self.fidelity = "source" if r.random() < 0.2 else "optimised"
         self.values = r.random() < 0.25
+        # Whether what Valgrind runs makes each access that was recorded, once: "once", "at least" or neither. The
+        # optimiser takes some away after those of a program as written have been found.
+        self.faithful = r.choice(["once", "once", "at least"])
+        if self.lto or (self.fidelity == "source" and self.faithful == "once"):
+            self.faithful = None if self.lto else "at least"
 
     def __str__(self):
         return " ".join([f"clang{'++' if self.cxx else ''}-{self.version}", *self.flags, *self.link,
@@ -86,13 +101,15 @@ class Build:
         lld = [f"-fuse-ld=lld-{self.version}"] if self.lto else []
         objects = self.compile("native compile", compiler, sources, out, os.environ)
         self.finish("native link", [*compiler, *lld], objects, out, self.link, os.environ)
+        self.plug_in("native plug-in", compiler, [*compiler, *lld], sources, out, os.environ)
         return out
 
     def unoptimised(self, sources, out):
         """The program as it is, without optimisation."""
         compiler = [f"clang{'++' if self.cxx else ''}-{self.version}"]
         call("native compile", [*compiler, "-O0", *self.flags[1:], "-fno-lto", *sources, "-o", out,
-                                *(["-no-pie"] if "-fno-pie" in self.flags else []), "-lm"], 300)
+                                *(["-no-pie"] if "-fno-pie" in self.flags else []), "-lm", *self.link], 300)
+        self.plug_in("native plug-in", compiler, compiler, sources, out, os.environ, ["-fno-lto"])
         return out
 
     def instrumented(self, sources, out):
@@ -103,15 +120,20 @@ class Build:
         """The same, with a call for each access too: linked with the test recorder, and with the oracle."""
         return self.build(sources, out, both=True)
 
+    def environment(self):
+        """What memlode is told by variables."""
+        return dict(os.environ, MEMLODE_CC=f"clang-{self.version}", MEMLODE_CXX=f"clang++-{self.version}",
+                    MEMLODE_FIDELITY=self.fidelity, MEMLODE_VALUES=str(int(self.values)))
+
     def build(self, sources, out, both):
-        environment = dict(os.environ, MEMLODE_CC=f"clang-{self.version}", MEMLODE_CXX=f"clang++-{self.version}",
-                           MEMLODE_FIDELITY=self.fidelity, MEMLODE_VALUES=str(int(self.values)))
+        environment = self.environment()
         if both:
             environment["MEMLODE_MODE"] = "both"
         compiler = [MEMLODE, "c++" if self.cxx else "cc"]
         objects = self.compile("compile", compiler, sources, out, environment)
         if not both:
             self.finish("link", compiler, objects, out, self.link, environment)
+            self.plug_in("plug-in", compiler, compiler, sources, out, environment)
             return out
         # Both take the place of symbols of the run-time library, which a static one would not allow; the recorder
         # takes the place of all of it.
@@ -125,7 +147,32 @@ class Build:
                     [*link, *libraries], environment)
         self.finish("link with the oracle", compiler, [*objects, helper("oracle")], oracle, [*link, *libraries],
                     environment)
+        self.plug_in("plug-in with the recorder", compiler, [*plain, *lld], sources, recorder, environment)
+        self.plug_in("plug-in with the oracle", compiler, compiler, sources, oracle, environment)
         return recorder, oracle
+
+    def watched(self, sources, surroundings, out):
+        """The same for Valgrind; `surroundings` are compiled without memlode."""
+        environment = self.environment()
+        compiler = [MEMLODE, "c++" if self.cxx else "cc"]
+        plain = [f"clang{'++' if self.cxx else ''}-{self.version}"]
+        text = ["-S", "-emit-llvm"] if self.faithful else []
+        objects = self.compile("compile", [*compiler, *text], sources, out, environment)
+        if self.faithful:
+            kept = [flag for flag in self.flags if flag.startswith(("-fPIC", "-fno-pie", "-fomit", "-m"))]
+            level = "-O0" if self.faithful == "once" else self.level
+            for each in objects:
+                ir = each.with_suffix(".ll")
+                ir.write_text(volatile(each.read_text()))
+                call("code generation", [*plain, level, "-w", *kept, "-Xclang", "-disable-llvm-passes", "-c", ir,
+                                         "-o", each])
+        outside = out.parent / "outside" / "surroundings.o"
+        outside.parent.mkdir()
+        call("surroundings", [*plain, "-O1", "-w", "-fPIC", "-c", surroundings, "-o", outside])
+        link = [option for option in self.link if option != "-static"]
+        self.finish("link for Valgrind", compiler, [*objects, outside], out, link, environment)
+        self.plug_in("plug-in for Valgrind", compiler, compiler, sources, out, environment)
+        return out
 
     def plugin(self):
         return HOME / f"lib/memlode-pass-{self.version}.so"
@@ -136,6 +183,14 @@ class Build:
             objects.append(out.with_name(f"{out.name}-{source.stem}.o"))
             call(stage, [*compiler, *self.flags, "-c", source, "-o", objects[-1]], 300, env=environment)
         return objects
+
+    def plug_in(self, stage, compiler, linker, sources, out, environment, options=()):
+        """The plug-in of a program that has one, beside the program."""
+        for source in sources[0].parent.glob("plug-in.c*"):
+            made = out.with_name(f"{out.name}.plug-in.o"), out.with_name(f"{out.name}.plug-in.so")
+            common = [*self.flags, "-fPIC", *options]
+            call(stage, [*compiler, *common, "-c", source, "-o", made[0]], 300, env=environment)
+            call(stage, [*linker, *common, "-shared", made[0], "-o", made[1]], 300, env=environment)
 
     def finish(self, stage, compiler, objects, out, options, environment):
         common = [*compiler, *self.flags]

@@ -9,10 +9,13 @@ import random
 
 from program import Function, Program
 from statements import Statements
-from surroundings import last_of_a_thread
+from surroundings import Surroundings
 
 INTEGERS = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"]
 SHARED_HEADER = """\
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #ifdef __cplusplus
 #include <new>
 extern "C" {{
@@ -25,6 +28,7 @@ extern "C" {{
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #ifdef __cplusplus
 }}
 #endif
@@ -39,6 +43,11 @@ typedef long long i64;
 typedef u32 v8 __attribute__((vector_size(32)));
 #define MINE {mine}
 #define NOINLINE __attribute__((noinline))
+/* Says where variables lie, where somebody wants to know. */
+#ifdef __cplusplus
+extern "C"
+#endif
+void owned(void) __attribute__((weak));
 """
 CXX_HEADER = """\
 struct Error { u64 code; };
@@ -176,6 +185,8 @@ class Generator(Statements):
         found += [("i64", "fuel", ""), ("u64", "result", ""), ("jmp_buf *", "back", ""), ("char", "text", "[256]")]
         declared = "".join(f"extern MINE {kind} {n}{size};\n" for kind, n, size in found)
         defined = "".join(f"MINE {kind} {n}{size};\n" for kind, n, size in found)
+        kind = "local" if self.threads else "global"
+        self.variable_names = [(kind, n) for _, n, _ in found] + [("global", "shared")]
         return declared + "extern u32 shared[16];\n", defined + "u32 shared[16];\n"
 
     # ---- functions ----
@@ -192,12 +203,15 @@ class Generator(Statements):
             header += f"u64 fn{index}(u64 a, u64 b);\n"
             functions.append(self.function(index))
         header += self.helpers(functions)
-        optional, last = last_of_a_thread(self.seed, "MINE")
-        functions += self.setup(last)
+        around = Surroundings(self.seed, self.cxx, self.threads, self.units)
+        header += around.header
+        functions += around.functions
+        functions += self.setup(around)
         targets = [r.randrange(self.count) for _ in range(8)]
-        defined += optional + (STATIC_OBJECT if self.cxx else "")
+        defined += around.data + (STATIC_OBJECT if self.cxx else "")
         defined += f"extern const Function table[8] = {{{', '.join(f'fn{t}' for t in targets)}}};\n"
-        return Program("c++" if self.cxx else "c", header, defined, functions, self.units)
+        return Program("c++" if self.cxx else "c", header, defined, functions, self.units,
+                       self.variable_names + around.variables, around)
 
     def function(self, index):
         r = self.random
@@ -215,8 +229,8 @@ class Generator(Statements):
         body = self.block(r.randint(2, 7), 2)
         return Function(f"{attribute}u64 fn{index}(u64 a, u64 b)", start, body, [self.ending()], unit)
 
-    def setup(self, last):
-        """What starts everything and sums up, `last` of all in each thread."""
+    def setup(self, around):
+        """What starts everything and sums up, with what is `around` it."""
         r = self.random
         begin = ["fuel = %d;" % r.choice([20, 100, 400, 1500]), f"{self.heap} = (u64 *)calloc(64, 8);"]
         for n, kind, size in self.arrays:
@@ -230,18 +244,20 @@ class Generator(Statements):
                  for _ in range(3)]
         end = [f"for (u32 i = 0; i < {size}; ++i) result = result * 31 + (u64){n}[i];" for n, _, size in self.arrays]
         end += [f"result = result * 31 + (u64){n};" for n, _ in self.scalars]
-        end += [f"free({self.heap});", *last, "return (void *)result;"]
+        end += around.each
+        end += [f"free({self.heap});", *around.last, "return (void *)result;"]
         if self.cxx:
             calls = ["try {", *calls, "} catch (const Error &e) { result += e.code; }",
                      "catch (int e) { result ^= (u64)e; }"]
-        run = Function("NOINLINE void *run(void *argument)", ["u64 seed = (u64)argument;", *begin, *calls], [], end, 0)
-        main = ['printf("%llx\\n", (u64)run((void *)7));']
+        run = Function("NOINLINE void *run(void *argument)", ["if (owned) owned();", "u64 seed = (u64)argument;", *begin, *calls], [], end, 0)
+        main = [*around.first, 'printf("%llx\\n", (u64)run((void *)7));']
         if self.threads:
             main.append(f"pthread_t t[{self.threads}];\nvoid *out;")
             main.append(f"for (u32 i = 0; i < {self.threads}; ++i) pthread_create(&t[i], 0, run, (void *)(u64)i);")
             main.append(f'for (u32 i = 0; i < {self.threads}; ++i) {{ pthread_join(t[i], &out); '
                         'printf("%llx\\n", (u64)out); }')
         main.append('u32 sum = 0;\nfor (u32 i = 0; i < 16; ++i) sum += shared[i];\nprintf("%x\\n", sum);')
+        main += around.final
         return [run, Function("int main(void)", main, [], [f"return {r.choice([0, 0, 3])};"], 0)]
 
 

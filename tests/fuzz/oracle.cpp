@@ -5,6 +5,7 @@
 
 #include "tables.h"
 
+#include <cstring>
 #include <fcntl.h>
 #include <mutex>
 #include <sys/mman.h>
@@ -39,10 +40,21 @@ std::mutex Lock;
 __thread File *Files[2];
 __thread uint64_t Lane;
 
+/// Where the files go. libc does not know its environment yet when functions of .preinit_array run.
+const char *directory() {
+  static char Environment[1 << 16];
+  const char Name[] = "MEMLODE_FUZZ_ORACLE=";
+  const int Descriptor = ::open("/proc/self/environ", O_RDONLY);
+  const ssize_t Length = read(Descriptor, Environment, sizeof Environment - 1);
+  close(Descriptor);
+  for (ssize_t At = 0; At < Length; At += strlen(Environment + At) + 1)
+    if (strncmp(Environment + At, Name, sizeof Name - 1) == 0)
+      return Environment + At + sizeof Name - 1;
+  fail("MEMLODE_FUZZ_ORACLE names no directory");
+}
+
 File *open(bool InHandler) {
-  const char *Directory = getenv("MEMLODE_FUZZ_ORACLE");
-  if (!Directory)
-    fail("MEMLODE_FUZZ_ORACLE names no directory");
+  static const char *Directory = directory();
   char Path[4096];
   snprintf(Path, sizeof Path, "%s/%ld%s", Directory, syscall(SYS_gettid), InHandler ? "s" : "");
   const int Descriptor = ::open(Path, O_RDWR | O_CREAT | O_EXCL, 0600);

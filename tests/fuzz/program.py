@@ -26,21 +26,26 @@ def render(body, depth):
 
 
 class Function:
-    """Everything but `body` has to stay for the program to compile."""
+    """Everything but `body` has to stay for the program to compile. Without a head, definitions of other kinds."""
 
     def __init__(self, head, start, body, end, unit):
         self.head, self.start, self.body, self.end, self.unit = head, start, body, end, unit
 
     def text(self):
         inner = [*render(self.start, 1), *render(self.body, 1), *render(self.end, 1)]
+        if self.head is None:
+            return "\n".join([*self.start, *self.end, ""])
         return "\n".join([self.head + " {", *inner, "}", ""])
 
 
 class Program:
-    """`units` translation units of one language that share a header."""
+    """`units` translation units of one language that share a header, and perhaps one of a plug-in. `variables` are
+    those that are compared with what the machine code does; with a heap of its own, that is all that is compared."""
 
-    def __init__(self, language, header, data, functions, units):
+    def __init__(self, language, header, data, functions, units, variables, around):
         self.language, self.header, self.data, self.functions, self.units = language, header, data, functions, units
+        self.variables = variables
+        self.plug_in, self.own_heap, self.forking = around.plug_in, around.own_heap, around.forking
 
     def sources(self):
         """Name and text of each file."""
@@ -50,6 +55,8 @@ class Program:
             parts = ['#include "fuzz.h"\n', self.data if unit == 0 else ""]
             parts += [function.text() for function in self.functions if function.unit == unit]
             yield f"unit{unit}.{suffix}", "\n".join(parts)
+        if self.plug_in:
+            yield f"plug-in.{suffix}", '#include "fuzz.h"\n' + self.plug_in
 
     def bodies(self):
         """Every list of statements, outer ones first."""

@@ -188,17 +188,20 @@ class Statements:
         ])
 
     def assembly(self, _):
-        n, kind, size = self.random.choice(self.arrays)
+        r = self.random
+        n, kind, size = r.choice(self.arrays)
         place = f"{n}[{self.index_below(size)}]"
-        if self.random.random() < 0.4:
-            # The text is a comment: what reads and writes is what the operands say.
-            return self.random.choice([
-                f'__asm__ volatile("# reads %0" : : "m"({place}));',
-                f'__asm__ volatile("# changes %0" : "+m"({place}));',
-                f'__asm__ volatile("# changes %0" : "+m"({place}) : : "memory");',
+        if r.random() < 0.4:
+            # One instruction that does what its operand says, and as much of it.
+            width = {"8": "b", "16": "w", "32": "l", "64": "q"}[kind.lstrip("ui")] if kind not in FLOATS else \
+                {"float": "l", "double": "q"}[kind]
+            return r.choice([
+                f'__asm__ volatile("test{width} $1, %0" : : "m"({place}) : "cc");',
+                f'__asm__ volatile("or{width} $0, %0" : "+m"({place}) : : "cc");',
+                f'__asm__ volatile("and{width} $-1, %0" : "+m"({place}) : : "cc", "memory");',
+                f'__asm__ volatile("mov{width} $9, %0" : "=m"({place}));',
             ])
-        return self.random.choice(['__asm__ volatile("" ::: "memory");', f'__asm__ volatile("" : "+m"({place}));',
-                                   f"__builtin_prefetch(&{place});"])
+        return r.choice(['__asm__ volatile("" ::: "memory");', f"__builtin_prefetch(&{place});"])
 
     def heap_block(self, _):
         n = self.name("m")

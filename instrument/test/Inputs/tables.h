@@ -265,7 +265,8 @@ TableInfo readTable(const memlode_table_header *H) {
 }
 
 const TableInfo &tableOf(const memlode_anchor *A) {
-  static std::map<const memlode_table_header *, TableInfo> Known;
+  // Never destroyed: destructors of the program may still access memory.
+  static auto &Known = *new std::map<const memlode_table_header *, TableInfo>;
   const auto *H =
       reinterpret_cast<const memlode_table_header *>(reinterpret_cast<const char *>(A) + A->table_rel);
   auto Found = Known.find(H);
