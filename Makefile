@@ -81,6 +81,9 @@ bench-record: build ## What recording costs, beside native, a call per access an
 bench-engine: build ## How fast traces are replayed, stage by stage (OPTIONS=--quick)
 	$(PYTHON) -B bench/engine.py $(OPTIONS)
 
+bench-truth: build ## How far the models' rankings are those of a timer, over some fifty programs (OPTIONS=--quick)
+	$(PYTHON) -B bench/truth.py $(OPTIONS)
+
 ##@ Housekeeping
 
 format: setup ## Put every file in the project's format
@@ -113,4 +116,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup build install python test bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine format gen fixtures clean pass runtime cli
+.PHONY: help demo setup build install python test bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine bench-truth format gen fixtures clean pass runtime cli

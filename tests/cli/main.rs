@@ -29,6 +29,7 @@ mod signals;
 mod sim;
 mod threads;
 mod usage;
+mod validate;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

@@ -48,6 +48,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("statrs", &["measure"]),
     ("rand", &["measure"]),
     ("plotters", &["measure"]),
+    ("perf-event2", &["measure"]),
+    ("addr2line", &["measure"]),
     ("hmac", &["wire"]),
     ("sha2", &["wire", "machine"]),
     ("zstd", &["trace"]),

@@ -13,6 +13,7 @@ pub mod machine;
 pub mod picture;
 pub mod process;
 pub mod stats;
+pub mod validate;
 
 pub use error::Error;
 

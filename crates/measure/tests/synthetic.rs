@@ -67,7 +67,7 @@ fn experiment(seed: u64, truth: Truth) -> Result {
             let layout = Layout { padding: 0, randomised: slot > 0 };
             runs.push(Run {
                 place: Place { program, round, slot, variant, layout },
-                sample: Sample { wall: time, cpu: time, queued: 0.0, left_behind: false },
+                sample: Sample { wall: time, cpu: time, user: time, queued: 0.0, left_behind: false },
                 calibration: 3e5 * (clock + 0.01 * normal(&mut random)).exp(),
             });
         }

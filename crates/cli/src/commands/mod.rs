@@ -15,6 +15,7 @@ mod run;
 mod serve;
 mod sim;
 mod timeline;
+mod validate;
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
@@ -109,6 +110,7 @@ enum Command {
     Alias(alias::Args),
     Bench(bench::Args),
     Bias(bias::Args),
+    Validate(validate::Args),
     Machine(machine::Args),
     Dump(dump::Args),
     Check(check::Args),
@@ -139,6 +141,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Alias(args) => alias::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Bias(args) => bias::run(args),
+        Command::Validate(args) => validate::run(args),
         Command::Machine(args) => machine::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),

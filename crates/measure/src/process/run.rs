@@ -57,6 +57,8 @@ pub struct Sample {
     pub wall: f64,
     /// CPU time of the program and of the processes that it waited for.
     pub cpu: f64,
+    /// The part of `cpu` in which these ran in user space.
+    pub user: f64,
     /// The part of `wall` in which the program's main thread could run but had no processor; 0 where the kernel does not
     /// say.
     pub queued: f64,
@@ -89,7 +91,7 @@ impl Launch {
             let _ = kill_process_group(pid, Signal::KILL);
         }
         let queued = queued(pid);
-        let (status, cpu) = reap(pid)?;
+        let (status, cpu, user) = reap(pid)?;
         ended.map_err(|why| match why {
             GivenUp::Stopped => Error::Interrupted,
             GivenUp::TooLong => {
@@ -100,7 +102,7 @@ impl Launch {
         let how = match (status.code(), status.signal()) {
             (Some(0), _) => {
                 let left_behind = rustix::process::test_kill_process_group(pid).is_ok();
-                return Ok(Sample { wall, cpu, queued, left_behind });
+                return Ok(Sample { wall, cpu, user, queued, left_behind });
             }
             (Some(code), _) => format!("exited with status {code}"),
             (None, signal) => format!("was ended by signal {}", signal.unwrap_or(0)),
@@ -202,8 +204,9 @@ fn queued(pid: Pid) -> f64 {
     text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
-/// Takes the remains of an ended child away: its status, and the CPU time of it and of those that it waited for.
-fn reap(pid: Pid) -> Result<(ExitStatus, f64), Error> {
+/// Takes the remains of an ended child away: its status, and the CPU time of it and of those that it waited for,
+/// and the part of that in user space.
+fn reap(pid: Pid) -> Result<(ExitStatus, f64, f64), Error> {
     let mut status = 0;
     // SAFETY: rusage is plain numbers, and zeros are valid ones.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -219,5 +222,6 @@ fn reap(pid: Pid) -> Result<(ExitStatus, f64), Error> {
         }
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    Ok((ExitStatus::from_raw(status), seconds(usage.ru_utime) + seconds(usage.ru_stime)))
+    let user = seconds(usage.ru_utime);
+    Ok((ExitStatus::from_raw(status), user + seconds(usage.ru_stime), user))
 }

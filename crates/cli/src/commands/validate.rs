@@ -1,0 +1,150 @@
+//! `memlode validate`: is the model's ranking that of a clock?
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use memlode_machine::Machine;
+use memlode_measure::process::{Launch, Limits, Output};
+use memlode_measure::validate::{Cost, Line, Model, text, validate};
+use memlode_report::build::report;
+use memlode_report::model::Report;
+use memlode_report::names::demangle;
+
+use super::bench::stop_on_signals;
+use super::report::MachineArgs;
+use super::{OK, print, print_json};
+use crate::analyse::{Found, Job, Wanted, open};
+use crate::numbers;
+use crate::term;
+use crate::times::parse_duration;
+
+/// Hold the modelled cost of each line against a timer's
+///
+/// Records the program, times the same program without memlode's recording twice, and compares the shares of the lines
+/// that touch memory.
+#[derive(Debug, Parser)]
+#[command(override_usage = "memlode validate [OPTIONS] [--native PROGRAM] -- PROGRAM ARGS…", after_help = AFTER_HELP)]
+pub struct Args {
+    /// The program built without memlode, which is timed [default: the recorded program, started by itself]
+    #[arg(long, value_name = "PROGRAM")]
+    native: Option<OsString>,
+    /// Compare with this trace, and record nothing
+    #[arg(long, value_name = "DIR")]
+    trace: Option<PathBuf>,
+    #[command(flatten)]
+    machine: MachineArgs,
+    /// What the program reads on standard input [default: nothing]
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// A timed run that takes longer is an error
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = parse_duration)]
+    time_limit: Duration,
+    /// Lines to show
+    #[arg(long, value_name = "N", default_value = "15", value_parser = numbers::small_count)]
+    top: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// The program built by memlode, and its arguments, which both programs get
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+const AFTER_HELP: &str = "\
+  memlode validate --native ./prog-plain -- ./prog input
+
+What the columns mean, and the JSON: docs/validate.md.
+Exit status: 0 success, 1 a program cannot be run, timed or compared, 2 wrong usage, 130 interrupted.";
+
+pub fn run(args: Args) -> Result<ExitCode> {
+    let machine = Machine::find(&args.machine.machine)?;
+    let scratch = tempfile::tempdir().context("cannot make a folder for the trace")?;
+    let trace = match &args.trace {
+        Some(trace) => trace.clone(),
+        None => record(&args, scratch.path())?,
+    };
+    let models = models(&trace, &args.machine.machine, &machine)?;
+    let mut words = args.command.clone();
+    if let Some(native) = &args.native {
+        words[0] = native.clone();
+    }
+    let launch = Launch { words, input: args.input.clone(), output: Output::Discarded };
+    let stop = stop_on_signals()?;
+    term::line("timing twice");
+    let mut found = validate(&launch, &models, Limits { stop: &stop, longest: args.time_limit })?;
+    found.functions.iter_mut().for_each(|function| function.function = demangle(&function.function));
+    if args.json {
+        #[derive(serde::Serialize)]
+        struct Document<'a> {
+            format: &'static str,
+            version: u32,
+            machine: &'a str,
+            #[serde(flatten)]
+            found: &'a memlode_measure::validate::Validation,
+        }
+        print_json(&Document {
+            format: "memlode validate",
+            version: 1,
+            machine: &machine.name,
+            found: &found,
+        })?;
+    } else {
+        let shown = text(&found, args.top, term::width(&std::io::stdout()));
+        print(&shown.lines().map(|line| memlode_report::text::printable(line) + "\n").collect::<String>())?;
+    }
+    Ok(ExitCode::from(OK))
+}
+
+/// Records the program into a new folder inside `scratch`.
+fn record(args: &Args, scratch: &Path) -> Result<PathBuf> {
+    let own = std::env::current_exe().context("the path of the memlode executable is unknown")?;
+    let trace = scratch.join("trace");
+    let input = match &args.input {
+        None => Stdio::null(),
+        Some(path) => File::open(path).with_context(|| format!("cannot use {}", path.display()))?.into(),
+    };
+    let mut command = Command::new(own);
+    command
+        .args(["record", "-o"])
+        .arg(&trace)
+        .arg("--")
+        .args(&args.command)
+        .stdin(input)
+        .stdout(Stdio::null());
+    let status = command.status().context("memlode cannot run itself")?;
+    if !status.success() {
+        let program = args.command[0].to_string_lossy();
+        bail!("recording `{program}` ended with {status}, and a program that fails is not compared");
+    }
+    Ok(trace)
+}
+
+/// What the models say of a trace.
+fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<Model>> {
+    let job = Job::new(name, |_| Ok(Wanted::Report))?;
+    let analysed = job.run(open(trace)?)?;
+    let Found::Report(profile, _) = &analysed.found else { bail!("a report was asked for") };
+    let report = report(&analysed.trace, machine, profile, &analysed.replayed);
+    Ok(vec![lru(&report, machine)])
+}
+
+/// The wait of exact caches without overlap or prefetching.
+fn lru(report: &Report, machine: &Machine) -> Model {
+    let rows = report.lines.iter().filter_map(|row| {
+        let position = &row.subject.position;
+        let line = Line { file: position.file.clone()?, line: position.line? };
+        let cost = row.numbers.stall_cycles as f64;
+        Some(Cost { line, function: position.function.clone(), cost })
+    });
+    let cycles = report.total.numbers.stall_cycles as f64;
+    Model {
+        name: "lru",
+        lines: rows.collect(),
+        seconds: Some(cycles / (machine.costs.clock_ghz.value * 1e9)),
+    }
+}
