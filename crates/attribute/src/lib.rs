@@ -33,6 +33,7 @@ mod repeat;
 mod road;
 pub mod run;
 pub mod sample;
+pub mod sharing;
 pub mod simulator;
 mod source;
 mod stacks;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use memlode_analyses::{Run, Table};
+use memlode_attribute::sharing::{Order, SharingProfile, sharing};
 use memlode_attribute::simulator::{Setup, caches, detailed};
-use memlode_attribute::{DetailedProfile, Profile, Source, profile_in_detail, profile_trace};
+use memlode_attribute::{DetailedProfile, Profile, Source, has_gaps, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_report::model::Note;
@@ -20,8 +21,8 @@ use crate::term;
 
 /// What to find out.
 pub enum Wanted {
-    /// Which data misses.
-    Report,
+    /// Which data misses, and what threads lose to each other; in this order, if one is asked for.
+    Report(Option<Order>),
     /// The same, of a part of the accesses.
     Part(Box<Part>),
     /// Why, with the machine set up so.
@@ -32,8 +33,8 @@ pub enum Wanted {
 
 /// What was found.
 pub enum Found {
-    /// Counts, and what they are of if it is a part.
-    Report(Box<Profile>, Option<Note>),
+    /// Counts, what they are of if it is a part, and what threads lose to each other.
+    Report(Box<Profile>, Option<Note>, Option<Box<SharingProfile>>),
     /// Counts and causes.
     Simulation(Box<DetailedProfile>),
     /// Tables.
@@ -70,7 +71,7 @@ impl Job {
     /// Sees whether the machine can be simulated so, for who has no trace yet to try it on.
     pub fn check(&self) -> Result<()> {
         let possible = match &self.wanted {
-            Wanted::Report | Wanted::Part(_) | Wanted::Accesses(_) => {
+            Wanted::Report(_) | Wanted::Part(_) | Wanted::Accesses(_) => {
                 caches(&self.machine, 1).map(drop).map_err(Into::into)
             }
             Wanted::Simulation(setup) => {
@@ -105,13 +106,19 @@ impl Job {
             ControlFlow::Continue(())
         };
         let found = match wanted {
-            Wanted::Report => {
+            Wanted::Report(order) => {
                 let found = profile_trace(source, &machine, threads(), watched).context(impossible)?;
-                (Found::Report(Box::new(found.0), None), found.1)
+                let sharing = match source {
+                    Source::Stored(trace) if !has_gaps(trace) => {
+                        sharing(trace, &found.0, &machine, order, threads()).map(Box::new)
+                    }
+                    _ => None,
+                };
+                (Found::Report(Box::new(found.0), None, sharing), found.1)
             }
             Wanted::Part(part) => {
                 let (profile, replayed) = part.profile(source, &machine, threads(), watched)?;
-                (Found::Report(Box::new(profile), Some(part.note())), replayed)
+                (Found::Report(Box::new(profile), Some(part.note()), None), replayed)
             }
             Wanted::Simulation(setup) => {
                 let found =

@@ -148,8 +148,8 @@ impl Analysed {
         let Analysed { trace, machine, found, replayed } = self;
         let style = out.style(shape.top);
         match found {
-            Found::Report(profile, part) => {
-                let mut report = build::report(trace, machine, profile, replayed);
+            Found::Report(profile, part, sharing) => {
+                let mut report = build::report(trace, machine, profile, replayed, sharing.as_deref());
                 report.trace.notes.extend(part.clone());
                 let text = match as_json {
                     true => json::report(&report)?,

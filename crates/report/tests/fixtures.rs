@@ -35,7 +35,7 @@ fn found(known: &Known, style: Style) -> (String, String) {
     if known.meta.reads == Reads::Cells {
         let (profile, replayed) =
             profile_trace(&source, &machine, 1, |_| ControlFlow::Continue(())).expect("a profile");
-        let report = build::report(&trace, &machine, &profile, &replayed);
+        let report = build::report(&trace, &machine, &profile, &replayed, None);
         assert!(report.findings.iter().any(|finding| finding.analysis == known.meta.id));
         return (
             json::report(&report).expect("JSON"),

@@ -87,6 +87,7 @@ mod recent;
 mod reuse;
 mod row;
 mod sets;
+pub mod side_by_side;
 mod spec;
 mod store_buffer;
 mod table;

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+use memlode_attribute::sharing::Order;
 
 use super::OK;
 use crate::analyse::{Job, Wanted};
@@ -22,6 +23,8 @@ pub struct Args {
     machine: MachineArgs,
     #[command(flatten)]
     shape: ShapeArgs,
+    #[command(flatten)]
+    order: OrderArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -37,6 +40,31 @@ pub struct MachineArgs {
     pub machine: String,
 }
 
+/// In which order threads are replayed.
+#[derive(Clone, Copy, Debug, Parser)]
+pub struct OrderArgs {
+    /// For what threads lose to each other: as if each had a core of its own, or none earlier than it was recorded
+    /// (default: parallel, if the creation of all threads was recorded)
+    #[arg(long, value_name = "ORDER")]
+    threads: Option<ThreadOrder>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ThreadOrder {
+    Parallel,
+    Recorded,
+}
+
+impl OrderArgs {
+    /// What was asked for.
+    pub fn order(self) -> Option<Order> {
+        self.threads.map(|order| match order {
+            ThreadOrder::Parallel => Order::Parallel,
+            ThreadOrder::Recorded => Order::Recorded,
+        })
+    }
+}
+
 impl MachineArgs {
     /// The words that give this machine to a memlode that is started elsewhere.
     pub fn words(&self) -> [OsString; 2] {
@@ -46,7 +74,7 @@ impl MachineArgs {
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    let mut job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report))?;
+    let mut job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report(args.order.order())))?;
     let trace = args.trace.open()?;
     if let Some(part) = args.part.of(&trace)? {
         job.wanted = Wanted::Part(Box::new(part));

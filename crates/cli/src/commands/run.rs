@@ -142,7 +142,7 @@ impl Options {
                 return Ok(Wanted::Simulation(Box::new(self.setup.of(machine)?)));
             }
             if self.analyse.is_empty() && !self.timeline {
-                return Ok(Wanted::Report);
+                return Ok(Wanted::Report(None));
             }
             let mut analyses = Run::default();
             self.analyse.iter().try_for_each(|wanted| accesses::add(&mut analyses, wanted))?;

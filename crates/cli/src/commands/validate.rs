@@ -126,10 +126,10 @@ fn record(args: &Args, scratch: &Path) -> Result<PathBuf> {
 
 /// What the models say of a trace.
 fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<Model>> {
-    let job = Job::new(name, |_| Ok(Wanted::Report))?;
+    let job = Job::new(name, |_| Ok(Wanted::Report(None)))?;
     let analysed = job.run(open(trace)?)?;
-    let Found::Report(profile, _) = &analysed.found else { bail!("a report was asked for") };
-    let report = report(&analysed.trace, machine, profile, &analysed.replayed);
+    let Found::Report(profile, _, sharing) = &analysed.found else { bail!("a report was asked for") };
+    let report = report(&analysed.trace, machine, profile, &analysed.replayed, sharing.as_deref());
     Ok(vec![lru(&report, machine)])
 }
 

@@ -8,6 +8,7 @@ mod sample;
 mod sharing;
 mod simulation;
 mod tables;
+mod transfers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use memlode_analyses::{self as analyses, View};
 use memlode_attribute::annotate::Cells;
 use memlode_attribute::run::latencies;
+use memlode_attribute::sharing::SharingProfile;
 use memlode_attribute::tables::{Place, Row, Tables, What, place};
 use memlode_attribute::{ClassId, Counts, Coverage, Errors, PathId, Profile};
 use memlode_machine::{Known, Machine};
@@ -32,8 +34,15 @@ pub use records::records;
 pub use simulation::simulation;
 pub use tables::analysis;
 
-/// Builds the report of a profile of `trace` on `machine`. `replayed` tells what could not be decoded.
-pub fn report(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Replayed) -> Report {
+/// Builds the report of a profile of `trace` on `machine`. `replayed` tells what could not be decoded, and `sharing` what threads
+/// lose to each other, if that was looked at.
+pub fn report(
+    trace: &Trace,
+    machine: &Machine,
+    profile: &Profile,
+    replayed: &Replayed,
+    sharing: Option<&SharingProfile>,
+) -> Report {
     let latencies = latencies(machine);
     let names = trace.sites();
     let levels = level_names(machine);
@@ -98,6 +107,7 @@ pub fn report(trace: &Trace, machine: &Machine, profile: &Profile, replayed: &Re
                 core: id.0 % machine.cores.max(1),
             }
         }),
+        sharing: sharing.map(|found| builder.transfers(found, machine)),
     }
 }
 

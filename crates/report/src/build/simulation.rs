@@ -26,7 +26,7 @@ pub fn simulation(
     detailed: &DetailedProfile,
     replayed: &Replayed,
 ) -> Simulation {
-    let mut report = report(trace, machine, &detailed.profile, replayed);
+    let mut report = report(trace, machine, &detailed.profile, replayed, None);
     for thread in &mut report.threads {
         let cores = &detailed.setup.cores;
         thread.subject.core = cores[thread.subject.thread as usize % cores.len()];

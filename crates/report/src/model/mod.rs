@@ -12,6 +12,7 @@ mod sample;
 mod simulation;
 mod subject;
 mod table;
+mod transfers;
 
 pub use finding::{Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use note::{NotRecorded, Note};
@@ -27,3 +28,4 @@ pub use simulation::{
 };
 pub use subject::{Access, Data, Everything, Function, Home, Object, Position, Thread, Type};
 pub use table::{Analysis, Column, Table, Value};
+pub use transfers::{SharedData, SharedLine, Transfers};

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use super::{Access, Data, Detail, Everything, Finding, Function, Note, Object, Sample, Thread, Type};
+use super::{
+    Access, Data, Detail, Everything, Finding, Function, Note, Object, Sample, Thread, Transfers, Type,
+};
 
 /// A report.
 #[derive(Clone, Debug)]
@@ -34,6 +36,8 @@ pub struct Report {
     pub functions: Vec<Row<Function>>,
     /// Threads.
     pub threads: Vec<Row<Thread>>,
+    /// What threads lose to lines that they take from each other; `None` where that is not known, or there is one.
+    pub sharing: Option<Transfers>,
 }
 
 /// A row of a table.

@@ -7,7 +7,7 @@ use super::sentences::{assumption, level_rules, note};
 use crate::model::{
     Access, Alias, Analysis, Assumption, CoherenceNumbers, Data, Everything, Finding, Function, LevelBesides,
     LevelRules, Note, Object, Recording, Report, Row, RulesUsed, Sample, Shares, Sharing, Simulated,
-    Simulation, Table, Thread, Type,
+    Simulation, Table, Thread, Transfers, Type,
 };
 
 /// Version of the schema: within one, fields are added, and none is renamed or removed.
@@ -30,6 +30,7 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
         objects: &report.objects,
         functions: &report.functions,
         threads: &report.threads,
+        sharing: &report.sharing,
     })
 }
 
@@ -144,6 +145,7 @@ struct ReportDocument<'a> {
     objects: &'a [Row<Object>],
     functions: &'a [Row<Function>],
     threads: &'a [Row<Thread>],
+    sharing: &'a Option<Transfers>,
 }
 
 #[derive(Serialize)]

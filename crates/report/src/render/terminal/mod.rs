@@ -11,6 +11,7 @@ mod sample;
 mod sharing;
 mod style;
 mod tables;
+mod transfers;
 
 use std::fmt::Write;
 
@@ -44,7 +45,9 @@ pub enum By {
 
 /// What `memlode report` prints.
 pub fn report(found: &Report, by: &[By], style: Style) -> String {
-    report::header(found, style) + &findings::findings(found, style) + &report::tables(found, by, style)
+    let sharing = found.sharing.as_ref().map(|found| transfers::transfers(found, style)).unwrap_or_default();
+    let (header, findings) = (report::header(found, style), findings::findings(found, style));
+    header + &findings + &sharing + &report::tables(found, by, style)
 }
 
 /// What `memlode sim` prints.

@@ -49,7 +49,7 @@ pub fn sharing(simulation: &Simulation, style: Style) -> String {
 }
 
 /// `slot.count at counters.c:12 work, threads 1, 2`.
-fn side(side: &Side, style: Style) -> String {
+pub(super) fn side(side: &Side, style: Style) -> String {
     let named: Vec<String> = side.threads.iter().take(THREADS).map(u32::to_string).collect();
     let more = if side.threads.len() > THREADS { ", …" } else { "" };
     let threads =

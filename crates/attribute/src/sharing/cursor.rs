@@ -1,0 +1,429 @@
+//! Threads of a trace as a program for [`memlode_simulate::side_by_side`]: accesses to lines of several threads, and what orders
+//! threads; everything else is instructions.
+
+use std::collections::VecDeque;
+
+use memlode_simulate::side_by_side::{Act, CYCLE, Item, Program, Step, Ticks};
+use memlode_trace::event::{Access, Batch, Mark, ProcessId};
+use memlode_trace::format::flag;
+use memlode_trace::sites::{Kind, SiteId, SiteTable};
+use memlode_trace::{Decoder, Loops, Trace};
+use rustc_hash::FxHashMap;
+
+use super::order::{Orders, Waits};
+use super::survey::{LINE, Survey, line_of};
+
+/// Parts of an instruction in which they are counted.
+const PARTS: u64 = 16;
+/// Instructions of an access where the compiler said nothing.
+const UNKNOWN: f32 = 3.0;
+/// A load and a store of the same bytes are one increment if no more instructions lie between.
+const INCREMENT: u32 = 8;
+/// So many instructions are handed over at a time.
+const MOST_WORK: u64 = 1 << 20;
+/// Bits of the filter in front of the table of lines: 2^21.
+const FILTER_BITS: u32 = 21;
+
+/// What is known of a site.
+#[derive(Clone, Copy)]
+struct SiteFacts {
+    act: Act,
+    /// Parts of instructions from the access before.
+    parts: u64,
+}
+
+/// Which lines count.
+struct Contended<'s> {
+    lines: &'s FxHashMap<u64, u32>,
+    /// In their order.
+    sorted: Vec<u64>,
+    filter: Vec<u64>,
+}
+
+impl<'s> Contended<'s> {
+    fn new(lines: &'s FxHashMap<u64, u32>) -> Contended<'s> {
+        let mut sorted: Vec<u64> = lines.keys().copied().collect();
+        sorted.sort_unstable();
+        let mut filter = vec![0; 1 << (FILTER_BITS - 6)];
+        for &line in &sorted {
+            let bit = Self::bit(line);
+            filter[bit / 64] |= 1 << (bit % 64);
+        }
+        Contended { lines, sorted, filter }
+    }
+
+    fn bit(line: u64) -> usize {
+        (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER_BITS)) as usize
+    }
+
+    #[inline]
+    fn number(&self, line: u64) -> Option<u32> {
+        let bit = Self::bit(line);
+        if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
+            return None;
+        }
+        self.lines.get(&line).copied()
+    }
+
+    /// Whether one of them lies between two lines.
+    fn any(&self, first: u64, last: u64) -> bool {
+        let from = self.sorted.partition_point(|&line| line < first);
+        self.sorted.get(from).is_some_and(|&line| line <= last)
+    }
+}
+
+/// How stamps become time, where threads go on when they did.
+#[derive(Clone, Copy)]
+pub(super) struct Recorded {
+    pub began: u64,
+    pub cycles_per_tick: f64,
+}
+
+impl Recorded {
+    fn at(self, stamp: u64) -> Ticks {
+        let cycles = stamp.saturating_sub(self.began) as f64 * self.cycles_per_tick;
+        (cycles * CYCLE as f64) as Ticks
+    }
+}
+
+/// All threads.
+pub(super) struct Threads<'t> {
+    trace: &'t Trace,
+    contended: Contended<'t>,
+    sites: Vec<SiteFacts>,
+    cursors: Vec<Cursor<'t>>,
+    recorded: Option<Recorded>,
+}
+
+/// One thread.
+struct Cursor<'t> {
+    chunks: std::slice::Iter<'t, usize>,
+    process: ProcessId,
+    /// Added to a site's number, it is the place of an access.
+    first_place: u32,
+    decoder: Decoder,
+    batch: Batch,
+    at: At,
+    waits: std::iter::Peekable<std::slice::Iter<'t, (u64, Waits)>>,
+    acquired: u64,
+    /// Parts of instructions that nobody was told of.
+    parts: u64,
+    /// A load that a store to the same bytes may follow.
+    load: Option<Step>,
+    out: VecDeque<Item>,
+    has_ended: bool,
+    /// Steps are counted and not told of.
+    is_quiet: bool,
+    skipped: u64,
+}
+
+/// A place in a batch.
+#[derive(Clone, Copy, Default)]
+struct At {
+    access: usize,
+    mark: usize,
+    next_loop: usize,
+    turn: u64,
+}
+
+impl<'t> Threads<'t> {
+    pub fn new(
+        trace: &'t Trace,
+        survey: &'t Survey,
+        orders: &'t Orders,
+        recorded: Option<Recorded>,
+    ) -> Threads<'t> {
+        let sites = trace.sites();
+        let count = sites.sites().len() as u32;
+        let facts = (0..count).map(|site| facts_of(sites, SiteId(site))).collect();
+        let cursors = survey.threads.iter().enumerate().map(|(number, facts)| {
+            let mut out = VecDeque::new();
+            if let Some(start) = orders.starts[number] {
+                out.push_back(Item::Acquire(vec![start]));
+            }
+            Cursor {
+                chunks: facts.chunks.iter(),
+                process: facts.process.unwrap_or(ProcessId(0)),
+                first_place: number as u32 * count,
+                decoder: Decoder::new(Loops::Kept),
+                batch: Batch::default(),
+                at: At::default(),
+                waits: orders.waits[number].iter().peekable(),
+                acquired: 0,
+                parts: 0,
+                load: None,
+                out,
+                has_ended: false,
+                is_quiet: false,
+                skipped: 0,
+            }
+        });
+        Threads {
+            trace,
+            contended: Contended::new(&survey.lines),
+            sites: facts,
+            cursors: cursors.collect(),
+            recorded,
+        }
+    }
+}
+
+fn facts_of(sites: &SiteTable, id: SiteId) -> SiteFacts {
+    let site = sites.site(id);
+    let act = match site.kind {
+        Kind::Update => Act::Atomic,
+        // An exchange, on the processors that there are.
+        Kind::Store if site.flags & flag::ATOMIC != 0 && site.flags & flag::SEQUENTIAL != 0 => Act::Atomic,
+        Kind::Store => Act::Store,
+        _ => Act::Load,
+    };
+    let instructions = sites.work(id).map_or(UNKNOWN, |work| work.before + work.after);
+    SiteFacts { act, parts: (f64::from(instructions) * PARTS as f64).round() as u64 }
+}
+
+impl Program for Threads<'_> {
+    fn threads(&self) -> usize {
+        self.cursors.len()
+    }
+
+    fn next(&mut self, thread: usize) -> Option<Item> {
+        let around = Around {
+            trace: self.trace,
+            contended: &self.contended,
+            sites: &self.sites,
+            recorded: self.recorded,
+        };
+        let cursor = &mut self.cursors[thread];
+        while cursor.out.is_empty() {
+            if !cursor.advance(&around, u64::MAX) {
+                return None;
+            }
+        }
+        cursor.out.pop_front()
+    }
+
+    fn skip(&mut self, thread: usize, most: u64) -> u64 {
+        let around = Around {
+            trace: self.trace,
+            contended: &self.contended,
+            sites: &self.sites,
+            recorded: self.recorded,
+        };
+        let cursor = &mut self.cursors[thread];
+        if most == 0 || !cursor.out.is_empty() {
+            return 0;
+        }
+        (cursor.is_quiet, cursor.skipped) = (true, 0);
+        while cursor.skipped < most && cursor.out.is_empty() && cursor.advance(&around, most) {}
+        cursor.is_quiet = false;
+        (cursor.parts, cursor.load) = (0, None);
+        cursor.skipped
+    }
+}
+
+/// What all cursors look at.
+struct Around<'a> {
+    trace: &'a Trace,
+    contended: &'a Contended<'a>,
+    sites: &'a [SiteFacts],
+    recorded: Option<Recorded>,
+}
+
+impl Cursor<'_> {
+    /// Takes up what comes next; false at the end.
+    fn advance(&mut self, around: &Around<'_>, most: u64) -> bool {
+        let At { access, mark, next_loop, .. } = self.at;
+        if let Some(next) = self.batch.loops.get(next_loop)
+            && next.access as usize <= access
+            && next.mark as usize <= mark
+        {
+            self.repeat(around, most);
+        } else if let Some(&(at, next)) = self.batch.marks.get(mark)
+            && at as usize <= access
+        {
+            self.at.mark += 1;
+            self.mark(around, &next);
+        } else if let Some(&next) = self.batch.accesses.get(access) {
+            self.at.access += 1;
+            self.access(around, &next);
+        } else {
+            return self.next_chunk(around);
+        }
+        true
+    }
+
+    fn next_chunk(&mut self, around: &Around<'_>) -> bool {
+        self.at = At::default();
+        self.batch.clear();
+        let Some(&number) = self.chunks.next() else {
+            if self.has_ended {
+                return false;
+            }
+            self.has_ended = true;
+            self.tell_rest();
+            self.out.push_back(Item::Release);
+            return true;
+        };
+        let chunk = &around.trace.chunks()[number];
+        if self.decoder.stored(around.trace, chunk, &mut self.batch).is_err() {
+            self.batch.clear();
+        }
+        self.not_before(around, chunk.stamps().0);
+        true
+    }
+
+    fn not_before(&mut self, around: &Around<'_>, stamp: u64) {
+        if let Some(recorded) = around.recorded {
+            self.tell_rest();
+            self.out.push_back(Item::NotBefore(recorded.at(stamp)));
+        }
+    }
+
+    fn mark(&mut self, around: &Around<'_>, mark: &Mark) {
+        match *mark {
+            Mark::Sync { kind, stamp, .. } if kind.releases() => {
+                self.tell_rest();
+                self.out.push_back(Item::Release);
+                self.not_before(around, stamp);
+            }
+            Mark::Sync { stamp, .. } => {
+                let number = self.acquired;
+                self.acquired += 1;
+                if let Some((_, waits)) = self.waits.next_if(|(waiting, _)| *waiting == number) {
+                    self.tell_rest();
+                    self.out.push_back(Item::Acquire(waits.clone()));
+                }
+                self.not_before(around, stamp);
+            }
+            Mark::Stamp { stamp } => self.not_before(around, stamp),
+            _ => {}
+        }
+    }
+
+    /// Tells of what stands before something that orders threads.
+    fn tell_rest(&mut self) {
+        self.tell_load();
+        let instructions = self.instructions();
+        if instructions > 0 && !self.is_quiet {
+            self.out.push_back(Item::Work(instructions));
+        }
+    }
+
+    /// Whole instructions that nobody was told of; the rest of the parts stays.
+    fn instructions(&mut self) -> u32 {
+        let whole = self.parts / PARTS;
+        self.parts %= PARTS;
+        whole.min(u32::MAX.into()) as u32
+    }
+
+    fn tell_load(&mut self) {
+        if let Some(load) = self.load.take() {
+            self.tell(load);
+        }
+    }
+
+    fn tell(&mut self, step: Step) {
+        match self.is_quiet {
+            true => self.skipped += 1,
+            false => self.out.push_back(Item::Step(step)),
+        }
+    }
+
+    /// A loop that is one record: a turn of it, or all that is left if nobody else uses what it touches.
+    fn repeat(&mut self, around: &Around<'_>, most: u64) {
+        let number = self.at.next_loop;
+        let (turns, range) = {
+            let next = &self.batch.loops[number];
+            (next.turns, next.strides.start as usize..next.strides.end as usize)
+        };
+        let left = turns - self.at.turn;
+        if self.at.turn == 0 && !self.is_shared(around, range.clone(), turns) {
+            let parts: u64 = self.batch.strides[range]
+                .iter()
+                .map(|stride| around.sites[stride.access.site.0 as usize].parts)
+                .sum();
+            self.parts = self.parts.saturating_add(parts.saturating_mul(turns));
+            self.end_loop();
+            return;
+        }
+        if left == 0 {
+            self.end_loop();
+            return;
+        }
+        let before = self.skipped;
+        for at in range {
+            let access = self.batch.strides[at].access_in(self.at.turn);
+            self.access(around, &access);
+        }
+        self.at.turn += 1;
+        let each = self.skipped - before;
+        if self.is_quiet && each > 0 {
+            // The turns that follow are like this one.
+            let more = (most.saturating_sub(self.skipped) / each).min(left - 1);
+            self.at.turn += more;
+            self.skipped += more * each;
+        }
+    }
+
+    fn end_loop(&mut self) {
+        self.at.next_loop += 1;
+        self.at.turn = 0;
+        if self.parts > MOST_WORK * PARTS {
+            self.tell_rest();
+        }
+    }
+
+    fn is_shared(&self, around: &Around<'_>, strides: std::ops::Range<usize>, turns: u64) -> bool {
+        self.batch.strides[strides].iter().any(|stride| {
+            let last = stride.access_in(turns.saturating_sub(1)).address;
+            let (low, high) = (stride.access.address.min(last), stride.access.address.max(last));
+            let high = high.saturating_add(u64::from(stride.access.bytes) - 1);
+            around.contended.any(line_of(self.process, low), line_of(self.process, high))
+        })
+    }
+
+    #[inline]
+    fn access(&mut self, around: &Around<'_>, access: &Access) {
+        let facts = around.sites[access.site.0 as usize];
+        self.parts += facts.parts;
+        let last = access.address.saturating_add(u64::from(access.bytes) - 1);
+        for line in line_of(self.process, access.address)..=line_of(self.process, last) {
+            if let Some(number) = around.contended.number(line) {
+                self.step(access, facts.act, line, number);
+            }
+        }
+        if self.parts > MOST_WORK * PARTS {
+            self.tell_rest();
+        }
+    }
+
+    /// An access to a line that others use.
+    fn step(&mut self, access: &Access, act: Act, line: u64, number: u32) {
+        let start = line * LINE;
+        let address = line_of(self.process, access.address) * LINE + access.address % LINE;
+        let first = address.max(start) - start;
+        let end = (address.saturating_add(access.bytes.into()) - start).min(LINE);
+        let bytes = if end - first == LINE { u64::MAX } else { ((1 << (end - first)) - 1) << first };
+        let instructions = self.instructions().max(act.instructions());
+        let place = self.first_place + access.site.0;
+        let step = Step { act, line: number, bytes, instructions, place };
+        match (self.load, act) {
+            (Some(load), Act::Store)
+                if load.line == number && load.bytes == bytes && instructions <= INCREMENT =>
+            {
+                self.load = None;
+                let instructions = load.instructions.saturating_add(instructions);
+                let instructions = instructions.max(Act::Increment.instructions());
+                self.tell(Step { act: Act::Increment, instructions, ..step });
+            }
+            (_, Act::Load) => {
+                self.tell_load();
+                self.load = Some(step);
+            }
+            _ => {
+                self.tell_load();
+                self.tell(step);
+            }
+        }
+    }
+}

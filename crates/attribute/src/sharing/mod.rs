@@ -1,0 +1,321 @@
+//! What threads lose to lines that they take from each other, as if each had a core of its own.
+//!
+//! ```text
+//! survey   every thread by itself: lines that several use and one writes; what orders threads
+//! order    who waits for which release of whom
+//! cursor   each thread's accesses to those lines; all else is instructions
+//! model    memlode_simulate::side_by_side: clocks, transfers, what each was for
+//! ```
+//!
+//! Threads are not replayed as they ran: each goes on as fast as its instructions and its lines let it, whatever the machine had
+//! when the trace was recorded. What the program orders stays ordered. What the schedule decided (who got a lock first, who
+//! took which piece of work) stays as it was recorded.
+
+mod cursor;
+mod order;
+mod survey;
+
+use memlode_machine::{Machine, SharingCosts};
+use memlode_simulate::side_by_side::{CYCLE, Kind, Pace, Sampling, Ticks, simulate};
+use memlode_trace::Trace;
+use memlode_trace::event::{ProcessId, ThreadId};
+use memlode_trace::sites::SiteId;
+use rustc_hash::FxHashMap;
+
+use crate::classes::{ClassId, Home};
+use crate::profile::{Profile, space};
+use cursor::{Recorded, Threads};
+use survey::{LINE, Survey};
+
+/// Accesses to lines of several threads that are simulated one by one; of more, a part is.
+const MOST_STEPS: u64 = 24_000_000;
+/// Accesses in a row that are, then.
+const WINDOW: u64 = 200_000;
+
+/// In which order threads are replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Each on a core of its own.
+    #[default]
+    Parallel,
+    /// No earlier than it was recorded.
+    Recorded,
+}
+
+/// Whether the bytes that were shared were needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Shares {
+    /// Other bytes of the line were.
+    Falsely,
+    /// Bytes that another thread had written.
+    Truly,
+}
+
+/// An access, by thread and site, to objects of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Sharer {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The site.
+    pub site: SiteId,
+    /// The class of the object.
+    pub class: ClassId,
+}
+
+/// A line that two accesses take from each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedPair {
+    /// The process.
+    pub process: ProcessId,
+    /// Address of the line.
+    pub line: u64,
+    /// Whether it was needed.
+    pub shares: Shares,
+    /// The access that waited for the line.
+    pub missed: Sharer,
+    /// The access that had taken it away, or of true sharing wrote the bytes; none before anybody did.
+    pub other: Option<Sharer>,
+    /// How often the line came.
+    pub transfers: u64,
+    /// Cycles lost to that.
+    pub cycles: f64,
+}
+
+/// What became of a thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharingThread {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Cycles lost to transfers.
+    pub lost_cycles: f64,
+    /// Cycles that its instructions take without any transfer, and without a miss of any cache.
+    pub alone_cycles: f64,
+    /// Cycles in which it waited for other threads.
+    pub waited_cycles: f64,
+}
+
+/// What threads lost to each other.
+#[derive(Clone, Debug)]
+pub struct SharingProfile {
+    /// In which order they were replayed.
+    pub order: Order,
+    /// For a recorded order: the longest time in which nothing says how far a thread was, in nanoseconds.
+    pub fineness_ns: Option<u64>,
+    /// Threads whose creation was not seen: they began as late as they were recorded.
+    pub unknown_starts: usize,
+    /// Lines that several threads use, one of them writing.
+    pub lines: usize,
+    /// Of so many accesses to these, one was simulated.
+    pub one_in: u64,
+    /// Acquisitions whose release could not come before them.
+    pub unmet: u64,
+    /// The clock that cycles are of, in GHz.
+    pub clock_ghz: f64,
+    /// By thread.
+    pub threads: Vec<SharingThread>,
+    /// By line and pair of accesses.
+    pub pairs: Vec<SharedPair>,
+    /// Cycles lost by all threads where cores are far from each other, if the machine has such.
+    pub far_cycles: Option<f64>,
+}
+
+impl SharingProfile {
+    /// Cycles lost by all threads.
+    pub fn lost_cycles(&self) -> f64 {
+        self.threads.iter().map(|thread| thread.lost_cycles.max(0.0)).sum()
+    }
+
+    /// Transfers.
+    pub fn transfers(&self) -> u64 {
+        self.pairs.iter().map(|pair| pair.transfers).sum()
+    }
+}
+
+/// Finds out what the threads of a trace lose to each other on a machine. None if no process has several that recorded anything.
+///
+/// `profile` is of the same trace. Threads are replayed as `order` says; without it, side by side if the creation of all was seen.
+pub fn sharing(
+    trace: &Trace,
+    profile: &Profile,
+    machine: &Machine,
+    order: Option<Order>,
+    workers: usize,
+) -> Option<SharingProfile> {
+    let survey = survey::survey(trace, workers)?;
+    let orders = order::orders(&survey.threads);
+    let default = if orders.unknown == 0 { Order::Parallel } else { Order::Recorded };
+    let order = order.unwrap_or(default);
+    let clock_ghz = machine.costs.clock_ghz.value;
+    let recorded = recorded(trace, &survey, clock_ghz);
+    let fineness = survey.threads.iter().map(|facts| facts.longest).max().zip(trace.clock());
+    let mut found = SharingProfile {
+        order,
+        fineness_ns: fineness.map(|(ticks, clock)| clock.ns(ticks) - clock.ns(0)),
+        unknown_starts: orders.unknown,
+        lines: survey.lines.len(),
+        one_in: survey.accesses.div_ceil(MOST_STEPS).max(1),
+        unmet: 0,
+        clock_ghz,
+        threads: Vec::new(),
+        pairs: Vec::new(),
+        far_cycles: None,
+    };
+    let run = |costs: &SharingCosts| {
+        let sampling = match found.one_in {
+            1 => Sampling::ALL,
+            every => Sampling { window: WINDOW, every },
+        };
+        let pace = pace(costs, machine);
+        let recorded = recorded.filter(|_| order == Order::Recorded);
+        let mut threads = Threads::new(trace, &survey, &orders, recorded);
+        simulate(&mut threads, survey.lines.len(), &pace, sampling)
+    };
+    let near = run(&machine.costs.near);
+    found.far_cycles = machine
+        .costs
+        .far
+        .as_ref()
+        .filter(|_| !survey.lines.is_empty())
+        .map(|far| run(far).threads.iter().map(|thread| cycles(thread.lost.max(0))).sum());
+    found.unmet = near.unmet;
+    found.threads = (survey.threads.iter().zip(&near.threads))
+        .filter_map(|(facts, outcome)| {
+            Some(SharingThread {
+                thread: facts.thread?,
+                lost_cycles: cycles(outcome.lost),
+                alone_cycles: cycles(outcome.alone),
+                waited_cycles: cycles(outcome.waited),
+            })
+        })
+        .collect();
+    let names = Names::new(trace, profile, &survey);
+    // What retirement waited for a line may be made up for: what was lost is divided by it.
+    let mut stalled = vec![0; survey.threads.len()];
+    for (pair, taken) in &near.pairs {
+        stalled[names.thread_of(pair.place)] += taken.stalled;
+    }
+    let addresses: FxHashMap<u32, u64> = survey.lines.iter().map(|(&line, &number)| (number, line)).collect();
+    let pairs = near.pairs.iter().map(|(pair, taken)| {
+        let thread = names.thread_of(pair.place);
+        let lost = near.threads[thread].lost.max(0);
+        let part = if stalled[thread] > 0 { taken.stalled as f64 / stalled[thread] as f64 } else { 0.0 };
+        let process = survey.threads[thread].process.unwrap_or(ProcessId(0));
+        let line = (addresses[&pair.line] * LINE) ^ space(process);
+        SharedPair {
+            process,
+            line,
+            shares: if pair.kind == Kind::True { Shares::Truly } else { Shares::Falsely },
+            missed: names.sharer(pair.place, line),
+            other: (pair.other != u32::MAX).then(|| names.sharer(pair.other, line)),
+            transfers: taken.transfers,
+            cycles: cycles(lost) * part,
+        }
+    });
+    found.pairs = pairs.collect();
+    found.pairs.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(b.transfers.cmp(&a.transfers)));
+    Some(found)
+}
+
+fn cycles(ticks: Ticks) -> f64 {
+    ticks as f64 / CYCLE as f64
+}
+
+fn pace(costs: &SharingCosts, machine: &Machine) -> Pace {
+    let ticks = |cycles: f64| (cycles * CYCLE as f64).round() as Ticks;
+    let (arrival, usable) = (costs.arrival_cycles.value, costs.use_cycles.value);
+    Pace {
+        transfer: ticks(costs.transfer_cycles.value),
+        arrival: ticks(arrival),
+        usable: ticks(usable.min(arrival)),
+        instruction: ticks(machine.costs.instruction_cycles.value).max(1),
+    }
+}
+
+/// How stamps become cycles. Without a clock, a tick is a cycle.
+fn recorded(trace: &Trace, survey: &Survey, clock_ghz: f64) -> Option<Recorded> {
+    let began = survey.threads.iter().map(|facts| facts.began).min()?;
+    let ticks = 1u64 << 40;
+    let ns = trace.clock().map(|clock| clock.ns(began.saturating_add(ticks)) - clock.ns(began));
+    let cycles_per_tick = ns.map_or(1.0, |ns| ns as f64 * clock_ghz / ticks as f64);
+    Some(Recorded { began, cycles_per_tick })
+}
+
+/// Finds the objects of accesses.
+struct Names<'t> {
+    trace: &'t Trace,
+    profile: &'t Profile,
+    survey: &'t Survey,
+    /// Sites of the trace.
+    sites: u32,
+    /// By thread and site: classes, and accesses to each.
+    classes: FxHashMap<(ThreadId, SiteId), Vec<(ClassId, u64)>>,
+    /// Blocks that have bytes of lines of several threads: process, first and last address, allocation.
+    blocks: Vec<(ProcessId, u64, u64, SiteId)>,
+}
+
+impl<'t> Names<'t> {
+    fn new(trace: &'t Trace, profile: &'t Profile, survey: &'t Survey) -> Names<'t> {
+        let mut classes: FxHashMap<(ThreadId, SiteId), Vec<(ClassId, u64)>> = FxHashMap::default();
+        for cell in &profile.cells {
+            let of_site = classes.entry((cell.thread, cell.site)).or_default();
+            of_site.push((cell.class, cell.counts.accesses()));
+        }
+        let mut sorted: Vec<u64> = survey.lines.keys().copied().collect();
+        sorted.sort_unstable();
+        let mut blocks = Vec::new();
+        for facts in &survey.threads {
+            let Some(process) = facts.process else { continue };
+            for &(first, last, site) in &facts.blocks {
+                let line = survey::line_of(process, first);
+                let from = sorted.partition_point(|&other| other < line);
+                if sorted.get(from).is_some_and(|&line| line <= survey::line_of(process, last)) {
+                    blocks.push((process, first, last, site));
+                }
+            }
+        }
+        Names { trace, profile, survey, sites: trace.sites().sites().len() as u32, classes, blocks }
+    }
+
+    /// The thread of a place, by its number in the survey.
+    fn thread_of(&self, place: u32) -> usize {
+        (place / self.sites.max(1)) as usize
+    }
+
+    fn sharer(&self, place: u32, line: u64) -> Sharer {
+        let facts = &self.survey.threads[self.thread_of(place)];
+        let thread = facts.thread.unwrap_or(ThreadId(0));
+        let site = SiteId(place % self.sites.max(1));
+        let candidates = self.classes.get(&(thread, site)).map_or(&[][..], |classes| classes);
+        let class = match candidates {
+            [] => ClassId::UNKNOWN,
+            [(class, _)] => *class,
+            several => {
+                let fitting = several.iter().filter(|(class, _)| self.fits(*class, facts.process, line));
+                let best = fitting.max_by_key(|(_, accesses)| *accesses);
+                best.or(several.iter().max_by_key(|(_, accesses)| *accesses))
+                    .map_or(ClassId::UNKNOWN, |c| c.0)
+            }
+        };
+        Sharer { thread, site, class }
+    }
+
+    /// Whether an object of a class has a byte of a line.
+    fn fits(&self, class: ClassId, process: Option<ProcessId>, line: u64) -> bool {
+        let end = line + (LINE - 1);
+        match &self.profile.classes[class.0 as usize].home {
+            Home::Heap { site, .. } => self.blocks.iter().any(|&(of, first, last, by)| {
+                Some(of) == process && by == *site && first <= end && last >= line
+            }),
+            Home::Global { symbol, .. } => {
+                self.trace.images().iter().filter(|image| Some(image.process) == process).any(|image| {
+                    let globals = self.trace.modules().get(image.module.0 as usize).map(|m| &m.globals[..]);
+                    globals.unwrap_or_default().iter().any(|global| {
+                        let at = global.address.wrapping_add(image.load_bias);
+                        global.name == *symbol && at <= end && at + global.bytes > line
+                    })
+                })
+            }
+            Home::Stack { .. } | Home::Unknown => false,
+        }
+    }
+}

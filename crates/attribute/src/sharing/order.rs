@@ -1,0 +1,208 @@
+//! What orders threads: who waits for which release of whom.
+
+use memlode_trace::event::{ProcessId, SyncKind};
+use rustc_hash::FxHashMap;
+
+use super::survey::ThreadFacts;
+
+/// Threads, by their place in the survey, and how often each must have released.
+pub(super) type Waits = Vec<(u32, u64)>;
+
+/// What each thread waits for.
+#[derive(Default)]
+pub(super) struct Orders {
+    /// By thread: its acquisitions that wait, counted from 0, and for what.
+    pub waits: Vec<Vec<(u64, Waits)>>,
+    /// By thread: the creation that it begins with, if it was seen.
+    pub starts: Vec<Option<(u32, u64)>>,
+    /// Threads of which it was not.
+    pub unknown: usize,
+}
+
+/// How far a thread's frames may lie below its handle: a stack's size.
+const MOST_STACK: u64 = 1 << 32;
+
+/// A release of an object.
+#[derive(Clone, Copy)]
+struct Latest {
+    thread: u32,
+    releases: u64,
+    is_update: bool,
+}
+
+/// Finds out who waits for whom.
+///
+/// An acquisition comes after the latest releases of its object by other threads whose stamps are smaller. A barrier is
+/// left for the *n*th time by a thread when the others have arrived for the *n*th time. An atomic read-modify-write does
+/// not wait for another: which of them came first is the schedule's doing.
+pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
+    let (starts, ends) = lives(threads);
+    let mut orders = Orders { waits: vec![Vec::new(); threads.len()], ..Orders::default() };
+    orders.unknown =
+        threads.iter().zip(&starts).filter(|(facts, start)| !facts.is_first && start.is_none()).count();
+    orders.starts = starts;
+    let mut times: Vec<(u64, u32, usize)> = Vec::new();
+    for (thread, facts) in (0u32..).zip(threads) {
+        let mut latest = 0;
+        times.extend(facts.events.iter().enumerate().map(|(number, event)| {
+            latest = event.stamp.max(latest);
+            (latest, thread, number)
+        }));
+    }
+    // Of one time, what releases comes first.
+    times.sort_by_key(|&(stamp, thread, number)| {
+        (stamp, !threads[thread as usize].events[number].kind.releases(), thread, number)
+    });
+    let mut state = State {
+        threads,
+        released: vec![0; threads.len()],
+        acquired: vec![0; threads.len()],
+        known: vec![FxHashMap::default(); threads.len()],
+        latest: FxHashMap::default(),
+        arrived: FxHashMap::default(),
+        left: FxHashMap::default(),
+        ends,
+    };
+    for (stamp, thread, number) in times {
+        if let Some((ordinal, waits)) = state.event(stamp, thread, number) {
+            orders.waits[thread as usize].push((ordinal, waits));
+        }
+    }
+    orders
+}
+
+type Object = (Option<ProcessId>, u64);
+
+/// By handle: when threads of that name were created, and which.
+type Handles = FxHashMap<Object, Vec<(u64, u32)>>;
+
+struct State<'t> {
+    threads: &'t [ThreadFacts],
+    /// By thread: releases and acquisitions so far.
+    released: Vec<u64>,
+    acquired: Vec<u64>,
+    /// By thread: what it has waited for already.
+    known: Vec<FxHashMap<u32, u64>>,
+    latest: FxHashMap<Object, Vec<Latest>>,
+    /// Of a barrier, by thread: the release of each arrival.
+    arrived: FxHashMap<Object, FxHashMap<u32, Vec<u64>>>,
+    /// How often a thread left a barrier.
+    left: FxHashMap<(Object, u32), usize>,
+    /// Of a handle: stamp of the creation, and the thread.
+    ends: Handles,
+}
+
+impl State<'_> {
+    /// Takes up an event; if it waits for anybody, its number among the acquisitions of its thread, and for whom.
+    fn event(&mut self, stamp: u64, thread: u32, number: usize) -> Option<(u64, Waits)> {
+        let facts = &self.threads[thread as usize];
+        let event = facts.events[number];
+        let object = (facts.process, event.object);
+        if event.kind.releases() {
+            self.released[thread as usize] += 1;
+            self.release(object, event.kind, thread, event.is_update);
+            return None;
+        }
+        let ordinal = self.acquired[thread as usize];
+        self.acquired[thread as usize] += 1;
+        let mut waits = match event.kind {
+            SyncKind::Join => {
+                let made = self.ends.get(&object).map_or(&[][..], |made| made);
+                let joined = made.iter().rfind(|(created, _)| *created < stamp);
+                // All of its releases, and its end, which is one more.
+                joined
+                    .map(|&(_, other)| (other, releases_of(&self.threads[other as usize]) + 1))
+                    .into_iter()
+                    .collect()
+            }
+            SyncKind::Leave => self.leave(object, thread),
+            _ => self.acquire(object, thread, event.is_update),
+        };
+        let known = &mut self.known[thread as usize];
+        waits.retain(|&(other, releases)| {
+            let known = known.entry(other).or_default();
+            let is_new = releases > *known;
+            *known = releases.max(*known);
+            is_new
+        });
+        (!waits.is_empty()).then_some((ordinal, waits))
+    }
+
+    fn release(&mut self, object: Object, kind: SyncKind, thread: u32, is_update: bool) {
+        let releases = self.released[thread as usize];
+        match kind {
+            SyncKind::Create => {}
+            SyncKind::Arrive => {
+                self.arrived.entry(object).or_default().entry(thread).or_default().push(releases);
+            }
+            _ => {
+                let latest = self.latest.entry(object).or_default();
+                latest.retain(|other| other.thread != thread || other.is_update != is_update);
+                latest.push(Latest { thread, releases, is_update });
+            }
+        }
+    }
+
+    fn acquire(&self, object: Object, thread: u32, is_update: bool) -> Waits {
+        let latest = self.latest.get(&object).map_or(&[][..], |latest| latest);
+        let others = latest.iter().filter(|other| other.thread != thread && !(is_update && other.is_update));
+        others.map(|other| (other.thread, other.releases)).collect()
+    }
+
+    fn leave(&mut self, object: Object, thread: u32) -> Waits {
+        let turn = self.left.entry((object, thread)).or_default();
+        let arrived = self.arrived.get(&object);
+        let others = arrived.into_iter().flatten().filter(|(other, _)| **other != thread);
+        let waits = others.filter_map(|(&other, arrivals)| Some((other, *arrivals.get(*turn)?))).collect();
+        *turn += 1;
+        waits
+    }
+}
+
+fn releases_of(facts: &ThreadFacts) -> u64 {
+    facts.events.iter().filter(|event| event.kind.releases()).count() as u64
+}
+
+/// Which creation each thread began with, and which threads handles stand for.
+///
+/// A thread's handle lies above its stack. Where a handle is used again, threads and creations are paired in their order.
+fn lives(threads: &[ThreadFacts]) -> (Vec<Option<(u32, u64)>>, Handles) {
+    // By handle: stamp, creator, its releases then.
+    let mut made: FxHashMap<Object, Vec<(u64, u32, u64)>> = FxHashMap::default();
+    for (number, facts) in (0u32..).zip(threads) {
+        let releases = facts.events.iter().filter(|event| event.kind.releases());
+        for (ordinal, event) in (1..).zip(releases).filter(|(_, event)| event.kind == SyncKind::Create) {
+            made.entry((facts.process, event.object)).or_default().push((event.stamp, number, ordinal));
+        }
+    }
+    made.values_mut().for_each(|made| made.sort_unstable());
+    let mut users: FxHashMap<Object, Vec<u32>> = FxHashMap::default();
+    for (number, facts) in (0u32..).zip(threads).filter(|(_, facts)| !facts.is_first) {
+        let Some(frame) = facts.frame else { continue };
+        let above = made.keys().filter(|(process, handle)| {
+            *process == facts.process && *handle > frame && handle - frame < MOST_STACK
+        });
+        if let Some(&handle) = above.min_by_key(|(_, handle)| *handle) {
+            users.entry(handle).or_default().push(number);
+        }
+    }
+    let mut starts = vec![None; threads.len()];
+    let mut ends = Handles::default();
+    for (handle, mut users) in users {
+        users.sort_by_key(|&user| threads[user as usize].began);
+        let made = &made[&handle];
+        let mut first = 0;
+        for (place, &user) in users.iter().enumerate() {
+            // Those behind it need one each.
+            let last = made.len().saturating_sub(users.len() - place);
+            let began = threads[user as usize].began;
+            let nearest =
+                (first..=last).min_by_key(|&at| made.get(at).map_or(u64::MAX, |m| m.0.abs_diff(began)));
+            let Some(&(stamp, creator, ordinal)) = nearest.and_then(|at| made.get(at)) else { continue };
+            first = nearest.map_or(first, |at| at + 1);
+            starts[user as usize] = Some((creator, ordinal));
+            ends.entry(handle).or_default().push((stamp, user));
+        }
+    }
+    (starts, ends)
+}

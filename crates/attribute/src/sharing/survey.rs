@@ -1,0 +1,308 @@
+//! A first look at a trace: which lines several threads use, one of them writing, and what orders the threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use memlode_trace::event::{Access, Batch, Mark, ProcessId, Stride, SyncKind, ThreadId};
+use memlode_trace::sites::{Kind, SiteId, SiteTable};
+use memlode_trace::{Decoder, Loops, Trace};
+use rustc_hash::FxHashMap;
+
+use crate::profile::space;
+
+/// Bytes of a line.
+pub(super) const LINE: u64 = 64;
+
+/// What a thread did to a line.
+const READ: u8 = 1;
+const WRITTEN: u8 = 2;
+/// The same, while its process had no other thread.
+const ALONE: u32 = 2;
+
+/// Lines whose latest use is counted without a table: a power of two.
+const RECENT: usize = 1 << 13;
+
+/// Something that orders threads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SyncEvent {
+    pub stamp: u64,
+    pub kind: SyncKind,
+    pub object: u64,
+    /// It is of an atomic read-modify-write.
+    pub is_update: bool,
+}
+
+/// What is known of a thread.
+#[derive(Default)]
+pub(super) struct ThreadFacts {
+    pub thread: Option<ThreadId>,
+    pub process: Option<ProcessId>,
+    /// Whether it is the first of its process.
+    pub is_first: bool,
+    /// Its chunks, by their place in [`Trace::chunks`].
+    pub chunks: Vec<usize>,
+    /// When its first chunk began.
+    pub began: u64,
+    /// The longest time between two stamps of it.
+    pub longest: u64,
+    /// Return-address slot of its first call.
+    pub frame: Option<u64>,
+    pub events: Vec<SyncEvent>,
+    /// First and last address of each block, and its allocation.
+    pub blocks: Vec<(u64, u64, SiteId)>,
+    lines: FxHashMap<u64, (u8, u64)>,
+}
+
+/// What the look found.
+pub(super) struct Survey {
+    pub threads: Vec<ThreadFacts>,
+    /// Lines, of which several threads use each and one writes it, and their numbers.
+    pub lines: FxHashMap<u64, u32>,
+    /// Accesses to these lines.
+    pub accesses: u64,
+}
+
+/// The number of a line among all processes.
+pub(super) fn line_of(process: ProcessId, address: u64) -> u64 {
+    (address ^ space(process)) / LINE
+}
+
+/// Looks at all threads of processes that have several. None if there are none.
+pub(super) fn survey(trace: &Trace, workers: usize) -> Option<Survey> {
+    let mut threads = threads_of(trace);
+    if threads.is_empty() {
+        return None;
+    }
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let jobs: Vec<Mutex<Option<ThreadFacts>>> =
+        threads.drain(..).map(|facts| Mutex::new(Some(facts))).collect();
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = jobs.get(number) else { return };
+            let Some(facts) = job.lock().unwrap_or_else(PoisonError::into_inner).take() else { continue };
+            let looked = Look::at(trace, facts);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((number, looked));
+        }
+    };
+    std::thread::scope(|scope| {
+        (1..workers.min(jobs.len())).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|&(number, _)| number);
+    let mut threads: Vec<ThreadFacts> = done.into_iter().map(|(_, facts)| facts).collect();
+    let (lines, accesses) = contended(&mut threads);
+    Some(Survey { threads, lines, accesses })
+}
+
+/// The threads of processes in which several recorded something.
+fn threads_of(trace: &Trace) -> Vec<ThreadFacts> {
+    let mut threads: Vec<ThreadFacts> = trace.threads().iter().map(|_| ThreadFacts::default()).collect();
+    for (number, chunk) in trace.chunks().iter().enumerate().filter(|(_, chunk)| !chunk.is_dormant()) {
+        let facts = &mut threads[chunk.thread.0 as usize];
+        (facts.thread, facts.process) = (Some(chunk.thread), Some(chunk.process));
+        let (from, to) = chunk.stamps();
+        facts.began = if facts.chunks.is_empty() { from } else { facts.began.min(from) };
+        facts.longest = facts.longest.max(to.saturating_sub(from));
+        facts.chunks.push(number);
+    }
+    threads.retain(|facts| !facts.chunks.is_empty());
+    for facts in &mut threads {
+        facts.chunks.sort_by_key(|&number| trace.chunks()[number].sequence());
+    }
+    let mut several: FxHashMap<ProcessId, usize> = FxHashMap::default();
+    for process in threads.iter().filter_map(|facts| facts.process) {
+        *several.entry(process).or_default() += 1;
+    }
+    threads.retain(|facts| facts.process.is_some_and(|process| several[&process] > 1));
+    threads.sort_by_key(|facts| (facts.process, facts.thread));
+    for number in 0..threads.len() {
+        threads[number].is_first = number == 0 || threads[number - 1].process != threads[number].process;
+    }
+    threads
+}
+
+/// Looks at one thread.
+struct Look<'t> {
+    sites: &'t SiteTable,
+    facts: ThreadFacts,
+    process: ProcessId,
+    /// Threads that it made and that it did not join yet.
+    others: u64,
+    /// Line, what was done to it, how often.
+    recent: Vec<(u64, u8, u64)>,
+}
+
+impl Look<'_> {
+    fn at(trace: &Trace, facts: ThreadFacts) -> ThreadFacts {
+        let Some(process) = facts.process else { return facts };
+        let recent = vec![(u64::MAX, 0, 0); RECENT];
+        let mut look = Look { sites: trace.sites(), facts, process, others: 0, recent };
+        let (mut decoder, mut batch) = (Decoder::new(Loops::Kept), Batch::default());
+        for number in std::mem::take(&mut look.facts.chunks) {
+            let is_sound = decoder.stored(trace, &trace.chunks()[number], &mut batch).is_ok();
+            if is_sound {
+                look.facts.chunks.push(number);
+                look.chunk(&batch);
+            }
+        }
+        for slot in 0..RECENT {
+            look.evict(slot);
+        }
+        look.facts
+    }
+
+    fn chunk(&mut self, batch: &Batch) {
+        if self.facts.frame.is_none() {
+            self.facts.frame = batch.stack.first().map(|frame| frame.address);
+        }
+        let (mut done, mut loops) = (0, batch.loops.iter().peekable());
+        for (number, (at, mark)) in batch.marks.iter().enumerate() {
+            while let Some(next) = loops.next_if(|next| next.mark as usize <= number) {
+                self.accesses(&batch.accesses[done..next.access as usize]);
+                done = next.access as usize;
+                let strides = next.strides.start as usize..next.strides.end as usize;
+                batch.strides[strides].iter().for_each(|stride| self.stride(stride, next.turns));
+            }
+            self.accesses(&batch.accesses[done..*at as usize]);
+            done = *at as usize;
+            self.mark(mark, batch, done);
+        }
+        for next in loops {
+            let strides = next.strides.start as usize..next.strides.end as usize;
+            batch.strides[strides].iter().for_each(|stride| self.stride(stride, next.turns));
+        }
+        self.accesses(&batch.accesses[done..]);
+    }
+
+    fn mark(&mut self, mark: &Mark, batch: &Batch, at: usize) {
+        match *mark {
+            Mark::Enter { frame, .. } | Mark::Resume { frame, .. } => {
+                self.facts.frame.get_or_insert(frame);
+            }
+            Mark::Alloc { site, base, count, element_bytes } => {
+                self.block(site, base, count.saturating_mul(element_bytes));
+            }
+            Mark::Realloc { site, base, bytes, .. } => self.block(site, base, bytes),
+            Mark::Sync { kind, object, stamp } => {
+                let beside = if kind.releases() { Some(at) } else { at.checked_sub(1) };
+                let beside = beside.and_then(|at| batch.accesses.get(at));
+                let is_update = matches!(kind, SyncKind::Acquire | SyncKind::Release)
+                    && beside.is_some_and(|access| {
+                        access.address == object && self.sites.site(access.site).kind == Kind::Update
+                    });
+                match kind {
+                    SyncKind::Create => self.others += 1,
+                    SyncKind::Join => self.others = self.others.saturating_sub(1),
+                    _ => {}
+                }
+                self.facts.events.push(SyncEvent { stamp, kind, object, is_update });
+            }
+            _ => {}
+        }
+    }
+
+    fn block(&mut self, site: SiteId, base: u64, bytes: u64) {
+        if let (true, Some(last)) = (base != 0 && bytes != 0, base.checked_add(bytes.max(1) - 1)) {
+            self.facts.blocks.push((base, last, site));
+        }
+    }
+
+    fn accesses(&mut self, accesses: &[Access]) {
+        for access in accesses {
+            let last = access.address.saturating_add(u64::from(access.bytes) - 1);
+            let does = self.does(access.site);
+            for line in line_of(self.process, access.address)..=line_of(self.process, last) {
+                self.touch(line, does, 1);
+            }
+        }
+    }
+
+    /// What a site does to lines.
+    fn does(&self, site: SiteId) -> u8 {
+        let does = match self.sites.site(site).kind {
+            Kind::Load => READ,
+            Kind::Store => WRITTEN,
+            _ => READ | WRITTEN,
+        };
+        if self.facts.is_first && self.others == 0 { does << ALONE } else { does }
+    }
+
+    fn stride(&mut self, stride: &Stride, turns: u64) {
+        let does = self.does(stride.access.site);
+        let step = stride.step as i64;
+        let reach = u64::from(stride.access.bytes) - 1;
+        let last = stride.access_in(turns.saturating_sub(1)).address;
+        if step.unsigned_abs() <= LINE && turns > 0 {
+            let (low, high) = (stride.access.address.min(last), stride.access.address.max(last));
+            let lines = line_of(self.process, low)..=line_of(self.process, high.saturating_add(reach));
+            let each = turns.div_ceil(lines.clone().count().max(1) as u64);
+            lines.for_each(|line| self.touch(line, does, each));
+            return;
+        }
+        for turn in 0..turns {
+            let at = stride.access_in(turn).address;
+            for line in line_of(self.process, at)..=line_of(self.process, at.saturating_add(reach)) {
+                self.touch(line, does, 1);
+            }
+        }
+    }
+
+    #[inline]
+    fn touch(&mut self, line: u64, does: u8, times: u64) {
+        let slot = line as usize % RECENT;
+        if self.recent[slot].0 != line {
+            self.evict(slot);
+            self.recent[slot] = (line, 0, 0);
+        }
+        let recent = &mut self.recent[slot];
+        recent.1 |= does;
+        recent.2 += times;
+    }
+
+    fn evict(&mut self, slot: usize) {
+        let (line, does, times) = self.recent[slot];
+        if times > 0 {
+            let known = self.facts.lines.entry(line).or_default();
+            known.0 |= does;
+            known.1 += times;
+        }
+    }
+}
+
+/// The lines that several threads use and one writes, numbered by address, and the accesses to them.
+fn contended(threads: &mut [ThreadFacts]) -> (FxHashMap<u64, u32>, u64) {
+    // What is done alone does not count, if it is known when that is: if all other threads were seen to be made.
+    let mut made: FxHashMap<Option<ProcessId>, (usize, usize)> = FxHashMap::default();
+    for facts in &*threads {
+        let of_process = made.entry(facts.process).or_default();
+        of_process.0 += 1;
+        of_process.1 += facts.events.iter().filter(|event| event.kind == SyncKind::Create).count();
+    }
+    let mut users: FxHashMap<u64, (u32, bool, u64)> = FxHashMap::default();
+    for (number, facts) in (0u32..).zip(threads) {
+        let (count, created) = made[&facts.process];
+        let knows_alone = created + 1 >= count;
+        for (line, (does, times)) in std::mem::take(&mut facts.lines) {
+            let does = if knows_alone { does & (READ | WRITTEN) } else { does | does >> ALONE };
+            if does == 0 {
+                continue;
+            }
+            let user = users.entry(line).or_insert((number, false, 0));
+            user.1 |= does & WRITTEN != 0;
+            user.2 += times;
+            if user.0 != number {
+                user.0 = u32::MAX;
+            }
+        }
+    }
+    let shared = users.into_iter().filter(|(_, (user, is_written, _))| *user == u32::MAX && *is_written);
+    let (mut lines, mut accesses) = (Vec::new(), 0);
+    for (line, (_, _, times)) in shared {
+        lines.push(line);
+        accesses += times;
+    }
+    lines.sort_unstable();
+    (lines.into_iter().zip(0..).collect(), accesses)
+}

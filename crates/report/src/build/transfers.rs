@@ -1,0 +1,154 @@
+//! What threads lose to lines that they take from each other, by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use memlode_attribute::ClassId;
+use memlode_attribute::sharing::{Order, SharedPair, Sharer, Shares, SharingProfile};
+use memlode_attribute::tables::{Place, What, place, what};
+use memlode_machine::Machine;
+use memlode_trace::event::ThreadId;
+
+use super::Builder;
+use crate::model::{SharedData, SharedLine, Side, Transfers};
+
+/// Cache lines that are listed.
+const LINES: usize = 100;
+
+/// What an access touches, and where it stands.
+type Key = (What, Place);
+
+/// Which accesses take lines from each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Between {
+    class: ClassId,
+    missed: Key,
+    other: Option<Key>,
+}
+
+/// Pairs of lines that are about the same.
+#[derive(Default)]
+struct Sum {
+    transfers: u64,
+    cycles: f64,
+    /// By process and line.
+    lines: BTreeMap<(u32, u64), (f64, u64)>,
+    missed: BTreeSet<ThreadId>,
+    other: BTreeSet<ThreadId>,
+    other_class: Option<ClassId>,
+}
+
+impl Builder<'_> {
+    /// The same with names.
+    pub fn transfers(&self, found: &SharingProfile, machine: &Machine) -> Transfers {
+        let ms = |cycles: f64| cycles / (found.clock_ghz * 1e6);
+        let near = &machine.costs.near;
+        let times = [near.transfer_cycles, near.arrival_cycles, near.use_cycles];
+        let lost = found.lost_cycles();
+        Transfers {
+            order: match found.order {
+                Order::Parallel => "parallel",
+                Order::Recorded => "recorded",
+            },
+            fineness_ns: found.fineness_ns.filter(|_| found.order == Order::Recorded),
+            unknown_starts: found.unknown_starts,
+            one_in: found.one_in,
+            unmet: found.unmet,
+            measured: times.iter().all(|time| time.is_measured()),
+            lines: found.lines,
+            transfers: found.transfers(),
+            cycles: lost as u64,
+            ms: ms(lost),
+            far_ms: found.far_cycles.map(ms),
+            rest_ms: ms(found.threads.iter().map(|thread| thread.alone_cycles).sum()),
+            false_sharing: self.shared_data(found, Shares::Falsely, ms),
+            true_sharing: self.shared_data(found, Shares::Truly, ms),
+            cache_lines: self.shared_lines(found),
+        }
+    }
+
+    fn key(&self, sharer: &Sharer) -> Key {
+        let site = self.names.site(sharer.site);
+        (what(self.names, site, true), place(self.names, site))
+    }
+
+    fn shared_data(
+        &self,
+        found: &SharingProfile,
+        shares: Shares,
+        ms: impl Fn(f64) -> f64,
+    ) -> Vec<SharedData> {
+        let mut sums: BTreeMap<Between, Sum> = BTreeMap::new();
+        for pair in found.pairs.iter().filter(|pair| pair.shares == shares) {
+            let other = pair.other.as_ref().map(|other| self.key(other));
+            let between = Between { class: pair.missed.class, missed: self.key(&pair.missed), other };
+            sums.entry(between).or_default().add(pair);
+        }
+        let mut rows: Vec<(Between, Sum)> = sums.into_iter().collect();
+        rows.sort_by(|(a, x), (b, y)| {
+            y.cycles.total_cmp(&x.cycles).then(y.transfers.cmp(&x.transfers)).then(a.cmp(b))
+        });
+        let side = |(what, place): &Key, class: ClassId, threads: &BTreeSet<ThreadId>| Side {
+            access: self.access(what, place),
+            object: self.object(class),
+            threads: threads.iter().map(|thread| thread.0).collect(),
+        };
+        let row = |(between, sum): (Between, Sum)| SharedData {
+            object: self.object(between.class),
+            line: hexadecimal(sum.costliest()),
+            lines: sum.lines.len(),
+            transfers: sum.transfers,
+            cycles: sum.cycles as u64,
+            ms: ms(sum.cycles),
+            missed: side(&between.missed, between.class, &sum.missed),
+            written: between
+                .other
+                .map(|other| side(&other, sum.other_class.unwrap_or(ClassId::UNKNOWN), &sum.other)),
+        };
+        rows.into_iter().map(row).collect()
+    }
+
+    fn shared_lines(&self, found: &SharingProfile) -> Vec<SharedLine> {
+        let mut lines: BTreeMap<(u32, u64), (f64, u64, u64, ClassId)> = BTreeMap::new();
+        // The costliest pairs come first: the object is theirs.
+        for pair in &found.pairs {
+            let line = lines.entry((pair.process.0, pair.line)).or_insert((0.0, 0, 0, pair.missed.class));
+            line.0 += pair.cycles;
+            line.1 += pair.transfers;
+            line.2 += if pair.shares == Shares::Falsely { pair.transfers } else { 0 };
+        }
+        let mut rows: Vec<_> = lines.into_iter().collect();
+        rows.sort_by(|(a, x), (b, y)| y.0.total_cmp(&x.0).then(y.1.cmp(&x.1)).then(a.cmp(b)));
+        let row =
+            |((_, line), (cycles, transfers, false_transfers, class)): (_, (f64, u64, u64, ClassId))| {
+                let (line, object) = (hexadecimal(line), self.object(class));
+                SharedLine { line, object, transfers, false_transfers, cycles: cycles as u64 }
+            };
+        rows.into_iter().take(LINES).map(row).collect()
+    }
+}
+
+impl Sum {
+    fn add(&mut self, pair: &SharedPair) {
+        self.transfers += pair.transfers;
+        self.cycles += pair.cycles;
+        let line = self.lines.entry((pair.process.0, pair.line)).or_default();
+        line.0 += pair.cycles;
+        line.1 += pair.transfers;
+        self.missed.insert(pair.missed.thread);
+        if let Some(other) = pair.other {
+            self.other.insert(other.thread);
+            self.other_class.get_or_insert(other.class);
+        }
+    }
+
+    /// Address of the line that costs most.
+    fn costliest(&self) -> u64 {
+        let lines = self.lines.iter();
+        let most = lines.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        most.map_or(0, |((_, line), _)| *line)
+    }
+}
+
+fn hexadecimal(address: u64) -> String {
+    format!("{address:#x}")
+}

@@ -1,0 +1,111 @@
+//! What threads lose to lines that they take from each other, in words.
+
+use std::fmt::Write;
+
+use super::Style;
+use super::names::object_label;
+use super::sharing::side;
+use crate::model::{SharedData, Transfers};
+use crate::render::text::{count, percent_of};
+
+/// Rows shown of each kind.
+const ROWS: usize = 5;
+
+/// A row that costs a smaller part of the threads' time is not worth one.
+const LEAST: f64 = 0.001;
+
+/// The section of a report; nothing if there is but one thread.
+pub fn transfers(found: &Transfers, style: Style) -> String {
+    let whole = found.ms + found.rest_ms;
+    let mut out = format!("\n{}\n", style.heading("Lines that threads take from each other"));
+    let far = found.far_ms.map_or(String::new(), |far| {
+        format!(", {} if they are on cores that are far from each other", time(far))
+    });
+    let known = if found.measured { "measured" } else { "assumed" };
+    let lost = match found.transfers {
+        0 => "no line came from another core".to_string(),
+        transfers => format!(
+            "about {} of all threads together are lost to {} transfers{far}: {} of {} without misses of caches; the times of \
+             transfers are {known}",
+            time(found.ms),
+            count(transfers),
+            percent_of(found.ms / whole.max(f64::MIN_POSITIVE)),
+            time(whole),
+        ),
+    };
+    out += &style.indented(2, &lost);
+    out += &style.indented(2, &order(found));
+    let kinds = [
+        ("False sharing: other bytes of the line were written", "taken by", &found.false_sharing),
+        ("True sharing: bytes that another thread wrote are needed", "written by", &found.true_sharing),
+    ];
+    for (title, by, rows) in kinds {
+        let costly = |row: &&SharedData| row.ms >= LEAST * whole && row.transfers > 1;
+        let all: Vec<&SharedData> = rows.iter().filter(costly).collect();
+        if all.is_empty() {
+            continue;
+        }
+        let shown = all.len().min(style.top.min(ROWS));
+        let of = if all.len() > shown { format!(" (first {shown} of {})", all.len()) } else { String::new() };
+        let _ = writeln!(out, "\n{}{of}", style.heading(title));
+        for row in &all[..shown] {
+            write_row(&mut out, row, by, style);
+        }
+    }
+    out
+}
+
+fn write_row(out: &mut String, row: &SharedData, by: &str, style: Style) {
+    let lines = match row.lines {
+        1 => "1 line".to_string(),
+        lines => format!("{} lines", count(lines as u64)),
+    };
+    let room = style.width.saturating_sub(21).max(24);
+    let _ = writeln!(out, "  {:<15} {} transfers of {lines}", time(row.ms), count(row.transfers));
+    let _ = writeln!(out, "  {:<15} {}", "waiting", side(&row.missed, style));
+    if let Some(written) = &row.written {
+        let _ = writeln!(out, "  {by:<15} {}", side(written, style));
+    }
+    let _ = writeln!(out, "  {:<15} {}", "in", object_label(&row.object, 0).fit(room));
+    let other = row.written.as_ref().filter(|other| other.object.home != row.object.home);
+    if let Some(other) = other {
+        let _ = writeln!(out, "  {:<15} {}", "and", object_label(&other.object, 0).fit(room));
+    }
+}
+
+/// In which order threads were replayed, and how far that can be trusted.
+fn order(found: &Transfers) -> String {
+    let mut text = match (found.order, found.fineness_ns) {
+        ("parallel", _) => {
+            "order: as if each thread had a core of its own; what the schedule decided (who got a lock, or a \
+                            piece of work) is as recorded"
+                .to_string()
+        }
+        (_, Some(ns)) => format!(
+            "order: as recorded, which was slower than the program is; known to within {}",
+            time(ns as f64 / 1e6)
+        ),
+        (_, None) => "order: as recorded".to_string(),
+    };
+    if found.unknown_starts > 0 {
+        let threads = if found.unknown_starts == 1 { "thread" } else { "threads" };
+        let _ = write!(text, "; the creation of {} {threads} was not recorded", found.unknown_starts);
+    }
+    if found.one_in > 1 {
+        let _ = write!(text, "; one access in {} to such lines is simulated", found.one_in);
+    }
+    if found.unmet > 0 {
+        let _ = write!(text, "; {} waits could not be put in order", count(found.unmet));
+    }
+    text
+}
+
+/// `1.20 s`, `35 ms`, `4 µs`.
+fn time(ms: f64) -> String {
+    match ms {
+        ms if ms >= 1000.0 => format!("{:.2} s", ms / 1000.0),
+        ms if ms >= 10.0 => format!("{ms:.0} ms"),
+        ms if ms >= 0.1 => format!("{ms:.2} ms"),
+        ms => format!("{:.1} µs", ms * 1000.0),
+    }
+}

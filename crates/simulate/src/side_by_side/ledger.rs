@@ -1,0 +1,115 @@
+//! What transfers were, who needed or caused them, and what was lost to them.
+
+use rustc_hash::FxHashMap;
+
+use super::Ticks;
+
+/// What a transfer was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Nothing: no byte was touched that another thread had written.
+    False,
+    /// For bytes that another thread had written.
+    True,
+}
+
+/// Transfers that have all of this in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Pair {
+    /// The line.
+    pub line: u32,
+    /// What they were for.
+    pub kind: Kind,
+    /// The access that missed, or of a true one that needed the bytes.
+    pub place: u32,
+    /// The access that took the line away, or of a true one wrote the bytes.
+    pub other: u32,
+}
+
+/// What became of a pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Transfers.
+    pub transfers: u64,
+    /// How long retirement waited for them.
+    pub stalled: Ticks,
+}
+
+/// The life of a line in one cache.
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    pair: Pair,
+    taken: Taken,
+    /// Accesses in flight that may wait for it yet.
+    refs: u32,
+    is_over: bool,
+}
+
+/// All lives, and what they came to.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    lives: Vec<Life>,
+    free: Vec<u32>,
+    pub pairs: FxHashMap<Pair, Taken>,
+    /// How many times each counts.
+    pub weight: u64,
+}
+
+impl Ledger {
+    /// Nothing yet; what comes counts so often.
+    pub fn new(weight: u64) -> Ledger {
+        Ledger { weight, ..Ledger::default() }
+    }
+
+    pub fn begin(&mut self, pair: Pair) -> u32 {
+        let life = Life { pair, taken: Taken { transfers: 1, stalled: 0 }, refs: 0, is_over: false };
+        if let Some(id) = self.free.pop() {
+            self.lives[id as usize] = life;
+            return id;
+        }
+        self.lives.push(life);
+        self.lives.len() as u32 - 1
+    }
+
+    /// The life was needed: for bytes that `place` touched and `other` had written. The first time counts.
+    pub fn needed(&mut self, id: u32, place: u32, other: u32) {
+        let pair = &mut self.lives[id as usize].pair;
+        if pair.kind == Kind::False {
+            *pair = Pair { kind: Kind::True, place, other, ..*pair };
+        }
+    }
+
+    pub fn kind(&self, id: u32) -> Kind {
+        self.lives[id as usize].pair.kind
+    }
+
+    pub fn hold(&mut self, id: u32) {
+        self.lives[id as usize].refs += 1;
+    }
+
+    /// An access that held the life retired so much later for it.
+    pub fn let_go(&mut self, id: u32, stalled: Ticks) {
+        let life = &mut self.lives[id as usize];
+        life.refs -= 1;
+        life.taken.stalled += stalled;
+        if life.is_over && life.refs == 0 {
+            self.close(id);
+        }
+    }
+
+    pub fn end(&mut self, id: u32) {
+        let life = &mut self.lives[id as usize];
+        life.is_over = true;
+        if life.refs == 0 {
+            self.close(id);
+        }
+    }
+
+    fn close(&mut self, id: u32) {
+        let life = self.lives[id as usize];
+        let sum = self.pairs.entry(life.pair).or_default();
+        sum.transfers += life.taken.transfers * self.weight;
+        sum.stalled += life.taken.stalled * self.weight as Ticks;
+        self.free.push(id);
+    }
+}

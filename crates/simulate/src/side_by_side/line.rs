@@ -1,0 +1,181 @@
+//! Lines: who may use them when, and which bytes were written by whom.
+
+use std::collections::VecDeque;
+
+use super::ledger::{Kind, Ledger, Pair};
+use super::{NEVER, Pace, Step, Ticks};
+
+/// What one thread may do with a line.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    readable: (Ticks, Ticks),
+    writable: (Ticks, Ticks),
+    /// The life of the line in this cache, while it lasts.
+    life: Option<u32>,
+    /// Bytes that others wrote since this thread last needed a transfer.
+    foreign: u64,
+    /// Who took the line away last.
+    taker: u32,
+}
+
+const NOTHING: (Ticks, Ticks) = (0, Ticks::MIN);
+
+impl Copy {
+    const NONE: Copy = Copy { readable: NOTHING, writable: NOTHING, life: None, foreign: 0, taker: u32::MAX };
+}
+
+/// A line of several threads.
+pub(crate) struct Line {
+    /// When it arrived anywhere last; none before anybody had it.
+    arrived: Option<Ticks>,
+    copies: Box<[Copy]>,
+    /// Who wrote each byte last.
+    writers: Box<[u32; 64]>,
+    /// Thread and place of its latest access, and of the latest of another thread.
+    latest: [(usize, u32); 2],
+}
+
+/// What a request needs to know of the one who makes it.
+pub(crate) struct Asker<'a> {
+    pub thread: usize,
+    /// Arrivals of the latest requests of the thread, the oldest first.
+    pub arrivals: &'a mut VecDeque<Ticks>,
+}
+
+impl Line {
+    pub fn new(threads: usize) -> Line {
+        let copies = vec![Copy::NONE; threads].into_boxed_slice();
+        Line { arrived: None, copies, writers: Box::new([u32::MAX; 64]), latest: [(usize::MAX, u32::MAX); 2] }
+    }
+
+    /// The life of the line in a thread's cache.
+    pub fn life(&self, thread: usize) -> Option<u32> {
+        self.copies[thread].life
+    }
+
+    /// When a thread that asks at `t` can use the line, and whether it has to come.
+    pub fn request(
+        &mut self,
+        asker: Asker<'_>,
+        write: bool,
+        t: Ticks,
+        step: &Step,
+        pace: &Pace,
+        ledger: &mut Ledger,
+    ) -> (Ticks, bool) {
+        let (x, place) = (asker.thread, step.place);
+        let mine = &self.copies[x];
+        let (from, until) = if write { mine.writable } else { mine.readable };
+        if t < until {
+            return (from.max(t), false);
+        }
+        let has_read = t < mine.readable.1;
+        let Some(last) = self.arrived else {
+            // Nobody had it: it comes from memory, like any other.
+            self.arrived = Some(t);
+            self.grant(x, (write, has_read, place), t, t, ledger);
+            return (t, false);
+        };
+        let mut arrival = t + pace.transfer;
+        if asker.arrivals.len() == super::fixed::ON_THEIR_WAY {
+            let earlier = asker.arrivals.pop_front().unwrap_or(Ticks::MIN);
+            if earlier > t {
+                arrival = arrival.max(earlier + pace.transfer);
+            }
+        }
+        arrival = arrival.max(last + pace.arrival);
+        asker.arrivals.push_back(arrival);
+        self.arrived = Some(arrival);
+        let leave = arrival - (pace.arrival - pace.usable);
+        let readers = self.grant(x, (write, has_read, place), arrival, leave, ledger);
+        let latest = self.latest[usize::from(self.latest[0].0 == x)].1;
+        let mine = &mut self.copies[x];
+        if let Some(life) = mine.life.take() {
+            ledger.end(life);
+        }
+        // To write what others only read takes as long; it was needed if what they did with it was.
+        let kind = if has_read { readers } else { Kind::False };
+        let other = if has_read || mine.taker == u32::MAX { latest } else { mine.taker };
+        mine.life = Some(ledger.begin(Pair { line: step.line, kind, place, other }));
+        (arrival, true)
+    }
+
+    /// Gives the line to a thread at `from`; the others have it until `leave`. What the lives that end by
+    /// this were.
+    fn grant(
+        &mut self,
+        x: usize,
+        (write, has_read, place): (bool, bool, u32),
+        from: Ticks,
+        leave: Ticks,
+        ledger: &Ledger,
+    ) -> Kind {
+        let mut kind = Kind::False;
+        for (_, other) in self.copies.iter_mut().enumerate().filter(|(thread, _)| *thread != x) {
+            other.writable.1 = other.writable.1.min(leave);
+            if write {
+                other.readable.1 = other.readable.1.min(leave);
+                // It lasts until `leave`, so it ends when its owner asks again.
+                kind = other.life.map_or(kind, |life| kind.max(ledger.kind(life)));
+                other.taker = place;
+            }
+        }
+        let mine = &mut self.copies[x];
+        if write {
+            if !has_read {
+                mine.readable.0 = from;
+            }
+            mine.readable.1 = NEVER;
+            mine.writable = (from, NEVER);
+        } else {
+            mine.readable = (from, NEVER);
+            mine.writable.1 = Ticks::MIN;
+        }
+        kind
+    }
+
+    /// A thread reads bytes.
+    pub fn read(&mut self, thread: usize, bytes: u64, place: u32, ledger: &mut Ledger) {
+        self.touch(thread, bytes, place, ledger);
+    }
+
+    /// A thread writes bytes.
+    pub fn write(&mut self, thread: usize, step: &Step, ledger: &mut Ledger) {
+        self.touch(thread, step.bytes, step.place, ledger);
+        self.copies[thread].foreign &= !step.bytes;
+        for (other, copy) in self.copies.iter_mut().enumerate() {
+            if other != thread {
+                copy.foreign |= step.bytes;
+            }
+        }
+        let mut left = step.bytes;
+        while left != 0 {
+            self.writers[left.trailing_zeros() as usize] = step.place;
+            left &= left - 1;
+        }
+    }
+
+    fn touch(&mut self, thread: usize, bytes: u64, place: u32, ledger: &mut Ledger) {
+        if self.latest[0].0 != thread {
+            self.latest[1] = self.latest[0];
+        }
+        self.latest[0] = (thread, place);
+        let copy = &mut self.copies[thread];
+        let foreign = copy.foreign & bytes;
+        if foreign != 0
+            && let Some(life) = copy.life
+        {
+            copy.foreign = 0;
+            ledger.needed(life, place, self.writers[foreign.trailing_zeros() as usize]);
+        }
+    }
+
+    /// The end of all: lives that last end.
+    pub fn finish(&mut self, ledger: &mut Ledger) {
+        for copy in &mut self.copies {
+            if let Some(life) = copy.life.take() {
+                ledger.end(life);
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Threads side by side, each on a core of its own, and the lines that they take from each other.
+//!
+//! The model knows three times of a line that moves between cores: how long a request takes (*transfer*), the least
+//! time between two arrivals (*arrival*), and how long the core that has the line can use it while another waits
+//! (*use*). Each thread has a clock and three stages, and all steps of all threads and stages are taken in one order of
+//! time:
+//!
+//! ```text
+//! issue    at most 128 instructions ahead of retirement; loads ask for their line here, atomics, too
+//! retire   in program order, when what was asked for is there
+//! store    retired stores wait for their line in a buffer; nobody waits for them unless it is full
+//! ```
+//!
+//! A request for a line that is elsewhere is answered after a transfer time, not sooner than an arrival time after the
+//! line's last arrival, and not before one of the twelve requests before it is. The owner keeps the line for the time of
+//! its use at least. Instructions between accesses take time, accesses to other lines none: they are instructions.
+//!
+//! What a thread loses is the time that it takes, less the time that it would take if no line ever moved, which
+//! is simulated beside it. Waiting for locks, barriers and other threads is not counted as lost.
+//!
+//! Whether a transfer was needed is decided over the whole life of the line in a cache (Dubois, Skeppstedt, Ricciulli,
+//! Ramamurthy and Stenström, "The detection and elimination of useless misses in multiprocessors", ISCA 1993): it was,
+//! if any access during that life touched a byte that another thread wrote since the thread's last needed transfer.
+
+mod alone;
+mod engine;
+mod ledger;
+mod line;
+mod thread;
+
+pub use engine::{Outcome, Sampling, ThreadOutcome, simulate};
+pub use ledger::{Kind, Pair, Taken};
+
+/// Time in thousandths of a cycle.
+pub type Ticks = i64;
+
+/// A cycle.
+pub const CYCLE: Ticks = 1000;
+
+/// Later than everything.
+pub(crate) const NEVER: Ticks = Ticks::MAX;
+
+/// What lines and instructions cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// From a request to the line's arrival.
+    pub transfer: Ticks,
+    /// The least time between two arrivals of a line.
+    pub arrival: Ticks,
+    /// How long the owner can use a line that others wait for.
+    pub usable: Ticks,
+    /// An instruction.
+    pub instruction: Ticks,
+}
+
+/// What the study behind the model took as given, for any processor.
+pub(crate) mod fixed {
+    use super::{CYCLE, Ticks};
+
+    /// Instructions that issue may be ahead of retirement.
+    pub const WINDOW: u64 = 128;
+    /// Stores that may wait for their lines.
+    pub const BUFFER: usize = 64;
+    /// Lines that may be on their way to a core.
+    pub const ON_THEIR_WAY: usize = 12;
+    /// From an instruction that retires to the next.
+    pub const RETIRE: Ticks = 120;
+    /// Load, add and store of a word that is there.
+    pub const INCREMENT: Ticks = CYCLE + CYCLE / 2;
+    /// The same where the line has just come.
+    pub const INCREMENT_OF_ARRIVED: Ticks = 8 * CYCLE;
+    /// An atomic operation on a line that is there.
+    pub const ATOMIC: Ticks = 7 * CYCLE;
+    /// A fence.
+    pub const FENCE: Ticks = 61 * CYCLE;
+}
+
+/// What an instruction does to a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Loads from it.
+    Load,
+    /// Stores to it.
+    Store,
+    /// Loads, and stores to the same bytes what it makes of them.
+    Increment,
+    /// Does so atomically.
+    Atomic,
+    /// Touches no line: everything before it is done first.
+    Fence,
+}
+
+impl Act {
+    /// Whether it needs the line for itself.
+    pub fn writes(self) -> bool {
+        matches!(self, Act::Store | Act::Increment | Act::Atomic)
+    }
+
+    /// Instructions of its own.
+    pub fn instructions(self) -> u32 {
+        match self {
+            Act::Increment | Act::Atomic => 3,
+            Act::Load | Act::Store | Act::Fence => 1,
+        }
+    }
+}
+
+/// An access to a line that several threads use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What it does.
+    pub act: Act,
+    /// Which line, counted from 0.
+    pub line: u32,
+    /// Bytes of the line, a bit each.
+    pub bytes: u64,
+    /// Instructions since the step before, its own included.
+    pub instructions: u32,
+    /// Who it is, for the caller.
+    pub place: u32,
+}
+
+/// What a thread does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// It accesses a line.
+    Step(Step),
+    /// It executes instructions that touch no line of several threads.
+    Work(u32),
+    /// It releases what it did. Releases of a thread are counted from 1.
+    Release,
+    /// It goes on when these threads have released so often.
+    Acquire(Vec<(u32, u64)>),
+    /// It goes on at this time, or at once if that is over.
+    NotBefore(Ticks),
+}
+
+/// Threads and what they do.
+pub trait Program {
+    /// How many threads there are.
+    fn threads(&self) -> usize;
+
+    /// What a thread does next, nothing at its end.
+    fn next(&mut self, thread: usize) -> Option<Item>;
+
+    /// Leaves out steps of a thread, at most `most` and what lies between them, up to the next item that is neither a step
+    /// nor work. Says how many.
+    fn skip(&mut self, thread: usize, most: u64) -> u64 {
+        let _ = (thread, most);
+        0
+    }
+}

@@ -1,0 +1,416 @@
+//! A thread: what it does next, what is on its way, and where its clock stands.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::alone::Alone;
+use super::ledger::Ledger;
+use super::line::{Asker, Line};
+use super::{Act, Item, NEVER, Pace, Program, Step, Ticks, fixed};
+
+/// Items that are looked at ahead for a store that follows a load: more than a window has instructions.
+const MOST_AHEAD: usize = 160;
+
+/// Stands in the window and in the buffer where a release is: others see it once all stores before it are seen.
+const RELEASE: Step = Step { act: Act::Fence, line: u32::MAX, bytes: 0, instructions: 0, place: u32::MAX };
+
+/// A step that was issued and has not retired.
+#[derive(Clone, Copy)]
+struct Issued {
+    number: u64,
+    step: Step,
+    done: Ticks,
+    /// The life of the line that it may wait for.
+    life: Option<u32>,
+}
+
+/// A retired store that waits for its line.
+#[derive(Clone, Copy)]
+struct Waiting {
+    at: Ticks,
+    step: Step,
+}
+
+/// What happens to a thread next. Of one time, the first comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    Store,
+    Retire,
+    Issue,
+}
+
+/// An item that is to come, and whether a load in it is followed by a store to its line.
+struct Ahead {
+    item: Item,
+    stores_soon: bool,
+}
+
+pub(crate) struct Thread {
+    number: usize,
+    ahead: VecDeque<Ahead>,
+    /// Instructions of the items ahead.
+    looked: u64,
+    has_ended: bool,
+    /// Instructions in front of the first item that are not issued yet; none before it was looked at.
+    pending: Option<u64>,
+    pub clock: Ticks,
+    retired: Ticks,
+    committed: Ticks,
+    issued: u64,
+    retired_to: u64,
+    window: VecDeque<Issued>,
+    buffer: VecDeque<Waiting>,
+    /// When the latest increment of a word is done.
+    chain: FxHashMap<(u32, u64), Ticks>,
+    arrivals: VecDeque<Ticks>,
+    alone: Alone,
+    /// For others.
+    pub waited: Ticks,
+    /// Releases so far, and when the latest was.
+    pub releases: u64,
+    pub released_at: Ticks,
+    /// Steps issued.
+    pub steps: u64,
+    pub transfers: u64,
+}
+
+/// What all threads share.
+pub(crate) struct Shared<'a> {
+    pub lines: &'a mut [Line],
+    pub ledger: &'a mut Ledger,
+    pub pace: &'a Pace,
+}
+
+impl Thread {
+    pub fn new(number: usize) -> Thread {
+        Thread {
+            number,
+            ahead: VecDeque::new(),
+            looked: 0,
+            has_ended: false,
+            pending: None,
+            clock: 0,
+            retired: 0,
+            committed: 0,
+            issued: 0,
+            retired_to: 0,
+            window: VecDeque::new(),
+            buffer: VecDeque::new(),
+            chain: FxHashMap::default(),
+            arrivals: VecDeque::with_capacity(fixed::ON_THEIR_WAY),
+            alone: Alone::default(),
+            waited: 0,
+            releases: 0,
+            released_at: 0,
+            steps: 0,
+            transfers: 0,
+        }
+    }
+
+    /// Looks at what comes within a window's instructions.
+    pub fn look_ahead(&mut self, program: &mut dyn Program) {
+        while !self.has_ended
+            && self.ahead.len() < MOST_AHEAD
+            && self.ahead.front().is_none_or(|first| self.looked - instructions(&first.item) <= fixed::WINDOW)
+        {
+            let Some(item) = program.next(self.number) else {
+                self.has_ended = true;
+                return;
+            };
+            self.looked += instructions(&item);
+            if let Item::Step(step) = &item
+                && step.act.writes()
+            {
+                self.announce(step);
+            }
+            self.ahead.push_back(Ahead { item, stores_soon: false });
+        }
+    }
+
+    /// Loads of the line within a window before a store to it ask for it at once as it will be needed.
+    fn announce(&mut self, store: &Step) {
+        let mut between = u64::from(store.instructions);
+        for ahead in self.ahead.iter_mut().rev() {
+            if between > fixed::WINDOW {
+                return;
+            }
+            match &ahead.item {
+                Item::Step(step) if step.line == store.line && step.act.writes() => return,
+                Item::Step(step) if step.line == store.line && step.act == Act::Load => {
+                    ahead.stores_soon = true;
+                }
+                _ => {}
+            }
+            between += instructions(&ahead.item);
+        }
+    }
+
+    /// Forgets what was looked at ahead, which is left out, but for what orders threads; says how many steps that were.
+    pub fn leave_out_ahead(&mut self) -> u64 {
+        let mut steps = 0;
+        while let Some(Ahead { item: Item::Step(_) | Item::Work(_), .. }) = self.ahead.front() {
+            steps += 1;
+            self.pop();
+        }
+        steps
+    }
+
+    /// Leaves out what orders threads.
+    pub fn pass(&mut self) {
+        if let Some(Ahead { item: Item::Release, .. }) = self.pop() {
+            self.releases += 1;
+            self.released_at = self.released_at.max(self.time());
+        }
+    }
+
+    /// The item to come.
+    pub fn next_item(&self) -> Option<&Item> {
+        self.ahead.front().map(|ahead| &ahead.item)
+    }
+
+    fn pop(&mut self) -> Option<Ahead> {
+        let ahead = self.ahead.pop_front()?;
+        self.looked -= instructions(&ahead.item);
+        self.pending = None;
+        Some(ahead)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.window.is_empty() && self.buffer.is_empty()
+    }
+
+    /// The next stage and its time. `is_free` says whether an acquisition has what it waits for, and since when.
+    pub fn next(&self, acquired: impl Fn(&[(u32, u64)]) -> Option<Ticks>) -> (Ticks, Stage) {
+        let store = self.buffer.front().map_or(NEVER, |waiting| waiting.at);
+        let retire = self.retires();
+        let issue = self.issues(acquired);
+        let mut next = (store, Stage::Store);
+        for other in [(retire, Stage::Retire), (issue, Stage::Issue)] {
+            if other.0 < next.0 {
+                next = other;
+            }
+        }
+        next
+    }
+
+    fn retires(&self) -> Ticks {
+        let Some(first) = self.window.front() else { return NEVER };
+        let is_store = matches!(first.step.act, Act::Store | Act::Increment);
+        let is_full = self.buffer.len() >= fixed::BUFFER
+            && self.buffer.back().is_none_or(|last| last.step.line != first.step.line);
+        match is_store && is_full {
+            true => NEVER,
+            false => first.done.max(self.retired),
+        }
+    }
+
+    fn issues(&self, acquired: impl Fn(&[(u32, u64)]) -> Option<Ticks>) -> Ticks {
+        let Some(Ahead { item, .. }) = self.ahead.front() else { return NEVER };
+        if self.window.front().is_some_and(|first| self.issued >= first.number + fixed::WINDOW) {
+            return NEVER;
+        }
+        match item {
+            Item::Work(_) => self.clock,
+            Item::Step(step) => match (self.pending_of(step), step.act) {
+                (0, Act::Increment) => {
+                    let chain = self.chain.get(&(step.line, step.bytes)).copied().unwrap_or(0);
+                    chain.max(self.clock)
+                }
+                (0, Act::Fence) if !self.is_idle() => NEVER,
+                _ => self.clock,
+            },
+            Item::Release => self.clock,
+            Item::Acquire(others) if self.is_idle() => match acquired(others) {
+                Some(at) => self.clock.max(self.retired).max(self.committed).max(at),
+                None => NEVER,
+            },
+            Item::NotBefore(at) if self.is_idle() => {
+                self.clock.max(self.retired).max(self.committed).max(*at)
+            }
+            Item::Acquire(_) | Item::NotBefore(_) => NEVER,
+        }
+    }
+
+    fn pending_of(&self, step: &Step) -> u64 {
+        let all = u64::from(step.instructions.saturating_sub(step.act.instructions()));
+        self.pending.unwrap_or(all)
+    }
+
+    /// Issues as much as there is room for.
+    pub fn issue(&mut self, t: Ticks, shared: &mut Shared<'_>) {
+        let busy = self.clock.max(self.retired).max(self.committed);
+        let Some(Ahead { item, .. }) = self.ahead.front() else { return };
+        let step = match *item {
+            Item::Work(all) => {
+                let pending = self.pending.unwrap_or(all.into());
+                if self.execute(pending, shared.pace) {
+                    self.alone.work(all.into(), shared.pace);
+                    self.pop();
+                }
+                return;
+            }
+            Item::Release => {
+                let number = self.issued;
+                self.window.push_back(Issued { number, step: RELEASE, done: t, life: None });
+                self.pop();
+                return;
+            }
+            Item::Acquire(_) | Item::NotBefore(_) => {
+                self.alone.drain();
+                self.waited += t - busy;
+                self.clock = t;
+                self.retired = t;
+                self.pop();
+                return;
+            }
+            Item::Step(step) => step,
+        };
+        let pending = self.pending_of(&step);
+        if pending > 0 {
+            self.execute(pending, shared.pace);
+            return;
+        }
+        let Some(ahead) = self.pop() else { return };
+        self.alone.step(&step, shared.pace);
+        self.steps += 1;
+        self.clock = self.clock.max(t);
+        self.begin(&step, ahead.stores_soon, shared);
+    }
+
+    /// Executes instructions that touch nothing, up to the window's end; whether those were all.
+    fn execute(&mut self, pending: u64, pace: &Pace) -> bool {
+        let room = self.window.front().map(|first| first.number + fixed::WINDOW - self.issued);
+        let now = room.map_or(pending, |room| room.min(pending));
+        self.issued += now;
+        self.clock += now as Ticks * pace.instruction;
+        self.pending = Some(pending - now);
+        now == pending
+    }
+
+    /// A step is issued.
+    fn begin(&mut self, step: &Step, stores_soon: bool, shared: &mut Shared<'_>) {
+        let t = self.clock;
+        let own = step.act.instructions();
+        let done = match step.act {
+            Act::Fence => {
+                self.clock = t.max(self.retired).max(self.committed) + fixed::FENCE;
+                self.retired = self.retired.max(self.clock);
+                self.issued += 1;
+                return;
+            }
+            Act::Load => self.request(step, stores_soon, t, shared),
+            Act::Increment => {
+                let arrival = self.request(step, true, t, shared);
+                let takes = if arrival > t { fixed::INCREMENT_OF_ARRIVED } else { fixed::INCREMENT };
+                self.chain.insert((step.line, step.bytes), arrival + takes);
+                arrival + takes
+            }
+            Act::Atomic => self.request(step, true, t, shared),
+            Act::Store => t,
+        };
+        let line = &mut shared.lines[step.line as usize];
+        if matches!(step.act, Act::Load | Act::Increment) {
+            line.read(self.number, step.bytes, step.place, shared.ledger);
+        }
+        let life = line.life(self.number).filter(|_| done > t);
+        if let Some(life) = life {
+            shared.ledger.hold(life);
+        }
+        self.window.push_back(Issued { number: self.issued, step: *step, done, life });
+        self.issued += u64::from(own);
+        self.clock += Ticks::from(own) * shared.pace.instruction;
+    }
+
+    fn request(&mut self, step: &Step, write: bool, t: Ticks, shared: &mut Shared<'_>) -> Ticks {
+        let line = &mut shared.lines[step.line as usize];
+        let asker = Asker { thread: self.number, arrivals: &mut self.arrivals };
+        let (at, comes) = line.request(asker, write, t, step, shared.pace, shared.ledger);
+        self.transfers += u64::from(comes);
+        at
+    }
+
+    /// The oldest step retires.
+    pub fn retire(&mut self, t: Ticks, shared: &mut Shared<'_>) {
+        let Some(Issued { number, step, done, life }) = self.window.pop_front() else { return };
+        let earliest = self.retired + (number - self.retired_to) as Ticks * fixed::RETIRE;
+        let mut t = t.max(earliest);
+        if let Some(life) = life {
+            shared.ledger.let_go(life, (done - earliest).max(0));
+        }
+        self.retired_to = number;
+        match step.act {
+            Act::Atomic => {
+                let has = self.request(&step, true, t, shared);
+                let line = &mut shared.lines[step.line as usize];
+                if has > t
+                    && let Some(life) = line.life(self.number)
+                {
+                    shared.ledger.hold(life);
+                    shared.ledger.let_go(life, has - t);
+                }
+                line.write(self.number, &step, shared.ledger);
+                t = has + fixed::ATOMIC;
+            }
+            Act::Store | Act::Increment | Act::Fence => self.buffer.push_back(Waiting { at: t, step }),
+            Act::Load => {}
+        }
+        self.retired = t;
+        if self.issued >= number + fixed::WINDOW {
+            self.clock = self.clock.max(t);
+        }
+    }
+
+    /// The oldest store of the buffer asks for its line, or goes there.
+    pub fn store(&mut self, t: Ticks, shared: &mut Shared<'_>) {
+        let Some(&Waiting { step, .. }) = self.buffer.front() else { return };
+        let is_release = step == RELEASE;
+        let asked = if is_release { t } else { self.request(&step, true, t, shared) };
+        let at = asked.max(self.committed);
+        self.committed = at;
+        if at > t {
+            if let Some(first) = self.buffer.front_mut() {
+                first.at = at;
+            }
+            return;
+        }
+        self.buffer.pop_front();
+        if is_release {
+            self.releases += 1;
+            self.released_at = t;
+            return;
+        }
+        shared.lines[step.line as usize].write(self.number, &step, shared.ledger);
+        // A full buffer held retirement up.
+        if self.retired < t && self.buffer.len() + 1 == fixed::BUFFER {
+            if let Some(life) = shared.lines[step.line as usize].life(self.number) {
+                shared.ledger.hold(life);
+                shared.ledger.let_go(life, t - self.retired);
+            }
+            self.retired = t;
+        }
+    }
+
+    /// When it is done with everything so far.
+    pub fn time(&self) -> Ticks {
+        self.clock.max(self.retired).max(self.committed)
+    }
+
+    /// What it lost to transfers so far: its time without waiting for others, less that of a thread whose lines never move.
+    pub fn lost(&self) -> Ticks {
+        self.clock.max(self.retired) - self.waited - self.alone.time()
+    }
+
+    /// What it would have taken if no line had moved.
+    pub fn alone(&self) -> Ticks {
+        self.alone.time()
+    }
+}
+
+fn instructions(item: &Item) -> u64 {
+    match item {
+        Item::Step(step) => step.instructions.into(),
+        Item::Work(instructions) => u64::from(*instructions),
+        _ => 0,
+    }
+}
