@@ -111,6 +111,7 @@ pass-%: | setup
 
 runtime: | setup
 	@$(MAKE) --no-print-directory -s -C record CC=clang-22
+	@$(MAKE) --no-print-directory -s -C stagger CC=clang-22
 
 # CMake and others want a compiler to be one path, and makefiles look for `clang` in its name: hence the links.
 cli: | setup

@@ -31,7 +31,9 @@ put 755 lib/libmemlode_record.so.1
 ln -sfn libmemlode_record.so.1 "$to/lib/libmemlode_record.so"
 put 644 lib/libmemlode_record.a
 put 644 lib/libmemlode_embed.a
+put 755 lib/libmemlode_stagger.so
 put 644 include/memlode.h
+put 644 include/memlode_stagger.h
 
 printf 'installed in %s\n' "$to"
 # Whoever makes a package does not use it from here.

@@ -23,7 +23,7 @@ suite_rust() {
   cargo test --release --tests "${checks[@]}" && cargo test --quiet --release --doc "${checks[@]}"
 }
 
-suite_c() { make -s -C record check CC=clang-22; }
+suite_c() { make -s -C record check CC=clang-22 && make -s -C stagger check CC=clang-22; }
 
 suite_lit22() { make -s -C instrument check LLVM=22; }
 

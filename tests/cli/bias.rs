@@ -1,6 +1,7 @@
 //! `memlode alias` and `memlode bias`: names and laws, never times.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command as Process;
 
 use serde_json::Value;
@@ -134,4 +135,156 @@ fn events_are_read_from_a_table() {
         &output.expect("memlode runs"),
         &["table.csv", "no column `nothing`", "bytes, cycles, event"],
     );
+}
+
+/// A program of tests/bias/programs, compiled into the folder.
+fn compiled(folder: &Path, source: &str, options: &[&str], to: &str) -> String {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/bias/programs");
+    let to = folder.join(to);
+    let mut compiler = Process::new("clang-22");
+    let status = compiler.args(options).arg("-g").arg(programs.join(source)).arg("-o").arg(&to).status();
+    assert!(status.expect("clang-22 runs").success());
+    to.display().to_string()
+}
+
+/// A tenth more work at one place of the stack in 4096 is found in both pages, and nothing else is.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_function_that_is_slow_at_one_place_of_the_stack_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compiled(folder.path(), "planted_call.c", &["-O1"], "planted");
+    let words = ["bias", "env", "--function", "work", "--time-limit", "15s", "--json", "--", &program];
+    let found = json(&words);
+    let places = |one: &Value| {
+        found["sweep"]["padding"][one["context"].as_u64().expect("a context") as usize].as_i64()
+    };
+    let candidates = found["sweep"]["candidates"].as_array().expect("a list");
+    let slow = candidates.iter().filter(|one| one["effect"]["ratio"].as_f64() > Some(1.05));
+    let mut slow: Vec<i64> = slow.filter_map(places).collect();
+    slow.sort_unstable();
+    let [first, second] = slow[..] else { panic!("{found}") };
+    assert_eq!(second - first, 4096, "{found}");
+    assert!(found["sentence"].as_str().expect("text").contains(&first.to_string()), "{found}");
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_function_that_is_never_called_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compiled(folder.path(), "planted_call.c", &["-O1"], "planted");
+    let run = |function: &str| {
+        let words = ["bias", "env", "--function", function, "--", &program];
+        memlode().args(words).output().expect("memlode runs")
+    };
+    assert_one_sentence(&run("wrok"), &["no function `wrok`"]);
+    let shell = ["bias", "env", "--function", "main", "--", "sh", "-c", "exec true"];
+    let output = memlode().args(shell).output().expect("memlode runs");
+    assert_one_sentence(&output, &["main"]);
+}
+
+/// A call is looked at where its buffer was moved: a loop of single floats crosses no lines, and aliases only where the two
+/// buffers begin at nearly the same place of a page.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_buffer_is_moved_and_calls_are_looked_at() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = compiled(folder.path(), "convolve.c", &["-O1", "-shared", "-fPIC"], "libconvolve.so");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/bias/programs");
+    let text = fs::read_to_string(programs.join("convolve.toml")).expect("a description");
+    let file = folder.path().join("convolve.toml");
+    fs::write(&file, text.replace("./libconvolve.so", &library).replace("int = 2048", "int = 256"))
+        .expect("a file");
+    let name = file.display().to_string();
+    let found = json(&["bias", "heap", &name, "--step", "64", "--time-limit", "8s", "--json"]);
+    let heap = &found["heap"];
+    let facts = heap["facts"].as_array().expect("a list");
+    assert_eq!(facts.len(), 64);
+    for (distance, facts) in heap["distance"].as_array().expect("a list").iter().zip(facts) {
+        if facts.is_null() {
+            continue;
+        }
+        assert_eq!(
+            (&facts["stores"], &facts["split_stores"], &facts["page_splits"]),
+            (&252.into(), &0.into(), &0.into())
+        );
+        let near = !(128..=3968).contains(&distance.as_u64().expect("a distance"));
+        assert!(near || facts["aliases"] == 0, "{distance} {facts}");
+    }
+    assert!(facts.iter().filter(|facts| !facts.is_null()).count() >= 6);
+    let wrong = |from: &str, to: &str, words: &[&str]| {
+        let text = fs::read_to_string(&file).expect("a description");
+        let other = folder.path().join("wrong.toml");
+        fs::write(&other, text.replace(from, to)).expect("a file");
+        let output = memlode().args(["bias", "heap"]).arg(&other).output().expect("memlode runs");
+        assert_one_sentence(&output, words);
+    };
+    wrong("\"convolve\"", "\"convole\"", &["no function `convole`"]);
+    wrong("int = 256", "int = 99999999", &["convolve", "ended by signal", "long enough"]);
+    wrong("move = \"to\"", "move = \"too\"", &["no such buffer"]);
+    wrong("libconvolve", "libnothing", &["cannot be loaded"]);
+}
+
+/// The blocks of a program are found with who allocated them, and one that is moved is where it is said to be.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn large_blocks_are_listed_and_moved() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |words: &[&str]| {
+        let output =
+            memlode().env("MEMLODE_HOME", installation()).args(words).output().expect("memlode runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_str::<Value>(&stdout(&output)).expect("JSON")
+    };
+    for options in [&["-O1"][..], &["-O1", "-fno-pie", "-no-pie"]] {
+        let program = compiled(folder.path(), "buffers.c", options, "buffers");
+        let found = run(&["bias", "fix", "--list", "--json", "--", &program, "1"]);
+        let blocks = found["blocks"].as_array().expect("a list");
+        assert_eq!(blocks.len(), 2, "{found}");
+        for (number, block) in blocks.iter().enumerate() {
+            assert_eq!((&block["number"], &block["bytes"]), (&number.into(), &160_000.into()));
+            assert_eq!(block["place"], "numbers buffers.c:9", "{found}");
+        }
+    }
+    let program = compiled(folder.path(), "buffers.c", &["-O1"], "buffers");
+    let output = memlode()
+        .env("MEMLODE_HOME", installation())
+        .args(["bias", "fix", "--search", "--block", "7", "--", &program, "1"])
+        .output()
+        .expect("memlode runs");
+    assert_one_sentence(&output, &["has no block 7", "0 to 1"]);
+    let found = run(&["bias", "fix", "--time-limit", "4s", "--json", "--", &program, "20"]);
+    // What it says depends on the machine; that it was measured does not.
+    assert!(found["bench"]["rounds"].as_u64() >= Some(12), "{}", found["sentence"]);
+    assert!(found["sentence"].as_str().expect("text").ends_with('.'), "{}", found["sentence"]);
+}
+
+/// Whatever was started goes away with memlode, and what was measured is not claimed.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn an_interrupted_sweep_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compiled(folder.path(), "planted_call.c", &["-O1"], "leftover-of-a-sweep");
+    for function in [&["--function", "work"][..], &[]] {
+        let mut command = Process::new(assert_cmd::cargo::cargo_bin!("memlode"));
+        command.args(["bias", "env", "--time-limit", "50s"]).args(function).args(["--", &program]);
+        let child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn();
+        let mut child = child.expect("memlode runs");
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        let pid = child.id().to_string();
+        assert!(Process::new("kill").args(["-INT", &pid]).status().expect("kill runs").success());
+        let status = child.wait().expect("an end");
+        assert!(!status.success());
+        let name = |entry: &std::path::PathBuf| fs::read_link(entry.join("exe")).unwrap_or_default();
+        let left = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok).map(|entry| entry.path());
+        let left: Vec<_> = left.filter(|entry| name(entry) == Path::new(&program)).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+/// A program that forks is measured with its children, and what they leave behind does not hold anybody up.
+#[test]
+fn programs_that_fork_are_measured() {
+    let found =
+        json(&["bench", "--rounds", "12", "--json", "sh -c 'sleep 0.01 & sh -c :'", "--", "sh -c 'sh -c :'"]);
+    assert!(found["notes"].to_string().contains("went on after its end"), "{found}");
 }

@@ -62,6 +62,11 @@ impl Install {
         self.lib.join(RUNTIME)
     }
 
+    /// The library that moves large blocks of the heap, whether it exists or not.
+    pub fn stagger(&self) -> PathBuf {
+        self.lib.join("libmemlode_stagger.so")
+    }
+
     /// The run-time library for static programs, whether it exists or not.
     pub fn static_runtime(&self) -> PathBuf {
         self.lib.join("libmemlode_record.a")

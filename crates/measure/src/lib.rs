@@ -8,8 +8,11 @@
 
 pub mod bench;
 pub mod bias;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod inside;
 pub mod link;
 pub mod machine;
+pub mod names;
 pub mod picture;
 pub mod process;
 pub mod stats;

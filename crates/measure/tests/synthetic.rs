@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use memlode_measure::bench::{Measured, Metric, Place, Plan, RANDOM_RUNS, Result, Run};
-use memlode_measure::process::{Launch, Layout, Output, Sample};
+use memlode_measure::process::{Launch, Layout, Sample};
 use memlode_measure::stats::{Random, median, random};
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -31,7 +31,7 @@ fn normal(random: &mut Random) -> f64 {
 
 fn experiment(seed: u64, truth: Truth) -> Result {
     let mut random = random(seed);
-    let launch = |name: &str| Launch { words: vec![name.into()], input: None, output: Output::Discarded };
+    let launch = |name: &str| Launch { words: vec![name.into()], ..Launch::default() };
     let plan = Plan {
         programs: vec![launch("first"), launch("second")],
         links: vec![None, None],

@@ -154,6 +154,7 @@ fn plan(args: &Args) -> Result<Plan> {
             words,
             input: args.input.clone(),
             output: if args.show_output { Output::Shown } else { Output::Discarded },
+            environment: Vec::new(),
         })
         .collect();
     if args.prepare.len() > 1 && args.prepare.len() != programs.len() {

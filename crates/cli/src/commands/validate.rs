@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use memlode_machine::Machine;
-use memlode_measure::process::{Launch, Limits, Output};
+use memlode_measure::process::{Launch, Limits};
 use memlode_measure::validate::{Cost, Line, Model, text, validate};
 use memlode_report::build::report;
 use memlode_report::model::Report;
@@ -73,7 +73,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if let Some(native) = &args.native {
         words[0] = native.clone();
     }
-    let launch = Launch { words, input: args.input.clone(), output: Output::Discarded };
+    let launch = Launch { words, input: args.input.clone(), ..Launch::default() };
     let stop = stop_on_signals()?;
     term::line("timing twice");
     let mut found = validate(&launch, &models, Limits { stop: &stop, longest: args.time_limit })?;

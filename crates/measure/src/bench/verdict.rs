@@ -39,11 +39,12 @@ pub fn sentence(comparison: &Comparison, second: &str, first: &str, code_was_var
         (false, true, true) => format!(
             "{}, {}{code}: over random layouts no difference can be claimed, {}",
             claim(given),
-            // More than all of it: the rest is what random layouts do the other way, and nothing to claim.
-            if further(given, layout) {
-                format!("of which {} is layout", share(layout))
+            // More than all of it: the rest is what random layouts do the other way, and nothing to claim. All of it only if the
+            // interval of what layout does reaches as far as what was seen.
+            if further(given, layout) && !(layout.low..=layout.high).contains(&given.ratio) {
+                format!("of which {} is layout{}", share(layout), interval(layout))
             } else {
-                "all of which is layout".into()
+                format!("all of which is layout, as far as these rounds can tell{}", interval(layout))
             },
             seen(random)
         ),

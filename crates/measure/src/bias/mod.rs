@@ -1,7 +1,15 @@
 //! What moves times although no program changed: where data and code happen to lie.
 
 pub mod allocators;
+pub mod blocks;
+pub mod calls;
 pub mod counters;
 pub mod environment;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod function;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod heap;
 pub mod links;
 pub mod pages;
+pub mod sweep;
+mod ticks;

@@ -17,6 +17,7 @@ use std::ptr;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use serde::Serialize;
 
+use super::ticks::ticks;
 use crate::Error;
 use crate::stats::median;
 
@@ -276,19 +277,6 @@ impl Probe<'_> {
         let least = (0..passes).map(|_| pass()).min().unwrap_or(0);
         least as f64 / STEPS as f64
     }
-}
-
-/// A counter that goes on evenly, in the finest steps there are.
-#[cfg(target_arch = "x86_64")]
-fn ticks() -> u64 {
-    // SAFETY: every x86-64 has the instruction, and it touches no memory.
-    unsafe { core::arch::x86_64::_rdtsc() }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn ticks() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 fn nanoseconds_per_tick() -> f64 {

@@ -31,7 +31,7 @@ pub enum Output {
 }
 
 /// A command, and all that is the same in each of its runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// The program and its arguments; the first is looked up on the path as a shell would.
     pub words: Vec<OsString>,
@@ -39,6 +39,8 @@ pub struct Launch {
     pub input: Option<PathBuf>,
     /// Where its output goes.
     pub output: Output,
+    /// Variables that it gets beside ours, or in their place.
+    pub environment: Vec<(OsString, OsString)>,
 }
 
 /// When a run is given up.
@@ -110,11 +112,12 @@ impl Launch {
         Err(Error::Failed { command: self.text(), how })
     }
 
-    fn command(&self, layout: Layout) -> Result<Command, Error> {
+    pub(crate) fn command(&self, layout: Layout) -> Result<Command, Error> {
         let (program, arguments) =
             self.words.split_first().ok_or_else(|| Error::Usage("a command has no words".into()))?;
         let mut command = Command::new(program);
         command.args(arguments).process_group(0).env_remove(PADDING);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if let Some(value) = layout.value() {
             command.env(PADDING, value);
         }

@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn another_program_is_refused() {
-        let launch = Launch { words: vec!["./prog".into()], input: None, output: Default::default() };
+        let launch = Launch { words: vec!["./prog".into()], ..Launch::default() };
         let known = [line("a.c", 1), line("a.c", 2)].into();
         let model = Model { name: "lru", lines: Vec::new(), seconds: None };
         let with = |costs: &[(Line, f64)]| {

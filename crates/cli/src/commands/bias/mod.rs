@@ -1,13 +1,17 @@
 //! `memlode bias`: what moves times although no program changed.
 
+mod env;
+mod fix;
+mod heap;
+
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
-use memlode_measure::bias::{allocators, counters, environment, links, pages};
+use memlode_measure::bias::{allocators, counters, links, pages};
 use memlode_measure::link::LinkLine;
 use memlode_measure::picture::Picture;
 use memlode_measure::process::{Launch, Output};
@@ -32,9 +36,14 @@ pub struct Args {
 enum What {
     Pages(Pages),
     Alloc(Alloc),
-    Env(Env),
+    Env(env::Env),
+    Heap(heap::Heap),
+    Block(fix::Block),
+    Fix(fix::Fix),
     Link(Link),
     Counters(Counters),
+    #[command(hide = true)]
+    Call(heap::Call),
 }
 
 /// Find which events of a table of counters move with its cycles, and what they are where cycles spike
@@ -85,19 +94,6 @@ struct Alloc {
     addresses: bool,
 }
 
-/// Run a program at every length of the environment, and say which slow it down
-#[derive(Debug, Parser)]
-struct Env {
-    /// Time for everything
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
-    time_limit: Duration,
-    /// Write the sweep as a picture
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-    #[command(flatten)]
-    program: Program,
-}
-
 /// Run links of the same code in other orders, and say how far they differ
 #[derive(Debug, Parser)]
 struct Link {
@@ -139,6 +135,7 @@ impl Program {
             words: self.words.clone(),
             input: self.input.clone(),
             output: if self.show_output { Output::Shown } else { Output::Discarded },
+            environment: Vec::new(),
         }
     }
 }
@@ -147,7 +144,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
     match args.what {
         What::Pages(args) => probe_pages(&args)?,
         What::Alloc(args) => compare_allocators(&args)?,
-        What::Env(args) => sweep_environment(&args)?,
+        What::Env(args) => env::run(&args)?,
+        What::Heap(args) => heap::run(&args)?,
+        What::Block(args) => fix::sweep(&args)?,
+        What::Fix(args) => fix::run(&args)?,
+        What::Call(args) => heap::call(&args)?,
         What::Link(args) => relink(&args)?,
         What::Counters(args) => correlate(&args)?,
     }
@@ -210,51 +211,6 @@ fn compare_allocators(args: &Alloc) -> Result<()> {
     print(&allocators::text(&rows))
 }
 
-fn sweep_environment(args: &Env) -> Result<()> {
-    let stop = stop_on_signals()?;
-    let program = &args.program;
-    let plan = environment::Plan {
-        program: program.launch(),
-        time: args.time_limit,
-        seed: program.seed.unwrap_or_else(fresh_seed),
-    };
-    let found = environment::sweep(&plan, &stop, &mut |runs, seconds| {
-        let (contexts, time) = (environment::CONTEXTS, runs as f64 * seconds);
-        term::line(&format!(
-            "{runs} runs of {contexts} contexts, about {time:.0} s; then the slowest again, {:.0} s in all",
-            args.time_limit.as_secs_f64()
-        ));
-    })?;
-    if let Some(file) = &args.svg {
-        let points: Vec<(f64, f64)> =
-            found.padding.iter().map(|padding| *padding as f64).zip(found.ratio.iter().copied()).collect();
-        let spikes = found.spikes();
-        let is_spike = |x: f64| spikes.iter().any(|spike| spike.padding as f64 == x);
-        let marked: Vec<_> = points.iter().copied().filter(|(x, _)| is_spike(*x)).collect();
-        let title = plan.program.text();
-        let picture = Picture {
-            title: &title,
-            across: "bytes added to the environment",
-            up: "time over the median context's",
-            points: &points,
-            marked: &marked,
-        };
-        std::fs::write(file, picture.svg()?).with_context(|| format!("cannot write {}", file.display()))?;
-    }
-    if program.json {
-        return print_json(&json!({ "sentence": found.sentence(), "seed": plan.seed, "sweep": found }));
-    }
-    let mut text = found.sentence() + "\n";
-    text += &format!(
-        "{} contexts, {} runs of each or more, seed {}; 80% of contexts lie within {:.1}% of each other.\n",
-        found.padding.len(),
-        found.runs,
-        plan.seed,
-        100.0 * (found.spread - 1.0)
-    );
-    print(&text)
-}
-
 fn relink(args: &Link) -> Result<()> {
     let stop = stop_on_signals()?;
     let program = &args.program;
@@ -284,4 +240,9 @@ fn correlate(args: &Counters) -> Result<()> {
         return print_json(&found);
     }
     print(&counters::text(&found, args.top))
+}
+
+/// Writes a picture to a file.
+fn draw(file: &Path, picture: &Picture<'_>) -> Result<()> {
+    std::fs::write(file, picture.svg()?).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -1,0 +1,91 @@
+//! `memlode bias env`: the length of the environment.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Parser;
+use memlode_measure::bias::environment::{self, CONTEXTS, Plan, Sweep};
+use memlode_measure::bias::sweep::Verdict;
+use memlode_measure::picture::Picture;
+use memlode_measure::process::Stop;
+use serde_json::json;
+
+use super::{Program, draw, fresh_seed, print, print_json, stop_on_signals};
+use crate::term;
+use crate::times::parse_duration;
+
+/// Run a program at every length of the environment, and say which slow it down
+#[derive(Debug, Parser)]
+pub struct Env {
+    /// Time one function, called again and again where the program first calls it, with its stack moved
+    #[arg(long, value_name = "NAME")]
+    function: Option<String>,
+    /// Time for everything
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    time_limit: Duration,
+    /// Write the sweep as a picture
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    #[command(flatten)]
+    program: Program,
+}
+
+pub fn run(args: &Env) -> Result<()> {
+    let stop = stop_on_signals()?;
+    let program = &args.program;
+    let plan = Plan {
+        program: program.launch(),
+        time: args.time_limit,
+        seed: program.seed.unwrap_or_else(fresh_seed),
+    };
+    let found = sweep(args, &plan, &stop)?;
+    if let Some(file) = &args.svg {
+        let points = found.padding.iter().map(|padding| *padding as f64);
+        let points: Vec<(f64, f64)> = points.zip(found.swept.ratio.iter().copied()).collect();
+        let marked: Vec<_> =
+            found.swept.of(Verdict::Spike).iter().map(|spike| points[spike.context]).collect();
+        let title = plan.program.text();
+        let picture = Picture {
+            title: &title,
+            across: "bytes added to the environment",
+            up: "time over the median context's",
+            points: &points,
+            marked: &marked,
+        };
+        draw(file, &picture)?;
+    }
+    if program.json {
+        return print_json(&json!({ "sentence": found.sentence(), "seed": plan.seed, "sweep": found }));
+    }
+    let mut text = found.sentence() + "\n";
+    text += &format!(
+        "{} contexts, {} runs of each or more, seed {}; 80% of contexts lie within {:.1}% of each other.\n",
+        found.padding.len(),
+        found.swept.runs,
+        plan.seed,
+        100.0 * (found.swept.spread - 1.0)
+    );
+    print(&text)
+}
+
+fn sweep(args: &Env, plan: &Plan, stop: &Arc<Stop>) -> Result<Sweep> {
+    let what = if args.function.is_some() { "timings" } else { "runs" };
+    let mut tell = |runs: usize, seconds: f64| {
+        let time = runs as f64 * seconds;
+        term::line(&format!(
+            "{runs} {what} of {CONTEXTS} contexts, about {time:.0} s; then the slowest again, {:.0} s in all at most",
+            args.time_limit.as_secs_f64()
+        ));
+    };
+    match &args.function {
+        None => Ok(environment::sweep_program(plan, stop, &mut tell)?),
+        #[cfg(target_arch = "x86_64")]
+        Some(function) => {
+            Ok(memlode_measure::bias::function::sweep_function(plan, function, stop, &mut tell)?)
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        Some(_) => anyhow::bail!("--function calls functions by the registers of x86-64, and this is none"),
+    }
+}

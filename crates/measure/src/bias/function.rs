@@ -1,0 +1,109 @@
+//! `bias env` of one function: its stack is moved in the program that runs, and the pair that collides is named.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::environment::{Pair, Plan, STEP, Sweep, layout};
+use super::sweep::{Source, Verdict, sweep};
+use crate::Error;
+use crate::inside::{Access, Agreeing, Facts, Names, Repeated, Steps, Tracee, facts, first_level, step};
+use crate::names::Name;
+use crate::process::{Pinned, Stop, processors};
+
+/// Instructions of one call that are looked at: a few seconds.
+const MOST: usize = 1_000_000;
+/// Confirming rounds in any case: a round takes milliseconds.
+pub(super) const ROUNDS: usize = 60;
+/// Seconds of one step of the chain that times are told in, at three cycles and 3 GHz: only for saying how long a call is.
+const STEP_SECONDS: f64 = 1e-9;
+
+/// Sweeps a function where the program first calls it. `tell` hears how many timings there will be, and seconds of each.
+///
+/// # Errors
+/// If the program does not call it or does not survive calling it again, or if somebody wants to stop.
+pub fn sweep_function(
+    plan: &Plan,
+    function: &str,
+    stop: &Arc<Stop>,
+    tell: &mut dyn FnMut(usize, f64),
+) -> Result<Sweep, Error> {
+    let mut source = Calls { plan, function, stop, now: None };
+    source.renew()?;
+    let swept = sweep(plan.extent(ROUNDS), &mut source, stop, tell)?;
+    let mut found = Sweep::new(swept, STEP_SECONDS);
+    found.function = Some(function.to_owned());
+    // To wake a process on another processor takes ten times as long as one instruction of it.
+    let _pinned = processors().first().map(|cpu| Pinned::to(*cpu));
+    let (mut call, names) = start(plan, function, stop)?;
+    for (at, candidate) in found.swept.candidates.iter().enumerate() {
+        if candidate.verdict() == Verdict::Spike {
+            let slow = look(&mut call, candidate.context)?;
+            let control = look(&mut call, candidate.control)?;
+            found.pairs[at] = pairs(&slow, Some(&control), &|access| names.name(access));
+        }
+    }
+    Ok(found)
+}
+
+/// A process that stands where the function is first called; a new one after each pass.
+struct Calls<'a> {
+    plan: &'a Plan,
+    function: &'a str,
+    stop: &'a Arc<Stop>,
+    now: Option<Repeated>,
+}
+
+impl Source for Calls<'_> {
+    fn time(&mut self, context: usize) -> Result<f64, Error> {
+        let call = self.now.as_mut().ok_or(Error::Interrupted)?;
+        Ok(call.time((STEP * context) as u64)?.steps.ln())
+    }
+
+    fn renew(&mut self) -> Result<(), Error> {
+        self.now = None;
+        self.now = Some(start(self.plan, self.function, self.stop)?.0);
+        Ok(())
+    }
+}
+
+/// Starts the program in the first context, as if its environment were the shortest.
+fn start(plan: &Plan, function: &str, stop: &Arc<Stop>) -> Result<(Repeated, Names), Error> {
+    let mut names = None;
+    let find = |tracee: &Tracee| {
+        let found = names.insert(Names::of(&tracee.file()?)?);
+        found.loaded_at(tracee.entry()?);
+        found.function(function)
+    };
+    let call = Repeated::start(&plan.program, layout(0), function, find, stop, plan.time)?;
+    names.map(|names| (call, names)).ok_or(Error::Interrupted)
+}
+
+fn look(call: &mut Repeated, context: usize) -> Result<(Steps, Facts), Error> {
+    let (back, stack) = call.rewind((STEP * context) as u64)?;
+    let steps = step(call.tracee(), back, stack, MOST)?;
+    let facts = facts(&steps, first_level());
+    Ok((steps, facts))
+}
+
+/// The pairs that agree in a context and do not at its control, the most frequent first.
+pub(super) fn pairs(
+    slow: &(Steps, Facts),
+    control: Option<&(Steps, Facts)>,
+    name: &dyn Fn(&Access) -> Name,
+) -> Vec<Pair> {
+    let key = |steps: &Steps, pair: &Agreeing| {
+        (steps.accesses[pair.load].instruction, steps.accesses[pair.store].instruction)
+    };
+    let usual: HashSet<(u64, u64)> = control
+        .into_iter()
+        .flat_map(|(steps, facts)| facts.pairs.iter().map(move |pair| key(steps, pair)))
+        .collect();
+    let new = slow.1.pairs.iter().filter(|pair| !usual.contains(&key(&slow.0, pair)));
+    let pair = |pair: &Agreeing| Pair {
+        load: name(&slow.0.accesses[pair.load]),
+        store: name(&slow.0.accesses[pair.store]),
+        count: pair.count,
+        least: pair.least,
+    };
+    new.map(pair).collect()
+}

@@ -1,0 +1,306 @@
+//! What a call reads and writes, instruction by instruction, and what of that can make it slow.
+
+use std::collections::{BTreeMap, HashMap};
+
+use iced_x86::{
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register,
+};
+use memlode_machine::HostSources;
+use memlode_simulate::{Cause, Detailed, Hierarchy, LevelSpec, StoreBuffer};
+use serde::Serialize;
+
+use super::tracee::{Registers, Tracee};
+use crate::Error;
+
+/// Stores on their way to the cache at most, and accesses within which they are: those of a large core of today.
+const STORES: u32 = 72;
+const WINDOW: u32 = 224;
+/// Accesses from a store on after which a load that agrees with it is not counted: the store has left by then.
+const REACH: u32 = 30;
+const LINE: u64 = 64;
+const PAGE: u64 = 4096;
+/// Bytes below the stack pointer that a function may use without saying so.
+const RED_ZONE: u64 = 128;
+
+/// One load or store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The instruction.
+    pub instruction: u64,
+    /// The first byte.
+    pub address: u64,
+    /// Bytes.
+    pub bytes: u32,
+    /// It stores. An instruction that does both is a load and a store here.
+    pub is_store: bool,
+    /// The frame that it lies in, if that is one of the call's own.
+    pub frame: Option<Frame>,
+}
+
+/// A place in a frame of the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Frame {
+    /// The first instruction of the function that the frame belongs to.
+    pub function: u64,
+    /// Bytes from the frame's canonical address (where the caller's frame ends) to the access; less than zero.
+    pub offset: i64,
+}
+
+/// All accesses of one call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// In order.
+    pub accesses: Vec<Access>,
+    /// Instructions.
+    pub instructions: usize,
+    /// Accesses whose addresses are not known: gathers, scatters, and what saves all registers at once.
+    pub untold: usize,
+    /// The call was not over after as many instructions as were asked for.
+    pub cut: bool,
+}
+
+/// Follows a call to its end. The program stands at the first instruction of a function that returns to `back`, with the stack
+/// pointer `stack`.
+///
+/// # Errors
+/// If the program does not survive that.
+pub fn step(tracee: &mut Tracee, back: u64, stack: u64, most: usize) -> Result<Steps, Error> {
+    let mut steps = Steps::default();
+    let mut known: HashMap<u64, Instruction> = HashMap::new();
+    let mut factory = InstructionInfoFactory::new();
+    let mut registers = tracee.registers()?;
+    // First instructions and canonical addresses of functions that have not returned, the innermost last.
+    let mut frames = vec![(registers.rip, stack + 8)];
+    while registers.rip != back {
+        if steps.instructions == most {
+            steps.cut = true;
+            break;
+        }
+        let instruction = *known.entry(registers.rip).or_insert_with(|| {
+            let mut code = [0; 15];
+            let got = tracee.read_some(registers.rip, &mut code);
+            Decoder::with_ip(64, &code[..got], registers.rip, DecoderOptions::NONE).decode()
+        });
+        if instruction.code() == Code::INVALID {
+            let at = registers.rip;
+            return Err(Error::Usage(format!(
+                "the instruction at {at:#x} of the program is unknown to memlode"
+            )));
+        }
+        note(&instruction, &registers, &mut factory, &frames, &mut steps);
+        steps.instructions += 1;
+        tracee.step()?;
+        registers = tracee.registers()?;
+        let calls = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+        if calls {
+            frames.push((registers.rip, registers.rsp + 8));
+        }
+        while frames.len() > 1 && frames.last().is_some_and(|(_, canonical)| registers.rsp >= *canonical) {
+            frames.pop();
+        }
+    }
+    Ok(steps)
+}
+
+fn note(
+    instruction: &Instruction,
+    registers: &Registers,
+    factory: &mut InstructionInfoFactory,
+    frames: &[(u64, u64)],
+    steps: &mut Steps,
+) {
+    let info = factory.info(instruction);
+    let value = |register: Register, _: usize, _: usize| value(registers, register);
+    // Loads come first, whatever the order of operands.
+    let (mut loads, mut stores) = (Vec::new(), Vec::new());
+    for memory in info.used_memory() {
+        let (loaded, stored) = match memory.access() {
+            OpAccess::Read | OpAccess::CondRead => (true, false),
+            OpAccess::Write | OpAccess::CondWrite => (false, true),
+            OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
+            OpAccess::None | OpAccess::NoMemAccess => continue,
+        };
+        let bytes = memory.memory_size().size() as u32;
+        let Some(address) = memory.virtual_address(0, value).filter(|_| bytes > 0) else {
+            steps.untold += 1;
+            continue;
+        };
+        let inside = address + RED_ZONE >= registers.rsp;
+        let frame = frames.iter().rev().find(|(_, canonical)| inside && address < *canonical);
+        let frame = frame.map(|(function, canonical)| Frame {
+            function: *function,
+            offset: address.wrapping_sub(*canonical) as i64,
+        });
+        let access = |is_store| Access { instruction: instruction.ip(), address, bytes, is_store, frame };
+        loads.extend(loaded.then(|| access(false)));
+        stores.extend(stored.then(|| access(true)));
+    }
+    steps.accesses.append(&mut loads);
+    steps.accesses.append(&mut stores);
+}
+
+/// The value of a register that an address can be made of.
+fn value(registers: &Registers, register: Register) -> Option<u64> {
+    let whole = match register.full_register() {
+        Register::RAX => registers.rax,
+        Register::RBX => registers.rbx,
+        Register::RCX => registers.rcx,
+        Register::RDX => registers.rdx,
+        Register::RSI => registers.rsi,
+        Register::RDI => registers.rdi,
+        Register::RBP => registers.rbp,
+        Register::RSP => registers.rsp,
+        Register::R8 => registers.r8,
+        Register::R9 => registers.r9,
+        Register::R10 => registers.r10,
+        Register::R11 => registers.r11,
+        Register::R12 => registers.r12,
+        Register::R13 => registers.r13,
+        Register::R14 => registers.r14,
+        Register::R15 => registers.r15,
+        Register::FS => registers.fs_base,
+        Register::GS => registers.gs_base,
+        Register::ES | Register::CS | Register::SS | Register::DS => 0,
+        _ => return None,
+    };
+    Some(if register.is_gpr32() { whole & 0xffff_ffff } else { whole })
+}
+
+/// What of a call's accesses can make it slow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Facts {
+    /// Instructions of the call.
+    pub instructions: usize,
+    /// Loads.
+    pub loads: usize,
+    /// Stores.
+    pub stores: usize,
+    /// Loads that cross the end of a 64-byte line.
+    pub split_loads: usize,
+    /// Stores that do.
+    pub split_stores: usize,
+    /// Loads and stores that cross the end of a 4 KiB page.
+    pub page_splits: usize,
+    /// Misses of a second call in the first-level cache that one of the same size without sets would not have.
+    pub set_conflicts: usize,
+    /// Loads that agree in the low 12 bits with a store to other data shortly before.
+    pub aliases: usize,
+    /// The pairs of these.
+    pub pairs: Vec<Agreeing>,
+}
+
+/// Loads and stores to other data that agree in the low 12 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Agreeing {
+    /// Times.
+    pub count: usize,
+    /// Accesses from the store to the load, at least.
+    pub least: u32,
+    /// Position of a load in the call's accesses.
+    pub load: usize,
+    /// Position of the store that it met.
+    pub store: usize,
+}
+
+/// The first-level cache of this machine.
+pub fn first_level() -> LevelSpec {
+    let machine = HostSources::default().detect();
+    let (bytes, ways) = machine.levels.first().map_or((32 << 10, 8), |level| (level.bytes, level.ways));
+    LevelSpec { bytes, ways, line_bytes: LINE as u32, shared_by: 1 }
+}
+
+/// Counts, with a first-level cache of such a kind.
+pub fn facts(steps: &Steps, cache: LevelSpec) -> Facts {
+    let mut facts = Facts { instructions: steps.instructions, ..Facts::default() };
+    let mut stores = StoreBuffer::new(STORES, WINDOW, 1);
+    let mut pairs: BTreeMap<(u64, u64), Agreeing> = BTreeMap::new();
+    for (number, access) in steps.accesses.iter().enumerate() {
+        let crosses = |unit: u64| access.address % unit + u64::from(access.bytes) > unit;
+        let (count, split) = match access.is_store {
+            true => (&mut facts.stores, &mut facts.split_stores),
+            false => (&mut facts.loads, &mut facts.split_loads),
+        };
+        *count += 1;
+        *split += usize::from(crosses(LINE));
+        facts.page_splits += usize::from(crosses(PAGE));
+        let met = stores.access(0, access.address, access.bytes, access.is_store, number as u32);
+        if let Some(met) = met.filter(|met| met.accesses <= REACH) {
+            facts.aliases += 1;
+            let store = met.store_tag as usize;
+            let new = Agreeing { count: 0, least: met.accesses, load: number, store };
+            let key = (access.instruction, steps.accesses[store].instruction);
+            let pair = pairs.entry(key).or_insert(new);
+            pair.count += 1;
+            pair.least = pair.least.min(met.accesses);
+        }
+    }
+    facts.pairs = pairs.into_values().collect();
+    facts.pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.count), pair.least, pair.load));
+    facts.set_conflicts = conflicts(steps, cache).unwrap_or(0);
+    facts
+}
+
+/// Of a second pass over the same accesses, so that first uses do not count; `None` of an impossible cache.
+fn conflicts(steps: &Steps, cache: LevelSpec) -> Option<usize> {
+    let mut caches = Detailed::new(Hierarchy::new(&[cache], 1).ok()?);
+    let mut pass = || {
+        let mut of = |access: &Access| caches.access(0, access.address, access.bytes, access.is_store, 0);
+        steps.accesses.iter().filter(|access| of(access).causes().next() == Some(Cause::Conflict)).count()
+    };
+    pass();
+    Some(pass())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const L1: LevelSpec = LevelSpec { bytes: 32 << 10, ways: 8, line_bytes: 64, shared_by: 1 };
+
+    fn steps(of: impl IntoIterator<Item = (u64, u64, u32, bool)>) -> Steps {
+        let access = |(instruction, address, bytes, is_store)| Access {
+            instruction,
+            address,
+            bytes,
+            is_store,
+            frame: None,
+        };
+        Steps { accesses: of.into_iter().map(access).collect(), ..Steps::default() }
+    }
+
+    #[test]
+    fn splits_are_those_of_lines_and_pages() {
+        let found =
+            facts(&steps([(1, 60, 4, true), (1, 60, 8, true), (2, 4092, 8, false), (2, 100, 16, true)]), L1);
+        assert_eq!((found.loads, found.stores), (1, 3));
+        assert_eq!((found.split_loads, found.split_stores, found.page_splits), (1, 1, 1));
+    }
+
+    /// A store to one page is followed by a load of another that agrees with it, by one that does not, and by one of the same
+    /// place, which is no conflict.
+    #[test]
+    fn agreeing_pairs_are_named_by_instruction() {
+        let turn = |at: u64| {
+            let address = 0x10_000 + 8 * at;
+            [
+                (10, address, 8, true),
+                (11, address + 0x5000, 8, false),
+                (12, address + 0x5800, 8, false),
+                (13, address, 8, false),
+            ]
+        };
+        let found = facts(&steps((0..50).flat_map(turn)), L1);
+        assert_eq!(found.aliases, 50);
+        let [pair] = found.pairs[..] else { panic!("{found:?}") };
+        assert_eq!((pair.count, pair.least), (50, 1));
+        assert_eq!((pair.load, pair.store), (1, 0));
+    }
+
+    /// Nine lines of one set do not fit into eight ways, and would into the cache.
+    #[test]
+    fn lines_of_one_set_conflict() {
+        let apart =
+            |stride: u64| facts(&steps((0..9).map(move |at| (1, stride * at, 8, false))), L1).set_conflicts;
+        assert_eq!((apart(4096), apart(4096 + 64)), (9, 0));
+    }
+}

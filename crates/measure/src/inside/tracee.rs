@@ -1,0 +1,346 @@
+//! A program that is stopped, looked at and continued.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+
+use crate::Error;
+use crate::process::{Launch, Layout, Stop};
+
+/// General registers, as the kernel hands them over.
+pub type Registers = libc::user_regs_struct;
+
+/// The instruction that stops a program.
+const BREAKPOINT: u8 = 0xcc;
+/// `syscall`, and a breakpoint behind it.
+const SYSCALL: [u8; 3] = [0x0f, 0x05, BREAKPOINT];
+/// How often somebody looks whether to stop.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// A program under our control. It and its children are ended when this is dropped, or when memlode ends in any way.
+pub struct Tracee {
+    pid: Pid,
+    command: String,
+    memory: File,
+    stop: Arc<Stop>,
+    deadline: Instant,
+    /// Whoever ends the program when somebody wants to stop, or the time is over.
+    watcher: Option<(Sender<()>, JoinHandle<()>)>,
+    ended: bool,
+}
+
+impl Tracee {
+    /// Starts a program; it has not run any of its own instructions yet.
+    ///
+    /// # Errors
+    /// If it cannot be started, or the system does not let one process look into another.
+    pub fn start(
+        launch: &Launch,
+        layout: Layout,
+        stop: &Arc<Stop>,
+        longest: Duration,
+    ) -> Result<Tracee, Error> {
+        let mut command = launch.command(layout)?;
+        // SAFETY: one system call, which touches no memory.
+        unsafe {
+            command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            })
+        };
+        let child = command.spawn().map_err(|source| Error::NotStarted {
+            program: launch.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default(),
+            source,
+        })?;
+        let pid = Pid::from_child(&child);
+        let memory = format!("/proc/{}/mem", pid.as_raw_nonzero());
+        let system = |doing| move |source| Error::System { doing, source };
+        let memory = File::options()
+            .read(true)
+            .write(true)
+            .open(memory)
+            .map_err(system("cannot look into the program that was started"))?;
+        let deadline = Instant::now() + longest;
+        let mut tracee = Tracee {
+            pid,
+            command: launch.text(),
+            memory,
+            stop: Arc::clone(stop),
+            deadline,
+            watcher: None,
+            ended: false,
+        };
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())
+            .map_err(|error| Error::System { doing: "cannot watch the program", source: error.into() })?;
+        let (done, wait) = channel();
+        let stop = Arc::clone(stop);
+        let watch = move || {
+            while let Err(RecvTimeoutError::Timeout) = wait.recv_timeout(GLANCE) {
+                if stop.load(Ordering::Relaxed) || Instant::now() > deadline {
+                    let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+                    return;
+                }
+            }
+        };
+        tracee.watcher = Some((done, std::thread::spawn(watch)));
+        tracee.wait(None)?;
+        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACEEXEC;
+        tracee.request(libc::PTRACE_SETOPTIONS, 0, options as usize)?;
+        Ok(tracee)
+    }
+
+    /// The file of the program that runs.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn file(&self) -> Result<PathBuf, Error> {
+        let link = format!("/proc/{}/exe", self.pid.as_raw_nonzero());
+        std::fs::read_link(&link).map_err(|source| Error::File { path: link.into(), source })
+    }
+
+    /// Where the kernel put the program's first instruction.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn entry(&self) -> Result<u64, Error> {
+        let path = format!("/proc/{}/auxv", self.pid.as_raw_nonzero());
+        let bytes = std::fs::read(&path).map_err(|source| Error::File { path: path.into(), source })?;
+        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+        let mut pairs = bytes.chunks_exact(16).map(|pair| (word(&pair[..8]), word(&pair[8..])));
+        let entry = pairs.find(|(key, _)| *key == libc::AT_ENTRY).map(|(_, value)| value);
+        entry.ok_or_else(|| Error::Usage(format!("the kernel does not say where `{}` begins", self.command)))
+    }
+
+    /// What is mapped where: start, end, and the name that the kernel has for it.
+    pub fn mappings(&self) -> Vec<(u64, u64, String)> {
+        let text = std::fs::read_to_string(format!("/proc/{}/maps", self.pid.as_raw_nonzero()));
+        let line = |line: &str| {
+            let mut words = line.split_whitespace();
+            let (from, to) = words.next()?.split_once('-')?;
+            let name = words.nth(4).unwrap_or_default().to_owned();
+            Some((u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?, name))
+        };
+        text.unwrap_or_default().lines().filter_map(line).collect()
+    }
+
+    /// Fills the buffer from the program's memory, as far as there is any; the bytes read.
+    pub fn read_some(&self, address: u64, to: &mut [u8]) -> usize {
+        self.memory.read_at(to, address).unwrap_or(0)
+    }
+
+    /// Fills the buffer from the program's memory.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), Error> {
+        let doing = "cannot read memory of the program";
+        self.memory.read_exact_at(to, address).map_err(|source| Error::System { doing, source })
+    }
+
+    /// Writes to the program's memory, code too.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        let doing = "cannot write memory of the program";
+        self.memory.write_all_at(bytes, address).map_err(|source| Error::System { doing, source })
+    }
+
+    /// Registers of the program, which is stopped.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn registers(&self) -> Result<Registers, Error> {
+        // SAFETY: plain numbers, and zeros are valid ones.
+        let mut registers: Registers = unsafe { std::mem::zeroed() };
+        self.request(libc::PTRACE_GETREGS, 0, ptr::from_mut(&mut registers) as usize)?;
+        Ok(registers)
+    }
+
+    /// Sets them.
+    ///
+    /// # Errors
+    /// If the program is not stopped.
+    pub fn set_registers(&self, registers: &Registers) -> Result<(), Error> {
+        self.request(libc::PTRACE_SETREGS, 0, ptr::from_ref(registers) as usize)
+    }
+
+    /// Floating-point and vector registers.
+    ///
+    /// # Errors
+    /// If the program is not stopped.
+    pub fn vectors(&self) -> Result<libc::user_fpregs_struct, Error> {
+        // SAFETY: plain numbers, and zeros are valid ones.
+        let mut vectors: libc::user_fpregs_struct = unsafe { std::mem::zeroed() };
+        self.request(libc::PTRACE_GETFPREGS, 0, ptr::from_mut(&mut vectors) as usize)?;
+        Ok(vectors)
+    }
+
+    /// Sets them.
+    ///
+    /// # Errors
+    /// If the program is not stopped.
+    pub fn set_vectors(&self, vectors: &libc::user_fpregs_struct) -> Result<(), Error> {
+        self.request(libc::PTRACE_SETFPREGS, 0, ptr::from_ref(vectors) as usize)
+    }
+
+    /// Runs until the instruction at this address is next. `what` names it in errors.
+    ///
+    /// # Errors
+    /// If the program ends before it comes there.
+    pub fn run_to(&mut self, address: u64, what: &str) -> Result<Registers, Error> {
+        let mut before = [0];
+        self.read(address, &mut before)?;
+        self.write(address, &[BREAKPOINT])?;
+        self.resume(Some(what))?;
+        let mut registers = self.registers()?;
+        if registers.rip != address + 1 {
+            return Err(Error::Usage(format!("`{}` stopped before it called {what}", self.command)));
+        }
+        self.write(address, &before)?;
+        registers.rip = address;
+        self.set_registers(&registers)?;
+        Ok(registers)
+    }
+
+    /// Runs until a breakpoint. `towards` names what is waited for, in errors.
+    ///
+    /// # Errors
+    /// If the program ends before.
+    pub fn resume(&mut self, towards: Option<&str>) -> Result<(), Error> {
+        self.request(libc::PTRACE_CONT, 0, 0)?;
+        self.wait(towards)
+    }
+
+    /// Does one instruction.
+    ///
+    /// # Errors
+    /// If it ends the program.
+    pub fn step(&mut self) -> Result<(), Error> {
+        self.request(libc::PTRACE_SINGLESTEP, 0, 0)?;
+        self.wait(None)
+    }
+
+    /// Has the program make a system call; what the kernel answers. Registers are as before.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn system_call(&mut self, number: i64, arguments: [u64; 6]) -> Result<u64, Error> {
+        let before = self.registers()?;
+        let mut code = [0; SYSCALL.len()];
+        self.read(before.rip, &mut code)?;
+        self.write(before.rip, &SYSCALL)?;
+        let mut registers = before;
+        registers.rax = number as u64;
+        registers.orig_rax = u64::MAX;
+        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = arguments;
+        self.set_registers(&registers)?;
+        self.resume(None)?;
+        let answer = self.registers()?.rax;
+        self.write(before.rip, &code)?;
+        self.set_registers(&before)?;
+        match answer as i64 {
+            -4095..0 => Err(Error::System {
+                doing: "cannot get memory in the program",
+                source: std::io::Error::from_raw_os_error(-(answer as i64) as i32),
+            }),
+            _ => Ok(answer),
+        }
+    }
+
+    /// Waits for a stop that is ours; the program's signals go to it.
+    fn wait(&mut self, towards: Option<&str>) -> Result<(), Error> {
+        loop {
+            let mut status = 0;
+            // SAFETY: points to a variable that lives here.
+            let got = unsafe { libc::waitpid(self.raw(), &mut status, libc::__WALL) };
+            if got != self.raw() {
+                let source = std::io::Error::last_os_error();
+                if source.kind() == std::io::ErrorKind::Interrupted {
+                    continue;
+                }
+                return Err(Error::System { doing: "cannot wait for the program", source });
+            }
+            if !libc::WIFSTOPPED(status) {
+                self.ended = true;
+                return Err(self.ending(status, towards));
+            }
+            if status >> 16 == libc::PTRACE_EVENT_EXEC {
+                return Err(Error::Usage(format!(
+                    "`{}` runs another program: give that one to memlode",
+                    self.command
+                )));
+            }
+            match libc::WSTOPSIG(status) {
+                libc::SIGTRAP => return Ok(()),
+                signal => self.request(libc::PTRACE_CONT, 0, signal as usize)?,
+            }
+        }
+    }
+
+    fn ending(&self, status: i32, towards: Option<&str>) -> Error {
+        if self.stop.load(Ordering::Relaxed) {
+            return Error::Interrupted;
+        }
+        if Instant::now() > self.deadline {
+            return Error::Usage(format!(
+                "`{}` had not {} when the time was over: give it less to do, or a longer --time-limit",
+                self.command,
+                towards.map_or("ended".into(), |what| format!("called {what}"))
+            ));
+        }
+        let how = match (libc::WIFEXITED(status), towards) {
+            (true, Some(what)) => {
+                return Error::Usage(format!("`{}` ended and never called {what}", self.command));
+            }
+            (true, None) => format!("exited with status {}", libc::WEXITSTATUS(status)),
+            (false, _) => format!("was ended by signal {}", libc::WTERMSIG(status)),
+        };
+        Error::Failed { command: self.command.clone(), how }
+    }
+
+    fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<(), Error> {
+        // SAFETY: what `data` points to, if it does, is a variable of the caller of the size that the request has.
+        match unsafe { libc::ptrace(request, self.raw(), address, data) } {
+            -1 => {
+                let source = std::io::Error::last_os_error();
+                // Somebody ended it meanwhile.
+                if self.stop.load(Ordering::Relaxed) {
+                    return Err(Error::Interrupted);
+                }
+                Err(Error::System { doing: "cannot control the program", source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn raw(&self) -> libc::pid_t {
+        self.pid.as_raw_nonzero().get()
+    }
+}
+
+impl Drop for Tracee {
+    fn drop(&mut self) {
+        if let Some((done, thread)) = self.watcher.take() {
+            drop(done);
+            let _ = thread.join();
+        }
+        // The group is the program's own.
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        let mut status = 0;
+        while !self.ended {
+            // SAFETY: points to a variable that lives here.
+            let got = unsafe { libc::waitpid(self.raw(), &mut status, libc::__WALL) };
+            self.ended = got != self.raw() || !libc::WIFSTOPPED(status);
+        }
+    }
+}

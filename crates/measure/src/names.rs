@@ -1,0 +1,14 @@
+//! What an access is called.
+
+use serde::Serialize;
+
+/// What an access is to, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Name {
+    /// "g", "samples", "memory at 0x7ffff7fc1000".
+    pub data: String,
+    /// It is a variable of the stack.
+    pub is_stack: bool,
+    /// The function and line of the access, as far as they are known: "work kernel.c:7".
+    pub place: String,
+}
