@@ -142,7 +142,7 @@ fn shares_of_a_sample_have_errors_and_those_of_a_whole_have_none() {
     assert_eq!(finding["type"], "often", "{text}");
     assert!(number(&finding["standard_errors"]["stall_share"]) > 0.0, "{finding}");
     assert!(number(&finding["cost"]["standard_error"]) > 0.0, "{finding}");
-    let share = |finding: &Value| number(&finding["cost"]["stall_share"]);
+    let share = |finding: &Value| number(&finding["cost"]["wait_share"]);
     let lead = share(finding) - share(&sample["findings"][1]);
     assert_eq!(finding["doubt"][0]["kind"], "lead");
     assert!((lead - number(&finding["doubt"][0]["value"])).abs() < 1e-9, "{finding}");

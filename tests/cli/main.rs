@@ -30,6 +30,7 @@ mod sim;
 mod threads;
 mod usage;
 mod validate;
+mod waiting;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

@@ -1,7 +1,7 @@
 //! What analyses find, as data: numbers, ids of names, and the change that the evidence carries.
 
 use memlode_attribute::tables::{Place, Row, What};
-use memlode_attribute::{ClassId, Counts, Errors, Estimate};
+use memlode_attribute::{ClassId, Counts, Errors, Estimate, Wait, WaitKind};
 use memlode_trace::sites::{Dependence, StringId};
 
 /// One thing found.
@@ -13,6 +13,8 @@ pub struct Finding {
     pub subject: Subject,
     /// The accesses of the subject.
     pub counts: Counts,
+    /// What they cost.
+    pub wait: Wait,
     /// How far their figures may be off, if they are a sample's.
     pub errors: Option<Errors>,
     /// What it costs: findings are ranked by this.
@@ -40,11 +42,15 @@ pub enum Subject {
 /// What a finding costs, with all lines that one change would serve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
+    /// What they wait by the cost model, in cycles; findings are ranked by this.
+    pub wait: Wait,
+    /// Its part of all waiting, 0 to 1.
+    pub wait_share: f64,
     /// Modelled cycles beyond the first level; an upper bound, since misses overlap.
     pub stall_cycles: u64,
     /// Their part of the whole program's, 0 to 1.
     pub stall_share: f64,
-    /// The standard error of that part, if the counts are a sample's.
+    /// The standard error of [`Cost::wait_share`], if the counts are a sample's.
     pub standard_error: Option<f64>,
 }
 
@@ -56,9 +62,10 @@ pub enum Evidence {
     Together(Vec<Line>),
     /// The object classes touched, the costliest first.
     Objects(Vec<Row<ClassId>>),
-    /// What the addresses come out of, where most of the cost is: it says whether these misses wait for
-    /// each other.
+    /// What the addresses come out of in the code, where most of the cost is.
     Addresses(Dependence),
+    /// In what way these accesses wait, as far as that was seen while the program ran.
+    Waits(WaitKind),
     /// How densely the type is used around the line.
     Density(Density),
 }
@@ -72,6 +79,8 @@ pub struct Line {
     pub place: Place,
     /// The accesses there.
     pub counts: Counts,
+    /// What they cost.
+    pub wait: Wait,
     /// How far their figures may be off, if they are a sample's.
     pub errors: Option<Errors>,
 }

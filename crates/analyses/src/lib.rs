@@ -39,7 +39,7 @@ pub fn findings(view: &View<'_>) -> Vec<Finding> {
             found.extend(running.finish(view).findings);
         }
     }
-    found.sort_by(|a, b| b.cost.stall_share.total_cmp(&a.cost.stall_share));
+    found.sort_by(|a, b| b.cost.wait_share.total_cmp(&a.cost.wait_share));
     doubt(view, &mut found);
     found
 }

@@ -42,9 +42,9 @@ struct Worker {
     thread: JoinHandle<(Far, Depths)>,
 }
 
-/// By tag and number of levels missed, how many accesses.
+/// By tag and number of levels missed, how many accesses; first touches of lines have missed memory, too.
 #[derive(Default)]
-pub(crate) struct Depths(Vec<[u64; MAX_LEVELS + 1]>);
+pub(crate) struct Depths(Vec<[u64; MAX_LEVELS + 2]>);
 
 impl Depths {
     /// Some more.
@@ -52,7 +52,7 @@ impl Depths {
     pub fn add(&mut self, tag: u32, depth: u8, times: u64) {
         let tag = tag as usize;
         if self.0.len() <= tag {
-            self.0.resize(tag + 1, [0; MAX_LEVELS + 1]);
+            self.0.resize(tag + 1, [0; MAX_LEVELS + 2]);
         }
         self.0[tag][usize::from(depth)] += times;
     }

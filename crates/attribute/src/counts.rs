@@ -15,6 +15,8 @@ pub struct Counts {
     /// Cycles of waiting besides, as far as they are simulated: for translations that the first-level TLB lacks, and for
     /// memory of another node beyond what the own one takes.
     pub other_cycles: u64,
+    /// Of the accesses that memory answered, those that touched a line for the first time in the trace; 0 where nobody looked.
+    pub first_touches: u64,
 }
 
 impl Counts {
@@ -30,6 +32,7 @@ impl Counts {
             reads: std::array::from_fn(|depth| self.reads[depth] - before.reads[depth]),
             writes: std::array::from_fn(|depth| self.writes[depth] - before.writes[depth]),
             other_cycles: self.other_cycles - before.other_cycles,
+            first_touches: self.first_touches - before.first_touches,
         }
     }
 
@@ -68,5 +71,6 @@ impl AddAssign<&Counts> for Counts {
             *a = a.wrapping_add(b);
         }
         self.other_cycles += other.other_cycles;
+        self.first_touches += other.first_touches;
     }
 }

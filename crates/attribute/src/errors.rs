@@ -12,6 +12,7 @@ use std::ops::AddAssign;
 
 use memlode_simulate::MAX_LEVELS;
 
+use crate::cost::CostModel;
 use crate::counts::Counts;
 use crate::ledger::{CellRuns, Entry};
 use crate::sample::{Estimate, clusters_error};
@@ -22,6 +23,8 @@ use crate::sample::{Estimate, clusters_error};
 pub struct Errors {
     /// Of its part of all modelled stall cycles.
     pub stall_share: f64,
+    /// Of its part of all waiting; of stall cycles where nobody said what accesses cost.
+    pub wait_share: f64,
     /// Of its modelled stall cycles.
     pub stall_cycles: f64,
     /// Of its accesses.
@@ -37,23 +40,15 @@ pub struct Errors {
 struct Figures {
     accesses: f64,
     stall: f64,
+    wait: f64,
     misses: [f64; MAX_LEVELS],
-}
-
-impl Figures {
-    fn of(counts: &Counts, latencies: &[u32]) -> Figures {
-        Figures {
-            accesses: counts.accesses() as f64,
-            stall: counts.stall_cycles(latencies) as f64,
-            misses: std::array::from_fn(|level| counts.misses(level) as f64),
-        }
-    }
 }
 
 impl AddAssign<&Figures> for Figures {
     fn add_assign(&mut self, other: &Figures) {
         self.accesses += other.accesses;
         self.stall += other.stall;
+        self.wait += other.wait;
         for (sum, more) in self.misses.iter_mut().zip(other.misses) {
             *sum += more;
         }
@@ -67,8 +62,10 @@ struct Squares {
     /// Of what the row is a part of: accesses, and stall cycles.
     all_accesses: f64,
     all_stall: f64,
+    all_wait: f64,
     /// Of the residuals.
     stall_share: f64,
+    wait_share: f64,
     stall_cycles: f64,
     accesses: f64,
     misses: [f64; MAX_LEVELS],
@@ -82,7 +79,9 @@ impl Squares {
         self.clusters += 1;
         self.all_accesses += x.accesses.powi(2);
         self.all_stall += x.stall.powi(2);
+        self.all_wait += x.wait.powi(2);
         self.stall_share += residual(y.stall, x.stall, row.stall, all.stall);
+        self.wait_share += residual(y.wait, x.wait, row.wait, all.wait);
         self.stall_cycles += residual(y.stall, x.accesses, row.stall, all.accesses);
         self.accesses += residual(y.accesses, x.accesses, row.accesses, all.accesses);
         for level in 0..MAX_LEVELS {
@@ -102,6 +101,7 @@ fn over(y: f64, x: f64) -> f64 {
 pub(crate) struct Sampled<'a> {
     runs: &'a CellRuns,
     latencies: &'a [u32],
+    costs: Option<&'a CostModel>,
     /// Part of the program that they are.
     covered: f64,
     /// What was done in each cluster, and in all.
@@ -111,51 +111,82 @@ pub(crate) struct Sampled<'a> {
 
 impl<'a> Sampled<'a> {
     /// `None` if there are less than two clusters.
-    pub fn new(runs: &'a CellRuns, latencies: &'a [u32], covered: f64) -> Option<Sampled<'a>> {
+    pub fn new(
+        runs: &'a CellRuns,
+        latencies: &'a [u32],
+        costs: Option<&'a CostModel>,
+        covered: f64,
+    ) -> Option<Sampled<'a>> {
+        let mut sampled =
+            Sampled { runs, latencies, costs, covered, clusters: Vec::new(), all: Figures::default() };
         let whole = |cells: &mut dyn Iterator<Item = Entry<'_>>| {
-            let mut sum = Counts::default();
-            cells.for_each(|cell| sum += &cell.counts());
-            Figures::of(&sum, latencies)
+            let mut sum = Figures::default();
+            cells.for_each(|cell| sum += &sampled.figures(&cell));
+            sum
         };
         let clusters: Vec<Figures> = runs.clusters().map(|mut cells| whole(&mut cells)).collect();
-        let mut all = Figures::default();
-        clusters.iter().for_each(|cluster| all += cluster);
-        (clusters.len() > 1).then_some(Sampled { runs, latencies, covered, clusters, all })
+        clusters.iter().for_each(|cluster| sampled.all += cluster);
+        sampled.clusters = clusters;
+        (sampled.clusters.len() > 1).then_some(sampled)
     }
 
-    /// The errors of rows, whose counts these are; `row_of` has the row of each cell's tag.
-    pub fn errors(&self, rows: &[&Counts], row_of: &[Option<usize>]) -> Vec<Errors> {
-        let rows: Vec<Figures> = rows.iter().map(|counts| Figures::of(counts, self.latencies)).collect();
-        let mut squares = vec![Squares::default(); rows.len()];
+    /// What a cell did in a cluster.
+    fn figures(&self, cell: &Entry<'_>) -> Figures {
+        let counts: Counts = cell.counts();
+        let stall = counts.stall_cycles(self.latencies) as f64;
+        let wait = self.costs.map_or(stall, |costs| {
+            let by_depth = std::array::from_fn(|depth| counts.reads[depth] + counts.writes[depth]);
+            costs.cycles_of(cell.tag(), &by_depth)
+        });
+        Figures {
+            accesses: counts.accesses() as f64,
+            stall,
+            wait,
+            misses: std::array::from_fn(|level| counts.misses(level) as f64),
+        }
+    }
+
+    /// The errors of so many rows; `row_of` has the row of each cell's tag.
+    pub fn errors(&self, rows: usize, row_of: &[Option<usize>]) -> Vec<Errors> {
         // What each row did in the cluster at hand, and which of them are there.
-        let mut sums: Vec<Option<Counts>> = vec![None; rows.len()];
+        let mut sums: Vec<Option<Figures>> = vec![None; rows];
         let mut here = Vec::new();
-        for (cells, whole) in self.runs.clusters().zip(&self.clusters) {
+        let mut of_rows = |cells: &mut dyn Iterator<Item = Entry<'_>>,
+                           done: &mut dyn FnMut(usize, Figures)| {
             for cell in cells {
                 let Some(row) = row_of.get(cell.tag() as usize).copied().flatten() else { continue };
                 let sum = sums[row].get_or_insert_with(|| {
                     here.push(row);
-                    Counts::default()
+                    Figures::default()
                 });
-                *sum += &cell.counts();
+                *sum += &self.figures(&cell);
             }
-            for row in here.drain(..) {
-                let part = Figures::of(&sums[row].take().unwrap_or_default(), self.latencies);
-                squares[row].add(&part, whole, &rows[row], &self.all);
-            }
+            here.drain(..).for_each(|row| done(row, sums[row].take().unwrap_or_default()));
+        };
+        let mut whole = vec![Figures::default(); rows];
+        for mut cells in self.runs.clusters() {
+            of_rows(&mut cells, &mut |row, part| whole[row] += &part);
         }
-        let all = self.clusters.iter().fold((0.0, 0.0), |(accesses, stall), cluster| {
-            (accesses + cluster.accesses.powi(2), stall + cluster.stall.powi(2))
-        });
-        rows.iter().zip(&squares).map(|(row, squares)| self.finish(row, squares, all)).collect()
+        let mut squares = vec![Squares::default(); rows];
+        for (mut cells, cluster) in self.runs.clusters().zip(&self.clusters) {
+            of_rows(&mut cells, &mut |row, part| squares[row].add(&part, cluster, &whole[row], &self.all));
+        }
+        let mut all = Figures::default();
+        for cluster in &self.clusters {
+            all.accesses += cluster.accesses.powi(2);
+            all.stall += cluster.stall.powi(2);
+            all.wait += cluster.wait.powi(2);
+        }
+        whole.iter().zip(&squares).map(|(row, squares)| self.finish(row, squares, &all)).collect()
     }
 
-    /// The errors of a row; `all` are the sums of the squares of accesses and stall cycles of all clusters.
-    fn finish(&self, row: &Figures, squares: &Squares, all: (f64, f64)) -> Errors {
+    /// The errors of a row; `all` are the sums of the squares of what was done in all clusters.
+    fn finish(&self, row: &Figures, squares: &Squares, all: &Figures) -> Errors {
         let k = self.clusters.len() as f64;
         // Squares of what everything did where the row is not.
-        let other_accesses = (all.0 - squares.all_accesses).max(0.0);
-        let other_stall = (all.1 - squares.all_stall).max(0.0);
+        let other_accesses = (all.accesses - squares.all_accesses).max(0.0);
+        let other_stall = (all.stall - squares.all_stall).max(0.0);
+        let other_wait = (all.wait - squares.all_wait).max(0.0);
         let error = |squares: f64, ratio: f64, others: f64| {
             clusters_error(squares + ratio * ratio * others, k, self.covered)
         };
@@ -165,7 +196,9 @@ impl<'a> Sampled<'a> {
         let ratio =
             |level: usize| over(clusters_error(squares.miss_ratios[level], own, self.covered), row.accesses);
         let stall = error(squares.stall_share, over(row.stall, self.all.stall), other_stall);
+        let wait = error(squares.wait_share, over(row.wait, self.all.wait), other_wait);
         Errors {
+            wait_share: over(wait, self.all.wait),
             stall_share: over(stall, self.all.stall),
             stall_cycles: of_accesses(squares.stall_cycles, row.stall),
             accesses: of_accesses(squares.accesses, row.accesses),
@@ -174,24 +207,24 @@ impl<'a> Sampled<'a> {
         }
     }
 
-    /// The parts of all stall cycles that a few groups of cells have; `group_of` has the group of each cell's tag.
+    /// The parts of all waiting that a few groups of cells have; `group_of` has the group of each cell's tag.
     pub fn shares(&self, groups: usize, group_of: &[Option<usize>]) -> Shares {
         let clusters = self.runs.clusters().zip(&self.clusters).map(|(cells, whole)| {
-            let mut stall = vec![0.0; groups];
+            let mut wait = vec![0.0; groups];
             for cell in cells {
                 if let Some(group) = group_of.get(cell.tag() as usize).copied().flatten() {
-                    stall[group] += cell.counts().stall_cycles(self.latencies) as f64;
+                    wait[group] += self.figures(&cell).wait;
                 }
             }
-            (stall, whole.stall)
+            (wait, whole.wait)
         });
         Shares { clusters: clusters.collect(), covered: self.covered }
     }
 }
 
-/// Parts of all modelled stall cycles that some groups of cells have.
+/// Parts of all waiting that some groups of cells have.
 pub struct Shares {
-    /// By cluster: the stall cycles of each group, and all.
+    /// By cluster: the cycles of each group, and all.
     clusters: Vec<(Vec<f64>, f64)>,
     covered: f64,
 }
@@ -199,13 +232,13 @@ pub struct Shares {
 impl Shares {
     /// A group's part.
     pub fn of(&self, group: usize) -> Estimate {
-        Estimate::ratio(self.clusters.iter().map(|(stall, all)| (stall[group], *all)), self.covered)
+        Estimate::ratio(self.clusters.iter().map(|(wait, all)| (wait[group], *all)), self.covered)
     }
 
     /// By how much a group's part is larger than another's. They are estimated from the same clusters, so the errors of the two do
     /// not tell that of their difference.
     pub fn difference(&self, group: usize, other: usize) -> Estimate {
-        let runs = self.clusters.iter().map(|(stall, all)| (stall[group] - stall[other], *all));
+        let runs = self.clusters.iter().map(|(wait, all)| (wait[group] - wait[other], *all));
         Estimate::ratio(runs, self.covered)
     }
 }

@@ -13,6 +13,7 @@
 pub mod annotate;
 mod apart;
 pub mod classes;
+pub mod cost;
 pub mod counts;
 pub mod coverage;
 mod cuts;
@@ -43,6 +44,7 @@ mod usual;
 mod window;
 
 pub use classes::{Class, ClassId, Home};
+pub use cost::{CostModel, Wait, WaitKind};
 pub use counts::Counts;
 pub use coverage::Coverage;
 pub use detail::DetailedProfile;

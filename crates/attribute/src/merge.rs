@@ -1,5 +1,6 @@
 //! The shards of a profile, put together.
 
+use memlode_replay::Walk;
 use memlode_simulate::{LevelCounters, MAX_LEVELS};
 use memlode_trace::sites::{Site, SiteId};
 
@@ -19,17 +20,22 @@ pub(crate) struct Part {
     /// Dirty lines that went outwards past each level.
     pub write_backs: Vec<u64>,
     pub gaps: Option<Gaps>,
+    /// By site; all of them from one shard.
+    pub walks: Vec<Walk>,
 }
 
 /// Adds up parts, at least one. Classes and cells are in an order that does not depend on the number of parts.
 pub(crate) fn merge(parts: Vec<Part>) -> Profile {
     let mut parts = parts.into_iter();
     let first = parts.next().expect("at least one part");
-    let Part { mut sites, mut classes, paths, mut write_backs, mut cells, gaps } = first;
+    let Part { mut sites, mut classes, paths, mut write_backs, mut cells, gaps, mut walks } = first;
     for part in parts {
         // One may have learnt of more than another before its last event.
         if part.sites.len() > sites.len() {
             sites = part.sites;
+        }
+        if part.walks.len() > walks.len() {
+            walks = part.walks;
         }
         let numbers = classes.take_in(part.classes);
         cells.extend(
@@ -53,7 +59,14 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
     });
     let ty = |site: SiteId| sites[site.0 as usize].ty;
     let uses = cells.iter().map(|cell| (cell.class, ty(cell.site), cell.counts.accesses()));
-    Profile { classes: classes.into_vec(uses), levels: levels(&cells, &write_backs), cells, paths, gaps }
+    Profile {
+        classes: classes.into_vec(uses),
+        levels: levels(&cells, &write_backs),
+        cells,
+        paths,
+        gaps,
+        walks,
+    }
 }
 
 impl Profile {

@@ -1,6 +1,6 @@
 //! Every access through the caches, then to its cell.
 
-use memlode_replay::{Piece, Shards, Stop};
+use memlode_replay::{Piece, Shards, Stop, Walk};
 use memlode_simulate::{
     Bounds, Fragment, Hierarchy, LevelCounters, MAX_LEVELS, Request, Schedules, Shape, Strided, touch_lines,
 };
@@ -50,6 +50,8 @@ pub struct Profile {
     pub levels: Vec<LevelCounters>,
     /// If the trace has gaps, what that means for these.
     pub gaps: Option<Gaps>,
+    /// By site, as far as it goes: how it walked, in the chunks in which that was looked at.
+    pub walks: Vec<Walk>,
 }
 
 /// A global variable of a loaded image, at its run-time address.
@@ -96,8 +98,8 @@ pub struct Profiler<S = Hierarchy> {
     /// By cell: accesses that the first level answered, or that wait. Of one shard alone it may be less than nothing: what misses may
     /// have been counted by another.
     pub(crate) hits: Vec<u64>,
-    /// By cell: those answered by the levels after it.
-    deeper: Vec<[u64; MAX_LEVELS]>,
+    /// By cell: those answered by the levels after it, and behind memory's first touches of lines.
+    deeper: Vec<[u64; MAX_LEVELS + 1]>,
     pub(crate) index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
     pub(crate) found: FoundCells,
     /// Accesses that have lines of another shard, too: what is known here of how deep they went.
@@ -116,6 +118,10 @@ pub struct Profiler<S = Hierarchy> {
     /// The cores that threads run on.
     cores: Vec<u32>,
     named_pages: Vec<NamedPages>,
+    /// Levels of cache.
+    levels: usize,
+    /// By site: how it walked.
+    walks: Vec<Walk>,
 }
 
 /// Where the accesses at hand come from.
@@ -163,6 +169,8 @@ impl<S: Simulator> Profiler<S> {
             gaps: None,
             cores,
             named_pages: Vec::new(),
+            levels: caches.counters().len(),
+            walks: Vec::new(),
             caches,
         };
         profiler.know(sites);
@@ -224,6 +232,7 @@ impl<S: Simulator> Profiler<S> {
         let mut stack_here = self.stacks.get_mut(&stack).and_then(Option::take).unwrap_or_default();
         if piece.is_first() {
             stack_here.begin(batch);
+            self.walked(&piece.dealing.walks);
         }
         // While recording is off, there are no accesses.
         let gaps = self.gaps.as_mut().filter(|_| !batch.dormant);
@@ -259,6 +268,17 @@ impl<S: Simulator> Profiler<S> {
         self.stacks.insert(stack, Some(stack_here));
         if !self.cut.is_empty() {
             self.join();
+        }
+    }
+
+    /// Adds what was seen of how sites walk.
+    fn walked(&mut self, walks: &[(SiteId, Walk)]) {
+        for (site, walk) in walks {
+            let place = site.0 as usize;
+            if self.walks.len() <= place {
+                self.walks.resize(place + 1, Walk::default());
+            }
+            self.walks[place].add(*walk);
         }
     }
 
@@ -299,6 +319,7 @@ impl<S: Simulator> Profiler<S> {
             paths: self.paths,
             write_backs: self.caches.counters().iter().map(|level| level.write_backs).collect(),
             gaps,
+            walks: self.walks,
         };
         (part, self.caches)
     }
@@ -309,7 +330,10 @@ impl<S: Simulator> Profiler<S> {
         let is_write = self.facts[self.cells[number].1.0 as usize].is_write;
         let mut counts = Counts { other_cycles: self.caches.other_cycles(cell), ..Counts::default() };
         counts.add(0, is_write, self.hits[number]);
-        for (depth, &n) in (1u8..).zip(&self.deeper[number]) {
+        let deeper = &self.deeper[number];
+        counts.first_touches = deeper[self.levels];
+        counts.add(self.levels as u8, is_write, counts.first_touches);
+        for (depth, &n) in (1u8..).zip(&deeper[..self.levels]) {
             counts.add(depth, is_write, n);
         }
         counts
@@ -472,7 +496,7 @@ impl<S: Simulator> Profiler<S> {
             }
             self.cells.push(cell);
             self.hits.push(0);
-            self.deeper.push([0; MAX_LEVELS]);
+            self.deeper.push([0; MAX_LEVELS + 1]);
             number
         });
         self.count_hits(access.site);
@@ -519,7 +543,7 @@ impl<S: Simulator> Profiler<S> {
 
 /// Counts accesses of a cell that were counted as hits when they came.
 #[inline(always)]
-fn count_late(hits: &mut [u64], deeper: &mut [[u64; MAX_LEVELS]], cell: u32, depth: u8, times: u64) {
+fn count_late(hits: &mut [u64], deeper: &mut [[u64; MAX_LEVELS + 1]], cell: u32, depth: u8, times: u64) {
     if depth > 0 {
         // Another shard may have counted them.
         hits[cell as usize] = hits[cell as usize].wrapping_sub(times);

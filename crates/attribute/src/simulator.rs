@@ -225,7 +225,7 @@ pub enum ImpossibleMachine {
 /// The machine's caches, empty, for the first `cores` of its cores.
 pub fn caches(machine: &Machine, cores: u32) -> Result<Hierarchy, ImpossibleHierarchy> {
     let shapes: Vec<LevelSpec> = machine.levels.iter().map(shape).collect();
-    Hierarchy::new(&shapes, cores)
+    Ok(Hierarchy::new(&shapes, cores)?.with_first_touches())
 }
 
 fn shape(level: &machine::Level) -> LevelSpec {

@@ -6,7 +6,8 @@ use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{FunctionId, Site, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::classes::ClassId;
+use crate::classes::{Class, ClassId};
+use crate::cost::{CostModel, Wait};
 use crate::counts::Counts;
 use crate::errors::{Errors, Sampled, Shares};
 use crate::profile::{Cell, Profile};
@@ -60,6 +61,8 @@ pub struct Row<K> {
     pub key: K,
     /// The counts.
     pub counts: Counts,
+    /// What they cost; nothing where nobody said what accesses cost ([`Tables::costing`]).
+    pub wait: Wait,
     /// How far they may be off, if they are a sample's ([`Tables::of_sample`]).
     pub errors: Option<Errors>,
 }
@@ -104,11 +107,12 @@ fn is_library_path(path: &str) -> bool {
         || ["/include/c++/", "/lib/rustlib/src/rust/"].iter().any(|part| path.contains(part))
 }
 
-/// How a table's rows are ordered: by cycles beyond the first level, then by accesses.
+/// How a table's rows are ordered: by what they cost, then by cycles beyond the first level, then by accesses.
 fn order<K: Ord>(rows: &mut [Row<K>], latencies: &[u32]) {
     rows.sort_by(|a, b| {
         let weight = |row: &Row<K>| (row.counts.stall_cycles(latencies), row.counts.accesses());
-        weight(b).cmp(&weight(a)).then_with(|| a.key.cmp(&b.key))
+        let waits = b.wait.cycles().total_cmp(&a.wait.cycles());
+        waits.then_with(|| weight(b).cmp(&weight(a))).then_with(|| a.key.cmp(&b.key))
     });
 }
 
@@ -117,26 +121,45 @@ pub struct Tables<'a> {
     profile: &'a Profile,
     names: &'a SiteTable,
     latencies: &'a [u32],
+    costs: Option<&'a CostModel>,
     sample: Option<Sampled<'a>>,
 }
 
 impl<'a> Tables<'a> {
     /// `latencies` orders the rows: cycles of each level, innermost first, memory last.
     pub fn new(profile: &'a Profile, names: &'a SiteTable, latencies: &'a [u32]) -> Tables<'a> {
-        Tables { profile, names, latencies, sample: None }
+        Tables { profile, names, latencies, costs: None, sample: None }
+    }
+
+    /// Rows say what they cost, and are ordered by it. To be said before [`Tables::of_sample`].
+    pub fn costing(self, costs: &'a CostModel) -> Tables<'a> {
+        Tables { costs: Some(costs), ..self }
+    }
+
+    /// What accesses cost, if that was said.
+    pub fn costs(&self) -> Option<&'a CostModel> {
+        self.costs
     }
 
     /// The runs of the trace are a sample that covers such a part of the program's accesses: rows tell their errors, if there are
     /// two runs at least.
     pub fn of_sample(self, covered: f64) -> Tables<'a> {
         let gaps = self.profile.gaps.as_ref();
-        let sample = gaps.and_then(|gaps| Sampled::new(&gaps.cells, self.latencies, covered));
+        let sample = gaps.and_then(|gaps| Sampled::new(&gaps.cells, self.latencies, self.costs, covered));
         Tables { sample, ..self }
     }
 
     /// The finest counts.
     pub fn cells(&self) -> &'a [Cell] {
         &self.profile.cells
+    }
+
+    /// What a class of objects is.
+    ///
+    /// # Panics
+    /// If the profile has no such class.
+    pub fn class(&self, class: ClassId) -> &'a Class {
+        &self.profile.classes[class.0 as usize]
     }
 
     /// Modelled cycles beyond the first level ([`Counts::stall_cycles`]).
@@ -181,27 +204,28 @@ impl<'a> Tables<'a> {
 
     /// Any other grouping: cells for which `key` has an answer, summed by it, the costliest first.
     pub fn roll<K: Hash + Eq + Ord>(&self, key: impl Fn(&Cell) -> Option<K>) -> Vec<Row<K>> {
-        let mut sums: FxHashMap<K, Counts> = FxHashMap::default();
-        for cell in &self.profile.cells {
+        let mut sums: FxHashMap<K, (Counts, Wait)> = FxHashMap::default();
+        for (number, cell) in self.profile.cells.iter().enumerate() {
             if let Some(key) = key(cell) {
-                *sums.entry(key).or_default() += &cell.counts;
+                let (counts, wait) = sums.entry(key).or_default();
+                *counts += &cell.counts;
+                self.costs.iter().for_each(|costs| *wait += costs.of(number));
             }
         }
-        let row = |(key, counts)| Row { key, counts, errors: None };
+        let row = |(key, (counts, wait))| Row { key, counts, wait, errors: None };
         let mut rows: Vec<Row<K>> = sums.into_iter().map(row).collect();
         order(&mut rows, self.latencies);
         if let Some(sample) = &self.sample {
             let numbers: FxHashMap<&K, usize> =
                 rows.iter().enumerate().map(|(i, row)| (&row.key, i)).collect();
             let row_of = self.by_tag(|cell| key(cell).and_then(|key| numbers.get(&key).copied()));
-            let counts: Vec<&Counts> = rows.iter().map(|row| &row.counts).collect();
-            let errors = sample.errors(&counts, &row_of);
+            let errors = sample.errors(rows.len(), &row_of);
             rows.iter_mut().zip(errors).for_each(|(row, errors)| row.errors = Some(errors));
         }
         rows
     }
 
-    /// The parts of all modelled stall cycles that `groups` groups of cells have, with their errors if they are a sample's.
+    /// The parts of all waiting that `groups` groups of cells have, with their errors if they are a sample's.
     pub fn shares(&self, groups: usize, group: impl Fn(&Cell) -> Option<usize>) -> Option<Shares> {
         self.sample.as_ref().map(|sample| sample.shares(groups, &self.by_tag(group)))
     }
@@ -229,7 +253,7 @@ impl<'a> Tables<'a> {
     /// The same as a row.
     pub fn whole(&self) -> Row<()> {
         let whole = self.roll(|_| Some(())).pop();
-        whole.unwrap_or(Row { key: (), counts: Counts::default(), errors: None })
+        whole.unwrap_or(Row { key: (), counts: Counts::default(), wait: Wait::default(), errors: None })
     }
 
     fn what(&self, site: &Site, with_variable: bool) -> What {

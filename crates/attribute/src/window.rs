@@ -11,7 +11,7 @@ use std::ops::{ControlFlow, Range};
 
 use memlode_machine::Machine;
 use memlode_replay::{Piece, Replayed};
-use memlode_simulate::{Hierarchy, ImpossibleHierarchy, LevelCounters, LevelSpec};
+use memlode_simulate::{Hierarchy, ImpossibleHierarchy, LevelCounters, LevelSpec, Touched, touch_lines};
 use memlode_trace::Clock;
 
 use crate::counts::Counts;
@@ -65,6 +65,8 @@ pub fn profile_within(
 /// Caches that count what is inside.
 struct Windowed {
     caches: Hierarchy,
+    /// Lines that memory answered for.
+    touched: Touched,
     window: Window,
     /// Number of the next access.
     sequence: u64,
@@ -88,6 +90,7 @@ impl Windowed {
             Window::Nanoseconds(..) => u64::MAX,
         };
         Windowed {
+            touched: Touched::new(caches.line_bytes()),
             caches,
             window,
             sequence: 0,
@@ -162,12 +165,19 @@ impl Simulator for Windowed {
         }
         self.sequence += 1;
         let depth = Hierarchy::access(&mut self.caches, core, address, bytes, is_write);
+        let mut is_first = false;
+        if usize::from(depth) == self.caches.levels().len() {
+            for (address, _) in touch_lines(address, bytes.into(), self.caches.line_bytes()) {
+                is_first |= self.touched.is_first(address);
+            }
+        }
         if self.is_inside {
             let cell = cell as usize;
             if cell >= self.counts.len() {
                 self.counts.resize(cell + 1, Counts::default());
             }
             self.counts[cell].add(depth, is_write, 1);
+            self.counts[cell].first_touches += u64::from(is_first);
         }
         Some(depth)
     }

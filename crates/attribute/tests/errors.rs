@@ -225,6 +225,7 @@ fn dense(profile: &Profile, runs: &CellRuns, row: &Row<SiteId>) -> Errors {
     };
     let stall = |counts: &Counts| counts.stall_cycles(&LATENCIES);
     Errors {
+        wait_share: 0.0,
         stall_share: ratio(&stall, &stall).0,
         stall_cycles: ratio(&stall, &Counts::accesses).1,
         accesses: ratio(&Counts::accesses, &Counts::accesses).1,

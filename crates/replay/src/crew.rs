@@ -15,6 +15,7 @@ use memlode_trace::event::Batch;
 use memlode_trace::{ChunkRef, Decoder, Error, Loops, Trace};
 
 use crate::shards::{Dealer, Dealing, Shards};
+use crate::walks::Walks;
 
 /// Decoded chunks that may wait for a consumer, per thread: enough to ride out an uneven chunk, little memory.
 const WAITING: usize = 3;
@@ -181,6 +182,7 @@ struct Hand {
     decoder: Decoder,
     whole: Batch,
     dealer: Dealer,
+    walks: Walks,
 }
 
 /// Threads that decode chunks, and deal them out.
@@ -245,7 +247,8 @@ impl<'a> Crew<'a> {
     }
 
     fn hand(&self) -> Hand {
-        Hand { decoder: Decoder::new(self.loops), whole: Batch::default(), dealer: self.shards.dealer() }
+        let (whole, walks) = (Batch::default(), Walks::default());
+        Hand { decoder: Decoder::new(self.loops), whole, dealer: self.shards.dealer(), walks }
     }
 
     /// A thread that consumes a shard.
@@ -317,7 +320,7 @@ impl<'a> Crew<'a> {
 
     /// Decodes a claimed chunk and leaves it for the consumers.
     fn decode(&self, hand: &mut Hand, number: usize) -> MutexGuard<'_, State> {
-        let Hand { decoder, whole, dealer } = hand;
+        let Hand { decoder, whole, dealer, walks } = hand;
         let count = self.shards.count();
         let mut parts: Vec<Chunk> = {
             let spare = &mut self.lock().spare;
@@ -326,9 +329,13 @@ impl<'a> Crew<'a> {
         let into = if count == 1 { &mut parts[0].batch } else { &mut *whole };
         let parts = match self.source.decode(number, decoder, into) {
             Ok(()) => {
+                // They are told to the first shard.
+                let seen = walks.of(if count == 1 { &parts[0].batch } else { whole });
                 if count > 1 {
                     self.shards.deal_out(whole, &mut parts, dealer);
                 }
+                parts.iter_mut().for_each(|part| part.dealing.walks.clear());
+                parts[0].dealing.walks = seen;
                 parts.into_iter().map(|part| Some(Ok(part))).collect()
             }
             // The first shard's consumer is told.

@@ -15,6 +15,7 @@ mod order;
 mod piece;
 mod shards;
 mod strides;
+mod walks;
 
 pub use crew::Replayed;
 pub use live::{LiveStore, LiveTrace, live};
@@ -22,3 +23,4 @@ pub use order::Replay;
 pub use piece::{Events, Piece, Stop};
 pub use shards::{Cuts, Dealer, Dealing, Dealt, Half, Shards};
 pub use strides::strided;
+pub use walks::Walk;

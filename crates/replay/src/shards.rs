@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use memlode_simulate::{Schedule, Schedules, Shape, Strided};
 use memlode_trace::event::{Access, Batch, Loop, Stride};
+use memlode_trace::sites::SiteId;
 
 use crate::crew::Chunk;
 use crate::strides::strided;
+use crate::walks::Walk;
 
 /// Which shard an address belongs to.
 #[derive(Clone, Debug)]
@@ -233,12 +235,15 @@ pub struct Dealing {
     pub loops: Vec<Dealt>,
     /// What the shards tell each other of those accesses.
     pub cuts: Option<Arc<Cuts>>,
+    /// How the chunk's sites walked, as far as that was looked at. The first shard is told of the whole chunk.
+    pub walks: Vec<(SiteId, Walk)>,
 }
 
 impl Dealing {
     /// That of a chunk that was not dealt out.
     pub fn none() -> &'static Dealing {
-        static NONE: Dealing = Dealing { halves: Vec::new(), loops: Vec::new(), cuts: None };
+        static NONE: Dealing =
+            Dealing { halves: Vec::new(), loops: Vec::new(), cuts: None, walks: Vec::new() };
         &NONE
     }
 }

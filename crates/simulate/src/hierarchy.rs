@@ -7,6 +7,7 @@ use crate::later::Waiting;
 use crate::model::Sharing;
 use crate::row::{DIRTY, EMPTY};
 use crate::spec::{self, ImpossibleHierarchy, LevelSpec, MAX_LEVELS};
+use crate::touched::Touched;
 
 /// How an access that touches more than one line asks the outer levels. Either way it counts as one access
 /// and at most one miss at each level.
@@ -142,6 +143,8 @@ pub struct Hierarchy {
     pub(crate) answered: [[u64; MAX_LEVELS + 1]; 2],
     pub(crate) write_backs: [u64; MAX_LEVELS],
     pub(crate) waiting: Waiting,
+    /// Lines that memory has answered for, where somebody asks for first touches.
+    pub(crate) touched: Option<Touched>,
 }
 
 /// Index of a core's cache at each level.
@@ -174,7 +177,14 @@ impl Hierarchy {
             answered: [[0; MAX_LEVELS + 1]; 2],
             write_backs: [0; MAX_LEVELS],
             waiting: Waiting::default(),
+            touched: None,
         })
+    }
+
+    /// The same hierarchy, but [`Hierarchy::settle`] tells the first touches of lines apart.
+    pub fn with_first_touches(mut self) -> Hierarchy {
+        self.touched = Some(Touched::new(self.line_bytes()));
+        self
     }
 
     /// The same hierarchy with another rule for accesses that straddle lines.

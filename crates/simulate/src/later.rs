@@ -227,18 +227,20 @@ impl Hierarchy {
 
     /// Lets the outer levels answer what waits: `told` learns the tag of accesses, the deepest level that had to be asked, as
     /// [`Hierarchy::access`] says it, and how many there are of this kind, bit by bit and in any order. All of them were counted as
-    /// hits before.
+    /// hits before. Of a hierarchy [with first touches](Hierarchy::with_first_touches), those that memory answered and that touched
+    /// a line for the first time are told one level deeper than memory.
     pub fn settle(&mut self, mut told: impl FnMut(u32, u8, u64)) {
         let Waiting { mut requests, mut seen, mut several } = std::mem::take(&mut self.waiting);
         let answered = &mut self.answered;
+        let levels = self.specs.len();
         let mut count = |tag: u32, is_write: usize, depth: u8, times: u64| {
             // Where there are several shards, another may have counted it.
             answered[is_write][0] = answered[is_write][0].wrapping_sub(times);
-            answered[is_write][usize::from(depth)] += times;
+            answered[is_write][usize::from(depth).min(levels)] += times;
             told(tag, depth, times);
         };
+        let is_write = |request: &Request| (request.address & Request::WRITE) as usize;
         let mut tell = |requests: &[Request], depth: u8| {
-            let is_write = |request: &Request| (request.address & Request::WRITE) as usize;
             // Neighbours are often alike.
             for alike in requests.chunk_by(|a, b| a.tag() == b.tag() && is_write(a) == is_write(b)) {
                 let tag = alike[0].tag();
@@ -250,7 +252,6 @@ impl Hierarchy {
                 }
             }
         };
-        let levels = self.specs.len();
         for level in 1..levels {
             for run in requests.chunk_by(|a, b| a.core() == b.core()) {
                 let Some(first) = run.first() else { continue };
@@ -264,7 +265,17 @@ impl Hierarchy {
             std::mem::swap(&mut requests, &mut seen.further);
         }
         requests.retain(|request| request.address & Request::DROPPED == 0);
-        tell(&requests, levels as u8);
+        match &mut self.touched {
+            None => tell(&requests, levels as u8),
+            Some(touched) => {
+                let mut is_first = |request: &Request| touched.is_first(request.address);
+                let first = requests.extract_if(.., |request| is_first(request));
+                seen.here.extend(first);
+                tell(&requests, levels as u8);
+                tell(&seen.here, levels as u8 + 1);
+                seen.here.clear();
+            }
+        }
         for (tag, is_write, depth) in several.drain(..) {
             count(tag, usize::from(is_write), depth, 1);
         }

@@ -92,6 +92,7 @@ mod spec;
 mod store_buffer;
 mod table;
 mod tlb;
+mod touched;
 mod twin;
 mod uses;
 
@@ -116,3 +117,4 @@ pub use reuse::{ReuseDistance, ReuseHistogram};
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};
 pub use store_buffer::{AliasConflict, AliasPair, StoreBuffer};
 pub use tlb::{ImpossibleTlb, Pages, Tlb, TlbDetail, TlbSpec, Translation};
+pub use touched::Touched;

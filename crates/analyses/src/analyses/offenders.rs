@@ -1,24 +1,35 @@
 //! # Cache offenders
 //!
-//! **What it finds.** The data and the source line that cost the most cache misses. Each finding
+//! **What it finds.** The data and the source line that the program waits for most. Each finding
 //! names the structure field or the variable, the line, and where the objects were allocated.
 //!
 //! **Why it costs.** A miss in the first level costs some ten cycles when the second answers, and
 //! hundreds when memory has to. A program that waits for memory usually waits at very few lines: in
 //! 429.mcf one field at one line had four times the misses of the next one.
 //!
-//! **What to do.** Look at how much of each fetched line is used. If the code around the line
-//! touches 8 bytes of a 64-byte structure, seven eighths of the memory traffic is waste: keep the
-//! touched members together in an array of their own, or move the others out. If all of it is used,
-//! the remedy is fewer passes over the data (tiling) or less data.
+//! **How it is ranked.** By cycles of waiting, which are not the same as misses. A miss costs its
+//! whole latency only where the next one needs what it brings: *pointer chasing*. *Overlapping*
+//! misses share their latency with as many others as the processor has in flight, *streaming* ones
+//! were fetched ahead and cost the bandwidth that they take, and stores wait only where the buffer
+//! behind the core is full. Which it is was seen while the program ran: how far from each other the
+//! lines of an access were, and how often its address came from the load before in a chain. What
+//! an overlap or a line costs is the machine's ([machines](../machines.md)). First touches of memory
+//! that the program has just got are in no finding: the kernel has zeroed it, so it is near. The
+//! report sums them apart.
 //!
-//! Where a finding says that each miss must finish before the next can start, it is the chain that
-//! has to change: fewer and larger nodes, or several chains followed in turn. Where the access is
-//! indirect, prefetching some iterations ahead helps, too.
+//! **What to do.** Look at how much of each fetched line is used. If the program touches 8 bytes of
+//! a 64-byte structure, seven eighths of the memory traffic is waste: keep the touched members
+//! together in an array of their own, or move the others out. If all of it is used, the remedy is
+//! fewer passes over the data (tiling) or less data.
 //!
-//! **When it is wrong.** The cache model has no prefetcher and no overlap of misses, so a
-//! sequential scan looks worse here than it is, next to a pointer chase with as many misses. The
-//! order of findings is by modelled cycles, an upper bound.
+//! Where a finding says pointer chasing, it is the chain that has to change: fewer and larger nodes,
+//! nodes in the order of the walk, or several chains followed in turn. Where misses overlap,
+//! prefetching some iterations ahead can help.
+//!
+//! **When it is wrong.** Costs are a formula on counts: it knows no time, so not that a stream was
+//! late, or that two loops of one function run one after the other. Walks are looked at in a part
+//! of the trace. A page walk is added where an object is larger than the machine's translations
+//! reach. `memlode sim` has the machine's own rules instead of exact LRU.
 //!
 //! **Reference.** Miucin, Brady, Fedorova: DINAMITE, a modern approach to memory performance
 //! profiling (2016), which ranks (variable, file, line) by misses.
@@ -26,17 +37,24 @@
 use std::cmp::Reverse;
 
 use memlode_attribute::tables::{Place, Row, Tables, What};
-use memlode_attribute::{Cell, ClassId};
+use memlode_attribute::{Cell, ClassId, Wait, WaitKind};
+use memlode_trace::layouts::{LayoutId, Member};
 use memlode_trace::sites::{SiteTable, StringId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     Analysis, Arguments, BadArgument, Cost, Density, Edit, Evidence, Finding, Found, Line, Meta, Reads,
     Splits, Subject, View,
 };
 
-/// A line counts from this part of the program's modelled stall cycles on.
+/// Lines that belong together are a finding from this part of all waiting on.
 const LEAST_SHARE: f64 = 0.01;
+
+/// And from this part of all cycles on, where these are known: what is less is no reason to change anything.
+const LEAST_OF_ALL: f64 = 0.01;
+
+/// A program that waits for a smaller part of its cycles than this has no findings.
+const LEAST_WAIT: f64 = 0.05;
 
 /// Findings at most.
 const MOST: usize = 20;
@@ -85,68 +103,116 @@ struct Counted<'a> {
 struct Group {
     row: Row<(What, Place)>,
     together: Vec<Line>,
+    wait: Wait,
+    stall_cycles: u64,
+}
+
+/// What the parts of a finding are of.
+struct Whole {
+    wait: f64,
     stall_cycles: u64,
 }
 
 fn findings(counted: &Counted<'_>) -> Vec<Finding> {
-    let total = counted.tables.stall_cycles(&counted.tables.total());
-    if total == 0 {
-        return Vec::new();
+    let Some(costs) = counted.tables.costs() else { return Vec::new() };
+    let total = costs.total();
+    let whole =
+        Whole { wait: total.cycles(), stall_cycles: counted.tables.stall_cycles(&counted.tables.total()) };
+    let mut least = LEAST_SHARE * whole.wait;
+    if costs.knows_instructions() {
+        let all = whole.wait + total.instructions;
+        if whole.wait < LEAST_WAIT * all {
+            return Vec::new();
+        }
+        least = least.max(LEAST_OF_ALL * all);
     }
+    // Lines belong together before any is too small to be told.
     let mut groups: Vec<Group> = Vec::new();
+    let mut numbers: FxHashMap<Change, usize> = FxHashMap::default();
     for row in counted.tables.lines() {
         let stall_cycles = counted.tables.stall_cycles(&row.counts);
-        if (stall_cycles as f64 / total as f64) < LEAST_SHARE {
-            break;
-        }
-        let (what, place) = row.key;
-        if let Some(group) = groups.iter_mut().find(|group| is_one_change(&group.row.key, &what, &place)) {
-            let Row { counts, errors, .. } = row;
-            group.together.push(Line { what, place, counts, errors });
-            group.stall_cycles += stall_cycles;
-        } else if groups.len() < MOST {
-            groups.push(Group { row, together: Vec::new(), stall_cycles });
+        let next = groups.len();
+        let number = change(&row.key).map_or(next, |change| *numbers.entry(change).or_insert(next));
+        match groups.get_mut(number) {
+            Some(group) => {
+                let Row { key: (what, place), counts, wait, errors } = row;
+                group.wait += &wait;
+                group.stall_cycles += stall_cycles;
+                group.together.push(Line { what, place, counts, wait, errors });
+            }
+            None => groups.push(Group { wait: row.wait, row, together: Vec::new(), stall_cycles }),
         }
     }
-    groups.into_iter().map(|group| finding(counted, group, total)).collect()
+    groups.retain(|group| group.wait.cycles() > 0.0 && group.wait.cycles() >= least);
+    // Stable: of equal ones, that whose line comes first in the table.
+    groups.sort_by(|a, b| b.wait.cycles().total_cmp(&a.wait.cycles()));
+    groups.truncate(MOST);
+    let mut findings: Vec<Finding> =
+        groups.into_iter().map(|group| finding(counted, group, &whole)).collect();
+    // One change of a type is one change, however many lines it would serve.
+    let mut changed = FxHashSet::default();
+    for finding in &mut findings {
+        finding.edit.take_if(|Edit::Split { ty, .. }| !changed.insert(*ty));
+    }
+    findings
 }
 
-/// Whether a change of layout that a finding asks for would serve this line, too: same type, same function.
-fn is_one_change((first, at): &(What, Place), what: &What, place: &Place) -> bool {
-    what.ty.is_some()
-        && what.ty == first.ty
-        && what.member.is_some() == first.member.is_some()
-        && place.line.function == at.line.function
-        && place.inlined_into.map(|l| l.function) == at.inlined_into.map(|l| l.function)
+/// What one change of layout would serve: a type, whether it is its members, the function and what that is inlined into.
+type Change = (StringId, bool, StringId, Option<StringId>);
+
+fn change((what, place): &(What, Place)) -> Option<Change> {
+    let ty = what.ty?;
+    Some((ty, what.member.is_some(), place.line.function, place.inlined_into.map(|line| line.function)))
 }
 
-fn finding(counted: &Counted<'_>, group: Group, total: u64) -> Finding {
-    let Group { row, together, stall_cycles } = group;
+fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
+    let Group { row, mut together, wait, stall_cycles } = group;
     let (what, place) = row.key;
+    // What is next to nothing beside the rest needs no mention.
+    together.retain(|line| line.wait.cycles() >= LEAST_SHARE * wait.cycles());
     let tables = counted.tables;
     let here = |cell: &Cell| tables.key_of(cell) == (what, place);
     let objects: Vec<Row<ClassId>> = tables.roll(|cell| here(cell).then_some(cell.class));
     let dependences = tables.roll(|cell| here(cell).then(|| counted.names.site(cell.site).dependence()));
-    let density = what.ty.and_then(|ty| density(counted, ty, &place, row.counts.accesses()));
+    let density = what.ty.and_then(|ty| density(counted, ty, row.counts.accesses()));
+    let kind = row.wait.main_kind();
     let edit = density
         .as_ref()
-        .filter(|density| is_sparse(density))
+        .filter(|density| is_sparse(density) && what.member.is_some() && kind != Some(WaitKind::Chained))
+        .filter(|density| are_arrays(counted, &objects, density.type_bytes))
         .map(|density| Edit::Split { ty: density.ty, members: density.members.clone() });
     let mut evidence = Vec::new();
     evidence.extend((!together.is_empty()).then_some(Evidence::Together(together)));
     evidence.push(Evidence::Objects(objects));
+    evidence.extend(kind.map(Evidence::Waits));
     evidence.extend(dependences.first().and_then(|costliest| costliest.key).map(Evidence::Addresses));
     evidence.extend(density.map(Evidence::Density));
     Finding {
         analysis: Offenders::META.id,
         subject: Subject::Line { what, place },
         counts: row.counts,
+        wait: row.wait,
         errors: row.errors,
-        cost: Cost { stall_cycles, stall_share: stall_cycles as f64 / total as f64, standard_error: None },
+        cost: Cost {
+            wait,
+            wait_share: wait.cycles() / whole.wait,
+            stall_cycles,
+            stall_share: stall_cycles as f64 / whole.stall_cycles.max(1) as f64,
+            standard_error: None,
+        },
         evidence,
         edit,
         doubt: Vec::new(),
     }
+}
+
+/// Whether most of the cost is in blocks of several elements: nodes that are allocated one by one cannot be split but by a pointer more.
+fn are_arrays(counted: &Counted<'_>, objects: &[Row<ClassId>], type_bytes: u64) -> bool {
+    let is_array = |row: &Row<ClassId>| {
+        let class = counted.tables.class(row.key);
+        class.objects > 0 && class.bytes / class.objects >= 2 * type_bytes
+    };
+    objects.first().is_some_and(is_array)
 }
 
 /// Whether enough of the type is left alone to be worth a change: half of it, and at least 16 bytes.
@@ -155,26 +221,49 @@ fn is_sparse(density: &Density) -> bool {
     unused >= 16 && unused * 2 >= density.type_bytes
 }
 
-/// The members of `ty` that the function of `place` touches in at least a tenth as many accesses as the finding has.
-fn density(counted: &Counted<'_>, ty: StringId, place: &Place, accesses: u64) -> Option<Density> {
-    let mut members: FxHashMap<StringId, (u64, u64)> = FxHashMap::default();
-    let mut type_bytes = 0;
+/// The members of `ty` that the program touches in at least a tenth as many accesses as the finding has. Nothing is said of the types of
+/// libraries, which nobody can change, nor of one whose layout is not known.
+fn density(counted: &Counted<'_>, ty: StringId, accesses: u64) -> Option<Density> {
+    if is_of_library(counted.names.string(ty)) {
+        return None;
+    }
+    let mut members: FxHashMap<StringId, u64> = FxHashMap::default();
+    let (mut type_bytes, mut layout) = (0, None);
     for cell in counted.tables.cells() {
         let site = counted.names.site(cell.site);
         let Some((site_ty, member)) = site.ty.zip(site.member) else { continue };
-        if counted.names.ty(site_ty).name != ty
-            || counted.tables.key_of(cell).1.line.function != place.line.function
-        {
+        if counted.names.ty(site_ty).name != ty {
             continue;
         }
         type_bytes = type_bytes.max(counted.names.ty(site_ty).bytes);
-        let member = members.entry(member).or_default();
-        member.0 += cell.counts.accesses();
-        member.1 = member.1.max(u64::from(site.bytes));
+        layout = layout.or_else(|| counted.names.layouts().of_type(site_ty));
+        *members.entry(member).or_default() += cell.counts.accesses();
     }
-    let mut members: Vec<_> = members.into_iter().filter(|(_, (n, _))| n * 10 >= accesses).collect();
-    members.sort_by_key(|&(member, (n, _))| (Reverse(n), member));
-    let used_bytes = members.iter().map(|(_, (_, bytes))| bytes).sum::<u64>().min(type_bytes);
+    let mut members: Vec<_> = members.into_iter().filter(|(_, n)| n * 10 >= accesses).collect();
+    members.sort_by_key(|&(member, n)| (Reverse(n), member));
+    let mut used: Vec<(u64, u64)> = Vec::new();
+    for (member, _) in &members {
+        used.push(bits(counted.names, layout?, counted.names.string(*member))?);
+    }
+    used.sort_unstable();
+    used.dedup();
+    let used_bytes = used.iter().map(|(_, bits)| bits.div_ceil(8)).sum::<u64>().min(type_bytes);
     let members: Vec<_> = members.into_iter().map(|(member, _)| member).collect();
     (type_bytes > 0 && !members.is_empty()).then_some(Density { ty, type_bytes, used_bytes, members })
+}
+
+/// Whether a type came with the compiler, as far as its name says.
+fn is_of_library(name: &str) -> bool {
+    ["std::", "core::", "alloc::", "hashbrown::", "__gnu_cxx::"].iter().any(|start| name.starts_with(start))
+}
+
+/// Where a member lies, by its path (`at.x`, `grid[].z`): its first bit and how many it has. Of an array all of it, whichever elements are
+/// touched: it stays whole. `None` if it is not in the layout.
+fn bits(names: &SiteTable, layout: LayoutId, path: &str) -> Option<(u64, u64)> {
+    let end = path.find(['.', '[']).unwrap_or(path.len());
+    let named = |member: &&Member| member.name.is_some_and(|name| names.string(name) == &path[..end]);
+    let member = names.layouts().layout(layout).members().iter().find(named)?;
+    let rest = path[end..].strip_prefix('.');
+    let inner = rest.zip(member.ty).and_then(|(rest, ty)| bits(names, ty, rest));
+    Some(inner.map_or((member.first_bit, member.bits), |(first, bits)| (member.first_bit + first, bits)))
 }

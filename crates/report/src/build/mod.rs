@@ -18,7 +18,7 @@ use memlode_attribute::annotate::Cells;
 use memlode_attribute::run::latencies;
 use memlode_attribute::sharing::SharingProfile;
 use memlode_attribute::tables::{Place, Row, Tables, What, place};
-use memlode_attribute::{ClassId, Counts, Coverage, Errors, PathId, Profile};
+use memlode_attribute::{ClassId, CostModel, Counts, Coverage, Errors, PathId, Profile, Wait, WaitKind};
 use memlode_machine::{Known, Machine};
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
@@ -47,7 +47,8 @@ pub fn report(
     let names = trace.sites();
     let levels = level_names(machine);
     let sample = sample::sample(trace, profile, &levels);
-    let tables = Tables::new(profile, names, &latencies);
+    let costs = CostModel::new(profile, names, machine);
+    let tables = Tables::new(profile, names, &latencies).costing(&costs);
     // What was switched by hand is no random sample: its errors are unknown.
     let tables = match sample.as_ref().and_then(|sample| sample.access_share.as_ref()) {
         Some(covered) => tables.of_sample(covered.value),
@@ -60,6 +61,7 @@ pub fn report(
         latencies: &latencies,
         levels: &levels,
         total_stall: tables.stall_cycles(&total.counts),
+        total_wait: total.wait.cycles(),
         borrowed: &borrowed(&tables, names),
     };
     let findings = analyses::findings(&View {
@@ -180,12 +182,40 @@ fn shares(coverage: &Coverage) -> model::Shares {
     }
 }
 
+fn waited(wait: &Wait) -> model::Wait {
+    let [stored, streamed, chained, overlapping] = wait.kinds.map(rounded);
+    model::Wait {
+        cycles: rounded(wait.cycles()),
+        stored,
+        streamed,
+        chained,
+        overlapping,
+        first_touch_cycles: rounded(wait.first_touches),
+        instruction_cycles: rounded(wait.instructions),
+    }
+}
+
+/// To tenths of a cycle: a model's digits behind that mean nothing.
+fn rounded(cycles: f64) -> f64 {
+    (cycles * 10.0).round() / 10.0
+}
+
+fn kind_word(kind: WaitKind) -> &'static str {
+    match kind {
+        WaitKind::Stored => "stored",
+        WaitKind::Streamed => "streamed",
+        WaitKind::Chained => "chained",
+        WaitKind::Overlapping => "overlapping",
+    }
+}
+
 pub(crate) struct Builder<'a> {
     pub names: &'a SiteTable,
     pub profile: &'a Profile,
     pub latencies: &'a [u32],
     pub levels: &'a [Arc<str>],
     pub total_stall: u64,
+    pub total_wait: f64,
     /// Places whose line is that of a neighbouring instruction ([`borrowed`]).
     pub borrowed: &'a FxHashSet<Place>,
 }
@@ -217,10 +247,14 @@ impl Builder<'_> {
     }
 
     fn row<K, S>(&self, subject: S, row: &Row<K>) -> model::Row<S> {
-        model::Row { subject, numbers: self.numbers(&row.counts, row.errors.as_ref()), detail: None }
+        model::Row {
+            subject,
+            numbers: self.numbers(&row.counts, &row.wait, row.errors.as_ref()),
+            detail: None,
+        }
     }
 
-    fn numbers(&self, counts: &Counts, errors: Option<&Errors>) -> Numbers {
+    fn numbers(&self, counts: &Counts, wait: &Wait, errors: Option<&Errors>) -> Numbers {
         let stall_cycles = counts.stall_cycles(self.latencies);
         Numbers {
             accesses: counts.accesses(),
@@ -229,12 +263,15 @@ impl Builder<'_> {
             misses: self.by_level(|level| counts.misses(level)),
             stall_cycles,
             stall_share: stall_cycles as f64 / self.total_stall.max(1) as f64,
+            wait: waited(wait),
+            wait_share: if self.total_wait > 0.0 { wait.cycles() / self.total_wait } else { 0.0 },
             standard_errors: errors.map(|errors| model::StandardErrors {
                 accesses: errors.accesses,
                 misses: self.by_level(|level| errors.misses[level]),
                 miss_ratios: errors.miss_ratios.map(|ratios| self.by_level(|level| ratios[level])),
                 stall_cycles: errors.stall_cycles,
                 stall_share: errors.stall_share,
+                wait_share: errors.wait_share,
             }),
         }
     }
@@ -285,13 +322,19 @@ impl Builder<'_> {
         model::Finding {
             analysis: finding.analysis,
             subject: self.access(&what, &place),
-            numbers: self.numbers(&finding.counts, finding.errors.as_ref()),
+            numbers: self.numbers(&finding.counts, &finding.wait, finding.errors.as_ref()),
             cost: model::Cost {
+                wait_cycles: cost.wait.cycles(),
+                wait_share: cost.wait_share,
                 stall_cycles: cost.stall_cycles,
                 stall_share: cost.stall_share,
                 standard_error: cost.standard_error,
             },
-            evidence: finding.evidence.iter().map(|evidence| self.evidence(evidence)).collect(),
+            evidence: finding
+                .evidence
+                .iter()
+                .map(|evidence| self.evidence(evidence, &finding.wait))
+                .collect(),
             edit: finding.edit.map(|analyses::Edit::Split { ty, members }| model::Edit::Split {
                 ty: self.string(ty),
                 members: self.strings(&members),
@@ -307,20 +350,23 @@ impl Builder<'_> {
         }
     }
 
-    fn evidence(&self, evidence: &analyses::Evidence) -> model::Evidence {
+    fn evidence(&self, evidence: &analyses::Evidence, wait: &Wait) -> model::Evidence {
         match evidence {
             analyses::Evidence::Together(lines) => model::Evidence::Together {
                 lines: lines
                     .iter()
                     .map(|line| model::Row {
                         subject: self.access(&line.what, &line.place),
-                        numbers: self.numbers(&line.counts, line.errors.as_ref()),
+                        numbers: self.numbers(&line.counts, &line.wait, line.errors.as_ref()),
                         detail: None,
                     })
                     .collect(),
             },
             analyses::Evidence::Objects(objects) => {
                 model::Evidence::Objects { objects: self.rows(objects, |class| self.object(*class)) }
+            }
+            analyses::Evidence::Waits(kind) => {
+                model::Evidence::Waits { how: kind_word(*kind), share: wait.of(*kind) / wait.cycles() }
             }
             analyses::Evidence::Addresses(dependence) => {
                 model::Evidence::Addresses { from: dependence.word() }

@@ -41,6 +41,7 @@ pub fn simulation(
         latencies: &latencies,
         levels: &levels,
         total_stall: tables.stall_cycles(&tables.total()),
+        total_wait: 0.0,
         borrowed: &borrowed(&tables, names),
     };
     let maker = Maker { machine, levels: &levels, detailed, tables: &tables };

@@ -28,11 +28,15 @@ pub struct Finding {
 /// What a finding costs, with all lines that one change would serve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cost {
+    /// Cycles of waiting by the cost model: findings are ranked by this.
+    pub wait_cycles: f64,
+    /// Their part of all waiting, 0 to 1.
+    pub wait_share: f64,
     /// Modelled cycles beyond the first level's latency.
     pub stall_cycles: u64,
     /// Their part of the whole program's, 0 to 1.
     pub stall_share: f64,
-    /// The standard error of that part; only where the trace is a sample in bursts.
+    /// The standard error of `wait_share`; only where the trace is a sample in bursts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
 }
@@ -51,7 +55,14 @@ pub enum Evidence {
         /// The costliest first.
         objects: Vec<Row<Object>>,
     },
-    /// What the addresses come out of.
+    /// In what way the accesses of the line wait, as far as that was seen while the program ran.
+    Waits {
+        /// `stored`, `streamed`, `chained` or `overlapping`: what most of the wait is.
+        how: &'static str,
+        /// Its part of the wait, 0 to 1.
+        share: f64,
+    },
+    /// What the addresses come out of, as the compiler saw it.
     Addresses {
         /// `chased`, `loaded` or `computed`.
         from: &'static str,

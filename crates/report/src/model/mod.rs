@@ -18,7 +18,7 @@ pub use finding::{Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};
 pub use report::{
-    ByLevel, LatenciesKnown, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors,
+    ByLevel, LatenciesKnown, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors, Wait,
 };
 pub use rules::{Assumption, LevelRules, Pages, RulesUsed};
 pub use sample::{Burst, Estimated, Sample, SampledLevel};

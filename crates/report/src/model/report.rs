@@ -146,9 +146,32 @@ pub struct Numbers {
     pub stall_cycles: u64,
     /// Their part of the whole program's, 0 to 1.
     pub stall_share: f64,
+    /// Cycles that they cost by the cost model, which tables and findings are ranked by.
+    pub wait: Wait,
+    /// Their part of all waiting, 0 to 1.
+    pub wait_share: f64,
     /// How far these may be off; only where the trace is a sample in bursts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standard_errors: Option<StandardErrors>,
+}
+
+/// What accesses cost by the cost model, in cycles of one core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Wait {
+    /// Waiting for data: the sum of the next four.
+    pub cycles: f64,
+    /// Of stores.
+    pub stored: f64,
+    /// Of loads of lines that can have been fetched ahead.
+    pub streamed: f64,
+    /// Of loads that wait for the one before.
+    pub chained: f64,
+    /// Of loads that can wait together.
+    pub overlapping: f64,
+    /// For the first touches of lines in fresh memory; not part of `cycles`.
+    pub first_touch_cycles: f64,
+    /// Executing the instructions up to the accesses; not part of `cycles`. 0 where nothing is known of them.
+    pub instruction_cycles: f64,
 }
 
 /// Standard errors of the numbers of the same names, each in the unit of its number. Those of counts are of what a part of the
@@ -165,6 +188,8 @@ pub struct StandardErrors {
     pub stall_cycles: f64,
     /// Of their part.
     pub stall_share: f64,
+    /// Of the part of all waiting.
+    pub wait_share: f64,
 }
 
 /// Something of each level, innermost first; in JSON an object with the levels' names as keys.

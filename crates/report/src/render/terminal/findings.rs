@@ -7,7 +7,7 @@ use super::names::{data_label, home_label, place_label};
 use super::sample::{not_told_apart, stall_share, with_error};
 use super::style::together as together_text;
 use crate::model::{Access, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row};
-use crate::render::text::{brief, bytes, count, percent, printable};
+use crate::render::text::{brief, bytes, count, percent, percent_of, printable};
 
 /// Findings shown on a screen.
 const FINDINGS: usize = 5;
@@ -20,12 +20,12 @@ pub fn findings(report: &Report, style: Style) -> String {
     let mut out = String::new();
     let findings = &report.findings;
     if findings.is_empty() {
-        let _ = writeln!(out, "\n{}: no line stands out.", style.heading("Findings"));
+        let _ = write!(out, "\n{}", style.paragraph("Findings", &nothing(report)));
         return out;
     }
     let heading = match &report.trace.sample {
-        None => "Findings, by modelled cycles of waiting for data (an upper bound)",
-        Some(_) => "Findings in the sample, by modelled cycles of waiting for data (misses overlap)",
+        None => "Findings, by modelled cycles of waiting for data",
+        Some(_) => "Findings in the sample, by modelled cycles of waiting for data",
     };
     let _ = writeln!(out, "\n{}", style.heading(heading));
     for (number, finding) in (1..).zip(findings.iter().take(FINDINGS)) {
@@ -50,7 +50,7 @@ pub fn findings(report: &Report, style: Style) -> String {
 
 /// `1. arc.state  before.c:51 price_block  56% of the wait`; where that is too long, the line comes below.
 fn headline(out: &mut String, number: usize, finding: &Finding, style: Style) {
-    let share = format!("{} of the wait", stall_share(finding.cost.stall_share, finding.cost.standard_error));
+    let share = format!("{} of the wait", stall_share(finding.cost.wait_share, finding.cost.standard_error));
     let Access { data, position } = &finding.subject;
     let (data, place) = (data_label(data, 0), place_label(position, 0));
     let room = style.width.saturating_sub(INDENT + 2 + 2 + share.chars().count());
@@ -81,9 +81,12 @@ fn facts(report: &Report, finding: &Finding) -> Vec<String> {
         match evidence {
             Evidence::Together { lines } => facts.extend(together(finding, lines)),
             Evidence::Objects { objects } => facts.extend(memory(objects)),
-            Evidence::Addresses { from } => facts.push(addresses(from).to_string()),
-            // The advice says it.
-            Evidence::Density(_) if finding.edit.is_some() => {}
+            Evidence::Waits { how, .. } => facts.push(waits(how).to_string()),
+            // What the code looks like is not what was seen.
+            Evidence::Addresses { .. } => {}
+            // The advice says it, or there is nothing to say.
+            Evidence::Density(density)
+                if finding.edit.is_some() || density.used_bytes == density.type_bytes => {}
             Evidence::Density(density) => facts.push(used(density)),
         }
     }
@@ -93,8 +96,8 @@ fn facts(report: &Report, finding: &Finding) -> Vec<String> {
 /// `of which 40% here, and 36% at line 91 of the same function (p (char))`.
 fn together(finding: &Finding, lines: &[Row<Access>]) -> Option<String> {
     let share = |numbers: &crate::model::Numbers| {
-        let error = numbers.standard_errors.as_ref().map(|errors| errors.stall_share);
-        stall_share(numbers.stall_share, error)
+        let error = numbers.standard_errors.as_ref().map(|errors| errors.wait_share);
+        stall_share(numbers.wait_share, error)
     };
     let next = lines.first()?;
     let at = next
@@ -146,17 +149,31 @@ fn memory(objects: &[Row<Object>]) -> Option<String> {
     })
 }
 
-fn addresses(from: &str) -> &'static str {
-    match from {
-        "chased" => "pointer chasing: each miss must finish before the next can start",
-        "loaded" => "indirect access (`a[idx[i]]`): misses can overlap; software prefetch can help",
-        _ => "computed addresses: misses can overlap; software prefetch can help",
+fn waits(how: &str) -> &'static str {
+    match how {
+        "stored" => "stores: they wait where more lines are written than memory takes",
+        "streamed" => "streaming: lines are fetched ahead, and cost the bandwidth that they take",
+        "chained" => "pointer chasing: each miss must finish before the next can start",
+        _ => "jumps that do not depend on each other: their misses can overlap",
     }
+}
+
+/// Why there are no findings.
+fn nothing(report: &Report) -> String {
+    let wait = &report.total.numbers.wait;
+    if wait.instruction_cycles == 0.0 {
+        return "none: no line stands out.".into();
+    }
+    let all = wait.cycles + wait.instruction_cycles;
+    format!(
+        "none. This run waits for data in about {} of its modelled cycles: another layout would gain little.",
+        percent_of(wait.cycles / all)
+    )
 }
 
 fn used(density: &Density) -> String {
     format!(
-        "{} of the {} bytes of each {} are used in this function: {}",
+        "{} of the {} bytes of each {} are in use: {}",
         density.used_bytes,
         density.type_bytes,
         printable(&brief(&density.ty)),
@@ -168,7 +185,7 @@ fn advice(edit: &Edit, finding: &Finding) -> String {
     let Edit::Split { ty, members } = edit;
     let used = finding.evidence.iter().find_map(|evidence| match evidence {
         Evidence::Density(density) => {
-            Some(format!("; {} of {} bytes are used here", density.used_bytes, density.type_bytes))
+            Some(format!("; {} of {} bytes are in use", density.used_bytes, density.type_bytes))
         }
         _ => None,
     });

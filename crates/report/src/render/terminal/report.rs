@@ -6,9 +6,9 @@ use super::label::{Detail, Label, distinct};
 use super::names::{data_label, function_label, object_label, place_label, type_label};
 use super::sample::{self, stall_share};
 use super::{By, Style, plain_table, write_table};
-use crate::model::{Access, LatenciesKnown, Level, Numbers, Object, Report, Row, Thread};
+use crate::model::{Access, LatenciesKnown, Level, Numbers, Object, Report, Row, Thread, Wait};
 use crate::render::sentences::note;
-use crate::render::text::{brief, bytes, count, cut, percent, printable};
+use crate::render::text::{brief, bytes, count, cut, percent, percent_of, printable};
 
 /// Columns that the error of a share takes: ` ± 0.55%`.
 const ERROR: usize = 8;
@@ -24,6 +24,9 @@ pub fn header(report: &Report, style: Style) -> String {
         let [of, errors] = sample::lines(sample);
         out += &style.warning_paragraph("sample", &of);
         out += &style.paragraph("", &printable(&errors));
+    }
+    if let Some(wait) = wait(&report.total.numbers.wait) {
+        out += &style.paragraph("wait", &wait);
     }
     let shares = &report.coverage;
     let whole = shares.accesses;
@@ -47,6 +50,20 @@ pub fn header(report: &Report, style: Style) -> String {
         out += &style.warning_paragraph("note", &printable(&note(known)));
     }
     out
+}
+
+/// Which part of the cycles waits for data, where instructions are known.
+fn wait(wait: &Wait) -> Option<String> {
+    let all = wait.cycles + wait.instruction_cycles;
+    let first = wait.first_touch_cycles / all;
+    let first = match first >= 0.005 {
+        true => format!("; first touches of fresh memory take {} besides", percent_of(first)),
+        false => String::new(),
+    };
+    let known = wait.instruction_cycles > 0.0;
+    known.then(|| {
+        format!("about {} of the modelled cycles wait for data{first}", percent_of(wait.cycles / all))
+    })
 }
 
 fn title(report: &Report, style: Style) -> String {
@@ -150,8 +167,8 @@ impl Page<'_> {
         let mut table = plain_table(&headings, rows.columns.len());
         let shown = rows.texts.len();
         for (mut row, numbers) in rows.texts.into_iter().zip(rows.numbers) {
-            let error = numbers.standard_errors.as_ref().map(|errors| errors.stall_share);
-            row.push(stall_share(numbers.stall_share, error));
+            let error = numbers.standard_errors.as_ref().map(|errors| errors.wait_share);
+            row.push(stall_share(numbers.wait_share, error));
             row.push(count(numbers.accesses));
             row.extend((0..self.report.machine.levels.len()).map(|level| count(numbers.misses.of(level))));
             table.add_row(row);

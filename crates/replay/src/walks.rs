@@ -1,0 +1,211 @@
+//! How sites walk through memory, as seen in some chunks.
+//!
+//! Prefetchers follow steps to lines nearby, whichever site makes them. So of each site it is counted how often it goes to
+//! another line near one of those it was at a moment ago, and how often to one far from all of them.
+
+use memlode_trace::event::{Access, Batch};
+use memlode_trace::sites::SiteId;
+
+/// Bytes of a line: where the machine has others, shares are as good.
+const LINE_SHIFT: u32 = 6;
+
+/// Lines up to so far from each other are near: 512 bytes.
+const NEAR_LINES: u64 = 8;
+
+/// Lines that are remembered of a site.
+const REMEMBERED: usize = 4;
+
+/// Of every stream, so many chunks at the beginning are looked at, and one of so many later.
+const FIRST: u32 = 8;
+const ONE_OF: u32 = 8;
+
+/// How often a site went to another line than that of its access before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Walk {
+    /// To a line within 512 bytes of one of the four that it went to last.
+    pub near: u64,
+    /// To any other.
+    pub far: u64,
+}
+
+impl Walk {
+    /// The part of the lines gone to that were near; none if there were none.
+    pub fn near_share(&self) -> Option<f64> {
+        let all = self.near + self.far;
+        (all > 0).then(|| self.near as f64 / all as f64)
+    }
+
+    /// Adds what was seen elsewhere.
+    pub fn add(&mut self, other: Walk) {
+        self.near += other.near;
+        self.far += other.far;
+    }
+}
+
+/// Looks at chunks.
+#[derive(Default)]
+pub(crate) struct Walks {
+    /// By site.
+    sites: Vec<Lines>,
+    /// Number of the chunk at hand, from 1.
+    chunk: u32,
+    /// Sites of that chunk.
+    met: Vec<SiteId>,
+}
+
+/// The lines that a site went to last, in a ring.
+#[derive(Clone, Default)]
+struct Lines {
+    chunk: u32,
+    latest: u32,
+    lines: [u64; REMEMBERED],
+    walk: Walk,
+}
+
+/// No line has this number.
+const NONE: u64 = u64::MAX;
+
+impl Lines {
+    #[inline]
+    fn go(&mut self, line: u64) {
+        if self.lines[self.latest as usize] == line {
+            return;
+        }
+        let mut best = None;
+        for (place, &known) in (0..).zip(&self.lines) {
+            if known.abs_diff(line) <= NEAR_LINES {
+                best = Some(place);
+                break;
+            }
+        }
+        match best {
+            Some(place) => {
+                self.walk.near += u64::from(self.lines[place as usize] != line);
+                self.latest = place;
+            }
+            None => {
+                // The very first line was gone to from nowhere.
+                let is_first = self.lines.iter().all(|&known| known == NONE);
+                self.walk.far += u64::from(!is_first);
+                self.latest = if is_first { 0 } else { (self.latest + 1) % REMEMBERED as u32 };
+            }
+        }
+        self.lines[self.latest as usize] = line;
+    }
+}
+
+impl Walks {
+    /// What is seen in a chunk, if it is one of those that are looked at. That depends on its place in its stream alone.
+    pub fn of(&mut self, batch: &Batch) -> Vec<(SiteId, Walk)> {
+        if batch.sequence >= FIRST && !batch.sequence.is_multiple_of(ONE_OF) {
+            return Vec::new();
+        }
+        self.chunk += 1;
+        let mut done = 0;
+        for repeated in &batch.loops {
+            self.accesses(&batch.accesses[done..repeated.access as usize]);
+            done = repeated.access as usize;
+            for stride in &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize] {
+                let site = self.site(stride.access.site);
+                site.go(stride.access.address >> LINE_SHIFT);
+                let step = (stride.step as i64).unsigned_abs();
+                let further = repeated.turns.saturating_sub(1);
+                let lines = (u128::from(step) * u128::from(further)) >> LINE_SHIFT;
+                let lines = u64::try_from(lines).unwrap_or(u64::MAX).min(further);
+                let (near, far) = if step <= NEAR_LINES << LINE_SHIFT { (lines, 0) } else { (0, lines) };
+                site.walk.add(Walk { near, far });
+                let last = stride.access_in(further).address >> LINE_SHIFT;
+                site.lines[site.latest as usize] = last;
+            }
+        }
+        self.accesses(&batch.accesses[done..]);
+        let walked = |site: SiteId| (site, self.sites[site.0 as usize].walk);
+        let walks = self.met.drain(..).map(walked).filter(|(_, walk)| *walk != Walk::default());
+        walks.collect()
+    }
+
+    fn accesses(&mut self, accesses: &[Access]) {
+        for access in accesses {
+            // Most ranges are of one access; the lines of a longer one are near each other.
+            let lines = (access.address % (1 << LINE_SHIFT) + u64::from(access.bytes).saturating_sub(1))
+                >> LINE_SHIFT;
+            let site = self.site(access.site);
+            site.go(access.address >> LINE_SHIFT);
+            if lines > 0 {
+                site.walk.near += lines;
+                site.lines[site.latest as usize] = (access.address >> LINE_SHIFT).saturating_add(lines);
+            }
+        }
+    }
+
+    #[inline]
+    fn site(&mut self, site: SiteId) -> &mut Lines {
+        let place = site.0 as usize;
+        if self.sites.len() <= place {
+            self.sites.resize(place + 1, Lines::default());
+        }
+        let lines = &mut self.sites[place];
+        if lines.chunk != self.chunk {
+            *lines = Lines { chunk: self.chunk, latest: 0, lines: [NONE; REMEMBERED], walk: Walk::default() };
+            self.met.push(site);
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memlode_trace::event::{Loop, Stride};
+
+    use super::*;
+
+    fn walk(addresses: impl IntoIterator<Item = u64>) -> Walk {
+        let access = |address| Access { address, bytes: 8, site: SiteId(3) };
+        let batch = Batch { accesses: addresses.into_iter().map(access).collect(), ..Batch::default() };
+        Walks::default().of(&batch).first().map_or(Walk::default(), |(site, walk)| {
+            assert_eq!(*site, SiteId(3));
+            *walk
+        })
+    }
+
+    #[test]
+    fn steps_to_lines_nearby_are_told_from_jumps() {
+        assert_eq!(walk([64; 100]), Walk::default(), "one line");
+        assert_eq!(walk((0..800).map(|i| 4096 + 8 * i)), Walk { near: 99, far: 0 });
+        assert_eq!(walk((0..100).map(|i| 1 << 20 | 512 * i)), Walk { near: 99, far: 0 });
+        assert_eq!(walk((0..100).map(|i| 4096 * i)), Walk { near: 0, far: 99 }, "a column");
+        // Three arrays in turn are three streams, once each was gone to.
+        let arrays = (0..300).map(|i| (1 << 20) * (1 + i % 3) + i / 3 * 64);
+        assert_eq!(walk(arrays), Walk { near: 297, far: 2 });
+        let random = (0..1000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
+        assert!(walk(random).near_share().is_some_and(|share| share < 0.01));
+    }
+
+    #[test]
+    fn a_loop_that_is_one_record_walks_as_its_accesses_do() {
+        for step in [8u64, 64, 200, 512, 513, 4096, 8u64.wrapping_neg()] {
+            let access = Access { address: 1 << 30, bytes: 8, site: SiteId(0) };
+            let stride = Stride { access, step, is_write: false };
+            let written_out: Vec<Access> = (0..100).map(|turn| stride.access_in(turn)).collect();
+            let repeated = Loop { access: 0, mark: 0, turns: 100, strides: 0..1 };
+            let folded = Batch { loops: vec![repeated], strides: vec![stride], ..Batch::default() };
+            let unfolded = Batch { accesses: written_out, ..Batch::default() };
+            let [folded, unfolded] = [folded, unfolded].map(|batch| Walks::default().of(&batch)[0].1);
+            // Where a step is no multiple of a line's bytes, the last line may be one more.
+            assert!(folded.near.abs_diff(unfolded.near) <= 1, "{step}: {folded:?} {unfolded:?}");
+            assert!(folded.far.abs_diff(unfolded.far) <= 1, "{step}: {folded:?} {unfolded:?}");
+        }
+    }
+
+    #[test]
+    fn later_chunks_are_looked_at_one_by_eight() {
+        let access = |address| Access { address, bytes: 8, site: SiteId(0) };
+        let mut walks = Walks::default();
+        let mut looked_at = |sequence| {
+            let accesses = vec![access(0), access(64)];
+            !walks.of(&Batch { sequence, accesses, ..Batch::default() }).is_empty()
+        };
+        assert!((0..8).all(&mut looked_at));
+        assert_eq!((8..64).filter(|&sequence| looked_at(sequence)).count(), 7);
+    }
+}

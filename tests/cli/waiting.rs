@@ -1,0 +1,139 @@
+//! What programs wait for, in reports: what leads, and what is not mentioned.
+
+use serde_json::Value;
+
+use crate::sim::Recorded;
+
+/// A list whose nodes lie in the order of the walk, one whose nodes do not, and the making of both.
+const LISTS: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct link { struct link *next; long value; char rest[48]; };
+enum { LINKS = 100000 };
+static struct link ordered[LINKS], mixed[LINKS];
+static uint32_t order[LINKS];
+
+__attribute__((noinline)) static long walk_ordered(struct link *at) {
+  long sum = 0;
+  for (; at; at = at->next) sum += at->value;
+  return sum;
+}
+
+__attribute__((noinline)) static long walk_mixed(struct link *at) {
+  long sum = 0;
+  for (; at; at = at->next) sum += at->value;
+  return sum;
+}
+
+__attribute__((noinline)) static void make(struct link *links) {
+  for (int i = 0; i + 1 < LINKS; i++) {
+    links[order[i]].next = &links[order[i + 1]];
+    links[order[i]].value = i;
+  }
+}
+
+int main(void) {
+  uint64_t seed = 1;
+  for (uint32_t i = 0; i < LINKS; i++) order[i] = i;
+  make(ordered);
+  for (uint32_t i = LINKS - 1; i > 0; i--) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    uint32_t other = (uint32_t)(seed >> 33) % i, kept = order[i];
+    order[i] = order[other];
+    order[other] = kept;
+  }
+  make(mixed);
+  long sum = 0;
+  for (int round = 0; round < 3; round++) sum += walk_ordered(ordered) + walk_mixed(&mixed[order[0]]);
+  printf("%ld\n", sum);
+}
+"#;
+
+/// Arithmetic on a table that fits into the first level.
+const BUSY: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+
+static uint32_t table[256];
+
+int main(void) {
+  uint32_t sum = 1;
+  for (int i = 0; i < 3000000; i++) sum = (sum ^ table[sum % 256]++) * 2654435761u;
+  printf("%u\n", sum);
+}
+"#;
+
+const MACHINE: &str = r#"
+name = "small"
+description = "two levels"
+sources = ["made up"]
+cores = 1
+line_bytes = 64
+memory_latency_cycles = 300
+
+[[level]]
+name = "L1d"
+size = "16 KiB"
+ways = 4
+latency_cycles = 4
+
+[[level]]
+name = "L2"
+size = "256 KiB"
+ways = 8
+latency_cycles = 14
+
+[[level]]
+name = "L3"
+size = "1 MiB"
+ways = 8
+latency_cycles = 60
+"#;
+
+fn report(recorded: &Recorded) -> Value {
+    let json = recorded.run(&["report", "trace", "-m", "./tiny.toml", "--json"]);
+    serde_json::from_str(&json).expect("JSON")
+}
+
+#[test]
+fn a_chain_leads_and_what_is_fetched_ahead_does_not() {
+    let report = report(&Recorded::new(LISTS, MACHINE));
+    let findings = report["findings"].as_array().expect("findings");
+    let functions: Vec<&str> = findings.iter().filter_map(|finding| finding["function"].as_str()).collect();
+    assert_eq!(functions[..2], ["walk_mixed", "walk_ordered"], "{report}");
+    let how = |finding: &Value| {
+        let evidence = finding["evidence"].as_array().expect("evidence").iter();
+        evidence.filter(|fact| fact["kind"] == "waits").map(|fact| fact["how"].clone()).next()
+    };
+    assert_eq!(how(&findings[0]), Some("chained".into()));
+    assert_eq!(how(&findings[1]), Some("streamed".into()));
+    let shares: Vec<f64> =
+        findings.iter().map(|finding| finding["cost"]["wait_share"].as_f64().expect("a share")).collect();
+    assert!(shares[0] > 0.6 && shares[1] < 0.3, "{shares:?}");
+    // As many accesses miss in both: it is not misses that tell them apart.
+    assert_eq!(
+        findings[0]["misses"]["L2"].as_u64().map(|n| n / 10_000),
+        findings[1]["misses"]["L2"].as_u64().map(|n| n / 10_000)
+    );
+    let total = &report["total"]["wait"];
+    let sum: f64 =
+        ["stored", "streamed", "chained", "overlapping"].iter().filter_map(|kind| total[kind].as_f64()).sum();
+    assert!((sum - total["cycles"].as_f64().expect("cycles")).abs() < 1.0, "{total}");
+    assert!(total["first_touch_cycles"].as_f64().is_some_and(|cycles| cycles > 0.0), "{total}");
+}
+
+#[test]
+fn a_program_that_waits_for_nothing_gets_one_sentence() {
+    let recorded = Recorded::new(BUSY, MACHINE);
+    let report = report(&recorded);
+    assert_eq!(report["findings"].as_array().map(Vec::len), Some(0), "{report}");
+    let text = recorded.run(&["report", "trace", "-m", "./tiny.toml"]);
+    let sentences = text.lines().filter(|line| line.starts_with("Findings"));
+    let sentences: Vec<&str> = sentences.collect();
+    assert!(
+        matches!(sentences[..], [one] if one.contains("none. This run waits for data in about 0")),
+        "{text}"
+    );
+}
