@@ -112,7 +112,7 @@ impl Walks {
                 let further = repeated.turns.saturating_sub(1);
                 let lines = (u128::from(step) * u128::from(further)) >> LINE_SHIFT;
                 let lines = u64::try_from(lines).unwrap_or(u64::MAX).min(further);
-                let (near, far) = if step <= NEAR_LINES << LINE_SHIFT { (lines, 0) } else { (0, lines) };
+                let (near, far) = if step >> LINE_SHIFT <= NEAR_LINES { (lines, 0) } else { (0, lines) };
                 site.walk.add(Walk { near, far });
                 let last = stride.access_in(further).address >> LINE_SHIFT;
                 site.lines[site.latest as usize] = last;
@@ -126,9 +126,8 @@ impl Walks {
 
     fn accesses(&mut self, accesses: &[Access]) {
         for access in accesses {
-            // Most ranges are of one access; the lines of a longer one are near each other.
-            let lines = (access.address % (1 << LINE_SHIFT) + u64::from(access.bytes).saturating_sub(1))
-                >> LINE_SHIFT;
+            // Of a range, the lines behind the first are near each other.
+            let lines = u64::from(access.bytes).saturating_sub(1) >> LINE_SHIFT;
             let site = self.site(access.site);
             site.go(access.address >> LINE_SHIFT);
             if lines > 0 {
@@ -172,7 +171,7 @@ mod tests {
     fn steps_to_lines_nearby_are_told_from_jumps() {
         assert_eq!(walk([64; 100]), Walk::default(), "one line");
         assert_eq!(walk((0..800).map(|i| 4096 + 8 * i)), Walk { near: 99, far: 0 });
-        assert_eq!(walk((0..100).map(|i| 1 << 20 | 512 * i)), Walk { near: 99, far: 0 });
+        assert_eq!(walk((0..100).map(|i| (1 << 20) + 512 * i)), Walk { near: 99, far: 0 });
         assert_eq!(walk((0..100).map(|i| 4096 * i)), Walk { near: 0, far: 99 }, "a column");
         // Three arrays in turn are three streams, once each was gone to.
         let arrays = (0..300).map(|i| (1 << 20) * (1 + i % 3) + i / 3 * 64);
@@ -183,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_loop_that_is_one_record_walks_as_its_accesses_do() {
-        for step in [8u64, 64, 200, 512, 513, 4096, 8u64.wrapping_neg()] {
+        for step in [8u64, 64, 200, 512, 640, 4096, 8u64.wrapping_neg()] {
             let access = Access { address: 1 << 30, bytes: 8, site: SiteId(0) };
             let stride = Stride { access, step, is_write: false };
             let written_out: Vec<Access> = (0..100).map(|turn| stride.access_in(turn)).collect();

@@ -136,7 +136,7 @@ mod tests {
             let mut edges = vec![Vec::new(); 12];
             pairs.iter().for_each(|&(from, to)| edges[from].push(to));
             // Floyd and Warshall.
-            let mut reaches = vec![[false; 12]; 12];
+            let mut reaches = [[false; 12]; 12];
             pairs.iter().for_each(|&(from, to)| reaches[from][to as usize] = true);
             for over in 0..12 {
                 for from in 0..12 {
