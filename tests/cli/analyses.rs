@@ -96,7 +96,7 @@ fn shared_memory_is_named() {
 
     for (wanted, part) in [
         ("shard", "shared (memory"),
-        ("shared:most=1", "no argument `most`; it has least, ratio"),
+        ("shared:most=1", "no argument `most`; it has least, ratio, rule"),
         ("shared:least=x", "`x` is no value for least"),
         ("shared:least", "expected name=value"),
     ] {

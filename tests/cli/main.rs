@@ -9,6 +9,7 @@ mod bursts;
 mod cargo;
 mod compiler;
 mod compiling;
+mod contention;
 mod control;
 mod destinations;
 mod doctor;

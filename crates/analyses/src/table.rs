@@ -3,6 +3,7 @@
 use memlode_attribute::annotate::EventObject;
 use memlode_attribute::tables::{Place, What};
 use memlode_trace::event::ThreadId;
+use memlode_trace::sites::StringId;
 
 /// The shape of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,10 @@ pub enum Holds {
     Object,
     /// [`Value::Threads`].
     Threads,
+    /// [`Value::File`], or nothing.
+    File,
+    /// [`Value::Name`].
+    Name,
 }
 
 /// What an analysis has found, by row and column.
@@ -92,6 +97,10 @@ pub enum Value {
     Object(EventObject),
     /// How many by thread, the most first.
     Threads(Vec<(ThreadId, u64)>),
+    /// A file, by its directory and name.
+    File(StringId, StringId),
+    /// Data by name alone.
+    Name(What),
 }
 
 impl Table {

@@ -2,7 +2,7 @@
 
 use memlode_attribute::annotate::{Cells, EventCell};
 use memlode_attribute::tables::{Line, Place, Tables, What, place, what};
-use memlode_trace::event::ThreadId;
+use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::{Site, SiteTable};
 use memlode_trace::{Clock, Thread};
 
@@ -65,7 +65,12 @@ impl<'a> View<'a> {
     /// Bits that a thread's addresses have and those of other processes have not: user addresses do not
     /// use them.
     pub fn space(&self, thread: ThreadId) -> u64 {
-        u64::from(self.threads[thread.0 as usize].process.0) << 48
+        self.process_space(self.threads[thread.0 as usize].process)
+    }
+
+    /// The same of a process.
+    pub fn process_space(&self, process: ProcessId) -> u64 {
+        u64::from(process.0) << 48
     }
 
     /// The names of the cache levels.

@@ -510,9 +510,15 @@ impl<S: Simulator> Profiler<S> {
             Mark::Exit { function } => stack.exit(function),
             Mark::Resume { function, frame } => stack.resume(function, frame),
             Mark::Alloc { site, base, count, element_bytes } => {
+                if base != 0 {
+                    self.caches.begun(base, count.saturating_mul(element_bytes));
+                }
                 self.alloc(site, base, count.saturating_mul(element_bytes), objects, stack);
             }
             Mark::Realloc { site, base, bytes, old } => {
+                if old != base && base != 0 {
+                    self.caches.begun(base, bytes);
+                }
                 if old != 0 && (base != 0 || bytes == 0) {
                     objects.free(old);
                 }

@@ -82,6 +82,9 @@ pub trait Simulator {
     /// is asked of a simulator is known only now, if it lets answers wait for so long.
     fn finish_settling(&mut self, _told: impl FnMut(u32, u8, u64)) {}
 
+    /// A block of memory begins: what was in its bytes is gone.
+    fn begun(&mut self, _address: u64, _bytes: u64) {}
+
     /// The stream at hand met a time stamp.
     fn stamp(&mut self, _stamp: u64) {}
 }

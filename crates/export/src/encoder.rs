@@ -116,8 +116,8 @@ impl Encoder {
     pub fn encode(&mut self, events: Events, cells: &Cells, table: &mut Table) -> Events {
         self.names.learn(cells);
         let mut spares = Spares::of(std::mem::take(&mut table.columns));
-        let Events { sequence, stamp, address, bytes, cell, level, why } = events;
-        let mut back = Events { cell, level, why, ..Events::default() };
+        let Events { sequence, stamp, address, bytes, cell, level, why, begun } = events;
+        let mut back = Events { cell, level, why, begun, ..Events::default() };
         let (names, texts, latencies) = (&self.names, &self.texts, &self.latencies);
         let cells = Gather { keys: &names.cells, cell: &back.cell };
         let mut columns: Vec<Column> = Vec::with_capacity(32);

@@ -20,7 +20,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use memlode_machine::Machine;
 use memlode_replay::{Piece, Replayed};
 use memlode_simulate::{Cause, Translation};
-use memlode_trace::event::ThreadId;
+use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::{FunctionId, SiteId, TypeId};
 
 use crate::annotate::recorder::{Answers, Recorder};
@@ -73,6 +73,21 @@ pub struct Events {
     pub level: Vec<u8>,
     /// Why it missed, if that was asked for.
     pub why: Vec<Why>,
+    /// Blocks of memory that began meanwhile, in order; not a column.
+    pub begun: Vec<Begun>,
+}
+
+/// A block of memory that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The row in front of which it does.
+    pub row: u32,
+    /// Its process.
+    pub process: ProcessId,
+    /// First byte.
+    pub address: u64,
+    /// Size.
+    pub bytes: u64,
 }
 
 /// Why an access missed.
@@ -100,7 +115,8 @@ impl Events {
             column.clear();
             column.reserve_exact(room);
         }
-        let Events { sequence, stamp, address, bytes, cell, level, why } = self;
+        let Events { sequence, stamp, address, bytes, cell, level, why, begun } = self;
+        begun.clear();
         empty(sequence, ROWS);
         empty(stamp, ROWS);
         empty(address, ROWS);

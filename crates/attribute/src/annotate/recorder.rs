@@ -5,7 +5,7 @@ use memlode_simulate::{Cause, Detailed, Hierarchy, LevelCounters, LevelSpec, MAX
 use memlode_trace::event::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::annotate::{Cells, EventCell, EventObject, Events, Options, ROWS, Sent, Why};
+use crate::annotate::{Begun, Cells, EventCell, EventObject, Events, Options, ROWS, Sent, Why};
 use crate::classes::{ClassId, Home};
 use crate::simulator::{Met, Simulator};
 
@@ -73,6 +73,7 @@ pub(super) struct Recorder<S> {
     is_on: bool,
     /// Of the process at hand: what its addresses were changed by.
     space: u64,
+    process: ProcessId,
     time: u64,
     sequence: u64,
     /// Rows still wanted.
@@ -94,6 +95,7 @@ impl<S: Answers> Recorder<S> {
             only: options.thread,
             is_on: false,
             space: 0,
+            process: ProcessId(0),
             time: 0,
             sequence: 0,
             left: options.limit,
@@ -104,6 +106,7 @@ impl<S: Answers> Recorder<S> {
     pub fn begin(&mut self, thread: ThreadId, process: ProcessId, time: u64) {
         self.is_on = self.left > 0 && self.only.is_none_or(|only| only == thread);
         self.space = crate::profile::space(process);
+        self.process = process;
         self.time = time;
     }
 
@@ -201,6 +204,13 @@ impl<S: Answers> Simulator for Recorder<S> {
 
     fn set_pages_of(&mut self, cell: u32, page_bytes: u64) {
         self.caches.set_pages_of(cell, page_bytes);
+    }
+
+    fn begun(&mut self, address: u64, bytes: u64) {
+        if self.left > 0 {
+            let process = self.process;
+            self.events.begun.push(Begun { row: self.events.rows() as u32, process, address, bytes });
+        }
     }
 
     fn stamp(&mut self, stamp: u64) {

@@ -46,6 +46,9 @@ pub struct Args {
     /// Print what an analysis of every access finds instead; several may be given
     #[arg(long, value_name = "NAME[:ARGUMENTS]", conflicts_with_all = ["annotate", "pages", "cores", "placement", "rules", "to", "format", "thread", "level", "misses_only", "limit"])]
     analyse: Vec<String>,
+    /// The rule of --analyse shared: `source` is that of the paper it comes from
+    #[arg(long, value_name = "RULE", value_parser = ["source"], requires = "analyse")]
+    rule: Option<String>,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -103,7 +106,12 @@ fn with_causes(option: Arg) -> Arg {
 pub fn run(args: Args) -> Result<ExitCode> {
     let Some(what) = args.annotate else {
         let mut analyses = Run::default();
-        args.analyse.iter().try_for_each(|wanted| accesses::add(&mut analyses, wanted))?;
+        for wanted in &args.analyse {
+            match &args.rule {
+                Some(rule) => accesses::add(&mut analyses, &with_rule(wanted, rule)?)?,
+                None => accesses::add(&mut analyses, wanted)?,
+            }
+        }
         let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Accesses(analyses)))?;
         job.run(args.trace.open()?)?.show(&ShapeArgs::rows(args.top), args.json, Out::Stdout)?;
         return Ok(ExitCode::from(OK));
@@ -139,6 +147,15 @@ pub fn run(args: Args) -> Result<ExitCode> {
         write(&trace, annotations, encoder, format, file).with_context(named)?;
     }
     Ok(ExitCode::from(OK))
+}
+
+/// An analysis that is asked for, with a rule besides.
+fn with_rule(wanted: &str, rule: &str) -> Result<String> {
+    match wanted.split_once(':') {
+        None if wanted == "shared" => Ok(format!("shared:rule={rule}")),
+        Some(("shared", arguments)) => Ok(format!("shared:{arguments},rule={rule}")),
+        _ => bail!("--rule {rule} is for --analyse shared, and not for {wanted}"),
+    }
 }
 
 /// Whether a file's name means standard output.

@@ -45,8 +45,19 @@ fn value(naming: Naming<'_>, found: &Value) -> model::Value {
         Value::What(what) => model::Value::Data(naming.data(what)),
         Value::Place(place) => model::Value::Position(naming.position(place)),
         Value::Object(object) => model::Value::Home(naming.home(&object.home, object.path.iter().copied())),
+        Value::File(directory, name) => model::Value::Text(naming.file((*directory, *name))),
+        Value::Name(what) => model::Value::Text(data_name(&naming.data(what))),
         Value::Threads(threads) => {
             model::Value::Threads(threads.iter().map(|(thread, count)| (thread.0, *count)).collect())
         }
+    }
+}
+
+/// Data by one name, as the paper on shared variables has it: `stats.hits`, `counter`.
+fn data_name(data: &model::Data) -> String {
+    match (&data.ty, &data.member, &data.variable) {
+        (Some(ty), Some(member), _) => format!("{ty}.{member}"),
+        (_, _, Some(variable)) => variable.clone(),
+        (ty, member, None) => ty.as_ref().or(member.as_ref()).cloned().unwrap_or_default(),
     }
 }

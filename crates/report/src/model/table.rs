@@ -51,6 +51,8 @@ pub enum Value {
     Bytes(u64),
     /// From one address to the next, in bytes.
     Step(i64),
+    /// A name.
+    Text(String),
     /// One of a few words, which the analysis's page explains.
     Word(&'static str),
     /// Bytes from which on, and how often.

@@ -6,7 +6,7 @@ use super::label::{Detail, Label, distinct};
 use super::names::{data_label, home_label, place_label};
 use super::{Style, plain_table};
 use crate::model::{Table, Value};
-use crate::render::text::{bytes, count, percent, percent_of};
+use crate::render::text::{bytes, count, percent, percent_of, printable};
 
 /// Threads of a row that are named.
 const THREADS: usize = 4;
@@ -82,6 +82,7 @@ fn is_words(value: &Value) -> bool {
             | Value::Home(_)
             | Value::Threads(_)
             | Value::Word(_)
+            | Value::Text(_)
             | Value::Histogram(_)
     )
 }
@@ -94,6 +95,7 @@ fn cell(value: &Value, detail: Detail) -> Label {
         Value::Step(0) => "0".to_string(),
         Value::Step(step) => format!("{step:+}"),
         Value::Word(word) => (*word).to_string(),
+        Value::Text(text) => printable(text).into_owned(),
         Value::Histogram(buckets) => bars(buckets),
         Value::Seconds(seconds) => format!("{seconds:.6}"),
         Value::Share(share) => percent_of(*share),
