@@ -62,6 +62,9 @@ lint-scripts: setup
 real: build ## Lua, SQLite, zstd, a C++ and two Rust programs: built by their own build systems, run, checked
 	$(PYTHON) -B tests/real/real.py
 
+gallery: build ## The gallery's programs: predicted misses of each cure and those of the cured program (target/bench/gallery.json)
+	$(PYTHON) -B tests/gallery.py --rounds 5 --out target/bench/gallery.json
+
 fuzz: build ## Random programs against their own account, strangers' bytes against the readers (SECONDS_EACH=60, FROM=seed)
 	$(PYTHON) -B tests/fuzz/fuzz.py --seconds $(SECONDS_EACH) $(if $(FROM),--start $(FROM))
 	tests/fuzz/reader.sh $(SECONDS_EACH)
@@ -120,4 +123,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup build install python test bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine bench-sharing bench-truth format gen fixtures clean pass runtime cli
+.PHONY: help demo setup build install python test gallery bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine bench-sharing bench-truth format gen fixtures clean pass runtime cli

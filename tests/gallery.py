@@ -1,4 +1,4 @@
-"""Runs the gallery's stories: python3 tests/gallery.py [FOLDER…]
+"""Runs the gallery's stories: python3 tests/gallery.py [--out FILE] [FOLDER…]
 
 A story is gallery/*/story.md. Its ```sh blocks run in order in a copy of the folder, with target/memlode/bin
 on the path; a command that fails fails the story. Its ```toml expect blocks say what must hold by then:
@@ -6,15 +6,20 @@ on the path; a command that fails fails the story. Its ```toml expect blocks say
     [first_finding]     trace, type, member, line: what the report's first finding names
     [line_falls]        before, after: {trace, line}; level, by_at_least: misses at a line, as a share
     [total_falls]       before, after: a trace each; level, by_at_least: misses of the whole program
+    [what_if]           before, after: a trace each; edit, verdict: what `memlode whatif` predicts of the one, and
+                        says of it. The misses of each level are within 10% of those of the other, or within 0.1%
+                        of the accesses where they are less than 10,000
 
 A line is written "FILE MARKER": the one line of FILE that contains MARKER.
 """
 
+import argparse
 import json
 import os
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tomllib
@@ -38,6 +43,7 @@ class Stage:
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(story.parent, self.folder)
         self.reports = {}
+        self.prediction = None
 
     def run(self, commands):
         environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
@@ -109,12 +115,67 @@ def total_falls(stage, before, after, level, by_at_least):
     return fall(f"{level} misses of the program", *misses, by_at_least)
 
 
-EXPECTATIONS = {check.__name__: check for check in (first_finding, line_falls, total_falls)}
+def what_if(stage, before, after, edit, verdict):
+    command = [BIN / "memlode", "whatif", stage.folder / before, "--edit", edit, "--json", "--machine", "generic"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Broken(f"whatif --edit '{edit}': {done.stderr}")
+    found = json.loads(done.stdout)
+    sides = found["comparison"]["before"]["levels"], found["comparison"]["after"]["levels"]
+    real = stage.report(after)
+    missed = [[level["read_misses"] + level["write_misses"] for level in side] for side in sides]
+    levels = []
+    for level, was, predicted in zip(sides[0], *missed):
+        actual = real["total"]["misses"][level["name"]]
+        levels.append({"level": level["name"], "before": was, "predicted": predicted, "actual": actual})
+    cycles = [found["comparison"][side]["run_cycles"] for side in ("before", "after")]
+    stage.prediction = {
+        "edit": edit,
+        "levels": levels,
+        "time_ratio_predicted": cycles[1] / cycles[0],
+        "time_ratio_measured": None,
+        "verdict": found["verdict"],
+    }
+    wrong = [level for level in levels if not is_close(level, real["total"]["accesses"])]
+    story = ", ".join(f"{level['level']} {level['predicted']:,} for {level['actual']:,}" for level in levels)
+    if wrong or found["verdict"] != verdict:
+        raise Broken(f"{edit} is called {found['verdict']}, and predicts {story}")
+    return f"{edit} is {verdict.replace('_', ' ')}, and predicts {story}"
 
 
-def play(story):
+def is_close(level, accesses):
+    apart = abs(level["predicted"] - level["actual"])
+    return apart <= 0.1 * level["actual"] if level["actual"] >= 10_000 else apart <= 0.001 * accesses
+
+
+EXPECTATIONS = {check.__name__: check for check in (first_finding, line_falls, total_falls, what_if)}
+
+
+def measure(stage, rounds):
+    """CPU time of the cured program by that of the sick one, built without memlode: the median of paired rounds."""
+    for name in ("before", "after"):
+        source = next(stage.folder.glob(f"{name}.c*"))
+        compiler = "clang-22" if source.suffix == ".c" else "clang++-22"
+        subprocess.run([compiler, "-O2", source, "-o", stage.folder / f"{name}.plain"], check=True)
+    ratios = []
+    for number in range(rounds):
+        order = ("before", "after") if number % 2 else ("after", "before")
+        times = {name: cpu_time(stage.folder / f"{name}.plain") for name in order}
+        ratios.append(times["after"] / max(times["before"], 1e-6))
+    return statistics.median(ratios)
+
+
+def cpu_time(program):
+    child = subprocess.Popen([program], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return used.ru_utime + used.ru_stime
+
+
+def play(story, rounds):
     """Runs one story to its end."""
     stage = Stage(story)
+    held = []
     checks = 0
     for kind, text in BLOCK.findall(story.read_text()):
         if kind == "sh":
@@ -124,21 +185,63 @@ def play(story):
             if name not in EXPECTATIONS:
                 raise Broken(f"no expectation is called {name}; there are {', '.join(EXPECTATIONS)}")
             print(f"  {EXPECTATIONS[name](stage, **facts)}", flush=True)
+            held.append(name)
             checks += 1
     if not checks:
         raise Broken("the story expects nothing")
+    if stage.prediction is None:
+        return None
+    if rounds:
+        stage.prediction["time_ratio_measured"] = measure(stage, rounds)
+    return {"name": story.parent.name, "finding_first": "first_finding" in held, **stage.prediction}
 
 
-def main(names):
+def table(programs):
+    """Predicted and actual misses, and the mean of the errors where there are 10,000 at least."""
+    print(f"\n{'program':18} {'level':6} {'before':>12} {'predicted':>12} {'actual':>12} {'error':>7}")
+    errors = []
+    for program in programs:
+        for level in program["levels"]:
+            error = (level["predicted"] - level["actual"]) / max(level["actual"], 1)
+            is_counted = level["actual"] >= 10_000
+            errors += [abs(error)] if is_counted else []
+            shown = f"{error:+.1%}" if is_counted else "–"
+            numbers = "".join(f" {level[key]:12,}" for key in ("before", "predicted", "actual"))
+            print(f"{program['name']:18} {level['level']:6}{numbers} {shown:>7}")
+    mean = sum(errors) / max(len(errors), 1)
+    measured = [program for program in programs if program["time_ratio_measured"]]
+    for program in measured:
+        ratios = program["time_ratio_predicted"], program["time_ratio_measured"]
+        print(f"{program['name']:18} time of the cure: {ratios[0]:.2f} predicted, {ratios[1]:.2f} measured")
+    print(f"{len(programs)} pairs; the mean error is {mean:.2%} at {len(errors)} levels with 10,000 misses or more")
+    return mean
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description="Runs the gallery's stories.")
+    parser.add_argument("--out", type=pathlib.Path, help="write predictions and truth to this file, as JSON")
+    parser.add_argument("--rounds", type=int, default=0, help="measure CPU time, too, in so many rounds of both")
+    parser.add_argument("names", nargs="*", metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    names = options.names
     stories = [ROOT / "gallery" / name / "story.md" for name in names] or sorted(ROOT.glob("gallery/*/story.md"))
     failed = 0
+    programs = []
     for story in stories:
         print(f"gallery/{story.parent.name}", flush=True)
         try:
-            play(story)
+            prediction = play(story, options.rounds)
+            programs += [prediction] if prediction else []
         except (Broken, OSError, subprocess.CalledProcessError) as broken:
             failed += 1
             print(f"  FAILED: {broken}")
+    mean = table(programs) if programs else 0.0
+    if mean > 0.05:
+        failed += 1
+        print(f"  FAILED: predictions are {mean:.1%} off in the mean, not 5%")
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps({"programs": programs}, indent=2) + "\n")
     print(f"gallery: {len(stories) - failed} passed, {failed} failed")
     return 1 if failed or not stories else 0
 

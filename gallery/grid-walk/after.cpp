@@ -20,8 +20,9 @@ struct Cell {
 
 class Grid {
 public:
-  Grid() : cells_(kCells), payloads_(kCells) {
+  Grid() : cells_(kCells) {
     payloads_.reserve(kCells + kOverflowCells);
+    payloads_.resize(kCells);
     for (int i = 0; i < kCells; i++)
       cells_[i].payload = static_cast<std::uint32_t>(i);
   }

@@ -32,6 +32,7 @@ mod threads;
 mod usage;
 mod validate;
 mod waiting;
+mod whatif;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

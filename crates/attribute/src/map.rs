@@ -1,6 +1,6 @@
 //! Other places for the bytes of objects: what an edit of a program's data does to its addresses.
 
-use memlode_trace::event::ProcessId;
+use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::TypeId;
 
 use crate::classes::Home;
@@ -10,6 +10,8 @@ use crate::classes::Home;
 pub struct ObjectRef<'p> {
     /// Whose memory it is in.
     pub process: ProcessId,
+    /// Who accesses it, or made it.
+    pub thread: ThreadId,
     /// Its number among the blocks that the process allocated, in replay order, from 0; `None` for a global variable.
     pub allocation: Option<u64>,
     /// Where it lives.
@@ -34,7 +36,7 @@ pub struct MappedPiece {
     pub address: u64,
     /// Bytes now, at least 1; they may be fewer than they were.
     pub bytes: u32,
-    /// It is a link that leads to the pieces behind it, and is read, whatever becomes of these.
+    /// It is a link that leads to the pieces behind it, and is read, whatever becomes of these: an access of its own.
     pub is_link: bool,
 }
 

@@ -242,14 +242,22 @@ impl<'m> Mapped<'m> {
                 profiler.touch(origin, cell, &Access { address, bytes, ..*access });
             }
             _ => {
-                self.fragments.clear();
-                self.fragments.extend(self.pieces.iter().map(|piece| Fragment {
+                let cell = profiler.cell(origin, objects, stack, access);
+                let fragment = |piece: &Piece, is_write: bool| Fragment {
                     address: piece.address ^ origin.space,
                     bytes: piece.bytes,
-                    is_write: is_write && !piece.is_link,
-                }));
-                let cell = profiler.cell(origin, objects, stack, access);
-                profiler.touch_fragments(origin, cell, &self.fragments);
+                    is_write,
+                };
+                // The program loads a link before it can go on.
+                for link in self.pieces.iter().filter(|piece| piece.is_link) {
+                    profiler.touch_fragments(origin, cell, &[fragment(link, false)]);
+                }
+                self.fragments.clear();
+                let others = self.pieces.iter().filter(|piece| !piece.is_link);
+                self.fragments.extend(others.map(|piece| fragment(piece, is_write)));
+                if !self.fragments.is_empty() {
+                    profiler.touch_fragments(origin, cell, &self.fragments);
+                }
             }
         }
     }
@@ -300,7 +308,16 @@ impl Block {
     fn named<'p, S: TakesFragments>(&self, profiler: &'p Profiler<S>, origin: Origin) -> ObjectRef<'p> {
         let &Block { base, bytes, class, allocation, element_bytes, .. } = self;
         let (home, element) = profiler.classes.home(class);
-        ObjectRef { process: origin.process, allocation, home, element, base, bytes, element_bytes }
+        ObjectRef {
+            process: origin.process,
+            thread: origin.thread,
+            allocation,
+            home,
+            element,
+            base,
+            bytes,
+            element_bytes,
+        }
     }
 }
 

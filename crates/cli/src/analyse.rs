@@ -149,7 +149,7 @@ impl Analysed {
 }
 
 /// Each thread keeps the program's objects: more of them would cost memory and gain little.
-fn threads() -> usize {
+pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get()).min(16)
 }
 

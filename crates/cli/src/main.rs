@@ -15,11 +15,15 @@ mod interrupt;
 mod live;
 mod numbers;
 mod part;
+mod patch;
+mod place;
+mod search;
 mod setup;
 mod show;
 mod term;
 mod times;
 mod traces;
+mod whatif;
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -68,7 +68,13 @@ impl ShapeArgs {
         self.by.iter().map(|table| table.name()).find(|name| !TableName::OF_CAUSES.contains(&&name[..]))
     }
 
-    fn tables(&self, default: By) -> Vec<By> {
+    /// Rows of each table.
+    pub fn top(&self) -> usize {
+        self.top
+    }
+
+    /// The tables that are asked for, or this one.
+    pub fn tables(&self, default: By) -> Vec<By> {
         if self.by.is_empty() {
             return vec![default];
         }
@@ -110,7 +116,8 @@ pub enum Out<'a> {
 }
 
 impl Out<'_> {
-    fn style(self, top: usize) -> Style {
+    /// How text is to look there.
+    pub fn style(self, top: usize) -> Style {
         let (colours, width) = match self {
             Out::Stdout => (term::colours(&stdout()), term::width(&stdout())),
             Out::Stderr => (term::colours(&stderr()), term::width(&stderr())),
@@ -119,7 +126,8 @@ impl Out<'_> {
         Style { colours, width, top }
     }
 
-    fn write(self, text: &str, as_json: bool) -> Result<()> {
+    /// Writes it.
+    pub fn write(self, text: &str, as_json: bool) -> Result<()> {
         let colours = match self {
             Out::Stdout => term::colours(&stdout()),
             Out::Stderr => term::colours(&stderr()),

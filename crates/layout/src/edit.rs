@@ -26,10 +26,12 @@ pub enum Edit {
         /// How the program gets from the hot part of an element to the cold one.
         by: Link,
     },
-    /// `soa arc`: an array for each member.
+    /// `soa arc`: an array for each member; `soa arc: cost, tail`: for each of these, the others stay together.
     Soa {
         /// The type.
         structure: String,
+        /// Members; none: all.
+        members: Vec<String>,
     },
     /// `aosoa arc by 8`: blocks of so many elements, each block an array for each member.
     Aosoa {
@@ -184,7 +186,7 @@ impl Edit {
                 hot: words.list("hot")?,
                 by: words.choice("by", &LINKS)?,
             },
-            "soa" => Edit::Soa { structure: words.subject()? },
+            "soa" => Edit::Soa { structure: words.subject()?, members: words.optional_items()? },
             "aosoa" => Edit::Aosoa {
                 structure: words.subject()?,
                 block: words.number("by", "elements", 2..=65_536, false)? as u32,
@@ -230,7 +232,7 @@ impl Edit {
         match self {
             Edit::Reorder { structure, .. }
             | Edit::Split { structure, .. }
-            | Edit::Soa { structure }
+            | Edit::Soa { structure, .. }
             | Edit::Aosoa { structure, .. }
             | Edit::Index { structure, .. }
             | Edit::Narrow { structure, .. }
@@ -322,6 +324,11 @@ impl Words<'_> {
         if self.clause.items.is_empty() {
             return Err(self.missing(format!("`{}` needs a {what} behind a colon", self.verb())));
         }
+        self.different(&self.clause.items)
+    }
+
+    fn optional_items(&mut self) -> Result<Vec<String>, EditError> {
+        self.used.push("");
         self.different(&self.clause.items)
     }
 
@@ -493,7 +500,8 @@ impl fmt::Display for Edit {
             Edit::Split { hot, by, .. } => {
                 write!(f, "split {subject}: hot={} by={}", names(hot), name_of(&LINKS, *by))
             }
-            Edit::Soa { .. } => write!(f, "soa {subject}"),
+            Edit::Soa { members, .. } if members.is_empty() => write!(f, "soa {subject}"),
+            Edit::Soa { members, .. } => write!(f, "soa {subject}: {}", names(members)),
             Edit::Aosoa { block, .. } => write!(f, "aosoa {subject} by {block}"),
             Edit::Pad { of, to, .. } => write!(f, "pad {subject} to {to}{}", scope(of)),
             Edit::Align { of, to, .. } => write!(f, "align {subject} to {to}{}", scope(of)),

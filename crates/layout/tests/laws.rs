@@ -33,7 +33,8 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
     let edit = prop_oneof![
         members.clone().prop_map(move |members| Edit::Reorder { structure: s(), members }),
         (members.clone(), link).prop_map(move |(hot, by)| Edit::Split { structure: s(), hot, by }),
-        Just(Edit::Soa { structure: s() }),
+        Just(Edit::Soa { structure: s(), members: Vec::new() }),
+        members.clone().prop_map(move |members| Edit::Soa { structure: s(), members }),
         (2_u32..=9).prop_map(move |block| Edit::Aosoa { structure: s(), block }),
         (2_u64..=200).prop_map(move |to| Edit::Pad { subject: s(), of: None, to }),
         (1_u32..=8).prop_map(move |to| Edit::Align { subject: s(), of: None, to: 1 << to }),
@@ -172,19 +173,24 @@ fn by_hand() {
     let split = apply(arc(), "split arc: hot=ident,cost by=index").unwrap();
     // cost 0, ident 8, link 12: 16 bytes; tail and head: 16 bytes.
     assert_eq!(split.parts().iter().map(|part| part.stride).collect::<Vec<_>>(), [16, 16]);
-    assert_eq!(split.link_piece(3), Some(Piece { part: 0, offset: 60, bytes: 4 }));
-    assert_eq!(pieces(&split, 3, 16, 8), [Piece { part: 1, offset: 56, bytes: 8 }]);
+    assert_eq!(split.link_piece(3), Some(Piece { was: 0, part: 0, offset: 60, bytes: 4 }));
+    assert_eq!(pieces(&split, 3, 16, 8), [Piece { was: 16, part: 1, offset: 56, bytes: 8 }]);
     // A copy of the whole element goes in three pieces: cost, both pointers, ident.
     assert_eq!(pieces(&split, 0, 0, 32).len(), 3);
 
+    // The rest stays together: cost and head, 16 bytes; then the two arrays.
+    let apart = apply(arc(), "soa arc: ident, tail").unwrap();
+    assert_eq!(apart.parts().iter().map(|part| part.stride).collect::<Vec<_>>(), [16, 8, 2]);
+    assert_eq!(pieces(&apart, 3, 24, 2), [Piece { was: 24, part: 2, offset: 6, bytes: 2 }]);
+
     let blocks = apply(arc(), "aosoa arc by 4").unwrap();
     assert_eq!(blocks.parts()[0].stride, 4 * 26);
-    assert_eq!(pieces(&blocks, 5, 24, 2), [Piece { part: 0, offset: 104 + 96 + 2, bytes: 2 }]);
+    assert_eq!(pieces(&blocks, 5, 24, 2), [Piece { was: 24, part: 0, offset: 104 + 96 + 2, bytes: 2 }]);
 
     let small = apply(arc(), "index arc: tail, head; narrow arc: cost to 4").unwrap();
     assert_eq!(small.parts()[0].stride, 16);
-    assert_eq!(pieces(&small, 1, 8, 8), [Piece { part: 0, offset: 20, bytes: 4 }]);
-    assert_eq!(pieces(&small, 1, 12, 4), [Piece { part: 0, offset: 22, bytes: 2 }]);
+    assert_eq!(pieces(&small, 1, 8, 8), [Piece { was: 8, part: 0, offset: 20, bytes: 4 }]);
+    assert_eq!(pieces(&small, 1, 12, 4), [Piece { was: 12, part: 0, offset: 22, bytes: 2 }]);
 
     // Padding stays when members are put in another order afterwards.
     let padded = apply(arc(), "pad arc to 48; reorder arc: ident").unwrap();

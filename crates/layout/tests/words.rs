@@ -99,7 +99,8 @@ fn faults_are_marked_where_they_stand() {
         ("pad worker to 64 too 3", "`pad` has no argument `too`; did you mean `to`?", "too"),
         ("align w to 48", "`to` is a power of two of bytes from 2 to 1073741824, not `48`", "48"),
         ("narrow a: x, y to 2", "`narrow` takes one member; write another edit for this one", "y"),
-        ("soa a: x", "`soa` has no list behind its subject", "x"),
+        ("soa a: x, x", "`x` stands here a second time", "x"),
+        ("pack a: x", "`pack` has no list behind its subject", "x"),
         ("soa a, b", "`soa` edits one type or object at a time", "b"),
         ("group xs", "`group` needs at least two arrays", "group xs"),
         (
@@ -144,7 +145,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     let simple = name().prop_flat_map(move |n| {
         let m = n.clone();
         prop_oneof![
-            Just(Edit::Soa { structure: n.clone() }),
+            Just(Edit::Soa { structure: n.clone(), members: Vec::new() }),
             Just(Edit::PerThread { object: n.clone() }),
             Just(Edit::Pack { structure: n.clone() }),
             (2_u32..=65_536).prop_map({
@@ -157,6 +158,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
         simple,
         (name(), names(1)).prop_map(|(structure, members)| Edit::Reorder { structure, members }),
+        (name(), names(1)).prop_map(|(structure, members)| Edit::Soa { structure, members }),
         (name(), names(1)).prop_map(|(structure, members)| Edit::Index { structure, members }),
         (name(), names(1)).prop_map(|(structure, members)| Edit::Remove { structure, members }),
         (name(), names(1), link).prop_map(|(structure, hot, by)| Edit::Split { structure, hot, by }),

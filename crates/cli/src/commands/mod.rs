@@ -1,14 +1,17 @@
 //! One file per subcommand: its arguments, and what it does with them.
 
+mod advise;
 mod alias;
 mod bench;
 mod bias;
 mod cargo;
 mod check;
 mod ctl;
+mod diff;
 mod doctor;
 pub mod dump;
 mod machine;
+pub mod place_blocks;
 mod replay;
 mod report;
 mod run;
@@ -16,6 +19,7 @@ mod serve;
 mod sim;
 mod timeline;
 mod validate;
+mod whatif;
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
@@ -107,6 +111,9 @@ enum Command {
     Sim(sim::Args),
     Replay(replay::Args),
     Timeline(timeline::Args),
+    Whatif(whatif::Args),
+    Advise(advise::Args),
+    Diff(diff::Args),
     Alias(alias::Args),
     Bench(bench::Args),
     Bias(bias::Args),
@@ -117,6 +124,7 @@ enum Command {
     Serve(serve::Args),
     Ctl(ctl::Args),
     Doctor(doctor::Args),
+    PlaceBlocks(place_blocks::Args),
 }
 
 /// Everything but the compilers, which `main` handles before clap sees their arguments.
@@ -138,6 +146,9 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Sim(args) => sim::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Timeline(args) => timeline::run(args),
+        Command::Advise(args) => advise::run(args),
+        Command::Whatif(args) => whatif::run(args),
+        Command::Diff(args) => diff::run(args),
         Command::Alias(args) => alias::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Bias(args) => bias::run(args),
@@ -148,6 +159,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Serve(args) => serve::run(args),
         Command::Ctl(args) => ctl::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::PlaceBlocks(args) => place_blocks::run(args),
     }
 }
 

@@ -20,16 +20,18 @@ use super::replay::is_stdout;
 use super::report::MachineArgs;
 use super::timeline::IntervalArgs;
 use crate::accesses;
-use crate::analyse::{Analysed, Job, Wanted, open};
+use crate::analyse::{Analysed, Found, Job, Wanted, open};
 use crate::child::{NotStarted, Program, ProgramOutput, ending, exit_code, locate};
 use crate::control::{ControlArgs, Server};
 use crate::destination::{self, InMemory, Place, To};
 use crate::interrupt::{self, Signals};
 use crate::live::Beside;
 use crate::numbers;
+use crate::search::glance;
 use crate::setup::SetupArgs;
 use crate::show::{Out, ShapeArgs};
 use crate::term;
+use crate::whatif::AsItIs;
 
 /// Memlode itself failed, as `env`, `timeout` and others say it.
 const OURS: u8 = 125;
@@ -263,8 +265,27 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
             Some(_) if to_stdout => Out::Stdout,
             Some(file) => Out::File(file),
         };
-        analysed.show(&options.shape, options.json, out)
+        analysed.show(&options.shape, options.json, out)?;
+        if !options.json && options.report_to.is_none() {
+            advice(analysed);
+        }
+        Ok(())
     })
+}
+
+/// Ends a report of a whole trace with the change of layout that is most worth a try.
+fn advice(analysed: Analysed) {
+    let Analysed { trace, machine, found, replayed } = analysed;
+    let Found::Report(profile, None) = found else { return };
+    // Of a sample nothing is replayed, and of what is not stored nothing can be.
+    if profile.gaps.is_some() || trace.chunks().is_empty() || !trace.directory().exists() {
+        return;
+    }
+    let as_it_is = AsItIs::of(trace, machine, *profile, replayed);
+    match glance(&as_it_is) {
+        Ok(sentence) => term::line(&format!("what if: {sentence}")),
+        Err(error) => term::note(&format!("no change of layout was tried: {error:#}")),
+    }
 }
 
 pub fn record(args: RecordArgs) -> Result<ExitCode> {

@@ -150,8 +150,8 @@ impl Layout {
         match edit {
             Edit::Reorder { members, .. } => next.reorder(members)?,
             Edit::Split { hot, by, .. } => next.split(hot, *by)?,
-            Edit::Soa { .. } => next.arrays(None)?,
-            Edit::Aosoa { block, .. } => next.arrays(Some(*block))?,
+            Edit::Soa { members, .. } => next.arrays(members)?,
+            Edit::Aosoa { block, .. } => next.blocks(*block)?,
             Edit::Pad { of: None | Some(Scope::Type | Scope::Element), to, .. } => next.grow(*to, false)?,
             Edit::Align { of: None | Some(Scope::Type | Scope::Element), to, .. } => next.grow(*to, true)?,
             Edit::Index { members, .. } => next.index(members)?,
@@ -226,19 +226,38 @@ impl Layout {
         Ok(())
     }
 
-    /// A structure of arrays, or of blocks of arrays.
-    fn arrays(&mut self, block: Option<u32>) -> Result<(), Refusal> {
+    /// An array for each of these members, or for all; the others stay together.
+    fn arrays(&mut self, members: &[String]) -> Result<(), Refusal> {
+        self.divisible()?;
+        let units = self.units_of(members)?;
+        let is_apart = |slot: usize| {
+            members.is_empty() || units.iter().any(|unit| self.places[*unit] == Some((0, slot)))
+        };
+        let slots = self.parts[0].slots.iter().cloned().enumerate();
+        let (apart, rest): (Vec<_>, Vec<_>) = slots.partition(|(slot, _)| is_apart(*slot));
+        let rest: Vec<Slot> = rest.into_iter().map(|(_, slot)| slot).collect();
+        let rest = (!rest.is_empty()).then(|| Part::of(rest, 1, Asked::NOTHING));
+        let apart = apart.into_iter().map(|(_, slot)| Part::of(vec![slot], 1, Asked::NOTHING));
+        self.parts = rest.into_iter().chain(apart).collect();
+        Ok(())
+    }
+
+    /// Blocks of so many elements, each an array for each member.
+    fn blocks(&mut self, block: u32) -> Result<(), Refusal> {
+        self.divisible()?;
+        let slots = std::mem::take(&mut self.parts[0].slots);
+        self.parts = vec![Part::of(slots, block, Asked::NOTHING)];
+        Ok(())
+    }
+
+    /// Refuses what must stay in one piece.
+    fn divisible(&self) -> Result<(), Refusal> {
         self.movable()?;
         self.in_one_part()?;
-        if let Some(slot) = (0..self.parts[0].slots.len()).find(|slot| self.is_fixed(0, *slot)) {
-            return Err(Refusal::Fixed { member: self.parts[0].slots[slot].names.join(", ") });
+        match (0..self.parts[0].slots.len()).find(|slot| self.is_fixed(0, *slot)) {
+            Some(slot) => Err(Refusal::Fixed { member: self.parts[0].slots[slot].names.join(", ") }),
+            None => Ok(()),
         }
-        let slots = std::mem::take(&mut self.parts[0].slots);
-        self.parts = match block {
-            Some(block) => vec![Part::of(slots, block, Asked::NOTHING)],
-            None => slots.into_iter().map(|slot| Part::of(vec![slot], 1, Asked::NOTHING)).collect(),
-        };
-        Ok(())
     }
 
     fn grow(&mut self, to: u64, align: bool) -> Result<(), Refusal> {

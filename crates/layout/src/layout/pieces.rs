@@ -5,6 +5,8 @@ use super::{Layout, Part, Slot};
 /// Bytes of one part that an access touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
+    /// Offset, in the structure as compiled, of the first of these bytes.
+    pub was: u64,
     /// The part, an index into [`Layout::parts`].
     pub part: usize,
     /// Bytes from the part's beginning.
@@ -47,8 +49,10 @@ impl Layout {
             let slot = &self.parts[part].slots[slot];
             let from = offset.max(unit.offset) - unit.offset;
             let to = end.min(unit.offset + unit.bytes) - unit.offset;
+            let was = unit.offset + from;
             let (from, to) = scale(slot, from, to);
             let piece = Piece {
+                was,
                 part,
                 offset: self.parts[part].offset(slot, element).wrapping_add(from),
                 bytes: to - from,
@@ -62,11 +66,24 @@ impl Layout {
         }
     }
 
+    /// The piece in which all bytes of an access lie; none if they lie in several members, or in one that was removed.
+    pub fn piece(&self, element: u64, offset: u64, bytes: u64) -> Option<Piece> {
+        let at = self.units.partition_point(|unit| unit.offset + unit.bytes <= offset);
+        let unit = self.units.get(at).filter(|unit| unit.offset <= offset)?;
+        let from = offset - unit.offset;
+        let to = from.checked_add(bytes).filter(|to| *to <= unit.bytes && bytes > 0)?;
+        let (part, slot) = self.places[at]?;
+        let slot = &self.parts[part].slots[slot];
+        let (from, to) = scale(slot, from, to);
+        let offset_now = self.parts[part].offset(slot, element).wrapping_add(from);
+        Some(Piece { was: offset, part, offset: offset_now, bytes: to - from })
+    }
+
     /// The piece that holds an element's link to its cold part.
     pub fn link_piece(&self, element: u64) -> Option<Piece> {
         let link = self.link?;
         let slot = &self.parts[0].slots[link.slot];
-        Some(Piece { part: 0, offset: self.parts[0].offset(slot, element), bytes: slot.bytes })
+        Some(Piece { was: 0, part: 0, offset: self.parts[0].offset(slot, element), bytes: slot.bytes })
     }
 
     /// Bytes from a member of one element to that of the next, where that is the same for all

@@ -1,5 +1,6 @@
 //! From ids and counts to names and shares.
 
+mod comparison;
 pub mod naming;
 pub mod notes;
 mod records;
@@ -30,6 +31,7 @@ use crate::build::naming::Naming;
 use crate::model::{self, ByLevel, Numbers, Report};
 use crate::names::demangle;
 
+pub use comparison::comparison;
 pub use records::records;
 pub use simulation::simulation;
 pub use tables::analysis;

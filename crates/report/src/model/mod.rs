@@ -3,6 +3,8 @@
 //! Serialised by [`crate::render::json`], the fields of these types are the schema of `--json`: fields are added, never renamed or
 //! removed, within one version.
 
+mod advice;
+mod comparison;
 mod finding;
 mod note;
 mod record;
@@ -14,6 +16,8 @@ mod subject;
 mod table;
 mod transfers;
 
+pub use advice::{Advice, MarkedMember, Rejected, StructureChart};
+pub use comparison::{Change, Compared, Comparison, Confidence, Footprint, Status, Tried, WhatIf};
 pub use finding::{Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};

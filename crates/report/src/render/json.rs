@@ -5,9 +5,9 @@ use serde_json::{Map, json};
 
 use super::sentences::{assumption, level_rules, note};
 use crate::model::{
-    Access, Alias, Analysis, Assumption, CoherenceNumbers, Data, Everything, Finding, Function, LevelBesides,
-    LevelRules, Note, Object, Recording, Report, Row, RulesUsed, Sample, Shares, Sharing, Simulated,
-    Simulation, Table, Thread, Transfers, Type,
+    Access, Advice, Alias, Analysis, Assumption, CoherenceNumbers, Comparison, Data, Everything, Finding,
+    Function, LevelBesides, LevelRules, Note, Object, Recording, Report, Row, RulesUsed, Sample, Shares,
+    Sharing, Simulated, Simulation, Table, Thread, Transfers, Type, WhatIf,
 };
 
 /// Version of the schema: within one, fields are added, and none is renamed or removed.
@@ -67,6 +67,21 @@ pub fn analysis(analysis: &Analysis) -> serde_json::Result<String> {
         notes: notes(&analysis.notes),
         tables: analysis.tables.iter().map(table).collect(),
     })
+}
+
+/// `memlode diff --json`.
+pub fn comparison(comparison: &Comparison) -> serde_json::Result<String> {
+    pretty(&ComparisonDocument { format: "memlode diff", version: VERSION, found: comparison })
+}
+
+/// `memlode whatif --json`.
+pub fn what_if(found: &WhatIf) -> serde_json::Result<String> {
+    pretty(&ComparisonDocument { format: "memlode whatif", version: VERSION, found })
+}
+
+/// `memlode advise --json`.
+pub fn advice(found: &Advice) -> serde_json::Result<String> {
+    pretty(&ComparisonDocument { format: "memlode advise", version: VERSION, found })
 }
 
 fn pretty(document: &impl Serialize) -> serde_json::Result<String> {
@@ -176,6 +191,14 @@ struct AnalysisDocument<'a> {
     machine: &'a str,
     notes: Vec<Said<'a, Note>>,
     tables: Vec<serde_json::Value>,
+}
+
+#[derive(Serialize)]
+struct ComparisonDocument<'a, T> {
+    format: &'static str,
+    version: u32,
+    #[serde(flatten)]
+    found: &'a T,
 }
 
 /// All rows of a table, each an object with the columns as members.

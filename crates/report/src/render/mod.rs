@@ -2,6 +2,7 @@
 
 pub mod json;
 mod sentences;
+pub mod svg;
 pub mod terminal;
 pub mod text;
 

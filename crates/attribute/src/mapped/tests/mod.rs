@@ -314,8 +314,9 @@ fn naive(chunks: &[Chunk], edit: &Edit, mut ask: impl FnMut(usize, u64, u32, boo
         };
         let pieces = memory.pieces(edit, access);
         if u64::from(access.bytes) <= LINE {
-            let depth =
-                pieces.into_iter().map(|(address, bytes, is_link)| ask(address, bytes, is_link)).max();
+            let (links, others): (Vec<_>, Vec<_>) = pieces.into_iter().partition(|(_, _, is_link)| *is_link);
+            links.into_iter().for_each(|(address, bytes, _)| count(ask(address, bytes, true)));
+            let depth = others.into_iter().map(|(address, bytes, _)| ask(address, bytes, false)).max();
             depth.into_iter().for_each(&mut count);
             return;
         }

@@ -1,6 +1,8 @@
 //! Reports as text that fits a screen.
 
+mod advice;
 mod causes;
+mod comparison;
 mod findings;
 mod label;
 mod names;
@@ -20,6 +22,8 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use super::sentences;
 use crate::model::{Analysis, Report, Simulation};
 
+pub use advice::advice;
+pub use comparison::{comparison, confidence, verdict, what_if};
 pub use names::{home, name, object, place};
 pub use record::draw as draw_record;
 pub use style::Style;

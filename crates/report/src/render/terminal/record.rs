@@ -9,6 +9,11 @@ const LINE_BYTES: u64 = 64;
 
 /// Draws a record: members with offset and size in bytes, holes, and where cache lines begin if it begins at one.
 pub fn draw(record: &RecordLayout) -> String {
+    draw_with(record, &|_| None)
+}
+
+/// The same with something behind the members that have it.
+pub fn draw_with(record: &RecordLayout, heat: &dyn Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();
     // What has no name is called by what it is, and where.
     match record.name.starts_with(record.form) {
@@ -19,15 +24,17 @@ pub fn draw(record: &RecordLayout) -> String {
         let _ = writeln!(out, "    /* declared only */\n}};");
         return out;
     }
-    let mut drawing = Drawing { out, lines: 1, indent: 1 };
+    let mut drawing = Drawing { out, lines: 1, indent: 1, heat };
     drawing.members(record, 0, 0);
     drawing.summary(record);
     drawing.out += "};\n";
     drawing.out
 }
 
-struct Drawing {
+struct Drawing<'h> {
     out: String,
+    /// What stands behind a member of the record itself.
+    heat: &'h dyn Fn(&str) -> Option<String>,
     /// Number of the next cache line whose beginning is to be marked.
     lines: u64,
     indent: usize,
@@ -40,7 +47,7 @@ struct Holes {
     bits: u64,
 }
 
-impl Drawing {
+impl Drawing<'_> {
     fn line(&mut self, text: &str) {
         let width = if text.is_empty() { 0 } else { self.indent * 4 };
         let _ = writeln!(self.out, "{:width$}{text}", "");
@@ -105,6 +112,8 @@ impl Drawing {
             notes.push("address escapes".to_owned());
         }
         let notes = notes.join(", ");
+        let behind = if depth == 0 { (self.heat)(&part.name) } else { None };
+        let behind = behind.map_or(String::new(), |text| format!(" {text}"));
         // Types nest no deeper than debug information does; what draws them must not rely on it.
         if let Some(inside) = part.inside.as_ref().filter(|_| depth < 64) {
             self.line(&format!("{} {{", inside.form));
@@ -112,7 +121,7 @@ impl Drawing {
             self.members(inside, first, depth + 1);
             self.indent -= 1;
             let width = 50_usize.saturating_sub(self.indent * 4 - 4);
-            self.line(&format!("{:<width$} /* {notes} */", "};"));
+            self.line(&format!("{:<width$} /* {notes} */{behind}", "};"));
             return;
         }
         let (ty, extents) = match part.ty.find('[') {
@@ -121,7 +130,7 @@ impl Drawing {
         };
         let width = 50_usize.saturating_sub(self.indent * 4 - 4);
         let declared = format!("{ty:<26} {}{extents};", part.name);
-        self.line(&format!("{declared:<width$} /* {notes} */"));
+        self.line(&format!("{declared:<width$} /* {notes} */{behind}"));
     }
 
     fn summary(&mut self, record: &RecordLayout) {

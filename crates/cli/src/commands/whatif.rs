@@ -1,0 +1,102 @@
+//! `memlode whatif`: what an edit of the data would buy.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use memlode_layout::{Edit, edits_from_text, edits_from_toml};
+use memlode_machine::Machine;
+use memlode_report::render::terminal::By;
+use memlode_report::render::{json, terminal};
+
+use super::OK;
+use super::report::MachineArgs;
+use crate::show::{Out, ShapeArgs};
+use crate::traces::TraceArgs;
+use crate::whatif::AsItIs;
+
+const HELP: &str = "\
+Edits, one a line or with `;` between them:
+  reorder arc: state, tail            split arc: hot=cost,tail by=index     (by: pointer, index, parallel)
+  soa arc                             aosoa arc by 8
+  pad worker to 64                    align worker to 64                    (a type, or an object with of=object)
+  index node: next                    narrow arc: cost to 4                 remove arc: spare
+  group x, y                          shift buffer by 256                   per-thread hits
+  pack node
+Objects are global variables, or lines of allocations such as main.c:12.
+
+Exit status: 0 whatever the verdict, 1 the trace, the machine or an edit cannot be used, 2 wrong usage.";
+
+/// Replay a trace as if its data lay elsewhere: the misses and the wait that an edit would save
+#[derive(Debug, Parser)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// What to change (see below); several are made together
+    #[arg(long, short, value_name = "EDIT", required_unless_present_any = ["edits", "search"])]
+    edit: Vec<String>,
+    /// A file of edits: TOML if it ends with .toml, else one a line
+    #[arg(long, value_name = "FILE")]
+    edits: Option<PathBuf>,
+    /// Try layouts of this type on a part of the trace, and the best ones on all of it
+    #[arg(long, value_name = "TYPE", conflicts_with_all = ["edit", "edits"])]
+    search: Option<String>,
+    #[command(flatten)]
+    machine: MachineArgs,
+    /// Simulate the machine's rules, as `memlode sim` does, in the place of `report`'s model
+    #[arg(long)]
+    sim: bool,
+    #[command(flatten)]
+    shape: ShapeArgs,
+    /// Write the edited structures as a patch of the program's sources, with the lines that have to change besides
+    #[arg(long, value_name = "FILE", conflicts_with = "search")]
+    patch: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> Result<ExitCode> {
+    let edits = edits(&args)?;
+    let machine = Machine::find(&args.machine.machine)?;
+    let as_it_is = AsItIs::count(args.trace.open()?, machine, args.sim)?;
+    let found = match &args.search {
+        Some(ty) => crate::search::search(&as_it_is, ty)?,
+        None => {
+            let plan = as_it_is.plan(&edits)?;
+            if let Some(file) = &args.patch {
+                let patch = crate::patch::patch(&as_it_is, &plan)?;
+                std::fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
+            }
+            as_it_is.under(&edits, &plan)?
+        }
+    };
+    let text = match args.json {
+        true => json::what_if(&found)?,
+        false => terminal::what_if(&found, &args.shape.tables(By::Data), Out::Stdout.style(args.shape.top())),
+    };
+    Out::Stdout.write(&text, args.json)?;
+    Ok(ExitCode::from(OK))
+}
+
+fn edits(args: &Args) -> Result<Vec<Edit>> {
+    let mut edits = Vec::new();
+    if let Some(file) = &args.edits {
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let read = match file.extension().is_some_and(|ending| ending == "toml") {
+            true => edits_from_toml(&text),
+            false => edits_from_text(&text),
+        };
+        edits.extend(read.with_context(|| format!("{} is not understood", file.display()))?);
+    }
+    for text in &args.edit {
+        edits.extend(edits_from_text(text).context("--edit is not understood")?);
+    }
+    if edits.is_empty() && args.search.is_none() {
+        bail!("there is no edit: write one behind --edit, such as `reorder arc: state, cost`");
+    }
+    Ok(edits)
+}

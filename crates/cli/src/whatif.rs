@@ -1,0 +1,175 @@
+//! A trace as it is and as it would be, for the commands that compare.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use memlode_attribute::simulator::{self, Homes, Pages, Setup};
+use memlode_attribute::{Home, Profile};
+use memlode_layout::Edit;
+use memlode_machine::Machine;
+use memlode_replay::Replayed;
+use memlode_report::build;
+use memlode_report::model::{self, Report, WhatIf};
+use memlode_report::names::demangle_short;
+use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
+use memlode_trace::Trace;
+use memlode_whatif::noise::Noise;
+use memlode_whatif::placement::Footprint;
+use memlode_whatif::plan::{Known, Plan, PlanDoubt};
+use memlode_whatif::predict::Question;
+
+use crate::analyse::threads;
+use crate::term;
+
+/// A trace on a machine, counted as it is.
+pub struct AsItIs {
+    /// The trace.
+    pub trace: Arc<Trace>,
+    /// The machine.
+    pub machine: Machine,
+    setup: Option<Setup>,
+    /// What was counted.
+    pub profile: Profile,
+    /// What could not be decoded.
+    pub replayed: Replayed,
+    noise: OnceCell<Noise>,
+}
+
+impl AsItIs {
+    /// Counts a trace, as `report` does or with a machine's rules.
+    pub fn count(trace: Trace, machine: Machine, with_rules: bool) -> Result<AsItIs> {
+        if is_empty(&trace) {
+            bail!("{}", nothing_recorded(&trace));
+        }
+        let trace = Arc::new(trace);
+        let setup = with_rules.then(|| Setup {
+            rules: simulator::Rules::Machine,
+            pages: Pages::of(machine.page_bytes),
+            named: Vec::new(),
+            cores: Vec::new(),
+            homes: Homes::default(),
+        });
+        let bar = term::Progress::of(&trace, "simulating");
+        let question =
+            Question { trace: trace.clone(), machine: &machine, setup: setup.as_ref(), threads: threads() };
+        let counted = question.as_it_is(|done| bar.advance_to(done));
+        let (profile, replayed) =
+            counted.with_context(|| format!("the machine {} cannot be simulated", machine.name))?;
+        bar.finish();
+        if let Some(why) = nothing_decoded(&trace, &replayed) {
+            bail!("{why}");
+        }
+        Ok(AsItIs { trace, machine, setup, profile, replayed, noise: OnceCell::new() })
+    }
+
+    /// What was counted already.
+    pub fn of(trace: Arc<Trace>, machine: Machine, profile: Profile, replayed: Replayed) -> AsItIs {
+        AsItIs { trace, machine, setup: None, profile, replayed, noise: OnceCell::new() }
+    }
+
+    /// What is asked of it.
+    pub fn question(&self) -> Question<'_> {
+        Question {
+            trace: self.trace.clone(),
+            machine: &self.machine,
+            setup: self.setup.as_ref(),
+            threads: threads(),
+        }
+    }
+
+    /// Its report.
+    pub fn report(&self) -> Report {
+        build::report(&self.trace, &self.machine, &self.profile, &self.replayed)
+    }
+
+    /// What placement alone changes: as it was found out before, or now.
+    pub fn noise(&self) -> Result<&Noise> {
+        if let Some(noise) = self.noise.get() {
+            return Ok(noise);
+        }
+        let rules = if self.setup.is_some() { "sim" } else { "report" };
+        let directory = self.trace.directory();
+        let noise = match Noise::kept(directory, &self.machine, rules) {
+            Some(noise) => noise,
+            None => {
+                let noise = self.question().noise()?;
+                noise.keep(directory, &self.machine, rules);
+                noise
+            }
+        };
+        Ok(self.noise.get_or_init(|| noise))
+    }
+
+    /// Edits, understood.
+    pub fn plan(&self, edits: &[Edit]) -> Result<Plan> {
+        let known = Known { names: self.trace.sites(), profile: &self.profile, written: &demangle_short };
+        Ok(Plan::new(&known, edits)?)
+    }
+
+    /// What would become of it under edits.
+    pub fn under(&self, edits: &[Edit], plan: &Plan) -> Result<WhatIf> {
+        let question = self.question();
+        let bar = term::Progress::of(&self.trace, "replaying");
+        let mut allocators = crate::place::allocators();
+        let predicted = question.under(plan, &mut allocators, |done| bar.advance_to(done))?;
+        bar.finish();
+        let noise = self.noise()?;
+        let (before, after) = (question.cycles(&self.profile), question.cycles(&predicted.profile));
+        let as_it_is = self.report();
+        let as_it_would_be =
+            build::report(&self.trace, &self.machine, &predicted.profile, &predicted.replayed);
+        let comparison =
+            build::comparison(&as_it_is, &as_it_would_be, [before.run, after.run], Some(noise.range()));
+        Ok(WhatIf {
+            edits: edits.iter().map(ToString::to_string).collect(),
+            verdict: noise.verdict(before.run, after.run),
+            gain: (before.run - after.run) / before.run.max(1.0),
+            footprint: footprint(predicted.footprint),
+            confidence: self.confidence(plan, &as_it_is),
+            comparison,
+            tried: Vec::new(),
+        })
+    }
+
+    fn confidence(&self, plan: &Plan, report: &Report) -> model::Confidence {
+        let shares = &report.coverage.by_evidence;
+        let named = ["source", "debug"].iter().filter_map(|kind| shares.get(kind)).sum();
+        let mut held_by: Vec<String> =
+            plan.doubts().iter().flat_map(|PlanDoubt::HeldByValue { outer, .. }| outer.clone()).collect();
+        held_by.sort();
+        held_by.dedup();
+        model::Confidence {
+            named,
+            unknown_objects: self.unknown_objects(),
+            held_by,
+            placed_by: crate::place::NAME.to_string(),
+        }
+    }
+
+    /// The part of the accesses to memory of unknown origin or content.
+    fn unknown_objects(&self) -> f64 {
+        let (mut all, mut unknown) = (0, 0);
+        for cell in &self.profile.cells {
+            let accesses = cell.counts.accesses();
+            all += accesses;
+            let class = &self.profile.classes[cell.class.0 as usize];
+            let is_known = match class.home {
+                Home::Unknown => false,
+                Home::Heap { .. } => class.element.is_some(),
+                Home::Global { .. } | Home::Stack { .. } => true,
+            };
+            unknown += if is_known { 0 } else { accesses };
+        }
+        unknown as f64 / all.max(1) as f64
+    }
+}
+
+fn footprint(of: Footprint) -> model::Footprint {
+    model::Footprint {
+        objects: of.objects,
+        bytes_before: of.before,
+        bytes_after: of.after,
+        objects_left: of.left,
+    }
+}

@@ -1,0 +1,67 @@
+//! What to change, with the proof, and what not to bother with.
+
+use memlode_whatif::noise::Verdict;
+use serde::Serialize;
+
+use super::{RecordLayout, WhatIf};
+
+/// What `memlode advise` found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advice {
+    /// The trace directory.
+    pub trace: String,
+    /// The simulated machine, by its short name.
+    pub machine: String,
+    /// The part of a run's cycles that placement alone changes.
+    pub noise: f64,
+    /// Edits that are worth it, replayed in full; the one that gains most first.
+    pub worth_it: Vec<WhatIf>,
+    /// Edits that were tried and are not, the best first.
+    pub rejected: Vec<Rejected>,
+    /// Live structures, their members marked hot or cold.
+    pub structures: Vec<StructureChart>,
+}
+
+/// An edit that is not worth it, or less than another of the same type.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rejected {
+    /// In its short form.
+    pub edit: String,
+    /// The part of the cycles that it gains; less than 0 if it loses.
+    pub gain: f64,
+    /// What that comes to.
+    pub verdict: Verdict,
+    /// Whether the whole trace was replayed, or its beginning alone.
+    pub is_whole: bool,
+}
+
+/// A live structure.
+#[derive(Clone, Debug, Serialize)]
+pub struct StructureChart {
+    /// The structure.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The temperature differential of the marking.
+    pub differential: f64,
+    /// Whether the published rules split it.
+    pub is_split: bool,
+    /// Its members as they lie.
+    pub members: Vec<MarkedMember>,
+    /// What it is made of.
+    pub layout: RecordLayout,
+}
+
+/// A member of a live structure.
+#[derive(Clone, Debug, Serialize)]
+pub struct MarkedMember {
+    /// Its name.
+    pub member: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Accesses to it.
+    pub accesses: u64,
+    /// Whether it is cold.
+    pub is_cold: bool,
+}

@@ -1,0 +1,126 @@
+//! Two reports side by side.
+
+use serde::Serialize;
+
+use super::{Access, Data, Level, Numbers, Object, Type};
+
+/// What changed from one report to another.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The first one.
+    pub before: Compared,
+    /// The other one.
+    pub after: Compared,
+    /// The part of a run's cycles by which the placement of objects alone changes it, if that is known.
+    pub noise: Option<f64>,
+    /// Members of types, and variables and arrays that have none; like the other tables, what changed most comes first.
+    pub data: Vec<Change<Data>>,
+    /// Data and the line that touches it.
+    pub lines: Vec<Change<Access>>,
+    /// Objects.
+    pub objects: Vec<Change<Object>>,
+    /// Types.
+    pub types: Vec<Change<Type>>,
+}
+
+/// One of the two.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// The trace directory.
+    pub trace: String,
+    /// The simulated machine, by its short name.
+    pub machine: String,
+    /// All accesses.
+    pub total: Numbers,
+    /// Modelled cycles of the run.
+    pub run_cycles: f64,
+    /// What the caches counted.
+    pub levels: Vec<Level>,
+}
+
+/// A row of both.
+#[derive(Clone, Debug, Serialize)]
+pub struct Change<S> {
+    /// What it is about, as the report has it that has it last.
+    #[serde(flatten)]
+    pub subject: S,
+    /// What became of it.
+    pub status: Status,
+    /// Modelled cycles that it waits more, or less.
+    pub stall_cycles_change: i64,
+    /// Its numbers in the first report.
+    pub before: Option<Numbers>,
+    /// Its numbers in the other.
+    pub after: Option<Numbers>,
+}
+
+/// What became of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It is only in the second report.
+    New,
+    /// It is only in the first one.
+    Gone,
+    /// It waits less.
+    Better,
+    /// It waits more.
+    Worse,
+    /// It waits about as long.
+    WithinNoise,
+}
+
+/// What would become of a run under an edit.
+#[derive(Clone, Debug, Serialize)]
+pub struct WhatIf {
+    /// The edits in their short form.
+    pub edits: Vec<String>,
+    /// What it comes to: `worth_it`, `neutral` or `worse`.
+    pub verdict: memlode_whatif::noise::Verdict,
+    /// The part of the run's cycles that is gained; less than 0 if it is lost.
+    pub gain: f64,
+    /// The objects that the edits are about.
+    pub footprint: Footprint,
+    /// What limits the confidence.
+    pub confidence: Confidence,
+    /// The trace as it is, and as it would be.
+    pub comparison: Comparison,
+    /// Other edits that were tried, the best first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Tried>,
+}
+
+/// An edit that was tried on a part of the trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tried {
+    /// In its short form.
+    pub edit: String,
+    /// The part of the cycles that it gained there.
+    pub gain: f64,
+}
+
+/// The bytes of edited objects.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Footprint {
+    /// Objects that are moved.
+    pub objects: u64,
+    /// Their bytes as they are.
+    pub bytes_before: u64,
+    /// Their bytes as they would be.
+    pub bytes_after: u64,
+    /// Objects of an edited type that stay as they are.
+    pub objects_left: u64,
+}
+
+/// What limits the confidence in a prediction.
+#[derive(Clone, Debug, Serialize)]
+pub struct Confidence {
+    /// The part of the accesses whose data are known from the source or from debug information.
+    pub named: f64,
+    /// The part of the accesses to objects of which nobody knows what they hold: they cannot have been edited.
+    pub unknown_objects: f64,
+    /// Types that hold an edited one by value, and were left as they are.
+    pub held_by: Vec<String>,
+    /// How the blocks were placed.
+    pub placed_by: String,
+}

@@ -1,0 +1,99 @@
+//! Advice as text.
+
+use std::fmt::Write;
+
+use super::Style;
+use super::comparison::{confidence, verdict};
+use super::record::draw_with;
+use crate::model::{Advice, Level, StructureChart, WhatIf};
+use crate::render::text::{brief, count, percent_of, printable};
+
+/// Columns of the longest bar.
+const BAR: usize = 24;
+
+/// What `memlode advise` prints.
+pub fn advice(found: &Advice, style: Style) -> String {
+    let mut out = style.paragraph("trace", &printable(&format!("{} on {}", found.trace, found.machine)));
+    let _ = writeln!(out, "\n{}", style.heading("Worth it, by modelled cycles of the run"));
+    if found.worth_it.is_empty() {
+        let _ = writeln!(
+            out,
+            "  nothing to gain from layout here: no edit that was tried exceeds 2% and what placement alone changes ({})",
+            percent_of(found.noise)
+        );
+    }
+    for (number, item) in (1..).zip(&found.worth_it) {
+        out += &one(number, item, style);
+    }
+    if !found.rejected.is_empty() {
+        let shown = found.rejected.len().min(style.top);
+        let of = if found.rejected.len() > shown {
+            format!(" (first {shown} of {})", found.rejected.len())
+        } else {
+            String::new()
+        };
+        let _ = writeln!(out, "\n{}{of}", style.heading("Considered and rejected"));
+        for rejected in &found.rejected[..shown] {
+            let part = if rejected.is_whole { "" } else { " on a part of the trace" };
+            let text = format!(
+                "{}: {}{part}, {}",
+                printable(&rejected.edit),
+                gain(rejected.gain),
+                match rejected.verdict {
+                    memlode_whatif::noise::Verdict::WorthIt => "less than another edit of the type",
+                    other => verdict(other),
+                }
+            );
+            out += &style.indented(2, &text);
+        }
+    }
+    for chart in found.structures.iter().take(style.top) {
+        out += &structure(chart, style);
+    }
+    out
+}
+
+fn gain(gain: f64) -> String {
+    match gain {
+        gain if gain >= 0.0 => format!("{} fewer cycles", percent_of(gain)),
+        loss => format!("{} more cycles", percent_of(-loss)),
+    }
+}
+
+/// Advice in two or three lines.
+fn one(number: usize, item: &WhatIf, style: Style) -> String {
+    let edits: Vec<_> = item.edits.iter().map(|edit| printable(edit)).collect();
+    let mut out = format!("{number:>2}. {}\n", style.advice(&edits.join("; ")));
+    let missed = |level: &Level| level.read_misses + level.write_misses;
+    let (before, after) = (&item.comparison.before, &item.comparison.after);
+    let levels: Vec<String> = before
+        .levels
+        .iter()
+        .zip(&after.levels)
+        .map(|(before, after)| {
+            format!("{} misses {} → {}", before.name, count(missed(before)), count(missed(after)))
+        })
+        .collect();
+    out += &style.indented(4, &format!("{}: {}", gain(item.gain), levels.join(", ")));
+    out + &style.indented(4, &confidence(item))
+}
+
+/// A structure in pahole's notation, with a bar behind each member: full if it is hot, shaded if it is cold.
+fn structure(chart: &StructureChart, style: Style) -> String {
+    let says = match chart.is_split {
+        true => "the rules of Chilimbi et al. split it",
+        false => "the rules of Chilimbi et al. leave it whole",
+    };
+    let mut out = format!("\n{}: {says}\n", style.heading(&printable(&brief(&chart.ty))));
+    let most = chart.members.iter().map(|member| member.accesses).max().unwrap_or(0).max(1);
+    let heat = |name: &str| {
+        let member = chart.members.iter().find(|member| member.member == name)?;
+        let length = (member.accesses as f64 / most as f64 * BAR as f64).ceil() as usize;
+        let bar = if member.is_cold { "░" } else { "█" }.repeat(length);
+        Some(format!("{bar}{}{}", if length > 0 { " " } else { "" }, count(member.accesses)))
+    };
+    for line in draw_with(&chart.layout, &heat).lines() {
+        let _ = writeln!(out, "{}", printable(line));
+    }
+    out
+}

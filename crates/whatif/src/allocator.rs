@@ -1,0 +1,226 @@
+//! Who places blocks: the calls of a program's allocator, made again.
+//!
+//! [`Model`] is glibc's malloc as far as places depend on it: blocks of 16 bytes and their multiples behind a word of
+//! their own, freed ones taken up again by the next call for their size, the others from the end of the heap, large ones in
+//! pages of their own. `malloc` of the C library itself makes the calls where a caller has a process for it
+//! ([`Allocator`] is what both have in common).
+
+use std::collections::BTreeMap;
+
+use memlode_trace::event::ThreadId;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustc_hash::FxHashMap;
+
+/// A block by number, chosen by whoever calls.
+pub type BlockId = u64;
+
+/// A call of an allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// `malloc`, or `aligned_alloc` if the alignment is more than 16.
+    Make {
+        /// The block.
+        block: BlockId,
+        /// Its size.
+        bytes: u64,
+        /// A power of two.
+        align: u64,
+    },
+    /// `realloc`: one block ends, the other begins.
+    Resize {
+        /// The block that ends.
+        old: BlockId,
+        /// The block that begins.
+        block: BlockId,
+        /// Its size.
+        bytes: u64,
+    },
+    /// `free`.
+    End {
+        /// The block.
+        block: BlockId,
+    },
+}
+
+/// Places blocks of one process.
+pub trait Allocator: Send {
+    /// Makes a call by a thread. A block that cannot be had gets no place.
+    fn call(&mut self, thread: ThreadId, call: Call);
+
+    /// The addresses of all blocks by number; 0 for those that have none.
+    ///
+    /// # Errors
+    /// Why the calls could not be made.
+    fn places(self: Box<Self>) -> Result<Vec<u64>, String>;
+}
+
+/// Blocks from here on are mapped, each in pages of its own (`M_MMAP_THRESHOLD`).
+pub(crate) const MAPPED: u64 = 128 << 10;
+/// `DEFAULT_MMAP_THRESHOLD_MAX`: a larger block never raises the threshold.
+const MOST_MAPPED: u64 = 32 << 20;
+const PAGE: u64 = 4096;
+/// The heap of the first thread begins about here, and those of others so far apart. No object that stays where it was lies there or at
+/// [`MAPPINGS`]: the kernel puts programs and libraries elsewhere.
+const HEAP: u64 = 1 << 44;
+const ARENA: u64 = 1 << 34;
+/// Mappings grow downwards from here.
+const MAPPINGS: u64 = 0x3f00_0000_0000;
+
+/// glibc's malloc in a few lines.
+pub struct Model {
+    places: Vec<u64>,
+    /// By block, while it is live: its chunk's size and arena, or the bytes of its pages.
+    live: FxHashMap<BlockId, (u64, Home)>,
+    arenas: BTreeMap<u32, Arena>,
+    /// Where the next mapping ends: they grow downwards.
+    mapped: u64,
+    threshold: u64,
+    random: Option<ChaCha8Rng>,
+}
+
+#[derive(Clone, Copy)]
+enum Home {
+    Arena(u32),
+    Pages,
+}
+
+/// A heap, and its chunks that are free, by size; those freed last come first.
+struct Arena {
+    top: u64,
+    free: BTreeMap<u64, Vec<u64>>,
+}
+
+impl Model {
+    /// An empty heap. A seed moves what the loader and the kernel move: the beginning of each heap, and each mapping.
+    pub fn new(seed: Option<u64>) -> Model {
+        Model {
+            places: Vec::new(),
+            live: FxHashMap::default(),
+            arenas: BTreeMap::new(),
+            mapped: MAPPINGS,
+            threshold: MAPPED,
+            random: seed.map(ChaCha8Rng::seed_from_u64),
+        }
+    }
+
+    /// A random number below a bound; 0 without a seed.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random.as_mut().map_or(0, |random| random.random_range(0..bound))
+    }
+
+    fn set(&mut self, block: BlockId, address: u64) {
+        let at = block as usize;
+        if self.places.len() <= at {
+            self.places.resize(at + 1, 0);
+        }
+        self.places[at] = address;
+    }
+
+    fn place(&mut self, block: BlockId) -> u64 {
+        self.places.get(block as usize).copied().unwrap_or(0)
+    }
+
+    fn make(&mut self, thread: ThreadId, block: BlockId, bytes: u64, align: u64) {
+        let chunk = chunk_bytes(bytes);
+        if bytes >= self.threshold {
+            let whole = (chunk + 8).next_multiple_of(PAGE);
+            let skipped = self.below(256) * PAGE;
+            let Some(start) = self.mapped.checked_sub(whole.saturating_add(skipped)) else { return };
+            self.mapped = start;
+            let address = (start + 16).next_multiple_of(align.max(16));
+            self.set(block, address);
+            self.live.insert(block, (whole, Home::Pages));
+            return;
+        }
+        let number = thread.0;
+        if !self.arenas.contains_key(&number) {
+            let offset = self.below(PAGE / 16) * 16;
+            let top = HEAP + u64::from(number) * ARENA + 16 + offset;
+            self.arenas.insert(number, Arena { top, free: BTreeMap::new() });
+        }
+        let Some(arena) = self.arenas.get_mut(&number) else { return };
+        let taken = if align <= 16 { arena.take(chunk) } else { None };
+        let address = taken.unwrap_or_else(|| {
+            let address = arena.top.next_multiple_of(align.max(16));
+            arena.top = address + chunk;
+            address
+        });
+        self.set(block, address);
+        self.live.insert(block, (chunk, Home::Arena(number)));
+    }
+
+    fn end(&mut self, block: BlockId) {
+        let Some((bytes, home)) = self.live.remove(&block) else { return };
+        match home {
+            // What was mapped and freed raises the threshold, so that its like comes from the heap next time.
+            Home::Pages if bytes <= MOST_MAPPED => self.threshold = self.threshold.max(bytes),
+            Home::Pages => {}
+            Home::Arena(number) => {
+                let address = self.place(block);
+                if let Some(arena) = self.arenas.get_mut(&number) {
+                    arena.give(address, bytes);
+                }
+            }
+        }
+    }
+}
+
+impl Arena {
+    /// A free chunk of this size, or a larger one's beginning.
+    fn take(&mut self, chunk: u64) -> Option<u64> {
+        // As bins are searched: the size itself, or the smallest that leaves a chunk over.
+        let (&size, _) = self.free.range(chunk..).find(|(size, _)| **size == chunk || **size >= 1024)?;
+        let chunks = self.free.get_mut(&size)?;
+        let address = chunks.pop()?;
+        if chunks.is_empty() {
+            self.free.remove(&size);
+        }
+        if size - chunk >= 32 {
+            self.give(address + chunk, size - chunk);
+        }
+        Some(address)
+    }
+
+    fn give(&mut self, address: u64, bytes: u64) {
+        if address + bytes == self.top && bytes >= 1024 {
+            self.top = address;
+        } else {
+            self.free.entry(bytes).or_default().push(address);
+        }
+    }
+}
+
+/// Bytes from a block to its neighbour.
+fn chunk_bytes(bytes: u64) -> u64 {
+    bytes.saturating_add(8).checked_next_multiple_of(16).unwrap_or(1 << 46).clamp(32, 1 << 46)
+}
+
+impl Allocator for Model {
+    fn call(&mut self, thread: ThreadId, call: Call) {
+        match call {
+            Call::Make { block, bytes, align } => self.make(thread, block, bytes, align),
+            Call::End { block } => self.end(block),
+            Call::Resize { old, block, bytes } => {
+                let chunk = chunk_bytes(bytes);
+                let stays = self.live.get(&old).copied().filter(|&(room, home)| match home {
+                    Home::Arena(_) => chunk <= room && bytes < self.threshold,
+                    Home::Pages => (chunk + 8).next_multiple_of(PAGE) == room,
+                });
+                let Some(known) = stays else {
+                    self.make(thread, block, bytes, 16);
+                    self.end(old);
+                    return;
+                };
+                let address = self.place(old);
+                self.live.remove(&old);
+                self.live.insert(block, known);
+                self.set(block, address);
+            }
+        }
+    }
+
+    fn places(self: Box<Self>) -> Result<Vec<u64>, String> {
+        Ok(self.places)
+    }
+}

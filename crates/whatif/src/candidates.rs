@@ -1,0 +1,116 @@
+//! Layouts of a type that are worth a try.
+
+use memlode_attribute::Profile;
+use memlode_layout::{Edit, Link, Structure};
+use memlode_trace::layouts::LayoutId;
+use memlode_trace::sites::{FunctionId, SiteTable};
+use rustc_hash::FxHashMap;
+
+use crate::structures::structure;
+
+/// How much the members of a record are used.
+pub struct Heat {
+    /// The record.
+    pub structure: Structure,
+    /// Accesses, by member of it.
+    pub accesses: Vec<u64>,
+    /// Accesses by function, of each member.
+    by_function: FxHashMap<FunctionId, Vec<u64>>,
+}
+
+/// How much the members of a record are used, by the names of the sites.
+pub fn heat(names: &SiteTable, profile: &Profile, record: LayoutId) -> Option<Heat> {
+    let structure = structure(names, record)?;
+    let mut heat =
+        Heat { accesses: vec![0; structure.members.len()], by_function: FxHashMap::default(), structure };
+    for cell in &profile.cells {
+        let site = names.site(cell.site);
+        let Some((ty, path)) = site.ty.zip(site.member) else { continue };
+        if names.string(names.ty(ty).name) != heat.structure.name {
+            continue;
+        }
+        let first = first_component(names.string(path));
+        let Some(at) = heat.structure.members.iter().position(|member| member.name == first) else {
+            continue;
+        };
+        let accesses = cell.counts.accesses();
+        heat.accesses[at] += accesses;
+        let count = heat.structure.members.len();
+        heat.by_function.entry(site.function).or_insert_with(|| vec![0; count])[at] += accesses;
+    }
+    Some(heat)
+}
+
+/// `grid` of `grid[].z`.
+pub fn first_component(path: &str) -> &str {
+    path.split(['.', '[']).next().unwrap_or(path)
+}
+
+impl Heat {
+    /// Members that have a name, those used most first.
+    pub fn hottest_first(&self) -> Vec<usize> {
+        let mut order: Vec<usize> =
+            (0..self.accesses.len()).filter(|&at| !self.structure.members[at].name.is_empty()).collect();
+        order.sort_by_key(|&at| (std::cmp::Reverse(self.accesses[at]), at));
+        order
+    }
+
+    fn names(&self, members: &[usize]) -> Vec<String> {
+        members.iter().map(|&at| self.structure.members[at].name.clone()).collect()
+    }
+
+    /// For each function that uses the record much, the members that it uses: at least a tenth as often as the one it uses most.
+    fn sets(&self) -> Vec<Vec<usize>> {
+        let mut functions: Vec<(&FunctionId, &Vec<u64>)> = self.by_function.iter().collect();
+        functions.sort_by_key(|(function, uses)| (std::cmp::Reverse(uses.iter().sum::<u64>()), function.0));
+        let mut sets: Vec<Vec<usize>> = Vec::new();
+        for (_, uses) in functions.into_iter().take(4) {
+            let most = uses.iter().copied().max().unwrap_or(0);
+            let set: Vec<usize> =
+                (0..uses.len()).filter(|&at| uses[at] > 0 && uses[at] * 10 >= most).collect();
+            if !set.is_empty() && !sets.contains(&set) {
+                sets.push(set);
+            }
+        }
+        sets
+    }
+}
+
+/// Edits of a record to try, without those that are the same.
+pub fn candidates(names: &SiteTable, profile: &Profile, record: LayoutId) -> Vec<Edit> {
+    let Some(heat) = heat(names, profile, record) else { return Vec::new() };
+    let structure = heat.structure.name.clone();
+    let order = heat.hottest_first();
+    if order.len() < 2 {
+        return Vec::new();
+    }
+    let mut edits = Vec::new();
+    // By heat; and by size, so that no holes are left.
+    edits.push(Edit::Reorder { structure: structure.clone(), members: heat.names(&order) });
+    let mut by_size = order.clone();
+    by_size.sort_by_key(|&at| std::cmp::Reverse(heat.structure.members[at].align));
+    edits.push(Edit::Reorder { structure: structure.clone(), members: heat.names(&by_size) });
+    // What a function uses together, and the hottest so and so many.
+    let mut sets = heat.sets();
+    let used = order.iter().filter(|&&at| heat.accesses[at] > 0).count();
+    for most in [1, 2, 4, 8, used] {
+        let mut set: Vec<usize> = order.iter().copied().take(most).collect();
+        set.sort_unstable();
+        sets.push(set);
+    }
+    for (at, set) in sets.iter().enumerate() {
+        if set.len() >= order.len() || sets[..at].contains(set) {
+            continue;
+        }
+        for by in [Link::Parallel, Link::Index, Link::Pointer] {
+            edits.push(Edit::Split { structure: structure.clone(), hot: heat.names(set), by });
+        }
+    }
+    edits.push(Edit::Soa { structure: structure.clone(), members: Vec::new() });
+    edits.push(Edit::Aosoa { structure: structure.clone(), block: 8 });
+    if !heat.structure.bytes.is_power_of_two() {
+        edits.push(Edit::Align { subject: structure, of: None, to: 64 });
+    }
+    edits.dedup();
+    edits
+}

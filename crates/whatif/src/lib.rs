@@ -1,0 +1,23 @@
+//! Replay a trace as if its data lay elsewhere, and say what that would change.
+//!
+//! ```text
+//!   edits ──► plan ──► which types and objects they are about
+//!              │
+//!   trace ─────┼─► allocation calls, with edited sizes ─► allocator ─► places
+//!              │                                                         │
+//!              └────────────────────────► moved: an AddressMap ◄─────────┘
+//!                                           │
+//!   trace ─► attribute::profile_mapped ◄────┘ ─► counts ─► compared with those of the trace as it is
+//! ```
+
+pub mod allocator;
+pub mod candidates;
+pub mod cost;
+pub mod hot_cold;
+pub mod moved;
+pub mod noise;
+pub mod patch;
+pub mod placement;
+pub mod plan;
+pub mod predict;
+pub mod structures;

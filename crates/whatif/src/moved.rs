@@ -1,0 +1,178 @@
+//! Where the bytes of moved objects lie.
+
+use memlode_attribute::{AddressMap, MappedPiece, ObjectRef};
+use memlode_layout::{Layout, Piece};
+use memlode_trace::event::ProcessId;
+use rustc_hash::FxHashMap;
+
+/// The places of all blocks of a trace under a plan.
+#[derive(Debug, Default)]
+pub struct Moved {
+    pub(crate) layouts: Vec<Layout>,
+    pub(crate) heaps: FxHashMap<ProcessId, Heap>,
+    /// By process and address.
+    pub(crate) globals: FxHashMap<(ProcessId, u64), MovedObject>,
+}
+
+/// The blocks of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Heap {
+    /// By number; 0 for those that stay.
+    pub bases: Vec<u64>,
+    /// Those of which more changed.
+    pub edited: FxHashMap<u64, MovedObject>,
+}
+
+/// An object of which more changed than where it begins.
+#[derive(Clone, Debug)]
+pub(crate) enum MovedObject {
+    /// It has another layout, whose parts begin here.
+    Parts {
+        /// An index into [`Moved::layouts`].
+        layout: usize,
+        bases: Box<[u64]>,
+        /// How many elements of the parts behind the first lie in front of this object's.
+        elements_before: u64,
+    },
+    /// Its elements are apart from each other.
+    Spread { base: u64, element_bytes: u64, stride: u64 },
+    /// Each thread has a copy.
+    Copies { base: u64, stride: u64 },
+    /// It begins elsewhere.
+    Whole { base: u64 },
+}
+
+/// Where an object lies.
+enum Place<'m> {
+    At(u64),
+    Edited(&'m MovedObject),
+}
+
+impl Moved {
+    fn place(&self, object: &ObjectRef<'_>) -> Place<'_> {
+        let Some(number) = object.allocation else {
+            let found = self.globals.get(&(object.process, object.base));
+            return found.map_or(Place::At(object.base), Place::Edited);
+        };
+        let Some(heap) = self.heaps.get(&object.process) else { return Place::At(object.base) };
+        match heap.bases.get(number as usize) {
+            Some(&EDITED) => heap.edited.get(&number).map_or(Place::At(object.base), Place::Edited),
+            None | Some(0) => Place::At(object.base),
+            Some(&base) => Place::At(base),
+        }
+    }
+}
+
+/// The base of a block that [`Heap::edited`] tells more of.
+pub(crate) const EDITED: u64 = u64::MAX;
+
+impl AddressMap for Moved {
+    fn moves(&self, object: &ObjectRef<'_>) -> bool {
+        match self.place(object) {
+            Place::At(base) => base != object.base,
+            Place::Edited(_) => true,
+        }
+    }
+
+    fn map(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, pieces: &mut Vec<MappedPiece>) {
+        let at = |address: u64| MappedPiece { offset, address, bytes, is_link: false };
+        match self.place(object) {
+            Place::At(base) | Place::Edited(&MovedObject::Whole { base }) => pieces.push(at(base + offset)),
+            Place::Edited(MovedObject::Copies { base, stride }) => {
+                pieces.push(at(base + u64::from(object.thread.0) * stride + offset));
+            }
+            Place::Edited(&MovedObject::Spread { base, element_bytes, stride }) => {
+                let end = offset + u64::from(bytes);
+                let mut from = offset;
+                while from < end {
+                    let (element, within) = (from / element_bytes, from % element_bytes);
+                    let some = (element_bytes - within).min(end - from);
+                    let address = base + element * stride + within;
+                    pieces.push(MappedPiece { offset: from, address, bytes: some as u32, is_link: false });
+                    from += some;
+                }
+            }
+            Place::Edited(MovedObject::Parts { layout, bases, elements_before }) => {
+                let parts = Parts { layout: &self.layouts[*layout], bases, before: *elements_before };
+                parts.map(offset, u64::from(bytes), pieces);
+            }
+        }
+    }
+
+    fn stride(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, step: u64, _last: u64) -> Option<u64> {
+        let spread = |element_bytes: u64, stride: u64| {
+            let elements = (step as i64).checked_div(element_bytes as i64)?;
+            let is_whole = elements.wrapping_mul(element_bytes as i64) == step as i64;
+            let is_in_one = offset % element_bytes + u64::from(bytes) <= element_bytes;
+            (is_whole && is_in_one).then(|| elements.wrapping_mul(stride as i64) as u64)
+        };
+        match self.place(object) {
+            Place::At(_) | Place::Edited(MovedObject::Whole { .. } | MovedObject::Copies { .. }) => {
+                Some(step)
+            }
+            Place::Edited(&MovedObject::Spread { element_bytes, stride, .. }) => {
+                spread(element_bytes, stride)
+            }
+            Place::Edited(MovedObject::Parts { layout, .. }) => {
+                let layout = &self.layouts[*layout];
+                let within = offset % layout.structure().bytes;
+                let piece = layout.piece(0, within, u64::from(bytes))?;
+                let is_linked = layout.link().is_some() && piece.part > 0;
+                let stride = layout.stride(within).filter(|_| !is_linked)?;
+                spread(layout.structure().bytes, stride)
+            }
+        }
+    }
+}
+
+/// The parts of one object.
+struct Parts<'m> {
+    layout: &'m Layout,
+    bases: &'m [u64],
+    before: u64,
+}
+
+impl Parts<'_> {
+    fn map(&self, offset: u64, bytes: u64, pieces: &mut Vec<MappedPiece>) {
+        let size = self.layout.structure().bytes;
+        let end = offset + bytes;
+        let (element, within) = (offset / size, offset % size);
+        // Almost every access is to one member.
+        if let Some(piece) = self.layout.piece(element, within, bytes) {
+            self.push(element, piece, &mut false, pieces);
+            return;
+        }
+        let mut found = Vec::new();
+        let mut from = offset;
+        while from < end {
+            let (element, within) = (from / size, from % size);
+            let some = (size - within).min(end - from);
+            self.layout.pieces(element, within, some, &mut found);
+            let mut is_linked = false;
+            for piece in found.drain(..) {
+                self.push(element, piece, &mut is_linked, pieces);
+            }
+            from += some;
+        }
+    }
+
+    /// Adds a piece, and in front of an element's first cold one the link that leads there.
+    fn push(&self, element: u64, piece: Piece, is_linked: &mut bool, pieces: &mut Vec<MappedPiece>) {
+        let size = self.layout.structure().bytes;
+        let offset = element * size + piece.was;
+        if piece.part > 0
+            && !*is_linked
+            && let Some(link) = self.layout.link_piece(element)
+        {
+            *is_linked = true;
+            let address = self.bases[0] + link.offset;
+            pieces.push(MappedPiece { offset, address, bytes: link.bytes as u32, is_link: true });
+        }
+        let before = match piece.part {
+            0 => 0,
+            part => self.layout.parts()[part].bytes(self.before),
+        };
+        let address = self.bases[piece.part] + before + piece.offset;
+        pieces.push(MappedPiece { offset, address, bytes: piece.bytes as u32, is_link: false });
+    }
+}

@@ -1,0 +1,95 @@
+//! How much the place of objects alone changes a run: what a change of layout must exceed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use memlode_machine::Machine;
+use serde::{Deserialize, Serialize};
+
+/// Cycles of a part of a trace under other placements of the same objects.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Noise {
+    /// Chunks of the part.
+    pub chunks: usize,
+    /// Its accesses, about.
+    pub accesses: u64,
+    /// For each placement, the run's cycles by those of the trace as it is.
+    pub run: Vec<f64>,
+}
+
+/// What a change comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Faster, by more than placement alone, and by at least 2% of the run.
+    WorthIt,
+    /// Neither.
+    Neutral,
+    /// Slower in the same sense.
+    Worse,
+}
+
+/// A change of less than this part of a run is none.
+pub const LEAST: f64 = 0.02;
+
+impl Noise {
+    /// The part of a run by which 19 of 20 placements differ at most.
+    pub fn range(&self) -> f64 {
+        let mut apart: Vec<f64> = self.run.iter().map(|run| (run - 1.0).abs()).collect();
+        apart.sort_by(f64::total_cmp);
+        let at = (apart.len() * 19).div_ceil(20).saturating_sub(1);
+        apart.get(at).copied().unwrap_or(0.0)
+    }
+
+    /// What it means that a run takes `after` cycles in the place of `before`.
+    pub fn verdict(&self, before: f64, after: f64) -> Verdict {
+        let least = self.range().max(LEAST);
+        match (after - before) / before.max(1.0) {
+            change if change <= -least => Verdict::WorthIt,
+            change if change >= least => Verdict::Worse,
+            _ => Verdict::Neutral,
+        }
+    }
+
+    /// What was kept beside a trace for a machine.
+    pub fn kept(trace: &Path, machine: &Machine, rules: &str) -> Option<Noise> {
+        let text = fs::read_to_string(file(trace, machine, rules)).ok()?;
+        let noise: Noise = serde_json::from_str(&text).ok()?;
+        let is_sound = noise.run.iter().all(|run| run.is_finite() && *run > 0.0) && !noise.run.is_empty();
+        is_sound.then_some(noise)
+    }
+
+    /// Keeps it there, so that it is found out once. Where that cannot be written, it is found out again.
+    pub fn keep(&self, trace: &Path, machine: &Machine, rules: &str) {
+        let Ok(text) = serde_json::to_string(self) else { return };
+        let _ = fs::write(file(trace, machine, rules), text);
+    }
+}
+
+fn file(trace: &Path, machine: &Machine, rules: &str) -> PathBuf {
+    let known = format!("{}\n{:?}\n{rules}", env!("CARGO_PKG_VERSION"), machine);
+    let sum = known
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    trace.join(format!("placements-{sum:016x}.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_must_exceed_what_placement_does() {
+        let noise = |most: f64| Noise {
+            chunks: 1,
+            accesses: 1,
+            run: (0..20).map(|at| 1.0 + most * f64::from(at) / 18.0).collect(),
+        };
+        assert!((noise(0.09).range() - 0.09).abs() < 1e-9);
+        assert_eq!(noise(0.0).verdict(100.0, 97.0), Verdict::WorthIt);
+        assert_eq!(noise(0.0).verdict(100.0, 99.0), Verdict::Neutral);
+        assert_eq!(noise(0.09).verdict(100.0, 93.0), Verdict::Neutral);
+        assert_eq!(noise(0.09).verdict(100.0, 103.0), Verdict::Neutral);
+        assert_eq!(noise(0.0).verdict(100.0, 103.0), Verdict::Worse);
+    }
+}

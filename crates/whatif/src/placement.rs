@@ -1,0 +1,424 @@
+//! A program's allocation calls, made again with edited sizes.
+
+use std::collections::hash_map::Entry;
+use std::ops::ControlFlow;
+
+use memlode_attribute::{HeapCall, Home, MadeBlock, heap_calls};
+use memlode_layout::{Layout, Link};
+use memlode_trace::Trace;
+use memlode_trace::event::{ProcessId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use crate::allocator::{Allocator, BlockId, Call, MAPPED};
+use crate::moved::{EDITED, Heap, Moved, MovedObject};
+use crate::plan::{ObjectEdit, Plan};
+
+/// Where records lie that a program would keep in a growing array of its own: no other object is there.
+const POOLS: u64 = 0x2000_0000_0000;
+/// Pools, and moved global variables, are so far apart.
+const FAR: u64 = 1 << 36;
+/// Copies of threads are on pairs of lines of their own: prefetchers fetch pairs.
+const APART: u64 = 128;
+
+/// The bytes of objects that an edit is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Objects.
+    pub objects: u64,
+    /// Bytes that they had, all together.
+    pub before: u64,
+    /// Bytes that they have.
+    pub after: u64,
+    /// Objects of an edited type that stay as they are: their size is no whole number of elements, or each is alone where the edit needs
+    /// an array.
+    pub left: u64,
+}
+
+/// Makes an allocator for a process, or says why not.
+pub type Allocators<'a> = &'a mut (dyn FnMut(ProcessId) -> Result<Box<dyn Allocator>, String> + Send);
+
+/// Places all blocks of a trace under a plan. `allocators` gives each process its own.
+///
+/// # Errors
+/// Why an allocator could not place them.
+pub fn place(
+    trace: &Trace,
+    plan: &Plan,
+    workers: usize,
+    allocators: Allocators<'_>,
+) -> Result<(Moved, Footprint), String> {
+    let mut placing = Placing::new(trace, plan, allocators);
+    let mut failed = None;
+    heap_calls(trace, usize::MAX, workers, |call| match placing.call(&call) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(why) => {
+            failed = Some(why);
+            ControlFlow::Break(())
+        }
+    });
+    match failed {
+        Some(why) => Err(why),
+        None => placing.finish(),
+    }
+}
+
+/// The same for calls that were collected.
+///
+/// # Errors
+/// Why an allocator could not place them.
+pub fn place_calls(
+    trace: &Trace,
+    plan: &Plan,
+    calls: &[HeapCall],
+    allocators: Allocators<'_>,
+) -> Result<(Moved, Footprint), String> {
+    let mut placing = Placing::new(trace, plan, allocators);
+    calls.iter().try_for_each(|call| placing.call(call))?;
+    placing.finish()
+}
+
+/// The heaps of all processes while calls are made.
+struct Placing<'a> {
+    trace: &'a Trace,
+    plan: &'a Plan,
+    allocators: Allocators<'a>,
+    heaps: FxHashMap<ProcessId, PlacedHeap>,
+    footprint: Footprint,
+}
+
+impl<'a> Placing<'a> {
+    fn new(trace: &'a Trace, plan: &'a Plan, allocators: Allocators<'a>) -> Placing<'a> {
+        Placing { trace, plan, allocators, heaps: FxHashMap::default(), footprint: Footprint::default() }
+    }
+
+    fn call(&mut self, call: &HeapCall) -> Result<(), String> {
+        let threads = self.trace.threads().len().max(1) as u64;
+        let heap = match self.heaps.entry(call.process) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(PlacedHeap::new((self.allocators)(call.process)?, threads)),
+        };
+        heap.call(self.plan, call, &mut self.footprint);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(Moved, Footprint), String> {
+        let Placing { trace, plan, heaps, mut footprint, .. } = self;
+        let mut moved = Moved { layouts: plan.layouts().to_vec(), ..Moved::default() };
+        for (process, heap) in heaps {
+            moved.heaps.insert(process, heap.finish(plan)?);
+        }
+        globals(trace, plan, &mut moved, &mut footprint);
+        Ok((moved, footprint))
+    }
+}
+
+/// The heap of a process while its calls are made.
+struct PlacedHeap {
+    allocator: Box<dyn Allocator>,
+    /// The program's threads.
+    threads: u64,
+    blocks: Vec<Block>,
+    next: BlockId,
+    /// By layout: elements of it that have a place in the pool, and places that are free.
+    pools: FxHashMap<usize, Pool>,
+    /// Elements of grouped arrays, by group and array.
+    grouped: FxHashMap<usize, u64>,
+}
+
+#[derive(Default)]
+struct Pool {
+    next: u64,
+    free: Vec<u64>,
+}
+
+/// A block of the trace.
+#[derive(Clone, Copy)]
+struct Block {
+    /// Its first block of ours, and how many it has.
+    first: BlockId,
+    count: u32,
+    how: How,
+}
+
+#[derive(Clone, Copy)]
+enum How {
+    /// As it was, elsewhere.
+    Plain,
+    /// A part of another one.
+    Inside { outer: u64, offset: u64 },
+    /// Another layout; with elements of the cold part in front of its own, in the pool, if that is where they are.
+    Layout { layout: usize, pooled: Option<u64> },
+    /// Changed as a whole: so many arrays of its group came before, or its copies are so far apart.
+    Whole(ObjectEdit, u64),
+}
+
+impl PlacedHeap {
+    fn new(allocator: Box<dyn Allocator>, threads: u64) -> PlacedHeap {
+        PlacedHeap {
+            allocator,
+            threads,
+            blocks: Vec::new(),
+            next: 0,
+            pools: FxHashMap::default(),
+            grouped: FxHashMap::default(),
+        }
+    }
+
+    fn call(&mut self, plan: &Plan, call: &HeapCall, footprint: &mut Footprint) {
+        let &HeapCall { thread, ref made, ended, .. } = call;
+        let ended = ended.and_then(|number| self.blocks.get(number as usize).copied());
+        if let Some(Block { how: How::Layout { layout, pooled: Some(element) }, .. }) = ended {
+            self.pools.entry(layout).or_default().free.push(element);
+        }
+        let Some(made) = made else {
+            if let Some(block) = ended {
+                self.end(thread, block);
+            }
+            return;
+        };
+        let (how, sizes) = self.changed(plan, made, footprint);
+        let block = Block { first: self.next, count: sizes.len() as u32, how };
+        self.next += sizes.len() as u64;
+        debug_assert_eq!(made.number as usize, self.blocks.len());
+        self.blocks.push(block);
+        let resized = ended.filter(|old| old.count == block.count && old.count > 0);
+        for (at, (bytes, align)) in (0..).zip(sizes) {
+            let number = block.first + at;
+            self.allocator.call(
+                thread,
+                match resized {
+                    Some(old) if align <= 16 => Call::Resize { old: old.first + at, block: number, bytes },
+                    _ => Call::Make { block: number, bytes, align },
+                },
+            );
+            if let Some(old) = resized.filter(|_| align > 16) {
+                self.allocator.call(thread, Call::End { block: old.first + at });
+            }
+        }
+        if let (Some(old), None) = (ended, resized) {
+            self.end(thread, old);
+        }
+    }
+
+    fn end(&mut self, thread: ThreadId, block: Block) {
+        for at in 0..u64::from(block.count) {
+            self.allocator.call(thread, Call::End { block: block.first + at });
+        }
+    }
+
+    /// What becomes of a block: how it changes, and what it asks the allocator for.
+    fn changed(
+        &mut self,
+        plan: &Plan,
+        made: &MadeBlock,
+        footprint: &mut Footprint,
+    ) -> (How, Vec<(u64, u64)>) {
+        let subject = plan.subject(&made.home);
+        let plain = match made.inside {
+            Some((outer, offset)) => (How::Inside { outer, offset }, Vec::new()),
+            None => (How::Plain, vec![(made.bytes, asked_for(made))]),
+        };
+        let Some(subject) = subject else { return plain };
+        if let (Some(layout), Some((_, element))) = (subject.layout, subject.record) {
+            let changed = self.laid_out(plan, layout, made, element);
+            return match changed {
+                Some(changed) => {
+                    footprint.objects += 1;
+                    footprint.before += made.bytes;
+                    let pooled = match changed.0 {
+                        How::Layout { layout, pooled: Some(_) } => plan.layouts()[layout].parts()[1].stride,
+                        _ => 0,
+                    };
+                    footprint.after += changed.1.iter().map(|(bytes, _)| bytes).sum::<u64>() + pooled;
+                    changed
+                }
+                None => {
+                    footprint.left += 1;
+                    plain
+                }
+            };
+        }
+        let Some(whole) = subject.whole else { return plain };
+        let mut bytes = made.bytes.saturating_add(whole.shift);
+        if whole.pad > 0 {
+            bytes = bytes.next_multiple_of(whole.pad);
+        }
+        footprint.objects += 1;
+        footprint.before += made.bytes;
+        if whole.per_thread {
+            let stride = bytes.next_multiple_of(APART);
+            let all = stride.saturating_mul(self.threads);
+            footprint.after += all;
+            return (How::Whole(whole, stride), vec![(all, APART)]);
+        }
+        footprint.after += bytes;
+        if let Some((group, _)) = whole.group {
+            let grouped = self.grouped.entry(group).or_default();
+            *grouped += 1;
+            return (How::Whole(whole, *grouped - 1), Vec::new());
+        }
+        (How::Whole(whole, 0), vec![(bytes, whole.align.max(asked_for(made)))])
+    }
+
+    /// The parts of a block of an edited type, if it can have them.
+    fn laid_out(
+        &mut self,
+        plan: &Plan,
+        at: usize,
+        made: &MadeBlock,
+        element: u64,
+    ) -> Option<(How, Vec<(u64, u64)>)> {
+        let layout = &plan.layouts()[at];
+        let elements = whole_elements(made.bytes, element)?;
+        let is_alone = elements == 1 && layout.parts().len() > 1;
+        if !is_alone {
+            let sizes =
+                layout.parts().iter().map(|part| (part.bytes(elements), part.align.max(asked_for(made))));
+            return Some((How::Layout { layout: at, pooled: None }, sizes.collect()));
+        }
+        // Objects that are allocated one by one are no arrays, but their cold parts can be records of one.
+        match link(layout)? {
+            Link::Index => {
+                let pool = self.pools.entry(at).or_default();
+                let element = pool.free.pop().unwrap_or_else(|| {
+                    pool.next += 1;
+                    pool.next - 1
+                });
+                let part = &layout.parts()[0];
+                let sizes = vec![(part.bytes(1), part.align.max(16))];
+                Some((How::Layout { layout: at, pooled: Some(element) }, sizes))
+            }
+            _ => {
+                let sizes = layout.parts().iter().map(|part| (part.bytes(1), part.align.max(16)));
+                Some((How::Layout { layout: at, pooled: None }, sizes.collect()))
+            }
+        }
+    }
+
+    fn finish(self, plan: &Plan) -> Result<Heap, String> {
+        let places = self.allocator.places()?;
+        let of = |block: BlockId| places.get(block as usize).copied().unwrap_or(0);
+        let mut heap = Heap { bases: Vec::with_capacity(self.blocks.len()), ..Heap::default() };
+        for (number, block) in (0..).zip(&self.blocks) {
+            let mut edit = |object: MovedObject| {
+                heap.edited.insert(number, object);
+                EDITED
+            };
+            let base = match block.how {
+                How::Plain => of(block.first),
+                How::Inside { outer, offset } => match heap.bases.get(outer as usize).copied() {
+                    None | Some(0 | EDITED) => 0,
+                    Some(base) => base.saturating_add(offset),
+                },
+                How::Layout { layout, pooled } => {
+                    let mut bases: Vec<u64> =
+                        (0..u64::from(block.count)).map(|at| of(block.first + at)).collect();
+                    bases.extend(pooled.map(|_| POOLS + layout as u64 * FAR));
+                    let is_placed = bases.iter().all(|&base| base != 0);
+                    let elements_before = pooled.unwrap_or(0);
+                    let bases = bases.into_boxed_slice();
+                    if is_placed { edit(MovedObject::Parts { layout, bases, elements_before }) } else { 0 }
+                }
+                How::Whole(whole, more) => match moved_whole(plan, &whole, of(block.first), more) {
+                    Some(object) => edit(object),
+                    None => 0,
+                },
+            };
+            heap.bases.push(base);
+        }
+        Ok(heap)
+    }
+}
+
+/// How the hot part of a layout leads to the cold one.
+fn link(layout: &Layout) -> Option<Link> {
+    match layout.link_piece(0)?.bytes {
+        8 => Some(Link::Pointer),
+        _ => Some(Link::Index),
+    }
+}
+
+/// The alignment that a block was asked for with. The trace does not tell; but what is mapped for `malloc` never begins at a multiple of 32.
+fn asked_for(made: &MadeBlock) -> u64 {
+    let aligned = 1 << made.base.trailing_zeros().min(12);
+    if made.bytes >= MAPPED && aligned >= 32 { aligned } else { 16 }
+}
+
+/// How many elements so many bytes are.
+fn whole_elements(bytes: u64, element: u64) -> Option<u64> {
+    (element > 0 && bytes > 0 && bytes.is_multiple_of(element)).then(|| bytes / element)
+}
+
+/// An object changed as a whole; `base` is its block's, and `more` what [`How::Whole`] tells.
+fn moved_whole(plan: &Plan, whole: &ObjectEdit, base: u64, more: u64) -> Option<MovedObject> {
+    if let Some((group, array)) = whole.group {
+        let sizes = &plan.groups()[group].element_bytes;
+        let largest = sizes.iter().copied().max()?;
+        let stride = sizes.iter().sum::<u64>().next_multiple_of(largest.min(8));
+        let offset: u64 = sizes[..array].iter().sum();
+        // Arrays of the same number, one of each name, are one array of records.
+        let record = more / sizes.len() as u64;
+        let base = POOLS + (64 + group as u64) * FAR + record * (1 << 32) + offset;
+        return Some(MovedObject::Spread { base, element_bytes: sizes[array], stride });
+    }
+    if base == 0 {
+        return None;
+    }
+    let base = base + whole.shift;
+    Some(match whole.per_thread {
+        true => MovedObject::Copies { base, stride: more },
+        false => MovedObject::Whole { base },
+    })
+}
+
+/// Moves the global variables that a plan is about.
+fn globals(trace: &Trace, plan: &Plan, moved: &mut Moved, footprint: &mut Footprint) {
+    let mut at = POOLS + 32 * FAR;
+    let mut reserve = |bytes: u64, align: u64, near: u64| {
+        // Where in its page an object lies decides with whom it shares sets.
+        let align = align.max(16);
+        at = (at.next_multiple_of(4096) + near % 4096).next_multiple_of(align);
+        let base = at;
+        at = at.saturating_add(bytes);
+        base
+    };
+    for image in trace.images() {
+        let Some(module) = trace.modules().get(image.module.0 as usize) else { continue };
+        let file = std::path::Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy();
+        for global in &module.globals {
+            let home = Home::Global { symbol: global.name.clone(), image: file.to_string() };
+            let Some(subject) = plan.subject(&home) else { continue };
+            let address = global.address.wrapping_add(image.load_bias);
+            let object = if let (Some(layout), Some((_, element))) = (subject.layout, subject.record) {
+                let Some(elements) = whole_elements(global.bytes, element) else {
+                    footprint.left += 1;
+                    continue;
+                };
+                let parts = plan.layouts()[layout].parts();
+                let bases: Vec<u64> =
+                    parts.iter().map(|part| reserve(part.bytes(elements), part.align, address)).collect();
+                footprint.after += parts.iter().map(|part| part.bytes(elements)).sum::<u64>();
+                MovedObject::Parts { layout, bases: bases.into_boxed_slice(), elements_before: 0 }
+            } else if let Some(whole) = subject.whole {
+                let padded =
+                    if whole.pad > 0 { global.bytes.next_multiple_of(whole.pad) } else { global.bytes };
+                let copies = if whole.per_thread { trace.threads().len() as u64 } else { 1 };
+                let stride = padded.next_multiple_of(APART);
+                footprint.after += if whole.per_thread { stride * copies } else { padded + whole.shift };
+                let (bytes, align, more) = match whole.per_thread {
+                    true => (stride * copies, APART, stride),
+                    false => (padded + whole.shift, whole.align, 0),
+                };
+                match moved_whole(plan, &whole, reserve(bytes, align, address), more) {
+                    Some(object) => object,
+                    None => continue,
+                }
+            } else {
+                continue;
+            };
+            footprint.objects += 1;
+            footprint.before += global.bytes;
+            moved.globals.insert((image.process, address), object);
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! Edits, understood for one trace: which types and objects they are about.
+
+use memlode_attribute::{Class, Home, Profile};
+use memlode_layout::{Edit, Layout, Link, Refusal, Scope};
+use memlode_trace::layouts::LayoutId;
+use memlode_trace::sites::{SiteId, SiteTable};
+use rustc_hash::FxHashMap;
+
+use crate::structures::{elements, holds, structure};
+
+/// Why a trace cannot be replayed under an edit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Nothing of that name is in the trace.
+    #[error("`{edit}`: the trace has no {what} `{name}`{}", among(.known))]
+    Unknown {
+        /// The edit in its short form.
+        edit: String,
+        /// `type` or `object`.
+        what: &'static str,
+        /// The name that was given.
+        name: String,
+        /// Names that there are.
+        known: Vec<String>,
+    },
+    /// The layout cannot be made.
+    #[error("`{edit}`: {refusal}")]
+    Refused {
+        /// The edit in its short form.
+        edit: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// No object of the type can be moved.
+    #[error("`{edit}`: {why}")]
+    Impossible {
+        /// The edit in its short form.
+        edit: String,
+        /// Why.
+        why: String,
+    },
+}
+
+fn among(known: &[String]) -> String {
+    match known {
+        [] => String::new(),
+        known => format!("; there are {}", known.join(", ")),
+    }
+}
+
+/// What is done to one object as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectEdit {
+    /// It begins so many bytes later.
+    pub shift: u64,
+    /// Its size becomes a multiple of this, if it is not 0.
+    pub pad: u64,
+    /// It begins at a multiple of this, if it is not 0.
+    pub align: u64,
+    /// Each thread has a copy of its own.
+    pub per_thread: bool,
+    /// It is an array whose elements lie in records with those of others: which group, and which of it.
+    pub group: Option<(usize, usize)>,
+}
+
+/// Objects of one type by class: what is done to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// The record that the elements are, and its size.
+    pub record: Option<(LayoutId, u64)>,
+    /// The changed layout: an index into [`Plan::layouts`].
+    pub layout: Option<usize>,
+    /// What is done to the object as a whole.
+    pub whole: Option<ObjectEdit>,
+}
+
+/// Edits, understood for one trace.
+#[derive(Debug, Default)]
+pub struct Plan {
+    layouts: Vec<Layout>,
+    by_record: FxHashMap<LayoutId, usize>,
+    subjects: FxHashMap<Home, Subject>,
+    /// Types whose objects are packed in the order of first use.
+    packed: Vec<LayoutId>,
+    groups: Vec<Group>,
+    /// What no object that is moved tells.
+    doubts: Vec<PlanDoubt>,
+}
+
+/// Arrays that become one array of records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The names as given.
+    pub names: Vec<String>,
+    /// Bytes of an element of each.
+    pub element_bytes: Vec<u64>,
+}
+
+/// What a prediction leaves out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanDoubt {
+    /// Objects of other types hold the edited one by value, and were left as they are.
+    HeldByValue {
+        /// The edited type.
+        inner: String,
+        /// The types that hold it.
+        outer: Vec<String>,
+    },
+}
+
+/// What the plan needs to know of a trace.
+pub struct Known<'a> {
+    /// Its names.
+    pub names: &'a SiteTable,
+    /// What was counted of it as it is: its classes tell what blocks hold.
+    pub profile: &'a Profile,
+    /// A symbol as people write it.
+    pub written: &'a dyn Fn(&str) -> String,
+}
+
+impl Plan {
+    /// Understands edits. None at all move nothing, but every block is placed anew.
+    ///
+    /// # Errors
+    /// The first edit that is about nothing in the trace, or that cannot be made.
+    pub fn new(known: &Known<'_>, edits: &[Edit]) -> Result<Plan, PlanError> {
+        let mut plan = Plan::default();
+        for class in &known.profile.classes {
+            let record = record_of(known.names, class);
+            plan.subjects.insert(class.home.clone(), Subject { record, ..Subject::default() });
+        }
+        for edit in edits {
+            plan.add(known, edit)?;
+        }
+        for subject in plan.subjects.values_mut() {
+            subject.layout = subject.record.and_then(|(record, _)| plan.by_record.get(&record).copied());
+        }
+        plan.doubt(known);
+        Ok(plan)
+    }
+
+    /// The changed layouts.
+    pub fn layouts(&self) -> &[Layout] {
+        &self.layouts
+    }
+
+    /// What is done to the objects of a home.
+    pub fn subject(&self, home: &Home) -> Option<&Subject> {
+        self.subjects.get(home)
+    }
+
+    /// The record of a home's objects whose changed layout this is.
+    pub fn layout_of(&self, record: LayoutId) -> Option<&Layout> {
+        self.by_record.get(&record).map(|&at| &self.layouts[at])
+    }
+
+    /// Records that are edited.
+    pub fn records(&self) -> impl Iterator<Item = LayoutId> {
+        self.by_record.keys().copied()
+    }
+
+    /// Groups of arrays.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// Whether objects of a record are packed in the order of their first use.
+    pub fn packs(&self, record: LayoutId) -> bool {
+        self.packed.contains(&record)
+    }
+
+    /// Whether any objects are.
+    pub fn packs_any(&self) -> bool {
+        !self.packed.is_empty()
+    }
+
+    /// What the prediction leaves out.
+    pub fn doubts(&self) -> &[PlanDoubt] {
+        &self.doubts
+    }
+
+    fn add(&mut self, known: &Known<'_>, edit: &Edit) -> Result<(), PlanError> {
+        let impossible = |why: &str| PlanError::Impossible { edit: edit.to_string(), why: why.to_string() };
+        match edit {
+            Edit::Reorder { structure, .. }
+            | Edit::Split { structure, .. }
+            | Edit::Soa { structure, .. }
+            | Edit::Aosoa { structure, .. }
+            | Edit::Index { structure, .. }
+            | Edit::Narrow { structure, .. }
+            | Edit::Remove { structure, .. } => {
+                let records = records_named(known.names, structure);
+                if records.is_empty() {
+                    return Err(unknown_type(known, edit, structure));
+                }
+                self.change(known, edit, &records)
+            }
+            Edit::Pad { subject, of, .. } | Edit::Align { subject, of, .. } => {
+                let records = records_named(known.names, subject);
+                if *of == Some(Scope::Object) || (of.is_none() && records.is_empty()) {
+                    return self.change_objects(known, edit, subject);
+                }
+                if records.is_empty() {
+                    return Err(unknown_type(known, edit, subject));
+                }
+                self.change(known, edit, &records)
+            }
+            Edit::Shift { object, .. } | Edit::PerThread { object } => {
+                self.change_objects(known, edit, object)
+            }
+            Edit::Group { objects } => self.group(known, edit, objects),
+            Edit::Pack { structure } => {
+                let records = records_named(known.names, structure);
+                if records.is_empty() {
+                    return Err(unknown_type(known, edit, structure));
+                }
+                self.packed.extend(records);
+                Ok(())
+            }
+            Edit::Pages { .. } => Err(impossible(
+                "sizes of pages are not replayed here; `memlode sim --pages SIZE@OBJECT` simulates them",
+            )),
+            Edit::Place { .. } => Err(impossible(
+                "memory nodes are not replayed here; `memlode sim --placement` simulates them",
+            )),
+        }
+    }
+
+    /// Changes the layout of a type, under all definitions that go by its name.
+    fn change(&mut self, known: &Known<'_>, edit: &Edit, records: &[LayoutId]) -> Result<(), PlanError> {
+        let refused = |refusal| PlanError::Refused { edit: edit.to_string(), refusal };
+        for &record in records {
+            let at = match self.by_record.get(&record) {
+                Some(&at) => at,
+                None => {
+                    let Some(structure) = structure(known.names, record) else { continue };
+                    self.layouts.push(Layout::compiled(structure).map_err(refused)?);
+                    self.by_record.insert(record, self.layouts.len() - 1);
+                    self.layouts.len() - 1
+                }
+            };
+            self.layouts[at].apply(edit).map_err(refused)?;
+        }
+        if let Some(why) = self.without_objects(known, edit, records) {
+            return Err(PlanError::Impossible { edit: edit.to_string(), why });
+        }
+        Ok(())
+    }
+
+    /// Why no object would move.
+    fn without_objects(&self, known: &Known<'_>, edit: &Edit, records: &[LayoutId]) -> Option<String> {
+        let of_type =
+            |subject: &&Subject| subject.record.is_some_and(|(record, _)| records.contains(&record));
+        if self.subjects.values().any(|subject| of_type(&subject)) {
+            return None;
+        }
+        let outer = self.holding(known, records);
+        let name = edit.subject();
+        Some(match &outer[..] {
+            [] => format!("no object of the trace is known to be a `{name}` or an array of it"),
+            outer => format!("`{name}` lies only inside {}, which is not edited here", outer.join(", ")),
+        })
+    }
+
+    /// Names of records among the objects that hold one of these by value.
+    fn holding(&self, known: &Known<'_>, records: &[LayoutId]) -> Vec<String> {
+        let layouts = known.names.layouts();
+        let is_outer = |outer: LayoutId| records.iter().any(|&inner| holds(layouts, outer, inner));
+        let outer = self.subjects.values().filter_map(|subject| subject.record).map(|(record, _)| record);
+        let mut names: Vec<String> = outer
+            .filter(|&outer| is_outer(outer))
+            .filter_map(|outer| layouts.layout(outer).name)
+            .map(|name| known.names.string(name).to_string())
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn doubt(&mut self, known: &Known<'_>) {
+        for (&record, &at) in &self.by_record {
+            let outer = self.holding(known, &[record]);
+            if !outer.is_empty() {
+                let inner = self.layouts[at].structure().name.clone();
+                self.doubts.push(PlanDoubt::HeldByValue { inner, outer });
+            }
+        }
+    }
+
+    fn change_objects(&mut self, known: &Known<'_>, edit: &Edit, name: &str) -> Result<(), PlanError> {
+        let homes = homes_named(known, name);
+        if homes.is_empty() {
+            return Err(unknown_object(known, edit, name));
+        }
+        for home in homes {
+            let subject = self.subjects.entry(home).or_default();
+            let whole = subject.whole.get_or_insert_default();
+            match edit {
+                Edit::Shift { by, .. } => whole.shift += by,
+                Edit::Pad { to, .. } => whole.pad = *to,
+                Edit::Align { to, .. } => (whole.pad, whole.align) = (*to, *to),
+                Edit::PerThread { .. } => whole.per_thread = true,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn group(&mut self, known: &Known<'_>, edit: &Edit, objects: &[String]) -> Result<(), PlanError> {
+        let impossible = |why: String| PlanError::Impossible { edit: edit.to_string(), why };
+        let mut element_bytes = Vec::new();
+        for (at, name) in objects.iter().enumerate() {
+            let homes = homes_named(known, name);
+            if homes.is_empty() {
+                return Err(unknown_object(known, edit, name));
+            }
+            let mut sizes: Vec<u64> =
+                homes.iter().filter_map(|home| element_of(known, home)).filter(|&bytes| bytes > 0).collect();
+            sizes.dedup();
+            let [bytes] = sizes[..] else {
+                return Err(impossible(format!("it is not known what the elements of `{name}` are")));
+            };
+            element_bytes.push(bytes);
+            for home in homes {
+                let subject = self.subjects.entry(home).or_default();
+                subject.whole.get_or_insert_default().group = Some((self.groups.len(), at));
+            }
+        }
+        self.groups.push(Group { names: objects.to_vec(), element_bytes });
+        Ok(())
+    }
+}
+
+/// Bytes of an element of a home's objects: by its type, else by the accesses to it, if all have one size.
+fn element_of(known: &Known<'_>, home: &Home) -> Option<u64> {
+    let at = known.profile.classes.iter().position(|class| class.home == *home)?;
+    let class = &known.profile.classes[at];
+    if let Some((_, bytes)) = record_of(known.names, class) {
+        return Some(bytes);
+    }
+    if let Some(ty) = class.element {
+        return Some(known.names.ty(ty).bytes);
+    }
+    let cells = known.profile.cells.iter().filter(|cell| cell.class.0 as usize == at);
+    let mut sizes: Vec<u64> = cells.map(|cell| u64::from(known.names.site(cell.site).bytes)).collect();
+    sizes.retain(|&bytes| bytes > 0);
+    sizes.iter().copied().min()
+}
+
+/// The record that the objects of a class are made of, and its size.
+fn record_of(names: &SiteTable, class: &Class) -> Option<(LayoutId, u64)> {
+    let layouts = names.layouts();
+    let id = match &class.home {
+        Home::Global { symbol, .. } => layouts.of_global(symbol)?,
+        _ => layouts.of_type(class.element?)?,
+    };
+    let (record, _) = elements(layouts, id);
+    let layout = layouts.layout(record);
+    (layout.is_record() && layout.bytes > 0).then_some((record, layout.bytes))
+}
+
+/// All definitions of a type. `struct arc` is `arc`.
+pub fn records_named(names: &SiteTable, name: &str) -> Vec<LayoutId> {
+    let bare = ["struct ", "class "].iter().find_map(|tag| name.strip_prefix(tag)).unwrap_or(name);
+    let layouts = names.layouts().all().iter().enumerate();
+    layouts
+        .filter(|(_, layout)| layout.is_record() && !layout.is_incomplete)
+        .filter(|(_, layout)| layout.name.is_some_and(|id| names.string(id) == bare))
+        .map(|(at, _)| LayoutId(at as u32))
+        .collect()
+}
+
+/// The homes that an object's name means: a variable, or the line of an allocation (`main.c:12`).
+fn homes_named(known: &Known<'_>, name: &str) -> Vec<Home> {
+    let classes = known.profile.classes.iter().filter(|class| match &class.home {
+        Home::Global { symbol, .. } => symbol == name || (known.written)(symbol) == name,
+        Home::Heap { site, path, .. } => {
+            lines(known.names, *site).any(|line| line == name)
+                || known
+                    .profile
+                    .paths
+                    .functions(*path)
+                    .any(|function| known.names.string(known.names.function(function).name) == name)
+        }
+        Home::Stack { .. } | Home::Unknown => false,
+    });
+    classes.map(|class| class.home.clone()).collect()
+}
+
+/// `file:line` of a site and of where it was inlined.
+fn lines(names: &SiteTable, site: SiteId) -> impl Iterator<Item = String> {
+    let chain = names.site(site).location.into_iter().flat_map(|location| names.inline_chain(location));
+    chain.filter_map(|at| Some(format!("{}:{}", names.file_name(at)?, at.line)))
+}
+
+fn unknown_type(known: &Known<'_>, edit: &Edit, name: &str) -> PlanError {
+    let layouts = known.names.layouts().all().iter();
+    let mut all: Vec<String> = layouts
+        .filter(|layout| layout.is_record() && !layout.is_incomplete)
+        .filter_map(|layout| layout.name)
+        .map(|id| known.names.string(id).to_string())
+        .collect();
+    all.sort();
+    all.dedup();
+    PlanError::Unknown {
+        edit: edit.to_string(),
+        what: "type",
+        name: name.to_string(),
+        known: nearest(name, all),
+    }
+}
+
+fn unknown_object(known: &Known<'_>, edit: &Edit, name: &str) -> PlanError {
+    let mut all: Vec<String> = Vec::new();
+    for class in &known.profile.classes {
+        match &class.home {
+            Home::Global { symbol, .. } => all.push((known.written)(symbol)),
+            Home::Heap { site, .. } => all.extend(lines(known.names, *site)),
+            Home::Stack { .. } | Home::Unknown => {}
+        }
+    }
+    all.sort();
+    all.dedup();
+    let known = nearest(name, all);
+    PlanError::Unknown { edit: edit.to_string(), what: "object", name: name.to_string(), known }
+}
+
+/// The names that share most with one, a few at most.
+fn nearest(name: &str, mut all: Vec<String>) -> Vec<String> {
+    let common = |other: &str| {
+        let (a, b) = (name.to_lowercase(), other.to_lowercase());
+        let prefix = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
+        let within = if b.contains(&a) || a.contains(&b) { a.len().min(b.len()) } else { 0 };
+        prefix.max(within)
+    };
+    all.sort_by_key(|other| std::cmp::Reverse(common(other)));
+    all.truncate(6);
+    all
+}
+
+/// How an element's hot part leads to its cold one, of a split among edits.
+pub fn link_of(edits: &[Edit], structure: &str) -> Option<Link> {
+    edits.iter().find_map(|edit| match edit {
+        Edit::Split { structure: name, by, .. } if name == structure => Some(*by),
+        _ => None,
+    })
+}

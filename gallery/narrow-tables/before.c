@@ -1,0 +1,34 @@
+// Tiles of a map, looked up at random. The disease: a long for a height below 1000 and an int for each of two
+// flags.
+#include <stdio.h>
+
+enum { TILES = 1 << 17, LOOKUPS = 600000 };
+
+#define HEIGHT long
+#define FLAG int
+
+struct tile {
+  HEIGHT height;
+  FLAG kind;
+  FLAG owner;
+};
+
+static struct tile tiles[TILES];
+
+int main(void) {
+  unsigned long seed = 9;
+  for (int i = 0; i < TILES; i++) {
+    tiles[i].height = i % 1000;
+    tiles[i].kind = i % 5;
+    tiles[i].owner = i % 100;
+  }
+  long sum = 0;
+  for (int i = 0; i < LOOKUPS; i++) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    struct tile *tile = &tiles[(seed >> 33) % TILES];
+    if (tile->kind != 3) // <-- hot
+      sum += tile->height + tile->owner;
+  }
+  printf("%ld\n", sum);
+  return 0;
+}
