@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(cold, [false, false, false, false, false, true, true, true]);
         assert!(is_split);
         // Less than 8 bytes do not pay for a pointer.
-        assert!(!mark(&[(8, 900), (8, 90), (4, 10)]).2);
+        assert!(!mark(&[(8, 900), (8, 500), (4, 10)]).2);
         // All alike: nothing is cold.
         assert_eq!(mark(&[(8, 10), (8, 10), (8, 10)]), (vec![false; 3], 1.0, false));
     }
