@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BODIES = 50000, STEPS = 20 };
+enum { BODIES = 700000, STEPS = 8 };
 
 struct bodies {
   double *x, *y, *z;
