@@ -80,7 +80,7 @@ impl AsItIs {
 
     /// Its report.
     pub fn report(&self) -> Report {
-        build::report(&self.trace, &self.machine, &self.profile, &self.replayed)
+        build::report(&self.trace, &self.machine, &self.profile, &self.replayed, None)
     }
 
     /// What placement alone changes: as it was found out before, or now.
@@ -118,7 +118,7 @@ impl AsItIs {
         let (before, after) = (question.cycles(&self.profile), question.cycles(&predicted.profile));
         let as_it_is = self.report();
         let as_it_would_be =
-            build::report(&self.trace, &self.machine, &predicted.profile, &predicted.replayed);
+            build::report(&self.trace, &self.machine, &predicted.profile, &predicted.replayed, None);
         let comparison =
             build::comparison(&as_it_is, &as_it_would_be, [before.run, after.run], Some(noise.range()));
         Ok(WhatIf {

@@ -276,7 +276,7 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
 /// Ends a report of a whole trace with the change of layout that is most worth a try.
 fn advice(analysed: Analysed) {
     let Analysed { trace, machine, found, replayed } = analysed;
-    let Found::Report(profile, None) = found else { return };
+    let Found::Report(profile, None, _) = found else { return };
     // Of a sample nothing is replayed, and of what is not stored nothing can be.
     if profile.gaps.is_some() || trace.chunks().is_empty() || !trace.directory().exists() {
         return;
