@@ -221,7 +221,7 @@ def read_trace(trace, owned, about):
         if owned.of(where):
             side, lines = by_number[thread.partition(".")[0]]
             lines[where, size].add(f"{kind} at {place} in {function}")
-            for way in WAYS[kind] if place.rpartition(":")[0] in about else ():
+            for way in WAYS[kind] if os.path.basename(place.rpartition(":")[0]) in about else ():
                 side.about[way][where, size] += 1
             side.updates[where, size] += kind == "update"
             for way in WAYS[kind]:
@@ -256,7 +256,7 @@ def differences(owned, recorded, own, others, faithful):
 
 def lines_with(word, sources):
     """`FILE:LINE` of each line of the sources that has the word."""
-    return {f"{file}:{number}" for file in sources for number, line in enumerate(file.read_text().splitlines(), 1)
+    return {f"{file.name}:{number}" for file in sources for number, line in enumerate(file.read_text().splitlines(), 1)
             if word in line}
 
 
