@@ -2,6 +2,7 @@
 
 use memlode_attribute::annotate::{Cells, EventCell};
 use memlode_attribute::tables::{Line, Place, Tables, What, place, what};
+use memlode_simulate::Space;
 use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::{Site, SiteTable};
 use memlode_trace::{Clock, Thread};
@@ -62,15 +63,14 @@ impl<'a> View<'a> {
         chain.into_iter().flatten().map(|at| Line::of(names, at.function, at.line))
     }
 
-    /// Bits that a thread's addresses have and those of other processes have not: user addresses do not
-    /// use them.
-    pub fn space(&self, thread: ThreadId) -> u64 {
+    /// Where a thread's addresses lie beside those of other processes.
+    pub fn space(&self, thread: ThreadId) -> Space {
         self.process_space(self.threads[thread.0 as usize].process)
     }
 
-    /// The same of a process.
-    pub fn process_space(&self, process: ProcessId) -> u64 {
-        u64::from(process.0) << 48
+    /// Where a process's addresses lie beside those of others.
+    pub fn process_space(&self, process: ProcessId) -> Space {
+        Space::of(process.0)
     }
 
     /// The names of the cache levels.

@@ -11,7 +11,7 @@ use memlode_attribute::simulator::{Rules, Setup, caches};
 use memlode_attribute::{Source, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
 use memlode_replay::Replay;
-use memlode_simulate::{Hierarchy, ReuseDistance};
+use memlode_simulate::{Hierarchy, MemRef, ReuseDistance};
 use memlode_trace::Trace;
 
 /// Processor time of the main thread in seconds.
@@ -60,7 +60,7 @@ fn main() {
             trace.replay(0, |batch| {
                 let core = batch.thread.map_or(0, |thread| thread.0 as usize % cores);
                 for access in &batch.accesses {
-                    caches.access(core, access.address, access.bytes, false);
+                    caches.access(MemRef::read(core, access.address, access.bytes));
                 }
                 on
             });

@@ -12,10 +12,11 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use memlode_simulate::{
-    Detailed, Far, Fragment, LevelCounters, LevelSpec, MAX_LEVELS, Near, Queue, Requests,
+    Detailed, Far, Fragment, LevelCounters, LevelSpec, MAX_LEVELS, MemRef, Near, Queue, Requests, Strided,
+    Tag,
 };
 
-use crate::simulator::{Simulator, TakesFragments};
+use crate::engine::{Engine, Loops, TakesFragments};
 
 /// Accesses that are passed on together.
 const TOGETHER: usize = 4096;
@@ -49,19 +50,19 @@ pub(crate) struct Depths(Vec<[u64; MAX_LEVELS + 2]>);
 impl Depths {
     /// Some more.
     #[inline(always)]
-    pub fn add(&mut self, tag: u32, depth: u8, times: u64) {
-        let tag = tag as usize;
+    pub fn add(&mut self, tag: Tag, depth: u8, times: u64) {
+        let tag = tag.index();
         if self.0.len() <= tag {
             self.0.resize(tag + 1, [0; MAX_LEVELS + 2]);
         }
         self.0[tag][usize::from(depth)] += times;
     }
 
-    /// Tells of all, as [`Simulator::settle`] does.
-    pub fn tell(&self, mut told: impl FnMut(u32, u8, u64)) {
+    /// Tells of all, as [`Engine::settle`] does.
+    pub fn tell(&self, mut told: impl FnMut(Tag, u8, u64)) {
         for (tag, depths) in (0u32..).zip(&self.0) {
             for (depth, &times) in (0u8..).zip(depths).filter(|(_, times)| **times > 0) {
-                told(tag, depth, times);
+                told(Tag::new(tag), depth, times);
             }
         }
     }
@@ -84,7 +85,7 @@ impl Apart {
     /// The simulation, all of which is done.
     ///
     /// # Panics
-    /// Before [`Simulator::finish_settling`].
+    /// Before [`Engine::finish`].
     pub fn into_whole(self) -> Detailed {
         self.whole.expect("both threads are done")
     }
@@ -115,19 +116,23 @@ fn answer(
     (far, depths)
 }
 
-impl Simulator for Apart {
+impl Engine for Apart {
+    const LOOPS: Loops = Detailed::LOOPS;
+    type Lane<'e> = Queue<'e>;
+
     #[inline(always)]
-    fn access(
-        &mut self,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        cell: u32,
-        _tag: u32,
-    ) -> Option<u8> {
-        self.waiting.push(core, address, bytes, is_write, cell);
+    fn access(&mut self, access: MemRef) -> Option<u8> {
+        self.waiting.push(access);
         None
+    }
+
+    #[inline(always)]
+    fn lane(&mut self, core: usize) -> Option<Queue<'_>> {
+        Some(self.waiting.queue(core, self.first_level.line_shift(), TOGETHER))
+    }
+
+    fn repeat(&mut self, core: usize, turns: u64, strides: &[Strided]) {
+        self.waiting.push_turns(core, turns, strides);
     }
 
     #[inline(always)]
@@ -136,13 +141,13 @@ impl Simulator for Apart {
     }
 
     /// Of a piece of the trace that is shorter, the next one fills up what waits.
-    fn settle(&mut self, _told: impl FnMut(u32, u8, u64)) {
+    fn settle(&mut self, _told: impl FnMut(Tag, u8, u64)) {
         if self.is_full() {
             self.pass_on();
         }
     }
 
-    fn finish_settling(&mut self, told: impl FnMut(u32, u8, u64)) {
+    fn finish(&mut self, told: impl FnMut(Tag, u8, u64)) {
         self.pass_on();
         let (Some(near), Some(Worker { requests, thread, .. })) = (self.near.take(), self.worker.take())
         else {
@@ -167,35 +172,26 @@ impl Simulator for Apart {
         self.cores
     }
 
-    fn queue(&mut self, core: usize) -> Option<Queue<'_>> {
-        Some(self.waiting.queue(core, self.first_level.line_shift(), TOGETHER))
-    }
-
-    fn loops(&mut self) -> Option<&mut Requests> {
-        Some(&mut self.waiting)
-    }
-
-    fn set_pages_of(&mut self, cell: u32, page_bytes: u64) {
+    fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
         if let Some(near) = &mut self.near {
-            near.set_pages_of(cell, page_bytes);
+            near.set_pages_of(tag, page_bytes);
         }
     }
 
-    fn other_cycles(&self, cell: u32) -> u64 {
-        self.whole.as_ref().map_or(0, |whole| whole.other_cycles(cell))
+    fn other_cycles(&self, tag: Tag) -> u64 {
+        self.whole.as_ref().map_or(0, |whole| whole.other_cycles(tag))
     }
 }
 
 impl TakesFragments for Apart {
-    fn access_fragments(&mut self, core: usize, fragments: &[Fragment], is_write: bool, cell: u32) {
-        self.waiting.push_fragments(core, fragments, is_write, cell);
+    fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]) {
+        self.waiting.push_fragments(access, fragments);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use memlode_machine::Machine;
-    use memlode_simulate::Strided;
     use proptest::prelude::*;
 
     use super::*;
@@ -212,31 +208,33 @@ mod tests {
             let setup = Setup::of(&machine);
             let mut alone = detailed(&machine, &setup, 2).unwrap();
             let mut apart = Apart::new(detailed(&machine, &setup, 2).unwrap());
+            let named = Tag::new(named);
             let mut told = [[0; MAX_LEVELS + 1]; 2];
             alone.set_pages_of(named, machine.page_bytes);
             apart.set_pages_of(named, machine.page_bytes);
             for (core, address, bytes, is_write, tag, turns) in accesses {
+                let tag = Tag::new(tag);
                 if turns > 480 {
                     let strided = Strided { address, step: u64::from(bytes), bytes, is_write, tag };
-                    for requests in [alone.loops().unwrap(), apart.loops().unwrap()] {
-                        requests.push_turns(core.into(), turns, &[strided; 2]);
-                    }
+                    alone.repeat(core.into(), turns, &[strided; 2]);
+                    apart.repeat(core.into(), turns, &[strided; 2]);
                 }
-                Simulator::access(&mut alone, core.into(), address, bytes, is_write, tag, tag);
-                apart.access(core.into(), address, bytes, is_write, tag, tag);
-                if Simulator::is_full(&alone) {
-                    Simulator::settle(&mut alone, |_, depth, times| told[0][usize::from(depth)] += times);
+                let access = MemRef { address, bytes, core: core.into(), tag, is_write };
+                Engine::access(&mut alone, access);
+                Engine::access(&mut apart, access);
+                if Engine::is_full(&alone) {
+                    Engine::settle(&mut alone, |_, depth, times| told[0][usize::from(depth)] += times);
                 }
                 if apart.is_full() {
                     apart.settle(|_, _, _| unreachable!("answers come at the end"));
                 }
             }
-            Simulator::settle(&mut alone, |_, depth, times| told[0][usize::from(depth)] += times);
-            apart.finish_settling(|_, depth, times| told[1][usize::from(depth)] += times);
+            Engine::settle(&mut alone, |_, depth, times| told[0][usize::from(depth)] += times);
+            apart.finish(|_, depth, times| told[1][usize::from(depth)] += times);
             prop_assert_eq!(told[0], told[1]);
             let whole = apart.into_whole();
-            prop_assert_eq!(whole.counters(), Simulator::counters(&alone));
-            prop_assert_eq!(whole.other_cycles(named), Simulator::other_cycles(&alone, named));
+            prop_assert_eq!(whole.counters(), Engine::counters(&alone));
+            prop_assert_eq!(whole.other_cycles(named), Engine::other_cycles(&alone, named));
             prop_assert_eq!(whole.finish(), alone.finish());
         }
     }

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use memlode_replay::{Cuts, Half, Piece};
+use memlode_simulate::{MemRef, Tag};
 
+use crate::engine::Engine;
 use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
-use crate::simulator::Simulator;
 use crate::stacks::ThreadStack;
-
-/// Behind the tags of cells come those of accesses that are cut in two.
-pub(crate) const CUT: u32 = 1 << 30;
 
 /// An access that goes on in another shard, or began there.
 pub(crate) struct CutAccess {
@@ -22,7 +20,7 @@ pub(crate) struct CutAccess {
     cuts: Arc<Cuts>,
 }
 
-impl<S: Simulator> Profiler<S> {
+impl<E: Engine> Profiler<E> {
     /// The part here of an access that other shards have parts of, too. It counts once, where it begins, as deep as any part went.
     pub(crate) fn half(
         &mut self,
@@ -36,9 +34,13 @@ impl<S: Simulator> Profiler<S> {
         let is_write = self.facts[access.site.0 as usize].is_write;
         // What counts by cell has one shard, and no halves.
         let cell = if half.is_first { self.cell(origin, objects, stack, access) } else { 0 };
-        let address = access.address ^ origin.space;
-        let tag = CUT + self.cut.len() as u32;
-        let depth = self.caches.access(origin.core, address, access.bytes, is_write, cell, tag);
+        let depth = self.caches.access(MemRef {
+            address: origin.space.place(access.address),
+            bytes: access.bytes,
+            core: origin.core as u32,
+            tag: Tag::part(self.cut.len() as u32),
+            is_write,
+        });
         let Some(cuts) = &piece.dealing.cuts else { return };
         let (depth, cut) = (depth.unwrap_or(0), half.cut);
         self.cut.push(CutAccess { cell, is_first: half.is_first, depth, cut, cuts: cuts.clone() });

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::hash::Hash;
 use std::ops::AddAssign;
 
-use memlode_simulate::{Details, LevelDetail, NumaDetail, TlbDetail};
+use memlode_simulate::{Details, LevelDetail, NumaDetail, Tag, TlbDetail};
 use memlode_trace::event::ThreadId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -93,7 +93,7 @@ impl AddAssign<&CellDetail> for CellDetail {
 impl DetailedProfile {
     /// What was found of one cell.
     pub fn of(&self, cell: &Cell) -> CellDetail {
-        let tag = cell.tag as usize;
+        let tag = cell.tag.index();
         let loads = self.details.aliases.partition_point(|pair| pair.load_tag < cell.tag);
         let pairs = self.details.aliases[loads..].iter().take_while(|pair| pair.load_tag == cell.tag);
         CellDetail {
@@ -139,14 +139,14 @@ impl DetailedProfile {
         let mut row_of: Vec<Option<usize>> = vec![None; self.profile.cells.len()];
         for cell in &self.profile.cells {
             let row = key(cell).and_then(|key| index.get(&key).copied());
-            if let Some(place) = row_of.get_mut(cell.tag as usize) {
+            if let Some(place) = row_of.get_mut(cell.tag.index()) {
                 *place = row;
             }
             if let Some(row) = row {
                 rows[row].detail += &self.of(cell);
             }
         }
-        let row_of = |tag: u32| row_of.get(tag as usize).copied().flatten();
+        let row_of = |tag: Tag| row_of.get(tag.index()).copied().flatten();
         for (level, evictions) in self.details.evictions.iter().enumerate() {
             let mut sums: FxHashMap<(usize, Option<usize>), u64> = FxHashMap::default();
             for eviction in evictions {
@@ -220,7 +220,7 @@ impl DetailedProfile {
     fn cells_by_tag(&self) -> CellsByTag<'_> {
         let mut cells = vec![None; self.profile.cells.len()];
         for cell in &self.profile.cells {
-            if let Some(place) = cells.get_mut(cell.tag as usize) {
+            if let Some(place) = cells.get_mut(cell.tag.index()) {
                 *place = Some(cell);
             }
         }
@@ -231,7 +231,7 @@ impl DetailedProfile {
 struct CellsByTag<'a>(Vec<Option<&'a Cell>>);
 
 impl<'a> CellsByTag<'a> {
-    fn of(&self, tag: u32) -> Option<&'a Cell> {
-        self.0.get(tag as usize).copied().flatten()
+    fn of(&self, tag: Tag) -> Option<&'a Cell> {
+        self.0.get(tag.index()).copied().flatten()
     }
 }

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use memlode_simulate::Hierarchy;
+use memlode_simulate::{Hierarchy, MemRef};
 use memlode_trace::event::{Access, Batch};
 use memlode_trace::{ChunkRef, Trace};
 
@@ -98,7 +98,8 @@ impl Look {
         let load = &mut self.load;
         load.words += u64::from(chunk.raw_words());
         load.accesses += batch.accesses.len() as u64;
-        let missed = |access: &&Access| self.first_level.access(0, access.address, access.bytes, false) > 0;
+        let missed =
+            |access: &&Access| self.first_level.access(MemRef::read(0, access.address, access.bytes)) > 0;
         load.misses += batch.accesses.iter().filter(missed).count() as u64;
         load.marks += batch.marks.len() as u64;
         let strided = batch.loops.iter().map(|l| l.turns.saturating_mul(l.strides.len() as u64));

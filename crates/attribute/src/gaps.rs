@@ -6,9 +6,9 @@ use memlode_trace::event::{Batch, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::counts::Counts;
+use crate::engine::Engine;
 use crate::ledger::Ledger;
 use crate::sample::{Gaps, RunCounts, Runs};
-use crate::simulator::Simulator;
 
 /// Which run pieces belong to, and what was done in each.
 pub(crate) struct GapWatch {
@@ -65,7 +65,7 @@ impl GapWatch {
 }
 
 /// Accesses and misses so far.
-pub(crate) fn counted(caches: &impl Simulator) -> RunCounts {
+pub(crate) fn counted(caches: &impl Engine) -> RunCounts {
     let levels = caches.counters();
     let accesses = levels.first().map_or(0, |level| level.reads + level.writes);
     let mut counts = RunCounts { accesses, ..RunCounts::default() };

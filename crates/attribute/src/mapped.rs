@@ -16,11 +16,11 @@ use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
 use crate::classes::ClassId;
+use crate::engine::TakesFragments;
 use crate::map::{AddressMap, MappedPiece, ObjectRef};
 use crate::objects::{Objects, Slot};
 use crate::profile::{Origin, Profiler};
 use crate::road::Road;
-use crate::simulator::TakesFragments;
 use crate::stacks::ThreadStack;
 
 /// The road of an edit.
@@ -83,9 +83,9 @@ impl<'m> Mapped<'m> {
     }
 
     /// Takes note of a block that a mark has brought to life.
-    fn note<S: TakesFragments>(
+    fn note<E: TakesFragments>(
         &mut self,
-        profiler: &Profiler<S>,
+        profiler: &Profiler<E>,
         origin: Origin,
         objects: &Objects,
         mark: &Mark,
@@ -109,9 +109,9 @@ impl<'m> Mapped<'m> {
     }
 
     /// Takes note of a block in a slot.
-    fn know<S: TakesFragments>(
+    fn know<E: TakesFragments>(
         &mut self,
-        profiler: &Profiler<S>,
+        profiler: &Profiler<E>,
         origin: Origin,
         objects: &Objects,
         slot: Slot,
@@ -132,9 +132,9 @@ impl<'m> Mapped<'m> {
     }
 
     /// The block at an address, be it a global variable that nobody has asked for before.
-    fn block_at<S: TakesFragments>(
+    fn block_at<E: TakesFragments>(
         &mut self,
-        profiler: &Profiler<S>,
+        profiler: &Profiler<E>,
         origin: Origin,
         objects: &Objects,
         address: u64,
@@ -152,9 +152,9 @@ impl<'m> Mapped<'m> {
     }
 
     /// Finds the pieces of an access.
-    fn resolve<S: TakesFragments>(
+    fn resolve<E: TakesFragments>(
         &mut self,
-        profiler: &Profiler<S>,
+        profiler: &Profiler<E>,
         origin: Origin,
         objects: &Objects,
         access: &Access,
@@ -204,9 +204,9 @@ impl<'m> Mapped<'m> {
         }
     }
 
-    fn access<S: TakesFragments>(
+    fn access<E: TakesFragments>(
         &mut self,
-        profiler: &mut Profiler<S>,
+        profiler: &mut Profiler<E>,
         origin: Origin,
         objects: &mut Objects,
         stack: &ThreadStack,
@@ -226,7 +226,7 @@ impl<'m> Mapped<'m> {
                     let cell =
                         profiler.cell(origin, objects, stack, &Access { address: was, bytes, ..*access });
                     if piece.is_link {
-                        let link = Fragment { address: address ^ origin.space, bytes, is_write: false };
+                        let link = Fragment { address: origin.space.place(address), bytes, is_write: false };
                         profiler.touch_fragments(origin, cell, &[link]);
                     } else {
                         profiler.touch(origin, cell, &Access { address, bytes, ..*access });
@@ -244,7 +244,7 @@ impl<'m> Mapped<'m> {
             _ => {
                 let cell = profiler.cell(origin, objects, stack, access);
                 let fragment = |piece: &Piece, is_write: bool| Fragment {
-                    address: piece.address ^ origin.space,
+                    address: origin.space.place(piece.address),
                     bytes: piece.bytes,
                     is_write,
                 };
@@ -263,9 +263,9 @@ impl<'m> Mapped<'m> {
     }
 
     /// Where a stride of a loop goes; `None` if that is not as even as before.
-    fn stride<S: TakesFragments>(
+    fn stride<E: TakesFragments>(
         &mut self,
-        profiler: &Profiler<S>,
+        profiler: &Profiler<E>,
         origin: Origin,
         objects: &Objects,
         stride: &Stride,
@@ -305,7 +305,7 @@ impl<'m> Mapped<'m> {
 }
 
 impl Block {
-    fn named<'p, S: TakesFragments>(&self, profiler: &'p Profiler<S>, origin: Origin) -> ObjectRef<'p> {
+    fn named<'p, E: TakesFragments>(&self, profiler: &'p Profiler<E>, origin: Origin) -> ObjectRef<'p> {
         let &Block { base, bytes, class, allocation, element_bytes, .. } = self;
         let (home, element) = profiler.classes.home(class);
         ObjectRef {
@@ -321,14 +321,14 @@ impl Block {
     }
 }
 
-fn is_on_stack<S: TakesFragments>(profiler: &Profiler<S>, site: SiteId) -> bool {
+fn is_on_stack<E: TakesFragments>(profiler: &Profiler<E>, site: SiteId) -> bool {
     profiler.sites[site.0 as usize].flags & flag::STACK != 0
 }
 
-impl<S: TakesFragments> Road<S> for Mapped<'_> {
+impl<E: TakesFragments> Road<E> for Mapped<'_> {
     fn events(
         &mut self,
-        profiler: &mut Profiler<S>,
+        profiler: &mut Profiler<E>,
         origin: Origin,
         objects: &mut Objects,
         stack: &mut ThreadStack,
@@ -352,7 +352,7 @@ impl<S: TakesFragments> Road<S> for Mapped<'_> {
 
     fn repeat(
         &mut self,
-        profiler: &mut Profiler<S>,
+        profiler: &mut Profiler<E>,
         origin: Origin,
         objects: &mut Objects,
         stack: &mut ThreadStack,

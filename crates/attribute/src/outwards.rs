@@ -11,10 +11,10 @@
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use memlode_simulate::{Fragment, Hierarchy, LevelCounters, LevelSpec, Waiting};
+use memlode_simulate::{Fragment, Front, Hierarchy, LevelCounters, LevelSpec, MemRef, Request, Tag, Waiting};
 
 use crate::apart::Depths;
-use crate::simulator::{Simulator, TakesFragments};
+use crate::engine::{Engine, Loops, TakesFragments};
 
 /// Runs of misses, each of which fits into a cache, that are passed on together.
 const TOGETHER: usize = 16;
@@ -74,27 +74,40 @@ fn answer(
     (outer, depths)
 }
 
-impl Simulator for Outwards {
+impl Engine for Outwards {
+    const LOOPS: Loops = Hierarchy::LOOPS;
+    type Lane<'e> = Front<'e>;
+
     #[inline(always)]
-    fn access(
-        &mut self,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        cell: u32,
-        tag: u32,
-    ) -> Option<u8> {
-        Simulator::access(&mut self.inner, core, address, bytes, is_write, cell, tag)
+    fn access(&mut self, access: MemRef) -> Option<u8> {
+        Engine::access(&mut self.inner, access)
+    }
+
+    #[inline(always)]
+    fn lane(&mut self, core: usize) -> Option<Front<'_>> {
+        self.inner.lane(core)
+    }
+
+    #[inline(always)]
+    fn count_hits(&mut self, is_write: bool, accesses: u64) {
+        self.inner.count_hits(is_write, accesses);
+    }
+
+    fn show(&mut self, core: usize, lines: &[Request]) {
+        Engine::show(&mut self.inner, core, lines);
+    }
+
+    fn show_both(&mut self, access: MemRef) {
+        Engine::show_both(&mut self.inner, access);
     }
 
     #[inline(always)]
     fn is_full(&self) -> bool {
-        Simulator::is_full(&self.inner)
+        Engine::is_full(&self.inner)
     }
 
     /// Of a piece of the trace that is shorter, the next one fills up what waits.
-    fn settle(&mut self, _told: impl FnMut(u32, u8, u64)) {
+    fn settle(&mut self, _told: impl FnMut(Tag, u8, u64)) {
         if self.is_full() {
             let next = self.emptied.pop().unwrap_or_default();
             self.missed.push(self.inner.replace_waiting(next));
@@ -104,7 +117,7 @@ impl Simulator for Outwards {
         }
     }
 
-    fn finish_settling(&mut self, told: impl FnMut(u32, u8, u64)) {
+    fn finish(&mut self, told: impl FnMut(Tag, u8, u64)) {
         self.missed.push(self.inner.replace_waiting(Waiting::default()));
         self.pass_on();
         let Some(Worker { missed, thread, .. }) = self.worker.take() else { return };
@@ -126,15 +139,11 @@ impl Simulator for Outwards {
     fn cores(&self) -> u32 {
         self.inner.cores()
     }
-
-    fn counting(&mut self) -> Option<&mut Hierarchy> {
-        Some(&mut self.inner)
-    }
 }
 
 impl TakesFragments for Outwards {
-    fn access_fragments(&mut self, core: usize, fragments: &[Fragment], is_write: bool, cell: u32) {
-        self.inner.fragments_later(core, fragments, is_write, cell);
+    fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]) {
+        self.inner.fragments_later(access, fragments);
     }
 }
 
@@ -147,7 +156,7 @@ mod tests {
     use super::*;
 
     /// By tag and depth.
-    type Told = BTreeMap<(u32, u8), u64>;
+    type Told = BTreeMap<(Tag, u8), u64>;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(30))]
@@ -161,18 +170,18 @@ mod tests {
             let (mut alone, mut apart) = (empty.clone(), Outwards::new(empty));
             let (mut told, mut told_apart) = (Told::new(), Told::new());
             for (core, address, bytes, is_write, tag) in accesses {
-                let hit = Simulator::access(&mut alone, core, address, bytes, is_write, tag, tag);
-                prop_assert_eq!(hit, apart.access(core, address, bytes, is_write, tag, tag));
-                if Simulator::is_full(&alone) {
-                    Simulator::settle(&mut alone, |tag, depth, times| *told.entry((tag, depth)).or_default() += times);
+                let access = MemRef::read(core, address, bytes).writing(is_write).tagged(tag);
+                prop_assert_eq!(Engine::access(&mut alone, access), apart.access(access));
+                if Engine::is_full(&alone) {
+                    Engine::settle(&mut alone, |tag, depth, times| *told.entry((tag, depth)).or_default() += times);
                     apart.settle(|_, _, _| unreachable!("answers come at the end"));
                 }
                 prop_assert!(!apart.is_full());
             }
-            Simulator::settle(&mut alone, |tag, depth, times| *told.entry((tag, depth)).or_default() += times);
-            apart.finish_settling(|tag, depth, times| *told_apart.entry((tag, depth)).or_default() += times);
+            Engine::settle(&mut alone, |tag, depth, times| *told.entry((tag, depth)).or_default() += times);
+            apart.finish(|tag, depth, times| *told_apart.entry((tag, depth)).or_default() += times);
             prop_assert_eq!(told, told_apart);
-            prop_assert_eq!(Simulator::counters(&alone), apart.counters());
+            prop_assert_eq!(Engine::counters(&alone), apart.counters());
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use memlode_replay::{Piece, Shards, Stop, Walk};
 use memlode_simulate::{
-    Bounds, Fragment, Hierarchy, LevelCounters, MAX_LEVELS, Request, Schedules, Shape, Strided, touch_lines,
+    Bounds, Fragment, Hierarchy, LevelCounters, MAX_LEVELS, MemRef, Request, Schedules, Shape, Space,
+    Strided, Tag, Tagged, touch_lines,
 };
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
@@ -11,7 +12,8 @@ use rustc_hash::FxHashMap;
 
 use crate::classes::{Class, ClassId, Classes, Home};
 use crate::counts::Counts;
-use crate::cuts::{CUT, CutAccess};
+use crate::cuts::CutAccess;
+use crate::engine::{Engine, NewCell, TakesFragments};
 use crate::gaps::{GapWatch, counted};
 use crate::merge::{Part, merge};
 use crate::objects::Objects;
@@ -19,7 +21,7 @@ use crate::paths::{PathId, Paths};
 use crate::repeat::{Advancing, room_to_show};
 use crate::road::{Direct, Road};
 use crate::sample::Gaps;
-use crate::simulator::{Met, NamedPages, Simulator, TakesFragments};
+use crate::simulator::NamedPages;
 use crate::stacks::ThreadStack;
 use crate::usual::{FoundCells, SiteFacts, key};
 
@@ -34,8 +36,8 @@ pub struct Cell {
     pub class: ClassId,
     /// What was counted.
     pub counts: Counts,
-    /// Its number in the simulation, if one alone counted it.
-    pub tag: u32,
+    /// Its tag in the simulation, if one alone counted it.
+    pub tag: Tag,
 }
 
 /// Everything that was counted of a trace. Ids are those of the trace's site table.
@@ -79,10 +81,10 @@ pub struct Global {
 /// which numbers the truth lies.
 ///
 /// Several profilers may each have one shard of the same trace ([`Shards`]): see [`Profiler::finish_all`].
-pub struct Profiler<S = Hierarchy> {
+pub struct Profiler<E = Hierarchy> {
     pub(crate) sites: Vec<Site>,
     pub(crate) facts: Vec<SiteFacts>,
-    pub(crate) caches: S,
+    pub(crate) caches: E,
     pub(crate) line_bytes: u32,
     /// Which shard of the trace is its own, and how they are told apart.
     pub(crate) shard: (usize, Shards),
@@ -130,18 +132,18 @@ pub(crate) struct Origin {
     pub thread: ThreadId,
     pub process: ProcessId,
     pub core: usize,
-    /// The bits that make the process's addresses its own. User addresses have 47 or 48 bits; the process takes the ones above.
-    pub space: u64,
+    /// Where the process's addresses lie beside those of others.
+    pub space: Space,
 }
 
-impl<S: Simulator> Profiler<S> {
+impl<E: Engine> Profiler<E> {
     /// Counts nothing yet.
-    pub fn new(sites: &[Site], caches: S) -> Profiler<S> {
+    pub fn new(sites: &[Site], caches: E) -> Profiler<E> {
         Profiler::of_shard(sites, caches, 0, Shards::one())
     }
 
     /// The same for one shard of a trace.
-    pub fn of_shard(sites: &[Site], caches: S, shard: usize, shards: Shards) -> Profiler<S> {
+    pub fn of_shard(sites: &[Site], caches: E, shard: usize, shards: Shards) -> Profiler<E> {
         let cores = (0..caches.cores()).collect();
         let mut profiler = Profiler {
             sites: Vec::new(),
@@ -185,12 +187,12 @@ impl<S: Simulator> Profiler<S> {
     }
 
     /// Thread *t* runs on the *t*-th of these cores, modulo their number, which is not 0.
-    pub fn with_cores(self, cores: Vec<u32>) -> Profiler<S> {
+    pub fn with_cores(self, cores: Vec<u32>) -> Profiler<E> {
         Profiler { cores, ..self }
     }
 
     /// The simulator is told which cells touch such memory.
-    pub fn with_named_pages(self, named_pages: Vec<NamedPages>) -> Profiler<S> {
+    pub fn with_named_pages(self, named_pages: Vec<NamedPages>) -> Profiler<E> {
         Profiler { named_pages, ..self }
     }
 
@@ -223,7 +225,7 @@ impl<S: Simulator> Profiler<S> {
 
     /// The same by another road.
     #[inline(always)]
-    pub(crate) fn observe_piece_by(&mut self, road: &mut impl Road<S>, piece: &Piece<'_>) {
+    pub(crate) fn observe_piece_by(&mut self, road: &mut impl Road<E>, piece: &Piece<'_>) {
         let batch = piece.batch;
         let (Some(process), Some(thread)) = (batch.process, batch.thread) else { return };
         // Taken out for the duration, so that the loop below borrows each part of `self` on its own.
@@ -245,7 +247,7 @@ impl<S: Simulator> Profiler<S> {
             thread,
             process,
             core: self.cores[thread.0 as usize % self.cores.len()] as usize,
-            space: space(process),
+            space: Space::of(process.0),
         };
         for (events, stop) in piece.runs() {
             road.events(self, origin, &mut objects, &mut stack_here, events);
@@ -288,7 +290,7 @@ impl<S: Simulator> Profiler<S> {
     }
 
     /// The counts, and what counted them.
-    pub fn finish_with_caches(self) -> (Profile, S) {
+    pub fn finish_with_caches(self) -> (Profile, E) {
         let (part, caches) = self.part();
         (merge(vec![part]), caches)
     }
@@ -297,19 +299,19 @@ impl<S: Simulator> Profiler<S> {
     ///
     /// # Panics
     /// If there is none.
-    pub fn finish_all(shards: Vec<Profiler<S>>) -> Profile {
+    pub fn finish_all(shards: Vec<Profiler<E>>) -> Profile {
         merge(shards.into_iter().map(|shard| shard.part().0).collect())
     }
 
-    fn part(mut self) -> (Part, S) {
+    fn part(mut self) -> (Part, E) {
         self.join();
         (0..self.facts.len() as u32).for_each(|site| self.count_hits(SiteId(site)));
         let Profiler { caches, hits, deeper, .. } = &mut self;
-        caches.finish_settling(|tag, depth, times| count_late(hits, deeper, tag, depth, times));
+        caches.finish(|tag, depth, times| count_late(hits, deeper, tag.index(), depth, times));
         let gaps = self.gaps.take().map(|gaps| gaps.finish(|cell| self.counts_of(cell)));
         let cells = (0u32..).zip(&self.cells).map(|(tag, &(thread, site, class))| {
             let counts = self.counts_of(tag);
-            Cell { thread, site, class, counts, tag }
+            Cell { thread, site, class, counts, tag: Tag::new(tag) }
         });
         let cells = cells.collect();
         let part = Part {
@@ -328,7 +330,8 @@ impl<S: Simulator> Profiler<S> {
     fn counts_of(&self, cell: u32) -> Counts {
         let number = cell as usize;
         let is_write = self.facts[self.cells[number].1.0 as usize].is_write;
-        let mut counts = Counts { other_cycles: self.caches.other_cycles(cell), ..Counts::default() };
+        let mut counts =
+            Counts { other_cycles: self.caches.other_cycles(Tag::new(cell)), ..Counts::default() };
         counts.add(0, is_write, self.hits[number]);
         let deeper = &self.deeper[number];
         counts.first_touches = deeper[self.levels];
@@ -371,10 +374,16 @@ impl<S: Simulator> Profiler<S> {
     #[inline(always)]
     pub(crate) fn touch(&mut self, origin: Origin, cell: u32, access: &Access) {
         let is_write = self.facts[access.site.0 as usize].is_write;
-        let address = access.address ^ origin.space;
         // Behind the last address there is nothing, least of all another process.
         let bytes = u64::from(access.bytes).min((!access.address).saturating_add(1)) as u32;
-        match self.caches.access(origin.core, address, bytes, is_write, cell, cell) {
+        let access = MemRef {
+            address: origin.space.place(access.address),
+            bytes,
+            core: origin.core as u32,
+            tag: Tag::new(cell),
+            is_write,
+        };
+        match self.caches.access(access) {
             Some(depth) => self.count(cell, depth),
             None => {
                 self.count(cell, 0);
@@ -386,7 +395,7 @@ impl<S: Simulator> Profiler<S> {
         if let Some(GapWatch { bounds, ledger, .. }) = &mut self.gaps {
             ledger.touch(cell);
             if let Some(bounds) = bounds {
-                bounds.access(origin.core, address, bytes, is_write);
+                bounds.access(access);
             }
         }
     }
@@ -394,10 +403,17 @@ impl<S: Simulator> Profiler<S> {
     /// One access that lies in several places, of the process's own addresses.
     pub(crate) fn touch_fragments(&mut self, origin: Origin, cell: u32, fragments: &[Fragment])
     where
-        S: TakesFragments,
+        E: TakesFragments,
     {
         let is_write = self.facts[self.cells[cell as usize].1.0 as usize].is_write;
-        self.caches.access_fragments(origin.core, fragments, is_write, cell);
+        let access = MemRef {
+            address: fragments.first().map_or(0, |first| first.address),
+            bytes: 0,
+            core: origin.core as u32,
+            tag: Tag::new(cell),
+            is_write,
+        };
+        self.caches.access_fragments(access, fragments);
         self.count(cell, 0);
         if self.caches.is_full() {
             self.settle();
@@ -423,9 +439,9 @@ impl<S: Simulator> Profiler<S> {
     #[inline(never)]
     pub(crate) fn settle(&mut self) {
         let Profiler { caches, hits, deeper, cut, .. } = self;
-        caches.settle(|tag, depth, times| match tag.checked_sub(CUT) {
-            None => count_late(hits, deeper, tag, depth, times),
-            Some(number) => cut[number as usize].depth = depth,
+        caches.settle(|tag, depth, times| match tag.stands_for() {
+            Tagged::Place(cell) => count_late(hits, deeper, cell as usize, depth, times),
+            Tagged::Part(number) => cut[number as usize].depth = depth,
         });
     }
 
@@ -488,11 +504,11 @@ impl<S: Simulator> Profiler<S> {
         let cell = (thread, access.site, class);
         let number = *self.index.entry(cell).or_insert_with(|| {
             let (classes, paths) = (&self.classes, &self.paths);
-            self.caches.met(Met { thread, site: access.site, class, classes, paths });
+            self.caches.introduce(NewCell { thread, site: access.site, class, classes, paths });
             let number = self.cells.len() as u32;
             let home = classes.home(class).0;
             if let Some(pages) = self.named_pages.iter().rfind(|pages| pages.memory.has(home)) {
-                self.caches.set_pages_of(number, pages.page_bytes);
+                self.caches.set_pages_of(Tag::new(number), pages.page_bytes);
             }
             self.cells.push(cell);
             self.hits.push(0);
@@ -549,16 +565,10 @@ impl<S: Simulator> Profiler<S> {
 
 /// Counts accesses of a cell that were counted as hits when they came.
 #[inline(always)]
-fn count_late(hits: &mut [u64], deeper: &mut [[u64; MAX_LEVELS + 1]], cell: u32, depth: u8, times: u64) {
+fn count_late(hits: &mut [u64], deeper: &mut [[u64; MAX_LEVELS + 1]], cell: usize, depth: u8, times: u64) {
     if depth > 0 {
         // Another shard may have counted them.
-        hits[cell as usize] = hits[cell as usize].wrapping_sub(times);
-        deeper[cell as usize][usize::from(depth) - 1] += times;
+        hits[cell] = hits[cell].wrapping_sub(times);
+        deeper[cell][usize::from(depth) - 1] += times;
     }
-}
-
-/// What tells the addresses of a process from those of the others: user addresses have 47 bits, the process takes the ones
-/// above.
-pub(crate) fn space(process: ProcessId) -> u64 {
-    u64::from(process.0) << 48
 }

@@ -2,12 +2,12 @@
 //! simulator that takes them.
 
 use memlode_replay::{Dealt, strided};
-use memlode_simulate::{MOST_STRIDES, Periods, Request, Schedule, ShownAccess};
+use memlode_simulate::{MOST_STRIDES, MemRef, Periods, Request, Schedule, ShownAccess, Tag};
 use memlode_trace::event::Stride;
 
+use crate::engine::{Engine, Loops};
 use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
-use crate::simulator::Simulator;
 use crate::stacks::ThreadStack;
 
 /// Accesses that are written out at a time.
@@ -24,7 +24,7 @@ struct Shown<'s> {
 
 /// Room for [`Shown`].
 pub(crate) fn room_to_show() -> Vec<Request> {
-    vec![Request::new(0, 0, false, 0); SHOWN]
+    vec![Request::new(0, 0, false, Tag::default()); SHOWN]
 }
 
 /// Of fewer turns nothing is gained.
@@ -33,7 +33,7 @@ const FEWEST_TURNS: u64 = 4;
 /// No cell has this number.
 const SEVERAL: u32 = u32::MAX;
 
-impl<S: Simulator> Profiler<S> {
+impl<E: Engine> Profiler<E> {
     /// A loop: its strides by turns.
     pub(crate) fn repeat(
         &mut self,
@@ -49,7 +49,7 @@ impl<S: Simulator> Profiler<S> {
         let (schedule, begins) = match dealt {
             Some(Dealt::Scheduled(schedule)) => (Some(schedule.clone()), false),
             Some(Dealt::Aligned) => (None, true),
-            None if self.gaps.is_none() && self.caches.counting().is_some() => {
+            None if self.gaps.is_none() && E::LOOPS == Loops::Lines => {
                 strided(strides, &mut self.strided);
                 (self.schedules.of(&self.strided, turns).cloned(), true)
             }
@@ -73,7 +73,7 @@ impl<S: Simulator> Profiler<S> {
         strides: &[Stride],
     ) -> bool {
         if self.gaps.is_some()
-            || self.caches.loops().is_none()
+            || E::LOOPS != Loops::Whole
             || turns < FEWEST_TURNS
             || strides.len() > MOST_STRIDES
         {
@@ -83,15 +83,13 @@ impl<S: Simulator> Profiler<S> {
         strided(strides, &mut passed);
         let is_whole = Schedule::is_possible(&passed, turns, self.schedules.shape())
             && strides.iter().zip(&mut passed).all(|(stride, passed)| {
-                passed.tag = self.cell(origin, objects, stack, &stride.access);
-                passed.address ^= origin.space;
+                passed.tag = Tag::new(self.cell(origin, objects, stack, &stride.access));
+                passed.address = origin.space.place(passed.address);
                 self.is_of_one_cell(objects, stride, (0, turns - 1))
             });
         if is_whole {
-            passed.iter().for_each(|strided| self.count_hits_of(strided.tag, turns));
-            if let Some(loops) = self.caches.loops() {
-                loops.push_turns(origin.core, turns, &passed);
-            }
+            passed.iter().for_each(|strided| self.count_hits_of(strided.tag.number(), turns));
+            self.caches.repeat(origin.core, turns, &passed);
             if self.caches.is_full() {
                 self.settle();
             }
@@ -159,9 +157,7 @@ impl<S: Simulator> Profiler<S> {
                     self.count_hits_of(cell, 1);
                 }
             }
-            if let Some(caches) = self.caches.counting() {
-                caches.hit_again(stride.is_write, turns - from);
-            }
+            self.caches.count_hits(stride.is_write, turns - from);
         }
         self.show_loop(LineWalk { origin, begins, turns, strides, schedule }, &cells, objects, stack);
         self.cells_of_loop = cells;
@@ -187,20 +183,22 @@ impl<S: Simulator> Profiler<S> {
         if self.gaps.is_some() || turns < FEWEST_TURNS || !self.may_schedule(strides, turns) {
             return false;
         }
-        if let Some(loops) = self.caches.loops() {
+        if E::LOOPS == Loops::Whole {
             for (strided, &cell) in self.strided.iter_mut().zip(cells) {
-                (strided.tag, strided.address) = (cell, strided.address ^ origin.space);
+                (strided.tag, strided.address) = (Tag::new(cell), origin.space.place(strided.address));
             }
-            loops.push_turns(origin.core, turns, &self.strided);
+            self.caches.repeat(origin.core, turns, &self.strided);
             cells.iter().for_each(|&cell| self.count_hits_of(cell, turns));
             if self.caches.is_full() {
                 self.settle();
             }
             return true;
         }
+        if E::LOOPS != Loops::Lines {
+            return false;
+        }
         let Some(schedule) = self.schedules.of(&self.strided, turns).cloned() else { return false };
-        let Some(caches) = self.caches.counting() else { return false };
-        strides.iter().for_each(|stride| caches.hit_again(stride.is_write, turns));
+        strides.iter().for_each(|stride| self.caches.count_hits(stride.is_write, turns));
         cells.iter().for_each(|&cell| self.count_hits_of(cell, turns));
         let walk = LineWalk { origin, begins: true, turns, strides, schedule: &schedule };
         self.show_loop(walk, cells, objects, stack);
@@ -231,7 +229,8 @@ impl<S: Simulator> Profiler<S> {
     #[inline(never)]
     fn show_single(&mut self, walk: LineWalk<'_>, cells: &[u32], mut shown: Shown<'_>) {
         let LineWalk { origin, strides, .. } = walk;
-        let request = |(stride, &cell): (&Stride, &u32)| Request::new(origin.core, 0, stride.is_write, cell);
+        let request =
+            |(stride, &cell): (&Stride, &u32)| Request::new(origin.core, 0, stride.is_write, Tag::new(cell));
         let mut requests = std::mem::take(&mut self.requests_of_loop);
         requests.extend(strides.iter().zip(cells).map(request));
         let mut advancing = std::mem::take(&mut self.advancing);
@@ -287,7 +286,8 @@ impl<S: Simulator> Profiler<S> {
             if touch.lines > 1 {
                 self.show_both(origin, touch.address, stride.is_write, cell);
             } else {
-                shown.requests[shown.count] = Request::new(origin.core, touch.address, stride.is_write, cell);
+                shown.requests[shown.count] =
+                    Request::new(origin.core, touch.address, stride.is_write, Tag::new(cell));
                 shown.count += 1;
             }
         };
@@ -310,9 +310,7 @@ impl<S: Simulator> Profiler<S> {
 
     #[inline(never)]
     fn show_all(&mut self, origin: Origin, requests: &[Request]) {
-        if let Some(caches) = self.caches.counting() {
-            caches.show(origin.core, requests);
-        }
+        self.caches.show(origin.core, requests);
         if self.caches.is_full() {
             self.settle();
         }
@@ -321,8 +319,13 @@ impl<S: Simulator> Profiler<S> {
     /// An access that may be the first to both of two lines, of which this is the first one. It is counted already.
     #[inline(never)]
     fn show_both(&mut self, origin: Origin, address: u64, is_write: bool, cell: u32) {
-        let Some(caches) = self.caches.counting() else { return };
-        caches.show_both(origin.core, address, is_write, cell);
+        self.caches.show_both(MemRef {
+            address,
+            bytes: 0,
+            core: origin.core as u32,
+            tag: Tag::new(cell),
+            is_write,
+        });
         if self.caches.is_full() {
             self.settle();
         }
@@ -368,7 +371,7 @@ impl LineWalk<'_> {
     fn each(self, line_bytes: u32, each: impl FnMut(Periods<'_>)) {
         let LineWalk { origin, begins, turns, strides, schedule } = self;
         let mask = !(u64::from(line_bytes) - 1);
-        let line_of = |stride: usize| (strides[stride].access.address ^ origin.space) & mask;
+        let line_of = |stride: usize| origin.space.place(strides[stride].access.address) & mask;
         schedule.walk(begins, turns, line_of, each);
     }
 }

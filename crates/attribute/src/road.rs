@@ -3,17 +3,17 @@
 use memlode_replay::{Dealt, Events};
 use memlode_trace::event::Stride;
 
+use crate::engine::Engine;
 use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
-use crate::simulator::Simulator;
 use crate::stacks::ThreadStack;
 
 /// What becomes of a piece's events, all of which come in order and on one thread.
-pub(crate) trait Road<S: Simulator> {
+pub(crate) trait Road<E: Engine> {
     /// Accesses and marks.
     fn events(
         &mut self,
-        profiler: &mut Profiler<S>,
+        profiler: &mut Profiler<E>,
         origin: Origin,
         objects: &mut Objects,
         stack: &mut ThreadStack,
@@ -23,7 +23,7 @@ pub(crate) trait Road<S: Simulator> {
     /// A loop of so many turns: its strides, and how it was dealt out.
     fn repeat(
         &mut self,
-        profiler: &mut Profiler<S>,
+        profiler: &mut Profiler<E>,
         origin: Origin,
         objects: &mut Objects,
         stack: &mut ThreadStack,
@@ -35,11 +35,11 @@ pub(crate) trait Road<S: Simulator> {
 /// Accesses as they were made.
 pub(crate) struct Direct;
 
-impl<S: Simulator> Road<S> for Direct {
+impl<E: Engine> Road<E> for Direct {
     #[inline(always)]
     fn events(
         &mut self,
-        profiler: &mut Profiler<S>,
+        profiler: &mut Profiler<E>,
         origin: Origin,
         objects: &mut Objects,
         stack: &mut ThreadStack,
@@ -51,7 +51,7 @@ impl<S: Simulator> Road<S> for Direct {
     #[inline(always)]
     fn repeat(
         &mut self,
-        profiler: &mut Profiler<S>,
+        profiler: &mut Profiler<E>,
         origin: Origin,
         objects: &mut Objects,
         stack: &mut ThreadStack,

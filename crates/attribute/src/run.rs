@@ -11,12 +11,13 @@ use memlode_trace::Trace;
 use crate::apart::Apart;
 use crate::detail::DetailedProfile;
 use crate::division;
+use crate::engine::{Engine, TakesFragments};
 use crate::map::AddressMap;
 use crate::mapped::Mapped;
 use crate::outwards::Outwards;
 use crate::profile::{Global, Profile, Profiler};
 use crate::road::{Direct, Road};
-use crate::simulator::{ImpossibleMachine, Setup, Simulator, TakesFragments, caches, detailed, has_rules};
+use crate::simulator::{ImpossibleMachine, Setup, caches, detailed, has_rules};
 use crate::source::{Known, Source};
 
 /// Cycles until each level answers, innermost first, memory last.
@@ -154,7 +155,7 @@ pub fn profile_mapped_in_detail(
 }
 
 /// A profiler that is set up, for a program of so many threads.
-fn prepared<S: Simulator>(simulator: S, machine: &Machine, setup: &Setup, threads: usize) -> Profiler<S> {
+fn prepared<E: Engine>(simulator: E, machine: &Machine, setup: &Setup, threads: usize) -> Profiler<E> {
     Profiler::new(&[], simulator)
         .with_cores(setup.cores(machine, threads))
         .with_named_pages(setup.named.clone())
@@ -167,9 +168,9 @@ fn edited<'m>(source: &Source, map: Option<&'m dyn AddressMap>) -> Option<Mapped
 }
 
 /// [`observe_all`] by the road through a map, if there is one.
-fn observe_mapped<S: TakesFragments + Send>(
+fn observe_mapped<E: TakesFragments + Send>(
     source: &Source,
-    profiler: &mut Profiler<S>,
+    profiler: &mut Profiler<E>,
     map: Option<&dyn AddressMap>,
     helpers: usize,
     watch: impl FnMut(usize) -> ControlFlow<()> + Send,
@@ -181,10 +182,10 @@ fn observe_mapped<S: TakesFragments + Send>(
 }
 
 /// Has a profiler see the whole trace by a road, which `helpers` threads help to decode.
-fn observe_all<S: Simulator + Send>(
+fn observe_all<E: Engine + Send>(
     source: &Source,
-    profiler: &mut Profiler<S>,
-    road: &mut (impl Road<S> + Send),
+    profiler: &mut Profiler<E>,
+    road: &mut (impl Road<E> + Send),
     helpers: usize,
     mut watch: impl FnMut(usize) -> ControlFlow<()> + Send,
 ) -> Replayed {
@@ -214,7 +215,7 @@ pub(crate) fn watched(
 }
 
 /// Makes the globals of a trace's images from `first` on known; says how many images there are.
-pub(crate) fn add_globals<S: Simulator>(trace: &Trace, first: usize, profiler: &mut Profiler<S>) -> usize {
+pub(crate) fn add_globals<E: Engine>(trace: &Trace, first: usize, profiler: &mut Profiler<E>) -> usize {
     for image in &trace.images()[first..] {
         let Some(module) = trace.modules().get(image.module.0 as usize) else { continue };
         let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy();

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use memlode_replay::{LiveTrace, Piece, Replay, Replayed, Shards};
 use memlode_trace::{ChunkRef, Trace};
 
+use crate::engine::Engine;
 use crate::profile::Profiler;
 use crate::run::add_globals;
-use crate::simulator::Simulator;
 
 /// Where pieces of chunks come from. Whoever drives a simulation need not know whether the trace is complete.
 #[derive(Clone)]
@@ -102,7 +102,7 @@ pub(crate) struct Known {
 impl Known {
     /// Tells a profiler what has come in since the last time. To be called before each piece.
     #[inline]
-    pub fn follow<S: Simulator>(&mut self, source: &Source, profiler: &mut Profiler<S>) {
+    pub fn follow<E: Engine>(&mut self, source: &Source, profiler: &mut Profiler<E>) {
         let latest = source.news();
         if latest != self.news {
             self.news = latest;

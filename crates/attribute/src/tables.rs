@@ -234,7 +234,7 @@ impl<'a> Tables<'a> {
     fn by_tag(&self, number: impl Fn(&Cell) -> Option<usize>) -> Vec<Option<usize>> {
         let mut numbers = vec![None; self.profile.cells.len()];
         for cell in &self.profile.cells {
-            if let Some(place) = numbers.get_mut(cell.tag as usize) {
+            if let Some(place) = numbers.get_mut(cell.tag.index()) {
                 *place = number(cell);
             }
         }

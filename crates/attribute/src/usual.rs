@@ -3,15 +3,15 @@
 //! no object, and for sites that go from one class to another.
 
 use memlode_replay::Events;
-use memlode_simulate::{Asked, Front, Queue};
+use memlode_simulate::{Asked, MemRef, Tag};
 use memlode_trace::event::{Access, Mark, ThreadId};
 use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
 use crate::classes::ClassId;
+use crate::engine::{Engine, Lane};
 use crate::objects::{NOBODY, Objects};
 use crate::profile::{Origin, Profiler};
-use crate::simulator::{MOST_WAITING, Simulator};
 use crate::stacks::ThreadStack;
 
 /// What the loop needs of a site, in one place.
@@ -139,48 +139,7 @@ impl Finder<'_> {
     }
 }
 
-/// What accesses to one line are sent to.
-trait Target {
-    /// As [`Front::access`].
-    fn access(&mut self, address: u64, bytes: u32, is_write: bool, cell: u32) -> Asked;
-    /// As [`Front::count_hits`].
-    fn count_hits(&mut self, is_write: bool, accesses: u64);
-    /// Whether so much waits that it is time to settle.
-    fn is_full(&self) -> bool;
-}
-
-impl Target for Front<'_> {
-    #[inline(always)]
-    fn access(&mut self, address: u64, bytes: u32, is_write: bool, cell: u32) -> Asked {
-        Front::access(self, address, bytes, is_write, cell)
-    }
-
-    fn count_hits(&mut self, is_write: bool, accesses: u64) {
-        Front::count_hits(self, is_write, accesses);
-    }
-
-    #[inline(always)]
-    fn is_full(&self) -> bool {
-        self.waiting() >= MOST_WAITING
-    }
-}
-
-/// Where somebody watches, every access waits.
-impl Target for Queue<'_> {
-    #[inline(always)]
-    fn access(&mut self, address: u64, bytes: u32, is_write: bool, cell: u32) -> Asked {
-        self.push(address, bytes, is_write, cell)
-    }
-
-    fn count_hits(&mut self, _is_write: bool, _accesses: u64) {}
-
-    #[inline(always)]
-    fn is_full(&self) -> bool {
-        Queue::is_full(self)
-    }
-}
-
-impl<S: Simulator> Profiler<S> {
+impl<E: Engine> Profiler<E> {
     /// Accesses and marks.
     pub(crate) fn events(
         &mut self,
@@ -230,9 +189,7 @@ impl<S: Simulator> Profiler<S> {
     pub(crate) fn count_hits(&mut self, site: SiteId) {
         let facts = &mut self.facts[site.0 as usize];
         let hits = facts.count_hits(&mut self.hits);
-        if let Some(caches) = self.caches.counting() {
-            caches.hit_again(facts.is_write, hits);
-        }
+        self.caches.count_hits(facts.is_write, hits);
     }
 
     /// The events up to the first access that is not to one line, or of an object or a cell that is not known yet, or the first mark
@@ -247,10 +204,8 @@ impl<S: Simulator> Profiler<S> {
         let Profiler { caches, facts, hits, index, frames, found, .. } = self;
         let finder = Finder { thread: origin.thread, index, frames, found };
         let counts = (facts.as_mut_slice(), hits.as_mut_slice());
-        if let Some(queue) = caches.queue(origin.core) {
-            usual(origin, objects, stack, events, finder, counts, queue);
-        } else if let Some(front) = caches.counting().and_then(|caches| caches.front(origin.core)) {
-            usual(origin, objects, stack, events, finder, counts, front);
+        if let Some(lane) = caches.lane(origin.core) {
+            usual(origin, objects, stack, events, finder, counts, lane);
         }
     }
 }
@@ -263,7 +218,7 @@ fn usual(
     events: &mut Events<'_>,
     mut finder: Finder<'_>,
     (facts, hits): (&mut [SiteFacts], &mut [u64]),
-    mut target: impl Target,
+    mut lane: impl Lane,
 ) {
     let known = objects.known();
     let Events { mut accesses, mut marks, mut before } = *events;
@@ -278,25 +233,30 @@ fn usual(
             if facts.key != key(origin.thread, class) {
                 let Some((class, cell)) = finder.find(class, facts, stack, access) else { break };
                 if facts.key != key(origin.thread, class) {
-                    target.count_hits(facts.is_write, facts.count_hits(hits));
+                    lane.count_hits(facts.is_write, facts.count_hits(hits));
                     facts.remember(origin.thread, class, cell);
                 }
             }
-            let address = access.address ^ origin.space;
-            let asked = target.access(address, access.bytes, facts.is_write, facts.cell);
+            let asked = lane.access(MemRef {
+                address: origin.space.place(access.address),
+                bytes: access.bytes,
+                core: origin.core as u32,
+                tag: Tag::new(facts.cell),
+                is_write: facts.is_write,
+            });
             if asked == Asked::Several {
                 break;
             }
             facts.hits += 1;
             left = rest;
-            if asked == Asked::Waits && target.is_full() {
+            if asked == Asked::Waits && lane.is_full() {
                 break;
             }
         }
         let done = now.len() - left.len();
         before += done;
         accesses = &accesses[done..];
-        if !left.is_empty() || target.is_full() {
+        if !left.is_empty() || lane.is_full() {
             break;
         }
         match next {

@@ -11,13 +11,16 @@ use std::ops::{ControlFlow, Range};
 
 use memlode_machine::Machine;
 use memlode_replay::{Piece, Replayed};
-use memlode_simulate::{Hierarchy, ImpossibleHierarchy, LevelCounters, LevelSpec, Touched, touch_lines};
+use memlode_simulate::{
+    Hierarchy, ImpossibleHierarchy, LevelCounters, LevelSpec, MemRef, Touched, touch_lines,
+};
 use memlode_trace::Clock;
 
 use crate::counts::Counts;
+use crate::engine::{Engine, Loops, NoLane};
 use crate::profile::{Profile, Profiler};
 use crate::run::watched;
-use crate::simulator::{Simulator, caches};
+use crate::simulator::caches;
 use crate::source::{Known, Source};
 use crate::times::Times;
 
@@ -55,7 +58,7 @@ pub fn profile_within(
     let (mut profile, windowed) = profiler.finish_with_caches();
     let (counts, write_backs) = windowed.finish();
     for cell in &mut profile.cells {
-        cell.counts = counts.get(cell.tag as usize).copied().unwrap_or_default();
+        cell.counts = counts.get(cell.tag.index()).copied().unwrap_or_default();
     }
     profile.cells.retain(|cell| cell.counts.accesses() > 0);
     profile.recount(&write_backs);
@@ -150,33 +153,32 @@ impl Windowed {
     }
 }
 
-impl Simulator for Windowed {
-    fn access(
-        &mut self,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        cell: u32,
-        _tag: u32,
-    ) -> Option<u8> {
+impl Engine for Windowed {
+    const LOOPS: Loops = Loops::Unrolled;
+    type Lane<'e> = NoLane;
+
+    fn lane(&mut self, _core: usize) -> Option<NoLane> {
+        None
+    }
+
+    fn access(&mut self, access: MemRef) -> Option<u8> {
         if self.sequence == self.next_end {
             self.turn_at_end();
         }
         self.sequence += 1;
-        let depth = Hierarchy::access(&mut self.caches, core, address, bytes, is_write);
+        let depth = Hierarchy::access(&mut self.caches, access);
         let mut is_first = false;
         if usize::from(depth) == self.caches.levels().len() {
-            for (address, _) in touch_lines(address, bytes.into(), self.caches.line_bytes()) {
+            for (address, _) in touch_lines(access.address, access.bytes.into(), self.caches.line_bytes()) {
                 is_first |= self.touched.is_first(address);
             }
         }
         if self.is_inside {
-            let cell = cell as usize;
+            let cell = access.tag.index();
             if cell >= self.counts.len() {
                 self.counts.resize(cell + 1, Counts::default());
             }
-            self.counts[cell].add(depth, is_write, 1);
+            self.counts[cell].add(depth, access.is_write, 1);
             self.counts[cell].first_touches += u64::from(is_first);
         }
         Some(depth)
@@ -187,11 +189,11 @@ impl Simulator for Windowed {
     }
 
     fn first_level(&self) -> &LevelSpec {
-        self.caches.first_level()
+        Engine::first_level(&self.caches)
     }
 
     fn cores(&self) -> u32 {
-        Simulator::cores(&self.caches)
+        Engine::cores(&self.caches)
     }
 
     fn stamp(&mut self, stamp: u64) {

@@ -145,7 +145,7 @@ fn chunks() -> impl Strategy<Value = Vec<(u32, u64, Vec<Access>)>> {
 }
 
 /// What a profiler makes of them. A thread's chunk is behind a gap where another run has begun.
-fn observed<S: memlode_attribute::simulator::Simulator>(
+fn observed<S: memlode_attribute::Engine>(
     mut profiler: Profiler<S>,
     chunks: &[(u32, u64, Vec<Access>)],
 ) -> Profile {
@@ -184,7 +184,7 @@ fn check(profile: &Profile) -> Result<(), TestCaseError> {
         prop_assert_eq!(misses, run.misses);
     }
     for cell in &profile.cells {
-        prop_assert_eq!(&sums[cell.tag as usize], &cell.counts);
+        prop_assert_eq!(&sums[cell.tag.index()], &cell.counts);
     }
     for row in by_site(profile, 0.3) {
         let expected = (gaps.cells.count() > 1).then(|| dense(profile, &gaps.cells, &row));
@@ -203,7 +203,7 @@ fn check(profile: &Profile) -> Result<(), TestCaseError> {
 /// The errors of a row by the formula as it is written, with a number for every run.
 fn dense(profile: &Profile, runs: &CellRuns, row: &Row<SiteId>) -> Errors {
     let mut site_of = vec![A; profile.cells.len()];
-    profile.cells.iter().for_each(|cell| site_of[cell.tag as usize] = cell.site);
+    profile.cells.iter().for_each(|cell| site_of[cell.tag.index()] = cell.site);
     let runs: Vec<(Counts, Counts)> = runs
         .clusters()
         .map(|cells| {

@@ -1,6 +1,6 @@
 //! Loops of a trace as the simulator has them.
 
-use memlode_simulate::Strided;
+use memlode_simulate::{Strided, Tag};
 use memlode_trace::event::Stride;
 
 /// Puts a loop's strides, each with its site for a tag, in the place of others.
@@ -12,6 +12,6 @@ pub fn strided(strides: &[Stride], into: &mut Vec<Strided>) {
         step: stride.step,
         bytes: stride.access.bytes,
         is_write: stride.is_write,
-        tag: stride.access.site.0,
+        tag: Tag::new(stride.access.site.0),
     }));
 }

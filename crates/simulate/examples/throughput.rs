@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use memlode_simulate::{
-    Coherence, Detailed, Hierarchy, Inclusion, LevelSpec, Model, ModelLevel, ModelSpec, Prefetch,
+    Coherence, Detailed, Hierarchy, Inclusion, LevelSpec, MemRef, Model, ModelLevel, ModelSpec, Prefetch,
     Replacement, ReuseDistance,
 };
 
@@ -86,11 +86,14 @@ fn main() {
             let mut caches = fresh();
             let plain = speed(addresses, |i, address| {
                 // One access in four writes.
-                caches.access(0, base + address, 8, i & 3 == 3).into()
+                caches.access(MemRef::read(0, base + address, 8).writing(i & 3 == 3)).into()
             });
             let mut watched = Detailed::new(fresh());
             let detailed = speed(addresses, |i, address| {
-                watched.access(0, base + address, 8, i & 3 == 3, i as u32 & 31).depth.into()
+                watched
+                    .access(MemRef::read(0, base + address, 8).writing(i & 3 == 3).tagged(i as u32 & 31))
+                    .depth
+                    .into()
             });
             let mut distances = ReuseDistance::new();
             let reuse = speed(addresses, |_, address| distances.touch((base + address) >> 6).unwrap_or(0));
@@ -98,7 +101,14 @@ fn main() {
                 let mut model = Model::new(&spec).expect("a possible model");
                 // It takes its time; an eighth of the stream is enough.
                 speed(&addresses[..addresses.len() / 8], |i, address| {
-                    model.access(i / 16 % cores, base + address, 8, i & 3 == 3, i as u32 & 31).depth.into()
+                    model
+                        .access(
+                            MemRef::read(i / 16 % cores, base + address, 8)
+                                .writing(i & 3 == 3)
+                                .tagged(i as u32 & 31),
+                        )
+                        .depth
+                        .into()
                 })
             });
             let [model, cores, prefetch] = modelled;

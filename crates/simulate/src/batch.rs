@@ -12,6 +12,8 @@ use crate::first::Hit;
 use crate::fragment::Fragment;
 use crate::later::Asked;
 use crate::loops::{MOST_STRIDES, Strided};
+use crate::mem_ref::MemRef;
+use crate::tag::Tag;
 
 /// Accesses between the one at hand and that whose place in the index is fetched.
 const FAR: usize = 24;
@@ -30,20 +32,10 @@ const NEARBY: u64 = 128;
 /// Accesses of a loop that are written out at a time.
 const UNROLLED: usize = 256;
 
-/// One access.
-#[derive(Clone, Copy)]
-struct Request {
-    address: u64,
-    bytes: u32,
-    core: u32,
-    tag: u32,
-    is_write: bool,
-}
-
 /// Accesses that wait.
 #[derive(Default)]
 pub struct Requests {
-    list: Vec<Request>,
+    list: Vec<MemRef>,
     /// They are of several cores.
     is_mixed: bool,
     /// Between them.
@@ -61,18 +53,18 @@ struct Loop {
     turns: u64,
     /// Of all strides.
     strides: Range<usize>,
-    /// They are not a loop, but one access in several places, which writes or does not.
-    is_access: Option<bool>,
+    /// They are not a loop, but the fragments of this access.
+    access: Option<MemRef>,
 }
 
 /// Some of what waits.
 enum Run<'r> {
     /// Accesses of a core.
-    Accesses(usize, &'r [Request]),
+    Accesses(usize, &'r [MemRef]),
     /// A loop of a core, and its strides.
     Turns(usize, u64, &'r [Strided]),
-    /// An access of a core in several places, and whether it writes.
-    Fragments(usize, bool, &'r [Strided]),
+    /// An access, and its fragments.
+    Fragments(MemRef, &'r [Strided]),
 }
 
 /// Accesses of a loop that take as long as one that is not in a loop.
@@ -81,9 +73,9 @@ const AS_ONE: u64 = 8;
 impl Requests {
     /// One more.
     #[inline(always)]
-    pub fn push(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) {
-        self.note(core as u32);
-        self.list.push(Request { address, bytes, core: core as u32, tag, is_write });
+    pub fn push(&mut self, access: MemRef) {
+        self.note(access.core);
+        self.list.push(access);
     }
 
     /// A loop of so many turns, all of whose strides are made in each. It waits as many accesses that take about as long.
@@ -100,12 +92,12 @@ impl Requests {
         let (before, strides) = (self.list.len(), first..self.strides.len());
         let accesses = turns.saturating_mul(strides.len() as u64);
         self.of_loops = self.of_loops.saturating_add((accesses / AS_ONE) as usize + strides.len());
-        self.loops.push(Loop { before, core, turns, strides, is_access: None });
+        self.loops.push(Loop { before, core, turns, strides, access: None });
     }
 
-    /// An access that lies in several places, in this order; there must be one.
-    pub fn push_fragments(&mut self, core: usize, fragments: &[Fragment], is_write: bool, tag: u32) {
-        let first = self.strides.len();
+    /// An access whose bytes are those of fragments, in this order; there must be one.
+    pub fn push_fragments(&mut self, access: MemRef, fragments: &[Fragment]) {
+        let (first, tag) = (self.strides.len(), access.tag);
         let strided = |&Fragment { address, bytes, is_write }: &Fragment| Strided {
             address,
             step: 0,
@@ -116,7 +108,7 @@ impl Requests {
         self.strides.extend(fragments.iter().map(strided));
         let (before, strides) = (self.list.len(), first..self.strides.len());
         self.of_loops = self.of_loops.saturating_add(fragments.len());
-        self.loops.push(Loop { before, core, turns: 1, strides, is_access: Some(is_write) });
+        self.loops.push(Loop { before, core: access.core(), turns: 1, strides, access: Some(access) });
     }
 
     /// The requests of a core, for many accesses in a row: to be settled when there are `most`.
@@ -124,7 +116,7 @@ impl Requests {
         self.note(core as u32);
         let most = most.saturating_sub(self.of_loops);
         self.list.reserve(most.saturating_sub(self.list.len()));
-        Queue { requests: &mut self.list, core: core as u32, line_shift, most }
+        Queue { requests: &mut self.list, line_shift, most }
     }
 
     /// How many there are, those of loops by the time they take.
@@ -161,9 +153,9 @@ impl Requests {
             let before = &self.list[std::mem::replace(&mut from, end)..end];
             let turns = |next: &Loop| {
                 let strides = &self.strides[next.strides.start..next.strides.end];
-                match next.is_access {
+                match next.access {
                     None => Run::Turns(next.core, next.turns, strides),
-                    Some(is_write) => Run::Fragments(next.core, is_write, strides),
+                    Some(access) => Run::Fragments(access, strides),
                 }
             };
             self.by_core(before).chain(next.map(turns))
@@ -171,32 +163,31 @@ impl Requests {
     }
 
     /// Runs of requests of one core. Most often there is one run, and nobody need look for its end.
-    fn by_core<'r>(&self, requests: &'r [Request]) -> impl Iterator<Item = Run<'r>> + use<'r> {
+    fn by_core<'r>(&self, requests: &'r [MemRef]) -> impl Iterator<Item = Run<'r>> + use<'r> {
         let (whole, mixed) = if self.is_mixed { (&[][..], requests) } else { (requests, &[][..]) };
         let whole = (!whole.is_empty()).then_some(whole);
         let runs = whole.into_iter().chain(mixed.chunk_by(|a, b| a.core == b.core));
-        runs.map(|run| Run::Accesses(run[0].core as usize, run))
+        runs.map(|run| Run::Accesses(run[0].core(), run))
     }
 }
 
 /// Where the accesses of one core wait.
 pub struct Queue<'r> {
-    requests: &'r mut Vec<Request>,
-    core: u32,
+    requests: &'r mut Vec<MemRef>,
     line_shift: u32,
     most: usize,
 }
 
 impl Queue<'_> {
-    /// An access, if it is to one line.
+    /// An access of the core, if it is to one line.
     #[inline(always)]
-    pub fn push(&mut self, address: u64, bytes: u32, is_write: bool, tag: u32) -> Asked {
+    pub fn push(&mut self, access: MemRef) -> Asked {
         // Of no bytes, the last one is 4 GiB away.
-        let last = address.wrapping_add(u64::from(bytes.wrapping_sub(1)));
-        if last >> self.line_shift != address >> self.line_shift {
+        let last = access.address.wrapping_add(u64::from(access.bytes.wrapping_sub(1)));
+        if last >> self.line_shift != access.address >> self.line_shift {
             return Asked::Several;
         }
-        self.requests.push(Request { address, bytes, core: self.core, tag, is_write });
+        self.requests.push(access);
         Asked::Waits
     }
 
@@ -209,7 +200,7 @@ impl Queue<'_> {
 
 impl Near {
     /// As [`Tlb::set_pages_of`](crate::Tlb), if there are translations.
-    pub fn set_pages_of(&mut self, tag: u32, page_bytes: u64) {
+    pub fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
         if let Some(tlb) = &mut self.tlb {
             tlb.set_pages_of(tag, page_bytes);
         }
@@ -231,20 +222,20 @@ impl Near {
                         stores.access_turns(core, turns, strides);
                     }
                 }
-                Run::Fragments(core, _, strides) => {
-                    let (fragments, tag) = (fragments(strides), strides[0].tag);
+                Run::Fragments(access, strides) => {
+                    let fragments = fragments(strides);
                     if let Some(tlb) = &mut self.tlb {
-                        tlb.access_fragments(core, &fragments, tag);
+                        tlb.access_fragments(access, &fragments);
                     }
                     if let Some(stores) = &mut self.stores {
-                        stores.access_fragments(core, &fragments, tag);
+                        stores.access_fragments(access, &fragments);
                     }
                 }
             }
         }
     }
 
-    fn settle_accesses(&mut self, core: usize, of_core: &[Request]) {
+    fn settle_accesses(&mut self, core: usize, of_core: &[MemRef]) {
         if let Some(tlb) = &mut self.tlb {
             let mut left = of_core;
             while !left.is_empty() {
@@ -253,12 +244,12 @@ impl Near {
                     left = &left[others.unwrap_or(left.len())..];
                 }
                 let [first, rest @ ..] = left else { break };
-                tlb.access(core, first.address, first.bytes, first.tag);
+                tlb.access(*first);
                 left = rest;
             }
         }
         if let Some(stores) = &mut self.stores {
-            stores.access_all(core, 1, of_core.iter().map(|r| (r.address, r.bytes, r.is_write, r.tag)));
+            stores.access_all(core, 1, of_core.iter().copied());
         }
     }
 }
@@ -269,29 +260,27 @@ impl Far {
     ///
     /// # Panics
     /// As [`Detailed::access`] of one of them.
-    pub fn settle(&mut self, requests: &Requests, mut told: impl FnMut(u32, u8)) {
+    pub fn settle(&mut self, requests: &Requests, mut told: impl FnMut(Tag, u8)) {
         for run in requests.runs() {
             match run {
                 Run::Accesses(_, requests) => self.caches.access_all(requests, &mut self.missed),
                 Run::Turns(core, turns, strides) => {
                     self.caches.access_turns(core, turns, strides, &mut self.missed);
                 }
-                Run::Fragments(core, is_write, strides) => {
-                    let tag = strides[0].tag;
-                    let (depth, address) =
-                        self.caches.access_fragments(core, &fragments(strides), is_write, tag);
+                Run::Fragments(access, strides) => {
+                    let (depth, address) = self.caches.access_fragments(access, &fragments(strides));
                     if depth > 0 {
-                        self.missed.push(Miss { address, core: core as u32, tag, depth });
+                        self.missed.push((MemRef { address, ..access }, depth));
                     }
                 }
             }
-            for Miss { address, core, tag, depth } in self.missed.drain(..) {
+            for (access, depth) in self.missed.drain(..) {
                 if usize::from(depth) == self.levels
                     && let Some(numa) = &mut self.numa
                 {
-                    numa.access(core as usize, address, tag);
+                    numa.access(access);
                 }
-                told(tag, depth);
+                told(access.tag, depth);
             }
         }
     }
@@ -300,13 +289,13 @@ impl Far {
 impl Detailed {
     /// [`Detailed::access`] that waits for [`Detailed::settle`].
     #[inline(always)]
-    pub fn access_later(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) {
-        self.waiting.push(core, address, bytes, is_write, tag);
+    pub fn access_later(&mut self, access: MemRef) {
+        self.waiting.push(access);
     }
 
-    /// [`Detailed::access_later`] of an access that lies in several places, in this order; there must be one.
-    pub fn fragments_later(&mut self, core: usize, fragments: &[Fragment], is_write: bool, tag: u32) {
-        self.waiting.push_fragments(core, fragments, is_write, tag);
+    /// [`Detailed::access_later`] of an access whose bytes are those of fragments, in this order; there must be one.
+    pub fn fragments_later(&mut self, access: MemRef, fragments: &[Fragment]) {
+        self.waiting.push_fragments(access, fragments);
     }
 
     /// What waits for [`Detailed::settle`].
@@ -330,7 +319,7 @@ impl Detailed {
     ///
     /// # Panics
     /// As [`Detailed::access`] of one of them.
-    pub fn settle(&mut self, told: impl FnMut(u32, u8)) {
+    pub fn settle(&mut self, told: impl FnMut(Tag, u8)) {
         self.far.settle(&self.waiting, told);
         self.near.settle(&self.waiting);
         self.waiting.clear();
@@ -339,7 +328,7 @@ impl Detailed {
 
 impl Caches {
     /// Accesses of one core; adds those that miss.
-    fn access_all(&mut self, requests: &[Request], missed: &mut Vec<Miss>) {
+    fn access_all(&mut self, requests: &[MemRef], missed: &mut Vec<Miss>) {
         let (model, lines) = match self {
             Caches::Plain(lines) => return lines.access_all(requests, missed),
             Caches::General(general) => &mut **general,
@@ -351,38 +340,31 @@ impl Caches {
                 looks -= 1;
                 // An access comes in a while: asks the processor we run on for what leads to its line's record, and soon for that.
                 if let Some(far) = jump(requests, number + FAR) {
-                    lines.innermost(far.core as usize).prefetch_index(lines.line(far.address));
+                    lines.innermost(far.core()).prefetch_index(lines.line(far.address));
                 }
                 if let Some(near) = jump(requests, number + NEAR) {
-                    lines.innermost(near.core as usize).prefetch_record(lines.line(near.address));
+                    lines.innermost(near.core()).prefetch_record(lines.line(near.address));
                 }
             }
-            let &Request { address, bytes, core, tag, is_write } = request;
-            let depth = lines.answer(model, core as usize, address, bytes, is_write, tag).depth;
+            let depth = lines.answer(model, *request).depth;
             if depth > 0 {
                 lines.take_causes();
                 looks = AFTER_A_MISS;
-                missed.push(request.missed(depth));
+                missed.push((*request, depth));
             }
         }
     }
 
     /// An access in several places; says its depth, and the first place that deep.
-    fn access_fragments(
-        &mut self,
-        core: usize,
-        fragments: &[Fragment],
-        is_write: bool,
-        tag: u32,
-    ) -> (u8, u64) {
+    fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]) -> (u8, u64) {
         match self {
             Caches::Plain(lines) => {
-                let (depth, deepest, _) = lines.access_fragments(core, fragments, is_write, tag);
+                let (depth, deepest, _) = lines.access_fragments(access, fragments);
                 (depth, deepest)
             }
             Caches::General(general) => {
                 let (model, lines) = &mut **general;
-                let (answer, deepest) = lines.answer_fragments(model, core, fragments, is_write, tag);
+                let (answer, deepest) = lines.answer_fragments(model, access, fragments);
                 if answer.depth > 0 {
                     lines.take_causes();
                 }
@@ -399,13 +381,7 @@ impl Caches {
         // The rules of a model may depend on any access.
         let mut requests = Vec::with_capacity(UNROLLED + strides.len());
         for turn in 0..turns {
-            requests.extend(strides.iter().map(|stride| Request {
-                address: stride.address_in(turn),
-                bytes: stride.bytes,
-                core: core as u32,
-                tag: stride.tag,
-                is_write: stride.is_write,
-            }));
+            requests.extend(strides.iter().map(|stride| stride.access_in(core, turn)));
             if requests.len() >= UNROLLED || turn + 1 == turns {
                 self.access_all(&requests, missed);
                 requests.clear();
@@ -421,45 +397,36 @@ fn fragments(strides: &[Strided]) -> Vec<Fragment> {
     strides.iter().map(fragment).collect()
 }
 
-impl Request {
-    #[inline(always)]
-    fn missed(&self, depth: u8) -> Miss {
-        Miss { address: self.address, core: self.core, tag: self.tag, depth }
-    }
-}
-
 impl LineWatch {
     /// All of one core; adds those that miss.
-    fn access_all(&mut self, requests: &[Request], missed: &mut Vec<Miss>) {
+    fn access_all(&mut self, requests: &[MemRef], missed: &mut Vec<Miss>) {
         let mut ahead = Ahead::new();
         let mut done = 0;
         while done < requests.len() {
             let (hits, stop) = self.hit_all(&requests[done..]);
             done += hits;
             let Some(request) = requests.get(done) else { break };
-            let &Request { address, bytes, core, tag, is_write } = request;
             // Where there is a miss, there are more.
             self.look_ahead(requests, done, &mut ahead);
             let depth = match stop {
-                Hit::Missing => self.access_missing(core as usize, address, bytes, is_write, tag),
-                _ => self.access(core as usize, address, bytes, is_write, tag).0,
+                Hit::Missing => self.access_missing(*request),
+                _ => self.access(*request).0,
             };
             if depth > 0 {
-                missed.push(request.missed(depth));
+                missed.push((*request, depth));
             }
             done += 1;
         }
     }
 
     /// Hits that ask nothing of anybody, all of one core; says how many come first, and what comes then.
-    fn hit_all(&mut self, requests: &[Request]) -> (usize, Hit) {
-        let Some((mut hits, level)) = requests.first().and_then(|first| self.hits(first.core as usize))
-        else {
+    fn hit_all(&mut self, requests: &[MemRef]) -> (usize, Hit) {
+        let Some((mut hits, level)) = requests.first().and_then(|first| self.hits(first.core())) else {
             return (0, Hit::Other);
         };
         let line_bytes = 1 << level.line_shift;
-        let (mut done, mut writes, mut most, mut stop) = (0, 0, 0, Hit::Done);
-        for &Request { address, bytes, tag, is_write, .. } in requests {
+        let (mut done, mut writes, mut most, mut stop) = (0, 0, Tag::default(), Hit::Done);
+        for &MemRef { address, bytes, tag, is_write, .. } in requests {
             let (offset, after_first) = (address & (line_bytes - 1), u64::from(bytes.wrapping_sub(1)));
             // Of no bytes, the last one is 4 GiB away.
             stop = match offset + after_first < line_bytes {
@@ -481,8 +448,8 @@ impl LineWatch {
     }
 
     /// Asks the processor we run on for records that accesses behind the one at hand may need.
-    fn look_ahead(&self, requests: &[Request], at_hand: usize, ahead: &mut Ahead) {
-        let (first, table) = self.first_of(requests[at_hand].core as usize);
+    fn look_ahead(&self, requests: &[MemRef], at_hand: usize, ahead: &mut Ahead) {
+        let (first, table) = self.first_of(requests[at_hand].core());
         let (from, to) = (ahead.looked_at.max(at_hand + 1), requests.len().min(at_hand + FAR));
         if from < to {
             ahead.looked_at = to;
@@ -494,7 +461,7 @@ impl LineWatch {
                 }
             }
         }
-        let core = requests[at_hand].core as usize;
+        let core = requests[at_hand].core();
         while let Some(line) = ahead.next_before(0, at_hand + NEAR) {
             table.prefetch_record(line);
             self.prefetch_rows(core, line);
@@ -558,12 +525,12 @@ impl Ahead {
 
 /// The request of that number, if it goes far from where the one before it went.
 #[inline(always)]
-fn jump(requests: &[Request], number: usize) -> Option<&Request> {
+fn jump(requests: &[MemRef], number: usize) -> Option<&MemRef> {
     let [before, request] = requests.get(number - 1..=number)? else { return None };
     goes_far(before, request).then_some(request)
 }
 
 #[inline(always)]
-fn goes_far(before: &Request, request: &Request) -> bool {
+fn goes_far(before: &MemRef, request: &MemRef) -> bool {
     before.address.abs_diff(request.address) > NEARBY
 }

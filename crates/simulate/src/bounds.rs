@@ -15,6 +15,7 @@
 //! counts as touched in the outer ones.
 
 use crate::hierarchy::{Found, Hierarchy, Observer};
+use crate::mem_ref::MemRef;
 use crate::spec::MAX_LEVELS;
 
 /// Least and most misses of each level, with caches that hold what nobody knows when told to [`Bounds::forget`].
@@ -44,9 +45,9 @@ impl Bounds {
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
-    pub fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool) {
+    pub fn access(&mut self, access: MemRef) {
         let mut walk = Walk::default();
-        let most = self.caches.access_observed(core, address, bytes, is_write, &mut walk);
+        let most = self.caches.access_observed(access, &mut walk);
         let least = if self.known { most } else { walk.least() };
         let levels = self.most.iter_mut().zip(&mut self.least);
         for (level, (most_here, least_here)) in (0..most).zip(levels) {
@@ -109,7 +110,7 @@ mod tests {
     fn of_caches_that_were_empty_everything_is_known() {
         let mut bounds = Bounds::new(caches());
         for line in [0, 1, 0, 2, 0] {
-            bounds.access(0, line * 64, 8, false);
+            bounds.access(MemRef::read(0, line * 64, 8));
         }
         assert_eq!(bounds.misses(), [(3, 3), (3, 3)]);
     }
@@ -120,11 +121,11 @@ mod tests {
         bounds.forget();
         // 0 and 1 may have been anywhere; 2 cannot be in the first level, 4 in neither.
         for line in [0, 1, 2, 3, 4] {
-            bounds.access(0, line * 64, 8, true);
+            bounds.access(MemRef::write(0, line * 64, 8));
         }
         assert_eq!(bounds.misses(), [(3, 5), (1, 5)]);
-        bounds.access(0, 4 * 64, 8, false); // certainly a hit
-        bounds.access(0, 2 * 64, 8, false); // certainly in the second level alone
+        bounds.access(MemRef::read(0, 4 * 64, 8)); // certainly a hit
+        bounds.access(MemRef::read(0, 2 * 64, 8)); // certainly in the second level alone
         assert_eq!(bounds.misses(), [(4, 6), (1, 5)]);
     }
 
@@ -133,9 +134,9 @@ mod tests {
         let mut bounds = Bounds::new(caches());
         bounds.forget();
         for line in [0, 1, 2] {
-            bounds.access(0, line * 64, 8, false);
+            bounds.access(MemRef::read(0, line * 64, 8));
         }
-        bounds.access(0, 2 * 64 + 60, 8, false); // 2 hits; 3 is not in the first level, perhaps in the second
+        bounds.access(MemRef::read(0, 2 * 64 + 60, 8)); // 2 hits; 3 is not in the first level, perhaps in the second
         assert_eq!(bounds.misses(), [(2, 4), (0, 4)]);
     }
 
@@ -149,14 +150,14 @@ mod tests {
         };
         for _ in 0..500 {
             let mut truth = caches();
-            (0..20).for_each(|_| _ = truth.access(0, line() * 64, 8, false));
+            (0..20).for_each(|_| _ = truth.access(MemRef::read(0, line() * 64, 8)));
             let before = truth.counters();
             let mut bounds = Bounds::new(caches());
             bounds.forget();
             for _ in 0..12 {
                 let address = line() * 64;
-                truth.access(0, address, 8, false);
-                bounds.access(0, address, 8, false);
+                truth.access(MemRef::read(0, address, 8));
+                bounds.access(MemRef::read(0, address, 8));
             }
             let misses = truth.counters()[0].read_misses - before[0].read_misses;
             let (least, most) = bounds.misses()[0];

@@ -28,18 +28,15 @@ use crate::first::{First, Hits};
 use crate::fragment::Fragment;
 use crate::hierarchy::{Hierarchy, LevelCounters};
 use crate::loops::Deferred;
+use crate::mem_ref::MemRef;
 use crate::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
 use crate::outer::Outer;
 use crate::pairs::Pairs;
 use crate::places::{OUTER, Place, places};
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
+use crate::tag::{LineState, Tag};
 use crate::twin::{Before, Twin};
-
-/// Set in a line's tag while the cache holds it: then the tag is that of the fetch, else of the eviction.
-pub(crate) const HELD: u32 = 1 << 31;
-/// Set as well if the cache holds the line and was given it back written. What the first level has written, its slots know.
-const WRITTEN: u32 = 1 << 30;
 
 /// Caches as a [`Hierarchy`] has them, of which every line is watched.
 ///
@@ -105,7 +102,7 @@ struct Reach {
 #[derive(Clone, Copy, Debug, Default)]
 struct Now {
     core: usize,
-    tag: u32,
+    tag: Tag,
     causes: CausesByLevel,
 }
 
@@ -187,20 +184,14 @@ impl LineWatch {
 
     /// One access; says its depth and its causes.
     #[inline]
-    pub fn access(
-        &mut self,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        tag: u32,
-    ) -> (u8, CausesByLevel) {
+    pub fn access(&mut self, access: MemRef) -> (u8, CausesByLevel) {
+        let MemRef { address, bytes, tag, is_write, .. } = access;
         self.has_room(tag);
         if bytes == 0 {
             return (0, [None; MAX_LEVELS]);
         }
-        self.begin(core, tag);
-        let last = address.saturating_add(u64::from(bytes) - 1);
+        self.begin(access.core(), tag);
+        let last = access.last();
         let shift = self.levels[0].line_shift;
         let depth = match last >> shift == address >> shift {
             true => self.touch_first(address, last, is_write),
@@ -209,16 +200,10 @@ impl LineWatch {
         (depth, self.count_answer(is_write, depth))
     }
 
-    /// [`Self::access`] of one that lies in several places, in this order; says its depth, and the first place that deep.
-    pub fn access_fragments(
-        &mut self,
-        core: usize,
-        fragments: &[Fragment],
-        is_write: bool,
-        tag: u32,
-    ) -> (u8, u64, CausesByLevel) {
-        self.has_room(tag);
-        self.begin(core, tag);
+    /// [`Self::access`] of one whose bytes are those of fragments, in this order; says its depth, and the first of them that deep.
+    pub fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]) -> (u8, u64, CausesByLevel) {
+        self.has_room(access.tag);
+        self.begin(access.core(), access.tag);
         let (mut depth, mut deepest) = (0, fragments.first().map_or(0, |first| first.address));
         for fragment in fragments {
             let here = self.touch_several(fragment.address, fragment.last(), fragment.is_write);
@@ -226,14 +211,15 @@ impl LineWatch {
                 (depth, deepest) = (here, fragment.address);
             }
         }
-        (depth, deepest, self.count_answer(is_write, depth))
+        (depth, deepest, self.count_answer(access.is_write, depth))
     }
 
     /// [`Self::access`] to a line that the first level is known not to have; says its depth.
     #[inline]
-    pub fn access_missing(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) -> u8 {
+    pub fn access_missing(&mut self, access: MemRef) -> u8 {
+        let MemRef { address, bytes, tag, is_write, .. } = access;
         self.has_room(tag);
-        self.begin(core, tag);
+        self.begin(access.core(), tag);
         let used = self.levels[0].bits(address, address + u64::from(bytes - 1));
         let depth = self.miss_first(self.line(address), used, is_write);
         self.count_answer(is_write, depth);
@@ -242,13 +228,13 @@ impl LineWatch {
 
     /// An access is under way.
     #[inline(always)]
-    pub fn begin(&mut self, core: usize, tag: u32) {
+    pub fn begin(&mut self, core: usize, tag: Tag) {
         (self.now.core, self.now.tag) = (core, tag);
     }
 
     /// It hits a line of the first level that a fully associative one would have lost.
     pub fn count_spared(&mut self) {
-        self.counts[self.now.tag as usize * self.levels.len()].spared += 1;
+        self.counts[self.now.tag.index() * self.levels.len()].spared += 1;
     }
 
     /// Counts the access under way and its causes.
@@ -259,7 +245,7 @@ impl LineWatch {
             return [None; MAX_LEVELS];
         }
         let causes = std::mem::replace(&mut self.now.causes, [None; MAX_LEVELS]);
-        let first = self.now.tag as usize * self.levels.len();
+        let first = self.now.tag.index() * self.levels.len();
         for (counts, cause) in self.counts[first..first + self.levels.len()].iter_mut().zip(causes) {
             let Some(cause) = cause else { break };
             counts.count(cause);
@@ -310,10 +296,8 @@ impl LineWatch {
                     seen.push(*cache);
                     let Place { table, word, first_word, .. } = self.places[*cache as usize];
                     for record in self.tables[table].records() {
-                        let tag = (record[word] >> 32) as u32;
-                        if tag & HELD != 0 {
-                            let tag = tag & !(HELD | WRITTEN);
-                            let counts = &mut self.counts[tag as usize * levels + level];
+                        if let Some(tag) = LineState::of(record[word]).fetched_by() {
+                            let counts = &mut self.counts[tag.index() * levels + level];
                             counts.resident_lines += 1;
                             let used =
                                 (first_word..=word).step_by(2).fold(0, |used, word| used | record[word + 1]);
@@ -336,8 +320,8 @@ impl LineWatch {
 
     /// There is room to count what is found of a tag.
     #[inline(always)]
-    pub fn has_room(&mut self, tag: u32) {
-        if (tag as usize + 1) * self.levels.len() > self.counts.len() {
+    pub fn has_room(&mut self, tag: Tag) {
+        if (tag.index() + 1) * self.levels.len() > self.counts.len() {
             self.make_room(tag);
         }
     }
@@ -351,9 +335,9 @@ impl LineWatch {
 
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, tag: u32) {
-        assert!(tag < WRITTEN, "a tag is below 2^30, not {tag}");
-        self.counts.resize((tag as usize + 1) * self.levels.len(), LevelDetail::default());
+    fn make_room(&mut self, tag: Tag) {
+        assert!(tag.number() < Tag::LIMIT, "tags have numbers below {}, not {tag:?}", Tag::LIMIT);
+        self.counts.resize((tag.index() + 1) * self.levels.len(), LevelDetail::default());
     }
 
     /// An access to several lines of the first level.
@@ -429,7 +413,7 @@ impl LineWatch {
             self.go_out(place.table, line);
         }
         let record = self.at.1;
-        let is_here = *self.tables[place.table].word(record, place.word) >> 32 & u64::from(HELD) != 0;
+        let is_here = LineState::of(*self.tables[place.table].word(record, place.word)).is_held();
         if !is_here && self.first_of[place.table].is_none() {
             self.enter_used_of(level, number, line); // What was used before this fetch is not of it.
         }
@@ -438,7 +422,7 @@ impl LineWatch {
         if is_here {
             cache.touch(line, record);
             if before != Before::Held {
-                self.counts[self.now.tag as usize * self.levels.len() + level].spared += 1;
+                self.counts[self.now.tag.index() * self.levels.len() + level].spared += 1;
             }
             return true;
         }
@@ -455,8 +439,8 @@ impl LineWatch {
     fn miss(&mut self, level: usize, place: Place, before: Before) {
         let table = &mut self.tables[place.table];
         let word = table.word(self.at.1, place.word);
-        let by = (*word >> 32) as u32;
-        *word = u64::from(*word as u32) | u64::from(self.now.tag | HELD) << 32;
+        let by = LineState::of(*word).whose();
+        LineState::held(self.now.tag).put(word);
         let used = std::mem::take(table.word(self.at.1, place.word + 1));
         if place.has_next {
             *table.word(self.at.1, place.word + 3) |= used;
@@ -466,7 +450,7 @@ impl LineWatch {
             Before::Lost => Cause::Capacity,
             Before::Held => Cause::Conflict,
         };
-        if before != Before::Never {
+        if let Some(by) = by.filter(|_| before != Before::Never) {
             self.evictions[level].add(self.now.tag, by);
         }
         self.now.causes[level].get_or_insert(cause);
@@ -481,15 +465,14 @@ impl LineWatch {
         match self.first_of[place.table] {
             None => _ = self.enter_used_of(level, number, line),
             Some(first) => {
-                let inner = *table.word(record, place.first_word) >> 32;
-                if inner & u64::from(HELD) != 0
+                if LineState::of(*table.word(record, place.first_word)).is_held()
                     && let Some((record, used)) = self.take_used(first, line)
                 {
                     self.enter_used(first, line, record, used);
                 }
             }
         }
-        let is_written = *self.tables[place.table].word(record, place.word) >> 32 & u64::from(WRITTEN) != 0;
+        let is_written = LineState::of(*self.tables[place.table].word(record, place.word)).is_written();
         self.leave(level, place, record, is_written);
     }
 
@@ -498,13 +481,15 @@ impl LineWatch {
     fn leave(&mut self, level: usize, place: Place, record: At, is_written: bool) {
         let table = &mut self.tables[place.table];
         let state = table.word(record, place.word);
-        let fetched_by = (*state >> 32) as u32 & !(HELD | WRITTEN);
-        *state = u64::from(*state as u32) | u64::from(self.now.tag) << 32;
+        let fetched_by = LineState::of(*state).whose();
+        LineState::left(Some(self.now.tag)).put(state);
         let uses = (place.first_word..=place.word).step_by(2);
         let used = uses.fold(0, |used, word| used | *table.word(record, word + 1));
-        let counts = &mut self.counts[fetched_by as usize * self.levels.len() + level];
-        counts.evicted_lines += 1;
-        counts.evicted_used_bytes += self.levels[level].used_bytes(used);
+        if let Some(tag) = fetched_by {
+            let counts = &mut self.counts[tag.index() * self.levels.len() + level];
+            counts.evicted_lines += 1;
+            counts.evicted_used_bytes += self.levels[level].used_bytes(used);
+        }
         if is_written {
             self.write_back(level, place.table, record);
         }
@@ -523,8 +508,8 @@ impl LineWatch {
                 (table, record) = (place.table, link.wrapping_sub(1));
             }
             let state = self.tables[table].word(record, place.word);
-            if *state >> 32 & u64::from(HELD) != 0 {
-                *state |= u64::from(WRITTEN) << 32;
+            if LineState::of(*state).is_held() {
+                LineState::write(state);
                 return;
             }
             self.write_backs[outer] += 1;

@@ -3,12 +3,14 @@
 use crate::batch::Requests;
 use crate::causes::LineWatch;
 use crate::hierarchy::{Hierarchy, LevelCounters, Straddle};
+use crate::mem_ref::MemRef;
 use crate::misses::{Cause, Eviction, LevelDetail};
 use crate::model::{CoherenceCounters, LevelTraffic, Model, PrefetchCounters, Sharing};
 use crate::model_watch::{ModelWatch, SharedLine};
 use crate::numa::{Numa, NumaDetail};
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::store_buffer::{AliasConflict, AliasPair, StoreBuffer};
+use crate::tag::Tag;
 use crate::tlb::{Tlb, TlbDetail, Translation};
 
 /// What became of one access.
@@ -37,8 +39,7 @@ impl Outcome {
 
 /// Caches as of a [`Hierarchy`], or a [`Model`], of which everything is watched.
 ///
-/// Every access carries a *tag*, a small number that says for the caller where the access comes from; counts are kept by
-/// tag, and memory for them grows with the highest one. Tags are below 2^30.
+/// What is found is kept by [`Tag`] of the accesses, and memory for it grows with the highest one.
 pub struct Detailed {
     pub(crate) near: Near,
     pub(crate) far: Far,
@@ -61,14 +62,8 @@ pub struct Far {
     pub(crate) missed: Vec<Miss>,
 }
 
-/// An access that the first level did not answer.
-#[derive(Clone, Copy)]
-pub(crate) struct Miss {
-    pub address: u64,
-    pub core: u32,
-    pub tag: u32,
-    pub depth: u8,
-}
+/// An access that the first level did not answer, and how deep it went.
+pub(crate) type Miss = (MemRef, u8);
 
 pub(crate) enum Caches {
     Plain(Box<LineWatch>),
@@ -160,35 +155,34 @@ impl Detailed {
     }
 
     /// As [`Tlb::set_pages_of`], if there are translations.
-    pub fn set_pages_of(&mut self, tag: u32, page_bytes: u64) {
+    pub fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
         self.near.set_pages_of(tag, page_bytes);
     }
 
     /// One access, as [`Hierarchy::access`] or [`Model::access`].
     ///
     /// # Panics
-    /// If `core` is not below the number of cores, or `tag` not below 2^30.
+    /// If its core is not below the number of cores, or the number of its tag not below [`Tag::LIMIT`].
     #[inline]
-    pub fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) -> Outcome {
+    pub fn access(&mut self, access: MemRef) -> Outcome {
         let (depth, sharing, causes) = match &mut self.far.caches {
             Caches::Plain(lines) => {
-                let (depth, causes) = lines.access(core, address, bytes, is_write, tag);
+                let (depth, causes) = lines.access(access);
                 (depth, None, causes)
             }
             Caches::General(general) => {
                 let (model, lines) = &mut **general;
-                let (answer, causes) = lines.access(model, core, address, bytes, is_write, tag);
+                let (answer, causes) = lines.access(model, access);
                 (answer.depth, answer.sharing, causes)
             }
         };
         let translation = match &mut self.near.tlb {
-            Some(tlb) => tlb.access(core, address, bytes, tag),
+            Some(tlb) => tlb.access(access),
             None => Translation::First,
         };
-        let alias =
-            self.near.stores.as_mut().and_then(|stores| stores.access(core, address, bytes, is_write, tag));
+        let alias = self.near.stores.as_mut().and_then(|stores| stores.access(access));
         let remote = match &mut self.far.numa {
-            Some(numa) if usize::from(depth) == self.far.levels => numa.access(core, address, tag),
+            Some(numa) if usize::from(depth) == self.far.levels => numa.access(access),
             _ => false,
         };
         Outcome { depth, translation, remote, alias, sharing, causes }
@@ -196,7 +190,7 @@ impl Detailed {
 
     /// Cycles that a tag's accesses waited besides those of the levels, for translations and for memory of other nodes, as far as
     /// they are settled.
-    pub fn other_cycles(&self, tag: u32) -> u64 {
+    pub fn other_cycles(&self, tag: Tag) -> u64 {
         let translations = self.near.tlb.as_ref().map_or(0, |tlb| tlb.cycles(tag));
         translations + self.far.numa.as_ref().map_or(0, |numa| numa.cycles(tag))
     }

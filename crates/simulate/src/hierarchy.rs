@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use crate::cache::Cache;
 use crate::later::Waiting;
+use crate::mem_ref::MemRef;
 use crate::model::Sharing;
 use crate::row::{DIRTY, EMPTY};
 use crate::spec::{self, ImpossibleHierarchy, LevelSpec, MAX_LEVELS};
+use crate::tag::Tag;
 use crate::touched::Touched;
 
 /// How an access that touches more than one line asks the outer levels. Either way it counts as one access
@@ -118,7 +120,7 @@ pub trait Observer {
     }
     /// [`Model`](crate::Model) only: a cache lost a line to another core's write; `tag` is that access's.
     #[inline(always)]
-    fn invalidated(&mut self, level: usize, cache: usize, line: u64, note: u32, _core: u32, _tag: u32) {
+    fn invalidated(&mut self, level: usize, cache: usize, line: u64, note: u32, _core: u32, _tag: Tag) {
         self.evicted(level, cache, line, note);
     }
 }
@@ -203,8 +205,8 @@ impl Hierarchy {
     /// # Panics
     /// If `core` is not below the number of cores.
     #[inline]
-    pub fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool) -> u8 {
-        self.access_observed(core, address, bytes, is_write, &mut ())
+    pub fn access(&mut self, access: MemRef) -> u8 {
+        self.access_observed(access, &mut ())
     }
 
     /// [`Hierarchy::access`], watched.
@@ -212,20 +214,14 @@ impl Hierarchy {
     /// # Panics
     /// If `core` is not below the number of cores.
     #[inline]
-    pub fn access_observed(
-        &mut self,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        observer: &mut impl Observer,
-    ) -> u8 {
+    pub fn access_observed(&mut self, access: MemRef, observer: &mut impl Observer) -> u8 {
+        let MemRef { address, bytes, is_write, .. } = access;
+        let (core, last) = (access.core(), access.last());
         let shift = self.shifts[0];
         let line = address >> shift;
         if bytes == 0 {
             return 0;
         }
-        let last = address.saturating_add(u64::from(bytes) - 1);
         let depth = if last >> shift != line {
             self.access_lines(core, address, last, is_write, observer)
         } else {

@@ -14,11 +14,10 @@
 use crate::cache::Rows;
 use crate::fragment::Fragment;
 use crate::hierarchy::Hierarchy;
+use crate::mem_ref::MemRef;
 use crate::pass::{Request, Seen};
 use crate::row::DIRTY;
-
-/// Marks the tag of an access with several lines that missed: the rest is its number among those.
-const SEVERAL: u32 = 1 << 31;
+use crate::tag::{Asker, Tag};
 
 /// Requests that wait.
 #[derive(Clone, Default)]
@@ -27,7 +26,7 @@ pub struct Waiting {
     /// Of the level at hand.
     seen: Seen,
     /// Of accesses with several lines: the tag, whether they write, and the deepest level asked so far.
-    several: Vec<(u32, bool, u8)>,
+    several: Vec<(Tag, bool, u8)>,
 }
 
 /// A core and its first level, for many accesses in a row.
@@ -53,9 +52,10 @@ pub enum Asked {
 }
 
 impl Front<'_> {
-    /// [`Hierarchy::access_later`] of an access to one line, but that it is not counted: the caller knows of many at once.
+    /// [`Hierarchy::access_later`] of an access of the core to one line, but that it is not counted: the caller knows of many at once.
     #[inline(always)]
-    pub fn access(&mut self, address: u64, bytes: u32, is_write: bool, tag: u32) -> Asked {
+    pub fn access(&mut self, access: MemRef) -> Asked {
+        let MemRef { address, bytes, tag, is_write, .. } = access;
         let line = address >> self.shift;
         // Of no bytes, the last one is 4 GiB away.
         if address.wrapping_add(u64::from(bytes.wrapping_sub(1))) >> self.shift != line {
@@ -67,7 +67,7 @@ impl Front<'_> {
                 || is_write && self.rows.touch_front(line, true)
                 || self.rows.swap_front(line, is_write)
         };
-        match is_near || self.hierarchy.behind_front(self.cache, self.core, line, is_write, tag) {
+        match is_near || self.hierarchy.behind_front(self.cache, self.core, line, is_write, Asker::one(tag)) {
             true => Asked::Hit,
             false => Asked::Waits,
         }
@@ -99,11 +99,11 @@ impl Hierarchy {
 
     /// A line that is not the most recent one of its set: says whether the first level has it, else the request waits.
     #[inline(never)]
-    fn behind_front(&mut self, cache: u32, core: u32, line: u64, is_write: bool, tag: u32) -> bool {
+    fn behind_front(&mut self, cache: u32, core: u32, line: u64, is_write: bool, asker: Asker) -> bool {
         let moved = self.caches[cache as usize].move_to_front(line, u64::from(is_write));
         if !moved.hit {
             let shift = self.shifts[0];
-            let request = Request::new(core as usize, line << shift, is_write, tag);
+            let request = Request::of(core as usize, line << shift, is_write, asker);
             // An unused way is never dirty.
             if moved.last & DIRTY != 0 {
                 self.write_backs[0] += 1;
@@ -115,19 +115,20 @@ impl Hierarchy {
     }
 
     /// [`Hierarchy::access`] of which the answer may come later: true if the first level held every line. Else
-    /// the access waits for [`Hierarchy::settle`] under a tag, which is below 2^31; until then it is counted as a hit. Whatever the
+    /// the access waits for [`Hierarchy::settle`] under its tag; until then it is counted as a hit. Whatever the
     /// rule for accesses that straddle lines, this is [`Straddle::Apart`](crate::Straddle).
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
     #[inline(always)]
-    pub fn access_later(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) -> bool {
+    pub fn access_later(&mut self, access: MemRef) -> bool {
+        let MemRef { address, bytes, tag, is_write, .. } = access;
         if bytes == 0 {
             return true;
         }
+        let (core, last) = (access.core(), access.last());
         let shift = self.shifts[0];
         let line = address >> shift;
-        let last = address.saturating_add(u64::from(bytes) - 1);
         self.hit_again(is_write, 1);
         if last >> shift == line && self.caches[self.paths[core][0] as usize].touch_front(line, is_write) {
             return true;
@@ -135,18 +136,18 @@ impl Hierarchy {
         self.wait(core, (line..=last >> shift).map(|line| (line, is_write)), is_write, tag)
     }
 
-    /// [`Hierarchy::access_later`] of an access that lies in several places, in this order.
+    /// [`Hierarchy::access_later`] of an access whose bytes are those of fragments, in this order.
     ///
     /// # Panics
-    /// If `core` is not below the number of cores.
-    pub fn fragments_later(&mut self, core: usize, fragments: &[Fragment], is_write: bool, tag: u32) -> bool {
-        self.hit_again(is_write, 1);
+    /// If its core is not below the number of cores.
+    pub fn fragments_later(&mut self, access: MemRef, fragments: &[Fragment]) -> bool {
+        self.hit_again(access.is_write, 1);
         let shift = self.shifts[0];
         let lines = |fragment: &Fragment| {
             let is_write = fragment.is_write;
             (fragment.address >> shift..=fragment.last() >> shift).map(move |line| (line, is_write))
         };
-        self.wait(core, fragments.iter().flat_map(lines), is_write, tag)
+        self.wait(access.core(), fragments.iter().flat_map(lines), access.is_write, access.tag)
     }
 
     /// Makes lines of a core's first level the most recent ones of their sets. Those that are missing wait for [`Hierarchy::settle`]; all
@@ -165,10 +166,11 @@ impl Hierarchy {
     /// The same for an access to two lines, the first of which is that of the address.
     ///
     /// # Panics
-    /// If `core` is not below the number of cores.
-    pub fn show_both(&mut self, core: usize, address: u64, is_write: bool, tag: u32) {
-        let line = address >> self.shifts[0];
-        self.wait(core, [(line, is_write), (line + 1, is_write)].into_iter(), is_write, tag);
+    /// If its core is not below the number of cores.
+    pub fn show_both(&mut self, access: MemRef) {
+        let (line, is_write) = (access.address >> self.shifts[0], access.is_write);
+        let lines = [(line, is_write), (line + 1, is_write)].into_iter();
+        self.wait(access.core(), lines, is_write, access.tag);
     }
 
     /// Lines of an access, each with whether it is written.
@@ -178,20 +180,20 @@ impl Hierarchy {
         core: usize,
         mut lines: impl Iterator<Item = (u64, bool)>,
         is_write: bool,
-        tag: u32,
+        tag: Tag,
     ) -> bool {
-        let mut tag = tag;
+        let mut asker = Asker::one(tag);
         let Some(first) = lines.next() else { return true };
         let mut lines = lines.peekable();
         if lines.peek().is_some() || first.1 != is_write {
             self.waiting.several.push((tag, is_write, 0));
-            tag = SEVERAL | (self.waiting.several.len() - 1) as u32;
+            asker = Asker::several(self.waiting.several.len() - 1);
         }
         let mut hit = true;
         for (line, writes) in std::iter::once(first).chain(lines) {
-            hit &= self.behind_front(self.paths[core][0], core as u32, line, writes, tag);
+            hit &= self.behind_front(self.paths[core][0], core as u32, line, writes, asker);
         }
-        if hit && tag & SEVERAL != 0 {
+        if hit && asker.is_several() {
             self.waiting.several.pop();
         }
         hit
@@ -210,7 +212,7 @@ impl Hierarchy {
 
     /// [`Hierarchy::settle`] of what waits with another hierarchy of the same shape, whose first level has seen to it; leaves nothing of
     /// it. All that waited there before must have been settled here.
-    pub fn settle_for(&mut self, waiting: &mut Waiting, told: impl FnMut(u32, u8, u64)) {
+    pub fn settle_for(&mut self, waiting: &mut Waiting, told: impl FnMut(Tag, u8, u64)) {
         std::mem::swap(&mut self.waiting, waiting);
         self.settle(told);
         std::mem::swap(&mut self.waiting, waiting);
@@ -229,11 +231,11 @@ impl Hierarchy {
     /// [`Hierarchy::access`] says it, and how many there are of this kind, bit by bit and in any order. All of them were counted as
     /// hits before. Of a hierarchy [with first touches](Hierarchy::with_first_touches), those that memory answered and that touched
     /// a line for the first time are told one level deeper than memory.
-    pub fn settle(&mut self, mut told: impl FnMut(u32, u8, u64)) {
+    pub fn settle(&mut self, mut told: impl FnMut(Tag, u8, u64)) {
         let Waiting { mut requests, mut seen, mut several } = std::mem::take(&mut self.waiting);
         let answered = &mut self.answered;
         let levels = self.specs.len();
-        let mut count = |tag: u32, is_write: usize, depth: u8, times: u64| {
+        let mut count = |tag: Tag, is_write: usize, depth: u8, times: u64| {
             // Where there are several shards, another may have counted it.
             answered[is_write][0] = answered[is_write][0].wrapping_sub(times);
             answered[is_write][usize::from(depth).min(levels)] += times;
@@ -242,13 +244,13 @@ impl Hierarchy {
         let is_write = |request: &Request| (request.address & Request::WRITE) as usize;
         let mut tell = |requests: &[Request], depth: u8| {
             // Neighbours are often alike.
-            for alike in requests.chunk_by(|a, b| a.tag() == b.tag() && is_write(a) == is_write(b)) {
-                let tag = alike[0].tag();
-                if tag & SEVERAL == 0 {
-                    count(tag, is_write(&alike[0]), depth, alike.len() as u64);
-                } else {
-                    let deepest = &mut several[(tag & !SEVERAL) as usize].2;
-                    *deepest = depth.max(*deepest);
+            for alike in requests.chunk_by(|a, b| a.asker() == b.asker() && is_write(a) == is_write(b)) {
+                match alike[0].asker().get() {
+                    Ok(tag) => count(tag, is_write(&alike[0]), depth, alike.len() as u64),
+                    Err(number) => {
+                        let deepest = &mut several[number].2;
+                        *deepest = depth.max(*deepest);
+                    }
                 }
             }
         };

@@ -1,16 +1,16 @@
 //! Cache models: exact, fast, no I/O.
 //!
-//! A model takes `(core, address, bytes, is_write)` and says how far the access had to go. It knows nothing
+//! A model takes a [`MemRef`] (core, address, bytes, whether it writes) and says how far it had to go. It knows nothing
 //! of traces, names, files or threads of its own; whoever feeds it decides what the accesses mean.
 //!
 //! ```
-//! use memlode_simulate::{Hierarchy, LevelSpec};
+//! use memlode_simulate::{Hierarchy, LevelSpec, MemRef};
 //!
 //! let l1 = LevelSpec { bytes: 32 << 10, ways: 8, line_bytes: 64, shared_by: 1 };
 //! let l2 = LevelSpec { bytes: 1 << 20, ways: 16, line_bytes: 64, shared_by: 1 };
 //! let mut caches = Hierarchy::new(&[l1, l2], 1)?;
-//! assert_eq!(caches.access(0, 0x1000, 8, false), 2); // memory answered
-//! assert_eq!(caches.access(0, 0x1008, 8, true), 0); // same line: the first level answered
+//! assert_eq!(caches.access(MemRef::read(0, 0x1000, 8)), 2); // memory answered
+//! assert_eq!(caches.access(MemRef::write(0, 0x1008, 8)), 0); // same line: the first level answered
 //! assert_eq!(caches.counters()[0].read_misses, 1);
 //! # Ok::<(), memlode_simulate::ImpossibleHierarchy>(())
 //! ```
@@ -74,6 +74,7 @@ mod late_twin;
 mod later;
 mod lines;
 mod loops;
+mod mem_ref;
 mod misses;
 mod model;
 mod model_watch;
@@ -88,9 +89,11 @@ mod reuse;
 mod row;
 mod sets;
 pub mod side_by_side;
+mod space;
 mod spec;
 mod store_buffer;
 mod table;
+mod tag;
 mod tlb;
 mod touched;
 mod twin;
@@ -105,6 +108,7 @@ pub use hierarchy::{Found, Hierarchy, LevelCounters, Observer, Straddle};
 pub use later::{Asked, Front, Waiting};
 pub use lines::{Lines, touch_lines};
 pub use loops::{MOST_STRIDES, Periods, Schedule, Schedules, Shape, ShownAccess, Strided};
+pub use mem_ref::MemRef;
 pub use misses::{Cause, Eviction, LevelDetail};
 pub use model::{
     Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelTraffic, Model, ModelLevel, ModelSpec,
@@ -114,7 +118,9 @@ pub use model_watch::SharedLine;
 pub use numa::{Homes, Numa, NumaDetail, Placement};
 pub use pass::Request;
 pub use reuse::{ReuseDistance, ReuseHistogram};
+pub use space::Space;
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};
 pub use store_buffer::{AliasConflict, AliasPair, StoreBuffer};
+pub use tag::{Tag, Tagged};
 pub use tlb::{ImpossibleTlb, Pages, Tlb, TlbDetail, TlbSpec, Translation};
 pub use touched::Touched;

@@ -4,6 +4,7 @@ use std::ops::AddAssign;
 
 use crate::pairs::Pairs;
 use crate::spec::MAX_LEVELS;
+use crate::tag::Tag;
 
 /// Why a cache missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,9 +101,9 @@ impl LevelDetail {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eviction {
     /// Tag of the accesses that missed.
-    pub tag: u32,
+    pub tag: Tag,
     /// Tag of the accesses that had pushed the lines out.
-    pub by: u32,
+    pub by: Tag,
     /// How many.
     pub misses: u64,
 }

@@ -12,15 +12,15 @@
 //!   prefetch. It ends when the line leaves, for whatever reason. Who made it leave is remembered as of any eviction.
 //! - An exclusive level fetches nothing: it is given what the level inside has used.
 //!
-//! Records are where [`places`](crate::places) says; above the stamp stands the tag + 1 of the fetch, marked as held, or of what
-//! made the line leave. Uses of some hundred lines of the first level are gathered, and entered with every cache on the core's way
+//! Records are where [`places`](crate::places) says; above the stamp stands the [`LineState`]. Uses of some hundred lines of the first level are gathered, and entered with every cache on the core's way
 //! that holds the line before anything happens to it there.
 
 use rustc_hash::FxHashMap;
 
-use crate::causes::{HELD, Level};
+use crate::causes::Level;
 use crate::fragment::Fragment;
 use crate::hierarchy::{Found, Observer};
+use crate::mem_ref::MemRef;
 use crate::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
 use crate::model::{Answer, Inclusion, Model, Sharing};
 use crate::pairs::Pairs;
@@ -28,15 +28,16 @@ use crate::places::{OUTER, Place, places};
 use crate::recent::{RECENT, Recent};
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
+use crate::tag::{LineState, Tag};
 use crate::twin::{Before, Twin};
 
 /// Misses of some accesses to a line because of others by another core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SharedLine {
     /// Tag of the accesses that missed.
-    pub tag: u32,
+    pub tag: Tag,
     /// Tag of the writes that had taken the line.
-    pub by: u32,
+    pub by: Tag,
     /// They touch the same bytes; else only the same line.
     pub is_true: bool,
     /// First address of the line, one of the first level.
@@ -60,7 +61,7 @@ pub(crate) struct ModelWatch {
     /// By level: who missed for whose sake.
     evictions: Vec<Pairs>,
     /// Misses by (tag, tag of the write, whether it is true sharing, first address of the line).
-    sharing: FxHashMap<(u32, u32, bool, u64), u64>,
+    sharing: FxHashMap<(Tag, Tag, bool, u64), u64>,
     pub(crate) now: Now,
     /// Lines that were touched of late, by the low bits of their numbers.
     pub(crate) recent: Box<[Recent; RECENT]>,
@@ -89,7 +90,7 @@ pub(crate) struct Now {
     core: usize,
     pub(crate) first: u64,
     pub(crate) last: u64,
-    tag: u32,
+    tag: Tag,
     causes: CausesByLevel,
     /// The cache asked next has lost the line to this.
     lost: Option<Sharing>,
@@ -145,64 +146,50 @@ impl ModelWatch {
 
     /// One access; says what it met and its causes.
     #[inline]
-    pub fn access(
-        &mut self,
-        model: &mut Model,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        tag: u32,
-    ) -> (Answer, CausesByLevel) {
-        let answer = self.answer(model, core, address, bytes, is_write, tag);
+    pub fn access(&mut self, model: &mut Model, access: MemRef) -> (Answer, CausesByLevel) {
+        let answer = self.answer(model, access);
         (answer, if answer.depth == 0 { [None; MAX_LEVELS] } else { self.take_causes() })
     }
 
     /// The same; says what it met. If its depth is not 0, [`Self::take_causes`] is to follow.
     #[inline(always)]
-    pub fn answer(
-        &mut self,
-        model: &mut Model,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        tag: u32,
-    ) -> Answer {
-        if (tag as usize + 1) * self.levels.len() > self.counts.len() {
-            self.make_room(tag);
-        }
-        // The last byte matters only when there is one.
-        let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
-        (self.now.core, self.now.first, self.now.last, self.now.tag) = (core, address, last, tag);
-        model.access_observed(core, address, bytes, is_write, tag, self)
+    pub fn answer(&mut self, model: &mut Model, access: MemRef) -> Answer {
+        self.begin_access(access);
+        model.access_observed(access, self)
     }
 
-    /// [`Self::answer`] of an access that lies in several places, in this order; says as well which is the first as deep as it went.
+    /// [`Self::answer`] of an access whose bytes are those of fragments, in this order; says as well which is the first as deep as it
+    /// went.
     pub fn answer_fragments(
         &mut self,
         model: &mut Model,
-        core: usize,
+        access: MemRef,
         fragments: &[Fragment],
-        is_write: bool,
-        tag: u32,
     ) -> (Answer, u64) {
-        if (tag as usize + 1) * self.levels.len() > self.counts.len() {
-            self.make_room(tag);
-        }
         let (mut answer, mut deepest) =
             (Answer::default(), fragments.first().map_or(0, |first| first.address));
-        model.begin(core);
-        for (number, fragment) in fragments.iter().enumerate() {
-            let (first, last) = (fragment.address, fragment.last());
-            (self.now.core, self.now.first, self.now.last, self.now.tag) = (core, first, last, tag);
-            let here = model.access_part((core, fragment.is_write, tag), first, last, number > 0, self);
+        model.begin(access.core());
+        for (number, &Fragment { address, bytes, is_write }) in fragments.iter().enumerate() {
+            let fragment = MemRef { address, bytes, is_write, ..access };
+            self.begin_access(fragment);
+            let here = model.access_part(fragment, fragment.last(), number > 0, self);
             if here.depth > answer.depth {
-                deepest = first;
+                deepest = address;
             }
             answer.add(here);
         }
-        (model.count_answer(is_write, answer), deepest)
+        (model.count_answer(access.is_write, answer), deepest)
+    }
+
+    /// An access, or a part of one, is under way, for which there is room.
+    #[inline(always)]
+    fn begin_access(&mut self, access: MemRef) {
+        if (access.tag.index() + 1) * self.levels.len() > self.counts.len() {
+            self.make_room(access.tag);
+        }
+        // The last byte matters only when there is one.
+        (self.now.core, self.now.tag) = (access.core(), access.tag);
+        (self.now.first, self.now.last) = (access.address, access.last());
     }
 
     /// Counts the causes of the access's misses, and says them.
@@ -241,8 +228,9 @@ impl ModelWatch {
             }
             let Place { table, word, .. } = layer.place;
             for record in self.tables[table].records() {
-                if let Some(tag) = fetched_by(record[word]).filter(|_| !self.exclusive[level]) {
-                    let counts = &mut self.counts[tag as usize * self.levels.len() + level];
+                let tag = LineState::of(record[word]).fetched_by();
+                if let Some(tag) = tag.filter(|_| !self.exclusive[level]) {
+                    let counts = &mut self.counts[tag.index() * self.levels.len() + level];
                     counts.resident_lines += 1;
                     counts.resident_used_bytes += self.levels[level].used_bytes(record[word + 1]);
                 }
@@ -261,14 +249,14 @@ impl ModelWatch {
 
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, tag: u32) {
-        assert!(tag < HELD - 1, "a tag is below 2^31 - 1, not {tag}");
-        self.counts.resize((tag as usize + 1) * self.levels.len(), LevelDetail::default());
+    fn make_room(&mut self, tag: Tag) {
+        assert!(tag.number() < Tag::LIMIT, "tags have numbers below {}, not {tag:?}", Tag::LIMIT);
+        self.counts.resize((tag.index() + 1) * self.levels.len(), LevelDetail::default());
     }
 
     #[inline]
-    fn count(&mut self, tag: u32, level: usize) -> &mut LevelDetail {
-        &mut self.counts[tag as usize * self.levels.len() + level]
+    fn count(&mut self, tag: Tag, level: usize) -> &mut LevelDetail {
+        &mut self.counts[tag.index() * self.levels.len() + level]
     }
 
     /// The line's record in a cache that it comes to without being asked for.
@@ -305,14 +293,14 @@ impl ModelWatch {
             self.count(self.now.tag, level).spared += u64::from(before != Before::Held);
             return;
         }
-        let by = (*table.word(at, place.word) >> 32) as u32;
+        let by = LineState::of(*table.word(at, place.word)).whose();
         let lost = self.now.lost.take();
         let (cause, by) = match (lost, found, before) {
             (Some(Sharing { is_true: true, by_tag, .. }), _, _) => (Cause::TrueSharing, Some(by_tag)),
             (Some(Sharing { by_tag, .. }), _, _) => (Cause::FalseSharing, Some(by_tag)),
             (None, Found::Part, _) | (None, _, Before::Never) => (Cause::Cold, None),
-            (None, _, Before::Lost) => (Cause::Capacity, by.checked_sub(1)),
-            (None, _, Before::Held) => (Cause::Conflict, by.checked_sub(1)),
+            (None, _, Before::Lost) => (Cause::Capacity, by),
+            (None, _, Before::Held) => (Cause::Conflict, by),
         };
         if let Some(by) = by {
             self.evictions[level].add(self.now.tag, by);
@@ -352,8 +340,7 @@ impl ModelWatch {
         let tag = self.now.tag;
         let place = &self.caches[cache].place;
         let table = &mut self.tables[place.table];
-        let state = table.word(at, place.word);
-        *state = u64::from(*state as u32) | u64::from((tag + 1) | HELD) << 32;
+        LineState::held(tag).put(table.word(at, place.word));
         *table.word(at, place.word + 1) = 0;
         self.came = (cache, line << self.levels[level].line_shift, at);
         if !self.exclusive[level] && !self.sectored[level] {
@@ -362,30 +349,22 @@ impl ModelWatch {
     }
 
     /// A cache does not have a line any more, because of accesses with the tag `by` if that is anybody's fault.
-    fn end(&mut self, level: usize, cache: usize, line: u64, at: At, by: Option<u32>) {
+    fn end(&mut self, level: usize, cache: usize, line: u64, at: At, by: Option<Tag>) {
         self.settle_if(level, line);
         let place = &self.caches[cache].place;
         let table = &mut self.tables[place.table];
         // Of an exclusive level nothing is read: what it drops has not been looked at for long, and a store waits for nobody.
         if !self.exclusive[level]
-            && let Some(tag) = fetched_by(*table.word(at, place.word))
+            && let Some(tag) = LineState::of(*table.word(at, place.word)).fetched_by()
         {
             let used = self.levels[level].used_bytes(*table.word(at, place.word + 1));
-            let counts = &mut self.counts[tag as usize * self.levels.len() + level];
+            let counts = &mut self.counts[tag.index() * self.levels.len() + level];
             counts.evicted_lines += 1;
             counts.evicted_used_bytes += used;
         }
-        let state = table.word(at, place.word);
-        *state = u64::from(*state as u32) | by.map_or(0, |by| u64::from(by + 1) << 32);
+        LineState::left(by).put(table.word(at, place.word));
         self.went = (cache, line << self.levels[level].line_shift, at);
     }
-}
-
-/// The tag of a fetch that has not ended.
-#[inline]
-pub(crate) fn fetched_by(state: u64) -> Option<u32> {
-    let tag = (state >> 32) as u32;
-    (tag & HELD != 0).then(|| (tag & !HELD) - 1)
 }
 
 /// The record of a line in the cache outside `inside`, from one there that lies in it.
@@ -485,7 +464,7 @@ impl Observer for ModelWatch {
         twin.take(&mut self.tables[place.table], at);
     }
 
-    fn invalidated(&mut self, level: usize, cache: usize, line: u64, at: At, _core: u32, tag: u32) {
+    fn invalidated(&mut self, level: usize, cache: usize, line: u64, at: At, _core: u32, tag: Tag) {
         self.end(level, cache, line, at, Some(tag));
         self.count(tag, level).invalidations += 1;
     }

@@ -6,8 +6,10 @@
 
 use std::ops::AddAssign;
 
+use crate::mem_ref::MemRef;
 use crate::ranges::Ranges;
 use crate::table::Table;
+use crate::tag::Tag;
 
 /// Accesses of one tag that memory answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,13 +90,14 @@ impl Numa {
 
     /// An access that memory answered; says whether it was another node's.
     #[inline]
-    pub fn access(&mut self, core: usize, address: u64, tag: u32) -> bool {
-        let node = u64::from(core as u32 / self.cores_per_node);
-        let remote = self.home(node, address) != node;
-        if self.counts.len() <= tag as usize {
-            self.counts.resize(tag as usize + 1, NumaDetail::default());
+    pub fn access(&mut self, access: MemRef) -> bool {
+        let node = u64::from(access.core / self.cores_per_node);
+        let remote = self.home(node, access.address) != node;
+        let tag = access.tag.index();
+        if self.counts.len() <= tag {
+            self.counts.resize(tag + 1, NumaDetail::default());
         }
-        let counts = &mut self.counts[tag as usize];
+        let counts = &mut self.counts[tag];
         counts.local += u64::from(!remote);
         counts.remote += u64::from(remote);
         remote
@@ -121,8 +124,8 @@ impl Numa {
     }
 
     /// Cycles that a tag's accesses had to wait because memory was another node's.
-    pub fn cycles(&self, tag: u32) -> u64 {
-        self.counts.get(tag as usize).map_or(0, |counts| counts.remote * self.farther_cycles)
+    pub fn cycles(&self, tag: Tag) -> u64 {
+        self.counts.get(tag.index()).map_or(0, |counts| counts.remote * self.farther_cycles)
     }
 
     /// By tag.

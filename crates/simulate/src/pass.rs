@@ -5,6 +5,7 @@
 
 use crate::row::{DIRTY, Entry, Row};
 use crate::sets::{SetIndex, Sets};
+use crate::tag::{Asker, Tag};
 
 /// Requests whose rows are on their way.
 const AHEAD: usize = 12;
@@ -19,7 +20,7 @@ const LINE: usize = 64;
 pub struct Request {
     /// In a line of the level it comes from; what the request is stands in the lowest bits, as lines have at least four bytes.
     pub(crate) address: u64,
-    /// Tag and, above it, core: one word, as it is only handed on.
+    /// Who asks and, above it, the core: one word, as it is only handed on.
     whose: u64,
 }
 
@@ -29,10 +30,18 @@ impl Request {
     /// It is no access, but a line that was written and then dropped.
     pub(crate) const DROPPED: u64 = 2;
 
-    /// For the line of the first level that begins at an address ([`Hierarchy::show`](crate::Hierarchy::show)); the tag is below 2^31.
+    /// For the line of the first level that begins at an address ([`Hierarchy::show`](crate::Hierarchy::show)).
     #[inline(always)]
-    pub fn new(core: usize, address: u64, is_write: bool, tag: u32) -> Request {
-        Request { address: address | u64::from(is_write), whose: (core as u64) << 32 | u64::from(tag) }
+    pub fn new(core: usize, address: u64, is_write: bool, tag: Tag) -> Request {
+        Request::of(core, address, is_write, Asker::one(tag))
+    }
+
+    #[inline(always)]
+    pub(crate) fn of(core: usize, address: u64, is_write: bool, asker: Asker) -> Request {
+        Request {
+            address: address | u64::from(is_write),
+            whose: (core as u64) << 32 | u64::from(asker.bits()),
+        }
     }
 
     /// The same for another line, if this one is for that at address 0.
@@ -48,8 +57,8 @@ impl Request {
     }
 
     #[inline(always)]
-    pub(crate) fn tag(self) -> u32 {
-        self.whose as u32
+    pub(crate) fn asker(self) -> Asker {
+        Asker::of_bits(self.whose as u32)
     }
 
     #[inline(always)]

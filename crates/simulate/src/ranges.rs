@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The bits of an address that user space has; those above tell address spaces apart.
-const IN_SPACE: u64 = (1 << 48) - 1;
+use crate::space::Space;
 
 /// Ranges that do not overlap, in the order of the addresses.
 #[derive(Clone, Debug)]
@@ -46,7 +45,7 @@ impl<T: Copy> Ranges<T> {
         if self.parts.is_empty() {
             return None;
         }
-        let address = address & IN_SPACE;
+        let address = Space::within(address);
         let before = self.parts.partition_point(|(first, _, _)| *first <= address);
         let (_, end, value) = self.parts[before.checked_sub(1)?];
         (address < end).then_some(value)
@@ -66,7 +65,7 @@ mod tests {
             for address in 0..42 {
                 let latest = numbered.iter().rfind(|(first, end, _)| (*first..*end).contains(&address));
                 prop_assert_eq!(built.of(address), latest.map(|(_, _, i)| *i));
-                prop_assert_eq!(built.of(address | 7 << 48), built.of(address));
+                prop_assert_eq!(built.of(Space::of(7).place(address)), built.of(address));
             }
         }
     }

@@ -3,9 +3,10 @@
 //! Most accesses are to one of some lines, and nothing happens to these meanwhile. So what is used of them is gathered here,
 //! and entered before anything does, or when another line has their place.
 
-use crate::model_watch::{ModelWatch, fetched_by, outer};
+use crate::model_watch::{ModelWatch, outer};
 use crate::places::Place;
 use crate::table::At;
+use crate::tag::LineState;
 use crate::uses::widen;
 
 /// How many lines may have uses that are not in their records.
@@ -40,7 +41,7 @@ impl ModelWatch {
             }
             let Place { table, word, .. } = self.caches[path[level] as usize].place;
             let table = &mut self.tables[table];
-            if !self.exclusive[level] && fetched_by(*table.word(record, word)).is_some() {
+            if !self.exclusive[level] && LineState::of(*table.word(record, word)).is_held() {
                 *table.word(record, word + 1) |= if shape.line_shift == inner.line_shift {
                     used
                 } else {

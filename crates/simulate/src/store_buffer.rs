@@ -15,7 +15,9 @@
 //! pair that can collide, not a collision that was seen.
 
 use crate::fragment::Fragment;
+use crate::mem_ref::MemRef;
 use crate::pairs::Pairs;
+use crate::tag::Tag;
 
 /// The part of an address that is compared first.
 const LOW: u64 = 0xfff;
@@ -27,7 +29,7 @@ const GRANULES: usize = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AliasConflict {
     /// Tag of the store.
-    pub store_tag: u32,
+    pub store_tag: Tag,
     /// Its first byte.
     pub store_address: u64,
     /// Accesses of the core from the store to the load; 1 if the load came next.
@@ -38,9 +40,9 @@ pub struct AliasConflict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AliasPair {
     /// Tag of the loads.
-    pub load_tag: u32,
+    pub load_tag: Tag,
     /// Tag of the stores.
-    pub store_tag: u32,
+    pub store_tag: Tag,
     /// How many loads.
     pub conflicts: u64,
     /// The least distance of them, in accesses.
@@ -78,7 +80,7 @@ struct Core {
 struct Store {
     address: u64,
     bytes: u32,
-    tag: u32,
+    tag: Tag,
     /// Number of the access.
     access: u64,
 }
@@ -103,60 +105,41 @@ impl StoreBuffer {
     /// One access; says whether it is a load that conflicts. An atomic update is a store here.
     ///
     /// # Panics
-    /// If `core` is not below the number of cores.
+    /// If its core is not below the number of cores.
     #[inline]
-    pub fn access(
-        &mut self,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        tag: u32,
-    ) -> Option<AliasConflict> {
-        let conflict = self.cores[core].access(address, bytes, is_write, tag, self.entries, self.window)?;
-        self.conflicts.count(tag, conflict, 1);
+    pub fn access(&mut self, access: MemRef) -> Option<AliasConflict> {
+        let conflict = self.cores[access.core()].access(access, self.entries, self.window)?;
+        self.conflicts.count(access.tag, conflict, 1);
         Some(conflict)
     }
 
-    /// [`StoreBuffer::access`] of one that lies in several places, in this order: the first of its conflicts counts.
+    /// [`StoreBuffer::access`] of one whose bytes are those of fragments, in this order: the first of its conflicts counts.
     ///
     /// # Panics
-    /// If `core` is not below the number of cores.
-    pub fn access_fragments(
-        &mut self,
-        core: usize,
-        fragments: &[Fragment],
-        tag: u32,
-    ) -> Option<AliasConflict> {
+    /// If its core is not below the number of cores.
+    pub fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]) -> Option<AliasConflict> {
         let (entries, window) = (self.entries, self.window);
-        let core = &mut self.cores[core];
+        let core = &mut self.cores[access.core()];
         let mut found = None;
         for (number, &Fragment { address, bytes, is_write }) in fragments.iter().enumerate() {
             // They are one access.
             core.accessed -= u64::from(number > 0);
-            let conflict = core.access(address, bytes, is_write, tag, entries, window);
+            let conflict = core.access(MemRef { address, bytes, is_write, ..access }, entries, window);
             found = found.or(conflict);
         }
-        self.conflicts.count(tag, found?, 1);
+        self.conflicts.count(access.tag, found?, 1);
         found
     }
 
-    /// As many accesses of one core as there are, each with its bytes, whether it is a write, and its tag. What they meet is counted so
-    /// many `times`.
+    /// As many accesses of one core as there are. What they meet is counted so many `times`.
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
-    pub(crate) fn access_all(
-        &mut self,
-        core: usize,
-        times: u64,
-        accesses: impl Iterator<Item = (u64, u32, bool, u32)>,
-    ) {
+    pub(crate) fn access_all(&mut self, core: usize, times: u64, accesses: impl Iterator<Item = MemRef>) {
         let core = &mut self.cores[core];
-        for (address, bytes, is_write, tag) in accesses {
-            let met = core.access(address, bytes, is_write, tag, self.entries, self.window);
-            if let Some(conflict) = met {
-                self.conflicts.count(tag, conflict, times);
+        for access in accesses {
+            if let Some(conflict) = core.access(access, self.entries, self.window) {
+                self.conflicts.count(access.tag, conflict, times);
             }
         }
     }
@@ -173,11 +156,11 @@ impl StoreBuffer {
 
     /// An access of a core that asks nothing.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) {
-        let core = &mut self.cores[core];
+    pub(crate) fn pass(&mut self, access: MemRef) {
+        let core = &mut self.cores[access.core()];
         core.accessed += 1;
-        if is_write && bytes > 0 {
-            core.store(address, bytes, tag);
+        if access.is_write && access.bytes > 0 {
+            core.store(access.address, access.bytes, access.tag);
         }
     }
 
@@ -193,7 +176,7 @@ impl StoreBuffer {
 }
 
 impl Conflicts {
-    fn count(&mut self, tag: u32, conflict: AliasConflict, times: u64) {
+    fn count(&mut self, tag: Tag, conflict: AliasConflict, times: u64) {
         let slot = self.pairs.add_times(tag, conflict.store_tag, times) as usize;
         if slot == self.least_accesses.len() {
             self.least_accesses.push(conflict.accesses);
@@ -204,15 +187,8 @@ impl Conflicts {
 
 impl Core {
     #[inline(always)]
-    fn access(
-        &mut self,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        tag: u32,
-        entries: u64,
-        window: u64,
-    ) -> Option<AliasConflict> {
+    fn access(&mut self, access: MemRef, entries: u64, window: u64) -> Option<AliasConflict> {
+        let MemRef { address, bytes, tag, is_write, .. } = access;
         self.accessed += 1;
         if bytes == 0 {
             return None;
@@ -234,7 +210,7 @@ impl Core {
     }
 
     #[inline(always)]
-    fn store(&mut self, address: u64, bytes: u32, tag: u32) {
+    fn store(&mut self, address: u64, bytes: u32, tag: Tag) {
         let slot = self.stored as usize & (self.stores.len() - 1);
         self.stores[slot] = Store { address, bytes, tag, access: self.accessed };
         self.stored += 1;

@@ -17,9 +17,11 @@ use thiserror::Error;
 
 use crate::cache::Cache;
 use crate::fragment::Fragment;
+use crate::mem_ref::MemRef;
 use crate::ranges::Ranges;
 use crate::spec::LevelSpec;
 use crate::table::{At, Table};
+use crate::tag::Tag;
 
 /// An array of translations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -294,8 +296,8 @@ impl Tlb {
 
     /// Whatever a tag's accesses touch lies in pages of so many bytes, which [`Pages`] speaks of. To be told before the first of
     /// them.
-    pub fn set_pages_of(&mut self, tag: u32, page_bytes: u64) {
-        let tag = tag as usize;
+    pub fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
+        let tag = tag.index();
         self.of_tags.resize(self.of_tags.len().max(tag + 1), None);
         self.of_tags[tag] = self.sizes.iter().position(|size| 1 << size.shift == page_bytes);
     }
@@ -303,10 +305,11 @@ impl Tlb {
     /// Translates one access; an access over a page's end translates both pages.
     ///
     /// # Panics
-    /// If `core` is not below the number of cores.
+    /// If its core is not below the number of cores.
     #[inline]
-    pub fn access(&mut self, core: usize, address: u64, bytes: u32, tag: u32) -> Translation {
-        let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
+    pub fn access(&mut self, access: MemRef) -> Translation {
+        let MemRef { address, tag, .. } = access;
+        let (core, last) = (access.core(), access.last());
         let (size, page) = self.page_of(address, tag);
         let shift = self.sizes[size].shift;
         let key = key(size, page);
@@ -321,8 +324,8 @@ impl Tlb {
     }
 
     /// Cycles beyond first-level translations that a tag's accesses had so far.
-    pub fn cycles(&self, tag: u32) -> u64 {
-        self.counts.get(tag as usize).map_or(0, |counts| counts.cycles)
+    pub fn cycles(&self, tag: Tag) -> u64 {
+        self.counts.get(tag.index()).map_or(0, |counts| counts.cycles)
     }
 
     /// By tag.
@@ -344,11 +347,11 @@ impl Tlb {
     }
 
     #[inline(always)]
-    fn page_of(&self, address: u64, tag: u32) -> (usize, u64) {
+    fn page_of(&self, address: u64, tag: Tag) -> (usize, u64) {
         if self.of_tags.is_empty() && self.ranges.is_empty() {
             return (self.size, address >> self.sizes[self.size].shift);
         }
-        let of_tag = self.of_tags.get(tag as usize).copied().flatten();
+        let of_tag = self.of_tags.get(tag.index()).copied().flatten();
         let size = of_tag.or_else(|| self.ranges.of(address)).unwrap_or(self.size);
         (size, address >> self.sizes[size].shift)
     }
@@ -360,27 +363,28 @@ impl Tlb {
         core * self.recent_per_core + recent + (key & sets) as usize
     }
 
-    /// [`Tlb::access`] of one that lies in several places, in this order: the worst of its translations counts.
+    /// [`Tlb::access`] of one whose bytes are those of fragments, in this order: the worst of its translations counts.
     ///
     /// # Panics
-    /// If `core` is not below the number of cores.
-    pub fn access_fragments(&mut self, core: usize, fragments: &[Fragment], tag: u32) -> Translation {
+    /// If its core is not below the number of cores.
+    pub fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]) -> Translation {
+        let (core, tag) = (access.core(), access.tag);
         let each = |fragment: &Fragment| self.worst(core, fragment.address, fragment.last(), tag);
         let worst = fragments.iter().map(each).max().unwrap_or((Translation::First, 0));
         self.count(worst, tag)
     }
 
     #[inline(never)]
-    fn access_other(&mut self, core: usize, address: u64, last: u64, tag: u32) -> Translation {
+    fn access_other(&mut self, core: usize, address: u64, last: u64, tag: Tag) -> Translation {
         let worst = self.worst(core, address, last, tag);
         self.count(worst, tag)
     }
 
     /// Translates the pages of `address..=last`; says which translation took longest, and what it cost.
     #[inline(always)]
-    fn worst(&mut self, core: usize, address: u64, last: u64, tag: u32) -> (Translation, u32) {
-        if self.counts.len() <= tag as usize {
-            self.counts.resize(tag as usize + 1, TlbDetail::default());
+    fn worst(&mut self, core: usize, address: u64, last: u64, tag: Tag) -> (Translation, u32) {
+        if self.counts.len() <= tag.index() {
+            self.counts.resize(tag.index() + 1, TlbDetail::default());
         }
         let mut worst = (Translation::First, 0);
         let mut from = address;
@@ -401,8 +405,8 @@ impl Tlb {
     }
 
     #[inline(always)]
-    fn count(&mut self, worst: (Translation, u32), tag: u32) -> Translation {
-        let counts = &mut self.counts[tag as usize];
+    fn count(&mut self, worst: (Translation, u32), tag: Tag) -> Translation {
+        let counts = &mut self.counts[tag.index()];
         match worst.0 {
             Translation::First => {}
             Translation::Second => counts.second_level_hits += 1,
@@ -413,7 +417,7 @@ impl Tlb {
     }
 
     /// Who has the page's translation, and at what cost in cycles. The page is among the recent ones then.
-    fn translate(&mut self, core: usize, size: usize, key: u64, tag: u32) -> (Translation, u32) {
+    fn translate(&mut self, core: usize, size: usize, key: u64, tag: Tag) -> (Translation, u32) {
         let place = self.place(core, size, key);
         let mut at = self.recent[place].at;
         if self.recent[place].key != key {
@@ -439,7 +443,7 @@ impl Tlb {
             self.leave(core, at, evicted.line);
         }
         self.recent[place].used = 0;
-        *self.pages[core].word(at, TAG) = u64::from(tag) + 1;
+        *self.pages[core].word(at, TAG) = u64::from(tag.number()) + 1;
         // The first level may have kept the page in use after its last visit.
         *self.pages[core].word(at, USED) = 0;
         (Translation::Walk, self.walk_cycles)

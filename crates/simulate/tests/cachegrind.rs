@@ -17,7 +17,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use memlode_simulate::{Hierarchy, LevelSpec, Straddle};
+use memlode_simulate::{Hierarchy, LevelSpec, MemRef, Straddle};
 
 const LINE_BYTES: u32 = 64;
 const DATA: usize = 0;
@@ -122,7 +122,8 @@ fn simulate(program: &Path) -> Vec<Counts> {
         };
         let first = if core == INSTRUCTIONS { 0 } else { 3 + 3 * usize::from(is_write) };
         for (hierarchy, counts) in &mut runs {
-            let depth = hierarchy.access(core, address, bytes.min(LINE_BYTES), is_write);
+            let depth =
+                hierarchy.access(MemRef::read(core, address, bytes.min(LINE_BYTES)).writing(is_write));
             for count in &mut counts[first..=first + usize::from(depth)] {
                 *count += 1;
             }

@@ -1,7 +1,8 @@
 //! Coherence on small traces worked out by hand.
 
 use memlode_simulate::{
-    Answer, Coherence, CoherenceCounters, Inclusion, LevelSpec, Model, ModelLevel, ModelSpec, Sharing, Write,
+    Answer, Coherence, CoherenceCounters, Inclusion, LevelSpec, MemRef, Model, ModelLevel, ModelSpec,
+    Sharing, Tag, Write,
 };
 
 fn level(sets: u64, ways: u32, shared_by: u32) -> ModelLevel {
@@ -18,7 +19,8 @@ fn machine(cores: u32) -> Model {
 }
 
 fn outcome(depth: u8, transfer: bool, sharing: Option<(bool, u32, u32)>) -> Answer {
-    let sharing = sharing.map(|(is_true, by_core, by_tag)| Sharing { is_true, by_core, by_tag });
+    let sharing =
+        sharing.map(|(is_true, by_core, by_tag)| Sharing { is_true, by_core, by_tag: Tag::new(by_tag) });
     Answer { depth, transfer, sharing }
 }
 
@@ -70,7 +72,11 @@ fn counters_on_one_line_share_falsely() {
         (1, c1, true, 21, HIT, "-M"),
     ];
     for (i, (core, address, write, tag, expected, after)) in steps.into_iter().enumerate() {
-        assert_eq!(model.access(core, address, 8, write, tag), expected, "step {i}");
+        assert_eq!(
+            model.access(MemRef::read(core, address, 8).writing(write).tagged(tag)),
+            expected,
+            "step {i}"
+        );
         assert_eq!(states(&model), after, "step {i}");
     }
     let expected = CoherenceCounters { upgrades: 3, transfers: 3, true_sharing: 0, false_sharing: 2 };
@@ -87,8 +93,8 @@ fn counters_on_lines_of_their_own_do_not_meet() {
     for round in 0..10 {
         for core in 0..2 {
             let depth = if round == 0 { 2 } else { 0 };
-            assert_eq!(model.access(core, 64 * core as u64, 8, false, 0), outcome(depth, false, None));
-            assert_eq!(model.access(core, 64 * core as u64, 8, true, 0), HIT);
+            assert_eq!(model.access(MemRef::read(core, 64 * core as u64, 8)), outcome(depth, false, None));
+            assert_eq!(model.access(MemRef::write(core, 64 * core as u64, 8)), HIT);
         }
     }
     assert_eq!(model.coherence(), CoherenceCounters::default());
@@ -107,14 +113,14 @@ fn counters_on_lines_of_their_own_do_not_meet() {
 fn a_lock_handed_over_is_true_sharing() {
     let mut model = machine(2);
     let (lock, data) = (0, 32);
-    assert_eq!(model.access(0, lock, 4, true, 1), outcome(2, false, None));
-    assert_eq!(model.access(0, data, 8, true, 2), HIT);
-    assert_eq!(model.access(0, lock, 4, true, 3), HIT);
-    assert_eq!(model.access(1, lock, 4, true, 1), outcome(1, true, None));
-    assert_eq!(model.access(1, data, 8, false, 4), HIT);
-    assert_eq!(model.access(1, data, 8, true, 2), HIT);
-    assert_eq!(model.access(1, lock, 4, true, 3), HIT);
-    assert_eq!(model.access(0, lock, 4, true, 1), outcome(1, true, Some((true, 1, 1))));
+    assert_eq!(model.access(MemRef::write(0, lock, 4).tagged(1)), outcome(2, false, None));
+    assert_eq!(model.access(MemRef::write(0, data, 8).tagged(2)), HIT);
+    assert_eq!(model.access(MemRef::write(0, lock, 4).tagged(3)), HIT);
+    assert_eq!(model.access(MemRef::write(1, lock, 4).tagged(1)), outcome(1, true, None));
+    assert_eq!(model.access(MemRef::read(1, data, 8).tagged(4)), HIT);
+    assert_eq!(model.access(MemRef::write(1, data, 8).tagged(2)), HIT);
+    assert_eq!(model.access(MemRef::write(1, lock, 4).tagged(3)), HIT);
+    assert_eq!(model.access(MemRef::write(0, lock, 4).tagged(1)), outcome(1, true, Some((true, 1, 1))));
     assert_eq!(states(&model), "M-");
     let expected = CoherenceCounters { upgrades: 0, transfers: 2, true_sharing: 1, false_sharing: 0 };
     assert_eq!(model.coherence(), expected);
@@ -128,13 +134,13 @@ fn a_lock_handed_over_is_true_sharing() {
 fn silent_writes_after_the_loss_make_it_true() {
     for (writes_byte_0, is_true) in [(false, false), (true, true)] {
         let mut model = machine(2);
-        model.access(0, 0, 1, false, 0);
-        model.access(1, 8, 1, true, 7);
+        model.access(MemRef::read(0, 0, 1));
+        model.access(MemRef::write(1, 8, 1).tagged(7));
         if writes_byte_0 {
-            assert_eq!(model.access(1, 0, 1, true, 9), HIT);
+            assert_eq!(model.access(MemRef::write(1, 0, 1).tagged(9)), HIT);
         }
         // The write that took the line is named, not the last one.
-        assert_eq!(model.access(0, 0, 1, false, 0), outcome(1, true, Some((is_true, 1, 7))));
+        assert_eq!(model.access(MemRef::read(0, 0, 1)), outcome(1, true, Some((is_true, 1, 7))));
     }
 }
 
@@ -143,16 +149,16 @@ fn silent_writes_after_the_loss_make_it_true() {
 fn a_write_takes_every_copy() {
     let mut model = machine(4);
     for core in 0..4 {
-        model.access(core, 0, 8, false, 0);
+        model.access(MemRef::read(core, 0, 8));
     }
     assert_eq!(states(&model), "SSSS");
-    assert_eq!(model.access(2, 0, 8, true, 5), HIT);
+    assert_eq!(model.access(MemRef::write(2, 0, 8).tagged(5)), HIT);
     assert_eq!(states(&model), "--M-");
     assert_eq!((model.coherence().upgrades, model.traffic()[0].invalidations), (1, 3));
     for core in [0, 1, 3] {
         let transfer = core == 0; // then core 2's newest bytes are in the shared level
-        assert_eq!(model.access(core, 0, 8, false, 0), outcome(1, transfer, Some((true, 2, 5))));
-        assert_eq!(model.access(core, 0, 8, false, 0), HIT);
+        assert_eq!(model.access(MemRef::read(core, 0, 8)), outcome(1, transfer, Some((true, 2, 5))));
+        assert_eq!(model.access(MemRef::read(core, 0, 8)), HIT);
     }
     assert_eq!(states(&model), "SSSS");
 }
@@ -163,14 +169,14 @@ fn a_write_takes_every_copy() {
 fn a_thousand_cores_lose_a_line_to_one() {
     let mut model = mesi(vec![level(8, 4, 1), level(16, 4, 1), level(64, 8, 1000)], 1000);
     for core in 0..1000 {
-        assert_eq!(model.access(core, 0, 8, false, 0).depth, if core == 0 { 3 } else { 2 });
+        assert_eq!(model.access(MemRef::read(core, 0, 8)).depth, if core == 0 { 3 } else { 2 });
     }
-    assert_eq!(model.access(700, 0, 8, true, 9), HIT);
+    assert_eq!(model.access(MemRef::write(700, 0, 8).tagged(9)), HIT);
     assert_eq!((model.traffic()[0].invalidations, model.traffic()[1].invalidations), (999, 999));
     for core in (0..1000).filter(|core| *core != 700) {
         assert_eq!(
-            model.access(core, 0, 8, false, 0).sharing,
-            Some(Sharing { is_true: true, by_core: 700, by_tag: 9 })
+            model.access(MemRef::read(core, 0, 8)).sharing,
+            Some(Sharing { is_true: true, by_core: 700, by_tag: Tag::new(9) })
         );
     }
     assert_eq!(model.coherence().true_sharing, 999);
@@ -182,10 +188,10 @@ fn a_thousand_cores_lose_a_line_to_one() {
 fn a_line_evicted_before_the_write_is_not_lost_to_it() {
     let mut model = mesi(vec![level(1, 2, 1), level(64, 8, 2)], 2);
     for line in [0, 1, 2] {
-        model.access(0, 64 * line, 8, false, 0);
+        model.access(MemRef::read(0, 64 * line, 8));
     }
-    assert_eq!(model.access(1, 0, 8, true, 0), outcome(1, false, None));
-    assert_eq!(model.access(0, 0, 8, false, 0), outcome(1, true, None));
+    assert_eq!(model.access(MemRef::write(1, 0, 8)), outcome(1, false, None));
+    assert_eq!(model.access(MemRef::read(0, 0, 8)), outcome(1, true, None));
 }
 
 /// The first level had evicted the line, the private second level still held it: the access misses in the
@@ -194,11 +200,11 @@ fn a_line_evicted_before_the_write_is_not_lost_to_it() {
 fn the_level_that_lost_the_line_tells_why() {
     let mut model = mesi(vec![level(1, 2, 1), level(8, 4, 1), level(64, 8, 2)], 2);
     for line in [0, 1, 2] {
-        model.access(0, 64 * line, 8, false, 0);
+        model.access(MemRef::read(0, 64 * line, 8));
     }
-    model.access(1, 0, 8, true, 3);
+    model.access(MemRef::write(1, 0, 8).tagged(3));
     assert_eq!((model.traffic()[0].invalidations, model.traffic()[1].invalidations), (0, 1));
-    assert_eq!(model.access(0, 0, 8, false, 0), outcome(2, true, Some((true, 1, 3))));
+    assert_eq!(model.access(MemRef::read(0, 0, 8)), outcome(2, true, Some((true, 1, 3))));
 }
 
 /// Two groups of two cores, a second level for each group: within the group a miss is answered there; the
@@ -206,16 +212,16 @@ fn the_level_that_lost_the_line_tells_why() {
 #[test]
 fn groups_of_cores_share_what_is_on_their_way() {
     let mut model = mesi(vec![level(8, 4, 1), level(64, 8, 2)], 4);
-    model.access(0, 0, 8, true, 1);
-    assert_eq!(model.access(1, 0, 8, false, 2), outcome(1, true, None));
+    model.access(MemRef::write(0, 0, 8).tagged(1));
+    assert_eq!(model.access(MemRef::read(1, 0, 8).tagged(2)), outcome(1, true, None));
     // Core 2 is asked to fetch from the other group: its caches do not have the line, core 0's do.
-    assert_eq!(model.access(2, 0, 8, false, 3), outcome(2, true, None));
+    assert_eq!(model.access(MemRef::read(2, 0, 8).tagged(3)), outcome(2, true, None));
     assert_eq!(states(&model), "SSS-");
-    assert_eq!(model.access(2, 0, 8, true, 4), HIT);
+    assert_eq!(model.access(MemRef::write(2, 0, 8).tagged(4)), HIT);
     assert_eq!(states(&model), "--M-");
     // Two first levels and one second level.
     assert_eq!((model.traffic()[0].invalidations, model.traffic()[1].invalidations), (2, 1));
-    assert_eq!(model.access(1, 0, 8, false, 5), outcome(2, true, Some((true, 2, 4))));
+    assert_eq!(model.access(MemRef::read(1, 0, 8).tagged(5)), outcome(2, true, Some((true, 2, 4))));
 }
 
 /// An inclusive shared level of one set of two ways: a third line drops the first, and core 0's modified copy
@@ -224,14 +230,14 @@ fn groups_of_cores_share_what_is_on_their_way() {
 fn an_inclusive_level_takes_inner_copies_with_it() {
     let shared = ModelLevel { inclusion: Inclusion::Inclusive, ..level(1, 2, 2) };
     let mut model = mesi(vec![level(8, 4, 1), shared], 2);
-    model.access(0, 0, 8, true, 0);
-    model.access(1, 64, 8, false, 0);
-    model.access(1, 128, 8, false, 0);
+    model.access(MemRef::write(0, 0, 8));
+    model.access(MemRef::read(1, 64, 8));
+    model.access(MemRef::read(1, 128, 8));
     assert_eq!(states(&model), "--");
     assert_eq!(model.traffic()[0].back_invalidations, 1);
     let counters = model.counters();
     assert_eq!((counters[0].write_backs, counters[1].write_backs), (1, 1));
-    assert_eq!(model.access(0, 0, 8, false, 0), outcome(2, false, None));
+    assert_eq!(model.access(MemRef::read(0, 0, 8)), outcome(2, false, None));
 }
 
 /// An exclusive second level of two ways behind a first level of one way.
@@ -261,7 +267,7 @@ fn an_exclusive_level_is_filled_by_evictions() {
         (c, false, 2, vec![c], vec![a, b]),
         (d, false, 2, vec![d], vec![a, c]),
     ] {
-        assert_eq!(model.access(0, line * 64, 8, write, 0).depth, depth);
+        assert_eq!(model.access(MemRef::read(0, line * 64, 8).writing(write)).depth, depth);
         assert_eq!((held(&model, 0), held(&model, 1)), (inner, outer), "after line {line}");
     }
     let counters = model.counters();
@@ -273,10 +279,10 @@ fn an_exclusive_level_is_filled_by_evictions() {
 fn writes_go_through_and_past() {
     let through = ModelLevel { write: Write::Through, write_allocate: false, ..level(8, 4, 1) };
     let mut model = mesi(vec![through, level(64, 8, 1)], 1);
-    assert_eq!(model.access(0, 0, 8, true, 0), outcome(2, false, None)); // past the first level, into the second
-    assert_eq!(model.access(0, 0, 8, true, 0), outcome(1, false, None));
-    assert_eq!(model.access(0, 0, 8, false, 0), outcome(1, false, None));
-    assert_eq!(model.access(0, 0, 8, true, 0), HIT); // and through to the second level, which is no demand
+    assert_eq!(model.access(MemRef::write(0, 0, 8)), outcome(2, false, None)); // past the first level, into the second
+    assert_eq!(model.access(MemRef::write(0, 0, 8)), outcome(1, false, None));
+    assert_eq!(model.access(MemRef::read(0, 0, 8)), outcome(1, false, None));
+    assert_eq!(model.access(MemRef::write(0, 0, 8)), HIT); // and through to the second level, which is no demand
     assert_eq!((model.traffic()[0].passed_writes, model.counters()[1].writes), (3, 2));
     assert_eq!(model.held(0).filter(|held| held.dirty).count(), 0);
     assert_eq!(model.held(1).filter(|held| held.dirty).count(), 1);
@@ -287,9 +293,9 @@ fn writes_go_through_and_past() {
 fn sectors_are_fetched_one_by_one() {
     let sectored = ModelLevel { sector_bytes: Some(32), ..level(1, 1, 1) };
     let mut model = mesi(vec![sectored], 1);
-    assert_eq!(model.access(0, 0, 8, false, 0).depth, 1);
-    assert_eq!(model.access(0, 24, 8, false, 0).depth, 0);
-    assert_eq!(model.access(0, 32, 8, false, 0).depth, 1);
-    assert_eq!(model.access(0, 24, 16, false, 0).depth, 0);
+    assert_eq!(model.access(MemRef::read(0, 0, 8)).depth, 1);
+    assert_eq!(model.access(MemRef::read(0, 24, 8)).depth, 0);
+    assert_eq!(model.access(MemRef::read(0, 32, 8)).depth, 1);
+    assert_eq!(model.access(MemRef::read(0, 24, 16)).depth, 0);
     assert_eq!(model.held(0).count(), 1);
 }

@@ -5,7 +5,9 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use common::{Event, Naive, cases};
-use memlode_simulate::{Cause, Detailed, Eviction, Hierarchy, LevelDetail, LevelSpec, Straddle, touch_lines};
+use memlode_simulate::{
+    Cause, Detailed, Eviction, Hierarchy, LevelDetail, LevelSpec, MemRef, Straddle, Tag, touch_lines,
+};
 use proptest::prelude::*;
 
 fn lines_of(spec: &LevelSpec) -> usize {
@@ -143,7 +145,7 @@ proptest! {
                     Cause::TrueSharing | Cause::FalseSharing => unreachable!("no coherence"),
                 }
             }
-            let outcome = detailed.access(a.core, a.address, a.bytes, a.write, tag);
+            let outcome = detailed.access(MemRef::read(a.core, a.address, a.bytes).writing(a.write).tagged(tag));
             prop_assert_eq!(outcome.depth, depth);
             prop_assert_eq!(outcome.causes().collect::<Vec<_>>(), causes.into_values().collect::<Vec<_>>());
         }
@@ -160,7 +162,7 @@ proptest! {
         let found: BTreeMap<_, _> = found.filter(|(_, counts)| *counts != LevelDetail::default()).collect();
         prop_assert_eq!(found, definitions.counts);
         let found = details.evictions.iter().enumerate().flat_map(|(level, evictions)| {
-            evictions.iter().map(move |e| ((level, e.tag, e.by), e.misses))
+            evictions.iter().map(move |e| ((level, e.tag.number(), e.by.number()), e.misses))
         });
         prop_assert_eq!(found.collect::<BTreeMap<_, _>>(), definitions.evictions);
     }
@@ -179,7 +181,8 @@ fn the_three_causes() {
     let mut detailed = Detailed::new(Hierarchy::new(&[level(2, 1)], 1).unwrap());
     let mut causes_of = |lines: &[u64]| -> Vec<Option<Cause>> {
         // The tag is the line.
-        let access = |line: &u64| detailed.access(0, line * 64, 8, false, *line as u32).causes().next();
+        let access =
+            |line: &u64| detailed.access(MemRef::read(0, line * 64, 8).tagged(*line as u32)).causes().next();
         lines.iter().map(access).collect()
     };
     assert_eq!(causes_of(&[0, 2, 0, 2]), [Some(Cold), Some(Cold), Some(Conflict), Some(Conflict)]);
@@ -192,7 +195,7 @@ fn the_three_causes() {
     };
     assert_eq!([of(0), of(1), of(2)], [(1, 2, 1, 0), (1, 0, 0, 1), (1, 2, 1, 0)]);
     // 0 and 2 pushed each other out.
-    let pushed = |tag, by| Eviction { tag, by, misses: 3 };
+    let pushed = |tag, by| Eviction { tag: Tag::new(tag), by: Tag::new(by), misses: 3 };
     assert_eq!(details.evictions, [[pushed(0, 2), pushed(2, 0)]]);
 }
 
@@ -203,7 +206,7 @@ fn a_hot_field_wastes_most_of_each_line() {
     let used = |stride: u64, count: u64| {
         let mut detailed = Detailed::new(Hierarchy::new(&[level(2, 4)], 1).unwrap());
         for i in 0..count {
-            detailed.access(0, i * stride, 8, false, 7);
+            detailed.access(MemRef::read(0, i * stride, 8).tagged(7));
         }
         detailed.finish().levels[7][0]
     };

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use memlode_simulate::{
-    AliasConflict, AliasPair, Cause, Coherence, Detailed, Hierarchy, Homes, ImpossibleTlb, LevelSpec, Model,
-    ModelLevel, ModelSpec, Numa, NumaDetail, Pages, Placement, Prefetch, StoreBuffer, Strided, Tlb,
-    TlbDetail, TlbSpec, Translation,
+    AliasConflict, AliasPair, Cause, Coherence, Detailed, Hierarchy, Homes, ImpossibleTlb, LevelSpec, MemRef,
+    Model, ModelLevel, ModelSpec, Numa, NumaDetail, Pages, Placement, Prefetch, StoreBuffer, Strided, Tag,
+    Tlb, TlbDetail, TlbSpec, Translation,
 };
 use proptest::prelude::*;
 
@@ -95,7 +95,7 @@ proptest! {
             counts.second_level_hits += u64::from(worst.0 == Translation::Second);
             counts.walks += u64::from(worst.0 == Translation::Walk);
             counts.cycles += worst.1;
-            prop_assert_eq!(tlb.access(core, address, bytes, tag), worst.0, "access {}", i);
+            prop_assert_eq!(tlb.access(MemRef::read(core, address, bytes).tagged(tag)), worst.0, "access {}", i);
         }
         for ((_, _, size), visit) in visits {
             end_visit(&mut expected, size, visit);
@@ -133,7 +133,7 @@ proptest! {
                     }
                     if meets(4096) {
                         let conflict = AliasConflict {
-                            store_tag: store.unwrap(),
+                            store_tag: Tag::new(store.unwrap()),
                             store_address: other,
                             accesses: before as u32 + 1,
                         };
@@ -143,13 +143,13 @@ proptest! {
                 }
             }
             if let Some(conflict) = expected {
-                let pair = pairs.entry((tag, conflict.store_tag)).or_insert((0, u32::MAX));
+                let pair = pairs.entry((tag, conflict.store_tag.number())).or_insert((0, u32::MAX));
                 *pair = (pair.0 + 1, pair.1.min(conflict.accesses));
             }
             history[core].push((address, bytes, is_write.then_some(tag)));
-            prop_assert_eq!(buffer.access(core, address, bytes, is_write, tag), expected, "access {}", i);
+            prop_assert_eq!(buffer.access(MemRef::read(core, address, bytes).writing(is_write).tagged(tag)), expected, "access {}", i);
         }
-        let found = buffer.finish().into_iter().map(|p| ((p.load_tag, p.store_tag), (p.conflicts, p.least_accesses)));
+        let found = buffer.finish().into_iter().map(|p| ((p.load_tag.number(), p.store_tag.number()), (p.conflicts, p.least_accesses)));
         prop_assert_eq!(found.collect::<BTreeMap<_, _>>(), pairs);
     }
 
@@ -164,7 +164,7 @@ proptest! {
         for (i, &(core, page, offset)) in trace.iter().enumerate() {
             let node = core / cores_per_node as usize;
             let remote = *homes.entry(page).or_insert(node) != node;
-            prop_assert_eq!(numa.access(core, page * 4096 + offset, i as u32 % 3), remote);
+            prop_assert_eq!(numa.access(MemRef::read(core, page * 4096 + offset, 8).tagged(i as u32 % 3)), remote);
             expected[i % 3].remote += u64::from(remote);
             expected[i % 3].local += u64::from(!remote);
         }
@@ -179,7 +179,9 @@ fn pages_are_where_they_are_put() {
     let remote = |placement, ranges: &[(u64, u64, u32)]| {
         let homes = Homes { placement, ranges: ranges.to_vec() };
         let mut numa = Numa::new(2, 4, 4096, &homes);
-        let mut of = |core| (0..8).filter(|page| numa.access(core, page * 4096, 0)).collect::<Vec<u64>>();
+        let mut of = |core| {
+            (0..8).filter(|page| numa.access(MemRef::read(core, page * 4096, 8))).collect::<Vec<u64>>()
+        };
         [of(0), of(4)]
     };
     assert_eq!(remote(Placement::FirstTouch, &[]), [vec![], (0..8).collect()]);
@@ -198,7 +200,7 @@ fn a_column_needs_a_translation_a_row() {
     let walk = |pages: u64| {
         let mut tlb = Tlb::new(&specs, 30, &Pages::of(4096), 1).unwrap();
         for page in (0..3).flat_map(|_| 0..pages) {
-            tlb.access(0, page * 4096 + 64, 8, 0);
+            tlb.access(MemRef::read(0, page * 4096 + 64, 8));
         }
         tlb.finish()[0]
     };
@@ -264,11 +266,11 @@ proptest! {
         let (mut at_once, mut later) = (watched(of_model, 2, [4, 16], 1), watched(of_model, 2, [4, 16], 1));
         let (mut depths, mut told) = (Vec::new(), Vec::new());
         for &(core, address, bytes, is_write, tag) in &trace {
-            let depth = at_once.access(core, address, bytes, is_write, tag).depth;
+            let depth = at_once.access(MemRef::read(core, address, bytes).writing(is_write).tagged(tag)).depth;
             depths.extend((depth > 0).then_some((tag, depth)));
-            later.access_later(core, address, bytes, is_write, tag);
+            later.access_later(MemRef::read(core, address, bytes).writing(is_write).tagged(tag));
             if later.waiting() == pause {
-                later.settle(|tag, depth| told.push((tag, depth)));
+                later.settle(|tag, depth| told.push((tag.number(), depth)));
                 prop_assert_eq!(&told, &depths);
             }
         }
@@ -290,7 +292,7 @@ fn loops(turns: u64) -> impl Strategy<Value = (usize, u64, Vec<Strided>)> {
             // Mostly aligned.
             let address =
                 if bytes.is_power_of_two() && tag > 0 { address & !(u64::from(bytes) - 1) } else { address };
-            Strided { address, step, bytes, is_write, tag }
+            Strided { address, step, bytes, is_write, tag: Tag::new(tag) }
         },
     );
     let same_step =
@@ -322,22 +324,22 @@ proptest! {
         for (core, turns, strides) in &trace {
             let core = if one_core { 0 } else { *core };
             let mut access = |address, bytes, is_write, tag| {
-                let depth = at_once.access(core, address, bytes, is_write, tag).depth;
+                let depth = at_once.access(MemRef::read(core, address, bytes).writing(is_write).tagged(tag)).depth;
                 depths.extend((depth > 0).then_some((tag, depth)));
             };
             for number in 0..between {
                 access(number * 200, 8, false, 7);
-                later.access_later(core, number * 200, 8, false, 7);
+                later.access_later(MemRef::read(core, number * 200, 8).tagged(7));
             }
             for turn in 0..*turns {
                 for strided in strides {
                     let address = strided.address.wrapping_add(strided.step.wrapping_mul(turn));
-                    access(address, strided.bytes, strided.is_write, strided.tag);
+                    access(address, strided.bytes, strided.is_write, strided.tag.number());
                 }
             }
             later.requests().push_turns(core, *turns, strides);
             if later.waiting() > 1000 {
-                later.settle(|tag, depth| told.push((tag, depth)));
+                later.settle(|tag, depth| told.push((tag.number(), depth)));
                 prop_assert_eq!(&told, &depths);
             }
         }
@@ -354,13 +356,13 @@ fn a_load_meets_a_store_4096_bytes_away() {
     let conflicts = |stack: u64| {
         let mut buffer = StoreBuffer::new(56, 224, 1);
         for _ in 0..10 {
-            buffer.access(0, 0x60103c, 4, true, 1); // i
-            buffer.access(0, 0x60103c, 4, false, 2);
-            buffer.access(0, stack, 4, false, 3); // inc
+            buffer.access(MemRef::write(0, 0x60103c, 4).tagged(1)); // i
+            buffer.access(MemRef::read(0, 0x60103c, 4).tagged(2));
+            buffer.access(MemRef::read(0, stack, 4).tagged(3)); // inc
         }
         buffer.finish()
     };
-    let pair = AliasPair { load_tag: 3, store_tag: 1, conflicts: 10, least_accesses: 2 };
+    let pair = AliasPair { load_tag: Tag::new(3), store_tag: Tag::new(1), conflicts: 10, least_accesses: 2 };
     assert_eq!(conflicts(0x7fff_ffff_e03c), [pair]);
     assert_eq!(conflicts(0x7fff_ffff_e04c), []);
 }
@@ -374,14 +376,17 @@ fn an_outcome_says_all() {
         .with_tlb(tlb)
         .with_store_buffer(StoreBuffer::new(8, 32, 2))
         .with_numa(Numa::new(2, 1, 4096, &Homes::default()));
-    let stored = detailed.access(0, 0x5010, 8, true, 1);
+    let stored = detailed.access(MemRef::write(0, 0x5010, 8).tagged(1));
     assert_eq!((stored.depth, stored.translation, stored.remote), (1, Translation::Walk, false));
-    let loaded = detailed.access(0, 0x9010, 8, false, 2);
-    assert_eq!(loaded.alias, Some(AliasConflict { store_tag: 1, store_address: 0x5010, accesses: 1 }));
-    let other = detailed.access(1, 0x5010, 8, false, 3);
+    let loaded = detailed.access(MemRef::read(0, 0x9010, 8).tagged(2));
+    assert_eq!(
+        loaded.alias,
+        Some(AliasConflict { store_tag: Tag::new(1), store_address: 0x5010, accesses: 1 })
+    );
+    let other = detailed.access(MemRef::read(1, 0x5010, 8).tagged(3));
     assert!(other.remote);
     assert_eq!(other.causes().collect::<Vec<_>>(), [Cause::Cold]);
-    let again = detailed.access(0, 0x5018, 8, false, 2);
+    let again = detailed.access(MemRef::read(0, 0x5018, 8).tagged(2));
     assert_eq!((again.depth, again.translation, again.alias), (0, Translation::First, None));
     let details = detailed.finish();
     assert_eq!(details.numa[3], NumaDetail { local: 0, remote: 1 });

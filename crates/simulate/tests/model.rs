@@ -8,7 +8,7 @@ mod rules;
 
 use common::{Access, cases};
 use memlode_simulate::{
-    Coherence, Found, Held, Hierarchy, ImpossibleHierarchy, Inclusion, LevelSpec, Model, ModelLevel,
+    Coherence, Found, Held, Hierarchy, ImpossibleHierarchy, Inclusion, LevelSpec, MemRef, Model, ModelLevel,
     ModelSpec, Prefetch, Problem, Replacement,
 };
 use oracle::{Event, Log, NaiveModel};
@@ -84,7 +84,8 @@ fn run(spec: &ModelSpec, trace: impl IntoIterator<Item = (Access, u32)>) {
         let mut log = Log::default();
         naive.log.events.clear();
         let expected = naive.access(a.core, a.address, a.bytes, a.write, tag);
-        let outcome = model.access_observed(a.core, a.address, a.bytes, a.write, tag, &mut log);
+        let outcome = model
+            .access_observed(MemRef::read(a.core, a.address, a.bytes).writing(a.write).tagged(tag), &mut log);
         assert_eq!(log.events, naive.log.events, "access {i} {a:?}");
         assert_eq!(outcome, expected, "access {i} {a:?}");
         if i % 64 == 0 {
@@ -143,8 +144,8 @@ proptest! {
         let mut hierarchy = Hierarchy::new(&shapes, cores).unwrap();
         for a in &trace {
             let (mut log, mut expected) = (Log::default(), Log { of_hierarchy: true, ..Log::default() });
-            let depth = hierarchy.access_observed(a.core, a.address, a.bytes, a.write, &mut expected);
-            let outcome = model.access_observed(a.core, a.address, a.bytes, a.write, 0, &mut log);
+            let depth = hierarchy.access_observed(MemRef::read(a.core, a.address, a.bytes).writing(a.write), &mut expected);
+            let outcome = model.access_observed(MemRef::read(a.core, a.address, a.bytes).writing(a.write), &mut log);
             prop_assert_eq!((outcome.depth, log.events), (depth, expected.events));
         }
         prop_assert_eq!(model.counters(), hierarchy.counters());
@@ -157,8 +158,8 @@ proptest! {
         let mut with = Model::new(&spec(&shapes, cores, &rules, true)).unwrap();
         let mut without = Model::new(&spec(&shapes, cores, &rules, false)).unwrap();
         for a in &trace {
-            let outcome = with.access(0, a.address, a.bytes, a.write, 0);
-            prop_assert_eq!(outcome, without.access(0, a.address, a.bytes, a.write, 0));
+            let outcome = with.access(MemRef::read(0, a.address, a.bytes).writing(a.write));
+            prop_assert_eq!(outcome, without.access(MemRef::read(0, a.address, a.bytes).writing(a.write)));
         }
         prop_assert_eq!(with.counters(), without.counters());
         prop_assert_eq!(with.traffic(), without.traffic());
@@ -175,9 +176,9 @@ proptest! {
         let shards = 1usize << bits.len().min(3);
         let mut pieces: Vec<Model> = (0..shards).map(|_| Model::new(&spec).unwrap()).collect();
         for a in &trace {
-            let outcome = whole.access(a.core, a.address, 1, a.write, 3);
+            let outcome = whole.access(MemRef::read(a.core, a.address, 1).writing(a.write).tagged(3));
             let piece = (a.address >> bits.start) as usize & (shards - 1);
-            prop_assert_eq!(pieces[piece].access(a.core, a.address, 1, a.write, 3), outcome);
+            prop_assert_eq!(pieces[piece].access(MemRef::read(a.core, a.address, 1).writing(a.write).tagged(3)), outcome);
         }
         for (level, traffic) in whole.traffic().iter().enumerate() {
             let invalidations: u64 = pieces.iter().map(|piece| piece.traffic()[level].invalidations).sum();
@@ -263,8 +264,8 @@ fn observers_are_told_who_took_a_line() {
     let shape = LevelSpec { bytes: 1024, ways: 2, line_bytes: 64, shared_by: 1 };
     let spec = ModelSpec { coherence: Coherence::Mesi, ..ModelSpec::new(vec![shape.into()], 2) };
     let mut model = Model::new(&spec).unwrap();
-    model.access(0, 0, 4, false, 5);
+    model.access(MemRef::read(0, 0, 4).tagged(5));
     let mut log = Log::default();
-    model.access_observed(1, 8, 4, true, 6, &mut log);
+    model.access_observed(MemRef::write(1, 8, 4).tagged(6), &mut log);
     assert_eq!(log.events, [Event::Invalidated(0, 0, 0, 1, 6), Event::Asked(0, 1, 0, Found::Miss)]);
 }

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use common::{Access, cases};
 use memlode_simulate::{
-    Cause, Coherence, Detailed, Details, Found, Inclusion, LevelDetail, LevelSpec, Model, ModelLevel,
-    ModelSpec, Prefetch, SharedLine, Sharing, Write,
+    Cause, Coherence, Detailed, Details, Found, Inclusion, LevelDetail, LevelSpec, MemRef, Model, ModelLevel,
+    ModelSpec, Prefetch, SharedLine, Sharing, Tag, Write,
 };
 use oracle::{Event, NaiveModel};
 use proptest::prelude::*;
@@ -130,7 +130,7 @@ impl Definitions {
         self.use_piece();
         let first = shared.first().copied();
         if let Some((sharing, at)) = shared.into_iter().find(|(sharing, _)| sharing.is_true).or(first) {
-            *self.sharing.entry((tag, sharing.by_tag, sharing.is_true, at)).or_default() += 1;
+            *self.sharing.entry((tag, sharing.by_tag.number(), sharing.is_true, at)).or_default() += 1;
         }
         for (level, cause) in &causes {
             let counts = self.count(*level, tag);
@@ -169,7 +169,7 @@ impl Definitions {
             None => Cause::Capacity,
         };
         let by = match lost {
-            Some(sharing) => Some(sharing.by_tag),
+            Some(sharing) => Some(sharing.by_tag.number()),
             None if cause == Cause::Cold => None,
             None => self.left_by.get(&key).copied(),
         };
@@ -259,7 +259,7 @@ fn run(spec: &ModelSpec, trace: impl IntoIterator<Item = (Access, u32)>) {
         let answer = naive.access(a.core, a.address, a.bytes, a.write, tag);
         definitions.piece = None;
         let causes = definitions.access(&naive.log.events, &a, tag);
-        let outcome = detailed.access(a.core, a.address, a.bytes, a.write, tag);
+        let outcome = detailed.access(MemRef::read(a.core, a.address, a.bytes).writing(a.write).tagged(tag));
         assert_eq!((outcome.depth, outcome.sharing), (answer.depth, answer.sharing), "access {i} {a:?}");
         assert_eq!(
             outcome.causes().collect::<Vec<_>>(),
@@ -279,11 +279,9 @@ fn run(spec: &ModelSpec, trace: impl IntoIterator<Item = (Access, u32)>) {
     });
     let found: BTreeMap<_, _> = found.filter(|(_, counts)| *counts != LevelDetail::default()).collect();
     assert_eq!(found, definitions.counts);
-    let found = details
-        .evictions
-        .iter()
-        .enumerate()
-        .flat_map(|(level, evictions)| evictions.iter().map(move |e| ((level, e.tag, e.by), e.misses)));
+    let found = details.evictions.iter().enumerate().flat_map(|(level, evictions)| {
+        evictions.iter().map(move |e| ((level, e.tag.number(), e.by.number()), e.misses))
+    });
     assert_eq!(found.collect::<BTreeMap<_, _>>(), definitions.evictions);
     check_model(spec, &details, definitions, &naive);
 }
@@ -293,7 +291,7 @@ fn check_model(spec: &ModelSpec, details: &Details, definitions: Definitions, na
     assert_eq!(model.traffic, naive.traffic);
     assert_eq!(model.prefetch, naive.prefetch);
     assert_eq!(model.coherence, naive.coherence);
-    let line = |l: &SharedLine| ((l.tag, l.by, l.is_true, l.address), l.misses);
+    let line = |l: &SharedLine| ((l.tag.number(), l.by.number(), l.is_true, l.address), l.misses);
     assert_eq!(model.sharing.iter().map(line).collect::<BTreeMap<_, _>>(), definitions.sharing);
     let misses: u64 = model.sharing.iter().map(|line| line.misses).sum();
     assert_eq!(misses, model.coherence.true_sharing + model.coherence.false_sharing);
@@ -331,8 +329,8 @@ proptest! {
         let mut general = Detailed::of_model(Model::new(&ModelSpec::new(levels, cores)).unwrap());
         let mut plain = Detailed::new(memlode_simulate::Hierarchy::new(&shapes, cores).unwrap());
         for (a, tag) in trace.iter().zip((0..5).cycle()) {
-            let outcome = general.access(a.core, a.address, a.bytes, a.write, tag);
-            prop_assert_eq!(outcome, plain.access(a.core, a.address, a.bytes, a.write, tag));
+            let outcome = general.access(MemRef::read(a.core, a.address, a.bytes).writing(a.write).tagged(tag));
+            prop_assert_eq!(outcome, plain.access(MemRef::read(a.core, a.address, a.bytes).writing(a.write).tagged(tag)));
         }
         let (general, plain) = (general.finish(), plain.finish());
         prop_assert_eq!(general.levels, plain.levels);
@@ -352,10 +350,10 @@ fn who_takes_whose_line_is_told_by_tag() {
     let mut detailed = Detailed::of_model(Model::new(&spec).unwrap());
     let (mine, yours, flag_write, flag_read) = (10, 20, 30, 40);
     for _ in 0..100 {
-        detailed.access(0, 0, 8, true, mine);
-        detailed.access(1, 8, 8, true, yours);
-        detailed.access(0, 4096, 8, true, flag_write);
-        detailed.access(1, 4096, 8, false, flag_read);
+        detailed.access(MemRef::write(0, 0, 8).tagged(mine));
+        detailed.access(MemRef::write(1, 8, 8).tagged(yours));
+        detailed.access(MemRef::write(0, 4096, 8).tagged(flag_write));
+        detailed.access(MemRef::read(1, 4096, 8).tagged(flag_read));
     }
     let details = detailed.finish();
     let causes = |tag: u32| {
@@ -368,7 +366,13 @@ fn who_takes_whose_line_is_told_by_tag() {
     // A write finds its line shared, takes the copy, and misses nothing.
     assert_eq!(causes(flag_write), (1, 0, 0, 99));
     assert_eq!(causes(flag_read), (1, 99, 0, 0));
-    let line = |tag, by, is_true, address| SharedLine { tag, by, is_true, address, misses: 99 };
+    let line = |tag, by, is_true, address| SharedLine {
+        tag: Tag::new(tag),
+        by: Tag::new(by),
+        is_true,
+        address,
+        misses: 99,
+    };
     let expected =
         [line(mine, yours, false, 0), line(yours, mine, false, 0), line(flag_read, flag_write, true, 4096)];
     assert_eq!(details.model.unwrap().sharing, expected);
@@ -382,11 +386,11 @@ fn prefetched_lines_take_room() {
     let mut detailed = Detailed::of_model(Model::new(&ModelSpec::new(vec![one_set], 1)).unwrap());
     for _ in 0..3 {
         for pair in 0..64 {
-            detailed.access(0, pair * 128, 8, false, 0);
+            detailed.access(MemRef::read(0, pair * 128, 8));
         }
     }
     // Which was prefetched and lost is not cold.
-    detailed.access(0, 64, 8, false, 1);
+    detailed.access(MemRef::read(0, 64, 8).tagged(1));
     let details = detailed.finish();
     let causes = |tag: usize| {
         let LevelDetail { cold, capacity, conflict, .. } = details.levels[tag][0];
@@ -404,7 +408,7 @@ fn rules_show_in_causes() {
     let victims = ModelLevel { inclusion: Inclusion::Exclusive, ..level(1, 3, 1) };
     let mut detailed =
         Detailed::of_model(Model::new(&ModelSpec::new(vec![level(1, 1, 1), victims], 1)).unwrap());
-    let mut causes = |line: u64| detailed.access(0, line * 64, 8, false, 0).causes().collect::<Vec<_>>();
+    let mut causes = |line: u64| detailed.access(MemRef::read(0, line * 64, 8)).causes().collect::<Vec<_>>();
     assert_eq!([0, 1, 2].map(&mut causes), [[Cold, Cold], [Cold, Cold], [Cold, Cold]]);
     assert_eq!([0, 1, 2].map(&mut causes), [[Capacity], [Capacity], [Capacity]]);
     let outer = detailed.finish().levels[0][1];
@@ -412,13 +416,13 @@ fn rules_show_in_causes() {
 
     let past = ModelLevel { write_allocate: false, write: Write::Through, ..level(1, 1, 1) };
     let mut detailed = Detailed::of_model(Model::new(&ModelSpec::new(vec![past], 1)).unwrap());
-    let writes = [0, 1, 2].map(|_| detailed.access(0, 0, 8, true, 0).causes().next());
+    let writes = [0, 1, 2].map(|_| detailed.access(MemRef::write(0, 0, 8)).causes().next());
     assert_eq!(writes, [Some(Cold), Some(Capacity), Some(Capacity)]);
     assert_eq!(detailed.finish().levels[0][0].fetched_bytes, 0);
 
     let sectors = ModelLevel { sector_bytes: Some(16), ..level(1, 1, 1) };
     let mut detailed = Detailed::of_model(Model::new(&ModelSpec::new(vec![sectors], 1)).unwrap());
-    let reads = [0, 8, 32, 40].map(|at| detailed.access(0, at, 8, false, 0).causes().next());
+    let reads = [0, 8, 32, 40].map(|at| detailed.access(MemRef::read(0, at, 8)).causes().next());
     assert_eq!(reads, [Some(Cold), None, Some(Cold), None]);
     let only = detailed.finish().levels[0][0];
     assert_eq!((only.fetched_bytes, only.lines(), only.used_bytes()), (32, 1, 32));

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Naive, NaiveCache, cases};
-use memlode_simulate::{Cache, Hierarchy, LevelCounters, LevelSpec, Straddle};
+use memlode_simulate::{Cache, Hierarchy, LevelCounters, LevelSpec, MemRef, Straddle};
 use proptest::prelude::*;
 
 fn add(sum: &mut [LevelCounters], part: &[LevelCounters]) {
@@ -29,7 +29,7 @@ proptest! {
         let mut caches = Hierarchy::new(&levels, cores).unwrap().with_straddle(straddle);
         for (i, a) in trace.iter().enumerate() {
             let expected = naive.access(a.core, a.address, a.bytes, a.write);
-            prop_assert_eq!(caches.access(a.core, a.address, a.bytes, a.write), expected, "access {} {:?}", i, a);
+            prop_assert_eq!(caches.access(MemRef::read(a.core, a.address, a.bytes).writing(a.write)), expected, "access {} {:?}", i, a);
         }
         prop_assert_eq!(caches.counters(), naive.counters);
     }
@@ -41,12 +41,12 @@ proptest! {
         let mut caches = Hierarchy::new(&levels, cores).unwrap();
         let mut depths = vec![0; trace.len()];
         for (i, a) in trace.iter().enumerate() {
-            let hit = caches.access_later(a.core, a.address, a.bytes, a.write, i as u32);
+            let hit = caches.access_later(MemRef::read(a.core, a.address, a.bytes).writing(a.write).tagged(i as u32));
             let expected = naive.access(a.core, a.address, a.bytes, a.write);
             prop_assert_eq!(hit, expected == 0, "access {} {:?}", i, a);
             depths[i] = expected;
             if caches.waiting() >= most || i + 1 == trace.len() {
-                caches.settle(|tag, depth, _| depths[tag as usize] = depths[tag as usize].wrapping_sub(depth));
+                caches.settle(|tag, depth, _| depths[tag.index()] = depths[tag.index()].wrapping_sub(depth));
             }
         }
         prop_assert!(depths.iter().all(|&left| left == 0), "{:?}", depths);
@@ -96,9 +96,9 @@ proptest! {
         let mut sum = vec![LevelCounters::default(); levels.len()];
         for a in &trace {
             // Single bytes: no access straddles pieces.
-            let depth = whole.access(a.core, a.address, 1, a.write);
+            let depth = whole.access(MemRef::read(a.core, a.address, 1).writing(a.write));
             let piece = (a.address >> bits.start) as usize & (shards - 1);
-            prop_assert_eq!(pieces[piece].access(a.core, a.address, 1, a.write), depth);
+            prop_assert_eq!(pieces[piece].access(MemRef::read(a.core, a.address, 1).writing(a.write)), depth);
         }
         for piece in &pieces {
             add(&mut sum, &piece.counters());

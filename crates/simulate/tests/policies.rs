@@ -1,13 +1,13 @@
 //! Replacement policies on sequences whose answers are published or worked out by hand. One set.
 
-use memlode_simulate::{LevelSpec, Model, ModelLevel, ModelSpec, Replacement};
+use memlode_simulate::{LevelSpec, MemRef, Model, ModelLevel, ModelSpec, Replacement};
 
 /// `.` for each hit and `x` for each miss of a sequence of lines, named by characters.
 fn misses(replacement: Replacement, ways: u32, lines: &str) -> String {
     let shape = LevelSpec { bytes: 64 * u64::from(ways), ways, line_bytes: 64, shared_by: 1 };
     let level = ModelLevel { replacement, ..ModelLevel::from(shape) };
     let mut model = Model::new(&ModelSpec::new(vec![level], 1)).unwrap();
-    let mut miss = |line: char| model.access(0, 64 * u64::from(line), 8, false, 0).depth == 1;
+    let mut miss = |line: char| model.access(MemRef::read(0, 64 * u64::from(line), 8)).depth == 1;
     lines.chars().filter(|line| *line != ' ').map(|line| if miss(line) { 'x' } else { '.' }).collect()
 }
 

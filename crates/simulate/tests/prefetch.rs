@@ -1,6 +1,6 @@
 //! Prefetchers on small traces worked out by hand. Lines have 64 bytes, pages 4 KiB.
 
-use memlode_simulate::{LevelSpec, Model, ModelLevel, ModelSpec, Prefetch, PrefetchCounters};
+use memlode_simulate::{LevelSpec, MemRef, Model, ModelLevel, ModelSpec, Prefetch, PrefetchCounters};
 
 fn roomy() -> ModelLevel {
     ModelLevel::from(LevelSpec { bytes: 64 << 10, ways: 16, line_bytes: 64, shared_by: 1 })
@@ -13,7 +13,7 @@ fn with(prefetch: Prefetch, fill_accesses: u32) -> Model {
 
 /// Depths of reads at these addresses by one site.
 fn depths(model: &mut Model, addresses: impl IntoIterator<Item = u64>) -> Vec<u8> {
-    addresses.into_iter().map(|address| model.access(0, address, 8, false, 1).depth).collect()
+    addresses.into_iter().map(|address| model.access(MemRef::read(0, address, 8).tagged(1)).depth).collect()
 }
 
 fn counters(issued: u64, useful: u64, late: u64, useless: u64, pollution: u64) -> PrefetchCounters {
@@ -64,10 +64,11 @@ fn a_stride_is_trusted_when_it_comes_twice() {
     assert_eq!(depths(&mut model, (0..7).map(|i| i * 200)), [1, 1, 1, 1, 0, 0, 0]);
     assert_eq!(model.prefetch()[0], counters(5, 3, 0, 0, 0));
     // Another site has to prove itself, on lines that nobody has fetched.
-    let other: Vec<u8> = (0..4).map(|i| model.access(0, 8192 + i * 200, 8, false, 2).depth).collect();
+    let other: Vec<u8> =
+        (0..4).map(|i| model.access(MemRef::read(0, 8192 + i * 200, 8).tagged(2)).depth).collect();
     assert_eq!(other, [1, 1, 1, 1]);
     // A site whose number falls on the same entry takes its place: 1 must prove itself again.
-    model.access(0, 1 << 20, 8, false, 1 + 256);
+    model.access(MemRef::read(0, 1 << 20, 8).tagged(1 + 256));
     depths(&mut model, [16384, 16584]);
     assert_eq!(model.prefetch()[0].issued, 5 + 2);
     depths(&mut model, [16784]);

@@ -1,6 +1,6 @@
 //! Small traces with answers worked out by hand.
 
-use memlode_simulate::{Hierarchy, ImpossibleHierarchy, LevelCounters, LevelSpec, Problem, Straddle};
+use memlode_simulate::{Hierarchy, ImpossibleHierarchy, LevelCounters, LevelSpec, MemRef, Problem, Straddle};
 
 fn level(sets: u64, ways: u32, shared_by: u32) -> LevelSpec {
     LevelSpec { bytes: sets * u64::from(ways) * 64, ways, line_bytes: 64, shared_by }
@@ -13,7 +13,7 @@ fn line(n: u64) -> u64 {
 
 /// Depths of reads of whole lines by core 0.
 fn depths(caches: &mut Hierarchy, lines: &[u64]) -> Vec<u8> {
-    lines.iter().map(|n| caches.access(0, line(*n), 8, false)).collect()
+    lines.iter().map(|n| caches.access(MemRef::read(0, line(*n), 8))).collect()
 }
 
 /// Two ways, one set: A B A C B. C evicts B, since A is younger; B then evicts A.
@@ -57,10 +57,10 @@ fn inner_hits_do_not_refresh_outer_levels() {
 #[test]
 fn what_one_core_fetched_another_finds_in_the_shared_level() {
     let mut caches = Hierarchy::new(&[level(4, 2, 1), level(16, 4, 2)], 3).unwrap();
-    assert_eq!(caches.access(0, line(5), 8, false), 2);
-    assert_eq!(caches.access(1, line(5), 8, false), 1);
-    assert_eq!(caches.access(2, line(5), 8, false), 2);
-    assert_eq!(caches.access(1, line(5), 8, false), 0);
+    assert_eq!(caches.access(MemRef::read(0, line(5), 8)), 2);
+    assert_eq!(caches.access(MemRef::read(1, line(5), 8)), 1);
+    assert_eq!(caches.access(MemRef::read(2, line(5), 8)), 2);
+    assert_eq!(caches.access(MemRef::read(1, line(5), 8)), 0);
 }
 
 /// An access over lines 1 and 2 when the first level holds line 1 only, and the second level (one set of
@@ -72,11 +72,11 @@ fn a_straddling_access_misses_once() {
     for (straddle, depth_of_line_1) in [(Straddle::Apart, 2), (Straddle::Together, 1)] {
         let mut caches = Hierarchy::new(&levels, 2).unwrap().with_straddle(straddle);
         assert_eq!(depths(&mut caches, &[1, 9]), [2, 2]);
-        assert_eq!(caches.access(0, line(2) - 4, 8, true), 2);
+        assert_eq!(caches.access(MemRef::write(0, line(2) - 4, 8)), 2);
         let counters = caches.counters();
         assert_eq!((counters[0].writes, counters[0].write_misses), (1, 1));
         assert_eq!((counters[1].writes, counters[1].write_misses), (1, 1));
-        assert_eq!(caches.access(1, line(1), 8, false), depth_of_line_1, "{straddle:?}");
+        assert_eq!(caches.access(MemRef::read(1, line(1), 8)), depth_of_line_1, "{straddle:?}");
     }
 }
 
@@ -122,7 +122,7 @@ fn dirty_lines_are_written_back_once() {
     ];
     for (i, (access, depth, past_1, past_2)) in steps.into_iter().enumerate() {
         let name = access.as_bytes()[access.len() - 1];
-        let found = caches.access(0, line(name.into()), 8, access.starts_with("write"));
+        let found = caches.access(MemRef::read(0, line(name.into()), 8).writing(access.starts_with("write")));
         let counters = caches.counters();
         let found = (found, counters[0].write_backs, counters[1].write_backs);
         assert_eq!(found, (depth, past_1, past_2), "step {i}, {access}");
@@ -132,12 +132,12 @@ fn dirty_lines_are_written_back_once() {
 #[test]
 fn nothing_is_touched_by_no_bytes_and_nothing_lies_behind_the_last_address() {
     let mut caches = Hierarchy::new(&[level(4, 2, 1)], 1).unwrap();
-    assert_eq!(caches.access(0, 0, 0, true), 0);
-    assert_eq!(caches.access(0, 100, 0, true), 0);
+    assert_eq!(caches.access(MemRef::write(0, 0, 0)), 0);
+    assert_eq!(caches.access(MemRef::write(0, 100, 0)), 0);
     assert_eq!(caches.counters(), [LevelCounters::default()]);
-    assert_eq!(caches.access(0, u64::MAX, u32::MAX, false), 1);
-    assert_eq!(caches.access(0, u64::MAX - 63, 64, false), 0);
-    assert_eq!(caches.access(0, 0, 1, false), 1);
+    assert_eq!(caches.access(MemRef::read(0, u64::MAX, u32::MAX)), 1);
+    assert_eq!(caches.access(MemRef::read(0, u64::MAX - 63, 64)), 0);
+    assert_eq!(caches.access(MemRef::read(0, 0, 1)), 1);
 }
 
 #[test]

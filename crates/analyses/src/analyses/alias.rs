@@ -25,7 +25,7 @@
 
 use memlode_attribute::annotate::Events;
 use memlode_attribute::tables::{Place, What};
-use memlode_simulate::{AliasConflict, StoreBuffer};
+use memlode_simulate::{AliasConflict, MemRef, StoreBuffer};
 use memlode_trace::event::ThreadId;
 use rustc_hash::FxHashMap;
 
@@ -79,7 +79,7 @@ impl Conflicts {
         }
         let buffer = self.buffers[thread].get_or_insert_with(|| StoreBuffer::new(STORES, WINDOW, 1));
         let Some(AliasConflict { store_tag, store_address, accesses }) =
-            buffer.access(0, address, bytes, writes, cell)
+            buffer.access(MemRef::read(0, address, bytes).writing(writes).tagged(cell))
         else {
             return;
         };
@@ -93,7 +93,7 @@ impl Conflicts {
             least: accesses,
             apart: apart as i64,
         };
-        self.pairs.entry((cell, store_tag)).and_modify(|sum| sum.add(&pair)).or_insert(pair);
+        self.pairs.entry((cell, store_tag.number())).and_modify(|sum| sum.add(&pair)).or_insert(pair);
     }
 }
 

@@ -20,7 +20,7 @@
 
 use memlode_attribute::annotate::Events;
 use memlode_attribute::tables::what;
-use memlode_simulate::{ReuseDistance, ReuseHistogram};
+use memlode_simulate::{ReuseDistance, ReuseHistogram, Space};
 use rustc_hash::FxHashMap;
 
 use crate::{
@@ -57,7 +57,7 @@ pub struct Distances {
     distances: ReuseDistance,
     by_cell: Vec<ReuseHistogram>,
     /// By cell: bits that lines of its process have and those of others have not.
-    spaces: Vec<u64>,
+    spaces: Vec<Space>,
     /// Accesses to lines that were not touched before in this stretch, in order.
     first: Vec<FirstTouch>,
     /// Their lines.
@@ -78,7 +78,7 @@ impl Distances {
     fn touch(&mut self, cell: u32, first: u64, last: u64) {
         let (mut lines, mut longest) = (0, 0);
         for line in first..=last {
-            let line = line ^ self.spaces[cell as usize];
+            let line = self.spaces[cell as usize].place_block(line, LINE);
             match self.distances.touch(line) {
                 Some(distance) => longest = longest.max(distance),
                 None => {
@@ -184,7 +184,7 @@ impl Analysis for Reuse {
 
     fn observe(&self, state: &mut Distances, rows: &Events, view: &View<'_>) {
         let new = &view.cells.cells[state.spaces.len()..];
-        state.spaces.extend(new.iter().map(|cell| view.space(cell.thread) / LINE));
+        state.spaces.extend(new.iter().map(|cell| view.space(cell.thread)));
         state.by_cell.resize(state.spaces.len(), ReuseHistogram::default());
         for row in 0..rows.rows() {
             let first = rows.address[row];

@@ -31,6 +31,7 @@ use std::cmp::Reverse;
 
 use memlode_attribute::annotate::Events;
 use memlode_attribute::tables::{Place, What};
+use memlode_simulate::Space;
 use memlode_trace::event::ThreadId;
 use memlode_trace::format::flag;
 use rustc_hash::FxHashMap;
@@ -69,7 +70,7 @@ struct Accessor {
     on_stack: bool,
     object: u32,
     /// Bits that lines of its process have and those of others have not.
-    space: u64,
+    space: Space,
 }
 
 /// See the module's page.
@@ -123,7 +124,7 @@ impl Variables {
     fn touch(&mut self, line: u64, (offset, bytes): (u8, u8), cell: u32) {
         let accessor = self.cells[cell as usize];
         let Accessor { thread, writes, space, .. } = accessor;
-        let place = self.place(line ^ space);
+        let place = self.place(space.place(line));
         let variables = &mut self.variables[place];
         let at = variables.iter().position(|known| (known.offset, known.bytes) == (offset, bytes));
         let at = at.unwrap_or_else(|| {
@@ -350,7 +351,7 @@ impl Analysis for Shared {
             rows.address.iter().zip(&rows.bytes).zip(&rows.cell).enumerate()
         {
             while let Some(block) = begun.next_if(|block| block.row as usize <= row) {
-                variables.end(block.address ^ view.process_space(block.process), block.bytes);
+                variables.end(view.process_space(block.process).place(block.address), block.bytes);
             }
             let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
             let mut first = address;
@@ -366,7 +367,9 @@ impl Analysis for Shared {
                 first = end + 1;
             }
         }
-        begun.for_each(|block| variables.end(block.address ^ view.process_space(block.process), block.bytes));
+        begun.for_each(|block| {
+            variables.end(view.process_space(block.process).place(block.address), block.bytes)
+        });
     }
 
     fn merge(&self, variables: &mut Variables, later: Variables) {

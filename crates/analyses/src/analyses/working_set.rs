@@ -21,6 +21,7 @@
 use std::collections::hash_map::Entry;
 
 use memlode_attribute::annotate::Events;
+use memlode_simulate::Space;
 use rustc_hash::FxHashMap;
 
 use crate::{
@@ -46,9 +47,16 @@ impl Touched {
     }
 
     /// Tells whether each unit of a range is new in this interval, and new at all.
-    fn touch(&mut self, first: u64, last: u64, space: u64, interval: u32, mut tell: impl FnMut(bool, bool)) {
+    fn touch(
+        &mut self,
+        first: u64,
+        last: u64,
+        space: Space,
+        interval: u32,
+        mut tell: impl FnMut(bool, bool),
+    ) {
         for number in first / self.unit..=last / self.unit {
-            let number = number ^ (space / self.unit);
+            let number = space.place_block(number, self.unit);
             if (number, interval) == self.last {
                 continue;
             }
@@ -101,7 +109,7 @@ pub struct Sets {
     /// From the first interval of the trace on.
     intervals: Vec<Interval>,
     /// By cell: bits that addresses of its process have and those of others have not.
-    spaces: Vec<u64>,
+    spaces: Vec<Space>,
 }
 
 impl Analysis for WorkingSet {

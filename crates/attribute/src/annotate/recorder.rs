@@ -1,36 +1,31 @@
 //! Stands between a profiler and its caches, and writes down what they answer.
 
 use crossbeam_channel::{Receiver, Sender};
-use memlode_simulate::{Cause, Detailed, Hierarchy, LevelCounters, LevelSpec, MAX_LEVELS};
+use memlode_simulate::{
+    Cause, Detailed, Hierarchy, LevelCounters, LevelSpec, MAX_LEVELS, MemRef, Space, Tag,
+};
 use memlode_trace::event::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::annotate::{Begun, Cells, EventCell, EventObject, Events, Options, ROWS, Sent, Why};
 use crate::classes::{ClassId, Home};
-use crate::simulator::{Met, Simulator};
+use crate::engine::{Engine, Loops, NewCell, NoLane};
 
 /// Caches that say of a single access all they know.
-pub(super) trait Answers: Simulator {
+pub(super) trait Answers: Engine {
     /// Whether they know why it missed.
     const KNOWS_WHY: bool;
 
-    /// As [`Simulator::access`], at once.
-    fn answer(
-        &mut self,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        cell: u32,
-    ) -> (u8, Option<Why>);
+    /// As [`Engine::access`], at once.
+    fn answer(&mut self, access: MemRef) -> (u8, Option<Why>);
 }
 
 impl Answers for Hierarchy {
     const KNOWS_WHY: bool = false;
 
     #[inline(always)]
-    fn answer(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, _: u32) -> (u8, Option<Why>) {
-        (Hierarchy::access(self, core, address, bytes, is_write), None)
+    fn answer(&mut self, access: MemRef) -> (u8, Option<Why>) {
+        (Hierarchy::access(self, access), None)
     }
 }
 
@@ -38,15 +33,8 @@ impl Answers for Detailed {
     const KNOWS_WHY: bool = true;
 
     #[inline(always)]
-    fn answer(
-        &mut self,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        cell: u32,
-    ) -> (u8, Option<Why>) {
-        let outcome = Detailed::access(self, core, address, bytes, is_write, cell);
+    fn answer(&mut self, access: MemRef) -> (u8, Option<Why>) {
+        let outcome = Detailed::access(self, access);
         let mut causes: [Option<Cause>; MAX_LEVELS] = [None; MAX_LEVELS];
         for (place, cause) in causes.iter_mut().zip(outcome.causes()) {
             *place = Some(cause);
@@ -71,8 +59,8 @@ pub(super) struct Recorder<S> {
     only: Option<ThreadId>,
     /// Whether the thread at hand is wanted.
     is_on: bool,
-    /// Of the process at hand: what its addresses were changed by.
-    space: u64,
+    /// Of the process at hand.
+    space: Space,
     process: ProcessId,
     time: u64,
     sequence: u64,
@@ -94,7 +82,7 @@ impl<S: Answers> Recorder<S> {
             wanted: options.levels,
             only: options.thread,
             is_on: false,
-            space: 0,
+            space: Space::default(),
             process: ProcessId(0),
             time: 0,
             sequence: 0,
@@ -105,7 +93,7 @@ impl<S: Answers> Recorder<S> {
     /// What follows is of this thread, from this time on.
     pub fn begin(&mut self, thread: ThreadId, process: ProcessId, time: u64) {
         self.is_on = self.left > 0 && self.only.is_none_or(|only| only == thread);
-        self.space = crate::profile::space(process);
+        self.space = Space::of(process.0);
         self.process = process;
         self.time = time;
     }
@@ -144,27 +132,29 @@ impl<S: Answers> Recorder<S> {
     }
 }
 
-impl<S: Answers> Simulator for Recorder<S> {
+impl<S: Answers> Engine for Recorder<S> {
+    const LOOPS: Loops = Loops::Unrolled;
+    type Lane<'e>
+        = NoLane
+    where
+        S: 'e;
+
+    fn lane(&mut self, _core: usize) -> Option<NoLane> {
+        None
+    }
+
     #[inline(always)]
-    fn access(
-        &mut self,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        cell: u32,
-        _tag: u32,
-    ) -> Option<u8> {
-        let (level, why) = self.caches.answer(core, address, bytes, is_write, cell);
+    fn access(&mut self, access: MemRef) -> Option<u8> {
+        let (level, why) = self.caches.answer(access);
         let sequence = self.sequence;
         self.sequence += 1;
         if self.is_on && self.wanted >> level & 1 != 0 {
             let rows = &mut self.events;
             rows.sequence.push(sequence);
             rows.stamp.push(self.time);
-            rows.address.push(address ^ self.space);
-            rows.bytes.push(bytes);
-            rows.cell.push(cell);
+            rows.address.push(self.space.place(access.address));
+            rows.bytes.push(access.bytes);
+            rows.cell.push(access.tag.number());
             rows.level.push(level);
             rows.why.extend(why);
             self.left -= 1;
@@ -187,23 +177,23 @@ impl<S: Answers> Simulator for Recorder<S> {
         self.caches.cores()
     }
 
-    fn met(&mut self, met: Met<'_>) {
-        let (home, element) = met.classes.home(met.class);
+    fn introduce(&mut self, cell: NewCell<'_>) {
+        let (home, element) = cell.classes.home(cell.class);
         let news = &mut self.news;
         let next = self.objects.len() as u32;
-        let object = *self.objects.entry(met.class).or_insert_with(|| {
+        let object = *self.objects.entry(cell.class).or_insert_with(|| {
             let path = match home {
-                Home::Heap { path, .. } => met.paths.functions(*path).collect(),
+                Home::Heap { path, .. } => cell.paths.functions(*path).collect(),
                 _ => Vec::new(),
             };
             news.objects.push(EventObject { home: home.clone(), path, element });
             next
         });
-        news.cells.push(EventCell { thread: met.thread, site: met.site, object });
+        news.cells.push(EventCell { thread: cell.thread, site: cell.site, object });
     }
 
-    fn set_pages_of(&mut self, cell: u32, page_bytes: u64) {
-        self.caches.set_pages_of(cell, page_bytes);
+    fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
+        self.caches.set_pages_of(tag, page_bytes);
     }
 
     fn begun(&mut self, address: u64, bytes: u64) {

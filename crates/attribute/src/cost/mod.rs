@@ -191,7 +191,7 @@ impl CostModel {
         let waits = profile.cells.iter().zip(&prices).map(wait).collect();
         let mut by_tag = vec![u32::MAX; profile.cells.len()];
         for (number, cell) in (0u32..).zip(&profile.cells) {
-            if let Some(place) = by_tag.get_mut(cell.tag as usize) {
+            if let Some(place) = by_tag.get_mut(cell.tag.index()) {
                 *place = number;
             }
         }

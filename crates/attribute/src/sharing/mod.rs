@@ -16,6 +16,7 @@ mod order;
 mod survey;
 
 use memlode_machine::{Machine, SharingCosts};
+use memlode_simulate::Space;
 use memlode_simulate::side_by_side::{CYCLE, Kind, Pace, Sampling, Ticks, simulate};
 use memlode_trace::Trace;
 use memlode_trace::event::{ProcessId, ThreadId};
@@ -23,7 +24,7 @@ use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
 use crate::classes::{ClassId, Home};
-use crate::profile::{Profile, space};
+use crate::profile::Profile;
 use cursor::{Recorded, Threads};
 use survey::{LINE, Survey};
 
@@ -200,7 +201,7 @@ pub fn sharing(
         let lost = near.threads[thread].lost.max(0);
         let part = if stalled[thread] > 0 { taken.stalled as f64 / stalled[thread] as f64 } else { 0.0 };
         let process = survey.threads[thread].process.unwrap_or(ProcessId(0));
-        let line = (addresses[&pair.line] * LINE) ^ space(process);
+        let line = Space::of(process.0).place(addresses[&pair.line] * LINE);
         SharedPair {
             process,
             line,

@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use memlode_simulate::Space;
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, Stride, SyncKind, ThreadId};
 use memlode_trace::sites::{Kind, SiteId, SiteTable};
 use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
-
-use crate::profile::space;
 
 /// Bytes of a line.
 pub(super) const LINE: u64 = 64;
@@ -64,7 +63,7 @@ pub(super) struct Survey {
 
 /// The number of a line among all processes.
 pub(super) fn line_of(process: ProcessId, address: u64) -> u64 {
-    (address ^ space(process)) / LINE
+    Space::of(process.0).place(address) / LINE
 }
 
 /// Looks at all threads of processes that have several. None if there are none.

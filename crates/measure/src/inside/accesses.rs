@@ -6,7 +6,7 @@ use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register,
 };
 use memlode_machine::HostSources;
-use memlode_simulate::{Cause, Detailed, Hierarchy, LevelSpec, StoreBuffer};
+use memlode_simulate::{Cause, Detailed, Hierarchy, LevelSpec, MemRef, StoreBuffer};
 use serde::Serialize;
 
 use super::tracee::{Registers, Tracee};
@@ -35,6 +35,13 @@ pub struct Access {
     pub is_store: bool,
     /// The frame that it lies in, if that is one of the call's own.
     pub frame: Option<Frame>,
+}
+
+impl Access {
+    /// As the first core makes it.
+    fn made(&self) -> MemRef {
+        MemRef::read(0, self.address, self.bytes).writing(self.is_store)
+    }
 }
 
 /// A place in a frame of the stack.
@@ -223,10 +230,10 @@ pub fn facts(steps: &Steps, cache: LevelSpec) -> Facts {
         *count += 1;
         *split += usize::from(crosses(LINE));
         facts.page_splits += usize::from(crosses(PAGE));
-        let met = stores.access(0, access.address, access.bytes, access.is_store, number as u32);
+        let met = stores.access(access.made().tagged(number as u32));
         if let Some(met) = met.filter(|met| met.accesses <= REACH) {
             facts.aliases += 1;
-            let store = met.store_tag as usize;
+            let store = met.store_tag.index();
             let new = Agreeing { count: 0, least: met.accesses, load: number, store };
             let key = (access.instruction, steps.accesses[store].instruction);
             let pair = pairs.entry(key).or_insert(new);
@@ -244,7 +251,7 @@ pub fn facts(steps: &Steps, cache: LevelSpec) -> Facts {
 fn conflicts(steps: &Steps, cache: LevelSpec) -> Option<usize> {
     let mut caches = Detailed::new(Hierarchy::new(&[cache], 1).ok()?);
     let mut pass = || {
-        let mut of = |access: &Access| caches.access(0, access.address, access.bytes, access.is_store, 0);
+        let mut of = |access: &Access| caches.access(access.made());
         steps.accesses.iter().filter(|access| of(access).causes().next() == Some(Cause::Conflict)).count()
     };
     pass();

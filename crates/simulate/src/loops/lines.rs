@@ -14,6 +14,7 @@ use crate::causes::{Level, LineWatch};
 use crate::detailed::Miss;
 use crate::first::First;
 use crate::loops::Strided;
+use crate::mem_ref::MemRef;
 
 /// Lines, or turns if these go farther, between a miss and the line whose place in the index is fetched, whose record is, and for
 /// which the records of lines that will have to go are.
@@ -141,7 +142,7 @@ impl LineWatch {
         strides: &[Strided],
         missed: &mut Vec<Miss>,
     ) {
-        let most = strides.iter().map(|stride| stride.tag).max().unwrap_or(0);
+        let most = strides.iter().map(|stride| stride.tag).max().unwrap_or_default();
         self.has_room(most);
         let shift = self.levels[0].line_shift;
         let deferred = &mut self.deferred;
@@ -270,6 +271,7 @@ impl Walk<'_> {
         let Deferred { turn, stride, ref strides, .. } = self.watch.deferred;
         let strided = strides[stride];
         let Strided { bytes, is_write, tag, .. } = strided;
+        let access = MemRef { address, bytes, core: self.core as u32, tag, is_write };
         self.come_to(turn, stride);
         self.watch.answered[usize::from(is_write)][0] -= 1;
         let last = address.wrapping_add(u64::from(bytes).wrapping_sub(1));
@@ -292,7 +294,7 @@ impl Walk<'_> {
             one.max(other)
         } else {
             self.watch.write_down();
-            let depth = self.watch.access(self.core, address, bytes, is_write, tag).0;
+            let depth = self.watch.access(access).0;
             let LineWatch { deferred, firsts, .. } = &mut *self.watch;
             deferred.stride += 1;
             deferred.look_again(None);
@@ -300,7 +302,7 @@ impl Walk<'_> {
             depth
         };
         if depth > 0 {
-            self.missed.push(Miss { address, core: self.core as u32, tag, depth });
+            self.missed.push((access, depth));
             self.look_ahead(address, &strided);
         }
         (self.watch.deferred.turn, self.watch.deferred.stride) = (turn, stride + 1);

@@ -17,7 +17,7 @@ impl Tlb {
             let stays = self.recent(core).map_or(0, |recent| use_all(recent, turn, turns, strides));
             if stays == 0 {
                 for stride in strides {
-                    self.access(core, stride.address_in(turn), stride.bytes, stride.tag);
+                    self.access(stride.access_in(core, turn));
                 }
             }
             turn += stays.max(1);

@@ -22,6 +22,7 @@
 mod leaves;
 
 use crate::loops::{MOST_STRIDES, Strided};
+use crate::space::Space;
 use crate::spec::LevelSpec;
 use leaves::Leaves;
 
@@ -46,7 +47,7 @@ impl Shape {
 /// Most bundles of a loop.
 const MOST_BUNDLES: usize = 16;
 /// User addresses end below: what is computed of them does not overflow.
-const ADDRESSES: i64 = 1 << 48;
+const ADDRESSES: i64 = Space::BYTES as i64;
 /// Steps are shorter: a period takes as many as a line has bytes at most, and so leads over no more lines than one has bytes.
 const STEPS: u64 = 1 << 31;
 

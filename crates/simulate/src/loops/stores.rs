@@ -30,7 +30,7 @@ impl StoreBuffer {
             self.skip(core, (later - 1 - full) * strides.len() as u64);
             for turn in turns - full..turns {
                 for stride in strides {
-                    self.pass(core, stride.address_in(turn), stride.bytes, stride.is_write, stride.tag);
+                    self.pass(stride.access_in(core, turn));
                 }
             }
         }
@@ -39,7 +39,6 @@ impl StoreBuffer {
     /// A turn, which is the same so many `times`.
     #[inline(always)]
     fn access_turn(&mut self, core: usize, turn: u64, times: u64, strides: &[Strided]) {
-        let accesses = strides.iter().map(|s| (s.address_in(turn), s.bytes, s.is_write, s.tag));
-        self.access_all(core, times, accesses);
+        self.access_all(core, times, strides.iter().map(|stride| stride.access_in(core, turn)));
     }
 }

@@ -1,5 +1,8 @@
 //! One access of a loop, in all its turns.
 
+use crate::mem_ref::MemRef;
+use crate::tag::Tag;
+
 /// One access of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strided {
@@ -12,7 +15,7 @@ pub struct Strided {
     /// Whether it writes.
     pub is_write: bool,
     /// As of an access.
-    pub tag: u32,
+    pub tag: Tag,
 }
 
 impl Strided {
@@ -20,6 +23,13 @@ impl Strided {
     #[inline(always)]
     pub fn address_in(&self, turn: u64) -> u64 {
         self.address.wrapping_add(self.step.wrapping_mul(turn))
+    }
+
+    /// Its access in a turn, made by a core.
+    #[inline(always)]
+    pub(crate) fn access_in(&self, core: usize, turn: u64) -> MemRef {
+        let &Strided { bytes, is_write, tag, .. } = self;
+        MemRef { address: self.address_in(turn), bytes, core: core as u32, tag, is_write }
     }
 
     /// Whether each of its accesses lies in one line of `line_bytes`, a power of two, because it is aligned to its own size.

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::spec::{ModelLevel, ModelSpec};
 use crate::spec::MAX_LEVELS;
+use crate::tag::Tag;
 
 /// A cache lost a granule to a write of another core.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +15,7 @@ pub(super) struct Loss {
     pub cache: u32,
     /// Whose write took it, and that access's tag.
     pub by_core: u32,
-    pub by_tag: u32,
+    pub by_tag: Tag,
     /// Bytes of the granule that cores not using the cache wrote since, the write that took it included.
     pub written: u64,
 }
@@ -130,7 +131,7 @@ impl Directory {
     }
 
     /// A cache left because of a core's write of the bytes `first..=last`.
-    pub fn lost(&mut self, cache: usize, by_core: usize, by_tag: u32, first: u64, last: u64) {
+    pub fn lost(&mut self, cache: usize, by_core: usize, by_tag: Tag, first: u64, last: u64) {
         let written = self.bytes(first, last);
         let entry = match self.entry(first) {
             Some(entry) => entry,

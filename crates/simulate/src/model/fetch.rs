@@ -6,13 +6,14 @@ use super::prefetch::{Ahead, Kind, Learner, Seen};
 use super::spec::{ModelLevel, ModelSpec};
 use super::walk::{Origin, Request};
 use crate::hierarchy::Observer;
+use crate::tag::Tag;
 
 /// A line that a prefetcher would like to have.
 pub(super) struct Wanted {
     core: usize,
     level: usize,
     line: u64,
-    tag: u32,
+    tag: Tag,
 }
 
 /// The prefetchers of one cache of a level.

@@ -18,7 +18,9 @@ use self::fetch::Wanted;
 use self::prefetch::Ahead;
 use self::walk::{Origin, Request};
 use crate::hierarchy::{Found, LevelCounters, Observer};
+use crate::mem_ref::MemRef;
 use crate::spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, shard_bits};
+use crate::tag::Tag;
 
 pub use spec::{Coherence, Inclusion, ModelLevel, ModelSpec, Prefetch, Replacement, Write};
 
@@ -43,7 +45,7 @@ pub struct Sharing {
     /// The core whose write took the line.
     pub by_core: u32,
     /// The tag of that write.
-    pub by_tag: u32,
+    pub by_tag: Tag,
 }
 
 /// What happened at one level besides demand.
@@ -206,40 +208,30 @@ impl Model {
         })
     }
 
-    /// One access by a core. `tag` says where in the program it comes from; it is given back with the misses
-    /// that the access causes elsewhere.
+    /// One access. Its tag is given back with the misses that it causes elsewhere.
     ///
     /// Several lines, zero bytes and the end of the address space are as for
     /// [`Hierarchy::access`](crate::Hierarchy::access).
     ///
     /// # Panics
-    /// If `core` is not below the number of cores.
+    /// If its core is not below the number of cores.
     #[inline]
-    pub fn access(&mut self, core: usize, address: u64, bytes: u32, is_write: bool, tag: u32) -> Answer {
-        self.access_observed(core, address, bytes, is_write, tag, &mut ())
+    pub fn access(&mut self, access: MemRef) -> Answer {
+        self.access_observed(access, &mut ())
     }
 
     /// [`Model::access`], watched.
     ///
     /// # Panics
-    /// If `core` is not below the number of cores.
+    /// If its core is not below the number of cores.
     #[inline]
-    pub fn access_observed(
-        &mut self,
-        core: usize,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        tag: u32,
-        observer: &mut impl Observer,
-    ) -> Answer {
-        if bytes == 0 {
+    pub fn access_observed(&mut self, access: MemRef, observer: &mut impl Observer) -> Answer {
+        if access.bytes == 0 {
             return Answer::default();
         }
-        self.begin(core);
-        let last = address.saturating_add(u64::from(bytes) - 1);
-        let outcome = self.access_part((core, is_write, tag), address, last, false, observer);
-        self.count_answer(is_write, outcome)
+        self.begin(access.core());
+        let outcome = self.access_part(access, access.last(), false, observer);
+        self.count_answer(access.is_write, outcome)
     }
 
     /// An access comes.
@@ -251,16 +243,17 @@ impl Model {
         }
     }
 
-    /// What the bytes of an access meet that lie side by side; if it `goes_on`, others of them came before.
+    /// What the bytes of an access up to the `last` meet, that lie side by side; if it `goes_on`, others of them came before.
     #[inline(always)]
     pub(crate) fn access_part(
         &mut self,
-        (core, is_write, tag): (usize, bool, u32),
-        address: u64,
+        access: MemRef,
         last: u64,
         goes_on: bool,
         observer: &mut impl Observer,
     ) -> Answer {
+        let MemRef { address, tag, is_write, .. } = access;
+        let core = access.core();
         let shift = self.line_shifts[0];
         let (mut line, last_line) = (address >> shift, last >> shift);
         let request =

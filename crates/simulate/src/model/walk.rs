@@ -4,6 +4,7 @@ use super::array::{DIRTY, Left, PREFETCHED};
 use super::directory::Loss;
 use super::{Inclusion, Model, Sharing, Write};
 use crate::hierarchy::{Found, Observer};
+use crate::tag::Tag;
 
 /// An access, cut to one line of the first level.
 #[derive(Clone, Copy)]
@@ -13,7 +14,7 @@ pub(super) struct Request {
     pub first: u64,
     pub last: u64,
     pub is_write: bool,
-    pub tag: u32,
+    pub tag: Tag,
     /// It is not the first line of its access.
     pub goes_on: bool,
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use memlode_simulate::{
     Answer, Coherence, CoherenceCounters, Found, Inclusion, LevelCounters, LevelTraffic, ModelSpec, Observer,
-    PrefetchCounters, Sharing, Write,
+    PrefetchCounters, Sharing, Tag, Write,
 };
 
 /// What an observer was told.
@@ -80,8 +80,8 @@ impl Observer for Log {
     fn back_invalidated(&mut self, level: usize, cache: usize, line: u64, note: u32) {
         self.left(Event::BackInvalidated(level, cache, line), line, note);
     }
-    fn invalidated(&mut self, level: usize, cache: usize, line: u64, note: u32, core: u32, tag: u32) {
-        self.left(Event::Invalidated(level, cache, line, core, tag), line, note);
+    fn invalidated(&mut self, level: usize, cache: usize, line: u64, note: u32, core: u32, tag: Tag) {
+        self.left(Event::Invalidated(level, cache, line, core, tag.number()), line, note);
     }
 }
 
@@ -494,7 +494,7 @@ impl NaiveModel {
                 && first / grain <= touched.1 / grain
                 && touched.0 / grain <= last / grain
         });
-        Some(Sharing { is_true, by_core: loss.core as u32, by_tag: loss.tag })
+        Some(Sharing { is_true, by_core: loss.core as u32, by_tag: Tag::new(loss.tag) })
     }
 
     fn evict(&mut self, level: usize, place: usize, mut out: Line) {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use memlode_machine::Machine;
 use memlode_replay::Piece as Run;
 use memlode_simulate::{
-    Coherence, Detailed, Details, Hierarchy, Inclusion, LevelDetail, LevelSpec, Model, ModelLevel, ModelSpec,
-    Pages, Replacement, StoreBuffer, Tlb, TlbSpec,
+    Coherence, Detailed, Details, Hierarchy, Inclusion, LevelDetail, LevelSpec, MemRef, Model, ModelLevel,
+    ModelSpec, Pages, Replacement, StoreBuffer, Tlb, TlbSpec,
 };
 use memlode_trace::event::{Batch, Loop, ThreadId};
 use memlode_trace::sites::{Evidence, FunctionId, Kind, Site};
@@ -16,9 +16,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::apart::Apart;
+use crate::engine::Engine;
 use crate::outwards::Outwards;
 use crate::profile::{Global, Profile};
-use crate::simulator::{Setup, Simulator, detailed};
+use crate::simulator::{Setup, detailed};
 
 /// Bytes of a line.
 const LINE: u64 = 64;
@@ -303,14 +304,15 @@ fn each_access(chunks: &[Chunk], mut each: impl FnMut(u32, &Access, &Memory)) {
 }
 
 /// What the accesses of a trace under an edit meet: `ask` says how deep one goes.
-fn naive(chunks: &[Chunk], edit: &Edit, mut ask: impl FnMut(usize, u64, u32, bool) -> u8) -> Depths {
+fn naive(chunks: &[Chunk], edit: &Edit, mut ask: impl FnMut(MemRef) -> u8) -> Depths {
     let mut depths = Depths::new();
     each_access(chunks, |thread, access, memory| {
         let space = u64::from(thread / 2) << 48;
         let mut count =
             |depth: u8| depths.entry((thread, access.site.0)).or_default()[usize::from(depth)] += 1;
         let mut ask = |address: u64, bytes: u64, is_link: bool| {
-            ask(thread as usize % 2, address ^ space, bytes as u32, access.site.0 == 1 && !is_link)
+            let is_write = access.site.0 == 1 && !is_link;
+            ask(MemRef::read(thread as usize % 2, address ^ space, bytes as u32).writing(is_write))
         };
         let pieces = memory.pieces(edit, access);
         if u64::from(access.bytes) <= LINE {
@@ -516,7 +518,7 @@ proptest! {
     #[test]
     fn bytes_go_where_they_are_put(chunks in chunks(), edit in edit()) {
         let mut caches = hierarchy();
-        let expected = naive(&chunks, &edit, |core, address, bytes, is_write| caches.access(core, address, bytes, is_write));
+        let expected = naive(&chunks, &edit, |access| caches.access(access));
         let (by_line, _) = profile(hierarchy(), &chunks, Some(&edit));
         prop_assert_eq!(depths(&by_line), expected.clone());
         let (in_detail, alone) = profile(watched(Detailed::new(hierarchy())), &chunks, Some(&edit));
@@ -535,10 +537,10 @@ proptest! {
     fn bytes_go_where_they_are_put_under_rules(chunks in chunks(), edit in edit()) {
         let mut model = Model::new(&rules()).unwrap();
         let expected =
-            naive(&chunks, &edit, |core, address, bytes, is_write| model.access(core, address, bytes, is_write, 0).depth);
+            naive(&chunks, &edit, |access| model.access(access).depth);
         let (found, detailed) = profile(watched(Detailed::of_model(Model::new(&rules()).unwrap())), &chunks, Some(&edit));
         prop_assert_eq!(depths(&found), expected.clone());
-        let levels = Simulator::counters(&detailed);
+        let levels = Engine::counters(&detailed);
         let asked: u64 = expected.values().flatten().sum();
         prop_assert_eq!(levels[0].reads + levels[0].writes, asked);
         let missed: u64 = expected.values().map(|depths| depths[1] + depths[2] + depths[3]).sum();

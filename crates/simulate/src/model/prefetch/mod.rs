@@ -6,6 +6,7 @@ mod stream;
 mod stride;
 
 use super::spec::Prefetch;
+use crate::tag::Tag;
 
 /// A request that arrived at a cache, from a core or from a prefetcher of a level inside.
 #[derive(Clone, Copy)]
@@ -14,7 +15,7 @@ pub(super) struct Seen {
     /// First byte asked for, and the cache's line it lies in.
     pub address: u64,
     pub line: u64,
-    pub tag: u32,
+    pub tag: Tag,
     /// The access began in the line before: an instruction has one address.
     pub goes_on: bool,
     /// The cache could not answer.

@@ -19,6 +19,7 @@
 //! In Steady it fetches two steps ahead, a step being the stride or, if that is less, one line.
 
 use super::{Prefetcher, Seen};
+use crate::tag::Tag;
 
 const ENTRIES: usize = 256;
 const STEPS_AHEAD: i64 = 2;
@@ -34,7 +35,7 @@ enum Trust {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    site: (usize, u32),
+    site: (usize, Tag),
     address: u64,
     stride: i64,
     trust: Trust,
@@ -54,10 +55,10 @@ impl Stride {
 impl Stride {
     /// Learns from an access to `address`, and says which line it would have.
     #[inline(always)]
-    pub fn learn(&mut self, core: usize, tag: u32, address: u64) -> Option<u64> {
+    pub fn learn(&mut self, core: usize, tag: Tag, address: u64) -> Option<u64> {
         let site = (core, tag);
         // A prime keeps the same site of neighbouring cores apart.
-        let place = (tag as usize).wrapping_add(61 * core) % ENTRIES;
+        let place = tag.index().wrapping_add(61 * core) % ENTRIES;
         let entry = match &mut self.entries[place] {
             Some(entry) if entry.site == site => entry,
             other => {
