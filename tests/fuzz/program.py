@@ -45,7 +45,8 @@ class Program:
     def __init__(self, language, header, data, functions, units, variables, around):
         self.language, self.header, self.data, self.functions, self.units = language, header, data, functions, units
         self.variables = variables
-        self.plug_in, self.own_heap, self.forking = around.plug_in, around.own_heap, around.forking
+        self.plug_in, self.own_heap = around.plug_in, around.own_heap
+        self.forking, self.killing = around.forking, around.killing
 
     def sources(self):
         """Name and text of each file."""

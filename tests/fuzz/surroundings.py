@@ -112,7 +112,7 @@ class Surroundings:
         linkage = ('extern "C" ', 'extern "C" {', "}", "noexcept") if cxx else ("", "", "", "")
         names = ("C_LINKAGE", "C_LINKAGE_BEGIN", "C_LINKAGE_END", "NOTHROW")
         self.header += "".join(f"#define {name} {text}\n" for name, text in zip(names, linkage))
-        self.forking = False
+        self.forking = self.killing = False
         self.own_heap = not threads and r.random() < 0.15
         if self.own_heap:
             self.data += OWN_HEAP
@@ -125,7 +125,7 @@ class Surroundings:
         for unit in range(units):
             self.starts_and_ends(unit, cxx)
         if r.random() < 0.3:
-            self.forks()
+            self.forks(cxx)
 
     def last_of_a_thread(self):
         """Definitions, and what a thread does last: its last segment has a word that is zero by rights."""
@@ -187,11 +187,12 @@ class Surroundings:
         if len(found) > 1:
             self.functions.append(Function(None, found, [], [], unit))
 
-    def forks(self):
+    def forks(self, cxx):
         """A child that works and ends in some way, while its parent waits."""
         self.forking = True
         r = self.random
         end, status = r.choice(ENDS)
+        self.killing = status != 0
         self.header += "#include <sys/wait.h>\n#include <sys/mman.h>\n#include <sys/resource.h>\n"
         self.data += f"{self.mine} u64 *volatile never;\nu8 *doomed;\nvolatile u32 nothing;\n"
         self.functions += [
@@ -201,6 +202,7 @@ class Surroundings:
                 "doomed = (u8 *)mmap(0, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);",
                 "mprotect(doomed, 8192, PROT_READ | PROT_WRITE);"], [], [], 0),
             Function("NOINLINE static void doom(void)", [r.choice(DOOMED)], [], [], 0)]
-        work = r.choice(["shared[7] += shared[8] + 1;", "result += fn0(5, 6);", "qsort(handed_over, 8, 8, compare);"])
+        work_of_the_child = "try { result += fn0(5, 6); } catch (...) { result += 1; }" if cxx else "result += fn0(5, 6);"
+        work = r.choice(["shared[7] += shared[8] + 1;", work_of_the_child, "qsort(handed_over, 8, 8, compare);"])
         self.data += "u64 handed_over[8] = {5, 2, 9, 4, 1, 1, 8, 0};\n"
         self.final.append(CHILD.format(work=work, end=end, status=status))
