@@ -133,7 +133,9 @@ fn shared_variables_do_not_depend_on_who_clears_and_sums_up() {
     let rows = source["tables"][0]["rows"].as_array().expect("rows");
     let second = rows.iter().find(|row| row["line"] == line("second")).expect("a row");
     assert_eq!(second["totalcount"], 1000);
-    assert_eq!((&second["threadcount"], &second["threads"]), (&json!(1), &json!([[1, 1000]])));
+    assert_eq!(second["threadcount"], 1);
+    // Threads are numbered as they were first heard of.
+    assert!([json!([[1, 1000]]), json!([[2, 1000]])].contains(&second["threads"]), "{second}");
     assert!(second["file"].as_str().is_some_and(|file| file.ends_with(".c")), "{second}");
     assert!(second["variable"].as_str().is_some_and(|name| name.ends_with("second")), "{second}");
     let counts: Vec<_> = rows.iter().map(|row| row["totalcount"].as_u64()).collect();
