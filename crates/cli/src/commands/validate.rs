@@ -12,7 +12,7 @@ use memlode_machine::Machine;
 use memlode_measure::process::{Launch, Limits};
 use memlode_measure::validate::{Cost, Line, Model, text, validate};
 use memlode_report::build::report;
-use memlode_report::model::Report;
+use memlode_report::model::{Numbers, Report};
 use memlode_report::names::demangle;
 
 use super::bench::stop_on_signals;
@@ -130,21 +130,24 @@ fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<Model>> {
     let analysed = job.run(open(trace)?)?;
     let Found::Report(profile, _, sharing) = &analysed.found else { bail!("a report was asked for") };
     let report = report(&analysed.trace, machine, profile, &analysed.replayed, sharing.as_deref());
-    Ok(vec![lru(&report, machine)])
+    let clock_hz = machine.costs.clock_ghz.value * 1e9;
+    let by = |name, cycles: fn(&Numbers) -> f64| Model {
+        name,
+        lines: costs(&report, cycles),
+        seconds: Some(cycles(&report.total.numbers) / clock_hz),
+    };
+    Ok(vec![
+        by("lru", |numbers| numbers.stall_cycles as f64),
+        by("report", |Numbers { wait, .. }| wait.cycles + wait.first_touch_cycles + wait.instruction_cycles),
+    ])
 }
 
-/// The wait of exact caches without overlap or prefetching.
-fn lru(report: &Report, machine: &Machine) -> Model {
-    let rows = report.lines.iter().filter_map(|row| {
+/// The lines of a report, with the cycles that a model finds in their numbers.
+fn costs(report: &Report, cycles: fn(&Numbers) -> f64) -> Vec<Cost> {
+    let costs = report.lines.iter().filter_map(|row| {
         let position = &row.subject.position;
         let line = Line { file: position.file.clone()?, line: position.line? };
-        let cost = row.numbers.stall_cycles as f64;
-        Some(Cost { line, function: position.function.clone(), cost })
+        Some(Cost { line, function: position.function.clone(), cost: cycles(&row.numbers) })
     });
-    let cycles = report.total.numbers.stall_cycles as f64;
-    Model {
-        name: "lru",
-        lines: rows.collect(),
-        seconds: Some(cycles / (machine.costs.clock_ghz.value * 1e9)),
-    }
+    costs.collect()
 }
