@@ -17,7 +17,9 @@ pub struct Cycles {
     pub wait: f64,
 }
 
-/// The cycles of a whole profile, as the report ranks by them.
+/// The cycles of a whole profile: the latencies of what missed the first level, without overlap, so that the
+/// wait is an upper bound, and those of instructions. What a report ranks by is finer
+/// ([`memlode_attribute::cost`]).
 pub fn cycles(names: &SiteTable, profile: &Profile, latencies: &[u32]) -> Cycles {
     let mut total = Counts::default();
     let mut instructions = 0.0;

@@ -80,8 +80,6 @@ pub struct Plan {
     layouts: Vec<Layout>,
     by_record: FxHashMap<LayoutId, usize>,
     subjects: FxHashMap<Home, Subject>,
-    /// Types whose objects are packed in the order of first use.
-    packed: Vec<LayoutId>,
     groups: Vec<Group>,
     /// What no object that is moved tells.
     doubts: Vec<PlanDoubt>,
@@ -164,16 +162,6 @@ impl Plan {
         &self.groups
     }
 
-    /// Whether objects of a record are packed in the order of their first use.
-    pub fn packs(&self, record: LayoutId) -> bool {
-        self.packed.contains(&record)
-    }
-
-    /// Whether any objects are.
-    pub fn packs_any(&self) -> bool {
-        !self.packed.is_empty()
-    }
-
     /// What the prediction leaves out.
     pub fn doubts(&self) -> &[PlanDoubt] {
         &self.doubts
@@ -209,14 +197,7 @@ impl Plan {
                 self.change_objects(known, edit, object)
             }
             Edit::Group { objects } => self.group(known, edit, objects),
-            Edit::Pack { structure } => {
-                let records = records_named(known.names, structure);
-                if records.is_empty() {
-                    return Err(unknown_type(known, edit, structure));
-                }
-                self.packed.extend(records);
-                Ok(())
-            }
+            Edit::Pack { .. } => Err(impossible("the order of first use is not replayed yet")),
             Edit::Pages { .. } => Err(impossible(
                 "sizes of pages are not replayed here; `memlode sim --pages SIZE@OBJECT` simulates them",
             )),
