@@ -1,0 +1,63 @@
+//! Two reports, aligned by name: lines that moved and files that were renamed are the same lines.
+
+mod align;
+
+use crate::model::{Change, Compared, Comparison, Numbers, Report, Row, Status};
+
+use align::{Aligned, align};
+
+/// Aligns two reports. `run_cycles` are those of each; `noise` is the part of them that placement alone changes.
+pub fn comparison(before: &Report, after: &Report, run_cycles: [f64; 2], noise: Option<f64>) -> Comparison {
+    let least = noise.unwrap_or(0.0) * run_cycles[0];
+    Comparison {
+        before: compared(before, run_cycles[0]),
+        after: compared(after, run_cycles[1]),
+        noise,
+        data: changes(&before.data, &after.data, least),
+        lines: changes(&before.lines, &after.lines, least),
+        objects: changes(&before.objects, &after.objects, least),
+        types: changes(&before.types, &after.types, least),
+    }
+}
+
+fn compared(report: &Report, run_cycles: f64) -> Compared {
+    Compared {
+        trace: report.trace.directory.clone(),
+        machine: report.machine.name.clone(),
+        total: report.total.numbers.clone(),
+        run_cycles,
+        levels: report.machine.levels.clone(),
+    }
+}
+
+fn changes<S: Clone + Aligned>(before: &[Row<S>], after: &[Row<S>], least: f64) -> Vec<Change<S>> {
+    let subjects = |rows: &'_ [Row<S>]| rows.iter().map(|row| row.subject.clone()).collect::<Vec<S>>();
+    let pairs = align(&subjects(before), &subjects(after));
+    let row = |pair: (Option<usize>, Option<usize>)| {
+        change(pair.0.map(|at| &before[at]), pair.1.map(|at| &after[at]), least)
+    };
+    let mut changes: Vec<Change<S>> = pairs.into_iter().filter_map(row).collect();
+    changes.sort_by_key(|change| std::cmp::Reverse(change.stall_cycles_change.unsigned_abs()));
+    changes
+}
+
+fn change<S: Clone>(before: Option<&Row<S>>, after: Option<&Row<S>>, least: f64) -> Option<Change<S>> {
+    let subject = after.or(before)?.subject.clone();
+    let cycles = |row: Option<&Row<S>>| row.map_or(0, |row| row.numbers.stall_cycles as i64);
+    let changed = cycles(after) - cycles(before);
+    let status = match (before, after) {
+        (None, _) => Status::New,
+        (_, None) => Status::Gone,
+        _ if (changed.unsigned_abs() as f64) <= least => Status::WithinNoise,
+        _ if changed < 0 => Status::Better,
+        _ => Status::Worse,
+    };
+    let numbers = |row: Option<&Row<S>>| -> Option<Numbers> { row.map(|row| row.numbers.clone()) };
+    Some(Change {
+        subject,
+        status,
+        stall_cycles_change: changed,
+        before: numbers(before),
+        after: numbers(after),
+    })
+}
