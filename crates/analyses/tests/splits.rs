@@ -311,7 +311,7 @@ fn ways_that_are_not_declared_differ() {
 #[test]
 fn unknown_arguments_are_refused() {
     let refused = known("shared").begin(&Arguments::one("most", 1)).err().expect("refused");
-    assert_eq!(refused.0, "shared has no argument `most`; it has least, ratio");
+    assert_eq!(refused.0, "shared has no argument `most`; it has least, ratio, rule");
     let refused = known("strides").begin(&Arguments::one("most", 1)).err().expect("refused");
     assert_eq!(refused.0, "strides has no arguments");
     let refused = known("timeline").begin(&Arguments::one("every", "soon")).err().expect("refused");
