@@ -227,6 +227,7 @@ fn jumps_are_told_apart_by_where_their_addresses_come_from() {
         let rows = found["tables"][0]["rows"].as_array().expect("rows");
         let report = recorded.json(&["report", trace]);
         let findings = report["findings"].as_array().expect("findings");
+        assert!(!findings.is_empty(), "{report}");
         let sites = recorded.run(&["dump", "--sites", trace]);
         for (member, pattern, dependence) in
             [("key", "chasing", "chased"), ("value", "gather", "loaded"), ("entry", "random", "computed")]
@@ -234,9 +235,10 @@ fn jumps_are_told_apart_by_where_their_addresses_come_from() {
             let row = rows.iter().find(|row| row["data"]["member"] == member);
             let row = row.unwrap_or_else(|| panic!("{member} in {rows:?}"));
             assert_eq!(row["pattern"], pattern, "{options:?} {row}");
-            let finding = findings.iter().find(|finding| finding["member"] == member);
-            let finding = finding.unwrap_or_else(|| panic!("{member} in {findings:?}"));
-            assert_eq!(evidence(finding, "addresses")["from"], dependence, "{options:?} {finding}");
+            // What waits little is no finding.
+            for finding in findings.iter().filter(|finding| finding["member"] == member) {
+                assert_eq!(evidence(finding, "addresses")["from"], dependence, "{options:?} {finding}");
+            }
             let columns = format!("\t{member}\t{dependence}\t");
             assert!(sites.lines().any(|site| site.contains(&columns)), "{sites}");
         }

@@ -407,10 +407,12 @@ fn programs_of_all_kinds_are_recorded() {
         shell(build);
         let report = shell("rm -rf t && $M record -o t ./prog 2>/dev/null && $M report t --json -m generic");
         let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
-        let first = &report["findings"][0];
-        assert_eq!((&first["type"], &first["member"]), (&"s".into(), &"a".into()), "{build}: {first}");
-        assert_eq!(first["accesses"], 10_000, "{build}");
-        assert_eq!(crate::evidence(first, "objects")["objects"][0]["bytes"], 640_000, "{build}");
+        let rows = |table: &str| report[table].as_array().expect("a table").clone();
+        let is_it = |row: &serde_json::Value| {
+            (&row["type"], &row["member"], &row["accesses"]) == (&"s".into(), &"a".into(), &10_000.into())
+        };
+        assert!(rows("lines").iter().any(is_it), "{build}: {report}");
+        assert!(rows("objects").iter().any(|object| object["bytes"] == 640_000), "{build}: {report}");
     }
 }
 

@@ -149,8 +149,12 @@ def examine(name):
         if row[what] < floor:
             problems.append(f"{row[what]:.1%} of the accesses have a {what.replace('_', ' ')}, below {floor:.0%}")
     findings = report["findings"]
-    if not findings or any(not (f["line"] and (f["type"] or f["variable"])) for f in findings):
-        problems.append("there is no finding, or one without a line and a name")
+    wait = report["total"]["wait"]
+    run = wait["cycles"] + wait["first_touch_cycles"] + wait["instruction_cycles"]
+    if not findings and wait["cycles"] >= 0.05 * run:
+        problems.append("there is no finding, although the program waits for data")
+    if any(not (f["line"] and (f["type"] or f["variable"])) for f in findings):
+        problems.append("there is a finding without a line and a name")
     if not report["fields"]:
         problems.append("the report has no field of any type")
     return row, problems + names.check(name)

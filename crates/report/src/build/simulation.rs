@@ -3,10 +3,10 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use memlode_attribute::Cell;
 use memlode_attribute::detail::{AliasRow, CellDetail, DetailRow, DetailedProfile};
 use memlode_attribute::run::latencies;
 use memlode_attribute::tables::{Place, Tables, What};
+use memlode_attribute::{Cell, CostModel};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
@@ -33,7 +33,9 @@ pub fn simulation(
     }
     let latencies = latencies(machine);
     let names = trace.sites();
-    let tables = Tables::new(&detailed.profile, names, &latencies);
+    // In the order of the report's rows, to which what was found of them is added one by one.
+    let costs = CostModel::new(&detailed.profile, names, machine);
+    let tables = Tables::new(&detailed.profile, names, &latencies).costing(&costs);
     let levels = level_names(machine);
     let builder = Builder {
         names,
