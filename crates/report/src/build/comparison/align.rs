@@ -139,7 +139,7 @@ impl Data {
 
     /// The same without the type, for one that was renamed or came out of another.
     fn untyped(&self) -> Option<[Option<&str>; 2]> {
-        self.member.is_some().then(|| [self.member.as_deref(), self.variable.as_deref()])
+        self.member.is_some().then_some([self.member.as_deref(), self.variable.as_deref()])
     }
 }
 
