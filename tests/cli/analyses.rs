@@ -245,7 +245,6 @@ fn jumps_are_told_apart_by_where_their_addresses_come_from() {
     }
     let text = recorded.run(&["report", "trace-O2", "-m", "generic"]);
     assert!(text.contains("pointer chasing: each miss must finish before the next can start"), "{text}");
-    assert!(text.contains("indirect access (`a[idx[i]]`): misses can overlap"), "{text}");
 }
 
 /// One function allocates and one walks, for two callers: a table of 16 KiB ten times over, and one of 128 KiB twice.
