@@ -2,14 +2,14 @@
 
     python3 bench/sharing.py [--quick] [--machine M] [--runs N] [NAME…]
 
-  measured    processor time of both threads as the program is, less that of its twin whose data are padded into lines of their
-              own, native, in turn; the median
+  measured    processor time of both threads as the program is, less that of its twin whose data are padded into
+              lines of their own, native, in turn; the median
   predicted   what `memlode report` says is lost, of a trace of the program
   one CPU     the same of a trace that was recorded on one processor
   twin        what the report says is lost in the padded program
 
-Processors must be free, or threads do not meet. How far the two are from each other is measured before and after the runs of a
-program (`memlode machine calibrate`), unless a machine is named. Writes target/bench/sharing.json.
+Processors must be free, or threads do not meet. How far the two are from each other is measured before and after the runs of
+a program (`memlode machine calibrate`), unless a machine is named. Writes target/bench/sharing.json.
 """
 
 import argparse

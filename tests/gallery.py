@@ -7,8 +7,8 @@ on the path; a command that fails fails the story. Its ```toml expect blocks say
     [line_falls]        before, after: {trace, line}; level, by_at_least: misses at a line, as a share
     [total_falls]       before, after: a trace each; level, by_at_least: misses of the whole program
     [what_if]           before, after: a trace each; edit, verdict: what `memlode whatif` predicts of the one, and
-                        says of it (a list: either of these). The misses of each level are within 10% of those of the other, or within 0.1%
-                        of the accesses where they are less than 10,000
+                        says of it (a list: either of these). The misses of each level are within 10% of those
+                        of the other, or within 0.1% of the accesses where they are less than 10,000
 
 A line is written "FILE MARKER": the one line of FILE that contains MARKER.
 """

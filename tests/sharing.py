@@ -1,9 +1,10 @@
-"""What threads lose to lines that they take from each other: programs whose answer is known, recorded on all processors and on one.
+"""What threads lose to lines that they take from each other: programs whose answer is known, recorded on all
+processors and on one.
 
     python3 tests/sharing.py
 
-The programs are those of bench/sharing/, with few turns. What is measured here is no time: kinds, names, numbers that follow from the
-program, and that a trace of one processor says the same.
+The programs are those of bench/sharing/, with few turns. What is measured here is no time: kinds, names, numbers that follow
+from the program, and that a trace of one processor says the same.
 """
 
 import json

@@ -225,7 +225,8 @@ class Table:
                 each, copies = self.value_words(ops[number - 1])
                 count += each * copies
             count += {f.OP_ENTER: 1, f.OP_RESUME: 1, f.OP_ALLOC: 2, f.OP_ALLOC_ARRAY: 3, f.OP_REALLOC: 3}.get(code, 0)
-            count += {f.OP_REPEAT: 1, f.OP_FREE: 1, f.OP_UNMAP: 2, f.OP_MASKED: 1, f.OP_STAMP: 1, f.OP_SYNC: 1}.get(code, 0)
+            count += {f.OP_REPEAT: 1, f.OP_FREE: 1, f.OP_UNMAP: 2, f.OP_MASKED: 1}.get(code, 0)
+            count += {f.OP_STAMP: 1, f.OP_SYNC: 1}.get(code, 0)
             count += lanes + 1 if code == f.OP_GATHER else 0
             count += (address is not None and address[0] == 0 and code != f.OP_DERIVED) + (length == 0)
         return count

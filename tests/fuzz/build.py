@@ -80,7 +80,8 @@ class Build:
             self.link += r.choice([[], [], ["-no-pie"], ["-static"] if not self.lto else []])
             self.flags += ["-fno-pie"] if "-no-pie" in self.link and "-fPIC" not in self.flags else []
         if program.plug_in:
-            self.link = [*(option for option in self.link if option != "-static"), "-Xlinker", "--export-dynamic", "-ldl"]
+            dynamic = [option for option in self.link if option != "-static"]
+            self.link = [*dynamic, "-Xlinker", "--export-dynamic", "-ldl"]
         self.fidelity = "source" if r.random() < 0.2 else "optimised"
         self.values = r.random() < 0.25
         # Whether what Valgrind runs makes each access that was recorded, once: "once", "at least" or neither. The

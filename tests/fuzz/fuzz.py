@@ -2,7 +2,8 @@
 
 For each: the instrumented program prints what the native one prints; the stream of each thread is the sequence of its
 calls (in the process, and through ring, collector, codec and reader); the trace passes its check; a report can be
-made of it; and the machine code did what the trace says (machine.py, which knows nothing of the compiler's). A program that fails is made smaller and kept in target/fuzz/failures.
+made of it; and the machine code did what the trace says (machine.py, which knows nothing of the compiler's). A
+program that fails is made smaller and kept in target/fuzz/failures.
 """
 
 import argparse
@@ -54,7 +55,7 @@ def run(stage, arguments, expected, **options):
 
 
 def record(stage, program, out, expected, environment, options=(), killing=False):
-    """Records a run, of which a child may be killed; returns what `memlode check` says, None if nothing was recorded."""
+    """Records a run, of which a child may be killed; returns what `memlode check` says, None if there is no trace."""
     run(stage, [MEMLODE, "record", "--force", "-o", out, *options, "--", program], expected, env=environment)
     if not out.exists():
         return None

@@ -249,7 +249,8 @@ class Generator(Statements):
         if self.cxx:
             calls = ["try {", *calls, "} catch (const Error &e) { result += e.code; }",
                      "catch (int e) { result ^= (u64)e; }"]
-        run = Function("NOINLINE void *run(void *argument)", ["if (owned) owned();", "u64 seed = (u64)argument;", *begin, *calls], [], end, 0)
+        body = ["if (owned) owned();", "u64 seed = (u64)argument;", *begin, *calls]
+        run = Function("NOINLINE void *run(void *argument)", body, [], end, 0)
         main = [*around.first, 'printf("%llx\\n", (u64)run((void *)7));']
         if self.threads:
             main.append(f"pthread_t t[{self.threads}];\nvoid *out;")

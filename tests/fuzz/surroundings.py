@@ -1,4 +1,4 @@
-"""What is around the functions of a random program: what runs before, after and beside them without a call of theirs."""
+"""What is around the functions of a random program: what runs before, after and beside them without their call."""
 
 import random
 
@@ -202,7 +202,8 @@ class Surroundings:
                 "doomed = (u8 *)mmap(0, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);",
                 "mprotect(doomed, 8192, PROT_READ | PROT_WRITE);"], [], [], 0),
             Function("NOINLINE static void doom(void)", [r.choice(DOOMED)], [], [], 0)]
-        work_of_the_child = "try { result += fn0(5, 6); } catch (...) { result += 1; }" if cxx else "result += fn0(5, 6);"
+        called = "result += fn0(5, 6);"
+        work_of_the_child = f"try {{ {called} }} catch (...) {{ result += 1; }}" if cxx else called
         work = r.choice(["shared[7] += shared[8] + 1;", work_of_the_child, "qsort(handed_over, 8, 8, compare);"])
         self.data += "u64 handed_over[8] = {5, 2, 9, 4, 1, 1, 8, 0};\n"
         self.final.append(CHILD.format(work=work, end=end, status=status))
