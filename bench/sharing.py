@@ -8,8 +8,9 @@
   one CPU     the same of a trace that was recorded on one processor
   twin        what the report says is lost in the padded program
 
-Processors must be free, or threads do not meet. How far the two are from each other is measured before and after the runs of
-a program (`memlode machine calibrate`), unless a machine is named. Writes target/bench/sharing.json.
+Processors must be free, or threads do not meet. How far the two are from each other is measured before and
+after the runs of a program (`memlode machine calibrate`), unless a machine is named. Writes
+target/bench/sharing.json.
 """
 
 import argparse

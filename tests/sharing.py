@@ -3,8 +3,8 @@ processors and on one.
 
     python3 tests/sharing.py
 
-The programs are those of bench/sharing/, with few turns. What is measured here is no time: kinds, names, numbers that follow
-from the program, and that a trace of one processor says the same.
+The programs are those of bench/sharing/, with few turns. What is measured here is no time: kinds, names,
+numbers that follow from the program, and that a trace of one processor says the same.
 """
 
 import json
