@@ -62,11 +62,11 @@ pub struct Alias {
 
 /// The conflicts so far, and the stores on their way.
 pub struct Conflicts {
-    /// By thread; made when the thread first accesses anything.
+    /// One for each thread, made when the thread first accesses anything.
     buffers: Vec<Option<StoreBuffer>>,
-    /// By cell: thread, and whether it writes.
+    /// The thread of each cell, and whether the cell writes.
     cells: Vec<(ThreadId, bool)>,
-    /// By cells of load and store.
+    /// The counts of each pair of cells, of a load and of a store.
     pairs: FxHashMap<(u32, u32), Pair>,
 }
 

@@ -107,7 +107,7 @@ struct Group {
     stall_cycles: u64,
 }
 
-/// What the parts of a finding are of.
+/// The totals of the run, of which a finding tells its parts.
 struct Whole {
     wait: f64,
     stall_cycles: u64,
