@@ -72,23 +72,20 @@ fn cargo_is_told_by_its_environment_and_a_runner() {
     assert_eq!(output.status.code(), Some(7), "the status is cargo's own");
     let told = stage.told("--top 3 -o trace run -p a --release -- --flag");
     assert!(told.contains("--config target.x86_64-none.runner=[\""), "{told}");
-    assert!(
-        told.contains(
-            r#""run","--output","~/trace","--machine","host","--top","3","--"] run -p a --release -- --flag"#
-        ),
-        "{told}"
-    );
+    let words = r#""run","--output","~/trace","--top","3","--"] run -p a --release -- --flag"#;
+    assert!(told.contains(words), "{told}");
     let told_all = stage.told(
         "--live --sim --pages 4KiB,2M@0x1000-ffff000,1G@heap,8K@all --cores 2,0 --placement node:1 --rules lru --by type,all -m zen4 run",
     );
     let words = concat!(
-        r#""run","--machine","zen4","--pages","4096,2097152@1000-ffff000,1073741824@heap,8192@all","--cores","2,0","--placement","node:1","#,
-        r#""--rules","lru","--top","10","--by","type,all","--live","--sim","--"]"#
+        r#""run","--live","--machine","zen4","--sim","--pages","4KiB","--pages","2M@0x1000-ffff000","#,
+        r#""--pages","1G@heap","--pages","8K@all","--cores","2","--cores","0","--placement","node:1","#,
+        r#""--rules","lru","--by","type","--by","all","--"]"#
     );
     assert!(told_all.contains(words), "{told_all}");
     let told_all = stage.told("--analyse reuse --analyse shared:least=1 --timeline --every 20ms test");
     let words = concat!(
-        r#""--analyse","reuse","--analyse","shared:least=1","--every","0.02s","--top","10","--timeline","#,
+        r#""--analyse","reuse","--analyse","shared:least=1","--timeline","--every","20ms","#,
         r#""--allow-empty","--"] test"#
     );
     assert!(told_all.contains(words), "{told_all}");

@@ -4,7 +4,6 @@
 //! line, `PID COMMAND ARGUMENTS`, and gets one line back: `no` if the process is not recorded here, else `ok` or `error`
 //! and a sentence.
 
-use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -25,49 +24,36 @@ use memlode_trace::manifest::{Burst, ManifestInfo};
 use crate::numbers;
 use crate::times::{burst_text, duration_text, parse_burst, parse_duration};
 
+/// The heading of these options in `--help`.
+pub const PART: &str = "Recording a part of the run";
+
 /// What of a program is recorded.
 #[derive(Debug, Parser)]
 pub struct ControlArgs {
-    /// Record in bursts: a part of the time, as in 1%, or so long in every so long, as in 5ms/500ms
+    /// Record in bursts: 1% records 1% of the time, 5ms/500ms means 5 ms in every 500 ms
     #[arg(long, value_name = "CYCLE", value_parser = parse_burst)]
     burst: Option<Burst>,
     /// Record only between memlode_start("NAME") and memlode_stop("NAME") of <memlode.h>; may be given several times
-    #[arg(long, value_name = "NAME", value_parser = parse_region)]
+    #[arg(long, hide_short_help = true, help_heading = PART, value_name = "NAME", value_parser = parse_region)]
     region: Vec<String>,
     /// Begin to record after so long, as in 1.5s
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, hide_short_help = true, help_heading = PART, value_name = "TIME", value_parser = parse_duration)]
     delay: Option<Duration>,
     /// Record for so long only
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, hide_short_help = true, help_heading = PART, value_name = "TIME", value_parser = parse_duration)]
     r#for: Option<Duration>,
     /// Stop recording soon after so many accesses; the program goes on
-    #[arg(long, value_name = "ACCESSES", value_parser = numbers::count)]
+    #[arg(long, hide_short_help = true, help_heading = PART, value_name = "ACCESSES", value_parser = numbers::count)]
     stop_after: Option<u64>,
     /// Begin to record when `memlode ctl PID start` or --signal says so
-    #[arg(long)]
+    #[arg(long, hide_short_help = true, help_heading = PART)]
     paused: bool,
     /// This signal, sent to memlode, stops and starts recording, and does not go to the program: HUP, USR1, USR2 or WINCH
-    #[arg(long, value_name = "SIGNAL", value_parser = parse_signal)]
+    #[arg(long, hide_short_help = true, help_heading = PART, value_name = "SIGNAL", value_parser = parse_signal)]
     signal: Option<i32>,
 }
 
 impl ControlArgs {
-    /// The words that give these options to another memlode.
-    pub fn words(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> = Vec::new();
-        let mut add = |name: &str, value: Option<String>| {
-            words.extend(value.into_iter().flat_map(|value| [name.into(), value.into()]));
-        };
-        add("--burst", self.burst.as_ref().map(burst_text));
-        self.region.iter().for_each(|region| add("--region", Some(region.clone())));
-        add("--delay", self.delay.map(duration_text));
-        add("--for", self.r#for.map(duration_text));
-        add("--stop-after", self.stop_after.map(|accesses| accesses.to_string()));
-        add("--signal", self.signal.and_then(signal_hook::low_level::signal_name).map(str::to_owned));
-        words.extend(self.paused.then(|| "--paused".into()));
-        words
-    }
-
     /// Tells the collector.
     pub fn apply(&self, options: &mut Options) -> Result<()> {
         let bytes: usize = self.region.iter().map(|name| name.len() + 1).sum();

@@ -15,6 +15,7 @@ mod interrupt;
 mod live;
 mod numbers;
 mod part;
+mod passed_on;
 mod patch;
 mod place;
 mod search;

@@ -1,13 +1,11 @@
 //! How a machine is simulated, as it is typed: pages, placement, and which cores threads run on.
 
-use std::ffi::OsString;
-use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Parser, ValueEnum};
+use clap::{Parser, ValueEnum, ValueHint};
 use memlode_attribute::simulator::{self, Homes, Memory, NamedPages, Pages, Placement, Setup};
 use memlode_machine::Machine;
 
@@ -28,7 +26,7 @@ pub struct SetupArgs {
     cores: Vec<u32>,
     /// Which node's memory pages lie in, on a machine with `nodes`: first-touch, interleave, node:N, or a file of lines
     /// START-END NODE [default: first-touch]
-    #[arg(long, value_name = "HOW")]
+    #[arg(long, value_name = "HOW", value_hint = ValueHint::Other)]
     placement: Option<String>,
     /// Which rules the caches have
     #[arg(long, value_enum, value_name = "RULES", default_value_t)]
@@ -60,27 +58,15 @@ impl SetupArgs {
         })
     }
 
-    /// The words that give this to a memlode that is started elsewhere.
-    pub fn words(&self) -> Result<Vec<OsString>> {
-        fn list<T: ToString>(values: &[T]) -> OsString {
-            values.iter().map(T::to_string).collect::<Vec<_>>().join(",").into()
-        }
-        let mut words: Vec<OsString> = Vec::new();
-        if !self.pages.is_empty() {
-            words.extend(["--pages".into(), list(&self.pages)]);
-        }
-        if !self.cores.is_empty() {
-            words.extend(["--cores".into(), list(&self.cores)]);
-        }
-        if let Some(placement) = &self.placement {
-            let file = Path::new(placement);
-            let file = if file.exists() { std::path::absolute(file)?.into() } else { placement.into() };
-            words.extend(["--placement".into(), file]);
-        }
-        if self.rules == Rules::Lru {
-            words.extend(["--rules".into(), "lru".into()]);
-        }
-        Ok(words)
+    /// Returns the first of these options that says anything.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--pages", !self.pages.is_empty()),
+            ("--cores", !self.cores.is_empty()),
+            ("--placement", self.placement.is_some()),
+            ("--rules", self.rules != Rules::default()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
     }
 }
 
@@ -120,17 +106,6 @@ impl FromStr for PageSize {
             Some((size, place)) => (size, self::place(place)?),
         };
         Ok(PageSize { bytes: numbers::bytes(size)?, place })
-    }
-}
-
-/// As it is read.
-impl fmt::Display for PageSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Where::Everywhere => write!(f, "{}", self.bytes),
-            Where::Memory(memory) => write!(f, "{}@{memory}", self.bytes),
-            Where::Range(first, end) => write!(f, "{}@{first:x}-{end:x}", self.bytes),
-        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! What was found, as text or JSON, on a stream or in a file.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Write, stderr, stdout};
 use std::path::Path;
@@ -91,16 +90,6 @@ impl ShapeArgs {
             TableName::Thread | TableName::All => By::Thread,
         };
         self.by.iter().map(table).collect()
-    }
-
-    /// The words that give this shape to another memlode.
-    pub fn words(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec!["--top".into(), self.top.to_string().into()];
-        if !self.by.is_empty() {
-            let tables: Vec<String> = self.by.iter().map(|table| table.name()).collect();
-            words.extend(["--by".into(), tables.join(",").into()]);
-        }
-        words
     }
 }
 

@@ -17,12 +17,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, Parser};
 
 use super::run::Options;
 use crate::driver::toolchain::shell_quote;
 use crate::driver::{self, ALLOCATORS, FILTER, VALUES, rustc};
 use crate::install::Install;
+use crate::passed_on;
 use crate::term;
 
 /// Build, run, test or bench Rust: cargo, with memlode's recording added
@@ -32,8 +33,9 @@ use crate::term;
 #[derive(Debug, Parser)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
+    /// What the program is run with, which is given on as it is.
     #[command(flatten)]
-    options: Options,
+    _options: Options,
     /// Show the real command, and do not run it
     #[arg(long)]
     print: bool,
@@ -57,13 +59,14 @@ Examples:
   memlode cargo --machine zen4 bench
   memlode cargo build --release && memlode run target/memlode-cargo/x86_64-unknown-linux-gnu/release/prog
 
-Needs a rustc on LLVM 22 (1.95, say), clang-22 and lld-22. The standard library is not recorded except for what is
+Needs a rustc on LLVM 22 (1.95, say), clang-22 and lld-22. The standard library is not recorded except for what is \
 inlined from it. See docs/rust.md.";
 
 /// The subdirectory of cargo's target directory that is ours. Not `memlode`: that is where memlode builds itself.
 const DIRECTORY: &str = "memlode-cargo";
 
-pub fn run(args: Args) -> Result<ExitCode> {
+/// `given` is what `args` was made of.
+pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let install = Install::find()?;
     let request = Request::read(&args.cargo);
     let host = host(&request)?;
@@ -103,7 +106,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     variables.extend(files);
     variables.extend(args.values.then(|| (VALUES, "1".into())));
     let exe = std::env::current_exe().context("the path of the memlode executable is unknown")?;
-    let words = line(&request, &host, &exe, &args.options)?;
+    let options = given.map(|given| passed_on::words(&Options::command(), given)).transpose()?;
+    let words = line(&request, &host, &exe, options.unwrap_or_default())?;
 
     if args.print {
         let set = variables.iter().map(|(name, value)| format!("{name}={}", shell_quote(value)));
@@ -224,9 +228,9 @@ fn target_directory(request: &Request) -> Result<PathBuf> {
 }
 
 /// Cargo's command line.
-fn line(request: &Request, host: &str, exe: &Path, options: &Options) -> Result<Vec<OsString>> {
+fn line(request: &Request, host: &str, exe: &Path, options: Vec<OsString>) -> Result<Vec<OsString>> {
     let mut runner: Vec<OsString> = vec![exe.into(), "run".into()];
-    runner.extend(options.words()?);
+    runner.extend(options);
     if !matches!(request.subcommand, Some("run" | "r")) {
         // Of many test programs, some run nothing that is recorded.
         runner.push("--allow-empty".into());

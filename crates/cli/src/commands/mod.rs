@@ -14,7 +14,7 @@ mod machine;
 pub mod place_blocks;
 mod replay;
 mod report;
-mod run;
+pub mod run;
 mod serve;
 mod sim;
 mod timeline;
@@ -26,7 +26,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::Serialize;
 
 use crate::door::{Door, Form};
@@ -129,8 +129,12 @@ enum Command {
 
 /// Everything but the compilers, which `main` handles before clap sees their arguments.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
-    let command = match Cli::try_parse_from(args) {
-        Ok(cli) => cli.command,
+    let parsed = Cli::command().try_get_matches_from(args).and_then(|given| {
+        let cli = Cli::from_arg_matches(&given)?;
+        Ok((cli.command, given))
+    });
+    let (command, given) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
     match command {
@@ -139,7 +143,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Fc { arguments } => {
             crate::driver::run(crate::driver::toolchain::Language::Fortran, arguments)
         }
-        Command::Cargo(args) => cargo::run(args),
+        Command::Cargo(args) => cargo::run(args, given.subcommand().map(|(_, given)| given)),
         Command::Run(args) => run::run(args),
         Command::Record(args) => run::record(args),
         Command::Report(args) => report::run(args),

@@ -122,11 +122,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let causes = match what {
         Annotate::Causes => Some(args.setup.of(&machine)?),
         Annotate::Hits => {
-            if let Some(given) = args.setup.words()?.first() {
-                bail!(
-                    "{} is for --annotate causes: `hits` are those that memlode report counts",
-                    given.display()
-                );
+            if let Some(given) = args.setup.first_given() {
+                bail!("{given} is for --annotate causes: `hits` are those that memlode report counts");
             }
             None
         }

@@ -1,10 +1,9 @@
 //! `memlode report`: which data misses, at which line.
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, ValueEnum};
+use clap::{Parser, ValueEnum, ValueHint};
 use memlode_attribute::sharing::Order;
 
 use super::OK;
@@ -36,7 +35,7 @@ pub struct Args {
 #[derive(Debug, Parser)]
 pub struct MachineArgs {
     /// Machine to simulate: `host`, a name such as `generic` or `zen4`, or a .toml file
-    #[arg(long, short, value_name = "M", default_value = "host")]
+    #[arg(long, short, value_name = "M", default_value = "host", value_hint = ValueHint::FilePath)]
     pub machine: String,
 }
 
@@ -62,14 +61,6 @@ impl OrderArgs {
             ThreadOrder::Parallel => Order::Parallel,
             ThreadOrder::Recorded => Order::Recorded,
         })
-    }
-}
-
-impl MachineArgs {
-    /// The words that give this machine to a memlode that is started elsewhere.
-    pub fn words(&self) -> [OsString; 2] {
-        let file = std::fs::canonicalize(&self.machine).ok().filter(|_| self.machine.ends_with(".toml"));
-        ["--machine".into(), file.map_or_else(|| self.machine.clone().into(), OsString::from)]
     }
 }
 

@@ -22,7 +22,7 @@ use super::timeline::IntervalArgs;
 use crate::accesses;
 use crate::analyse::{Analysed, Found, Job, Wanted, open};
 use crate::child::{NotStarted, Program, ProgramOutput, ending, exit_code, locate};
-use crate::control::{ControlArgs, Server};
+use crate::control::{ControlArgs, PART, Server};
 use crate::destination::{self, InMemory, Place, To};
 use crate::interrupt::{self, Signals};
 use crate::live::Beside;
@@ -57,7 +57,7 @@ pub struct Args {
     mut_arg("cores", only_with_sim),
     mut_arg("placement", only_with_sim),
     mut_arg("rules", only_with_sim),
-    mut_arg("every", |every| every.requires("timeline").help_heading("With --timeline")),
+    mut_arg("every", |every| every.requires("timeline").help_heading("With --timeline").hide_short_help(true)),
     mut_arg("by", |by| by.help("Tables to show [default: line; with --sim field]"))
 )]
 pub struct Options {
@@ -85,7 +85,7 @@ pub struct Options {
     #[command(flatten)]
     shape: ShapeArgs,
     /// Record without a report
-    #[arg(long, conflicts_with_all = ["json", "report_to", "sim", "analyse", "timeline"])]
+    #[arg(long, hide_short_help = true, help_heading = REPORTING, conflicts_with_all = ["json", "report_to", "sim", "analyse", "timeline"])]
     no_report: bool,
     /// Write the report as JSON, to the file of --report-to
     #[arg(long, requires = "report_to")]
@@ -96,33 +96,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// The words that give these options to another `memlode run`, wherever it is started.
-    pub fn words(&self) -> Result<Vec<OsString>> {
-        let mut words = self.recording.words()?;
-        words.extend(self.machine.words());
-        words.extend(self.setup.words()?);
-        words.extend(self.analyse.iter().flat_map(|wanted| ["--analyse".into(), wanted.into()]));
-        if self.timeline {
-            words.extend(self.interval.words());
-        }
-        words.extend(self.shape.words());
-        let flags = [
-            ("--live", self.live),
-            ("--sim", self.sim),
-            ("--timeline", self.timeline),
-            ("--no-report", self.no_report),
-            ("--json", self.json),
-        ];
-        for (flag, on) in flags {
-            words.extend(on.then(|| flag.into()));
-        }
-        if let Some(file) = &self.report_to {
-            let file = if is_stdout(file) { file.clone() } else { std::path::absolute(file)? };
-            words.extend(["--report-to".into(), file.into()]);
-        }
-        Ok(words)
-    }
-
     /// What is to be found out; nothing if only the trace is wanted.
     fn job(&self) -> Result<Option<Job>> {
         if self.no_report {
@@ -161,7 +134,7 @@ impl Options {
 
 /// Options of how a machine is set up stand under a heading of their own.
 fn only_with_sim(option: Arg) -> Arg {
-    option.requires("sim").help_heading("With --sim")
+    option.requires("sim").help_heading("With --sim").hide_short_help(true)
 }
 
 /// Run a program built by `memlode cc` and keep its trace
@@ -176,8 +149,12 @@ pub struct RecordArgs {
 }
 
 const STATUS_HELP: &str = "\
-Exit status: the program's own; 128 + n after signal n; 125 when memlode itself failed or nothing was recorded,
+Exit status: the program's own; 128 + n after signal n; 125 when memlode itself failed or nothing was recorded, \
 126 when the program cannot be executed, 127 when it is not found, 2 wrong usage.";
+
+/// Headings of `--help`.
+const KEEPING: &str = "Where the trace goes";
+const REPORTING: &str = "What is reported";
 
 #[derive(Debug, Parser)]
 struct RecordingArgs {
@@ -185,57 +162,30 @@ struct RecordingArgs {
     #[arg(long, short, value_name = "DIR", conflicts_with = "discard")]
     output: Option<PathBuf>,
     /// Replace a trace that is already there
-    #[arg(long)]
+    #[arg(long, hide_short_help = true, help_heading = KEEPING)]
     force: bool,
     /// Where to record: `directory`; `ram`, copied to --output when the program has ended, or else reported and
     /// removed; `text`, to --output or standard output when it has ended; `tcp://HOST:PORT` or `unix:///PATH`, where
     /// `memlode serve` receives
-    #[arg(long, value_name = "WHERE", default_value_t = To::Directory, conflicts_with = "discard")]
+    #[arg(long, value_name = "WHERE", default_value_t = To::Directory, conflicts_with = "discard", hide_short_help = true, help_heading = KEEPING)]
     to: To,
     /// Bytes that a trace in memory may have, with k, M or G (default: half of what /dev/shm has free)
-    #[arg(long, value_name = "BYTES", value_parser = numbers::bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = numbers::bytes, hide_short_help = true, help_heading = KEEPING)]
     ram_limit: Option<u64>,
     /// File with the token of the receiver (also the variable MEMLODE_TOKEN)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = KEEPING)]
     token_file: Option<PathBuf>,
-    /// Collect everything and keep nothing: what recording alone costs
-    #[arg(long)]
+    /// Record but discard the data, to measure overhead
+    #[arg(long, hide_short_help = true, help_heading = KEEPING)]
     discard: bool,
     #[command(flatten)]
     control: ControlArgs,
     /// Also record children of the program that outlive it
-    #[arg(long)]
+    #[arg(long, hide_short_help = true, help_heading = PART)]
     wait: bool,
     /// A program of which nothing is recorded is no failure
     #[arg(long, hide = true)]
     allow_empty: bool,
-}
-
-impl RecordingArgs {
-    fn words(&self) -> Result<Vec<OsString>> {
-        let mut words = Vec::new();
-        if let Some(directory) = &self.output {
-            words.extend(["--output".into(), std::path::absolute(directory)?.into()]);
-        }
-        if self.to != To::Directory {
-            words.extend(["--to".into(), self.to.to_string().into()]);
-        }
-        if let Some(bytes) = self.ram_limit {
-            words.extend(["--ram-limit".into(), bytes.to_string().into()]);
-        }
-        if let Some(file) = &self.token_file {
-            words.extend(["--token-file".into(), std::path::absolute(file)?.into()]);
-        }
-        words.extend(self.control.words());
-        let flags = [
-            ("--force", self.force),
-            ("--discard", self.discard),
-            ("--wait", self.wait),
-            ("--allow-empty", self.allow_empty),
-        ];
-        words.extend(flags.iter().filter(|(_, on)| *on).map(|(flag, _)| flag.into()));
-        Ok(words)
-    }
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {

@@ -1,8 +1,6 @@
 //! `memlode timeline`: how misses change while the program runs.
 
-use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
@@ -14,7 +12,7 @@ use crate::accesses::known;
 use crate::analyse::{Job, Wanted};
 use crate::numbers;
 use crate::show::{Out, ShapeArgs};
-use crate::times::{duration_text, parse_duration};
+use crate::times::parse_duration;
 use crate::traces::TraceArgs;
 
 /// Say how accesses, misses and waiting change while the program runs, interval by interval
@@ -54,15 +52,6 @@ impl IntervalArgs {
     /// Whether intervals are so long, rather than so many accesses.
     pub fn is_time(&self) -> bool {
         matches!(self.every, Every::Nanoseconds(_))
-    }
-
-    /// The words that give this to a memlode that is started elsewhere.
-    pub fn words(&self) -> [OsString; 2] {
-        let every = match self.every {
-            Every::Accesses(accesses) => accesses.to_string(),
-            Every::Nanoseconds(ns) => duration_text(Duration::from_nanos(ns)),
-        };
-        ["--every".into(), every.into()]
     }
 }
 
