@@ -95,6 +95,7 @@ bench-sharing: build ## What threads lose to each other's lines, measured and pr
 format: setup ## Put every file in the project's format
 	cargo fmt --all
 	clang-format-22 -i $(C_FILES)
+	cargo xtask wrap
 
 gen: setup ## Write generated files anew: format/generated/, the registry of analyses, docs/analyses/
 	cargo xtask gen

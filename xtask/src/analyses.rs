@@ -8,6 +8,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::prose;
+
 const SOURCES: &str = "crates/analyses/src/analyses";
 const PAGES: &str = "docs/analyses";
 
@@ -87,10 +89,10 @@ fn registry(sources: &[Source]) -> String {
 }
 
 fn page(source: &Source) -> String {
-    format!(
+    prose::wrapped(&format!(
         "<!-- Generated from {SOURCES}/{}.rs by `cargo xtask gen`. Do not edit. -->\n\n{}\n",
         source.module, source.page
-    )
+    ))
 }
 
 fn index(sources: &[Source]) -> String {
@@ -103,7 +105,7 @@ fn index(sources: &[Source]) -> String {
         let title = source.page.lines().next().unwrap_or_default().trim_start_matches("# ");
         out += &format!("- [{title}]({id}.md): `{id}`\n", id = source.id);
     }
-    out + "\nTheir tables in JSON have a schema: [schema.json](schema.json).\n"
+    prose::wrapped(&(out + "\nTheir tables in JSON have a schema: [schema.json](schema.json).\n"))
 }
 
 #[cfg(test)]

@@ -237,11 +237,16 @@ fn includes(text: &str) -> Vec<(usize, String, bool)> {
 }
 
 /// Files below a folder with one of the extensions, sorted; none if there is no such folder.
-fn sources(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
+/// Files of a folder with one of these extensions. What was built, and hidden folders, are left out.
+pub fn sources(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return Ok(found) };
     for entry in entries {
         let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name == "target" || name.starts_with('.') {
+            continue;
+        }
         if path.is_dir() {
             found.extend(sources(&path, extensions)?);
         } else if path

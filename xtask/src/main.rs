@@ -1,7 +1,8 @@
 //! `cargo xtask`: code generation and checks of the tree.
 //!
 //! `gen` expands `format/trace.toml` into the C, Rust and Python views of the trace format, and the files of
-//! analyses into their registry and pages; `check` proves that these are fresh and that the dependency law of ARCHITECTURE.md holds.
+//! analyses into their registry and pages. `check` proves that these are fresh, that the dependency law of
+//! ARCHITECTURE.md holds, and that pages fit 100 columns. `wrap` makes them fit.
 
 mod analyses;
 mod emit_c;
@@ -9,6 +10,7 @@ mod emit_python;
 mod emit_rust;
 mod generate;
 mod law;
+mod prose;
 mod schema;
 
 use std::path::PathBuf;
@@ -31,8 +33,10 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Check generated files and the dependency law
+    /// Check generated files, the dependency law, and the columns of Markdown pages
     Check,
+    /// Wrap the prose of Markdown pages to 100 columns
+    Wrap,
 }
 
 fn main() -> ExitCode {
@@ -42,8 +46,10 @@ fn main() -> ExitCode {
         Command::Gen { check: true } => generate::stale(&root),
         Command::Check => law::check(&root).and_then(|mut problems| {
             problems.extend(generate::stale(&root)?);
+            problems.extend(prose::too_long(&root)?);
             Ok(problems)
         }),
+        Command::Wrap => prose::wrap_all(&root).map(|()| Vec::new()),
     };
     match problems {
         Ok(problems) if problems.is_empty() => ExitCode::SUCCESS,
