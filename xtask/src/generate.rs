@@ -1,4 +1,5 @@
-//! `cargo xtask gen`: `format/trace.toml` to `format/generated/`, and analyses to their registry and pages.
+//! `cargo xtask gen`: `format/trace.toml` to `format/generated/`, analyses to their registry and pages, and the results
+//! of benchmarks into the pages that quote them.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::schema::Schema;
-use crate::{analyses, emit_c, emit_python, emit_rust};
+use crate::{analyses, emit_c, emit_python, emit_rust, figures};
 
 /// Said at the top of every generated file.
 pub const NOTICE: &str = "Generated from format/trace.toml by `cargo xtask gen`. Do not edit.";
@@ -41,5 +42,6 @@ fn expand(root: &Path) -> Result<Vec<(String, String)>> {
         ("format/generated/memlode_format.py".to_string(), emit_python::emit(&schema)),
     ];
     files.extend(analyses::expand(root)?);
+    files.extend(figures::expand(root)?);
     Ok(files)
 }

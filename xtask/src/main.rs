@@ -1,13 +1,14 @@
 //! `cargo xtask`: code generation and checks of the tree.
 //!
 //! `gen` expands `format/trace.toml` into the C, Rust and Python views of the trace format, and the files of
-//! analyses into their registry and pages. `check` proves that these are fresh, that the dependency law of
+//! analyses into their registry and pages, and puts measured figures into pages. `check` proves that these are fresh, that the dependency law of
 //! ARCHITECTURE.md holds, and that pages fit 100 columns. `wrap` makes them fit.
 
 mod analyses;
 mod emit_c;
 mod emit_python;
 mod emit_rust;
+mod figures;
 mod generate;
 mod law;
 mod prose;
@@ -27,13 +28,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Expand format/trace.toml into format/generated/, and the analyses into their registry and docs/analyses/
+    /// Expand format/trace.toml into format/generated/, the analyses into their registry and docs/analyses/, and
+    /// bench/results/ into the pages that quote figures
     Gen {
         /// Write nothing; fail if a generated file is stale
         #[arg(long)]
         check: bool,
     },
-    /// Check generated files, the dependency law, and the columns of Markdown pages
+    /// Check generated files, the dependency law, and the columns, links and words of pages
     Check,
     /// Wrap the prose of Markdown pages to 100 columns
     Wrap,
@@ -47,6 +49,8 @@ fn main() -> ExitCode {
         Command::Check => law::check(&root).and_then(|mut problems| {
             problems.extend(generate::stale(&root)?);
             problems.extend(prose::too_long(&root)?);
+            problems.extend(prose::dead_links(&root)?);
+            problems.extend(prose::banned_words(&root)?);
             Ok(problems)
         }),
         Command::Wrap => prose::wrap_all(&root).map(|()| Vec::new()),

@@ -1,11 +1,12 @@
-//! `cargo xtask wrap`: the prose of Markdown pages in lines of at most 100 columns.
+//! Markdown pages: prose in lines of at most 100 columns, which `cargo xtask wrap` makes, links that lead
+//! somewhere, and the project's words.
 //!
 //! Tables, code blocks, headings and comments stay as they are, and so does a word that is longer than a line.
 
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::law::sources;
 
@@ -37,6 +38,93 @@ pub fn too_long(root: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(problems)
+}
+
+/// One sentence for each link from a page to a file or heading that is not there.
+pub fn dead_links(root: &Path) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for path in sources(root, &["md"])? {
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let folder = path.parent().unwrap_or(root);
+        for target in links(&text) {
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { path.clone() } else { folder.join(file) };
+            let is_there = file.exists()
+                && (heading.is_empty()
+                    || fs::read_to_string(&file).is_ok_and(|text| headings(&text).any(|h| h == heading)));
+            if !is_there {
+                let shown = path.strip_prefix(root).unwrap_or(&path).display();
+                problems.push(format!("{shown}: links to {target}, which is not there"));
+            }
+        }
+    }
+    Ok(problems)
+}
+
+/// The page that lists the project's words.
+const VOCABULARY: &str = "docs/dev/vocabulary.md";
+
+/// One sentence for each place where a person reads a word that [`VOCABULARY`] replaces: pages, messages of the crates,
+/// and the help of the command line.
+pub fn banned_words(root: &Path) -> Result<Vec<String>> {
+    let vocabulary = root.join(VOCABULARY);
+    let text = fs::read_to_string(&vocabulary).with_context(|| format!("cannot read {VOCABULARY}"))?;
+    let banned = banned(&text);
+    ensure!(!banned.is_empty(), "{VOCABULARY}: no table `| not | but |`");
+    let mut problems = Vec::new();
+    let pages = sources(root, &["md"])?.into_iter().filter(|path| *path != vocabulary);
+    for path in pages.chain(sources(&root.join("crates"), &["rs"])?) {
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let shown = path.strip_prefix(root).unwrap_or(&path);
+        let is_page = path.extension().is_some_and(|extension| extension == "md");
+        let is_help = shown.starts_with("crates/cli");
+        for (number, line) in text.lines().enumerate() {
+            let start = line.trim_start();
+            let is_read = is_page || !start.starts_with("//") || (is_help && start.starts_with("///"));
+            let lower = line.to_lowercase();
+            for (word, instead) in banned.iter().filter(|(word, _)| is_read && has_words(&lower, word)) {
+                problems.push(format!("{}:{}: not `{word}` but: {instead}", shown.display(), number + 1));
+            }
+        }
+    }
+    Ok(problems)
+}
+
+/// The rows of the table of words that are not used.
+fn banned(vocabulary: &str) -> Vec<(String, String)> {
+    let rows = vocabulary.split_once("| not | but |\n|---|---|\n").map_or("", |(_, rows)| rows);
+    let cells = rows.lines().filter_map(|row| row.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
+    cells.map(|(word, instead)| (word.to_lowercase(), instead.to_string())).collect()
+}
+
+/// Whether these words stand in a line, not as parts of longer ones.
+fn has_words(line: &str, words: &str) -> bool {
+    line.match_indices(words).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + words.len()..]);
+        !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
+    })
+}
+
+/// What a page links to within the tree.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let outside_code = text.split("```").step_by(2);
+    let targets = outside_code.flat_map(|text| text.split("](").skip(1));
+    targets.filter_map(|rest| rest.split_once(')')).map(|(target, _)| target.trim()).filter(|target| {
+        !target.is_empty() && !target.contains("://") && !target.contains([' ', '`', '"', '|'])
+    })
+}
+
+/// The names by which a page's headings are linked to.
+fn headings(text: &str) -> impl Iterator<Item = String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings.map(|line| {
+        let kept = line.trim_start_matches('#').trim().chars().filter_map(|c| match c {
+            ' ' => Some('-'),
+            '-' | '_' => Some(c),
+            _ => c.is_alphanumeric().then(|| c.to_ascii_lowercase()),
+        });
+        kept.collect()
+    })
 }
 
 fn first_difference(text: &str, other: &str) -> Option<usize> {
@@ -183,6 +271,22 @@ mod tests {
         assert!(text.contains("`a b c` 1."), "{text}");
         assert!(lines.iter().all(|line| line.chars().count() <= COLUMNS), "{text}");
         assert_eq!(lines.last(), Some(&"  - next"));
+    }
+
+    #[test]
+    fn words_that_are_not_used_are_found() {
+        let page =
+            "| word | meaning |\n|---|---|\n| a | b |\n\n| not | but |\n|---|---|\n| Hand on | pass on |\n";
+        assert_eq!(banned(page), [("hand on".to_string(), "pass on".to_string())]);
+        assert!(has_words("we hand on, here", "hand on") && !has_words("beforehand one", "hand on"));
+    }
+
+    #[test]
+    fn links_and_headings_are_found() {
+        let page = "[a](b.md#c) [w](https://x.y/z) [x\ny](#4-d) `v[i](1 + 2)`\n```\n[i](no.md)\n```\n";
+        assert_eq!(links(page).collect::<Vec<_>>(), ["b.md#c", "#4-d"]);
+        let page = "# A: `b c`, d\ntext\n### 4.4 Replay order\n";
+        assert_eq!(headings(page).collect::<Vec<_>>(), ["a-b-c-d", "44-replay-order"]);
     }
 
     #[test]

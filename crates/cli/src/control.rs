@@ -27,7 +27,7 @@ use crate::times::{burst_text, duration_text, parse_burst, parse_duration};
 /// The heading of these options in `--help`.
 pub const PART: &str = "Recording a part of the run";
 
-/// What of a program is recorded.
+/// Which part of a run is recorded.
 #[derive(Debug, Parser)]
 pub struct ControlArgs {
     /// Record in bursts: 1% records 1% of the time, 5ms/500ms means 5 ms in every 500 ms

@@ -53,7 +53,7 @@ impl Switch {
     pub fn why_off(&self) -> Vec<&'static str> {
         let reasons = [
             (off::USER, "stopped by the user"),
-            (off::WINDOW, "outside the stretch that was asked for"),
+            (off::WINDOW, "the --delay/--for window is not open"),
             (off::PACE, "between two bursts"),
         ];
         let now = self.shared.reasons();

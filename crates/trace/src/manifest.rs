@@ -124,7 +124,7 @@ impl Summary {
         let counted = [
             (
                 self.torn_segments,
-                "last segments lacked words and were dropped: threads were killed, or signal handlers jumped away",
+                "unfinished segments were discarded: threads were killed while writing, or signal handlers jumped away",
             ),
             (
                 self.unfinished,

@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use super::{OK, PROBLEMS, print, print_json};
 use crate::traces::TraceArgs;
 
-/// Prove a trace: checksums, counts, order, call stacks, and what could be salvaged
+/// Verify a trace: checksums, counts, order, call stacks, and what could be salvaged
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Exit status: 0 the trace is whole, 1 it cannot be opened, 2 wrong usage, 3 something is damaged or missing.

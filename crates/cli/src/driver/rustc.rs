@@ -25,7 +25,7 @@ use crate::install::Install;
 /// The name under which memlode is a wrapper of rustc.
 pub const NAME: &str = "memlode-rustc";
 
-/// The variable that hands on a wrapper of the user's own, such as sccache.
+/// The variable that passes on a wrapper of the user's own, such as sccache.
 pub const INNER_WRAPPER: &str = "MEMLODE_RUSTC_WRAPPER";
 
 /// The LLVM that links: its bitcode reader has to be as new as rustc's LLVM, and the plug-in is of one version.
