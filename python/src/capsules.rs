@@ -7,7 +7,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-use memlode_export::{Field, Strings, Table, Type};
+use memlode_export::{ArrowTable, ColumnType, Field, Strings};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -101,11 +101,11 @@ impl ArrowSchema {
     pub fn of(fields: &[Field]) -> ArrowSchema {
         let field = |field: &Field| {
             let (format, text) = match field.ty {
-                Type::U64 => ("L", None),
-                Type::U32 => ("I", None),
-                Type::Bool => ("b", None),
-                Type::Keys8 => ("c", Some("u")),
-                Type::Keys32 => ("i", Some("u")),
+                ColumnType::U64 => ("L", None),
+                ColumnType::U32 => ("I", None),
+                ColumnType::Bool => ("b", None),
+                ColumnType::Keys8 => ("c", Some("u")),
+                ColumnType::Keys32 => ("i", Some("u")),
             };
             let values = text.map(|text| ArrowSchema::new(text, "", NULLABLE, Vec::new(), None));
             let flags = if field.nullable { NULLABLE } else { 0 };
@@ -150,7 +150,7 @@ struct ArrayParts {
 
 #[derive(Clone)]
 enum Owner {
-    Table { _table: Arc<Table> },
+    Table { _table: Arc<ArrowTable> },
     Strings { _strings: Arc<Strings> },
 }
 
@@ -183,9 +183,9 @@ impl ArrowArray {
     }
 
     /// A batch as an array of structures.
-    pub fn of(table: &Arc<Table>) -> ArrowArray {
+    pub fn of(table: &Arc<ArrowTable>) -> ArrowArray {
         let owner = Owner::Table { _table: table.clone() };
-        let column = |column: &memlode_export::Column| {
+        let column = |column: &memlode_export::BatchColumn| {
             let validity = column.validity.as_ref();
             let bits = validity.map_or(ptr::null(), |validity| validity.bits.as_ptr().cast());
             let buffers = vec![bits, column.values.bytes().as_ptr().cast()];
@@ -243,7 +243,7 @@ impl Drop for ArrowArray {
 }
 
 /// Batches one after the other; an error is a sentence.
-pub type Batches = Box<dyn FnMut() -> Result<Option<Arc<Table>>, String> + Send>;
+pub type Batches = Box<dyn FnMut() -> Result<Option<Arc<ArrowTable>>, String> + Send>;
 
 /// What a stream's pointer points to.
 struct StreamState {
@@ -332,7 +332,7 @@ pub fn schema_capsule<'py>(py: Python<'py>, fields: &[Field]) -> PyResult<Bound<
 }
 
 /// A batch's capsule.
-pub fn array_capsule<'py>(py: Python<'py>, table: &Arc<Table>) -> PyResult<Bound<'py, PyCapsule>> {
+pub fn array_capsule<'py>(py: Python<'py>, table: &Arc<ArrowTable>) -> PyResult<Bound<'py, PyCapsule>> {
     PyCapsule::new_with_value(py, ArrowArray::of(table), c"arrow_array")
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use memlode_attribute::annotate::{Annotations, Next};
 use memlode_attribute::simulator::{Pages, Setup};
-use memlode_export::{Encoder, Field, Request, Table, request};
+use memlode_export::{ArrowTable, BatchEncoder, ExportRequest, Field, request};
 use memlode_machine::Machine;
 use memlode_report::notes;
 use pyo3::create_exception;
@@ -83,7 +83,8 @@ impl Trace {
                 )));
             }
         };
-        let request = Request { causes, thread, levels: levels.unwrap_or_default(), misses_only, limit };
+        let request =
+            ExportRequest { causes, thread, levels: levels.unwrap_or_default(), misses_only, limit };
         py.detach(|| {
             let (annotations, encoder) = request::start(&self.trace, &machine, &request).map_err(error)?;
             let fields = Arc::new(encoder.schema());
@@ -113,12 +114,12 @@ impl Trace {
 struct Running {
     trace: Arc<memlode_trace::Trace>,
     annotations: Annotations,
-    encoder: Encoder,
+    encoder: BatchEncoder,
 }
 
 /// What a moment's wait for a batch gave.
 enum Waited {
-    Batch(Arc<Table>),
+    Batch(Arc<ArrowTable>),
     Nothing,
     End,
 }
@@ -130,7 +131,7 @@ fn wait(running: &Mutex<Option<Running>>) -> Result<Waited, String> {
     match running.annotations.next_within(PATIENCE) {
         Next::Batch(events) => {
             // The columns are the consumer's from here on: there is no memory to use again but that of the rest.
-            let mut table = Table::default();
+            let mut table = ArrowTable::default();
             let back = running.encoder.encode(events, running.annotations.cells(), &mut table);
             running.annotations.give_back(back);
             Ok(Waited::Batch(Arc::new(table)))
@@ -203,7 +204,7 @@ impl Annotated {
 #[pyclass(frozen, module = "memlode")]
 struct RecordBatch {
     fields: Arc<Vec<Field>>,
-    table: Arc<Table>,
+    table: Arc<ArrowTable>,
 }
 
 #[pymethods]

@@ -79,11 +79,11 @@ fn registry(sources: &[Source]) -> String {
         sources.iter().map(|source| format!("pub(crate) mod {};\n", source.module)).collect();
     let known: String = sources
         .iter()
-        .map(|source| format!("        Known::of::<{}::{}>(),\n", source.module, source.ty))
+        .map(|source| format!("        Registered::of::<{}::{}>(),\n", source.module, source.ty))
         .collect();
     format!(
-        "// Generated from the files beside it by `cargo xtask gen`. Do not edit.\n\n{modules}\nuse crate::Known;\n\n\
-         /// All analyses.\npub fn all() -> [Known; {}] {{\n    [\n{known}    ]\n}}\n",
+        "// Generated from the files beside it by `cargo xtask gen`. Do not edit.\n\n{modules}\nuse crate::Registered;\n\n\
+         /// All analyses.\npub fn all() -> [Registered; {}] {{\n    [\n{known}    ]\n}}\n",
         sources.len()
     )
 }
@@ -120,7 +120,7 @@ mod tests {
         let source = parse("odd_one", FILE).expect("an analysis");
         assert_eq!((source.ty.as_str(), source.id.as_str()), ("Odd", "odd-one"));
         assert!(page(&source).contains("\n# Odd\n\n**What it finds.** A\n"));
-        assert!(registry(&[source]).contains("[\n        Known::of::<odd_one::Odd>(),\n    ]"));
+        assert!(registry(&[source]).contains("[\n        Registered::of::<odd_one::Odd>(),\n    ]"));
     }
 
     #[test]

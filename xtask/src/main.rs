@@ -8,6 +8,7 @@ mod analyses;
 mod emit_c;
 mod emit_python;
 mod emit_rust;
+mod exported;
 mod figures;
 mod generate;
 mod law;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Gen { check: false } => generate::write(&root).map(|()| Vec::new()),
         Command::Gen { check: true } => generate::stale(&root),
         Command::Check => law::check(&root).and_then(|mut problems| {
+            problems.extend(exported::check(&root)?);
             problems.extend(generate::stale(&root)?);
             problems.extend(prose::too_long(&root)?);
             problems.extend(prose::dead_links(&root)?);

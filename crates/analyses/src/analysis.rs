@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use memlode_attribute::annotate::Events;
+use memlode_attribute::annotate::AnnotatedAccesses;
 
 use crate::{Arguments, BadArgument, Finding, Table, TableMeta, View};
 
@@ -28,13 +28,13 @@ pub trait Analysis: Send + Sync + Sized + 'static {
 
     /// Takes a batch of accesses. Names that the batch does not speak of may be missing in the view, as the
     /// trace may still be written. Analyses of counted cells take none.
-    fn observe(&self, _state: &mut Self::State, _rows: &Events, _view: &View<'_>) {}
+    fn observe(&self, _state: &mut Self::State, _rows: &AnnotatedAccesses, _view: &View<'_>) {}
 
     /// Adds what another part of the trace showed. Where parts are stretches of time, `later` follows.
     fn merge(&self, state: &mut Self::State, later: Self::State);
 
     /// What was found, after the last batch.
-    fn finish(&self, state: Self::State, view: &View<'_>) -> Found;
+    fn finish(&self, state: Self::State, view: &View<'_>) -> Findings;
 }
 
 /// What an analysis says of itself.
@@ -91,7 +91,7 @@ pub struct Argument {
 
 /// What an analysis found.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct Findings {
     /// Findings, the costliest first.
     pub findings: Vec<Finding>,
     /// Tables, those of [`Meta::tables`].
@@ -100,7 +100,7 @@ pub struct Found {
 
 /// An analysis that can be asked for by name.
 #[derive(Clone, Copy)]
-pub struct Known {
+pub struct Registered {
     /// What it says of itself.
     pub meta: Meta,
     make: fn(&Arguments) -> Result<Box<dyn Running>, BadArgument>,
@@ -112,7 +112,7 @@ pub trait Running: Send {
     fn meta(&self) -> Meta;
 
     /// [`Analysis::observe`].
-    fn observe(&mut self, rows: &Events, view: &View<'_>);
+    fn observe(&mut self, rows: &AnnotatedAccesses, view: &View<'_>);
 
     /// The same analysis for another part of the trace.
     fn fork(&self) -> Box<dyn Running>;
@@ -124,16 +124,19 @@ pub trait Running: Send {
     fn merge(&mut self, later: Box<dyn Running>);
 
     /// [`Analysis::finish`].
-    fn finish(self: Box<Self>, view: &View<'_>) -> Found;
+    fn finish(self: Box<Self>, view: &View<'_>) -> Findings;
 
     /// For [`Running::merge`].
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-impl Known {
+impl Registered {
     /// An analysis as the registry has it.
-    pub const fn of<A: Analysis>() -> Known {
-        Known { meta: A::META, make: |arguments| Ok(Box::new(State::<A>::new(Arc::new(A::new(arguments)?)))) }
+    pub const fn of<A: Analysis>() -> Registered {
+        Registered {
+            meta: A::META,
+            make: |arguments| Ok(Box::new(State::<A>::new(Arc::new(A::new(arguments)?)))),
+        }
     }
 
     /// Starts it.
@@ -159,7 +162,7 @@ impl<A: Analysis> Running for State<A> {
         A::META
     }
 
-    fn observe(&mut self, rows: &Events, view: &View<'_>) {
+    fn observe(&mut self, rows: &AnnotatedAccesses, view: &View<'_>) {
         self.analysis.observe(&mut self.state, rows, view);
     }
 
@@ -172,7 +175,7 @@ impl<A: Analysis> Running for State<A> {
         self.analysis.merge(&mut self.state, later.state);
     }
 
-    fn finish(self: Box<Self>, view: &View<'_>) -> Found {
+    fn finish(self: Box<Self>, view: &View<'_>) -> Findings {
         self.analysis.finish(self.state, view)
     }
 

@@ -22,7 +22,7 @@ pub struct Finding {
     /// The facts, the most telling first.
     pub evidence: Vec<Evidence>,
     /// The change to make, where the evidence carries one.
-    pub edit: Option<Edit>,
+    pub edit: Option<Suggestion>,
     /// What may be wrong about it.
     pub doubt: Vec<Doubt>,
 }
@@ -59,7 +59,7 @@ pub struct Cost {
 pub enum Evidence {
     /// Other lines of the same function that touch the same type, the costliest first: one change of
     /// layout serves them all. None of them is a finding of its own.
-    Together(Vec<Line>),
+    Together(Vec<RankedLine>),
     /// The object classes touched, the costliest first.
     Objects(Vec<Row<ClassId>>),
     /// What the addresses come out of in the code, where most of the cost is.
@@ -72,7 +72,7 @@ pub enum Evidence {
 
 /// A line that belongs to a finding.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct RankedLine {
     /// The data.
     pub what: What,
     /// The line.
@@ -100,7 +100,7 @@ pub struct Density {
 
 /// A change of layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Edit {
+pub enum Suggestion {
     /// Store these members apart from the rest of the type: in arrays of their own (structure of
     /// arrays), or by moving the rest out behind a pointer (splitting).
     Split {
@@ -120,7 +120,7 @@ pub enum Doubt {
 
 impl Finding {
     /// The other lines that one change would serve.
-    pub fn together(&self) -> &[Line] {
+    pub fn together(&self) -> &[RankedLine] {
         let lines = self.evidence.iter().find_map(|evidence| match evidence {
             Evidence::Together(lines) => Some(&lines[..]),
             _ => None,

@@ -1,8 +1,8 @@
 //! Several analyses over one replay.
 
-use memlode_attribute::annotate::Events;
+use memlode_attribute::annotate::AnnotatedAccesses;
 
-use crate::{Arguments, BadArgument, Found, Known, Running, View, all};
+use crate::{Arguments, BadArgument, Findings, Registered, Running, View, all};
 
 /// Analyses that were asked for, and those that they go on from, each once and in an order in which each
 /// comes after those.
@@ -18,14 +18,14 @@ struct Step {
 
 impl Run {
     /// Adds an analysis, and before it those that it goes on from.
-    pub fn add(&mut self, known: &Known, arguments: &Arguments) -> Result<(), BadArgument> {
+    pub fn add(&mut self, known: &Registered, arguments: &Arguments) -> Result<(), BadArgument> {
         self.add_of(&all(), known, arguments)
     }
 
     fn add_of(
         &mut self,
-        registry: &[Known],
-        known: &Known,
+        registry: &[Registered],
+        known: &Registered,
         arguments: &Arguments,
     ) -> Result<(), BadArgument> {
         let running = known.begin(arguments)?;
@@ -42,18 +42,18 @@ impl Run {
     }
 
     /// Shows a batch to all of them.
-    pub fn observe(&mut self, rows: &Events, view: &View<'_>) {
+    pub fn observe(&mut self, rows: &AnnotatedAccesses, view: &View<'_>) {
         self.running.iter_mut().for_each(|step| step.running.observe(rows, view));
     }
 
     /// What those found that were asked for, in the order in which they were.
-    pub fn finish(self, view: &View<'_>) -> Vec<Found> {
-        let mut found: Vec<(&str, bool, Found)> = Vec::new();
+    pub fn finish(self, view: &View<'_>) -> Vec<Findings> {
+        let mut found: Vec<(&str, bool, Findings)> = Vec::new();
         for Step { running, is_wanted } in self.running {
             let meta = running.meta();
             let of =
                 |id: &&str| found.iter().find(|(known, ..)| known == id).map(|(.., found)| found.clone());
-            let before: Vec<Found> = meta.after.iter().filter_map(of).collect();
+            let before: Vec<Findings> = meta.after.iter().filter_map(of).collect();
             found.push((meta.id, is_wanted, running.finish(&View { before: &before, ..*view })));
         }
         found.into_iter().filter(|(_, is_wanted, _)| *is_wanted).map(|(.., found)| found).collect()
@@ -100,7 +100,7 @@ mod tests {
             0
         }
 
-        fn observe(&self, state: &mut u64, rows: &Events, _view: &View<'_>) {
+        fn observe(&self, state: &mut u64, rows: &AnnotatedAccesses, _view: &View<'_>) {
             *state += rows.rows() as u64;
         }
 
@@ -108,13 +108,13 @@ mod tests {
             *state += later;
         }
 
-        fn finish(&self, state: u64, view: &View<'_>) -> Found {
+        fn finish(&self, state: u64, view: &View<'_>) -> Findings {
             let before = view.before.first().map(|found| found.tables[0].rows[0][0].clone());
             let rows = match before {
                 Some(Value::Count(before)) => 2 * before,
                 _ => state,
             };
-            Found {
+            Findings {
                 findings: Vec::new(),
                 tables: vec![Table::plain(&Self::META.tables[0], vec![vec![Value::Count(rows)]])],
             }
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn an_analysis_goes_on_from_another_that_nobody_asked_for() {
-        let registry = [Known::of::<Count<true>>(), Known::of::<Count<false>>()];
+        let registry = [Registered::of::<Count<true>>(), Registered::of::<Count<false>>()];
         let (cells, names) = (Cells::default(), SiteTable::default());
         let view = View {
             cells: &cells,
@@ -140,8 +140,8 @@ mod tests {
             for &wanted in wanted {
                 run.add_of(&registry, &registry[wanted], &Arguments::default()).expect("no arguments");
             }
-            run.observe(&Events { address: vec![1, 2, 3], ..Events::default() }, &view);
-            let count = |found: Found| match found.tables[0].rows[0][0] {
+            run.observe(&AnnotatedAccesses { address: vec![1, 2, 3], ..AnnotatedAccesses::default() }, &view);
+            let count = |found: Findings| match found.tables[0].rows[0][0] {
                 Value::Count(count) => count,
                 _ => panic!("a count"),
             };

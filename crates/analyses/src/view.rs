@@ -7,7 +7,7 @@ use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::{Site, SiteTable};
 use memlode_trace::{Clock, Thread};
 
-use crate::Found;
+use crate::Findings;
 
 /// What the numbers of batches and counts refer to.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub struct View<'a> {
     /// The counts, for analyses of counted cells.
     pub counted: Option<&'a Tables<'a>>,
     /// What the analyses found that this one goes on from ([`crate::Meta::after`]), in that order.
-    pub before: &'a [Found],
+    pub before: &'a [Findings],
 }
 
 impl<'a> View<'a> {

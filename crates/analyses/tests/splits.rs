@@ -7,8 +7,8 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use memlode_analyses::{Arguments, Found, Known, Reads, Running, View, all, findings};
-use memlode_attribute::annotate::{Cells, Events, Options, annotate};
+use memlode_analyses::{Arguments, Findings, Reads, Registered, Running, View, all, findings};
+use memlode_attribute::annotate::{AnnotatedAccesses, Cells, Options, annotate};
 use memlode_attribute::run::latencies;
 use memlode_attribute::tables::Tables;
 use memlode_attribute::{Cell, CostModel, Counts, Profile, Source, profile_trace};
@@ -83,8 +83,8 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
 }
 
 /// The columns of some rows, each with its number among all.
-fn columns(rows: &[(u64, Row)]) -> Events {
-    let mut events = Events::default();
+fn columns(rows: &[(u64, Row)]) -> AnnotatedAccesses {
+    let mut events = AnnotatedAccesses::default();
     for &(number, (address, bytes, cell, level, stamp)) in rows {
         events.sequence.push(number);
         events.stamp.push(stamp);
@@ -160,18 +160,18 @@ fn show(analysis: &mut Box<dyn Running>, rows: &[(u64, Row)], batch: usize) {
     rows.chunks(batch).for_each(|rows| analysis.observe(&columns(rows), &recorded().view()));
 }
 
-fn begin(known: &Known, arguments: &str) -> Box<dyn Running> {
+fn begin(known: &Registered, arguments: &str) -> Box<dyn Running> {
     known.begin(&arguments.parse().expect("arguments")).expect("arguments that it knows")
 }
 
-fn one_pass(known: &Known, arguments: &str, rows: &[(u64, Row)]) -> Found {
+fn one_pass(known: &Registered, arguments: &str, rows: &[(u64, Row)]) -> Findings {
     let mut analysis = begin(known, arguments);
     show(&mut analysis, rows, 64);
     analysis.finish(&recorded().view())
 }
 
 /// The same in parts, merged from the left or, as parts may be merged in any grouping, from the right.
-fn split(known: &Known, arguments: &str, parts: &[Vec<(u64, Row)>], from_left: bool) -> Found {
+fn split(known: &Registered, arguments: &str, parts: &[Vec<(u64, Row)>], from_left: bool) -> Findings {
     let whole = begin(known, arguments);
     let mut states: Vec<_> = parts
         .iter()
@@ -200,7 +200,7 @@ const ARGUMENTS: [(&str, &str); 7] = [
     ("timeline", "every=20us"),
 ];
 
-fn ways(known: &Known) -> [(Way, bool); 3] {
+fn ways(known: &Registered) -> [(Way, bool); 3] {
     let splits = known.meta.splits;
     [
         (Way::Address(splits.address.unwrap_or(64)), splits.address.is_some()),
@@ -209,7 +209,7 @@ fn ways(known: &Known) -> [(Way, bool); 3] {
     ]
 }
 
-fn known(id: &str) -> Known {
+fn known(id: &str) -> Registered {
     all().into_iter().find(|known| known.meta.id == id).expect("an analysis of that name")
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use memlode_attribute::simulator::{Rules, Setup, caches};
+use memlode_attribute::simulator::{RuleChoice, Setup, caches};
 use memlode_attribute::{Source, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
 use memlode_replay::Replay;
@@ -73,7 +73,7 @@ fn main() {
     let before_detail_mb = peak_mb();
     let (_, _, elapsed_two) = timed(|| profile_trace(&source, &machine, 2, |_| on).expect("a machine"));
     let ruled = Setup::of(&machine);
-    let plain = Setup { rules: Rules::Lru, ..ruled.clone() };
+    let plain = Setup { rules: RuleChoice::Lru, ..ruled.clone() };
     let in_detail =
         |setup| timed(|| profile_in_detail(&source, &machine, setup, 1, |_| on).expect("a machine"));
     let (_, causes, _) = in_detail(&plain);

@@ -16,7 +16,7 @@ use memlode_simulate::{
     Tag,
 };
 
-use crate::engine::{Engine, Loops, TakesFragments};
+use crate::engine::{Engine, LoopMode, TakesFragments};
 
 /// Accesses that are passed on together.
 const TOGETHER: usize = 4096;
@@ -117,7 +117,7 @@ fn answer(
 }
 
 impl Engine for Apart {
-    const LOOPS: Loops = Detailed::LOOPS;
+    const LOOPS: LoopMode = Detailed::LOOPS;
     type Lane<'e> = Queue<'e>;
 
     #[inline(always)]

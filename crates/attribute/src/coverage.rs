@@ -1,6 +1,6 @@
 //! How much of what ran has a name.
 
-use memlode_trace::sites::{Evidence, Site};
+use memlode_trace::sites::{NameEvidence, Site};
 use serde::Serialize;
 
 use crate::classes::Home;
@@ -70,11 +70,11 @@ impl Coverage {
             sum.member += when(site.member.is_some());
             sum.object += when(cell.class != crate::ClassId::UNKNOWN);
             *match site.evidence {
-                Evidence::Source => &mut sum.evidence.source,
-                Evidence::Debug => &mut sum.evidence.debug,
-                Evidence::Tbaa => &mut sum.evidence.tbaa,
-                Evidence::Partial => &mut sum.evidence.partial,
-                Evidence::None => &mut sum.evidence.none,
+                NameEvidence::Source => &mut sum.evidence.source,
+                NameEvidence::Debug => &mut sum.evidence.debug,
+                NameEvidence::Tbaa => &mut sum.evidence.tbaa,
+                NameEvidence::Partial => &mut sum.evidence.partial,
+                NameEvidence::None => &mut sum.evidence.none,
             } += n;
         }
         sum

@@ -38,7 +38,7 @@ pub(crate) const MOST_WAITING: usize = 256;
 /// the calls; such an engine answers in [`Engine::finish`] alone.
 pub trait Engine {
     /// How it takes a loop that is one record.
-    const LOOPS: Loops;
+    const LOOPS: LoopMode;
 
     /// What takes accesses of one core, many in a row. [`NoLane`] if there is no such thing.
     type Lane<'e>: Lane
@@ -51,15 +51,15 @@ pub trait Engine {
     /// Returns what takes accesses of a core, many in a row.
     fn lane(&mut self, core: usize) -> Option<Self::Lane<'_>>;
 
-    /// Counts accesses that are known to hit the first level, or that wait. Only a lane, and [`Loops::Lines`], leave
+    /// Counts accesses that are known to hit the first level, or that wait. Only a lane, and [`LoopMode::Lines`], leave
     /// that to the caller.
     fn count_hits(&mut self, _is_write: bool, _accesses: u64) {}
 
-    /// Simulates a loop of a core. Only for [`Loops::Whole`].
+    /// Simulates a loop of a core. Only for [`LoopMode::Whole`].
     fn repeat(&mut self, _core: usize, _turns: u64, _strides: &[Strided]) {}
 
     /// Makes lines the most recent ones of a core's first level; those that are missing go on to the next one. Only for
-    /// [`Loops::Lines`].
+    /// [`LoopMode::Lines`].
     fn show(&mut self, _core: usize, _lines: &[Request]) {}
 
     /// Does the same for one access to two lines, the first of which is that of its address.
@@ -106,7 +106,7 @@ pub trait Engine {
 
 /// How an engine takes a loop that is one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loops {
+pub enum LoopMode {
     /// Access by access.
     Unrolled,
     /// As it is ([`Engine::repeat`]).
@@ -195,7 +195,7 @@ pub struct NewCell<'p> {
 }
 
 impl Engine for Hierarchy {
-    const LOOPS: Loops = Loops::Lines;
+    const LOOPS: LoopMode = LoopMode::Lines;
     type Lane<'e> = Front<'e>;
 
     #[inline(always)]
@@ -250,7 +250,7 @@ impl TakesFragments for Hierarchy {
 }
 
 impl Engine for Detailed {
-    const LOOPS: Loops = Loops::Whole;
+    const LOOPS: LoopMode = LoopMode::Whole;
     type Lane<'e> = Queue<'e>;
 
     #[inline(always)]

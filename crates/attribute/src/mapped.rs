@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::classes::ClassId;
 use crate::engine::TakesFragments;
 use crate::map::{AddressMap, MappedPiece, ObjectRef};
-use crate::objects::{Objects, Slot};
+use crate::objects::{BlockSlot, Objects};
 use crate::profile::{Origin, Profiler};
 use crate::road::Road;
 use crate::stacks::ThreadStack;
@@ -114,7 +114,7 @@ impl<'m> Mapped<'m> {
         profiler: &Profiler<E>,
         origin: Origin,
         objects: &Objects,
-        slot: Slot,
+        slot: BlockSlot,
         (allocation, site, array): (Option<u64>, Option<SiteId>, Option<u64>),
     ) -> Block {
         let (base, bytes) = objects.block(slot);

@@ -32,7 +32,7 @@ const SHARED: u32 = UNSET - 2;
 
 /// Index of a block in [`Objects`]. A slot is used again once its block has been overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Slot(pub u32);
+pub struct BlockSlot(pub u32);
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -46,16 +46,16 @@ struct Block {
 #[derive(Default)]
 struct Page {
     starts: [u64; 8],
-    slots: Vec<Slot>,
-    carry: Option<Slot>,
+    slots: Vec<BlockSlot>,
+    carry: Option<BlockSlot>,
 }
 
 /// The blocks of one process's address space.
 pub struct Objects {
     blocks: Vec<Block>,
-    unused: Vec<Slot>,
+    unused: Vec<BlockSlot>,
     pages: FxHashMap<u64, Page>,
-    large: BTreeMap<u64, Slot>,
+    large: BTreeMap<u64, BlockSlot>,
     /// Classes already found.
     found: Granules,
     /// First and last address of ranges that are all of one class.
@@ -84,7 +84,7 @@ impl Objects {
     /// it alone, since a program's own pool carves its blocks out of one that `malloc` gave.
     ///
     /// Blocks of zero bytes, and what would run past the last address, are not recorded.
-    pub fn insert(&mut self, base: u64, bytes: u64, class: ClassId) -> Option<Slot> {
+    pub fn insert(&mut self, base: u64, bytes: u64, class: ClassId) -> Option<BlockSlot> {
         let end = base.checked_add(bytes).filter(|&end| end > base)?;
         self.remove_large(base, end);
         self.remove_small(base, end);
@@ -164,7 +164,7 @@ impl Objects {
         let one = classes.next().unwrap_or(NOBODY);
         let answer = if classes.all(|class| class == one) { one } else { SHARED };
         let page = first - first % PAGE;
-        let in_the_middle = |slot: Slot| self.covers(slot, page, page + (PAGE - 1));
+        let in_the_middle = |slot: BlockSlot| self.covers(slot, page, page + (PAGE - 1));
         if !self.pages.contains_key(&(page / PAGE)) && self.find(first).is_some_and(in_the_middle) {
             self.found.put_page(address, answer);
         } else {
@@ -178,13 +178,13 @@ impl Objects {
     }
 
     /// Whether a block has all bytes of `first..=last`.
-    fn covers(&self, slot: Slot, first: u64, last: u64) -> bool {
+    fn covers(&self, slot: BlockSlot, first: u64, last: u64) -> bool {
         let block = &self.blocks[slot.0 as usize];
         block.bytes > 0 && block.base <= first && block.base + (block.bytes - 1) >= last
     }
 
     /// Whether a block has a byte of `first..=last`.
-    fn reaches(&self, slot: Slot, first: u64, last: u64) -> bool {
+    fn reaches(&self, slot: BlockSlot, first: u64, last: u64) -> bool {
         let block = &self.blocks[slot.0 as usize];
         block.bytes > 0 && block.base <= last && block.base + (block.bytes - 1) >= first
     }
@@ -233,7 +233,7 @@ impl Objects {
     }
 
     /// First byte and size of a slot's block.
-    pub fn block(&self, slot: Slot) -> (u64, u64) {
+    pub fn block(&self, slot: BlockSlot) -> (u64, u64) {
         let Block { base, bytes, .. } = self.blocks[slot.0 as usize];
         (base, bytes)
     }
@@ -244,7 +244,7 @@ impl Objects {
         let large = self.large.range(first..=last).next().map(|(base, _)| *base);
         let mut pages = self.pages_between(address / PAGE, last / PAGE);
         pages.sort_unstable();
-        let begins = |slot: &Slot| {
+        let begins = |slot: &BlockSlot| {
             Some(self.blocks[slot.0 as usize].base).filter(|base| (first..=last).contains(base))
         };
         let small = pages.iter().find_map(|number| self.pages[number].slots.iter().filter_map(begins).min());
@@ -252,12 +252,12 @@ impl Objects {
     }
 
     /// The class of a slot's block.
-    pub fn class(&self, slot: Slot) -> ClassId {
+    pub fn class(&self, slot: BlockSlot) -> ClassId {
         self.blocks[slot.0 as usize].class
     }
 
     /// The block that holds an address.
-    pub fn find(&self, address: u64) -> Option<Slot> {
+    pub fn find(&self, address: u64) -> Option<BlockSlot> {
         let small = self.pages.get(&(address / PAGE)).and_then(|page| page.find(granule(address)));
         if let Some(slot) = small.filter(|&slot| self.contains(slot, address)) {
             return Some(slot);
@@ -266,21 +266,21 @@ impl Objects {
         self.contains(slot, address).then_some(slot)
     }
 
-    fn contains(&self, slot: Slot, address: u64) -> bool {
+    fn contains(&self, slot: BlockSlot, address: u64) -> bool {
         let block = &self.blocks[slot.0 as usize];
         address.wrapping_sub(block.base) < block.bytes
     }
 
-    fn new_slot(&mut self, block: Block) -> Slot {
+    fn new_slot(&mut self, block: Block) -> BlockSlot {
         if let Some(slot) = self.unused.pop() {
             self.blocks[slot.0 as usize] = block;
             return slot;
         }
         self.blocks.push(block);
-        Slot((self.blocks.len() - 1) as u32)
+        BlockSlot((self.blocks.len() - 1) as u32)
     }
 
-    fn retire(&mut self, slot: Slot) {
+    fn retire(&mut self, slot: BlockSlot) {
         let block = &mut self.blocks[slot.0 as usize];
         self.found.set(block.base, block.base + block.bytes, UNSET);
         block.bytes = 0;
@@ -309,7 +309,7 @@ impl Objects {
             let page_base = number * PAGE;
             let from = base.max(page_base);
             // What starts inside, and what starts before and reaches in.
-            let mut ended: Vec<Slot> = page.find(granule(from)).into_iter().collect();
+            let mut ended: Vec<BlockSlot> = page.find(granule(from)).into_iter().collect();
             let last = granule((end - 1).min(page_base + (PAGE - 1)));
             ended.extend((granule(from) + 1..=last).filter_map(|g| page.starting_at(g)));
             for slot in ended {
@@ -333,7 +333,7 @@ impl Objects {
         }
     }
 
-    fn remove_block(&mut self, slot: Slot, block: Block) {
+    fn remove_block(&mut self, slot: BlockSlot, block: Block) {
         let first = block.base / PAGE;
         if let Some(page) = self.pages.get_mut(&first) {
             page.remove(granule(block.base));
@@ -363,17 +363,17 @@ impl Page {
         self.starts[granule / 64] >> (granule % 64) & 1 != 0
     }
 
-    fn starting_at(&self, granule: usize) -> Option<Slot> {
+    fn starting_at(&self, granule: usize) -> Option<BlockSlot> {
         self.starts_at(granule).then(|| self.slots[self.rank(granule)])
     }
 
     /// The block with the last start at or below a granule, else the carry.
-    fn find(&self, granule: usize) -> Option<Slot> {
+    fn find(&self, granule: usize) -> Option<BlockSlot> {
         let starts = self.rank(granule) + usize::from(self.starts_at(granule));
         if starts == 0 { self.carry } else { Some(self.slots[starts - 1]) }
     }
 
-    fn insert(&mut self, granule: usize, slot: Slot) {
+    fn insert(&mut self, granule: usize, slot: BlockSlot) {
         let rank = self.rank(granule);
         if self.starts_at(granule) {
             self.slots[rank] = slot;

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use memlode_simulate::{Fragment, Front, Hierarchy, LevelCounters, LevelSpec, MemRef, Request, Tag, Waiting};
 
 use crate::apart::Depths;
-use crate::engine::{Engine, Loops, TakesFragments};
+use crate::engine::{Engine, LoopMode, TakesFragments};
 
 /// Runs of misses, each of which fits into a cache, that are passed on together.
 const TOGETHER: usize = 16;
@@ -75,7 +75,7 @@ fn answer(
 }
 
 impl Engine for Outwards {
-    const LOOPS: Loops = Hierarchy::LOOPS;
+    const LOOPS: LoopMode = Hierarchy::LOOPS;
     type Lane<'e> = Front<'e>;
 
     #[inline(always)]

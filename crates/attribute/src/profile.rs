@@ -1,6 +1,6 @@
 //! Every access through the caches, then to its cell.
 
-use memlode_replay::{Piece, Shards, Stop, Walk};
+use memlode_replay::{Piece, PieceEnd, Shards, Walk};
 use memlode_simulate::{
     Bounds, Fragment, Hierarchy, LevelCounters, MAX_LEVELS, MemRef, Request, Schedules, Shape, Space,
     Strided, Tag, Tagged, touch_lines,
@@ -58,7 +58,7 @@ pub struct Profile {
 
 /// A global variable of a loaded image, at its run-time address.
 #[derive(Clone, Debug)]
-pub struct Global {
+pub struct LoadedGlobal {
     /// Run-time address.
     pub address: u64,
     /// Size in bytes.
@@ -204,7 +204,7 @@ impl<E: Engine> Profiler<E> {
     }
 
     /// Makes the globals of an image of `process` known.
-    pub fn add_globals(&mut self, process: ProcessId, globals: impl IntoIterator<Item = Global>) {
+    pub fn add_globals(&mut self, process: ProcessId, globals: impl IntoIterator<Item = LoadedGlobal>) {
         let objects = self.processes.entry(process).or_default().get_or_insert_default();
         for global in globals {
             let class = self.classes.of(Home::Global { symbol: global.symbol, image: global.image });
@@ -252,13 +252,13 @@ impl<E: Engine> Profiler<E> {
         for (events, stop) in piece.runs() {
             road.events(self, origin, &mut objects, &mut stack_here, events);
             match stop {
-                Some(Stop::Loop(repeated, dealt)) => {
+                Some(PieceEnd::Loop(repeated, dealt)) => {
                     let strides =
                         &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
                     let turns = (repeated.turns, dealt);
                     road.repeat(self, origin, &mut objects, &mut stack_here, turns, strides);
                 }
-                Some(Stop::Half(half)) => self.half(origin, &mut objects, &stack_here, half, piece),
+                Some(PieceEnd::Half(half)) => self.half(origin, &mut objects, &stack_here, half, piece),
                 None => {}
             }
         }

@@ -5,7 +5,7 @@ use memlode_replay::{Dealt, strided};
 use memlode_simulate::{MOST_STRIDES, MemRef, Periods, Request, Schedule, ShownAccess, Tag};
 use memlode_trace::event::Stride;
 
-use crate::engine::{Engine, Loops};
+use crate::engine::{Engine, LoopMode};
 use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
 use crate::stacks::ThreadStack;
@@ -49,7 +49,7 @@ impl<E: Engine> Profiler<E> {
         let (schedule, begins) = match dealt {
             Some(Dealt::Scheduled(schedule)) => (Some(schedule.clone()), false),
             Some(Dealt::Aligned) => (None, true),
-            None if self.gaps.is_none() && E::LOOPS == Loops::Lines => {
+            None if self.gaps.is_none() && E::LOOPS == LoopMode::Lines => {
                 strided(strides, &mut self.strided);
                 (self.schedules.of(&self.strided, turns).cloned(), true)
             }
@@ -73,7 +73,7 @@ impl<E: Engine> Profiler<E> {
         strides: &[Stride],
     ) -> bool {
         if self.gaps.is_some()
-            || E::LOOPS != Loops::Whole
+            || E::LOOPS != LoopMode::Whole
             || turns < FEWEST_TURNS
             || strides.len() > MOST_STRIDES
         {
@@ -183,7 +183,7 @@ impl<E: Engine> Profiler<E> {
         if self.gaps.is_some() || turns < FEWEST_TURNS || !self.may_schedule(strides, turns) {
             return false;
         }
-        if E::LOOPS == Loops::Whole {
+        if E::LOOPS == LoopMode::Whole {
             for (strided, &cell) in self.strided.iter_mut().zip(cells) {
                 (strided.tag, strided.address) = (Tag::new(cell), origin.space.place(strided.address));
             }
@@ -194,7 +194,7 @@ impl<E: Engine> Profiler<E> {
             }
             return true;
         }
-        if E::LOOPS != Loops::Lines {
+        if E::LOOPS != LoopMode::Lines {
             return false;
         }
         let Some(schedule) = self.schedules.of(&self.strided, turns).cloned() else { return false };

@@ -15,7 +15,7 @@ use crate::engine::{Engine, TakesFragments};
 use crate::map::AddressMap;
 use crate::mapped::Mapped;
 use crate::outwards::Outwards;
-use crate::profile::{Global, Profile, Profiler};
+use crate::profile::{LoadedGlobal, Profile, Profiler};
 use crate::road::{Direct, Road};
 use crate::simulator::{ImpossibleMachine, Setup, caches, detailed, has_rules};
 use crate::source::{Known, Source};
@@ -219,7 +219,7 @@ pub(crate) fn add_globals<E: Engine>(trace: &Trace, first: usize, profiler: &mut
     for image in &trace.images()[first..] {
         let Some(module) = trace.modules().get(image.module.0 as usize) else { continue };
         let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy();
-        let globals = module.globals.iter().map(|global| Global {
+        let globals = module.globals.iter().map(|global| LoadedGlobal {
             address: global.address.wrapping_add(image.load_bias),
             bytes: global.bytes,
             symbol: global.name.clone(),

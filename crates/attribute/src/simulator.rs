@@ -4,8 +4,8 @@ use std::fmt;
 
 use memlode_machine::{self as machine, Machine};
 use memlode_simulate::{
-    Coherence, Detailed, Hierarchy, ImpossibleHierarchy, ImpossibleTlb, Inclusion, LevelSpec, Model,
-    ModelLevel, ModelSpec, Numa, Prefetch, Replacement, StoreBuffer, Tlb, TlbSpec, Write,
+    Coherence, Detailed, Hierarchy, ImpossibleHierarchy, ImpossibleTlb, LevelSpec, Model, ModelLevel,
+    ModelSpec, Numa, StoreBuffer, Tlb, TlbSpec,
 };
 pub use memlode_simulate::{Homes, Pages, Placement};
 use thiserror::Error;
@@ -38,7 +38,7 @@ fn shape(level: &machine::Level) -> LevelSpec {
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Whether its rules count, or all levels are as [`Hierarchy`] has them.
-    pub rules: Rules,
+    pub rules: RuleChoice,
     /// How large the pages are, in every process.
     pub pages: Pages,
     /// And those of some memory by its name, before ranges of addresses; of several that name it the last one counts.
@@ -53,14 +53,14 @@ pub struct Setup {
 #[derive(Clone, Debug)]
 pub struct NamedPages {
     /// The memory.
-    pub memory: Memory,
+    pub memory: NamedMemory,
     /// Bytes of a page.
     pub page_bytes: u64,
 }
 
 /// Memory by its name.
 #[derive(Clone, Debug)]
-pub enum Memory {
+pub enum NamedMemory {
     /// Everything whose allocation was recorded.
     Heap,
     /// Stack variables, and what else lies in stack frames.
@@ -74,12 +74,12 @@ pub enum Memory {
     },
 }
 
-impl Memory {
+impl NamedMemory {
     /// Whether objects that live there are meant.
     pub fn has(&self, home: &Home) -> bool {
         match (self, home) {
-            (Memory::Heap, Home::Heap { .. }) | (Memory::Stack, Home::Stack { .. }) => true,
-            (Memory::Global { name, written }, Home::Global { symbol, .. }) => {
+            (NamedMemory::Heap, Home::Heap { .. }) | (NamedMemory::Stack, Home::Stack { .. }) => true,
+            (NamedMemory::Global { name, written }, Home::Global { symbol, .. }) => {
                 symbol == name || written(symbol) == *name
             }
             _ => false,
@@ -87,19 +87,19 @@ impl Memory {
     }
 }
 
-impl fmt::Display for Memory {
+impl fmt::Display for NamedMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Memory::Heap => "heap",
-            Memory::Stack => "stack",
-            Memory::Global { name, .. } => name,
+            NamedMemory::Heap => "heap",
+            NamedMemory::Stack => "stack",
+            NamedMemory::Global { name, .. } => name,
         })
     }
 }
 
 /// Which rules of caches are simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rules {
+pub enum RuleChoice {
     /// Those that the machine's description gives.
     #[default]
     Machine,
@@ -111,7 +111,13 @@ impl Setup {
     /// The machine as it is described, with its ordinary pages, each near whoever touches it first.
     pub fn of(machine: &Machine) -> Setup {
         let pages = Pages::of(machine.page_bytes);
-        Setup { rules: Rules::Machine, pages, named: Vec::new(), cores: Vec::new(), homes: Homes::default() }
+        Setup {
+            rules: RuleChoice::Machine,
+            pages,
+            named: Vec::new(),
+            cores: Vec::new(),
+            homes: Homes::default(),
+        }
     }
 }
 
@@ -135,7 +141,7 @@ pub fn detailed(machine: &Machine, setup: &Setup, threads: usize) -> Result<Deta
         false => Detailed::new(caches(machine, cores)?),
     };
     if !machine.tlbs.is_empty() {
-        let spec = |tlb: &machine::Tlb| TlbSpec {
+        let spec = |tlb: &machine::TlbArray| TlbSpec {
             level: tlb.level,
             entries: tlb.entries,
             ways: tlb.ways,
@@ -166,7 +172,7 @@ fn needed(machine: &Machine, setup: &Setup, threads: usize) -> u32 {
 
 /// Whether a program of so many threads meets anything that a [`Hierarchy`] has not. One core alone needs no coherence.
 pub(crate) fn has_rules(machine: &Machine, setup: &Setup, threads: usize) -> bool {
-    if setup.rules == Rules::Lru {
+    if setup.rules == RuleChoice::Lru {
         return false;
     }
     let spec = model_spec(machine, needed(machine, setup, threads));
@@ -179,45 +185,19 @@ pub(crate) fn has_rules(machine: &Machine, setup: &Setup, threads: usize) -> boo
 pub fn model_spec(machine: &Machine, cores: u32) -> ModelSpec {
     let level = |level: &machine::Level| ModelLevel {
         shape: shape(level),
-        replacement: match level.rules.replacement {
-            machine::Replacement::Lru => Replacement::Lru,
-            machine::Replacement::TreePlru => Replacement::TreePlru,
-            machine::Replacement::Srrip => Replacement::Srrip,
-            machine::Replacement::Brrip => Replacement::Brrip,
-            machine::Replacement::Fifo => Replacement::Fifo,
-            machine::Replacement::Random => Replacement::Random,
-        },
-        inclusion: match level.rules.inclusion {
-            machine::Inclusion::NonInclusive => Inclusion::NonInclusive,
-            machine::Inclusion::Inclusive => Inclusion::Inclusive,
-            machine::Inclusion::Exclusive => Inclusion::Exclusive,
-        },
-        write: match level.rules.write {
-            machine::Write::Back => Write::Back,
-            machine::Write::Through => Write::Through,
-        },
+        replacement: level.rules.replacement,
+        inclusion: level.rules.inclusion,
+        write: level.rules.write,
         write_allocate: level.rules.allocate == machine::Allocate::ReadsAndWrites,
         sector_bytes: level.rules.sector_bytes,
-        prefetch: level.rules.prefetch.iter().map(prefetcher).collect(),
+        prefetch: level.rules.prefetch.clone(),
     };
     ModelSpec {
         levels: machine.levels.iter().map(level).collect(),
         cores,
-        coherence: match machine.coherence {
-            machine::Coherence::None => Coherence::None,
-            machine::Coherence::Mesi => Coherence::Mesi,
-        },
+        coherence: machine.coherence,
         page_bytes: machine.page_bytes,
         // One a cycle, from memory: the worst case, and few programs do as many.
         fill_accesses: machine.memory_latency_cycles,
-    }
-}
-
-fn prefetcher(prefetch: &machine::Prefetch) -> Prefetch {
-    match prefetch {
-        machine::Prefetch::NextLine => Prefetch::NextLine,
-        machine::Prefetch::AdjacentLine => Prefetch::AdjacentLine,
-        machine::Prefetch::Stride => Prefetch::Stride,
-        machine::Prefetch::Stream => Prefetch::Stream,
     }
 }

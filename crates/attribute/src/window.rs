@@ -17,7 +17,7 @@ use memlode_simulate::{
 use memlode_trace::Clock;
 
 use crate::counts::Counts;
-use crate::engine::{Engine, Loops, NoLane};
+use crate::engine::{Engine, LoopMode, NoLane};
 use crate::profile::{Profile, Profiler};
 use crate::run::watched;
 use crate::simulator::caches;
@@ -154,7 +154,7 @@ impl Windowed {
 }
 
 impl Engine for Windowed {
-    const LOOPS: Loops = Loops::Unrolled;
+    const LOOPS: LoopMode = LoopMode::Unrolled;
     type Lane<'e> = NoLane;
 
     fn lane(&mut self, _core: usize) -> Option<NoLane> {

@@ -3,14 +3,14 @@
 mod common;
 
 use common::site;
-use memlode_attribute::profile::Global;
+use memlode_attribute::profile::LoadedGlobal;
 use memlode_attribute::simulator::{Setup, detailed};
 use memlode_attribute::tables::{Row, Tables};
 use memlode_attribute::{CellRuns, Counts, Errors, Estimate, Profile, Profiler};
 use memlode_machine::Machine;
 use memlode_simulate::{Hierarchy, LevelSpec};
 use memlode_trace::event::{Access, Batch, ProcessId, ThreadId};
-use memlode_trace::sites::{Kind, Site, SiteId, SiteTable};
+use memlode_trace::sites::{Site, SiteId, SiteKind, SiteTable};
 use proptest::prelude::*;
 
 /// Cycles of the two levels and of memory.
@@ -21,7 +21,7 @@ const C: SiteId = SiteId(2);
 
 /// Two sites that load, and one that stores.
 fn sites() -> Vec<Site> {
-    [Kind::Load, Kind::Load, Kind::Store].map(|kind| site(kind, 0)).to_vec()
+    [SiteKind::Load, SiteKind::Load, SiteKind::Store].map(|kind| site(kind, 0)).to_vec()
 }
 
 /// Two levels of one line and of four lines: what is touched for the first time misses both.
@@ -150,7 +150,7 @@ fn observed<S: memlode_attribute::Engine>(
     chunks: &[(u32, u64, Vec<Access>)],
 ) -> Profile {
     profiler.watch_gaps(None);
-    let global = |symbol: &str, address| Global {
+    let global = |symbol: &str, address| LoadedGlobal {
         address,
         bytes: 256,
         symbol: symbol.to_string(),

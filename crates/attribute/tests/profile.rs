@@ -3,12 +3,12 @@
 mod common;
 
 use common::site;
-use memlode_attribute::profile::Global;
+use memlode_attribute::profile::LoadedGlobal;
 use memlode_attribute::{Counts, Home, Profile, Profiler};
 use memlode_simulate::{Hierarchy, LevelSpec};
 use memlode_trace::event::{Access, Batch, Frame, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
-use memlode_trace::sites::{FunctionId, Kind, Site, SiteId, TypeId};
+use memlode_trace::sites::{FunctionId, Site, SiteId, SiteKind, TypeId};
 
 const LOAD: SiteId = SiteId(0);
 const STORE: SiteId = SiteId(1);
@@ -18,11 +18,11 @@ const FREE: SiteId = SiteId(4);
 
 fn sites() -> Vec<Site> {
     vec![
-        site(Kind::Load, 0),
-        site(Kind::Store, 0),
-        site(Kind::Load, flag::STACK),
-        site(Kind::Alloc, 0),
-        site(Kind::Free, 0),
+        site(SiteKind::Load, 0),
+        site(SiteKind::Store, 0),
+        site(SiteKind::Load, flag::STACK),
+        site(SiteKind::Alloc, 0),
+        site(SiteKind::Free, 0),
     ]
 }
 
@@ -149,7 +149,7 @@ fn ranges_count_once_a_line() {
 fn processes_share_addresses_but_neither_lines_nor_objects() {
     let sites = sites();
     let mut profiler = Profiler::new(&sites, caches(1));
-    let global = |process: u32| Global {
+    let global = |process: u32| LoadedGlobal {
         address: 0x4000,
         bytes: 8,
         symbol: format!("g{process}"),

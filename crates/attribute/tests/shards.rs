@@ -4,19 +4,24 @@
 mod common;
 
 use common::site;
-use memlode_attribute::profile::Global;
+use memlode_attribute::profile::LoadedGlobal;
 use memlode_attribute::{Profile, Profiler};
 use memlode_replay::{Piece, Shards};
 use memlode_simulate::{Detailed, Hierarchy, LevelSpec, Pages, Shape, StoreBuffer, Tlb, TlbSpec};
 use memlode_trace::event::{Access, Batch, Frame, Loop, Mark, ProcessId, Stride, ThreadId};
 use memlode_trace::format::flag;
-use memlode_trace::sites::{FunctionId, Kind, Site, SiteId};
+use memlode_trace::sites::{FunctionId, Site, SiteId, SiteKind};
 use proptest::prelude::*;
 
 /// Sites of a load, a store, a load from the stack, and an allocation.
 fn sites() -> Vec<Site> {
-    let kinds =
-        [(Kind::Load, 0), (Kind::Store, 0), (Kind::Load, flag::STACK), (Kind::Alloc, 0), (Kind::Free, 0)];
+    let kinds = [
+        (SiteKind::Load, 0),
+        (SiteKind::Store, 0),
+        (SiteKind::Load, flag::STACK),
+        (SiteKind::Alloc, 0),
+        (SiteKind::Free, 0),
+    ];
     kinds.map(|(kind, flags)| site(kind, flags)).to_vec()
 }
 
@@ -120,9 +125,13 @@ fn batch(thread: u32, sequence: u32, events: &[Event], unrolled: bool) -> Batch 
     batch
 }
 
-fn globals() -> Vec<Global> {
-    let global =
-        |address, bytes, symbol: &str| Global { address, bytes, symbol: symbol.into(), image: "a".into() };
+fn globals() -> Vec<LoadedGlobal> {
+    let global = |address, bytes, symbol: &str| LoadedGlobal {
+        address,
+        bytes,
+        symbol: symbol.into(),
+        image: "a".into(),
+    };
     vec![global(0x9804, 4, "i"), global(0x9808, 3, "j"), global(0x980b, 1, "k"), global(0x9840, 200, "table")]
 }
 

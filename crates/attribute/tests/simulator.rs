@@ -3,16 +3,16 @@
 mod common;
 
 use common::site;
-use memlode_attribute::simulator::{Rules, Setup, detailed};
+use memlode_attribute::simulator::{RuleChoice, Setup, detailed};
 use memlode_attribute::{Profile, Profiler};
 use memlode_machine::Machine;
 use memlode_trace::event::{Access, Batch, ProcessId, ThreadId};
-use memlode_trace::sites::{Kind, Site, SiteId};
+use memlode_trace::sites::{Site, SiteId, SiteKind};
 
 const THREADS: u32 = 1000;
 
 fn sites() -> Vec<Site> {
-    [Kind::Load, Kind::Store].map(|kind| site(kind, 0)).to_vec()
+    [SiteKind::Load, SiteKind::Store].map(|kind| site(kind, 0)).to_vec()
 }
 
 /// Every thread reads what all share, writes a word of its own, reads nothing, reads over the end of a page, and reads the
@@ -44,7 +44,7 @@ fn profile(machine: &Machine, setup: &Setup) -> Profile {
 fn a_thousand_threads_share_the_cores_there_are() {
     for name in ["generic", "skylake-sp", "zen3"] {
         let machine = Machine::named(name).expect("a machine");
-        for rules in [Rules::Machine, Rules::Lru] {
+        for rules in [RuleChoice::Machine, RuleChoice::Lru] {
             let profile = profile(&machine, &Setup { rules, ..Setup::of(&machine) });
             let accesses: u64 = profile.cells.iter().map(|cell| cell.counts.accesses()).sum();
             assert_eq!(accesses, 5 * u64::from(THREADS), "{name} {rules:?}");

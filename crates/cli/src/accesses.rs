@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use memlode_analyses::{Arguments, BadArgument, Known, Reads, Run, Table, View, all};
+use memlode_analyses::{Arguments, BadArgument, Reads, Registered, Run, Table, View, all};
 use memlode_attribute::Source;
 use memlode_attribute::annotate::{Annotations, Options, annotate};
 use memlode_attribute::run::latencies;
@@ -35,7 +35,7 @@ pub fn add(run: &mut Run, wanted: &str) -> Result<()> {
 }
 
 /// The analysis of that name.
-pub fn known(name: &str) -> Option<Known> {
+pub fn known(name: &str) -> Option<Registered> {
     all().into_iter().find(|known| known.meta.id == name)
 }
 

@@ -11,7 +11,7 @@ use memlode_attribute::simulator::{Setup, caches, detailed};
 use memlode_attribute::{DetailedProfile, Profile, Source, has_gaps, profile_in_detail, profile_trace};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
-use memlode_report::model::Note;
+use memlode_report::Note;
 use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
 use memlode_trace::Trace;
 

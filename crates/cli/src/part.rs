@@ -11,7 +11,7 @@ use memlode_attribute::{Profile, Source, Window, has_gaps, profile_trace, profil
 use memlode_export::request::find_thread;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
-use memlode_report::model::Note;
+use memlode_report::Note;
 use memlode_report::names::{demangle, demangle_short};
 use memlode_trace::Trace;
 use memlode_trace::event::ThreadId;

@@ -4,15 +4,15 @@ use anyhow::{Result, bail};
 use memlode_attribute::Counts;
 use memlode_attribute::run::latencies;
 use memlode_layout::{Edit, Link};
-use memlode_report::model::{Advice, MarkedMember, Rejected, StructureChart, Tried, WhatIf};
 use memlode_report::text::{count, percent_of};
+use memlode_report::{Advice, MarkedMember, Rejected, StructureChart, Tried, WhatIf};
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::StringId;
 use memlode_whatif::candidates::candidates;
 use memlode_whatif::hot_cold::{Chart, charts};
 use memlode_whatif::noise::Verdict;
 use memlode_whatif::plan::records_named;
-use memlode_whatif::predict::Part;
+use memlode_whatif::predict::TraceStart;
 
 use crate::whatif::AsItIs;
 
@@ -133,14 +133,19 @@ fn confirm(as_it_is: &AsItIs, edit: &Edit) -> Result<WhatIf> {
 }
 
 /// Tries the candidates of a record, and one besides; those that gain most come first.
-fn try_all(as_it_is: &AsItIs, part: &Part, record: LayoutId, besides: Option<Edit>) -> Result<Vec<Gain>> {
+fn try_all(
+    as_it_is: &AsItIs,
+    part: &TraceStart,
+    record: LayoutId,
+    besides: Option<Edit>,
+) -> Result<Vec<Gain>> {
     let mut edits = candidates(as_it_is.trace.sites(), &as_it_is.profile, record);
     edits.extend(besides.filter(|edit| !edits.contains(edit)));
     try_edits(as_it_is, part, edits)
 }
 
 /// Tries edits, each by itself; those that gain most come first.
-fn try_edits(as_it_is: &AsItIs, part: &Part, edits: Vec<Edit>) -> Result<Vec<Gain>> {
+fn try_edits(as_it_is: &AsItIs, part: &TraceStart, edits: Vec<Edit>) -> Result<Vec<Gain>> {
     let question = as_it_is.question();
     let mut tried: Vec<Gain> = Vec::new();
     for edit in edits {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum, ValueHint};
-use memlode_attribute::simulator::{self, Homes, Memory, NamedPages, Pages, Placement, Setup};
+use memlode_attribute::simulator::{self, Homes, NamedMemory, NamedPages, Pages, Placement, Setup};
 use memlode_machine::Machine;
 
 use crate::numbers;
@@ -48,8 +48,8 @@ impl SetupArgs {
     pub fn of(&self, machine: &Machine) -> Result<Setup> {
         Ok(Setup {
             rules: match self.rules {
-                Rules::Machine => simulator::Rules::Machine,
-                Rules::Lru => simulator::Rules::Lru,
+                Rules::Machine => simulator::RuleChoice::Machine,
+                Rules::Lru => simulator::RuleChoice::Lru,
             },
             pages: pages(&self.pages, machine)?,
             named: self.pages.iter().filter_map(PageSize::named).collect(),
@@ -83,7 +83,7 @@ enum Where {
     /// All that nothing else is said of.
     Everywhere,
     /// Those of some memory.
-    Memory(Memory),
+    Memory(NamedMemory),
     /// From the first address up to, not including, the second.
     Range(u64, u64),
 }
@@ -181,11 +181,11 @@ fn read(file: &Path, node: impl Fn(&str) -> Result<u32>) -> Result<Vec<(u64, u64
 fn place(text: &str) -> Result<Where, String> {
     let global = |name: &str| {
         let written = memlode_report::names::demangle;
-        Where::Memory(Memory::Global { name: name.to_string(), written })
+        Where::Memory(NamedMemory::Global { name: name.to_string(), written })
     };
     match text {
-        "heap" => Ok(Where::Memory(Memory::Heap)),
-        "stack" => Ok(Where::Memory(Memory::Stack)),
+        "heap" => Ok(Where::Memory(NamedMemory::Heap)),
+        "stack" => Ok(Where::Memory(NamedMemory::Stack)),
         // No name begins with a digit, and only ranges have a dash.
         _ if text.starts_with(|c: char| !c.is_ascii_digit()) && !text.contains('-') => Ok(global(text)),
         _ => match range(text) {

@@ -10,13 +10,13 @@ use memlode_layout::Edit;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_report::build;
-use memlode_report::model::{self, Report, WhatIf};
 use memlode_report::names::demangle_short;
 use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
+use memlode_report::{Confidence, MemoryUse, Report, WhatIf};
 use memlode_trace::Trace;
 use memlode_whatif::noise::Noise;
 use memlode_whatif::placement::Footprint;
-use memlode_whatif::plan::{Known, Plan, PlanDoubt};
+use memlode_whatif::plan::{Plan, PlanDoubt, PlanInputs};
 use memlode_whatif::predict::Question;
 
 use crate::analyse::threads;
@@ -44,7 +44,7 @@ impl AsItIs {
         }
         let trace = Arc::new(trace);
         let setup = with_rules.then(|| Setup {
-            rules: simulator::Rules::Machine,
+            rules: simulator::RuleChoice::Machine,
             pages: Pages::of(machine.page_bytes),
             named: Vec::new(),
             cores: Vec::new(),
@@ -103,7 +103,8 @@ impl AsItIs {
 
     /// Edits, understood.
     pub fn plan(&self, edits: &[Edit]) -> Result<Plan> {
-        let known = Known { names: self.trace.sites(), profile: &self.profile, written: &demangle_short };
+        let known =
+            PlanInputs { names: self.trace.sites(), profile: &self.profile, written: &demangle_short };
         Ok(Plan::new(&known, edits)?)
     }
 
@@ -132,14 +133,14 @@ impl AsItIs {
         })
     }
 
-    fn confidence(&self, plan: &Plan, report: &Report) -> model::Confidence {
+    fn confidence(&self, plan: &Plan, report: &Report) -> Confidence {
         let shares = &report.coverage.by_evidence;
         let named = ["source", "debug"].iter().filter_map(|kind| shares.get(kind)).sum();
         let mut held_by: Vec<String> =
             plan.doubts().iter().flat_map(|PlanDoubt::HeldByValue { outer, .. }| outer.clone()).collect();
         held_by.sort();
         held_by.dedup();
-        model::Confidence {
+        Confidence {
             named,
             unknown_objects: self.unknown_objects(),
             held_by,
@@ -165,11 +166,6 @@ impl AsItIs {
     }
 }
 
-fn footprint(of: Footprint) -> model::Footprint {
-    model::Footprint {
-        objects: of.objects,
-        bytes_before: of.before,
-        bytes_after: of.after,
-        objects_left: of.left,
-    }
+fn footprint(of: Footprint) -> MemoryUse {
+    MemoryUse { objects: of.objects, bytes_before: of.before, bytes_after: of.after, objects_left: of.left }
 }

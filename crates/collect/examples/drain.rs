@@ -10,7 +10,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use memlode_collect::{Collector, Destination, ENVIRONMENT, Options, Outcome};
+use memlode_collect::{Collector, CommandEnd, Destination, ENVIRONMENT, Options};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let status = Command::new(program).args(rest).env(ENVIRONMENT, collector.socket_path()).status()?;
     let seconds = start.elapsed().as_secs_f64();
-    let summary = collector.finish(Outcome { exit_code: status.code(), signal: None })?;
+    let summary = collector.finish(CommandEnd { exit_code: status.code(), signal: None })?;
     let words = summary.stats.words as f64;
     let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     let cpu = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;

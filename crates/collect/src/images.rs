@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use memlode_symbols::Image;
+use memlode_symbols::ElfImage;
 use memlode_trace::module::{Module, ModuleId, ModuleImage};
 use rustc_hash::FxHashMap;
 use rustix::process::Pid;
@@ -80,9 +80,9 @@ impl Images {
             if let Some(known) = known.filter(|known| matches(&known.module.image().build_id)) {
                 return Ok(Some(known));
             }
-            match Image::read(&candidate) {
+            match ElfImage::read(&candidate) {
                 Ok(image) if matches(&image.module.build_id) => {
-                    let image = Image {
+                    let image = ElfImage {
                         module: ModuleImage { path: name.to_string_lossy().into_owned(), ..image.module },
                         ..image
                     };

@@ -130,7 +130,7 @@ pub struct Stats {
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct CommandEnd {
     /// Its exit code, if it exited.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
@@ -139,7 +139,7 @@ pub struct Outcome {
 
 /// What was recorded, and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct RecordingSummary {
     /// Totals.
     pub stats: Stats,
     /// Last segments that lacked words and were dropped: at most one per thread that was cut short, and one
@@ -162,7 +162,7 @@ pub struct Summary {
     pub notes: Vec<String>,
 }
 
-impl Summary {
+impl RecordingSummary {
     /// Whether every event of every process is in the trace.
     pub fn is_whole(&self) -> bool {
         self.unknown_words == 0
@@ -273,7 +273,7 @@ impl Collector {
 
     /// Ends the recording: reads all that was written and completes the trace. To be called when the command has
     /// ended, or earlier to stop recording it.
-    pub fn finish(mut self, outcome: Outcome) -> Result<Summary, Error> {
+    pub fn finish(mut self, outcome: CommandEnd) -> Result<RecordingSummary, Error> {
         let start = Instant::now();
         let mut quiet_since = start;
         loop {
@@ -331,11 +331,11 @@ impl Collector {
         Ok(summary)
     }
 
-    fn summary(&self) -> Summary {
+    fn summary(&self) -> RecordingSummary {
         let output = &self.shared.output;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &output.counters;
-        Summary {
+        RecordingSummary {
             stats: self.stats(),
             torn_segments: get(&counters.torn_segments),
             unfinished: get(&counters.unfinished),

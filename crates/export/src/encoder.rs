@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memlode_attribute::annotate::{Cells, Events, Why};
+use memlode_attribute::annotate::{AnnotatedAccesses, Cells, Why};
 use memlode_attribute::run::latencies;
 use memlode_machine::Machine;
 use memlode_report::build;
@@ -10,7 +10,9 @@ use memlode_simulate::{Cause, Translation};
 use memlode_trace::{Clock, Trace};
 
 use crate::names::{HOMES, KINDS, Keys, NONE, Names};
-use crate::table::{Column, Field, Spares, Strings, Table, Type, Validity, Values, put_bits};
+use crate::table::{
+    ArrowTable, BatchColumn, ColumnType, ColumnValues, Field, Spares, Strings, Validity, put_bits,
+};
 
 /// Why a level missed.
 pub(crate) const CAUSES: [&str; 5] = ["cold", "capacity", "conflict", "true sharing", "false sharing"];
@@ -19,7 +21,7 @@ pub(crate) const CAUSES: [&str; 5] = ["cold", "capacity", "conflict", "true shar
 pub(crate) const TRANSLATIONS: [&str; 3] = ["first", "second", "walk"];
 
 /// Makes record batches of the accesses of one trace on one machine.
-pub struct Encoder {
+pub struct BatchEncoder {
     pub(crate) names: Names,
     /// Names of the levels, memory last.
     pub(crate) levels: Vec<String>,
@@ -48,9 +50,9 @@ struct Texts {
     levels: Arc<Strings>,
 }
 
-impl Encoder {
+impl BatchEncoder {
     /// `causes`: whether the accesses say why they missed.
-    pub fn new(trace: Arc<Trace>, machine: &Machine, causes: bool) -> Encoder {
+    pub fn new(trace: Arc<Trace>, machine: &Machine, causes: bool) -> BatchEncoder {
         let levels = level_names(machine);
         let why = WhyColumns {
             translation: !machine.tlbs.is_empty(),
@@ -58,7 +60,7 @@ impl Encoder {
             remote: machine.nodes > 1,
         };
         let texts = |texts: &[&str]| Arc::new(Strings::of(texts));
-        Encoder {
+        BatchEncoder {
             clock: trace.clock(),
             names: Names::new(trace),
             latencies: latencies(machine),
@@ -78,34 +80,35 @@ impl Encoder {
     pub fn schema(&self) -> Vec<Field> {
         let field = |name: &str, ty, nullable| Field { name: name.to_string(), ty, nullable };
         let mut fields = vec![
-            field("sequence", Type::U64, false),
-            field("time_ns", Type::U64, true),
-            field("process", Type::U32, false),
-            field("thread", Type::U32, false),
-            field("address", Type::U64, false),
-            field("bytes", Type::U32, false),
-            field("kind", Type::Keys8, false),
-            field("level", Type::Keys8, false),
-            field("cycles", Type::U32, false),
+            field("sequence", ColumnType::U64, false),
+            field("time_ns", ColumnType::U64, true),
+            field("process", ColumnType::U32, false),
+            field("thread", ColumnType::U32, false),
+            field("address", ColumnType::U64, false),
+            field("bytes", ColumnType::U32, false),
+            field("kind", ColumnType::Keys8, false),
+            field("level", ColumnType::Keys8, false),
+            field("cycles", ColumnType::U32, false),
         ];
         if let Some(why) = self.why {
             let caches = &self.levels[..self.levels.len() - 1];
-            fields.extend(caches.iter().map(|level| field(&format!("cause_{level}"), Type::Keys8, true)));
-            fields.extend(why.translation.then(|| field("translation", Type::Keys8, false)));
-            fields.extend(why.alias.then(|| field("alias_4k", Type::Bool, false)));
-            fields.extend(why.remote.then(|| field("remote", Type::Bool, false)));
+            fields
+                .extend(caches.iter().map(|level| field(&format!("cause_{level}"), ColumnType::Keys8, true)));
+            fields.extend(why.translation.then(|| field("translation", ColumnType::Keys8, false)));
+            fields.extend(why.alias.then(|| field("alias_4k", ColumnType::Bool, false)));
+            fields.extend(why.remote.then(|| field("remote", ColumnType::Bool, false)));
         }
         fields.extend([
-            field("site", Type::U32, false),
-            field("function", Type::Keys32, false),
-            field("file", Type::Keys32, true),
-            field("line", Type::U32, true),
-            field("inlined_into", Type::Keys32, true),
-            field("variable", Type::Keys32, true),
-            field("type", Type::Keys32, true),
-            field("member", Type::Keys32, true),
-            field("object_kind", Type::Keys8, true),
-            field("object", Type::Keys32, true),
+            field("site", ColumnType::U32, false),
+            field("function", ColumnType::Keys32, false),
+            field("file", ColumnType::Keys32, true),
+            field("line", ColumnType::U32, true),
+            field("inlined_into", ColumnType::Keys32, true),
+            field("variable", ColumnType::Keys32, true),
+            field("type", ColumnType::Keys32, true),
+            field("member", ColumnType::Keys32, true),
+            field("object_kind", ColumnType::Keys8, true),
+            field("object", ColumnType::Keys32, true),
         ]);
         fields
     }
@@ -113,31 +116,36 @@ impl Encoder {
     /// Makes `table` a batch's columns; `cells` are those of the [`memlode_attribute::annotate::Annotations`] that gave it. The memory of what
     /// the table held is used again; what the batch has no use for comes back, for
     /// [`give_back`](memlode_attribute::annotate::Annotations::give_back).
-    pub fn encode(&mut self, events: Events, cells: &Cells, table: &mut Table) -> Events {
+    pub fn encode(
+        &mut self,
+        events: AnnotatedAccesses,
+        cells: &Cells,
+        table: &mut ArrowTable,
+    ) -> AnnotatedAccesses {
         self.names.learn(cells);
         let mut spares = Spares::of(std::mem::take(&mut table.columns));
-        let Events { sequence, stamp, address, bytes, cell, level, why, begun } = events;
-        let mut back = Events { cell, level, why, begun, ..Events::default() };
+        let AnnotatedAccesses { sequence, stamp, address, bytes, cell, level, why, begun } = events;
+        let mut back = AnnotatedAccesses { cell, level, why, begun, ..AnnotatedAccesses::default() };
         let (names, texts, latencies) = (&self.names, &self.texts, &self.latencies);
         let cells = Gather { keys: &names.cells, cell: &back.cell };
-        let mut columns: Vec<Column> = Vec::with_capacity(32);
+        let mut columns: Vec<BatchColumn> = Vec::with_capacity(32);
         back.sequence = spares.next_u64();
-        columns.push(Values::U64(sequence).into());
+        columns.push(ColumnValues::U64(sequence).into());
         back.stamp = spares.next_u64();
         columns.push(self.times(stamp));
         columns.push(cells.numbers(&mut spares, |keys| keys.process));
         columns.push(cells.numbers(&mut spares, |keys| keys.thread));
         back.address = spares.next_u64();
-        columns.push(Values::U64(address).into());
+        columns.push(ColumnValues::U64(address).into());
         back.bytes = spares.next_u32();
-        columns.push(Values::U32(bytes).into());
+        columns.push(ColumnValues::U32(bytes).into());
         columns.push(cells.short(&mut spares, |keys| keys.of_site.kind, &texts.kinds));
         let mut levels = spares.next_i8();
         levels.extend(back.level.iter().map(|&level| level as i8));
-        columns.push(Values::Keys8(levels, texts.levels.clone()).into());
+        columns.push(ColumnValues::Keys8(levels, texts.levels.clone()).into());
         let mut cycles = spares.next_u32();
         cycles.extend(back.level.iter().map(|&level| latencies[usize::from(level)]));
-        columns.push(Values::U32(cycles).into());
+        columns.push(ColumnValues::U32(cycles).into());
         if let Some(wanted) = self.why {
             self.causes(&mut columns, &mut spares, &back.why, wanted);
         }
@@ -146,46 +154,46 @@ impl Encoder {
         columns.push(cells.long(&mut spares, |keys| keys.of_site.file, &names.files));
         let mut lines = spares.next_u32();
         cells.put(&mut lines, |keys| keys.of_site.line);
-        columns.push(Column::of_positive(lines));
+        columns.push(BatchColumn::of_positive(lines));
         columns.push(cells.long(&mut spares, |keys| keys.of_site.inlined_into, &names.inlined_into));
         columns.push(cells.long(&mut spares, |keys| keys.of_site.variable, &names.variables));
         columns.push(cells.long(&mut spares, |keys| keys.of_site.ty, &names.types));
         columns.push(cells.long(&mut spares, |keys| keys.of_site.member, &names.members));
         columns.push(cells.short(&mut spares, |keys| keys.object_kind, &texts.homes));
         columns.push(cells.long(&mut spares, |keys| keys.object, &names.object_texts));
-        *table = Table { rows: back.level.len(), columns };
+        *table = ArrowTable { rows: back.level.len(), columns };
         back
     }
 
     /// Stamps as times.
-    fn times(&self, mut stamps: Vec<u64>) -> Column {
+    fn times(&self, mut stamps: Vec<u64>) -> BatchColumn {
         match self.clock {
             Some(clock) => {
                 stamps.iter_mut().for_each(|stamp| *stamp = clock.ns(*stamp));
-                Values::U64(stamps).into()
+                ColumnValues::U64(stamps).into()
             }
             None => {
                 let validity = Validity { bits: vec![0; stamps.len().div_ceil(8)], nulls: stamps.len() };
-                Column { values: Values::U64(stamps), validity: Some(validity) }
+                BatchColumn { values: ColumnValues::U64(stamps), validity: Some(validity) }
             }
         }
     }
 
-    fn causes(&self, columns: &mut Vec<Column>, spares: &mut Spares, why: &[Why], wanted: WhyColumns) {
+    fn causes(&self, columns: &mut Vec<BatchColumn>, spares: &mut Spares, why: &[Why], wanted: WhyColumns) {
         for level in 0..self.levels.len() - 1 {
             let mut keys = spares.next_i8();
             keys.extend(why.iter().map(|why| why.causes[level].map_or(NONE as i8, cause)));
-            columns.push(Column::of_short_keys(keys, &self.texts.causes));
+            columns.push(BatchColumn::of_short_keys(keys, &self.texts.causes));
         }
         if wanted.translation {
             let mut keys = spares.next_i8();
             keys.extend(why.iter().map(|why| translation(why.translation)));
-            columns.push(Column::of_short_keys(keys, &self.texts.translations));
+            columns.push(BatchColumn::of_short_keys(keys, &self.texts.translations));
         }
         let mut flag = |is_set: fn(Why) -> bool| {
             let mut bits = spares.next_bits();
             put_bits(&mut bits, why, is_set);
-            columns.push(Values::Bits(bits).into());
+            columns.push(ColumnValues::Bits(bits).into());
         };
         if wanted.alias {
             flag(|why| why.alias);
@@ -230,21 +238,21 @@ impl Gather<'_> {
         out.extend(self.cell.iter().map(|&cell| part(&self.keys[cell as usize])));
     }
 
-    fn numbers(&self, spares: &mut Spares, part: impl Fn(&Keys) -> u32) -> Column {
+    fn numbers(&self, spares: &mut Spares, part: impl Fn(&Keys) -> u32) -> BatchColumn {
         let mut numbers = spares.next_u32();
         self.put(&mut numbers, part);
-        Values::U32(numbers).into()
+        ColumnValues::U32(numbers).into()
     }
 
-    fn short(&self, spares: &mut Spares, part: impl Fn(&Keys) -> i8, strings: &Arc<Strings>) -> Column {
+    fn short(&self, spares: &mut Spares, part: impl Fn(&Keys) -> i8, strings: &Arc<Strings>) -> BatchColumn {
         let mut keys = spares.next_i8();
         self.put(&mut keys, part);
-        Column::of_short_keys(keys, strings)
+        BatchColumn::of_short_keys(keys, strings)
     }
 
-    fn long(&self, spares: &mut Spares, part: impl Fn(&Keys) -> i32, strings: &Arc<Strings>) -> Column {
+    fn long(&self, spares: &mut Spares, part: impl Fn(&Keys) -> i32, strings: &Arc<Strings>) -> BatchColumn {
         let mut keys = spares.next_i32();
         self.put(&mut keys, part);
-        Column::of_keys(keys, strings)
+        BatchColumn::of_keys(keys, strings)
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use polars_arrow_format::ipc;
 
-use crate::table::{Column, Field, Strings, Table, Type};
+use crate::table::{ArrowTable, BatchColumn, ColumnType, Field, Strings};
 
 /// Buffers begin at multiples of this.
 const ALIGNMENT: usize = 64;
@@ -48,7 +48,7 @@ impl<W: Write> StreamWriter<W> {
     }
 
     /// Writes a batch, and the dictionaries that are new.
-    pub fn write(&mut self, table: &Table) -> io::Result<()> {
+    pub fn write(&mut self, table: &ArrowTable) -> io::Result<()> {
         for (id, column) in table.columns.iter().enumerate() {
             let Some(strings) = column.values.strings() else { continue };
             if self.sent[id].as_ref().is_none_or(|sent| !Arc::ptr_eq(sent, strings)) {
@@ -57,7 +57,7 @@ impl<W: Write> StreamWriter<W> {
             }
         }
         let empty: &[u8] = &[];
-        let nulls = |column: &Column| column.validity.as_ref().map_or(0, |validity| validity.nulls);
+        let nulls = |column: &BatchColumn| column.validity.as_ref().map_or(0, |validity| validity.nulls);
         let nodes = table.columns.iter().map(|column| node(table.rows, nulls(column))).collect();
         let buffers: Vec<&[u8]> = table
             .columns
@@ -146,11 +146,11 @@ fn field(field: &Field, id: i64) -> ipc::Field {
         (text, Some(Box::new(dictionary)))
     };
     let (type_, dictionary) = match field.ty {
-        Type::U64 => (ipc::Type::Int(Box::new(int(64, false))), None),
-        Type::U32 => (ipc::Type::Int(Box::new(int(32, false))), None),
-        Type::Bool => (ipc::Type::Bool(Box::new(ipc::Bool {})), None),
-        Type::Keys8 => keys(8),
-        Type::Keys32 => keys(32),
+        ColumnType::U64 => (ipc::Type::Int(Box::new(int(64, false))), None),
+        ColumnType::U32 => (ipc::Type::Int(Box::new(int(32, false))), None),
+        ColumnType::Bool => (ipc::Type::Bool(Box::new(ipc::Bool {})), None),
+        ColumnType::Keys8 => keys(8),
+        ColumnType::Keys32 => keys(32),
     };
     ipc::Field {
         name: Some(field.name.clone()),

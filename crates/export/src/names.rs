@@ -10,7 +10,7 @@ use memlode_report::build::naming::Naming;
 use memlode_report::render::terminal;
 use memlode_trace::Trace;
 use memlode_trace::format::flag;
-use memlode_trace::sites::{Kind, Site, StringId};
+use memlode_trace::sites::{Site, SiteKind, StringId};
 use rustc_hash::FxHashMap;
 
 use crate::table::Strings;
@@ -162,9 +162,9 @@ impl SiteNames {
 
 fn kind(site: &Site) -> i8 {
     match (site.kind, site.flags & flag::ATOMIC != 0) {
-        (Kind::Store, false) => 1,
-        (Kind::Store, true) => 3,
-        (Kind::Update, _) => 4,
+        (SiteKind::Store, false) => 1,
+        (SiteKind::Store, true) => 3,
+        (SiteKind::Update, _) => 4,
         (_, false) => 0,
         (_, true) => 2,
     }

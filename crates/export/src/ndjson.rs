@@ -2,17 +2,17 @@
 
 use std::io::{self, Write};
 
-use memlode_attribute::annotate::{Cells, Events, Why};
+use memlode_attribute::annotate::{AnnotatedAccesses, Cells, Why};
 use serde_json::{Map, Value};
 
-use crate::encoder::{CAUSES, Encoder, TRANSLATIONS, cause, translation};
+use crate::encoder::{BatchEncoder, CAUSES, TRANSLATIONS, cause, translation};
 use crate::names::{HOMES, KINDS, Keys, Names};
 use crate::table::Strings;
 
 /// Writes accesses as lines.
 pub struct LineWriter<W> {
     out: W,
-    encoder: Encoder,
+    encoder: BatchEncoder,
     /// By level: its name and its latency, as members.
     levels: Vec<String>,
     /// By site: its names as members, made when first needed.
@@ -24,7 +24,7 @@ pub struct LineWriter<W> {
 
 impl<W: Write> LineWriter<W> {
     /// Members have the names of the encoder's columns.
-    pub fn new(out: W, encoder: Encoder) -> LineWriter<W> {
+    pub fn new(out: W, encoder: BatchEncoder) -> LineWriter<W> {
         let levels = encoder.levels.iter().zip(&encoder.latencies);
         let levels = levels
             .map(|(name, cycles)| members([("level", name.as_str().into()), ("cycles", (*cycles).into())]));
@@ -39,7 +39,7 @@ impl<W: Write> LineWriter<W> {
     }
 
     /// Writes a batch.
-    pub fn write(&mut self, events: &Events, cells: &Cells) -> io::Result<()> {
+    pub fn write(&mut self, events: &AnnotatedAccesses, cells: &Cells) -> io::Result<()> {
         self.encoder.names.learn(cells);
         let names = &self.encoder.names;
         for &(kind, name) in &names.objects[self.objects.len()..] {

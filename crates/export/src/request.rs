@@ -11,11 +11,11 @@ use memlode_trace::Trace;
 use memlode_trace::event::ThreadId;
 use thiserror::Error;
 
-use crate::encoder::{Encoder, level_names};
+use crate::encoder::{BatchEncoder, level_names};
 
 /// Which accesses, and what to say of them.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct ExportRequest {
     /// Why they missed, too, with the machine set up so.
     pub causes: Option<Setup>,
     /// One thread only: `PROCESS.THREAD`, or `THREAD` of process 0.
@@ -66,8 +66,8 @@ pub enum Refused {
 pub fn start(
     trace: &Arc<Trace>,
     machine: &Machine,
-    request: &Request,
-) -> Result<(Annotations, Encoder), Refused> {
+    request: &ExportRequest,
+) -> Result<(Annotations, BatchEncoder), Refused> {
     if trace.chunks().is_empty() {
         return Err(Refused::Empty(nothing_recorded(trace)));
     }
@@ -79,7 +79,7 @@ pub fn start(
     };
     let refused = |why| Refused::Machine { machine: machine.name.clone(), why };
     let annotations = annotate(&Source::Stored(trace.clone()), machine, options, 1).map_err(refused)?;
-    Ok((annotations, Encoder::new(trace.clone(), machine, request.causes.is_some())))
+    Ok((annotations, BatchEncoder::new(trace.clone(), machine, request.causes.is_some())))
 }
 
 /// The thread that `PROCESS.THREAD` names, or `THREAD` of process 0.
@@ -94,7 +94,7 @@ pub fn find_thread(trace: &Trace, wanted: &str) -> Result<ThreadId, Refused> {
 }
 
 /// The levels that are asked for, a bit each.
-fn levels(request: &Request, machine: &Machine) -> Result<u32, Refused> {
+fn levels(request: &ExportRequest, machine: &Machine) -> Result<u32, Refused> {
     let all = if request.misses_only { !1 } else { u32::MAX };
     if request.levels.is_empty() {
         return Ok(all);

@@ -8,14 +8,14 @@ pub struct Field {
     /// Its name.
     pub name: String,
     /// The type of its values.
-    pub ty: Type,
+    pub ty: ColumnType,
     /// Whether values may be missing.
     pub nullable: bool,
 }
 
 /// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
+pub enum ColumnType {
     /// Unsigned, 64 bits.
     U64,
     /// Unsigned, 32 bits.
@@ -28,10 +28,10 @@ pub enum Type {
     Keys32,
 }
 
-impl Type {
+impl ColumnType {
     /// Whether its values are keys of texts.
     pub fn is_text(self) -> bool {
-        matches!(self, Type::Keys8 | Type::Keys32)
+        matches!(self, ColumnType::Keys8 | ColumnType::Keys32)
     }
 }
 
@@ -107,35 +107,35 @@ pub struct Validity {
 
 /// Values of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Values {
-    /// [`Type::U64`]
+pub enum ColumnValues {
+    /// [`ColumnType::U64`]
     U64(Vec<u64>),
-    /// [`Type::U32`]
+    /// [`ColumnType::U32`]
     U32(Vec<u32>),
-    /// [`Type::Bool`]: a bit for each row, the first one lowest.
+    /// [`ColumnType::Bool`]: a bit for each row, the first one lowest.
     Bits(Vec<u8>),
-    /// [`Type::Keys8`]
+    /// [`ColumnType::Keys8`]
     Keys8(Vec<i8>, Arc<Strings>),
-    /// [`Type::Keys32`]
+    /// [`ColumnType::Keys32`]
     Keys32(Vec<i32>, Arc<Strings>),
 }
 
-impl Values {
+impl ColumnValues {
     /// As they lie in memory.
     pub fn bytes(&self) -> &[u8] {
         match self {
-            Values::U64(values) => bytemuck::cast_slice(values),
-            Values::U32(values) => bytemuck::cast_slice(values),
-            Values::Bits(bits) => bits,
-            Values::Keys8(keys, _) => bytemuck::cast_slice(keys),
-            Values::Keys32(keys, _) => bytemuck::cast_slice(keys),
+            ColumnValues::U64(values) => bytemuck::cast_slice(values),
+            ColumnValues::U32(values) => bytemuck::cast_slice(values),
+            ColumnValues::Bits(bits) => bits,
+            ColumnValues::Keys8(keys, _) => bytemuck::cast_slice(keys),
+            ColumnValues::Keys32(keys, _) => bytemuck::cast_slice(keys),
         }
     }
 
     /// What keys stand for.
     pub fn strings(&self) -> Option<&Arc<Strings>> {
         match self {
-            Values::Keys8(_, strings) | Values::Keys32(_, strings) => Some(strings),
+            ColumnValues::Keys8(_, strings) | ColumnValues::Keys32(_, strings) => Some(strings),
             _ => None,
         }
     }
@@ -143,36 +143,36 @@ impl Values {
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct BatchColumn {
     /// Its values; where one is missing, whatever.
-    pub values: Values,
+    pub values: ColumnValues,
     /// Which are there; `None`: all.
     pub validity: Option<Validity>,
 }
 
-impl From<Values> for Column {
-    fn from(values: Values) -> Column {
-        Column { values, validity: None }
+impl From<ColumnValues> for BatchColumn {
+    fn from(values: ColumnValues) -> BatchColumn {
+        BatchColumn { values, validity: None }
     }
 }
 
-impl Column {
+impl BatchColumn {
     /// Keys of texts; a negative one stands for none.
-    pub fn of_keys(keys: Vec<i32>, strings: &Arc<Strings>) -> Column {
+    pub fn of_keys(keys: Vec<i32>, strings: &Arc<Strings>) -> BatchColumn {
         let validity = Validity::of(&keys, |key| key >= 0);
-        Column { values: Values::Keys32(keys, strings.clone()), validity }
+        BatchColumn { values: ColumnValues::Keys32(keys, strings.clone()), validity }
     }
 
     /// The same of few.
-    pub fn of_short_keys(keys: Vec<i8>, strings: &Arc<Strings>) -> Column {
+    pub fn of_short_keys(keys: Vec<i8>, strings: &Arc<Strings>) -> BatchColumn {
         let validity = Validity::of(&keys, |key| key >= 0);
-        Column { values: Values::Keys8(keys, strings.clone()), validity }
+        BatchColumn { values: ColumnValues::Keys8(keys, strings.clone()), validity }
     }
 
     /// Numbers, of which 0 stands for none.
-    pub fn of_positive(values: Vec<u32>) -> Column {
+    pub fn of_positive(values: Vec<u32>) -> BatchColumn {
         let validity = Validity::of(&values, |value| value != 0);
-        Column { values: Values::U32(values), validity }
+        BatchColumn { values: ColumnValues::U32(values), validity }
     }
 }
 
@@ -203,53 +203,53 @@ pub(crate) fn put_bits<T: Copy>(bits: &mut Vec<u8>, values: &[T], is_set: impl F
 
 /// A record batch: columns in the order of a schema, equally long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
+pub struct ArrowTable {
     /// Rows.
     pub rows: usize,
     /// The columns.
-    pub columns: Vec<Column>,
+    pub columns: Vec<BatchColumn>,
 }
 
 /// The memory of an earlier batch, column by column.
-pub(crate) struct Spares(std::vec::IntoIter<Column>);
+pub(crate) struct Spares(std::vec::IntoIter<BatchColumn>);
 
 impl Spares {
-    pub fn of(columns: Vec<Column>) -> Spares {
+    pub fn of(columns: Vec<BatchColumn>) -> Spares {
         Spares(columns.into_iter())
     }
 
     /// Empty memory for the next column.
     pub fn next_u64(&mut self) -> Vec<u64> {
         match self.0.next() {
-            Some(Column { values: Values::U64(values), .. }) => emptied(values),
+            Some(BatchColumn { values: ColumnValues::U64(values), .. }) => emptied(values),
             _ => Vec::new(),
         }
     }
 
     pub fn next_u32(&mut self) -> Vec<u32> {
         match self.0.next() {
-            Some(Column { values: Values::U32(values), .. }) => emptied(values),
+            Some(BatchColumn { values: ColumnValues::U32(values), .. }) => emptied(values),
             _ => Vec::new(),
         }
     }
 
     pub fn next_i8(&mut self) -> Vec<i8> {
         match self.0.next() {
-            Some(Column { values: Values::Keys8(values, _), .. }) => emptied(values),
+            Some(BatchColumn { values: ColumnValues::Keys8(values, _), .. }) => emptied(values),
             _ => Vec::new(),
         }
     }
 
     pub fn next_i32(&mut self) -> Vec<i32> {
         match self.0.next() {
-            Some(Column { values: Values::Keys32(values, _), .. }) => emptied(values),
+            Some(BatchColumn { values: ColumnValues::Keys32(values, _), .. }) => emptied(values),
             _ => Vec::new(),
         }
     }
 
     pub fn next_bits(&mut self) -> Vec<u8> {
         match self.0.next() {
-            Some(Column { values: Values::Bits(values), .. }) => emptied(values),
+            Some(BatchColumn { values: ColumnValues::Bits(values), .. }) => emptied(values),
             _ => Vec::new(),
         }
     }
@@ -268,9 +268,9 @@ mod tests {
     fn what_is_missing_is_a_zero_bit() {
         let texts = Arc::new(Strings::of(["a", "", "ü"]));
         assert_eq!((texts.get(0), texts.get(1), texts.get(2)), ("a", "", "ü"));
-        let column = Column::of_keys(vec![0, -1, 2, 1, 0, 0, 0, 0, -1, 2], &texts);
+        let column = BatchColumn::of_keys(vec![0, -1, 2, 1, 0, 0, 0, 0, -1, 2], &texts);
         assert_eq!(column.validity, Some(Validity { bits: vec![0b1111_1101, 0b10], nulls: 2 }));
-        assert_eq!(Column::of_positive(vec![1, 2]).validity, None);
-        assert_eq!(Values::U32(vec![1, 256]).bytes(), [1, 0, 0, 0, 0, 1, 0, 0]);
+        assert_eq!(BatchColumn::of_positive(vec![1, 2]).validity, None);
+        assert_eq!(ColumnValues::U32(vec![1, 256]).bytes(), [1, 0, 0, 0, 0, 1, 0, 0]);
     }
 }

@@ -115,7 +115,7 @@ pub enum Edit {
         /// The object.
         object: String,
         /// The policy.
-        on: Placement,
+        on: PagePlacement,
     },
 }
 
@@ -143,7 +143,7 @@ pub enum Scope {
 
 /// The memory nodes that an object's pages are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
+pub enum PagePlacement {
     /// Pages in turn.
     Interleave,
     /// As many contiguous parts as there are nodes.
@@ -419,11 +419,11 @@ impl Words<'_> {
         })
     }
 
-    fn placement(&mut self) -> Result<Placement, EditError> {
+    fn placement(&mut self) -> Result<PagePlacement, EditError> {
         if let Some(argument) = self.argument("node")?.cloned() {
             let word = self.one(&argument)?;
             let node = word.text.parse().map_err(|_| self.error(&word, "a node is a whole number"))?;
-            return Ok(Placement::Node(node));
+            return Ok(PagePlacement::Node(node));
         }
         if self.clause.items.is_empty() {
             return Err(self.missing(
@@ -432,9 +432,9 @@ impl Words<'_> {
         }
         let word = self.item("policy")?;
         match word.text.as_str() {
-            "interleave" => Ok(Placement::Interleave),
-            "blockwise" => Ok(Placement::Blockwise),
-            "first-touch" => Ok(Placement::FirstTouch),
+            "interleave" => Ok(PagePlacement::Interleave),
+            "blockwise" => Ok(PagePlacement::Blockwise),
+            "first-touch" => Ok(PagePlacement::FirstTouch),
             other => {
                 let known = ["interleave", "blockwise", "first-touch"];
                 Err(self.error(&word, format!("unknown policy `{other}`{}", suggestion(other, &known))))
@@ -516,10 +516,10 @@ impl fmt::Display for Edit {
             Edit::Place { on, .. } => {
                 write!(f, "place {subject}: ")?;
                 match on {
-                    Placement::Interleave => f.write_str("interleave"),
-                    Placement::Blockwise => f.write_str("blockwise"),
-                    Placement::FirstTouch => f.write_str("first-touch"),
-                    Placement::Node(node) => write!(f, "node={node}"),
+                    PagePlacement::Interleave => f.write_str("interleave"),
+                    PagePlacement::Blockwise => f.write_str("blockwise"),
+                    PagePlacement::FirstTouch => f.write_str("first-touch"),
+                    PagePlacement::Node(node) => write!(f, "node={node}"),
                 }
             }
         }

@@ -28,7 +28,7 @@ mod text;
 
 pub use clause::EditError;
 pub use document::edits_from_toml;
-pub use edit::{Edit, Link, Placement, Scope};
-pub use layout::{Layout, LayoutLink, Part, Piece, Refusal, Slot};
+pub use edit::{Edit, Link, PagePlacement, Scope};
+pub use layout::{Layout, LayoutLink, Part, PartPiece, Refusal, Slot};
 pub use structure::{AddressUse, Role, Structure, StructureMember};
 pub use text::edits_from_text;

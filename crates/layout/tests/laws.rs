@@ -1,6 +1,6 @@
 //! Laws that every layout keeps, whatever was edited: no byte is lost or shared, and all are aligned and in bounds.
 
-use memlode_layout::{AddressUse, Edit, Layout, Link, Piece, Refusal, Role, Structure, StructureMember};
+use memlode_layout::{AddressUse, Edit, Layout, Link, PartPiece, Refusal, Role, Structure, StructureMember};
 use proptest::prelude::*;
 
 /// A structure in C's layout; some members overlap the one before, as those of unions do.
@@ -63,7 +63,7 @@ fn edited(structure: Structure, edits: &[Edit]) -> (Layout, Vec<Edit>) {
     (layout, taken)
 }
 
-fn pieces(layout: &Layout, element: u64, offset: u64, bytes: u64) -> Vec<Piece> {
+fn pieces(layout: &Layout, element: u64, offset: u64, bytes: u64) -> Vec<PartPiece> {
     let mut found = Vec::new();
     layout.pieces(element, offset, bytes, &mut found);
     found
@@ -109,7 +109,7 @@ proptest! {
             return Ok(());
         }
         let whole = pieces(&layout, element, from, bytes);
-        let bytes_of = |pieces: &[Piece]| {
+        let bytes_of = |pieces: &[PartPiece]| {
             pieces.iter().flat_map(|p| (p.offset..p.offset + p.bytes).map(|at| (p.part, at))).collect::<Vec<_>>()
         };
         let single: Vec<_> = (from..from + bytes).flat_map(|at| bytes_of(&pieces(&layout, element, at, 1))).collect();
@@ -173,24 +173,24 @@ fn by_hand() {
     let split = apply(arc(), "split arc: hot=ident,cost by=index").unwrap();
     // cost 0, ident 8, link 12: 16 bytes; tail and head: 16 bytes.
     assert_eq!(split.parts().iter().map(|part| part.stride).collect::<Vec<_>>(), [16, 16]);
-    assert_eq!(split.link_piece(3), Some(Piece { was: 0, part: 0, offset: 60, bytes: 4 }));
-    assert_eq!(pieces(&split, 3, 16, 8), [Piece { was: 16, part: 1, offset: 56, bytes: 8 }]);
+    assert_eq!(split.link_piece(3), Some(PartPiece { was: 0, part: 0, offset: 60, bytes: 4 }));
+    assert_eq!(pieces(&split, 3, 16, 8), [PartPiece { was: 16, part: 1, offset: 56, bytes: 8 }]);
     // A copy of the whole element goes in three pieces: cost, both pointers, ident.
     assert_eq!(pieces(&split, 0, 0, 32).len(), 3);
 
     // The rest stays together: cost and head, 16 bytes; then the two arrays.
     let apart = apply(arc(), "soa arc: ident, tail").unwrap();
     assert_eq!(apart.parts().iter().map(|part| part.stride).collect::<Vec<_>>(), [16, 8, 2]);
-    assert_eq!(pieces(&apart, 3, 24, 2), [Piece { was: 24, part: 2, offset: 6, bytes: 2 }]);
+    assert_eq!(pieces(&apart, 3, 24, 2), [PartPiece { was: 24, part: 2, offset: 6, bytes: 2 }]);
 
     let blocks = apply(arc(), "aosoa arc by 4").unwrap();
     assert_eq!(blocks.parts()[0].stride, 4 * 26);
-    assert_eq!(pieces(&blocks, 5, 24, 2), [Piece { was: 24, part: 0, offset: 104 + 96 + 2, bytes: 2 }]);
+    assert_eq!(pieces(&blocks, 5, 24, 2), [PartPiece { was: 24, part: 0, offset: 104 + 96 + 2, bytes: 2 }]);
 
     let small = apply(arc(), "index arc: tail, head; narrow arc: cost to 4").unwrap();
     assert_eq!(small.parts()[0].stride, 16);
-    assert_eq!(pieces(&small, 1, 8, 8), [Piece { was: 8, part: 0, offset: 20, bytes: 4 }]);
-    assert_eq!(pieces(&small, 1, 12, 4), [Piece { was: 12, part: 0, offset: 22, bytes: 2 }]);
+    assert_eq!(pieces(&small, 1, 8, 8), [PartPiece { was: 8, part: 0, offset: 20, bytes: 4 }]);
+    assert_eq!(pieces(&small, 1, 12, 4), [PartPiece { was: 12, part: 0, offset: 22, bytes: 2 }]);
 
     // Padding stays when members are put in another order afterwards.
     let padded = apply(arc(), "pad arc to 48; reorder arc: ident").unwrap();

@@ -1,6 +1,6 @@
 //! Edits as words: both forms say the same, what is written is read again, and faults are marked where they stand.
 
-use memlode_layout::{Edit, Link, Placement, Scope, edits_from_text, edits_from_toml};
+use memlode_layout::{Edit, Link, PagePlacement, Scope, edits_from_text, edits_from_toml};
 use proptest::prelude::*;
 
 #[test]
@@ -137,10 +137,10 @@ fn edit() -> impl Strategy<Value = Edit> {
     let scope = prop::option::of(prop_oneof![Just(Scope::Type), Just(Scope::Element), Just(Scope::Object)]);
     let link = prop_oneof![Just(Link::Pointer), Just(Link::Index), Just(Link::Parallel)];
     let placement = prop_oneof![
-        Just(Placement::Interleave),
-        Just(Placement::Blockwise),
-        Just(Placement::FirstTouch),
-        any::<u32>().prop_map(Placement::Node)
+        Just(PagePlacement::Interleave),
+        Just(PagePlacement::Blockwise),
+        Just(PagePlacement::FirstTouch),
+        any::<u32>().prop_map(PagePlacement::Node)
     ];
     let simple = name().prop_flat_map(move |n| {
         let m = n.clone();

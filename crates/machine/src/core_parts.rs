@@ -10,7 +10,7 @@ const PAGE_BYTES: std::ops::RangeInclusive<u64> = 4096..=1 << 30;
 
 /// An array of translations of a core's data accesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tlb {
+pub struct TlbArray {
     /// `L1 DTLB`, …
     pub name: String,
     /// 1: asked for every access; 2: asked when level 1 has no translation.
@@ -35,11 +35,11 @@ pub struct InFlight {
 }
 
 /// The tables headed `[[tlb]]`, and the cycles of a page walk.
-pub fn tlbs(root: &mut Table, page_bytes: u64) -> Result<(Vec<Tlb>, u32), MachineError> {
-    let mut tlbs: Vec<Tlb> = Vec::new();
+pub fn tlbs(root: &mut Table, page_bytes: u64) -> Result<(Vec<TlbArray>, u32), MachineError> {
+    let mut tlbs: Vec<TlbArray> = Vec::new();
     for mut table in root.tables("tlb")? {
         let tlb = tlb(&mut table)?;
-        let other = |other: &&Tlb| {
+        let other = |other: &&TlbArray| {
             other.level == tlb.level && other.page_bytes.iter().any(|bytes| tlb.page_bytes.contains(bytes))
         };
         if let Some(other) = tlbs.iter().find(other) {
@@ -60,7 +60,7 @@ pub fn tlbs(root: &mut Table, page_bytes: u64) -> Result<(Vec<Tlb>, u32), Machin
     Ok((tlbs, walk_cycles))
 }
 
-fn tlb(table: &mut Table) -> Result<Tlb, MachineError> {
+fn tlb(table: &mut Table) -> Result<TlbArray, MachineError> {
     let name = table.string("name")?;
     let level = table.integer("level", 1..=2)? as u32;
     let page_bytes = table.sizes("pages", PAGE_BYTES)?;
@@ -77,7 +77,7 @@ fn tlb(table: &mut Table) -> Result<Tlb, MachineError> {
         1 => table.integer_or("latency_cycles", 0, 0..=CYCLES)?,
         _ => table.integer("latency_cycles", 0..=CYCLES)?,
     } as u32;
-    Ok(Tlb { name, level, page_bytes, entries, ways, latency_cycles })
+    Ok(TlbArray { name, level, page_bytes, entries, ways, latency_cycles })
 }
 
 /// The keys `store_buffer_entries` and `reorder_buffer_entries`, of which there are both or none.

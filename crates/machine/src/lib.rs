@@ -24,10 +24,11 @@ mod rules;
 mod sysfs;
 mod write;
 
-pub use crate::core_parts::{InFlight, Tlb};
+pub use crate::core_parts::{InFlight, TlbArray};
 pub use built_in::names;
 pub use costs::{Constant, Costs, MOST_SPREAD, SharingCosts};
 pub use cpuid::CpuidCache;
 pub use host::{HostSources, measured_file};
-pub use machine::{Identity, Known, LatencySpreads, Level, Machine, MachineError};
-pub use rules::{Allocate, Coherence, Inclusion, Prefetch, Replacement, Rules, Write};
+pub use machine::{Identity, LatencySpreads, Level, Machine, MachineError, Provenance};
+pub use memlode_simulate::{Coherence, Inclusion, Prefetch, Replacement, Write};
+pub use rules::{Allocate, Rules};

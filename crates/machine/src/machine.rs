@@ -3,12 +3,13 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use memlode_simulate::Coherence;
 use thiserror::Error;
 
-use crate::core_parts::{InFlight, Tlb};
+use crate::core_parts::{InFlight, TlbArray};
 use crate::costs::Costs;
 use crate::host::HostSources;
-use crate::rules::{Coherence, Rules};
+use crate::rules::Rules;
 use crate::{built_in, file};
 
 /// A machine, as far as data accesses go. Levels hold data: instruction caches are left out.
@@ -31,7 +32,7 @@ pub struct Machine {
     /// Caches, innermost first; at least one.
     pub levels: Vec<Level>,
     /// Translations of each core; none if they are not to be simulated.
-    pub tlbs: Vec<Tlb>,
+    pub tlbs: Vec<TlbArray>,
     /// Cycles to find a translation in the page tables; 0 without `tlbs`.
     pub page_walk_cycles: u32,
     /// What a core keeps in flight, if that is known.
@@ -55,7 +56,7 @@ pub struct Machine {
 
 /// How well the latencies of a machine are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum Provenance {
     /// All were measured on the machine itself.
     Measured,
     /// Some were measured on the machine itself.
@@ -117,13 +118,13 @@ pub struct Identity {
 
 impl Machine {
     /// How well the latencies of its levels and of memory are known.
-    pub fn known(&self) -> Known {
+    pub fn known(&self) -> Provenance {
         let spreads = self.levels.iter().map(|level| level.latency_spread).chain([self.spreads.memory]);
         let (measured, assumed): (Vec<_>, Vec<_>) = spreads.partition(Option::is_some);
         match (measured.is_empty(), assumed.is_empty()) {
-            (false, true) => Known::Measured,
-            (false, false) => Known::PartlyMeasured,
-            _ => Known::Assumed,
+            (false, true) => Provenance::Measured,
+            (false, false) => Provenance::PartlyMeasured,
+            _ => Provenance::Assumed,
         }
     }
 

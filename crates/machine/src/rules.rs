@@ -1,47 +1,9 @@
 //! What a level of cache does beyond its shape. The simplest simulation needs none of it.
 
+use memlode_simulate::{Coherence, Inclusion, Prefetch, Replacement, Write};
+
 use crate::document::Table;
 use crate::machine::{Level, MachineError};
-
-/// Which line of a full set makes room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Replacement {
-    /// The least recently used.
-    #[default]
-    Lru,
-    /// Nearly the least recently used, by a binary tree of bits; needs a power of two of ways.
-    TreePlru,
-    /// Static re-reference interval prediction.
-    Srrip,
-    /// Bimodal re-reference interval prediction.
-    Brrip,
-    /// The one that came first.
-    Fifo,
-    /// Any.
-    Random,
-}
-
-/// What a level holds of what the levels inside it hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Inclusion {
-    /// What passed through it, as long as it has room.
-    #[default]
-    NonInclusive,
-    /// All of it: what it drops leaves the levels inside.
-    Inclusive,
-    /// A victim cache: what the level inside evicts, until that level wants it back.
-    Exclusive,
-}
-
-/// What happens to a write that finds its line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Write {
-    /// It stays there until the line leaves.
-    #[default]
-    Back,
-    /// It goes on outwards, too.
-    Through,
-}
 
 /// What brings a line in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,29 +13,6 @@ pub enum Allocate {
     ReadsAndWrites,
     /// Reads only; a write that does not find its line goes past.
     Reads,
-}
-
-/// What fetches lines before they are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prefetch {
-    /// The line after one that misses.
-    NextLine,
-    /// The other line of an aligned pair.
-    AdjacentLine,
-    /// The constant stride of one instruction.
-    Stride,
-    /// Runs of lines within a page.
-    Stream,
-}
-
-/// Whether the private caches of different cores are kept the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Coherence {
-    /// They are simulated as if they did not know of each other.
-    #[default]
-    None,
-    /// Modified, exclusive, shared, invalid.
-    Mesi,
 }
 
 /// The rules of a level; by default exact LRU, non-inclusive, write-back, write-allocate, whole lines, and no

@@ -291,7 +291,7 @@ fn what_was_measured_here_is_the_host_and_nothing_else_is() {
     tree.put("host.toml", &measured.to_toml());
     let host = tree.detect();
     assert_eq!((host.levels[0].latency_cycles, host.name.as_str()), (3, "host"));
-    assert_eq!(host.known(), memlode_machine::Known::PartlyMeasured);
+    assert_eq!(host.known(), memlode_machine::Provenance::PartlyMeasured);
     assert_eq!(host.file_hash.as_ref().map(String::len), Some(12));
 
     // Files of another processor, damaged and unreadable ones are told and not used.

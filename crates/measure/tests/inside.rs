@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use memlode_measure::Error;
 use memlode_measure::inside::{Facts, Names, Repeated, Steps, facts, first_level, step};
-use memlode_measure::process::{Launch, Layout, Stop};
+use memlode_measure::process::{AddressLayout, Launch, StopFlag};
 
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -26,14 +26,14 @@ fn started(program: &Path, function: &str) -> Result<(Repeated, Names), Error> {
     let mut names = None;
     let call = Repeated::start(
         &launch,
-        Layout::GIVEN,
+        AddressLayout::GIVEN,
         function,
         |tracee| {
             let found = names.insert(Names::of(&tracee.file()?)?);
             found.loaded_at(tracee.entry()?);
             found.function(function)
         },
-        &Arc::new(Stop::new(false)),
+        &Arc::new(StopFlag::new(false)),
         LONGEST,
     )?;
     Ok((call, names.expect("names")))
@@ -56,7 +56,7 @@ fn accesses_are_those_of_the_source() {
             started(&compiled(folder.path(), "kernel.c", options), "work").expect("a call");
         let (steps, _) = looked(&mut call, 0);
         let count = |data: &str, is_store: bool| {
-            let is = |access: &&memlode_measure::inside::Access| {
+            let is = |access: &&memlode_measure::inside::SteppedAccess| {
                 access.is_store == is_store && names.name(access).data == data
             };
             steps.accesses.iter().filter(is).count()
@@ -123,12 +123,12 @@ fn what_cannot_be_called_is_said() {
 #[test]
 fn a_program_that_never_comes_there_is_ended() {
     let launch = Launch { words: vec!["sleep".into(), "1000".into()], ..Launch::default() };
-    let stop = Arc::new(Stop::new(false));
+    let stop = Arc::new(StopFlag::new(false));
     let find = |tracee: &memlode_measure::inside::Tracee| {
         // Where the program begins is behind it soon: this is never reached again.
         Ok(tracee.entry()? + 1)
     };
     let short = Duration::from_millis(300);
-    let error = Repeated::start(&launch, Layout::GIVEN, "nothing", find, &stop, short).err();
+    let error = Repeated::start(&launch, AddressLayout::GIVEN, "nothing", find, &stop, short).err();
     assert!(error.is_some());
 }

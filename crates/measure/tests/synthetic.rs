@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use memlode_measure::bench::{Measured, Metric, Place, Plan, RANDOM_RUNS, Result, Run};
-use memlode_measure::process::{Launch, Layout, Sample};
+use memlode_measure::bench::{BenchPlace, BenchPlan, BenchRun, Measured, Metric, RANDOM_RUNS, Result};
+use memlode_measure::process::{AddressLayout, Launch, Sample};
 use memlode_measure::stats::{Random, median, random};
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -32,7 +32,7 @@ fn normal(random: &mut Random) -> f64 {
 fn experiment(seed: u64, truth: Truth) -> Result {
     let mut random = random(seed);
     let launch = |name: &str| Launch { words: vec![name.into()], ..Launch::default() };
-    let plan = Plan {
+    let plan = BenchPlan {
         programs: vec![launch("first"), launch("second")],
         links: vec![None, None],
         variants: VARIANTS,
@@ -64,9 +64,9 @@ fn experiment(seed: u64, truth: Truth) -> Result {
                 log += truth.second + if slot == 0 { truth.given } else { 0.0 };
             }
             let time = 0.1 * log.exp();
-            let layout = Layout { padding: 0, randomised: slot > 0 };
-            runs.push(Run {
-                place: Place { program, round, slot, variant, layout },
+            let layout = AddressLayout { padding: 0, randomised: slot > 0 };
+            runs.push(BenchRun {
+                place: BenchPlace { program, round, slot, variant, layout },
                 sample: Sample { wall: time, cpu: time, user: time, queued: 0.0, left_behind: false },
                 calibration: 3e5 * (clock + 0.01 * normal(&mut random)).exp(),
             });

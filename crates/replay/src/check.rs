@@ -6,7 +6,7 @@ use std::path::Path;
 
 use memlode_trace::event::Batch;
 use memlode_trace::manifest::ThreadTotals;
-use memlode_trace::sites::{FunctionId, Kind};
+use memlode_trace::sites::{FunctionId, SiteKind};
 use memlode_trace::stack::ShadowStack;
 use memlode_trace::write::TraceFile;
 use memlode_trace::{Damage, Error, Thread, Trace};
@@ -15,7 +15,7 @@ use crate::order::Replay;
 
 /// What [`check`] found.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct CheckReport {
     /// Everything that is damaged, missing or contradictory; a trace without any is sound.
     pub problems: Vec<Damage>,
     /// Whether the collector finished.
@@ -38,7 +38,7 @@ pub struct Report {
     pub marks: u64,
 }
 
-impl Report {
+impl CheckReport {
     /// Whether nothing is wrong with what there is. An incomplete trace can be sound.
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty()
@@ -55,16 +55,16 @@ impl Report {
 /// * the shadow stack that a chunk starts with is the one its predecessor ends with
 /// * accesses are made by sites that load, store or update
 /// * threads, processes and modules that something happens to have been started or loaded
-pub fn check(directory: &Path, workers: usize) -> Result<Report, Error> {
+pub fn check(directory: &Path, workers: usize) -> Result<CheckReport, Error> {
     let trace = Trace::open(directory)?;
-    let mut report = Report {
+    let mut report = CheckReport {
         problems: trace.damage().to_vec(),
         complete: trace.manifest().complete,
         processes: trace.processes().len(),
         threads: trace.threads().len(),
         modules: trace.modules().len(),
         bytes: trace.threads().iter().map(|thread| thread.bytes).sum(),
-        ..Report::default()
+        ..CheckReport::default()
     };
     for what in trace.manifest().summary.iter().flat_map(|summary| summary.losses()) {
         report.problem(&trace, TraceFile::Manifest.path(), what);
@@ -75,7 +75,7 @@ pub fn check(directory: &Path, workers: usize) -> Result<Report, Error> {
     Ok(report)
 }
 
-impl Report {
+impl CheckReport {
     fn problem(&mut self, trace: &Trace, file: impl AsRef<Path>, what: String) {
         self.lost(trace, file, what, 0, 0);
     }
@@ -86,7 +86,7 @@ impl Report {
 }
 
 /// Events against each other.
-fn lives(trace: &Trace, report: &mut Report) {
+fn lives(trace: &Trace, report: &mut CheckReport) {
     for (index, process) in trace.processes().iter().enumerate() {
         if process.started.is_none() {
             report.problem(trace, TraceFile::Events.path(), format!("process {index} never started"));
@@ -118,12 +118,12 @@ fn lives(trace: &Trace, report: &mut Report) {
 }
 
 /// Decodes everything.
-fn streams(trace: &Trace, workers: usize, report: &mut Report) {
+fn streams(trace: &Trace, workers: usize, report: &mut CheckReport) {
     let sites = trace.sites();
     let is_access: Vec<bool> = sites
         .sites()
         .iter()
-        .map(|site| matches!(site.kind, Kind::Load | Kind::Store | Kind::Update))
+        .map(|site| matches!(site.kind, SiteKind::Load | SiteKind::Store | SiteKind::Update))
         .collect();
     let mut followers: Vec<Follower> = trace.threads().iter().map(|_| Follower::default()).collect();
     // One stream after the other would do as well: nothing is said of their order.
@@ -231,7 +231,7 @@ impl Follower {
 }
 
 /// The manifest's totals against the files. What is missing at the end is reported already.
-fn totals(trace: &Trace, report: &mut Report) {
+fn totals(trace: &Trace, report: &mut CheckReport) {
     if !trace.manifest().complete {
         return;
     }

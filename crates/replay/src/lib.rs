@@ -20,7 +20,7 @@ mod walks;
 pub use crew::Replayed;
 pub use live::{LiveStore, LiveTrace, live};
 pub use order::Replay;
-pub use piece::{Events, Piece, Stop};
+pub use piece::{Events, Piece, PieceEnd};
 pub use shards::{Cuts, Dealer, Dealing, Dealt, Half, Shards};
 pub use strides::strided;
 pub use walks::Walk;

@@ -20,7 +20,7 @@ pub struct Piece<'b> {
 
 /// What a run of events ends with.
 #[derive(Clone, Copy, Debug)]
-pub enum Stop<'b> {
+pub enum PieceEnd<'b> {
     /// A loop, where they are kept, and how it was dealt out, if it was.
     Loop(&'b Loop, Option<&'b Dealt>),
     /// A part of an access that goes on, or began, in another shard.
@@ -84,7 +84,7 @@ impl<'b> Piece<'b> {
     }
 
     /// Its events in order: runs of accesses and marks, and what stands behind each, which is nothing behind the last one alone.
-    pub fn runs(&self) -> impl Iterator<Item = (Events<'b>, Option<Stop<'b>>)> {
+    pub fn runs(&self) -> impl Iterator<Item = (Events<'b>, Option<PieceEnd<'b>>)> {
         let batch = self.batch;
         let (mut accesses, mut marks) = (self.accesses.clone(), self.marks.clone());
         let dealing = self.dealing;
@@ -99,10 +99,10 @@ impl<'b> Piece<'b> {
             let half = halves.peek().map_or(usize::MAX, |half| half.access as usize);
             let next = loops.next_if(|(next, _)| next.access as usize <= half);
             let (access, mark, stop) = if let Some((next, dealt)) = next {
-                (next.access as usize, next.mark as usize, Some(Stop::Loop(next, dealt)))
+                (next.access as usize, next.mark as usize, Some(PieceEnd::Loop(next, dealt)))
             } else if let Some(half) = halves.next() {
                 let before = batch.marks[marks.clone()].partition_point(|(at, _)| *at <= half.access);
-                (half.access as usize, marks.start + before, Some(Stop::Half(half)))
+                (half.access as usize, marks.start + before, Some(PieceEnd::Half(half)))
             } else {
                 is_over = true;
                 (accesses.end, marks.end, None)
@@ -114,7 +114,7 @@ impl<'b> Piece<'b> {
                 marks: &batch.marks[marks.start..mark],
                 before: accesses.start,
             };
-            accesses.start = access + usize::from(matches!(stop, Some(Stop::Half(_))));
+            accesses.start = access + usize::from(matches!(stop, Some(PieceEnd::Half(_))));
             marks.start = mark;
             Some((events, stop))
         })

@@ -4,13 +4,17 @@
 //! Trace, Machine, Profile ──build──► model ──render──► terminal: text
 //!                                                  └─► json
 //! ```
-//! [`model`] is plain data: numbers, names as the program has them, and ids, but no sentence. [`render`] chooses words,
+//! `model` is plain data: numbers, names as the program has them, and ids, but no sentence. [`render`] chooses words,
 //! columns and colours, one module for each output. Nothing here prints.
 
 pub mod build;
-pub mod model;
+mod model;
 pub mod names;
 pub mod render;
 
 pub use build::{notes, records, report, simulation};
+pub use model::{
+    Advice, Confidence, MarkedMember, MemoryUse, Note, Numbers, Rejected, Report, StructureChart, Tried,
+    WhatIf,
+};
 pub use render::text;

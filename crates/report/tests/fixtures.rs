@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memlode_analyses::{Arguments, Column, Holds, Known, Reads, Run, View, all};
+use memlode_analyses::{Arguments, Column, Holds, Reads, Registered, Run, View, all};
 use memlode_attribute::annotate::{Options, annotate};
 use memlode_attribute::run::latencies;
 use memlode_attribute::{Source, profile_trace};
@@ -22,12 +22,12 @@ const ARGUMENTS: [(&str, &str); 2] = [("working-set", "every=10000"), ("timeline
 const STYLE: Style = Style { colours: false, width: 100, top: 10 };
 
 /// The folder of an analysis's fixture. It is relative, since reports name it.
-fn folder(known: &Known) -> PathBuf {
+fn folder(known: &Registered) -> PathBuf {
     Path::new("../analyses/fixtures").join(known.meta.id)
 }
 
 /// What is found, as JSON and as text.
-fn found(known: &Known, style: Style) -> (String, String) {
+fn found(known: &Registered, style: Style) -> (String, String) {
     let machine = Machine::find("generic").expect("a built-in machine");
     let directory = folder(known).join("trace");
     let trace = Arc::new(Trace::open(&directory).unwrap_or_else(|error| panic!("{error}")));

@@ -17,7 +17,7 @@ use object::{Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol, ReadCa
 
 /// What is read from an ELF image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
+pub struct ElfImage {
     /// Path, build id, the two sections of an instrumented image, and the data objects with static storage by address.
     pub module: ModuleImage,
     /// Loaded at an address of the system's choice: a shared library or a position-independent executable.
@@ -68,19 +68,19 @@ pub enum Error {
 /// An anchor reaches its site table by a signed offset of 32 bits.
 const SECTION_BYTES: u64 = 1 << 31;
 
-impl Image {
+impl ElfImage {
     /// Reads an image from a regular file, and of that what is needed: debug information is often most of it.
-    pub fn read(path: &Path) -> Result<Image, Error> {
+    pub fn read(path: &Path) -> Result<ElfImage, Error> {
         let file = files::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-        Image::from(&ReadCache::new(file), path)
+        ElfImage::from(&ReadCache::new(file), path)
     }
 
     /// Reads an image from bytes; the path is for errors only.
-    pub fn parse(bytes: &[u8], path: &Path) -> Result<Image, Error> {
-        Image::from(bytes, path)
+    pub fn parse(bytes: &[u8], path: &Path) -> Result<ElfImage, Error> {
+        ElfImage::from(bytes, path)
     }
 
-    fn from<'data>(data: impl ReadRef<'data>, path: &Path) -> Result<Image, Error> {
+    fn from<'data>(data: impl ReadRef<'data>, path: &Path) -> Result<ElfImage, Error> {
         let Ok(&ident) = data.read_at::<[u8; 6]>(0) else {
             return Err(Error::NotElf { path: path.to_owned() });
         };
@@ -114,7 +114,7 @@ impl Image {
             globals: globals(&file),
         };
         let relocatable = file.elf_header().e_type(Endianness::Little) == elf::ET_DYN;
-        Ok(Image { module, relocatable })
+        Ok(ElfImage { module, relocatable })
     }
 }
 

@@ -23,8 +23,8 @@ fn build(source: &str, options: &[&str]) -> Vec<u8> {
     fs::read(output).unwrap()
 }
 
-fn parse(bytes: &[u8]) -> Result<Image, Error> {
-    Image::parse(bytes, Path::new("p"))
+fn parse(bytes: &[u8]) -> Result<ElfImage, Error> {
+    ElfImage::parse(bytes, Path::new("p"))
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn other_files_are_refused_with_a_reason() {
     assert!(matches!(parse(b"\x7fELF\x02\x01").unwrap_err(), Error::Damaged { .. }));
     let object = parse(&build(PROGRAM, &["-c"])).unwrap_err();
     assert!(matches!(object, Error::NotElf { .. }), "{object}");
-    assert!(matches!(Image::read(Path::new("/nowhere/at/all")).unwrap_err(), Error::Io { .. }));
+    assert!(matches!(ElfImage::read(Path::new("/nowhere/at/all")).unwrap_err(), Error::Io { .. }));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_path_to_something_else_is_not_waited_for() {
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for path in [fifo.as_path(), Path::new("/dev/zero"), Path::new("/")] {
-            tell.send(Image::read(path).unwrap_err().to_string()).unwrap();
+            tell.send(ElfImage::read(path).unwrap_err().to_string()).unwrap();
         }
     });
     for kind in ["a FIFO", "a device", "a directory"] {
@@ -106,8 +106,8 @@ fn of_a_file_only_what_is_needed_is_read() {
     let path = folder.path().join("p");
     let bytes = build(PROGRAM, &["-pie", "-fPIE"]);
     fs::write(&path, &bytes).unwrap();
-    assert_eq!(Image::read(&path).unwrap(), Image::parse(&bytes, &path).unwrap());
+    assert_eq!(ElfImage::read(&path).unwrap(), ElfImage::parse(&bytes, &path).unwrap());
     // A terabyte of nothing behind it, as debug information may be.
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
-    assert_eq!(Image::read(&path).unwrap(), Image::parse(&bytes, &path).unwrap());
+    assert_eq!(ElfImage::read(&path).unwrap(), ElfImage::parse(&bytes, &path).unwrap());
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::event::{Batch, Mark};
 use crate::format::flag;
 use crate::read::Trace;
-use crate::sites::{Dependence, Evidence, Location, SiteId, SiteTable};
+use crate::sites::{Dependence, Location, NameEvidence, SiteId, SiteTable};
 use crate::text::{escape, kind};
 
 /// The columns, as the first line of a list of sites.
@@ -107,12 +107,12 @@ fn columns(sites: &SiteTable, id: SiteId) -> String {
     .join("\t")
 }
 
-fn evidence(evidence: Evidence) -> &'static str {
+fn evidence(evidence: NameEvidence) -> &'static str {
     match evidence {
-        Evidence::Source => "source",
-        Evidence::Debug => "debug",
-        Evidence::Tbaa => "tbaa",
-        Evidence::Partial => "partial",
-        Evidence::None => "none",
+        NameEvidence::Source => "source",
+        NameEvidence::Debug => "debug",
+        NameEvidence::Tbaa => "tbaa",
+        NameEvidence::Partial => "partial",
+        NameEvidence::None => "none",
     }
 }

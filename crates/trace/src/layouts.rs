@@ -1,6 +1,6 @@
 //! What types are made of (SPEC §2.3): one list over all modules of a trace.
 //!
-//! A [`Layout`] contains only layouts that stand before it, so that whoever follows members or elements comes to
+//! A [`TypeLayout`] contains only layouts that stand before it, so that whoever follows members or elements comes to
 //! an end.
 
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ pub struct Member {
 
 /// What a type is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Layout {
+pub struct TypeLayout {
     /// Name without typedefs; variants have none.
     pub name: Option<StringId>,
     /// Size in bytes.
@@ -117,7 +117,7 @@ impl Uses {
     }
 }
 
-impl Layout {
+impl TypeLayout {
     /// Its members; none if it has no such thing.
     pub fn members(&self) -> &[Member] {
         match &self.form {
@@ -138,7 +138,7 @@ impl Layout {
 /// All layouts of a trace, and which types and variables have them.
 #[derive(Clone, Debug, Default)]
 pub struct Layouts {
-    pub(crate) layouts: Vec<Layout>,
+    pub(crate) layouts: Vec<TypeLayout>,
     pub(crate) uses: Vec<Uses>,
     /// By [`TypeId`](crate::sites::TypeId).
     pub(crate) of_types: Vec<Option<LayoutId>>,
@@ -148,12 +148,12 @@ pub struct Layouts {
 
 impl Layouts {
     /// All of them, each after those that it contains.
-    pub fn all(&self) -> &[Layout] {
+    pub fn all(&self) -> &[TypeLayout] {
         &self.layouts
     }
 
     /// One of them.
-    pub fn layout(&self, id: LayoutId) -> &Layout {
+    pub fn layout(&self, id: LayoutId) -> &TypeLayout {
         &self.layouts[id.0 as usize]
     }
 

@@ -33,7 +33,7 @@ pub struct StringId(pub u32);
 
 /// What a site does to memory (`kind.*` of the format).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum SiteKind {
     /// Reads.
     Load,
     /// Writes.
@@ -46,15 +46,15 @@ pub enum Kind {
     Free,
 }
 
-impl Kind {
+impl SiteKind {
     /// From `kind.*` of the format.
-    pub fn from_format(value: u8) -> Option<Kind> {
+    pub fn from_format(value: u8) -> Option<SiteKind> {
         Some(match value {
-            kind::LOAD => Kind::Load,
-            kind::STORE => Kind::Store,
-            kind::UPDATE => Kind::Update,
-            kind::ALLOC => Kind::Alloc,
-            kind::FREE => Kind::Free,
+            kind::LOAD => SiteKind::Load,
+            kind::STORE => SiteKind::Store,
+            kind::UPDATE => SiteKind::Update,
+            kind::ALLOC => SiteKind::Alloc,
+            kind::FREE => SiteKind::Free,
             _ => return None,
         })
     }
@@ -62,7 +62,7 @@ impl Kind {
 
 /// How the names of a site were found (`evidence.*` of the format), best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Evidence {
+pub enum NameEvidence {
     /// Remembered from the module before optimisation.
     Source,
     /// Debug records of the optimised module.
@@ -75,15 +75,15 @@ pub enum Evidence {
     None,
 }
 
-impl Evidence {
+impl NameEvidence {
     /// From `evidence.*` of the format.
-    pub fn from_format(value: u8) -> Option<Evidence> {
+    pub fn from_format(value: u8) -> Option<NameEvidence> {
         Some(match value {
-            evidence::NONE => Evidence::None,
-            evidence::SOURCE => Evidence::Source,
-            evidence::DEBUG => Evidence::Debug,
-            evidence::TBAA => Evidence::Tbaa,
-            evidence::PARTIAL => Evidence::Partial,
+            evidence::NONE => NameEvidence::None,
+            evidence::SOURCE => NameEvidence::Source,
+            evidence::DEBUG => NameEvidence::Debug,
+            evidence::TBAA => NameEvidence::Tbaa,
+            evidence::PARTIAL => NameEvidence::Partial,
             _ => return None,
         })
     }
@@ -115,9 +115,9 @@ impl Dependence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
     /// Load, store, …
-    pub kind: Kind,
+    pub kind: SiteKind,
     /// How its names were found.
-    pub evidence: Evidence,
+    pub evidence: NameEvidence,
     /// `flag.*` of the format.
     pub flags: u32,
     /// Bytes of one access; 0 for ranges and allocations, whose events carry their own length.
@@ -148,10 +148,10 @@ impl Site {
     }
 }
 
-impl Kind {
+impl SiteKind {
     /// Whether it writes.
     pub fn is_write(self) -> bool {
-        matches!(self, Kind::Store | Kind::Update)
+        matches!(self, SiteKind::Store | SiteKind::Update)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::event::SyncKind;
 use crate::format::{TableHeader, limit, magic, op, stream, table_section, version};
 use crate::left_out::{self, LeftOut};
 use crate::sections::Sections;
-use crate::sites::{Evidence, Kind};
+use crate::sites::{NameEvidence, SiteKind};
 
 use types::TypesError;
 pub(crate) use types::{TableForm, TableType, TableTypes};
@@ -59,8 +59,8 @@ pub(crate) struct TableLocation {
 }
 
 pub(crate) struct TableSite {
-    pub kind: Kind,
-    pub evidence: Evidence,
+    pub kind: SiteKind,
+    pub evidence: NameEvidence,
     pub flags: u32,
     pub bytes: u32,
     pub location: Option<u32>,
@@ -279,8 +279,8 @@ impl<'a> Parser<'a> {
         let types = self.list("types", |p| Ok((string(p)?, p.get(Reader::varint)?)))?;
         let sites = self.list("sites", |p| {
             Ok(TableSite {
-                kind: Kind::from_format(p.get(Reader::u8)?).ok_or_else(|| p.invalid("unknown kind"))?,
-                evidence: Evidence::from_format(p.get(Reader::u8)?)
+                kind: SiteKind::from_format(p.get(Reader::u8)?).ok_or_else(|| p.invalid("unknown kind"))?,
+                evidence: NameEvidence::from_format(p.get(Reader::u8)?)
                     .ok_or_else(|| p.invalid("unknown evidence"))?,
                 flags: p.get(Reader::u32)?,
                 bytes: p.get(Reader::u32)?,
@@ -528,7 +528,7 @@ impl<'a> Parser<'a> {
             _ => return Err(self.invalid("a value of an op that has none")),
         };
         let TableSite { kind, bytes, .. } = sites[site as usize];
-        let both = kind == Kind::Update;
+        let both = kind == SiteKind::Update;
         let one = (u64::from(bytes) * u64::from(lanes.max(1))).div_ceil(8);
         // More than 16 bits are too many for a segment in any case.
         let count = u16::try_from(one << u8::from(both)).unwrap_or(u16::MAX);

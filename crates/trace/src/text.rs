@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::event::{Batch, Mark};
 use crate::format::flag;
 use crate::read::Trace;
-use crate::sites::{FunctionId, Kind, SiteId, SiteTable};
+use crate::sites::{FunctionId, SiteId, SiteKind, SiteTable};
 
 /// The columns, as the first line of a dump.
 ///
@@ -152,17 +152,17 @@ impl<'t> TextWriter<'t> {
 
 pub(crate) fn kind(sites: &SiteTable, site: SiteId) -> &'static str {
     match sites.site(site).kind {
-        Kind::Load => "load",
-        Kind::Store => "store",
-        Kind::Update => "update",
-        Kind::Alloc => "alloc",
-        Kind::Free => "free",
+        SiteKind::Load => "load",
+        SiteKind::Store => "store",
+        SiteKind::Update => "update",
+        SiteKind::Alloc => "alloc",
+        SiteKind::Free => "free",
     }
 }
 
 /// What an access moved.
-fn value(line: &mut String, kind: Kind, is_float: bool, bytes: &[u8]) {
-    if kind == Kind::Update {
+fn value(line: &mut String, kind: SiteKind, is_float: bool, bytes: &[u8]) {
+    if kind == SiteKind::Update {
         let (before, after) = bytes.split_at(bytes.len() / 2);
         line.push_str("before=");
         number(line, is_float, before);

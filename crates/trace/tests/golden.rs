@@ -10,8 +10,8 @@ use memlode_replay::check::check;
 use memlode_trace::Trace;
 use memlode_trace::event::ProcessId;
 use memlode_trace::format::version;
-use memlode_trace::layouts::{Form, Layout, MemberKind};
-use memlode_trace::sites::{Evidence, Kind, Site, SiteId, StringId};
+use memlode_trace::layouts::{Form, MemberKind, TypeLayout};
+use memlode_trace::sites::{NameEvidence, Site, SiteId, SiteKind, StringId};
 use memlode_trace::text::{HEADER, TextWriter};
 
 fn format_folder() -> PathBuf {
@@ -84,7 +84,7 @@ fn names_and_globals_of_version_1() {
         *sites.sites().iter().find(has_it).unwrap()
     };
     let (cost, key) = (named("cost"), named("key"));
-    assert_eq!((cost.kind, cost.evidence, cost.bytes), (Kind::Load, Evidence::Source, 8));
+    assert_eq!((cost.kind, cost.evidence, cost.bytes), (SiteKind::Load, NameEvidence::Source, 8));
     assert_eq!(sites.ty(key.ty.unwrap()).bytes, 200);
     let chain: Vec<_> = sites
         .inline_chain(key.location.unwrap())
@@ -114,11 +114,11 @@ fn types_and_work_of_the_newest() {
     let sites = trace.sites();
     let layouts = sites.layouts();
     let named = |name: &str| {
-        let is_it = |layout: &&Layout| layout.name.is_some_and(|id| sites.string(id) == name);
+        let is_it = |layout: &&TypeLayout| layout.name.is_some_and(|id| sites.string(id) == name);
         layouts.all().iter().find(is_it).unwrap()
     };
     let text = |id: Option<StringId>| id.map_or("", |id| sites.string(id));
-    let members = |layout: &Layout| -> Vec<(MemberKind, String, u64, u64)> {
+    let members = |layout: &TypeLayout| -> Vec<(MemberKind, String, u64, u64)> {
         let members = layout.members().iter();
         members.map(|m| (m.kind, text(m.name).to_owned(), m.first_bit, m.bits)).collect()
     };
@@ -163,13 +163,13 @@ fn types_and_work_of_the_newest() {
     assert_eq!((work.before, work.after), (3.5, 0.0));
     let work = sites.work(key).unwrap();
     assert_eq!((work.before, work.after), (4.0, 1.0));
-    let update = sites.sites().iter().position(|site| site.kind == Kind::Update).unwrap() as u32;
+    let update = sites.sites().iter().position(|site| site.kind == SiteKind::Update).unwrap() as u32;
     assert_eq!(*work.address, [[cost, SiteId(update)].into()]);
     assert!(work.data.is_empty());
     let stored = sites
         .sites()
         .iter()
-        .position(|site| site.kind == Kind::Store && site.flags == memlode_trace::format::flag::VECTOR);
+        .position(|site| site.kind == SiteKind::Store && site.flags == memlode_trace::format::flag::VECTOR);
     assert_eq!(sites.work(SiteId(stored.unwrap() as u32)).unwrap().data.len(), 1);
 
     let older = Trace::open(&format_folder().join("golden/v3")).unwrap();

@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use memlode_replay::check::{Report, check};
+use memlode_replay::check::{CheckReport, check};
 use memlode_trace::Trace;
 use memlode_trace::format::{ChunkHeader, ModuleHeader, codec, limit, magic, version};
 use memlode_trace::module::{Module, ModuleImage, Section};
@@ -81,12 +81,12 @@ fn fresh() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn checked(path: &Path) -> Report {
+fn checked(path: &Path) -> CheckReport {
     let path = path.to_owned();
     in_time(move || check(&path, 1)).unwrap()
 }
 
-fn problems(report: &Report) -> String {
+fn problems(report: &CheckReport) -> String {
     report.problems.iter().map(|problem| format!("{problem}\n")).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Who places blocks: the calls of a program's allocator, made again.
 //!
-//! [`Model`] is glibc's malloc as far as places depend on it: blocks of 16 bytes and their multiples behind a word of
+//! [`AllocatorModel`] is glibc's malloc as far as places depend on it: blocks of 16 bytes and their multiples behind a word of
 //! their own, freed ones taken up again by the next call for their size, the others from the end of the heap, large ones in
 //! pages of their own. `malloc` of the C library itself makes the calls where a caller has a process for it
 //! ([`Allocator`] is what both have in common).
@@ -68,7 +68,7 @@ const ARENA: u64 = 1 << 34;
 const MAPPINGS: u64 = 0x3f00_0000_0000;
 
 /// glibc's malloc in a few lines.
-pub struct Model {
+pub struct AllocatorModel {
     places: Vec<u64>,
     /// By block, while it is live: its chunk's size and arena, or the bytes of its pages.
     live: FxHashMap<BlockId, (u64, Home)>,
@@ -91,10 +91,10 @@ struct Arena {
     free: BTreeMap<u64, Vec<u64>>,
 }
 
-impl Model {
+impl AllocatorModel {
     /// An empty heap. A seed moves what the loader and the kernel move: the beginning of each heap, and each mapping.
-    pub fn new(seed: Option<u64>) -> Model {
-        Model {
+    pub fn new(seed: Option<u64>) -> AllocatorModel {
+        AllocatorModel {
             places: Vec::new(),
             live: FxHashMap::default(),
             arenas: BTreeMap::new(),
@@ -196,7 +196,7 @@ fn chunk_bytes(bytes: u64) -> u64 {
     bytes.saturating_add(8).checked_next_multiple_of(16).unwrap_or(1 << 46).clamp(32, 1 << 46)
 }
 
-impl Allocator for Model {
+impl Allocator for AllocatorModel {
     fn call(&mut self, thread: ThreadId, call: Call) {
         match call {
             Call::Make { block, bytes, align } => self.make(thread, block, bytes, align),

@@ -1,7 +1,7 @@
 //! Where the bytes of moved objects lie.
 
 use memlode_attribute::{AddressMap, MappedPiece, ObjectRef};
-use memlode_layout::{Layout, Piece};
+use memlode_layout::{Layout, PartPiece};
 use memlode_trace::event::ProcessId;
 use rustc_hash::FxHashMap;
 
@@ -157,7 +157,7 @@ impl Parts<'_> {
     }
 
     /// Adds a piece, and in front of an element's first cold one the link that leads there.
-    fn push(&self, element: u64, piece: Piece, is_linked: &mut bool, pieces: &mut Vec<MappedPiece>) {
+    fn push(&self, element: u64, piece: PartPiece, is_linked: &mut bool, pieces: &mut Vec<MappedPiece>) {
         let size = self.layout.structure().bytes;
         let offset = element * size + piece.was;
         if piece.part > 0

@@ -65,7 +65,7 @@ pub struct ObjectEdit {
 
 /// Objects of one type by class: what is done to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Subject {
+pub struct EditedObjects {
     /// The record that the elements are, and its size.
     pub record: Option<(LayoutId, u64)>,
     /// The changed layout: an index into [`Plan::layouts`].
@@ -79,7 +79,7 @@ pub struct Subject {
 pub struct Plan {
     layouts: Vec<Layout>,
     by_record: FxHashMap<LayoutId, usize>,
-    subjects: FxHashMap<Home, Subject>,
+    subjects: FxHashMap<Home, EditedObjects>,
     groups: Vec<Group>,
     /// What no object that is moved tells.
     doubts: Vec<PlanDoubt>,
@@ -107,7 +107,7 @@ pub enum PlanDoubt {
 }
 
 /// What the plan needs to know of a trace.
-pub struct Known<'a> {
+pub struct PlanInputs<'a> {
     /// Its names.
     pub names: &'a SiteTable,
     /// What was counted of it as it is: its classes tell what blocks hold.
@@ -121,11 +121,11 @@ impl Plan {
     ///
     /// # Errors
     /// The first edit that is about nothing in the trace, or that cannot be made.
-    pub fn new(known: &Known<'_>, edits: &[Edit]) -> Result<Plan, PlanError> {
+    pub fn new(known: &PlanInputs<'_>, edits: &[Edit]) -> Result<Plan, PlanError> {
         let mut plan = Plan::default();
         for class in &known.profile.classes {
             let record = record_of(known.names, class);
-            plan.subjects.insert(class.home.clone(), Subject { record, ..Subject::default() });
+            plan.subjects.insert(class.home.clone(), EditedObjects { record, ..EditedObjects::default() });
         }
         for edit in edits {
             plan.add(known, edit)?;
@@ -143,7 +143,7 @@ impl Plan {
     }
 
     /// What is done to the objects of a home.
-    pub fn subject(&self, home: &Home) -> Option<&Subject> {
+    pub fn subject(&self, home: &Home) -> Option<&EditedObjects> {
         self.subjects.get(home)
     }
 
@@ -167,7 +167,7 @@ impl Plan {
         &self.doubts
     }
 
-    fn add(&mut self, known: &Known<'_>, edit: &Edit) -> Result<(), PlanError> {
+    fn add(&mut self, known: &PlanInputs<'_>, edit: &Edit) -> Result<(), PlanError> {
         let impossible = |why: &str| PlanError::Impossible { edit: edit.to_string(), why: why.to_string() };
         match edit {
             Edit::Reorder { structure, .. }
@@ -208,7 +208,7 @@ impl Plan {
     }
 
     /// Changes the layout of a type, under all definitions that go by its name.
-    fn change(&mut self, known: &Known<'_>, edit: &Edit, records: &[LayoutId]) -> Result<(), PlanError> {
+    fn change(&mut self, known: &PlanInputs<'_>, edit: &Edit, records: &[LayoutId]) -> Result<(), PlanError> {
         let refused = |refusal| PlanError::Refused { edit: edit.to_string(), refusal };
         for &record in records {
             let at = match self.by_record.get(&record) {
@@ -229,9 +229,9 @@ impl Plan {
     }
 
     /// Why no object would move.
-    fn without_objects(&self, known: &Known<'_>, edit: &Edit, records: &[LayoutId]) -> Option<String> {
+    fn without_objects(&self, known: &PlanInputs<'_>, edit: &Edit, records: &[LayoutId]) -> Option<String> {
         let of_type =
-            |subject: &&Subject| subject.record.is_some_and(|(record, _)| records.contains(&record));
+            |subject: &&EditedObjects| subject.record.is_some_and(|(record, _)| records.contains(&record));
         if self.subjects.values().any(|subject| of_type(&subject)) {
             return None;
         }
@@ -244,7 +244,7 @@ impl Plan {
     }
 
     /// Names of records among the objects that hold one of these by value.
-    fn holding(&self, known: &Known<'_>, records: &[LayoutId]) -> Vec<String> {
+    fn holding(&self, known: &PlanInputs<'_>, records: &[LayoutId]) -> Vec<String> {
         let layouts = known.names.layouts();
         let is_outer = |outer: LayoutId| records.iter().any(|&inner| holds(layouts, outer, inner));
         let outer = self.subjects.values().filter_map(|subject| subject.record).map(|(record, _)| record);
@@ -258,7 +258,7 @@ impl Plan {
         names
     }
 
-    fn doubt(&mut self, known: &Known<'_>) {
+    fn doubt(&mut self, known: &PlanInputs<'_>) {
         for (&record, &at) in &self.by_record {
             let outer = self.holding(known, &[record]);
             if !outer.is_empty() {
@@ -268,7 +268,7 @@ impl Plan {
         }
     }
 
-    fn change_objects(&mut self, known: &Known<'_>, edit: &Edit, name: &str) -> Result<(), PlanError> {
+    fn change_objects(&mut self, known: &PlanInputs<'_>, edit: &Edit, name: &str) -> Result<(), PlanError> {
         let homes = homes_named(known, name);
         if homes.is_empty() {
             return Err(unknown_object(known, edit, name));
@@ -287,7 +287,7 @@ impl Plan {
         Ok(())
     }
 
-    fn group(&mut self, known: &Known<'_>, edit: &Edit, objects: &[String]) -> Result<(), PlanError> {
+    fn group(&mut self, known: &PlanInputs<'_>, edit: &Edit, objects: &[String]) -> Result<(), PlanError> {
         let impossible = |why: String| PlanError::Impossible { edit: edit.to_string(), why };
         let mut element_bytes = Vec::new();
         for (at, name) in objects.iter().enumerate() {
@@ -313,7 +313,7 @@ impl Plan {
 }
 
 /// Bytes of an element of a home's objects: by its type, else by the accesses to it, if all have one size.
-fn element_of(known: &Known<'_>, home: &Home) -> Option<u64> {
+fn element_of(known: &PlanInputs<'_>, home: &Home) -> Option<u64> {
     let at = known.profile.classes.iter().position(|class| class.home == *home)?;
     let class = &known.profile.classes[at];
     if let Some((_, bytes)) = record_of(known.names, class) {
@@ -352,7 +352,7 @@ pub fn records_named(names: &SiteTable, name: &str) -> Vec<LayoutId> {
 }
 
 /// The homes that an object's name means: a variable, or the line of an allocation (`main.c:12`).
-fn homes_named(known: &Known<'_>, name: &str) -> Vec<Home> {
+fn homes_named(known: &PlanInputs<'_>, name: &str) -> Vec<Home> {
     let classes = known.profile.classes.iter().filter(|class| match &class.home {
         Home::Global { symbol, .. } => symbol == name || (known.written)(symbol) == name,
         Home::Heap { site, path, .. } => {
@@ -374,7 +374,7 @@ fn lines(names: &SiteTable, site: SiteId) -> impl Iterator<Item = String> {
     chain.filter_map(|at| Some(format!("{}:{}", names.file_name(at)?, at.line)))
 }
 
-fn unknown_type(known: &Known<'_>, edit: &Edit, name: &str) -> PlanError {
+fn unknown_type(known: &PlanInputs<'_>, edit: &Edit, name: &str) -> PlanError {
     let layouts = known.names.layouts().all().iter();
     let mut all: Vec<String> = layouts
         .filter(|layout| layout.is_record() && !layout.is_incomplete)
@@ -391,7 +391,7 @@ fn unknown_type(known: &Known<'_>, edit: &Edit, name: &str) -> PlanError {
     }
 }
 
-fn unknown_object(known: &Known<'_>, edit: &Edit, name: &str) -> PlanError {
+fn unknown_object(known: &PlanInputs<'_>, edit: &Edit, name: &str) -> PlanError {
     let mut all: Vec<String> = Vec::new();
     for class in &known.profile.classes {
         match &class.home {

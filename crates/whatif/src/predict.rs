@@ -13,7 +13,7 @@ use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
 
-use crate::allocator::Model;
+use crate::allocator::AllocatorModel;
 use crate::cost::{Cycles, cycles};
 use crate::moved::Moved;
 use crate::noise::Noise;
@@ -107,7 +107,7 @@ impl Question<'_> {
     ///
     /// # Errors
     /// That the machine cannot be simulated.
-    pub fn part(&self, most: u64) -> Result<Part, Unpredictable> {
+    pub fn part(&self, most: u64) -> Result<TraceStart, Unpredictable> {
         let mut accesses = 0_u64;
         let mut chunks = 0;
         for chunk in self.trace.chunks() {
@@ -125,7 +125,7 @@ impl Question<'_> {
         // By the same road as its placements: others may be a few chunks further when they stop.
         let (profile, _) = self.count(Some(&Moved::default()), chunks, |_| {})?;
         let mut part =
-            Part { chunks, accesses, calls, cycles: self.cycles(&profile), placed: Cycles::default() };
+            TraceStart { chunks, accesses, calls, cycles: self.cycles(&profile), placed: Cycles::default() };
         part.placed = part.under(self, &Plan::default(), None)?;
         Ok(part)
     }
@@ -164,7 +164,7 @@ impl Question<'_> {
 }
 
 /// The beginning of a trace, and what was counted of it.
-pub struct Part {
+pub struct TraceStart {
     /// So many chunks.
     pub chunks: usize,
     /// So many accesses, about.
@@ -177,7 +177,7 @@ pub struct Part {
     pub placed: Cycles,
 }
 
-impl Part {
+impl TraceStart {
     /// The cycles of the part under a plan, placed by the model of glibc's malloc.
     ///
     /// # Errors
@@ -188,7 +188,7 @@ impl Part {
         plan: &Plan,
         seed: Option<u64>,
     ) -> Result<Cycles, Unpredictable> {
-        let mut model = |_| Ok(Box::new(Model::new(seed)) as Box<_>);
+        let mut model = |_| Ok(Box::new(AllocatorModel::new(seed)) as Box<_>);
         let placed = place_calls(&question.trace, plan, &self.calls, &mut model);
         let (moved, _) = placed.map_err(Unpredictable::Placement)?;
         let (profile, _) = question.count(Some(&moved), self.chunks, |_| {})?;

@@ -1,7 +1,7 @@
 //! Types as the trace describes them, as `crates/layout` wants them.
 
 use memlode_layout::{AddressUse, Role, Structure, StructureMember};
-use memlode_trace::layouts::{Form, Layout, LayoutId, Layouts, Member, MemberKind};
+use memlode_trace::layouts::{Form, LayoutId, Layouts, Member, MemberKind, TypeLayout};
 use memlode_trace::sites::SiteTable;
 
 /// The alignment that no type asks for on its own: `max_align_t` of x86-64.
@@ -82,7 +82,7 @@ fn align_of_member(layouts: &Layouts, member: &Member) -> u64 {
 }
 
 /// The trace does not tell alignments: a scalar has its size's, a record that of the member with the largest.
-fn align(layouts: &Layouts, layout: &Layout) -> u64 {
+fn align(layouts: &Layouts, layout: &TypeLayout) -> u64 {
     let natural = match &layout.form {
         Form::Scalar | Form::Pointer | Form::Enumeration => power_within(layout.bytes),
         Form::Descriptor => 8,

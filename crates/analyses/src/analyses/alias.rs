@@ -23,15 +23,15 @@
 //! **Arguments.** `least=N`: conflicts of a pair from which on it counts (100). As in `memlode
 //! alias DIR --least N`.
 
-use memlode_attribute::annotate::Events;
+use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_attribute::tables::{Place, What};
 use memlode_simulate::{AliasConflict, MemRef, StoreBuffer};
 use memlode_trace::event::ThreadId;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Analysis, Argument, Arguments, BadArgument, Column, Found, Holds, Meta, Reads, Splits, Table, TableMeta,
-    Value, View,
+    Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
+    TableMeta, Value, View,
 };
 
 /// Stores on their way to the cache at most, and accesses within which they are: those of a large core of today.
@@ -153,7 +153,7 @@ impl Analysis for Alias {
         Conflicts { buffers: Vec::new(), cells: Vec::new(), pairs: FxHashMap::default() }
     }
 
-    fn observe(&self, conflicts: &mut Conflicts, rows: &Events, view: &View<'_>) {
+    fn observe(&self, conflicts: &mut Conflicts, rows: &AnnotatedAccesses, view: &View<'_>) {
         for cell in conflicts.cells.len()..view.cells.cells.len() {
             conflicts.cells.push((view.cell(cell as u32).thread, view.writes(cell as u32)));
         }
@@ -171,7 +171,7 @@ impl Analysis for Alias {
         }
     }
 
-    fn finish(&self, conflicts: Conflicts, view: &View<'_>) -> Found {
+    fn finish(&self, conflicts: Conflicts, view: &View<'_>) -> Findings {
         // Threads and classes of objects that do the same are one row.
         type Key = (What, Place, What, Place);
         let mut sums: FxHashMap<Key, Pair> = FxHashMap::default();
@@ -200,6 +200,6 @@ impl Analysis for Alias {
             ]
         };
         let rows = rows.into_iter().map(row).collect();
-        Found { findings: Vec::new(), tables: vec![Table::plain(&Alias::META.tables[0], rows)] }
+        Findings { findings: Vec::new(), tables: vec![Table::plain(&Alias::META.tables[0], rows)] }
     }
 }

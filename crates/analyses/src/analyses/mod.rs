@@ -8,17 +8,17 @@ pub(crate) mod strides;
 pub(crate) mod timeline;
 pub(crate) mod working_set;
 
-use crate::Known;
+use crate::Registered;
 
 /// All analyses.
-pub fn all() -> [Known; 7] {
+pub fn all() -> [Registered; 7] {
     [
-        Known::of::<alias::Alias>(),
-        Known::of::<offenders::Offenders>(),
-        Known::of::<reuse::Reuse>(),
-        Known::of::<shared::Shared>(),
-        Known::of::<strides::Strides>(),
-        Known::of::<timeline::Timeline>(),
-        Known::of::<working_set::WorkingSet>(),
+        Registered::of::<alias::Alias>(),
+        Registered::of::<offenders::Offenders>(),
+        Registered::of::<reuse::Reuse>(),
+        Registered::of::<shared::Shared>(),
+        Registered::of::<strides::Strides>(),
+        Registered::of::<timeline::Timeline>(),
+        Registered::of::<working_set::WorkingSet>(),
     ]
 }

@@ -43,8 +43,8 @@ use memlode_trace::sites::{SiteTable, StringId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    Analysis, Arguments, BadArgument, Cost, Density, Edit, Evidence, Finding, Found, Line, Meta, Reads,
-    Splits, Subject, View,
+    Analysis, Arguments, BadArgument, Cost, Density, Evidence, Finding, Findings, Meta, RankedLine, Reads,
+    Splits, Subject, Suggestion, View,
 };
 
 /// Lines that belong together are a finding from this part of all waiting on.
@@ -86,10 +86,10 @@ impl Analysis for Offenders {
 
     fn merge(&self, _state: &mut (), _later: ()) {}
 
-    fn finish(&self, _state: (), view: &View<'_>) -> Found {
+    fn finish(&self, _state: (), view: &View<'_>) -> Findings {
         let findings =
             view.counted.map(|tables| findings(&Counted { tables, names: view.names })).unwrap_or_default();
-        Found { findings, tables: Vec::new() }
+        Findings { findings, tables: Vec::new() }
     }
 }
 
@@ -102,7 +102,7 @@ struct Counted<'a> {
 /// The costliest lines, each with those that the same change would serve.
 struct Group {
     row: Row<(What, Place)>,
-    together: Vec<Line>,
+    together: Vec<RankedLine>,
     wait: Wait,
     stall_cycles: u64,
 }
@@ -138,7 +138,7 @@ fn findings(counted: &Counted<'_>) -> Vec<Finding> {
                 let Row { key: (what, place), counts, wait, errors } = row;
                 group.wait += &wait;
                 group.stall_cycles += stall_cycles;
-                group.together.push(Line { what, place, counts, wait, errors });
+                group.together.push(RankedLine { what, place, counts, wait, errors });
             }
             None => groups.push(Group { wait: row.wait, row, together: Vec::new(), stall_cycles }),
         }
@@ -152,7 +152,7 @@ fn findings(counted: &Counted<'_>) -> Vec<Finding> {
     // One change of a type is one change, however many lines it would serve.
     let mut changed = FxHashSet::default();
     for finding in &mut findings {
-        finding.edit.take_if(|Edit::Split { ty, .. }| !changed.insert(*ty));
+        finding.edit.take_if(|Suggestion::Split { ty, .. }| !changed.insert(*ty));
     }
     findings
 }
@@ -180,7 +180,7 @@ fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
         .as_ref()
         .filter(|density| is_sparse(density) && what.member.is_some() && kind != Some(WaitKind::Chained))
         .filter(|density| are_arrays(counted, &objects, density.type_bytes))
-        .map(|density| Edit::Split { ty: density.ty, members: density.members.clone() });
+        .map(|density| Suggestion::Split { ty: density.ty, members: density.members.clone() });
     let mut evidence = Vec::new();
     evidence.extend((!together.is_empty()).then_some(Evidence::Together(together)));
     evidence.push(Evidence::Objects(objects));

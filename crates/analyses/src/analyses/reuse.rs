@@ -18,13 +18,13 @@
 //! **Reference.** Mattson, Gecsei, Slutz, Traiger: Evaluation techniques for storage hierarchies,
 //! IBM Systems Journal 9(2), 1970.
 
-use memlode_attribute::annotate::Events;
+use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_attribute::tables::what;
 use memlode_simulate::{ReuseDistance, ReuseHistogram, Space};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Analysis, Arguments, BadArgument, Column, Found, Holds, Meta, Reads, Splits, Table, TableMeta, Value,
+    Analysis, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table, TableMeta, Value,
     View,
 };
 
@@ -182,7 +182,7 @@ impl Analysis for Reuse {
         Distances::default()
     }
 
-    fn observe(&self, state: &mut Distances, rows: &Events, view: &View<'_>) {
+    fn observe(&self, state: &mut Distances, rows: &AnnotatedAccesses, view: &View<'_>) {
         let new = &view.cells.cells[state.spaces.len()..];
         state.spaces.extend(new.iter().map(|cell| view.space(cell.thread)));
         state.by_cell.resize(state.spaces.len(), ReuseHistogram::default());
@@ -197,7 +197,7 @@ impl Analysis for Reuse {
         state.append(later);
     }
 
-    fn finish(&self, mut state: Distances, view: &View<'_>) -> Found {
+    fn finish(&self, mut state: Distances, view: &View<'_>) -> Findings {
         for touch in &state.first {
             state.by_cell[touch.cell as usize].add(None);
         }
@@ -223,7 +223,7 @@ impl Analysis for Reuse {
             rows(line_meta, lines),
             rows(object_meta, objects),
         ];
-        Found { findings: Vec::new(), tables }
+        Findings { findings: Vec::new(), tables }
     }
 }
 

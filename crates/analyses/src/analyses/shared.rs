@@ -29,7 +29,7 @@
 
 use std::cmp::Reverse;
 
-use memlode_attribute::annotate::Events;
+use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_attribute::tables::{Place, What};
 use memlode_simulate::Space;
 use memlode_trace::event::ThreadId;
@@ -37,8 +37,8 @@ use memlode_trace::format::flag;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Analysis, Argument, Arguments, BadArgument, Column, Found, Holds, Meta, Reads, Splits, Table, TableMeta,
-    Value, View,
+    Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
+    TableMeta, Value, View,
 };
 
 /// Bytes of the largest variable, and of a line.
@@ -335,7 +335,7 @@ impl Analysis for Shared {
         }
     }
 
-    fn observe(&self, variables: &mut Variables, rows: &Events, view: &View<'_>) {
+    fn observe(&self, variables: &mut Variables, rows: &AnnotatedAccesses, view: &View<'_>) {
         for cell in variables.cells.len()..view.cells.cells.len() {
             let known = view.cell(cell as u32);
             variables.cells.push(Accessor {
@@ -387,12 +387,12 @@ impl Analysis for Shared {
         }
     }
 
-    fn finish(&self, variables: Variables, view: &View<'_>) -> Found {
+    fn finish(&self, variables: Variables, view: &View<'_>) -> Findings {
         let tables = match self.as_published {
             true => vec![self.source_table(&variables, view)],
             false => vec![self.variables_table(&variables, view), self.lines_table(&variables, view)],
         };
-        Found { findings: Vec::new(), tables }
+        Findings { findings: Vec::new(), tables }
     }
 }
 

@@ -42,13 +42,13 @@
 
 use std::cmp::Reverse;
 
-use memlode_attribute::annotate::Events;
+use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{Dependence, SiteId};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Analysis, Arguments, BadArgument, Column, Found, Holds, Meta, Reads, Splits, Table, TableMeta, Value,
+    Analysis, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table, TableMeta, Value,
     View,
 };
 
@@ -202,7 +202,7 @@ impl Analysis for Strides {
         Walks::default()
     }
 
-    fn observe(&self, walks: &mut Walks, rows: &Events, view: &View<'_>) {
+    fn observe(&self, walks: &mut Walks, rows: &AnnotatedAccesses, view: &View<'_>) {
         for cell in &view.cells.cells[walks.by_cell.len()..] {
             let number = walks.number((cell.thread, cell.site));
             walks.by_cell.push(number);
@@ -226,7 +226,7 @@ impl Analysis for Strides {
         walks.by_cell.extend(later.by_cell[known..].iter().map(|&number| numbers[number as usize]));
     }
 
-    fn finish(&self, walks: Walks, view: &View<'_>) -> Found {
+    fn finish(&self, walks: Walks, view: &View<'_>) -> Findings {
         // Threads that go the same way are one row.
         let mut ways: FxHashMap<(SiteId, &'static str, i64), Way> = FxHashMap::default();
         let mut keys: Vec<_> = walks.numbers.iter().collect();
@@ -259,7 +259,7 @@ impl Analysis for Strides {
             ]
         };
         let tables = vec![Table::plain(&Strides::META.tables[0], ways.into_iter().map(row).collect())];
-        Found { findings: Vec::new(), tables }
+        Findings { findings: Vec::new(), tables }
     }
 }
 

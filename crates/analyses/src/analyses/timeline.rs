@@ -19,13 +19,13 @@
 
 use std::str::FromStr;
 
-use memlode_attribute::annotate::Events;
+use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_attribute::tables::{What, what};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Analysis, Argument, Arguments, BadArgument, Column, Found, Holds, Meta, Reads, Splits, Table, TableMeta,
-    Value, View,
+    Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
+    TableMeta, Value, View,
 };
 
 /// How long an interval is.
@@ -134,7 +134,7 @@ impl Analysis for Timeline {
         Intervals::default()
     }
 
-    fn observe(&self, intervals: &mut Intervals, rows: &Events, view: &View<'_>) {
+    fn observe(&self, intervals: &mut Intervals, rows: &AnnotatedAccesses, view: &View<'_>) {
         intervals.wait.resize(view.cells.cells.len(), 0);
         for row in 0..rows.rows() {
             let number = match self.every {
@@ -180,11 +180,11 @@ impl Analysis for Timeline {
         }
     }
 
-    fn finish(&self, mut intervals: Intervals, view: &View<'_>) -> Found {
+    fn finish(&self, mut intervals: Intervals, view: &View<'_>) -> Findings {
         intervals.end();
         let rows = intervals.all.iter().map(|interval| row(interval, view)).collect();
         let table = Table::new(&Timeline::META.tables[0], view.caches(), view.clock.is_some(), rows);
-        Found { findings: Vec::new(), tables: vec![table] }
+        Findings { findings: Vec::new(), tables: vec![table] }
     }
 }
 

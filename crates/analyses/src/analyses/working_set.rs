@@ -20,13 +20,13 @@
 
 use std::collections::hash_map::Entry;
 
-use memlode_attribute::annotate::Events;
+use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_simulate::Space;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Analysis, Argument, Arguments, BadArgument, Column, Found, Holds, Meta, Reads, Splits, Table, TableMeta,
-    Value, View,
+    Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
+    TableMeta, Value, View,
 };
 
 const LINE: u64 = 64;
@@ -155,7 +155,7 @@ impl Analysis for WorkingSet {
         }
     }
 
-    fn observe(&self, sets: &mut Sets, rows: &Events, view: &View<'_>) {
+    fn observe(&self, sets: &mut Sets, rows: &AnnotatedAccesses, view: &View<'_>) {
         let new = &view.cells.cells[sets.spaces.len()..];
         sets.spaces.extend(new.iter().map(|cell| view.space(cell.thread)));
         for row in 0..rows.rows() {
@@ -195,7 +195,7 @@ impl Analysis for WorkingSet {
         }
     }
 
-    fn finish(&self, sets: Sets, _view: &View<'_>) -> Found {
+    fn finish(&self, sets: Sets, _view: &View<'_>) -> Findings {
         let mut so_far = 0;
         let row = |(number, interval): (usize, &Interval)| {
             so_far += interval.new_lines;
@@ -209,6 +209,6 @@ impl Analysis for WorkingSet {
             ]
         };
         let rows = sets.intervals.iter().enumerate().map(row).collect();
-        Found { findings: Vec::new(), tables: vec![Table::plain(&WorkingSet::META.tables[0], rows)] }
+        Findings { findings: Vec::new(), tables: vec![Table::plain(&WorkingSet::META.tables[0], rows)] }
     }
 }

@@ -58,7 +58,7 @@ impl Default for Options {
 
 /// Accesses, one a row. All columns are equally long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Events {
+pub struct AnnotatedAccesses {
     /// Number of the access among all of the trace in replay order, from 0. A range of several lines is an access for each.
     pub sequence: Vec<u64>,
     /// Time stamp counter: the latest stamp of the access's stream up to it (SPEC §4.4).
@@ -103,7 +103,7 @@ pub struct Why {
     pub remote: bool,
 }
 
-impl Events {
+impl AnnotatedAccesses {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.address.len()
@@ -115,7 +115,7 @@ impl Events {
             column.clear();
             column.reserve_exact(room);
         }
-        let Events { sequence, stamp, address, bytes, cell, level, why, begun } = self;
+        let AnnotatedAccesses { sequence, stamp, address, bytes, cell, level, why, begun } = self;
         begun.clear();
         empty(sequence, ROWS);
         empty(stamp, ROWS);
@@ -149,10 +149,10 @@ pub struct EventObject {
     pub element: Option<TypeId>,
 }
 
-/// What the numbers in [`Events`] refer to. It grows as batches are taken, and only at the end.
+/// What the numbers in [`AnnotatedAccesses`] refer to. It grows as batches are taken, and only at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
-    /// By [`Events::cell`].
+    /// By [`AnnotatedAccesses::cell`].
     pub cells: Vec<EventCell>,
     /// By [`EventCell::object`].
     pub objects: Vec<EventObject>,
@@ -160,7 +160,7 @@ pub struct Cells {
 
 /// What goes from the simulating thread to the other.
 struct Sent {
-    events: Events,
+    events: AnnotatedAccesses,
     /// Cells and objects that no batch before this one had.
     news: Cells,
 }
@@ -168,7 +168,7 @@ struct Sent {
 /// A trace being replayed on a thread of its own, batch by batch. Dropping it ends the replay.
 pub struct Annotations {
     batches: Option<Receiver<Sent>>,
-    spares: Sender<Events>,
+    spares: Sender<AnnotatedAccesses>,
     worker: Option<JoinHandle<Replayed>>,
     chunks: Arc<AtomicUsize>,
     cells: Cells,
@@ -177,7 +177,7 @@ pub struct Annotations {
 /// What came of waiting for a batch.
 pub enum Next {
     /// A batch.
-    Batch(Events),
+    Batch(AnnotatedAccesses),
     /// None yet.
     Later,
     /// None any more.
@@ -255,7 +255,7 @@ impl Annotations {
     }
 
     /// The next batch, which is not empty, once it is there; `None` at the end.
-    pub fn next_batch(&mut self) -> Option<Events> {
+    pub fn next_batch(&mut self) -> Option<AnnotatedAccesses> {
         let sent = self.batches.as_ref()?.recv().ok()?;
         Some(self.take(sent))
     }
@@ -271,12 +271,12 @@ impl Annotations {
     }
 
     /// Takes back a batch that is done with, for its memory.
-    pub fn give_back(&self, events: Events) {
+    pub fn give_back(&self, events: AnnotatedAccesses) {
         // Enough are there, or nobody needs one any more.
         let _ = self.spares.try_send(events);
     }
 
-    fn take(&mut self, sent: Sent) -> Events {
+    fn take(&mut self, sent: Sent) -> AnnotatedAccesses {
         self.cells.cells.extend(sent.news.cells);
         self.cells.objects.extend(sent.news.objects);
         sent.events

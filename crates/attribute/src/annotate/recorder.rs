@@ -7,9 +7,9 @@ use memlode_simulate::{
 use memlode_trace::event::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::annotate::{Begun, Cells, EventCell, EventObject, Events, Options, ROWS, Sent, Why};
+use crate::annotate::{AnnotatedAccesses, Begun, Cells, EventCell, EventObject, Options, ROWS, Sent, Why};
 use crate::classes::{ClassId, Home};
-use crate::engine::{Engine, Loops, NewCell, NoLane};
+use crate::engine::{Engine, LoopMode, NewCell, NoLane};
 
 /// Caches that say of a single access all they know.
 pub(super) trait Answers: Engine {
@@ -49,8 +49,8 @@ pub(super) struct Recorder<S> {
     caches: S,
     sender: Sender<Sent>,
     /// Batches whose memory can be used again.
-    spares: Receiver<Events>,
-    events: Events,
+    spares: Receiver<AnnotatedAccesses>,
+    events: AnnotatedAccesses,
     news: Cells,
     /// Objects already described.
     objects: FxHashMap<ClassId, u32>,
@@ -69,8 +69,13 @@ pub(super) struct Recorder<S> {
 }
 
 impl<S: Answers> Recorder<S> {
-    pub fn new(caches: S, options: &Options, sender: Sender<Sent>, spares: Receiver<Events>) -> Recorder<S> {
-        let mut events = Events::default();
+    pub fn new(
+        caches: S,
+        options: &Options,
+        sender: Sender<Sent>,
+        spares: Receiver<AnnotatedAccesses>,
+    ) -> Recorder<S> {
+        let mut events = AnnotatedAccesses::default();
         events.make_room(S::KNOWS_WHY);
         Recorder {
             caches,
@@ -133,7 +138,7 @@ impl<S: Answers> Recorder<S> {
 }
 
 impl<S: Answers> Engine for Recorder<S> {
-    const LOOPS: Loops = Loops::Unrolled;
+    const LOOPS: LoopMode = LoopMode::Unrolled;
     type Lane<'e>
         = NoLane
     where

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use memlode_simulate::side_by_side::{Act, CYCLE, Item, Program, Step, Ticks};
 use memlode_trace::event::{Access, Batch, Mark, ProcessId};
 use memlode_trace::format::flag;
-use memlode_trace::sites::{Kind, SiteId, SiteTable};
+use memlode_trace::sites::{SiteId, SiteKind, SiteTable};
 use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
@@ -171,10 +171,12 @@ impl<'t> Threads<'t> {
 fn facts_of(sites: &SiteTable, id: SiteId) -> SiteFacts {
     let site = sites.site(id);
     let act = match site.kind {
-        Kind::Update => Act::Atomic,
+        SiteKind::Update => Act::Atomic,
         // An exchange, on the processors that there are.
-        Kind::Store if site.flags & flag::ATOMIC != 0 && site.flags & flag::SEQUENTIAL != 0 => Act::Atomic,
-        Kind::Store => Act::Store,
+        SiteKind::Store if site.flags & flag::ATOMIC != 0 && site.flags & flag::SEQUENTIAL != 0 => {
+            Act::Atomic
+        }
+        SiteKind::Store => Act::Store,
         _ => Act::Load,
     };
     let instructions = sites.work(id).map_or(UNKNOWN, |work| work.before + work.after);

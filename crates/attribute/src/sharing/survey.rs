@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use memlode_simulate::Space;
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, Stride, SyncKind, ThreadId};
-use memlode_trace::sites::{Kind, SiteId, SiteTable};
+use memlode_trace::sites::{SiteId, SiteKind, SiteTable};
 use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
@@ -189,7 +189,7 @@ impl Look<'_> {
                 let beside = beside.and_then(|at| batch.accesses.get(at));
                 let is_update = matches!(kind, SyncKind::Acquire | SyncKind::Release)
                     && beside.is_some_and(|access| {
-                        access.address == object && self.sites.site(access.site).kind == Kind::Update
+                        access.address == object && self.sites.site(access.site).kind == SiteKind::Update
                     });
                 match kind {
                     SyncKind::Create => self.others += 1,
@@ -221,8 +221,8 @@ impl Look<'_> {
     /// What a site does to lines.
     fn does(&self, site: SiteId) -> u8 {
         let does = match self.sites.site(site).kind {
-            Kind::Load => READ,
-            Kind::Store => WRITTEN,
+            SiteKind::Load => READ,
+            SiteKind::Store => WRITTEN,
             _ => READ | WRITTEN,
         };
         if self.facts.is_first && self.others == 0 { does << ALONE } else { does }

@@ -1,12 +1,12 @@
 //! What several tests have in common.
 
-use memlode_trace::sites::{Evidence, FunctionId, Kind, Site};
+use memlode_trace::sites::{FunctionId, NameEvidence, Site, SiteKind};
 
 /// A site of eight bytes without names, of the first function.
-pub fn site(kind: Kind, flags: u32) -> Site {
+pub fn site(kind: SiteKind, flags: u32) -> Site {
     Site {
         kind,
-        evidence: Evidence::Source,
+        evidence: NameEvidence::Source,
         flags,
         bytes: 8,
         function: FunctionId(0),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
-use memlode_measure::bench::{Metric, Parameter, Plan, Progress, csv, expand, markdown, measure, text};
+use memlode_measure::bench::{BenchPlan, Metric, Parameter, Progress, csv, expand, markdown, measure, text};
 use memlode_measure::link::LinkLine;
 use memlode_measure::process::{Launch, Output};
 
@@ -139,7 +139,7 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-fn plan(args: &Args) -> Result<Plan> {
+fn plan(args: &Args) -> Result<BenchPlan> {
     let mut parameters = Vec::new();
     for pair in args.parameter_list.chunks(2) {
         parameters.push(Parameter::list(&pair[0], &pair[1])?);
@@ -171,7 +171,7 @@ fn plan(args: &Args) -> Result<Plan> {
     for (link, line) in links.iter_mut().zip(&args.relink).filter(|(_, line)| *line != "-") {
         *link = Some(LinkLine::parse(line)?);
     }
-    Ok(Plan {
+    Ok(BenchPlan {
         programs,
         links,
         variants: args.links as usize,

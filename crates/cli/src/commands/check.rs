@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use memlode_replay::check::{Report, check};
+use memlode_replay::check::{CheckReport, check};
 use memlode_report::text::{bytes, count, printable};
 use memlode_trace::Damage;
 use serde::{Serialize, Serializer};
@@ -58,7 +58,7 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    fn of(report: &Report) -> Told<'_> {
+    fn of(report: &CheckReport) -> Told<'_> {
         Told {
             format: "memlode check",
             version: 1,
@@ -93,7 +93,7 @@ fn problems<S: Serializer>(problems: &[Damage], serializer: S) -> Result<S::Ok, 
     }))
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &CheckReport) -> String {
     let mut out = String::new();
     for problem in &report.problems {
         out += &format!("{}\n", printable(&problem.to_string()));

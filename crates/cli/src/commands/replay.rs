@@ -13,7 +13,7 @@ use memlode_attribute::annotate::Annotations;
 use memlode_export::ipc::StreamWriter;
 use memlode_export::ndjson::LineWriter;
 use memlode_export::request::start;
-use memlode_export::{Encoder, Request, Table};
+use memlode_export::{ArrowTable, BatchEncoder, ExportRequest};
 use memlode_machine::Machine;
 use memlode_report::notes::{nothing_decoded, sentences};
 use memlode_trace::Trace;
@@ -128,7 +128,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             None
         }
     };
-    let request = Request {
+    let request = ExportRequest {
         causes,
         thread: args.thread,
         levels: args.level,
@@ -180,7 +180,7 @@ fn format(args: &Args) -> Result<Format> {
 fn write(
     trace: &Trace,
     mut annotations: Annotations,
-    mut encoder: Encoder,
+    mut encoder: BatchEncoder,
     format: Format,
     out: impl Write,
 ) -> Result<()> {
@@ -189,7 +189,7 @@ fn write(
     match format {
         Format::Arrow => {
             let mut writer = StreamWriter::new(out, &encoder.schema())?;
-            let mut table = Table::default();
+            let mut table = ArrowTable::default();
             while let Some(events) = annotations.next_batch() {
                 annotations.give_back(encoder.encode(events, annotations.cells(), &mut table));
                 writer.write(&table)?;

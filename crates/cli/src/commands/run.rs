@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use clap::{Arg, CommandFactory, Parser};
 use memlode_analyses::Run;
-use memlode_collect::{Collector, Destination, ENVIRONMENT, Outcome, Summary};
+use memlode_collect::{Collector, CommandEnd, Destination, ENVIRONMENT, RecordingSummary};
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::write::DirectoryStore;
@@ -316,7 +316,7 @@ fn recorded(
     let status = program.wait()?;
     signals.collecting(place.partly(), place.hurry(switch));
     drop(server);
-    let summary = collector.finish(Outcome { exit_code: status.code(), signal: status.signal() })?;
+    let summary = collector.finish(CommandEnd { exit_code: status.code(), signal: status.signal() })?;
     if let Place::Nowhere = place {
         term::line(&format!("{} words recorded and discarded", count(summary.stats.words)));
         return Ok(signals.leaving(String::new()).map_or(exit_code(status), interrupt::status));
@@ -404,7 +404,7 @@ fn finish(
     args: &RecordingArgs,
     place: Place,
     code: u8,
-    summary: &Summary,
+    summary: &RecordingSummary,
     signals: &Signals,
     then: impl FnOnce(Recorded<'_>) -> Result<()>,
 ) -> Result<u8> {

@@ -9,11 +9,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use memlode_machine::Machine;
-use memlode_measure::process::{Launch, Limits};
-use memlode_measure::validate::{Cost, Line, Model, text, validate};
+use memlode_measure::process::{Launch, RunLimits};
+use memlode_measure::validate::{LineCost, ModelledCosts, SourceLine, text, validate};
 use memlode_report::build::report;
-use memlode_report::model::{Numbers, Report};
 use memlode_report::names::demangle;
+use memlode_report::{Numbers, Report};
 
 use super::bench::stop_on_signals;
 use super::report::MachineArgs;
@@ -76,7 +76,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let launch = Launch { words, input: args.input.clone(), ..Launch::default() };
     let stop = stop_on_signals()?;
     term::line("timing twice");
-    let mut found = validate(&launch, &models, Limits { stop: &stop, longest: args.time_limit })?;
+    let mut found = validate(&launch, &models, RunLimits { stop: &stop, longest: args.time_limit })?;
     found.functions.iter_mut().for_each(|function| function.function = demangle(&function.function));
     if args.json {
         #[derive(serde::Serialize)]
@@ -125,13 +125,13 @@ fn record(args: &Args, scratch: &Path) -> Result<PathBuf> {
 }
 
 /// What the models say of a trace.
-fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<Model>> {
+fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<ModelledCosts>> {
     let job = Job::new(name, |_| Ok(Wanted::Report(None)))?;
     let analysed = job.run(open(trace)?)?;
     let Found::Report(profile, _, sharing) = &analysed.found else { bail!("a report was asked for") };
     let report = report(&analysed.trace, machine, profile, &analysed.replayed, sharing.as_deref());
     let clock_hz = machine.costs.clock_ghz.value * 1e9;
-    let by = |name, cycles: fn(&Numbers) -> f64| Model {
+    let by = |name, cycles: fn(&Numbers) -> f64| ModelledCosts {
         name,
         lines: costs(&report, cycles),
         seconds: Some(cycles(&report.total.numbers) / clock_hz),
@@ -143,11 +143,11 @@ fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<Model>> {
 }
 
 /// The lines of a report, with the cycles that a model finds in their numbers.
-fn costs(report: &Report, cycles: fn(&Numbers) -> f64) -> Vec<Cost> {
+fn costs(report: &Report, cycles: fn(&Numbers) -> f64) -> Vec<LineCost> {
     let costs = report.lines.iter().filter_map(|row| {
         let position = &row.subject.position;
-        let line = Line { file: position.file.clone()?, line: position.line? };
-        Some(Cost { line, function: position.function.clone(), cost: cycles(&row.numbers) })
+        let line = SourceLine { file: position.file.clone()?, line: position.line? };
+        Some(LineCost { line, function: position.function.clone(), cost: cycles(&row.numbers) })
     });
     costs.collect()
 }

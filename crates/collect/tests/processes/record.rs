@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use memlode_collect::{Collector, Destination, ENVIRONMENT, Options, Outcome, Summary};
+use memlode_collect::{Collector, CommandEnd, Destination, ENVIRONMENT, Options, RecordingSummary};
 use memlode_trace::Trace;
 use memlode_trace::event::Batch;
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ pub struct Recording {
     pub status: ExitStatus,
     pub stdout: String,
     pub stderr: String,
-    pub summary: Summary,
+    pub summary: RecordingSummary,
     pub trace: Trace,
     _directory: TempDir,
 }
@@ -72,8 +72,8 @@ pub fn printed(child: Child) -> (String, String) {
 }
 
 /// How the collector is told.
-pub fn outcome(status: ExitStatus) -> Outcome {
-    Outcome { exit_code: status.code(), signal: status.signal() }
+pub fn outcome(status: ExitStatus) -> CommandEnd {
+    CommandEnd { exit_code: status.code(), signal: status.signal() }
 }
 
 /// Records a program from beginning to end.

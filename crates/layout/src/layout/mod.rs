@@ -17,7 +17,7 @@ mod arrange;
 mod pieces;
 mod refusal;
 
-pub use pieces::Piece;
+pub use pieces::PartPiece;
 pub use refusal::Refusal;
 
 use crate::edit::{Edit, Link, Scope};

@@ -4,7 +4,7 @@ use super::{Layout, Part, Slot};
 
 /// Bytes of one part that an access touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct PartPiece {
     /// Offset, in the structure as compiled, of the first of these bytes.
     pub was: u64,
     /// The part, an index into [`Layout::parts`].
@@ -37,7 +37,7 @@ impl Layout {
     /// have removed members.
     ///
     /// `offset` and `bytes` are within the structure as compiled; what is behind it is ignored.
-    pub fn pieces(&self, element: u64, offset: u64, bytes: u64, pieces: &mut Vec<Piece>) {
+    pub fn pieces(&self, element: u64, offset: u64, bytes: u64, pieces: &mut Vec<PartPiece>) {
         let end = offset.saturating_add(bytes);
         let first = self.units.partition_point(|unit| unit.offset + unit.bytes <= offset);
         let begin = pieces.len();
@@ -51,7 +51,7 @@ impl Layout {
             let to = end.min(unit.offset + unit.bytes) - unit.offset;
             let was = unit.offset + from;
             let (from, to) = scale(slot, from, to);
-            let piece = Piece {
+            let piece = PartPiece {
                 was,
                 part,
                 offset: self.parts[part].offset(slot, element).wrapping_add(from),
@@ -67,7 +67,7 @@ impl Layout {
     }
 
     /// The piece in which all bytes of an access lie; none if they lie in several members, or in one that was removed.
-    pub fn piece(&self, element: u64, offset: u64, bytes: u64) -> Option<Piece> {
+    pub fn piece(&self, element: u64, offset: u64, bytes: u64) -> Option<PartPiece> {
         let at = self.units.partition_point(|unit| unit.offset + unit.bytes <= offset);
         let unit = self.units.get(at).filter(|unit| unit.offset <= offset)?;
         let from = offset - unit.offset;
@@ -76,14 +76,14 @@ impl Layout {
         let slot = &self.parts[part].slots[slot];
         let (from, to) = scale(slot, from, to);
         let offset_now = self.parts[part].offset(slot, element).wrapping_add(from);
-        Some(Piece { was: offset, part, offset: offset_now, bytes: to - from })
+        Some(PartPiece { was: offset, part, offset: offset_now, bytes: to - from })
     }
 
     /// The piece that holds an element's link to its cold part.
-    pub fn link_piece(&self, element: u64) -> Option<Piece> {
+    pub fn link_piece(&self, element: u64) -> Option<PartPiece> {
         let link = self.link?;
         let slot = &self.parts[0].slots[link.slot];
-        Some(Piece { was: 0, part: 0, offset: self.parts[0].offset(slot, element), bytes: slot.bytes })
+        Some(PartPiece { was: 0, part: 0, offset: self.parts[0].offset(slot, element), bytes: slot.bytes })
     }
 
     /// Bytes from a member of one element to that of the next, where that is the same for all

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::measure::{Measured, Metric, Plan, RANDOM_RUNS, Run};
+use super::measure::{BenchPlan, BenchRun, Measured, Metric, RANDOM_RUNS};
 use super::verdict::sentence;
 use crate::stats::{Effect, Random, median, pseudomedian, quantile, random};
 
@@ -31,7 +31,7 @@ pub struct Result {
     /// What else a reader should know.
     pub notes: Vec<String>,
     /// Every run.
-    pub runs: Vec<Run>,
+    pub runs: Vec<BenchRun>,
 }
 
 /// One program.
@@ -86,7 +86,7 @@ pub struct Trust {
 
 impl Measured {
     /// Computes what these runs say.
-    pub fn result(self, plan: &Plan) -> Result {
+    pub fn result(self, plan: &BenchPlan) -> Result {
         let view = View { measured: &self, programs: plan.programs.len() };
         let mut random = random(plan.seed ^ 0x5eed);
         let comparisons = plan.programs.len().saturating_sub(1);
@@ -187,7 +187,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn time(&self, run: &Run) -> f64 {
+    fn time(&self, run: &BenchRun) -> f64 {
         // Less than the clock's step is no time to take the logarithm of.
         match self.measured.metric {
             Metric::Cpu => run.sample.cpu.max(1e-6),
@@ -196,12 +196,12 @@ impl View<'_> {
     }
 
     fn times(&self, program: usize, given: bool) -> Vec<f64> {
-        let wanted = |run: &&Run| run.place.program == program && (run.place.slot == 0) == given;
+        let wanted = |run: &&BenchRun| run.place.program == program && (run.place.slot == 0) == given;
         self.measured.runs.iter().filter(wanted).map(|run| self.time(run)).collect()
     }
 
     /// By round, slot and program: the run.
-    fn table(&self) -> Vec<Option<&Run>> {
+    fn table(&self) -> Vec<Option<&BenchRun>> {
         let mut table = vec![None; self.measured.rounds * (1 + RANDOM_RUNS) * self.programs];
         for run in &self.measured.runs {
             table[self.at(run.place.round, run.place.slot, run.place.program)] = Some(run);
@@ -249,7 +249,7 @@ impl View<'_> {
     }
 
     /// The logarithm of the ratio of two runs, without what the clock did to it.
-    fn difference(&self, a: &Run, b: &Run, slope: f64) -> f64 {
+    fn difference(&self, a: &BenchRun, b: &BenchRun, slope: f64) -> f64 {
         (self.time(a) / self.time(b)).ln() - slope * (a.calibration / b.calibration).ln()
     }
 

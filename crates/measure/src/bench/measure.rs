@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::Error;
 use crate::link::LinkLine;
 use crate::process::{
-    Launch, Layout, Limits, Pinned, Sample, Stop, calibrate, can_fix_addresses, processors,
+    AddressLayout, Launch, Pinned, RunLimits, Sample, StopFlag, calibrate, can_fix_addresses, processors,
 };
 use crate::stats::{Random, median, random};
 
@@ -42,7 +42,7 @@ pub enum Metric {
 
 /// What to compare, and how.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BenchPlan {
     /// The programs; the others are compared with the first.
     pub programs: Vec<Launch>,
     /// By program: how to link it anew, if that is known.
@@ -83,7 +83,7 @@ pub enum Progress {
 
 /// Where and how a run was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct BenchPlace {
     /// Which program.
     pub program: usize,
     /// Which round.
@@ -93,14 +93,14 @@ pub struct Place {
     /// Which of its links; 0 is the program as it was.
     pub variant: usize,
     /// Environment and addresses.
-    pub layout: Layout,
+    pub layout: AddressLayout,
 }
 
 /// One run that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Run {
+pub struct BenchRun {
     /// Where and how.
-    pub place: Place,
+    pub place: BenchPlace,
     /// What it took.
     pub sample: Sample,
     /// Nanoseconds of the calibration beside it, the mean of one before and one after.
@@ -111,7 +111,7 @@ pub struct Run {
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The runs of whole rounds, in the order in which they were made.
-    pub runs: Vec<Run>,
+    pub runs: Vec<BenchRun>,
     /// Whole rounds.
     pub rounds: usize,
     /// What is compared.
@@ -126,7 +126,7 @@ pub struct Measured {
 ///
 /// # Errors
 /// If a program cannot be run or fails, if the time does not suffice, or if `stop` was set before there was a result.
-pub fn measure(plan: &Plan, stop: &Stop, tell: &mut dyn FnMut(Progress)) -> Result<Measured, Error> {
+pub fn measure(plan: &BenchPlan, stop: &StopFlag, tell: &mut dyn FnMut(Progress)) -> Result<Measured, Error> {
     let bench = Bench { plan, stop, linked: link(plan, stop, tell)? };
     let started = Instant::now();
     let pilots = bench.pilots()?;
@@ -152,8 +152,8 @@ pub fn measure(plan: &Plan, stop: &Stop, tell: &mut dyn FnMut(Progress)) -> Resu
 }
 
 struct Bench<'a> {
-    plan: &'a Plan,
-    stop: &'a Stop,
+    plan: &'a BenchPlan,
+    stop: &'a StopFlag,
     /// By program, by variant: the file. The first is the program as it was.
     linked: Linked,
 }
@@ -165,7 +165,7 @@ struct Linked {
 }
 
 /// Links what can be linked, each program in as many variants.
-fn link(plan: &Plan, stop: &Stop, tell: &mut dyn FnMut(Progress)) -> Result<Linked, Error> {
+fn link(plan: &BenchPlan, stop: &StopFlag, tell: &mut dyn FnMut(Progress)) -> Result<Linked, Error> {
     let total = plan.links.iter().flatten().count() * plan.variants;
     if total == 0 {
         return Ok(Linked { programs: vec![Vec::new(); plan.programs.len()], _folder: None });
@@ -205,7 +205,7 @@ impl Bench<'_> {
     fn pilots(&self) -> Result<Vec<Vec<Sample>>, Error> {
         let all = |program: usize| {
             let all: Result<Vec<_>, _> =
-                (0..self.plan.warmup + PILOTS).map(|_| self.once(program, 0, Layout::GIVEN)).collect();
+                (0..self.plan.warmup + PILOTS).map(|_| self.once(program, 0, AddressLayout::GIVEN)).collect();
             all.map(|runs| runs[self.plan.warmup..].to_vec())
         };
         (0..self.plan.programs.len()).map(all).collect()
@@ -246,12 +246,12 @@ impl Bench<'_> {
     }
 
     /// Every program at every layout of one round.
-    fn round(&self, round: usize, orders: &mut Orders, random: &mut Random) -> Result<Vec<Run>, Error> {
+    fn round(&self, round: usize, orders: &mut Orders, random: &mut Random) -> Result<Vec<BenchRun>, Error> {
         let mut places = Vec::new();
         for slot in 0..=RANDOM_RUNS {
             let layout = match slot {
-                0 => Layout::GIVEN,
-                _ => Layout {
+                0 => AddressLayout::GIVEN,
+                _ => AddressLayout {
                     padding: STACK_STEP * random.random_range(2..2 + STACK_STARTS),
                     randomised: true,
                 },
@@ -259,7 +259,7 @@ impl Bench<'_> {
             let variant = if slot == 0 { 0 } else { orders.next(random) };
             for program in 0..self.plan.programs.len() {
                 let linked = !self.linked.programs[program].is_empty();
-                places.push(Place {
+                places.push(BenchPlace {
                     program,
                     round,
                     slot,
@@ -269,16 +269,16 @@ impl Bench<'_> {
             }
         }
         places.shuffle(random);
-        let one = |place: Place| {
+        let one = |place: BenchPlace| {
             let before = calibrate();
             let sample = self.once(place.program, place.variant, place.layout)?;
-            Ok(Run { place, sample, calibration: (before + calibrate()) / 2.0 })
+            Ok(BenchRun { place, sample, calibration: (before + calibrate()) / 2.0 })
         };
         places.into_iter().map(one).collect()
     }
 
     /// One run; variant 0 is the program as it was.
-    fn once(&self, program: usize, variant: usize, layout: Layout) -> Result<Sample, Error> {
+    fn once(&self, program: usize, variant: usize, layout: AddressLayout) -> Result<Sample, Error> {
         let prepare = &self.plan.prepare;
         if let Some(line) = prepare.get(program).or(prepare.first().filter(|_| prepare.len() == 1)) {
             let status =
@@ -296,7 +296,7 @@ impl Bench<'_> {
         }
         // Nothing that is worth comparing takes as long as everything together.
         let longest = if self.plan.rounds.is_some() { Duration::MAX } else { self.plan.time };
-        launch.run(layout, Limits { stop: self.stop, longest })
+        launch.run(layout, RunLimits { stop: self.stop, longest })
     }
 }
 

@@ -11,7 +11,9 @@ mod render;
 mod verdict;
 
 pub use analyse::{Comparison, Contestant, Result, Spread, Trust};
-pub use measure::{LEAST_ROUNDS, Measured, Metric, Place, Plan, Progress, RANDOM_RUNS, Run, measure};
+pub use measure::{
+    BenchPlace, BenchPlan, BenchRun, LEAST_ROUNDS, Measured, Metric, Progress, RANDOM_RUNS, measure,
+};
 pub use parameters::{Parameter, expand};
 pub use render::{csv, markdown, text};
 pub use verdict::sentence;

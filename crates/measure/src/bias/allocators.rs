@@ -18,7 +18,7 @@ pub const BUFFERS: usize = 4;
 
 /// An allocator, and how it is put in place of the usual one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Allocator {
+pub struct AllocatorLibrary {
     /// What it is called.
     pub name: String,
     /// The library to preload; none for the one that programs have anyhow.
@@ -42,7 +42,7 @@ pub struct Agreement {
 
 /// What one allocator does.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct AllocatorRow {
     /// The allocator.
     pub allocator: String,
     /// It was asked for huge pages.
@@ -52,7 +52,7 @@ pub struct Row {
 }
 
 /// The allocators that are installed, the usual one first.
-pub fn installed() -> Vec<Allocator> {
+pub fn installed() -> Vec<AllocatorLibrary> {
     let known = [
         ("jemalloc", "libjemalloc.so.2", Some(("MALLOC_CONF", "thp:always"))),
         ("mimalloc", "libmimalloc.so.2", Some(("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1"))),
@@ -68,14 +68,18 @@ pub fn installed() -> Vec<Allocator> {
         ];
         folders.iter().map(|folder| Path::new(folder).join(file)).find(|path| path.exists())
     };
-    let usual = Allocator {
+    let usual = AllocatorLibrary {
         name: "usual".into(),
         library: None,
         huge: Some(("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")),
     };
     let mut found = vec![usual];
     for (name, file, huge) in known {
-        found.extend(folder(file).map(|path| Allocator { name: name.into(), library: Some(path), huge }));
+        found.extend(folder(file).map(|path| AllocatorLibrary {
+            name: name.into(),
+            library: Some(path),
+            huge,
+        }));
     }
     found
 }
@@ -99,7 +103,11 @@ pub fn addresses() -> Vec<Vec<usize>> {
 ///
 /// # Errors
 /// If it cannot be run or says something else.
-pub fn ask(allocator: &Allocator, huge: bool, program: &[&std::ffi::OsStr]) -> Result<Row, Error> {
+pub fn ask(
+    allocator: &AllocatorLibrary,
+    huge: bool,
+    program: &[&std::ffi::OsStr],
+) -> Result<AllocatorRow, Error> {
     let mut command = Command::new(program[0]);
     command.args(&program[1..]).stdin(Stdio::null()).stderr(Stdio::null());
     for variable in ["LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_CONF", "MIMALLOC_ALLOW_LARGE_OS_PAGES"] {
@@ -121,7 +129,7 @@ pub fn ask(allocator: &Allocator, huge: bool, program: &[&std::ffi::OsStr]) -> R
         Error::Usage(format!("a program with {} in place of malloc gave no addresses", allocator.name))
     })?;
     let sizes = sizes.iter().map(|addresses| agreement(addresses)).collect();
-    Ok(Row { allocator: allocator.name.clone(), huge, sizes })
+    Ok(AllocatorRow { allocator: allocator.name.clone(), huge, sizes })
 }
 
 /// Which low bits of consecutive addresses agree.
@@ -151,7 +159,7 @@ impl Agreement {
 }
 
 /// A table: a row for each allocator, a column for each size.
-pub fn text(rows: &[Row]) -> String {
+pub fn text(rows: &[AllocatorRow]) -> String {
     let mut table = comfy_table::Table::new();
     let size = |bytes: &usize| match bytes {
         bytes if bytes % (1 << 20) == 0 => format!("{} MiB", bytes >> 20),

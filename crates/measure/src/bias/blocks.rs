@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-use super::sweep::{Extent, LEAST_ROUNDS, Source, Swept, sweep};
+use super::sweep::{Extent, LEAST_ROUNDS, SweepSource, Swept, sweep};
 use crate::Error;
 use crate::bench::{self, Progress, sentence};
-use crate::process::{Launch, Layout, Limits, Stop, calibrate};
+use crate::process::{AddressLayout, Launch, RunLimits, StopFlag, calibrate};
 use crate::stats::{quantile, random};
 
 /// Bytes of a page, over which blocks are moved.
@@ -41,7 +41,7 @@ pub struct Block {
 
 /// What to move.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BlocksPlan {
     /// The program.
     pub program: Launch,
     /// The library that moves blocks.
@@ -67,7 +67,7 @@ pub struct Fix {
     pub sentence: String,
 }
 
-impl Plan {
+impl BlocksPlan {
     fn with(&self, more: &[(&str, OsString)]) -> Launch {
         let mut launch = self.program.clone();
         launch.environment.push(("LD_PRELOAD".into(), self.library.clone().into()));
@@ -84,11 +84,11 @@ impl Plan {
     ///
     /// # Errors
     /// If the program fails.
-    pub fn blocks(&self, stop: &Stop) -> Result<Vec<Block>, Error> {
+    pub fn blocks(&self, stop: &StopFlag) -> Result<Vec<Block>, Error> {
         let system = |source| Error::System { doing: "cannot make a temporary file", source };
         let file = tempfile::NamedTempFile::new().map_err(system)?;
         let list = [("MEMLODE_STAGGER_SHIFT", "".into()), ("MEMLODE_STAGGER_LIST", file.path().into())];
-        self.with(&list).run(Layout::GIVEN, Limits { stop, longest: self.time })?;
+        self.with(&list).run(AddressLayout::GIVEN, RunLimits { stop, longest: self.time })?;
         let text = std::fs::read_to_string(file.path())
             .map_err(|source| Error::File { path: file.path().to_owned(), source })?;
         let mut blocks: Vec<Block> = text.lines().filter_map(block).collect();
@@ -109,7 +109,7 @@ impl Plan {
     pub fn sweep(
         &self,
         block: usize,
-        stop: &Stop,
+        stop: &StopFlag,
         tell: &mut dyn FnMut(usize, f64),
     ) -> Result<(Block, Swept), Error> {
         let known = self.blocks(stop)?;
@@ -135,7 +135,7 @@ impl Plan {
     /// As of [`bench::measure`].
     pub fn stagger(
         &self,
-        stop: &Stop,
+        stop: &StopFlag,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<(String, bench::Result), Error> {
         let mut plain = self.program.clone();
@@ -155,7 +155,7 @@ impl Plan {
     pub fn search(
         &self,
         blocks: &[usize],
-        stop: &Stop,
+        stop: &StopFlag,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<Fix, Error> {
         let started = Instant::now();
@@ -219,10 +219,10 @@ impl Plan {
         first: Launch,
         second: Launch,
         time: Duration,
-        stop: &Stop,
+        stop: &StopFlag,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<bench::Result, Error> {
-        let plan = bench::Plan {
+        let plan = bench::BenchPlan {
             programs: vec![first, second],
             links: vec![None, None],
             variants: 0,
@@ -275,18 +275,18 @@ fn place(_: &Path, _: u64) -> Option<String> {
 
 /// A program with one of its blocks moved: numbers of blocks, and by how much.
 struct Places<'a> {
-    plan: &'a Plan,
+    plan: &'a BlocksPlan,
     places: Vec<(usize, usize)>,
-    stop: &'a Stop,
+    stop: &'a StopFlag,
 }
 
-impl Source for Places<'_> {
+impl SweepSource for Places<'_> {
     fn time(&mut self, context: usize) -> Result<f64, Error> {
         let (block, distance) = self.places[context];
         let before = calibrate();
-        let limits = Limits { stop: self.stop, longest: self.plan.time };
+        let limits = RunLimits { stop: self.stop, longest: self.plan.time };
         // Stack and mappings lie where they always do, so that what differs is the block.
-        let cpu = self.plan.shifted(block, distance).run(Layout::GIVEN, limits)?.cpu.max(1e-6);
+        let cpu = self.plan.shifted(block, distance).run(AddressLayout::GIVEN, limits)?.cpu.max(1e-6);
         Ok((cpu / (before + calibrate())).ln())
     }
 }

@@ -60,7 +60,7 @@ pub struct Spec {
     #[serde(rename = "move")]
     pub moved: String,
     /// In their order.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<CallArgument>,
     /// What arguments can point to.
     #[serde(rename = "buffer")]
     pub buffers: Vec<Buffer>,
@@ -69,7 +69,7 @@ pub struct Spec {
 /// An argument of the function.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
-pub enum Argument {
+pub enum CallArgument {
     /// An integer of any size, or an enumerator.
     Int(i64),
     /// A `double`.
@@ -95,7 +95,7 @@ pub struct Buffer {
     pub fill: Fill,
     /// Where it lies.
     #[serde(default)]
-    pub memory: Memory,
+    pub memory: CallMemory,
     /// Bytes from the beginning of a page to it.
     #[serde(default)]
     pub at: usize,
@@ -126,7 +126,7 @@ pub enum Fill {
 /// Where a buffer lies.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Memory {
+pub enum CallMemory {
     /// Pages of 4 KiB of its own.
     #[default]
     Pages,
@@ -152,9 +152,10 @@ impl Spec {
 
     fn check(&self) -> Result<(), String> {
         let known = |name: &String| self.buffers.iter().any(|buffer| buffer.name == *name);
-        let floats = |argument: &&Argument| matches!(argument, Argument::F64(_) | Argument::F32(_));
+        let floats =
+            |argument: &&CallArgument| matches!(argument, CallArgument::F64(_) | CallArgument::F32(_));
         for argument in &self.arguments {
-            if let Argument::Buffer(name) | Argument::Pointers(name) = argument
+            if let CallArgument::Buffer(name) | CallArgument::Pointers(name) = argument
                 && !known(name)
             {
                 return Err(format!("there is no buffer `{name}`"));
@@ -191,8 +192,10 @@ impl Spec {
     /// # Errors
     /// If it is `malloc`'s to say where it lies.
     pub fn check_moves(&self) -> Result<(), Error> {
-        let fixed =
-            self.buffers.iter().any(|buffer| buffer.name == self.moved && buffer.memory == Memory::Malloc);
+        let fixed = self
+            .buffers
+            .iter()
+            .any(|buffer| buffer.name == self.moved && buffer.memory == CallMemory::Malloc);
         match fixed {
             true => Err(Error::Usage(format!(
                 "buffer `{}` lies where malloc puts it, and is not moved: give it another `memory`",
@@ -307,12 +310,12 @@ impl<'a> Ready<'a> {
         }
         for argument in &self.spec.arguments {
             let (integer, float) = match argument {
-                Argument::Int(value) => (Some(*value), None),
-                Argument::F64(value) => (None, Some(*value)),
+                CallArgument::Int(value) => (Some(*value), None),
+                CallArgument::F64(value) => (None, Some(*value)),
                 // A float is the lower half of its register.
-                Argument::F32(value) => (None, Some(f64::from_bits(value.to_bits().into()))),
-                Argument::Buffer(name) => (Some(self.arrays[name][0] as i64), None),
-                Argument::Pointers(name) => (Some(self.arrays[name].as_ptr() as i64), None),
+                CallArgument::F32(value) => (None, Some(f64::from_bits(value.to_bits().into()))),
+                CallArgument::Buffer(name) => (Some(self.arrays[name][0] as i64), None),
+                CallArgument::Pointers(name) => (Some(self.arrays[name].as_ptr() as i64), None),
             };
             if let Some(integer) = integer {
                 integers[next] = integer;
@@ -369,8 +372,8 @@ fn find(library: &str, function: &str) -> Result<*mut c_void, Error> {
 
 /// One buffer, filled; never given back.
 fn allocate(buffer: &Buffer, random: &mut crate::stats::Random) -> Result<*mut u8, Error> {
-    let align = if buffer.memory == Memory::Huge { HUGE } else { PAGE };
-    let start = if buffer.memory == Memory::Malloc {
+    let align = if buffer.memory == CallMemory::Huge { HUGE } else { PAGE };
+    let start = if buffer.memory == CallMemory::Malloc {
         // SAFETY: a plain allocation.
         let start = unsafe { libc::malloc(buffer.bytes) }.cast::<u8>();
         if start.is_null() {
@@ -402,7 +405,7 @@ fn allocate(buffer: &Buffer, random: &mut crate::stats::Random) -> Result<*mut u
         unsafe { start.write_bytes(0, bytes) };
         start.wrapping_add(buffer.at)
     };
-    let room = if buffer.memory == Memory::Malloc { 0 } else { REACH };
+    let room = if buffer.memory == CallMemory::Malloc { 0 } else { REACH };
     // SAFETY: as long as was allocated.
     let bytes = unsafe { std::slice::from_raw_parts_mut(start, buffer.bytes + room) };
     match buffer.fill {

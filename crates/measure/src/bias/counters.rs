@@ -17,7 +17,7 @@ const LEAST: f64 = 0.02;
 
 /// Counts by context and event.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct CounterTable {
     /// Names of the contexts.
     contexts: Vec<String>,
     /// Names of the events other than cycles, and their counts by context.
@@ -34,12 +34,12 @@ pub struct Correlations {
     /// The contexts whose cycles spike, the highest first.
     pub spikes: Vec<String>,
     /// Cycles, and then the events, those that move most with them first. Events that never vary are left out.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CounterRow>,
 }
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct CounterRow {
     /// Its name.
     pub event: String,
     /// Pearson's correlation with cycles.
@@ -52,12 +52,12 @@ pub struct Row {
     pub spikes: Vec<f64>,
 }
 
-impl Table {
+impl CounterTable {
     /// Reads CSV with a head. Without a name for it, the first column is the context.
     ///
     /// # Errors
     /// If it is no table of numbers, or lacks a column.
-    pub fn parse(text: &str, context: Option<&str>, cycles: &str) -> Result<Table, Error> {
+    pub fn parse(text: &str, context: Option<&str>, cycles: &str) -> Result<CounterTable, Error> {
         let usage = |why: String| Error::Usage(why);
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
         let head = reader.headers().map_err(|why| usage(why.to_string()))?.clone();
@@ -95,21 +95,22 @@ impl Table {
         for (at, column) in all.filter(|(at, _)| *at != context) {
             if at == cycles { of_cycles = column } else { events.push(column) }
         }
-        Ok(Table { contexts, events, cycles: of_cycles })
+        Ok(CounterTable { contexts, events, cycles: of_cycles })
     }
 
     /// Orders events by how far they move with cycles. At most so many spikes.
     pub fn correlate(&self, spikes: usize) -> Correlations {
         let (name, cycles) = &self.cycles;
         let spikes = self.spikes(spikes);
-        let row = |event: &str, counts: &[f64]| Row {
+        let row = |event: &str, counts: &[f64]| CounterRow {
             event: event.to_owned(),
             pearson: pearson(cycles, counts),
             spearman: spearman(cycles, counts),
             median: median(counts),
             spikes: spikes.iter().map(|at| counts[*at]).collect(),
         };
-        let mut rows: Vec<Row> = self.events.iter().map(|(event, counts)| row(event, counts)).collect();
+        let mut rows: Vec<CounterRow> =
+            self.events.iter().map(|(event, counts)| row(event, counts)).collect();
         rows.retain(|row| row.pearson.is_finite());
         rows.sort_by(|a, b| b.pearson.abs().total_cmp(&a.pearson.abs()).then_with(|| a.event.cmp(&b.event)));
         rows.insert(0, row(name, cycles));
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_event_that_spikes_with_cycles_comes_first() {
-        let table = Table::parse(&sweep(), None, "cycles").expect("a table");
+        let table = CounterTable::parse(&sweep(), None, "cycles").expect("a table");
         let found = table.correlate(4);
         assert_eq!(found.spikes.len(), 2);
         assert!(found.spikes.contains(&"3184".into()) && found.spikes.contains(&"7280".into()), "{found:?}");
@@ -208,8 +209,9 @@ mod tests {
     #[test]
     fn an_even_table_has_no_spikes() {
         let even: String = (0..100).map(|at| format!("{at},{},{}\n", 1000 + at % 7, at)).collect();
-        let found =
-            Table::parse(&format!("c,cycles,x\n{even}"), Some("c"), "cycles").expect("a table").correlate(2);
+        let found = CounterTable::parse(&format!("c,cycles,x\n{even}"), Some("c"), "cycles")
+            .expect("a table")
+            .correlate(2);
         assert!(found.spikes.is_empty());
         assert!(text(&found, 5).contains("No context of 100 spikes"));
     }
@@ -225,7 +227,7 @@ mod tests {
             ("cycles,a\n1,2\n", "both context and cycles"),
             ("a,cycles\n1,inf\n", "is no number"),
         ] {
-            let error = Table::parse(text, None, "cycles").expect_err("no table").to_string();
+            let error = CounterTable::parse(text, None, "cycles").expect_err("no table").to_string();
             assert!(error.contains(why), "{text:?}: {error}");
         }
     }

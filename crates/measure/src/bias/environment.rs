@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::sweep::{Candidate, Extent, LEAST_ROUNDS, Source, Swept, Verdict, sweep};
+use super::sweep::{Candidate, Extent, LEAST_ROUNDS, SweepSource, SweepVerdict, Swept, sweep};
 use crate::Error;
 use crate::names::Name;
-use crate::process::{Launch, Layout, Limits, Stop, calibrate};
+use crate::process::{AddressLayout, Launch, RunLimits, StopFlag, calibrate};
 
 /// Contexts: stack starts that the kernel tells apart, over two pages.
 pub const CONTEXTS: usize = 512;
@@ -36,14 +36,14 @@ pub struct Sweep {
     pub function: Option<String>,
     /// By candidate, in their order: loads that agree in the low 12 bits with stores to other data there and not at the control.
     /// Known of spikes of functions only.
-    pub pairs: Vec<Vec<Pair>>,
+    pub pairs: Vec<Vec<EnvironmentPair>>,
     /// The program's addresses could not be fixed, so nothing of this means anything.
     pub not_fixed: bool,
 }
 
 /// A load and a store to other data whose addresses agree in the low 12 bits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Pair {
+pub struct EnvironmentPair {
     /// What is loaded.
     pub load: Name,
     /// What was stored to before.
@@ -54,19 +54,20 @@ pub struct Pair {
     pub least: u32,
 }
 
-impl Pair {
+impl EnvironmentPair {
     /// "of g (work kernel.c:12) with j (work kernel.c:10)".
     pub fn text(&self) -> String {
-        let Pair { load, store, .. } = self;
+        let EnvironmentPair { load, store, .. } = self;
         format!("of {} ({}) with {} ({})", load.data, load.place, store.data, store.place)
     }
 
     /// The pairs of different data, at most so many, in words.
-    pub fn list(pairs: &[Pair], most: usize) -> Option<String> {
-        let mut told: Vec<&Pair> = Vec::new();
+    pub fn list(pairs: &[EnvironmentPair], most: usize) -> Option<String> {
+        let mut told: Vec<&EnvironmentPair> = Vec::new();
         for pair in pairs {
-            let same =
-                |other: &&Pair| (&other.load.data, &other.store.data) == (&pair.load.data, &pair.store.data);
+            let same = |other: &&EnvironmentPair| {
+                (&other.load.data, &other.store.data) == (&pair.load.data, &pair.store.data)
+            };
             if !told.iter().any(same) {
                 told.push(pair);
             }
@@ -80,7 +81,7 @@ impl Pair {
 
 /// What to sweep.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct EnvironmentPlan {
     /// The program.
     pub program: Launch,
     /// Time for everything.
@@ -89,27 +90,31 @@ pub struct Plan {
     pub seed: u64,
 }
 
-impl Plan {
+impl EnvironmentPlan {
     pub(super) fn extent(&self, rounds: usize) -> Extent {
         Extent { contexts: CONTEXTS, page: PAGE, time: self.time, rounds, seed: self.seed }
     }
 }
 
 /// The layout of a context.
-pub(super) fn layout(context: usize) -> Layout {
-    Layout { padding: FIRST + STEP * context, randomised: false }
+pub(super) fn layout(context: usize) -> AddressLayout {
+    AddressLayout { padding: FIRST + STEP * context, randomised: false }
 }
 
 /// Sweeps a whole program. `tell` hears how many runs there will be, and seconds of each.
 ///
 /// # Errors
 /// If the program fails, if the fewest runs do not fit into the time, or if somebody wants to stop.
-pub fn sweep_program(plan: &Plan, stop: &Stop, tell: &mut dyn FnMut(usize, f64)) -> Result<Sweep, Error> {
+pub fn sweep_program(
+    plan: &EnvironmentPlan,
+    stop: &StopFlag,
+    tell: &mut dyn FnMut(usize, f64),
+) -> Result<Sweep, Error> {
     struct Runs<'a> {
         program: &'a Launch,
-        limits: Limits<'a>,
+        limits: RunLimits<'a>,
     }
-    impl Source for Runs<'_> {
+    impl SweepSource for Runs<'_> {
         fn time(&mut self, context: usize) -> Result<f64, Error> {
             let before = calibrate();
             let cpu = self.program.run(layout(context), self.limits)?.cpu.max(1e-6);
@@ -118,8 +123,8 @@ pub fn sweep_program(plan: &Plan, stop: &Stop, tell: &mut dyn FnMut(usize, f64))
         }
     }
     let clock = 2.0 * calibrate();
-    let mut runs = Runs { program: &plan.program, limits: Limits { stop, longest: plan.time } };
-    plan.program.run(Layout::GIVEN, runs.limits)?;
+    let mut runs = Runs { program: &plan.program, limits: RunLimits { stop, longest: plan.time } };
+    plan.program.run(AddressLayout::GIVEN, runs.limits)?;
     let swept = sweep(plan.extent(LEAST_ROUNDS), &mut runs, stop, tell)?;
     Ok(Sweep::new(swept, clock))
 }
@@ -143,7 +148,7 @@ impl Sweep {
     }
 
     /// The pairs that agree at a candidate, as far as they are known.
-    pub fn pairs_of(&self, candidate: &Candidate) -> &[Pair] {
+    pub fn pairs_of(&self, candidate: &Candidate) -> &[EnvironmentPair] {
         let at = self.swept.candidates.iter().position(|other| other.context == candidate.context);
         at.map_or(&[], |at| &self.pairs[at])
     }
@@ -159,8 +164,8 @@ impl Sweep {
         let place =
             |one: &Candidate| format!("{} bytes ({})", self.padding_of(one), percent(one.effect.ratio));
         let places = |all: &[Candidate]| all.iter().map(place).collect::<Vec<_>>().join(", ");
-        let spikes = self.swept.of(Verdict::Spike);
-        let unclear = self.swept.of(Verdict::Inconclusive);
+        let spikes = self.swept.of(SweepVerdict::Spike);
+        let unclear = self.swept.of(SweepVerdict::Inconclusive);
         let Some(first) = spikes.first() else {
             if !unclear.is_empty() {
                 return format!(
@@ -179,7 +184,7 @@ impl Sweep {
             self.padding_of(other).abs_diff(self.padding_of(first)) == STEP * PAGE
                 && (other.effect.ratio - first.effect.ratio).abs() < 0.5
         });
-        let pair = match Pair::list(self.pairs_of(first), 3) {
+        let pair = match EnvironmentPair::list(self.pairs_of(first), 3) {
             Some(pairs) => format!(
                 " There loads agree in their low 12 bits with stores to other data shortly before, and 2 KiB away they do \
                  not: {pairs}."

@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::environment::{Pair, Plan, STEP, Sweep, layout};
-use super::sweep::{Source, Verdict, sweep};
+use super::environment::{EnvironmentPair, EnvironmentPlan, STEP, Sweep, layout};
+use super::sweep::{SweepSource, SweepVerdict, sweep};
 use crate::Error;
-use crate::inside::{Access, Agreeing, Facts, Names, Repeated, Steps, Tracee, facts, first_level, step};
+use crate::inside::{
+    Agreeing, Facts, Names, Repeated, SteppedAccess, Steps, Tracee, facts, first_level, step,
+};
 use crate::names::Name;
-use crate::process::{Pinned, Stop, processors};
+use crate::process::{Pinned, StopFlag, processors};
 
 /// Instructions of one call that are looked at: a few seconds.
 const MOST: usize = 1_000_000;
@@ -22,9 +24,9 @@ const STEP_SECONDS: f64 = 1e-9;
 /// # Errors
 /// If the program does not call it or does not survive calling it again, or if somebody wants to stop.
 pub fn sweep_function(
-    plan: &Plan,
+    plan: &EnvironmentPlan,
     function: &str,
-    stop: &Arc<Stop>,
+    stop: &Arc<StopFlag>,
     tell: &mut dyn FnMut(usize, f64),
 ) -> Result<Sweep, Error> {
     let mut source = Calls { plan, function, stop, now: None };
@@ -36,7 +38,7 @@ pub fn sweep_function(
     let _pinned = processors().first().map(|cpu| Pinned::to(*cpu));
     let (mut call, names) = start(plan, function, stop)?;
     for (at, candidate) in found.swept.candidates.iter().enumerate() {
-        if candidate.verdict() == Verdict::Spike {
+        if candidate.verdict() == SweepVerdict::Spike {
             let slow = look(&mut call, candidate.context)?;
             let control = look(&mut call, candidate.control)?;
             found.pairs[at] = pairs(&slow, Some(&control), &|access| names.name(access));
@@ -47,13 +49,13 @@ pub fn sweep_function(
 
 /// A process that stands where the function is first called; a new one after each pass.
 struct Calls<'a> {
-    plan: &'a Plan,
+    plan: &'a EnvironmentPlan,
     function: &'a str,
-    stop: &'a Arc<Stop>,
+    stop: &'a Arc<StopFlag>,
     now: Option<Repeated>,
 }
 
-impl Source for Calls<'_> {
+impl SweepSource for Calls<'_> {
     fn time(&mut self, context: usize) -> Result<f64, Error> {
         let call = self.now.as_mut().ok_or(Error::Interrupted)?;
         Ok(call.time((STEP * context) as u64)?.steps.ln())
@@ -67,7 +69,7 @@ impl Source for Calls<'_> {
 }
 
 /// Starts the program in the first context, as if its environment were the shortest.
-fn start(plan: &Plan, function: &str, stop: &Arc<Stop>) -> Result<(Repeated, Names), Error> {
+fn start(plan: &EnvironmentPlan, function: &str, stop: &Arc<StopFlag>) -> Result<(Repeated, Names), Error> {
     let mut names = None;
     let find = |tracee: &Tracee| {
         let found = names.insert(Names::of(&tracee.file()?)?);
@@ -89,8 +91,8 @@ fn look(call: &mut Repeated, context: usize) -> Result<(Steps, Facts), Error> {
 pub(super) fn pairs(
     slow: &(Steps, Facts),
     control: Option<&(Steps, Facts)>,
-    name: &dyn Fn(&Access) -> Name,
-) -> Vec<Pair> {
+    name: &dyn Fn(&SteppedAccess) -> Name,
+) -> Vec<EnvironmentPair> {
     let key = |steps: &Steps, pair: &Agreeing| {
         (steps.accesses[pair.load].instruction, steps.accesses[pair.store].instruction)
     };
@@ -99,7 +101,7 @@ pub(super) fn pairs(
         .flat_map(|(steps, facts)| facts.pairs.iter().map(move |pair| key(steps, pair)))
         .collect();
     let new = slow.1.pairs.iter().filter(|pair| !usual.contains(&key(&slow.0, pair)));
-    let pair = |pair: &Agreeing| Pair {
+    let pair = |pair: &Agreeing| EnvironmentPair {
         load: name(&slow.0.accesses[pair.load]),
         store: name(&slow.0.accesses[pair.store]),
         count: pair.count,

@@ -20,13 +20,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use super::calls::{Placed, Spec};
-use super::environment::Pair;
+use super::environment::EnvironmentPair;
 use super::function::{ROUNDS, pairs};
-use super::sweep::{Candidate, Extent, Source, Swept, Verdict, sweep};
+use super::sweep::{Candidate, Extent, SweepSource, SweepVerdict, Swept, sweep};
 use crate::Error;
-use crate::inside::{Access, Facts, Names, Steps, Tracee, facts, first_level, step};
+use crate::inside::{Facts, Names, SteppedAccess, Steps, Tracee, facts, first_level, step};
 use crate::names::Name;
-use crate::process::{Launch, Layout, Pinned, Stop, processors};
+use crate::process::{AddressLayout, Launch, Pinned, StopFlag, processors};
 use crate::stats::pearson;
 
 const LINE: u64 = 64;
@@ -43,7 +43,7 @@ const SPREAD: f64 = 1.02;
 
 /// What to sweep.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct HeapPlan {
     /// The file of the description.
     pub file: PathBuf,
     /// What is in it.
@@ -77,7 +77,7 @@ pub struct Heap {
     /// By context: what one call does there, as far as there was time to look.
     pub facts: Vec<Option<Facts>>,
     /// By candidate, in their order: loads that agree in the low 12 bits with stores to other data there and not at the control.
-    pub pairs: Vec<Vec<Pair>>,
+    pub pairs: Vec<Vec<EnvironmentPair>>,
     /// The correlation of times with stores that cross lines, over all contexts; none if these do not vary. Calls that were not
     /// looked at are taken to do what the others do, but for where the buffer is.
     pub follows_splits: Option<f64>,
@@ -89,7 +89,11 @@ pub struct Heap {
 ///
 /// # Errors
 /// If the function cannot be called, if the time does not suffice, or if somebody wants to stop.
-pub fn sweep_buffer(plan: &Plan, stop: &Arc<Stop>, tell: &mut dyn FnMut(usize, f64)) -> Result<Heap, Error> {
+pub fn sweep_buffer(
+    plan: &HeapPlan,
+    stop: &Arc<StopFlag>,
+    tell: &mut dyn FnMut(usize, f64),
+) -> Result<Heap, Error> {
     plan.spec.check_moves()?;
     if plan.step == 0 || !(PAGE / 4).is_multiple_of(plan.step) {
         return Err(Error::Usage(format!("--step {} does not divide 1024 bytes", plan.step)));
@@ -129,13 +133,13 @@ struct Server {
 }
 
 struct Served<'a> {
-    plan: &'a Plan,
-    stop: &'a Arc<Stop>,
+    plan: &'a HeapPlan,
+    stop: &'a Arc<StopFlag>,
     now: Option<Server>,
     until: Instant,
 }
 
-impl Source for Served<'_> {
+impl SweepSource for Served<'_> {
     fn time(&mut self, context: usize) -> Result<f64, Error> {
         let server = self.now.as_mut().ok_or(Error::Interrupted)?;
         let asked = writeln!(server.to, "{}", context * self.plan.step);
@@ -192,7 +196,7 @@ impl Served<'_> {
 }
 
 impl Server {
-    fn answer(&mut self, stop: &Stop, until: Instant) -> Result<String, Error> {
+    fn answer(&mut self, stop: &StopFlag, until: Instant) -> Result<String, Error> {
         let slice = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
         loop {
             if stop.load(Ordering::Relaxed) {
@@ -232,12 +236,12 @@ struct Looked {
     facts: Vec<Option<Facts>>,
     /// By context: stores that cross lines.
     splits: Vec<usize>,
-    pairs: Vec<Vec<Pair>>,
+    pairs: Vec<Vec<EnvironmentPair>>,
     cut: bool,
 }
 
 /// Looks at calls: of candidates and their controls in any case, of the other contexts while there is time.
-fn look(plan: &Plan, swept: &Swept, stop: &Arc<Stop>, time: Duration) -> Result<Looked, Error> {
+fn look(plan: &HeapPlan, swept: &Swept, stop: &Arc<StopFlag>, time: Duration) -> Result<Looked, Error> {
     let started = Instant::now();
     let contexts = swept.ratio.len();
     let mut order: Vec<usize> = swept.candidates.iter().flat_map(|one| [one.context, one.control]).collect();
@@ -255,7 +259,7 @@ fn look(plan: &Plan, swept: &Swept, stop: &Arc<Stop>, time: Duration) -> Result<
     // To wake a process on another processor takes ten times as long as one instruction of it.
     let _pinned = processors().first().map(|cpu| Pinned::to(*cpu));
     // The time is for what is not needed; what is needed gets what it needs.
-    let mut tracee = Tracee::start(&launch, Layout::GIVEN, stop, Duration::from_secs(3600))?;
+    let mut tracee = Tracee::start(&launch, AddressLayout::GIVEN, stop, Duration::from_secs(3600))?;
     let cache = first_level();
     let mut looked =
         Looked { facts: vec![None; contexts], splits: Vec::new(), pairs: Vec::new(), cut: false };
@@ -308,7 +312,7 @@ fn splits(steps: &Steps, placed: &[Placed], spec: &Spec, by: u64) -> usize {
     let is_moved = |one: &&Placed| spec.buffers[one.buffer as usize].name == spec.moved;
     let moved: Vec<Range<u64>> =
         placed.iter().filter(is_moved).map(|one| one.start..one.start + one.bytes).collect();
-    let crosses = |access: &&Access| {
+    let crosses = |access: &&SteppedAccess| {
         let moves = moved.iter().any(|range| range.contains(&access.address));
         let address = if moves { access.address.wrapping_add(by) } else { access.address };
         address % LINE + u64::from(access.bytes) > LINE
@@ -328,7 +332,7 @@ struct Namer<'a> {
 }
 
 impl Namer<'_> {
-    fn name(&self, access: &Access) -> Name {
+    fn name(&self, access: &SteppedAccess) -> Name {
         let mut name = match &self.names {
             Some(names) => names.name(access),
             None => Name { place: format!("{:#x}", access.instruction), ..unknown() },
@@ -377,8 +381,8 @@ impl Heap {
         let place =
             |one: &Candidate| format!("{} bytes ({})", self.distance[one.context], percent(one.effect.ratio));
         let places = |all: &[Candidate]| all.iter().map(place).collect::<Vec<_>>().join(", ");
-        let spikes = self.swept.of(Verdict::Spike);
-        let unclear = self.swept.of(Verdict::Inconclusive);
+        let spikes = self.swept.of(SweepVerdict::Spike);
+        let unclear = self.swept.of(SweepVerdict::Inconclusive);
         let mut said = match (spikes.first(), unclear.is_empty()) {
             (Some(first), _) => {
                 format!(
@@ -460,7 +464,7 @@ impl Heap {
             }
         }
         let at = self.swept.candidates.iter().position(|one| one.context == spike.context);
-        let pairs = Pair::list(at.map_or(&[][..], |at| &self.pairs[at]), 2);
+        let pairs = EnvironmentPair::list(at.map_or(&[][..], |at| &self.pairs[at]), 2);
         match (pairs, others.is_empty()) {
             (Some(pairs), true) => format!(
                 " Loads agree there in their low 12 bits with stores shortly before ({} times a call, and {} there): {pairs}; \

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::link::LinkLine;
-use crate::process::{Launch, Layout, Limits, Pinned, Stop, processors};
+use crate::process::{AddressLayout, Launch, Pinned, RunLimits, StopFlag, processors};
 use crate::stats::{median, pseudomedian, quantile, random};
 
 /// Fewer links say nothing of their spread.
@@ -18,7 +18,7 @@ const LEAST_ROUNDS: usize = 5;
 
 /// What to link and run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct LinksPlan {
     /// How to link it.
     pub line: LinkLine,
     /// The program, whose first word is replaced by each link of it.
@@ -56,7 +56,7 @@ pub struct Floor {
 ///
 /// # Errors
 /// If links or runs fail, the time does not suffice, or somebody wants to stop.
-pub fn floor(plan: &Plan, stop: &Stop, tell: &mut dyn FnMut(usize, f64)) -> Result<Floor, Error> {
+pub fn floor(plan: &LinksPlan, stop: &StopFlag, tell: &mut dyn FnMut(usize, f64)) -> Result<Floor, Error> {
     if plan.links < LEAST_LINKS {
         return Err(Error::Usage(format!(
             "{} links say nothing of their spread: ask for {LEAST_LINKS} or more",
@@ -76,9 +76,9 @@ pub fn floor(plan: &Plan, stop: &Stop, tell: &mut dyn FnMut(usize, f64)) -> Resu
         program.words[0] = plan.line.link(seed, folder.path())?.into();
         programs.push(program);
     }
-    let limits = Limits { stop, longest: plan.time };
+    let limits = RunLimits { stop, longest: plan.time };
     let started = Instant::now();
-    let pilot = programs[0].run(Layout::GIVEN, limits)?;
+    let pilot = programs[0].run(AddressLayout::GIVEN, limits)?;
     let round = programs.len() as f64 * pilot.wall;
     let rounds = (plan.time.saturating_sub(started.elapsed()).as_secs_f64() / round) as usize;
     if rounds < LEAST_ROUNDS {
@@ -102,7 +102,7 @@ pub fn floor(plan: &Plan, stop: &Stop, tell: &mut dyn FnMut(usize, f64)) -> Resu
         let mut one = vec![0.0; programs.len()];
         for link in order {
             // Data lie elsewhere in each run, so that what is left is the link.
-            let layout = Layout { padding: 0, randomised: true };
+            let layout = AddressLayout { padding: 0, randomised: true };
             one[link] = programs[link].run(layout, limits)?.cpu.max(1e-6);
         }
         times.iter_mut().zip(one).for_each(|(times, time)| times.push(time));

@@ -34,7 +34,7 @@ const DISTANCES: [usize; 6] = [1, 2, 4, 8, 12, 16];
 
 /// What was found.
 #[derive(Clone, Debug, Serialize)]
-pub struct Pages {
+pub struct PagePairs {
     /// Pairs of 4 KiB pages that were tried.
     pub pairs: usize,
     /// Pairs that collide.
@@ -48,7 +48,7 @@ pub struct Pages {
     pub nanoseconds: f64,
     /// By distance of the store before the load in words: how many times as long a copied word takes between pages that
     /// collide. Empty if none do.
-    pub costs: Vec<Cost>,
+    pub costs: Vec<PageCost>,
     /// The same in huge pages, if the kernel gives any.
     pub huge: Option<Huge>,
 }
@@ -66,7 +66,7 @@ pub struct Agreement {
 
 /// What colliding costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Cost {
+pub struct PageCost {
     /// Words from the load to the store that comes before it.
     pub distance: usize,
     /// The time of a word over that at the same distance between halves that do not agree.
@@ -92,7 +92,7 @@ pub struct Huge {
 ///
 /// # Errors
 /// If the system gives no memory.
-pub fn probe(pages: usize) -> Result<Pages, Error> {
+pub fn probe(pages: usize) -> Result<PagePairs, Error> {
     let memory = Memory::new(pages * PAGE, PAGE, Advice::LinuxNoHugepage)?;
     let probe = Probe::new(&memory, pages);
     let mut classes: BTreeMap<usize, usize> = BTreeMap::new();
@@ -110,7 +110,7 @@ pub fn probe(pages: usize) -> Result<Pages, Error> {
     classes.values().for_each(|class| *sizes.entry(*class).or_default() += 1);
     let implied: usize = sizes.values().map(|size| size * (size - 1) / 2).sum();
     let costs = found.first().map(|(from, to)| probe.costs(*from, *to)).unwrap_or_default();
-    Ok(Pages {
+    Ok(PagePairs {
         pairs: pages * pages.saturating_sub(1) / 2,
         colliding: found.len(),
         contradictions: implied.abs_diff(found.len()),
@@ -244,7 +244,7 @@ impl Probe<'_> {
         })
     }
 
-    fn costs(&self, from: usize, to: usize) -> Vec<Cost> {
+    fn costs(&self, from: usize, to: usize) -> Vec<PageCost> {
         let one = |distance| {
             let control = self.ticks(from, to, distance, WORDS / 2, 50);
             (control, self.ticks(from, to, distance, 0, 50))
@@ -252,7 +252,7 @@ impl Probe<'_> {
         let (_, wait) = one(1);
         let cost = |distance: usize| {
             let (control, ticks) = one(distance);
-            Cost {
+            PageCost {
                 distance,
                 measured: ticks / control,
                 modelled: (wait / distance as f64 / control).max(1.0),
@@ -285,7 +285,7 @@ fn nanoseconds_per_tick() -> f64 {
     started.elapsed().as_nanos() as f64 / (ticks() - before).max(1) as f64
 }
 
-impl Pages {
+impl PagePairs {
     /// All of it in one sentence.
     pub fn sentence(&self) -> String {
         let chance = self.pairs as f64 / 256.0;

@@ -13,7 +13,7 @@ use rand::seq::SliceRandom;
 use serde::Serialize;
 
 use crate::Error;
-use crate::process::{Pinned, Stop, processors};
+use crate::process::{Pinned, StopFlag, processors};
 use crate::stats::{Effect, Random, quantile, random};
 
 /// The share of a sweep's time; the rest is for confirming.
@@ -34,7 +34,7 @@ const QUANTILE: f64 = 0.2;
 const TRIO: usize = 3;
 
 /// Something that can be timed in many contexts. Contexts are numbered from 0, and evenly spaced over whole pages.
-pub trait Source {
+pub trait SweepSource {
     /// The logarithm of the time in a context, in any unit that does not depend on the clock frequency.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ pub struct Candidate {
 /// What can be said of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum SweepVerdict {
     /// Slower than its control, by more than chance and by more than controls differ.
     Spike,
     /// Slower than its control, but controls differ as much.
@@ -109,21 +109,21 @@ pub enum Verdict {
 impl Candidate {
     /// The test: p < 0.001, divided by the number of candidates, and three times as far from 1 as controls are from each
     /// other: an even slope over the page moves them half as far.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> SweepVerdict {
         if !self.effect.is_claimed() || self.effect.ratio <= 1.0 {
-            return Verdict::Nothing;
+            return SweepVerdict::Nothing;
         }
         let moved = self.controls.ratio.ln().abs();
         match self.controls.is_claimed() && 3.0 * moved > self.effect.ratio.ln() {
-            true => Verdict::Inconclusive,
-            false => Verdict::Spike,
+            true => SweepVerdict::Inconclusive,
+            false => SweepVerdict::Spike,
         }
     }
 }
 
 impl Swept {
     /// The candidates of a kind, those that differ most first.
-    pub fn of(&self, verdict: Verdict) -> Vec<Candidate> {
+    pub fn of(&self, verdict: SweepVerdict) -> Vec<Candidate> {
         let mut all: Vec<Candidate> =
             self.candidates.iter().filter(|one| one.verdict() == verdict).copied().collect();
         all.sort_by(|a, b| b.effect.ratio.total_cmp(&a.effect.ratio));
@@ -147,8 +147,8 @@ fn rungs(contexts: usize) -> [(usize, usize); 3] {
 /// If something cannot be timed, if the fewest timings do not fit into the time, or if somebody wants to stop.
 pub fn sweep(
     extent: Extent,
-    source: &mut dyn Source,
-    stop: &Stop,
+    source: &mut dyn SweepSource,
+    stop: &StopFlag,
     tell: &mut dyn FnMut(usize, f64),
 ) -> Result<Swept, Error> {
     let Extent { contexts, page, time, rounds: least_rounds, seed } = extent;
@@ -246,7 +246,7 @@ mod tests {
         adds: F,
     }
 
-    impl<F: Fn(usize) -> f64> Source for Synthetic<F> {
+    impl<F: Fn(usize) -> f64> SweepSource for Synthetic<F> {
         fn time(&mut self, context: usize) -> Result<f64, Error> {
             let burst = if self.random.random_bool(0.1) { self.random.random::<f64>() } else { 0.0 };
             Ok((self.adds)(context) + 0.02 * self.random.random::<f64>() + burst)
@@ -256,14 +256,15 @@ mod tests {
     fn swept(seed: u64, adds: impl Fn(usize) -> f64) -> Swept {
         let extent = Extent { contexts: 512, page: 256, time: Duration::from_millis(200), rounds: 100, seed };
         let mut source = Synthetic { random: random(seed ^ 77), adds };
-        sweep(extent, &mut source, &Stop::new(false), &mut |_, _| {}).expect("times")
+        sweep(extent, &mut source, &StopFlag::new(false), &mut |_, _| {}).expect("times")
     }
 
     #[test]
     fn the_two_contexts_that_are_slow_are_found_and_no_others() {
         for seed in 0..3 {
             let found = swept(seed, |context| if context % 256 == 177 { 0.05 } else { 0.0 });
-            let mut spikes: Vec<usize> = found.of(Verdict::Spike).iter().map(|one| one.context).collect();
+            let mut spikes: Vec<usize> =
+                found.of(SweepVerdict::Spike).iter().map(|one| one.context).collect();
             spikes.sort_unstable();
             assert_eq!(spikes, [177, 433], "{:?}", found.candidates);
         }
@@ -273,7 +274,7 @@ mod tests {
     fn nothing_is_found_where_there_is_nothing() {
         for seed in 0..8 {
             let found = swept(seed, |_| 0.0);
-            assert!(found.of(Verdict::Spike).is_empty(), "{:?}", found.candidates);
+            assert!(found.of(SweepVerdict::Spike).is_empty(), "{:?}", found.candidates);
             assert!(found.detectable() < 1.1, "{}", found.detectable());
         }
     }
@@ -282,7 +283,7 @@ mod tests {
     #[test]
     fn nothing_is_concluded_where_controls_differ_as_much() {
         let found = swept(3, |context| 0.2 * (context % 256) as f64 / 256.0);
-        assert!(found.of(Verdict::Spike).is_empty(), "{:?}", found.candidates);
-        assert!(!found.of(Verdict::Inconclusive).is_empty(), "{:?}", found.candidates);
+        assert!(found.of(SweepVerdict::Spike).is_empty(), "{:?}", found.candidates);
+        assert!(!found.of(SweepVerdict::Inconclusive).is_empty(), "{:?}", found.candidates);
     }
 }

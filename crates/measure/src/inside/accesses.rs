@@ -24,7 +24,7 @@ const RED_ZONE: u64 = 128;
 
 /// One load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct SteppedAccess {
     /// The instruction.
     pub instruction: u64,
     /// The first byte.
@@ -34,10 +34,10 @@ pub struct Access {
     /// It stores. An instruction that does both is a load and a store here.
     pub is_store: bool,
     /// The frame that it lies in, if that is one of the call's own.
-    pub frame: Option<Frame>,
+    pub frame: Option<SteppedFrame>,
 }
 
-impl Access {
+impl SteppedAccess {
     /// As the first core makes it.
     fn made(&self) -> MemRef {
         MemRef::read(0, self.address, self.bytes).writing(self.is_store)
@@ -46,7 +46,7 @@ impl Access {
 
 /// A place in a frame of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Frame {
+pub struct SteppedFrame {
     /// The first instruction of the function that the frame belongs to.
     pub function: u64,
     /// Bytes from the frame's canonical address (where the caller's frame ends) to the access; less than zero.
@@ -57,7 +57,7 @@ pub struct Frame {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     /// In order.
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<SteppedAccess>,
     /// Instructions.
     pub instructions: usize,
     /// Accesses whose addresses are not known: gathers, scatters, and what saves all registers at once.
@@ -134,11 +134,12 @@ fn note(
         };
         let inside = address + RED_ZONE >= registers.rsp;
         let frame = frames.iter().rev().find(|(_, canonical)| inside && address < *canonical);
-        let frame = frame.map(|(function, canonical)| Frame {
+        let frame = frame.map(|(function, canonical)| SteppedFrame {
             function: *function,
             offset: address.wrapping_sub(*canonical) as i64,
         });
-        let access = |is_store| Access { instruction: instruction.ip(), address, bytes, is_store, frame };
+        let access =
+            |is_store| SteppedAccess { instruction: instruction.ip(), address, bytes, is_store, frame };
         loads.extend(loaded.then(|| access(false)));
         stores.extend(stored.then(|| access(true)));
     }
@@ -251,7 +252,7 @@ pub fn facts(steps: &Steps, cache: LevelSpec) -> Facts {
 fn conflicts(steps: &Steps, cache: LevelSpec) -> Option<usize> {
     let mut caches = Detailed::new(Hierarchy::new(&[cache], 1).ok()?);
     let mut pass = || {
-        let mut of = |access: &Access| caches.access(access.made());
+        let mut of = |access: &SteppedAccess| caches.access(access.made());
         steps.accesses.iter().filter(|access| of(access).causes().next() == Some(Cause::Conflict)).count()
     };
     pass();
@@ -265,7 +266,7 @@ mod tests {
     const L1: LevelSpec = LevelSpec { bytes: 32 << 10, ways: 8, line_bytes: 64, shared_by: 1 };
 
     fn steps(of: impl IntoIterator<Item = (u64, u64, u32, bool)>) -> Steps {
-        let access = |(instruction, address, bytes, is_store)| Access {
+        let access = |(instruction, address, bytes, is_store)| SteppedAccess {
             instruction,
             address,
             bytes,

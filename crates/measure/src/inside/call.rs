@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::tracee::{Registers, Tracee};
 use crate::Error;
-use crate::process::{Launch, Layout, Stop};
+use crate::process::{AddressLayout, Launch, StopFlag};
 use crate::stats::quantile;
 
 // Position-independent, and copied into the program. `rbx` points to a `Block`: it and r12 to r15 survive calls.
@@ -145,10 +145,10 @@ impl Repeated {
     /// If it does not come there, or the system does not let it be controlled.
     pub fn start(
         launch: &Launch,
-        layout: Layout,
+        layout: AddressLayout,
         name: &str,
         find: impl FnOnce(&Tracee) -> Result<u64, Error>,
-        stop: &Arc<Stop>,
+        stop: &Arc<StopFlag>,
         longest: Duration,
     ) -> Result<Repeated, Error> {
         let mut tracee = Tracee::start(launch, layout, stop, longest)?;

@@ -12,7 +12,7 @@ mod call;
 mod names;
 mod tracee;
 
-pub use accesses::{Access, Agreeing, Facts, Frame, Steps, facts, first_level, step};
+pub use accesses::{Agreeing, Facts, SteppedAccess, SteppedFrame, Steps, facts, first_level, step};
 pub use call::{Repeated, Timing};
 pub use names::Names;
 pub use tracee::{Registers, Tracee};

@@ -9,7 +9,7 @@ use gimli::{
 };
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 
-use super::accesses::Access;
+use super::accesses::SteppedAccess;
 use crate::Error;
 use crate::names::Name;
 
@@ -115,7 +115,7 @@ impl Names {
     }
 
     /// Names an access of it.
-    pub fn name(&self, access: &Access) -> Name {
+    pub fn name(&self, access: &SteppedAccess) -> Name {
         let place = self.place(access.instruction);
         if let Some(frame) = access.frame {
             let variable = self.variable(frame.function.wrapping_sub(self.base), frame.offset);
@@ -136,7 +136,7 @@ impl Names {
     }
 
     /// The name of what lies around an address, without the distance from its beginning.
-    pub fn object(&self, access: &Access) -> String {
+    pub fn object(&self, access: &SteppedAccess) -> String {
         match (access.frame, self.symbol(&self.data, access.address)) {
             (None, Some((name, _))) => name,
             _ => self.name(access).data,

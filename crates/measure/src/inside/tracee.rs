@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
 use crate::Error;
-use crate::process::{Launch, Layout, Stop};
+use crate::process::{AddressLayout, Launch, StopFlag};
 
 /// General registers, as the kernel hands them over.
 pub type Registers = libc::user_regs_struct;
@@ -31,7 +31,7 @@ pub struct Tracee {
     pid: Pid,
     command: String,
     memory: File,
-    stop: Arc<Stop>,
+    stop: Arc<StopFlag>,
     deadline: Instant,
     /// Whoever ends the program when somebody wants to stop, or the time is over.
     watcher: Option<(Sender<()>, JoinHandle<()>)>,
@@ -45,8 +45,8 @@ impl Tracee {
     /// If it cannot be started, or the system does not let one process look into another.
     pub fn start(
         launch: &Launch,
-        layout: Layout,
-        stop: &Arc<Stop>,
+        layout: AddressLayout,
+        stop: &Arc<StopFlag>,
         longest: Duration,
     ) -> Result<Tracee, Error> {
         let mut command = launch.command(layout)?;

@@ -512,7 +512,7 @@ mod tests {
             (costs.near.transfer_cycles.value, costs.far.unwrap().transfer_cycles.value),
             (80.0, 200.0)
         );
-        assert_eq!(made.known(), memlode_machine::Known::Measured);
+        assert_eq!(made.known(), memlode_machine::Provenance::Measured);
         // The last level is believed as far as it answers like one.
         let last = made.levels.last().unwrap();
         assert!((31 << 20..=32 << 20).contains(&last.bytes), "{}", last.bytes);
@@ -527,7 +527,7 @@ mod tests {
         let found = samples(&sizes, 150.0, 0.9).conclude(&machine, &sizes, Vec::new());
         assert_eq!(found.machine.memory_latency_cycles, machine.memory_latency_cycles);
         assert_eq!(found.machine.costs.read_line_cycles, machine.costs.read_line_cycles);
-        assert_eq!(found.machine.known(), memlode_machine::Known::PartlyMeasured);
+        assert_eq!(found.machine.known(), memlode_machine::Provenance::PartlyMeasured);
         // So does what contradicts the rest: memory that answers before the caches.
         let found = samples(&sizes, 1.0, 0.0).conclude(&machine, &sizes, Vec::new());
         assert_eq!(found.machine.memory_latency_cycles, machine.memory_latency_cycles);

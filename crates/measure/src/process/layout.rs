@@ -7,7 +7,7 @@ pub const PADDING: &str = "MEMLODE_PADDING";
 
 /// The layout of one run, as far as one can choose it from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Layout {
+pub struct AddressLayout {
     /// Bytes by which the environment is longer than it was, which moves the stack down; 0 leaves it as it was. A
     /// variable of its own takes at least its name and `=`.
     pub padding: usize,
@@ -15,9 +15,9 @@ pub struct Layout {
     pub randomised: bool,
 }
 
-impl Layout {
+impl AddressLayout {
     /// The environment as it is, and addresses that are the same in each run.
-    pub const GIVEN: Layout = Layout { padding: 0, randomised: false };
+    pub const GIVEN: AddressLayout = AddressLayout { padding: 0, randomised: false };
 
     /// The value of [`PADDING`] that makes the environment `padding` bytes longer, if it can.
     pub(super) fn value(&self) -> Option<String> {

@@ -5,5 +5,5 @@ mod layout;
 mod run;
 
 pub use calibrate::{Pinned, calibrate, processors};
-pub use layout::Layout;
-pub use run::{Launch, Limits, Output, Sample, Stop, can_fix_addresses, fix_addresses};
+pub use layout::AddressLayout;
+pub use run::{Launch, Output, RunLimits, Sample, StopFlag, can_fix_addresses, fix_addresses};

@@ -13,12 +13,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use serde::Serialize;
 
-use super::Layout;
+use super::AddressLayout;
 use super::layout::PADDING;
 use crate::Error;
 
 /// Set by whoever wants the measuring to end: the running program is ended too.
-pub type Stop = AtomicBool;
+pub type StopFlag = AtomicBool;
 
 /// What of a program's output reaches the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,9 +45,9 @@ pub struct Launch {
 
 /// When a run is given up.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits<'a> {
+pub struct RunLimits<'a> {
     /// Somebody wants to stop.
-    pub stop: &'a Stop,
+    pub stop: &'a StopFlag,
     /// A run that takes longer is ended, and is an error.
     pub longest: Duration,
 }
@@ -78,7 +78,7 @@ impl Launch {
     ///
     /// # Errors
     /// If it cannot be started, does not end with success or in time, or somebody wants to stop.
-    pub fn run(&self, layout: Layout, limits: Limits<'_>) -> Result<Sample, Error> {
+    pub fn run(&self, layout: AddressLayout, limits: RunLimits<'_>) -> Result<Sample, Error> {
         let mut command = self.command(layout)?;
         let started = Instant::now();
         let child = command.spawn().map_err(|source| Error::NotStarted {
@@ -112,7 +112,7 @@ impl Launch {
         Err(Error::Failed { command: self.text(), how })
     }
 
-    pub(crate) fn command(&self, layout: Layout) -> Result<Command, Error> {
+    pub(crate) fn command(&self, layout: AddressLayout) -> Result<Command, Error> {
         let (program, arguments) =
             self.words.split_first().ok_or_else(|| Error::Usage("a command has no words".into()))?;
         let mut command = Command::new(program);
@@ -178,7 +178,7 @@ enum GivenUp {
 }
 
 /// Until the program has ended, without taking its remains away.
-fn wait(pid: Pid, started: Instant, limits: Limits<'_>) -> Result<(), GivenUp> {
+fn wait(pid: Pid, started: Instant, limits: RunLimits<'_>) -> Result<(), GivenUp> {
     let pidfd: OwnedFd =
         pidfd_open(pid, PidfdFlags::empty()).map_err(|error| GivenUp::System(error.into()))?;
     loop {

@@ -7,14 +7,14 @@ use std::path::Path;
 use addr2line::Loader;
 use object::{Object, ObjectSegment};
 
-use super::{Line, Skid};
+use super::{Skid, SourceLine};
 use crate::Error;
 
 /// Where a sample was taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     /// The line, of the innermost inlined function.
-    pub line: Line,
+    pub line: SourceLine,
     /// That function, as linkers know it; empty if it has no name.
     pub function: String,
 }
@@ -50,7 +50,7 @@ impl Images {
     }
 
     /// All lines that the files have code for.
-    pub fn lines(&self) -> BTreeSet<Line> {
+    pub fn lines(&self) -> BTreeSet<SourceLine> {
         let mut lines = BTreeSet::new();
         for image in self.by_path.values().flatten() {
             let Ok(ranges) = image.loader.find_location_range(0, u64::MAX) else { continue };
@@ -93,8 +93,8 @@ impl Image {
     }
 }
 
-/// Line 0 is code that belongs to no line.
-fn line(location: &addr2line::Location<'_>) -> Option<Line> {
+/// SourceLine 0 is code that belongs to no line.
+fn line(location: &addr2line::Location<'_>) -> Option<SourceLine> {
     let (file, line) = (location.file?, location.line.filter(|line| *line > 0)?);
-    Some(Line { file: file.to_owned(), line })
+    Some(SourceLine { file: file.to_owned(), line })
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::Error;
-use crate::process::{Launch, Limits};
+use crate::process::{Launch, RunLimits};
 
 pub use compare::{Agreement, GOOD, LEAST_SHARE, agreement};
 pub use render::text;
@@ -33,7 +33,7 @@ const LEAST_KNOWN: f64 = 0.5;
 
 /// A source line: the path as a compiler wrote it, and the number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Line {
+pub struct SourceLine {
     /// Path of the source file.
     pub file: String,
     /// Number of the line, from 1.
@@ -42,20 +42,20 @@ pub struct Line {
 
 /// What a model says of a program.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct ModelledCosts {
     /// Short name, stable: a key of the JSON.
     pub name: &'static str,
     /// The cost of each line that touches memory, in any unit. A line may come several times.
-    pub lines: Vec<Cost>,
+    pub lines: Vec<LineCost>,
     /// Seconds that the model says the program takes, or waits; nothing if it does not say.
     pub seconds: Option<f64>,
 }
 
 /// What a line that touches memory costs.
 #[derive(Clone, Debug)]
-pub struct Cost {
+pub struct LineCost {
     /// The line.
-    pub line: Line,
+    pub line: SourceLine,
     /// The function whose text holds it.
     pub function: String,
     /// The cost, in any unit.
@@ -78,10 +78,10 @@ pub struct Judged {
 
 /// One line in the eyes of the timer and of the models.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct ValidationRow {
     /// The line, as the model's program calls it.
     #[serde(flatten)]
-    pub line: Line,
+    pub line: SourceLine,
     /// The function whose text holds the line.
     pub function: String,
     /// The part of the time at all these lines.
@@ -132,7 +132,7 @@ pub struct Validation {
     /// The models, and the timer a second time at the end.
     pub models: Vec<Judged>,
     /// The lines that touch memory and have any time or cost, the slowest first.
-    pub lines: Vec<Row>,
+    pub lines: Vec<ValidationRow>,
     /// The time of functions, the slowest first.
     pub functions: Vec<FunctionTime>,
 }
@@ -142,7 +142,11 @@ pub struct Validation {
 /// # Errors
 /// If the kernel lets nobody sample, the program fails, is too short, has no debug information or is another one than that
 /// of the models.
-pub fn validate(launch: &Launch, models: &[Model], limits: Limits<'_>) -> Result<Validation, Error> {
+pub fn validate(
+    launch: &Launch,
+    models: &[ModelledCosts],
+    limits: RunLimits<'_>,
+) -> Result<Validation, Error> {
     let skid = skid::measure(PERIOD_NS)?;
     let mut images = Images::default();
     let first = timed(launch, skid, &mut images, limits)?;
@@ -157,12 +161,12 @@ pub fn validate(launch: &Launch, models: &[Model], limits: Limits<'_>) -> Result
     }
     let names = Names::of(&known);
     let functions = names.functions(models);
-    let models: Vec<(&Model, BTreeMap<Line, f64>)> =
+    let models: Vec<(&ModelledCosts, BTreeMap<SourceLine, f64>)> =
         models.iter().map(|model| (model, names.rename(&model.lines))).collect();
     refuse_others(launch, &models, &known)?;
-    let mut lines: BTreeMap<&Line, Row> = BTreeMap::new();
+    let mut lines: BTreeMap<&SourceLine, ValidationRow> = BTreeMap::new();
     for line in models.iter().flat_map(|(_, costs)| costs.keys()) {
-        let empty = || Row {
+        let empty = || ValidationRow {
             line: line.clone(),
             function: functions.get(line).map_or(String::new(), |name| (*name).to_owned()),
             timer: 0.0,
@@ -171,7 +175,7 @@ pub fn validate(launch: &Launch, models: &[Model], limits: Limits<'_>) -> Result
         };
         lines.entry(line).or_insert_with(empty);
     }
-    let at = |of: &Timed, line: &Line| of.lines.get(line).copied().unwrap_or(0);
+    let at = |of: &Timed, line: &SourceLine| of.lines.get(line).copied().unwrap_or(0);
     let on_memory = |of: &Timed| lines.keys().map(|line| at(of, line)).sum::<u64>();
     let (touching, touching2) = (on_memory(&first), on_memory(&second));
     too_few(launch, " at a line that touches memory", touching.min(touching2))?;
@@ -184,8 +188,8 @@ pub fn validate(launch: &Launch, models: &[Model], limits: Limits<'_>) -> Result
             row.models.insert(model.name, if *total > 0.0 { cost / total } else { 0.0 });
         }
     }
-    let mut rows: Vec<Row> = lines.into_values().collect();
-    let column = |of: &dyn Fn(&Row) -> f64| rows.iter().map(of).collect::<Vec<f64>>();
+    let mut rows: Vec<ValidationRow> = lines.into_values().collect();
+    let column = |of: &dyn Fn(&ValidationRow) -> f64| rows.iter().map(of).collect::<Vec<f64>>();
     let truth = column(&|row| row.timer);
     let judge = |model, shares: &[f64], predicted_s: Option<f64>| Judged {
         model,
@@ -227,7 +231,7 @@ struct Timed {
     lost: u64,
     without_line: u64,
     /// Samples of each line.
-    lines: BTreeMap<Line, u64>,
+    lines: BTreeMap<SourceLine, u64>,
     by_function: BTreeMap<String, u64>,
 }
 
@@ -247,8 +251,9 @@ impl Timed {
     }
 }
 
-fn timed(launch: &Launch, skid: Skid, images: &mut Images, limits: Limits<'_>) -> Result<Timed, Error> {
-    let (run, sampled) = sampler::sample(PERIOD_NS, || launch.run(crate::process::Layout::GIVEN, limits))?;
+fn timed(launch: &Launch, skid: Skid, images: &mut Images, limits: RunLimits<'_>) -> Result<Timed, Error> {
+    let (run, sampled) =
+        sampler::sample(PERIOD_NS, || launch.run(crate::process::AddressLayout::GIVEN, limits))?;
     let mut timed = Timed {
         seconds: run.user,
         samples: sampled.samples(),
@@ -287,8 +292,8 @@ fn too_few(launch: &Launch, place: &str, samples: u64) -> Result<(), Error> {
 /// Refuses models of a program that has other lines than those that ran.
 fn refuse_others(
     launch: &Launch,
-    models: &[(&Model, BTreeMap<Line, f64>)],
-    known: &std::collections::BTreeSet<Line>,
+    models: &[(&ModelledCosts, BTreeMap<SourceLine, f64>)],
+    known: &std::collections::BTreeSet<SourceLine>,
 ) -> Result<(), Error> {
     for (model, costs) in models {
         let total: f64 = costs.values().sum();
@@ -316,9 +321,9 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn of(known: &'a std::collections::BTreeSet<Line>) -> Names<'a> {
+    fn of(known: &'a std::collections::BTreeSet<SourceLine>) -> Names<'a> {
         let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for Line { file, .. } in known {
+        for SourceLine { file, .. } in known {
             let paths = by_name.entry(base_name(file)).or_default();
             if paths.last() != Some(&file.as_str()) {
                 paths.push(file);
@@ -338,21 +343,21 @@ impl<'a> Names<'a> {
         paths.max_by_key(|path| common(path)).copied().unwrap_or(file)
     }
 
-    fn of_line(&self, Line { file, line }: &Line) -> Line {
-        Line { file: self.of_file(file).to_owned(), line: *line }
+    fn of_line(&self, SourceLine { file, line }: &SourceLine) -> SourceLine {
+        SourceLine { file: self.of_file(file).to_owned(), line: *line }
     }
 
     /// Costs by the names of the timed program.
-    fn rename(&self, lines: &[Cost]) -> BTreeMap<Line, f64> {
+    fn rename(&self, lines: &[LineCost]) -> BTreeMap<SourceLine, f64> {
         let mut renamed = BTreeMap::new();
-        for Cost { line, cost, .. } in lines {
+        for LineCost { line, cost, .. } in lines {
             *renamed.entry(self.of_line(line)).or_default() += cost;
         }
         renamed
     }
 
     /// The function of each line.
-    fn functions<'b>(&self, models: &'b [Model]) -> BTreeMap<Line, &'b str> {
+    fn functions<'b>(&self, models: &'b [ModelledCosts]) -> BTreeMap<SourceLine, &'b str> {
         let lines = models.iter().flat_map(|model| &model.lines);
         lines.map(|cost| (self.of_line(&cost.line), cost.function.as_str())).collect()
     }
@@ -366,8 +371,8 @@ fn base_name(path: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn line(file: &str, line: u32) -> Line {
-        Line { file: file.into(), line }
+    fn line(file: &str, line: u32) -> SourceLine {
+        SourceLine { file: file.into(), line }
     }
 
     #[test]
@@ -380,7 +385,7 @@ mod tests {
         assert_eq!(names.of_file("a.c"), "/build/native/src/a.c");
         assert_eq!(names.of_file("/x/b.c"), "b.c");
         assert_eq!(names.of_file("/x/c.c"), "/x/c.c");
-        let cost = |file, cost| Cost { line: line(file, 2), function: "f".into(), cost };
+        let cost = |file, cost| LineCost { line: line(file, 2), function: "f".into(), cost };
         let renamed = names.rename(&[cost("x/b.c", 1.0), cost("b.c", 2.0)]);
         assert_eq!(renamed, [(line("b.c", 2), 3.0)].into());
     }
@@ -389,8 +394,8 @@ mod tests {
     fn another_program_is_refused() {
         let launch = Launch { words: vec!["./prog".into()], ..Launch::default() };
         let known = [line("a.c", 1), line("a.c", 2)].into();
-        let model = Model { name: "lru", lines: Vec::new(), seconds: None };
-        let with = |costs: &[(Line, f64)]| {
+        let model = ModelledCosts { name: "lru", lines: Vec::new(), seconds: None };
+        let with = |costs: &[(SourceLine, f64)]| {
             refuse_others(&launch, &[(&model, costs.iter().cloned().collect())], &known)
         };
         assert!(with(&[(line("a.c", 1), 6.0), (line("a.c", 9), 4.0)]).is_ok());

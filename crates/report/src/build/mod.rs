@@ -20,7 +20,7 @@ use memlode_attribute::run::latencies;
 use memlode_attribute::sharing::SharingProfile;
 use memlode_attribute::tables::{Place, Row, Tables, What, place};
 use memlode_attribute::{ClassId, CostModel, Counts, Coverage, Errors, PathId, Profile, Wait, WaitKind};
-use memlode_machine::{Known, Machine};
+use memlode_machine::{Machine, Provenance};
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
 use memlode_trace::format::flag;
@@ -152,9 +152,9 @@ fn simulated(machine: &Machine, names: &[Arc<str>], profile: &Profile) -> model:
         cores: machine.cores,
         memory_latency_cycles: machine.memory_latency_cycles,
         latencies: match machine.known() {
-            Known::Measured => model::LatenciesKnown::Measured,
-            Known::PartlyMeasured => model::LatenciesKnown::PartlyMeasured,
-            Known::Assumed => model::LatenciesKnown::Assumed,
+            Provenance::Measured => model::LatenciesKnown::Measured,
+            Provenance::PartlyMeasured => model::LatenciesKnown::PartlyMeasured,
+            Provenance::Assumed => model::LatenciesKnown::Assumed,
         },
         file_hash: machine.file_hash.clone(),
         levels: levels.collect(),
@@ -337,7 +337,7 @@ impl Builder<'_> {
                 .iter()
                 .map(|evidence| self.evidence(evidence, &finding.wait))
                 .collect(),
-            edit: finding.edit.map(|analyses::Edit::Split { ty, members }| model::Edit::Split {
+            edit: finding.edit.map(|analyses::Suggestion::Split { ty, members }| model::Edit::Split {
                 ty: self.string(ty),
                 members: self.strings(&members),
             }),

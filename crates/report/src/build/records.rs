@@ -1,6 +1,6 @@
 //! What the records of a trace are made of, with names.
 
-use memlode_trace::layouts::{Form, Layout, LayoutId, Member, MemberKind};
+use memlode_trace::layouts::{Form, LayoutId, Member, MemberKind, TypeLayout};
 use memlode_trace::sites::SiteTable;
 
 use crate::model::{RecordLayout, RecordPart};
@@ -14,7 +14,7 @@ pub fn records(sites: &SiteTable) -> Vec<RecordLayout> {
     records
 }
 
-fn name(sites: &SiteTable, layout: &Layout) -> String {
+fn name(sites: &SiteTable, layout: &TypeLayout) -> String {
     layout.name.map_or_else(String::new, |id| sites.string(id).to_owned())
 }
 
@@ -50,7 +50,7 @@ fn part(sites: &SiteTable, member: &Member, escapes: bool) -> RecordPart {
         MemberKind::Variant(value) => ("variant", value),
     };
     let layout = member.ty.map(|id| (id, sites.layouts().layout(id)));
-    let is_unnamed = |layout: &Layout| member.name.is_none() && layout.is_record();
+    let is_unnamed = |layout: &TypeLayout| member.name.is_none() && layout.is_record();
     let inside = layout.filter(|(_, layout)| {
         member.kind == MemberKind::Variants || (member.kind == MemberKind::Field && is_unnamed(layout))
     });

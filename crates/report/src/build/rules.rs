@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use memlode_attribute::DetailedProfile;
-use memlode_attribute::simulator::{Homes, Memory, Placement};
+use memlode_attribute::simulator::{Homes, NamedMemory, Placement};
 use memlode_machine::{Allocate, Coherence, Inclusion, Machine, Prefetch, Replacement, Rules, Write};
 
 use crate::model::{
@@ -36,9 +36,9 @@ fn assumptions(machine: &Machine, detailed: &DetailedProfile, with_rules: bool) 
         });
         assumptions.extend(detailed.setup.named.iter().map(|named| Assumption::PageSize {
             memory: match &named.memory {
-                Memory::Heap => Pages::Heap,
-                Memory::Stack => Pages::Stack,
-                Memory::Global { name, .. } => Pages::Global(name.clone()),
+                NamedMemory::Heap => Pages::Heap,
+                NamedMemory::Stack => Pages::Stack,
+                NamedMemory::Global { name, .. } => Pages::Global(name.clone()),
             },
             page_bytes: named.page_bytes,
         }));

@@ -80,7 +80,7 @@ pub struct WhatIf {
     /// The part of the run's cycles that is gained; less than 0 if it is lost.
     pub gain: f64,
     /// The objects that the edits are about.
-    pub footprint: Footprint,
+    pub footprint: MemoryUse,
     /// What limits the confidence.
     pub confidence: Confidence,
     /// The trace as it is, and as it would be.
@@ -101,7 +101,7 @@ pub struct Tried {
 
 /// The bytes of edited objects.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Footprint {
+pub struct MemoryUse {
     /// Objects that are moved.
     pub objects: u64,
     /// Their bytes as they are.

@@ -17,7 +17,7 @@ mod table;
 mod transfers;
 
 pub use advice::{Advice, MarkedMember, Rejected, StructureChart};
-pub use comparison::{Change, Compared, Comparison, Confidence, Footprint, Status, Tried, WhatIf};
+pub use comparison::{Change, Compared, Comparison, Confidence, MemoryUse, Status, Tried, WhatIf};
 pub use finding::{Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};

@@ -1,4 +1,4 @@
-//! Reports as JSON. The fields of [`crate::model`] are the schema; this adds the sentences and what each document is.
+//! Reports as JSON. The fields of `model` are the schema; this adds the sentences and what each document is.
 
 use serde::Serialize;
 use serde_json::{Map, json};

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use super::Interner;
 use crate::format::type_form;
-use crate::layouts::{Form, Layout, LayoutId, Layouts, Member, Uses};
+use crate::layouts::{Form, LayoutId, Layouts, Member, TypeLayout, Uses};
 use crate::sites::{StringId, TypeId};
 use crate::table::{TableForm, TableType, TableTypes};
 
 /// Collects layouts.
 #[derive(Default)]
 pub(super) struct LayoutBook {
-    layouts: Interner<Layout>,
+    layouts: Interner<TypeLayout>,
     uses: Vec<Uses>,
     of_types: Vec<Option<LayoutId>>,
     of_globals: BTreeMap<StringId, LayoutId>,
@@ -58,7 +58,7 @@ impl LayoutBook {
 }
 
 /// A description in terms of the whole trace. Flags that tell of its uses are not part of what it is.
-fn layout(ty: &TableType, strings: &[StringId], numbers: &[LayoutId]) -> (Layout, Uses) {
+fn layout(ty: &TableType, strings: &[StringId], numbers: &[LayoutId]) -> (TypeLayout, Uses) {
     let string = |index: Option<u32>| index.map(|index| strings[index as usize]);
     let number = |index: Option<u32>| index.map(|index| numbers[index as usize]);
     let mut uses = Uses { flags: ty.flags, members: Vec::new() };
@@ -86,6 +86,7 @@ fn layout(ty: &TableType, strings: &[StringId], numbers: &[LayoutId]) -> (Layout
             }
         }
     };
-    let layout = Layout { name: string(ty.name), bytes: ty.bytes, is_incomplete: ty.is_incomplete(), form };
+    let layout =
+        TypeLayout { name: string(ty.name), bytes: ty.bytes, is_incomplete: ty.is_incomplete(), form };
     (layout, uses)
 }

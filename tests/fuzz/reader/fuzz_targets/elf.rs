@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use memlode_symbols::Image;
+use memlode_symbols::ElfImage;
 use memlode_trace::module::Module;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(image) = Image::parse(bytes, Path::new("fuzz")) {
+    if let Ok(image) = ElfImage::parse(bytes, Path::new("fuzz")) {
         // Kept no more than the file has.
         assert!(image.module.anchors.bytes.len() <= bytes.len());
         assert!(image.module.tables.bytes.len() <= bytes.len());

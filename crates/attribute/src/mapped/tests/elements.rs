@@ -47,7 +47,7 @@ fn objects_have_elements() {
     };
     let asked = Asked::default();
     let mut profiler = Profiler::new(&sites, hierarchy());
-    let global = Global { address: 0x9800, bytes: 64, symbol: "table".into(), image: "a".into() };
+    let global = LoadedGlobal { address: 0x9800, bytes: 64, symbol: "table".into(), image: "a".into() };
     profiler.add_globals(ProcessId(0), [global]);
     profiler.observe_piece_by(&mut Mapped::new(&asked, vec![8, 48]), &Run::whole(&batch));
     let expected = [

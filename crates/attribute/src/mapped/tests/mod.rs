@@ -11,14 +11,14 @@ use memlode_simulate::{
     ModelSpec, Pages, Replacement, StoreBuffer, Tlb, TlbSpec,
 };
 use memlode_trace::event::{Batch, Loop, ThreadId};
-use memlode_trace::sites::{Evidence, FunctionId, Kind, Site};
+use memlode_trace::sites::{FunctionId, NameEvidence, Site, SiteKind};
 use proptest::prelude::*;
 
 use super::*;
 use crate::apart::Apart;
 use crate::engine::Engine;
 use crate::outwards::Outwards;
-use crate::profile::{Global, Profile};
+use crate::profile::{LoadedGlobal, Profile};
 use crate::simulator::{Setup, detailed};
 
 /// Bytes of a line.
@@ -142,7 +142,7 @@ type Chunk = (u32, bool, Vec<Event>);
 fn sites() -> Vec<Site> {
     let site = |(kind, flags)| Site {
         kind,
-        evidence: Evidence::Source,
+        evidence: NameEvidence::Source,
         flags,
         bytes: 8,
         function: FunctionId(0),
@@ -151,7 +151,9 @@ fn sites() -> Vec<Site> {
         ty: None,
         member: None,
     };
-    [(Kind::Load, 0), (Kind::Store, 0), (Kind::Load, flag::STACK), (Kind::Alloc, 0)].map(site).to_vec()
+    [(SiteKind::Load, 0), (SiteKind::Store, 0), (SiteKind::Load, flag::STACK), (SiteKind::Alloc, 0)]
+        .map(site)
+        .to_vec()
 }
 
 fn globals() -> Vec<(u64, u64)> {
@@ -382,7 +384,7 @@ fn profile_with<S: TakesFragments>(
 ) -> (Profile, S) {
     let mut profiler = Profiler::new(&sites(), caches).with_cores(vec![0, 1]);
     for process in [ProcessId(0), ProcessId(1)] {
-        let global = |(number, (address, bytes))| Global {
+        let global = |(number, (address, bytes))| LoadedGlobal {
             address,
             bytes,
             symbol: format!("global {number}"),

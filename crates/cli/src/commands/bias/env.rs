@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Parser;
-use memlode_measure::bias::environment::{self, CONTEXTS, Plan, Sweep};
-use memlode_measure::bias::sweep::Verdict;
+use memlode_measure::bias::environment::{self, CONTEXTS, EnvironmentPlan, Sweep};
+use memlode_measure::bias::sweep::SweepVerdict;
 use memlode_measure::picture::Picture;
-use memlode_measure::process::Stop;
+use memlode_measure::process::StopFlag;
 use serde_json::json;
 
 use super::{Program, draw, fresh_seed, print, print_json, stop_on_signals};
@@ -35,7 +35,7 @@ pub struct Env {
 pub fn run(args: &Env) -> Result<()> {
     let stop = stop_on_signals()?;
     let program = &args.program;
-    let plan = Plan {
+    let plan = EnvironmentPlan {
         program: program.launch(),
         time: args.time_limit,
         seed: program.seed.unwrap_or_else(fresh_seed),
@@ -45,7 +45,7 @@ pub fn run(args: &Env) -> Result<()> {
         let points = found.padding.iter().map(|padding| *padding as f64);
         let points: Vec<(f64, f64)> = points.zip(found.swept.ratio.iter().copied()).collect();
         let marked: Vec<_> =
-            found.swept.of(Verdict::Spike).iter().map(|spike| points[spike.context]).collect();
+            found.swept.of(SweepVerdict::Spike).iter().map(|spike| points[spike.context]).collect();
         let title = plan.program.text();
         let picture = Picture {
             title: &title,
@@ -70,7 +70,7 @@ pub fn run(args: &Env) -> Result<()> {
     print(&text)
 }
 
-fn sweep(args: &Env, plan: &Plan, stop: &Arc<Stop>) -> Result<Sweep> {
+fn sweep(args: &Env, plan: &EnvironmentPlan, stop: &Arc<StopFlag>) -> Result<Sweep> {
     let what = if args.function.is_some() { "timings" } else { "runs" };
     let mut tell = |runs: usize, seconds: f64| {
         let time = runs as f64 * seconds;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Parser;
 use memlode_measure::bench::Progress;
-use memlode_measure::bias::blocks::{Plan, size};
-use memlode_measure::bias::sweep::Verdict;
+use memlode_measure::bias::blocks::{BlocksPlan, size};
+use memlode_measure::bias::sweep::SweepVerdict;
 use memlode_measure::picture::Picture;
 use serde_json::json;
 
@@ -54,12 +54,12 @@ pub struct Block {
     program: Program,
 }
 
-fn plan(program: &Program, time: Duration) -> Result<Plan> {
+fn plan(program: &Program, time: Duration) -> Result<BlocksPlan> {
     let library = Install::find()?.stagger();
     if !library.exists() {
         bail!("{} is not there: build memlode with `make build`, or set MEMLODE_HOME", library.display());
     }
-    Ok(Plan { program: program.launch(), library, time, seed: program.seed.unwrap_or_else(fresh_seed) })
+    Ok(BlocksPlan { program: program.launch(), library, time, seed: program.seed.unwrap_or_else(fresh_seed) })
 }
 
 pub fn run(args: &Fix) -> Result<()> {
@@ -101,7 +101,7 @@ pub fn sweep(args: &Block) -> Result<()> {
         term::line(&format!("{runs} runs, about {:.0} s", runs as f64 * seconds));
     })?;
     let step = 4096 / swept.ratio.len();
-    let spikes = swept.of(Verdict::Spike);
+    let spikes = swept.of(SweepVerdict::Spike);
     if let Some(file) = &args.svg {
         let points: Vec<(f64, f64)> =
             swept.ratio.iter().enumerate().map(|(at, ratio)| ((at * step) as f64, *ratio)).collect();

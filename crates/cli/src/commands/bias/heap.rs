@@ -73,10 +73,10 @@ pub fn run(_: &Heap) -> Result<()> {
 
 #[cfg(target_arch = "x86_64")]
 pub fn run(args: &Heap) -> Result<()> {
-    use memlode_measure::bias::heap::{Plan, sweep_buffer};
+    use memlode_measure::bias::heap::{HeapPlan, sweep_buffer};
     let stop = stop_on_signals()?;
     let own = std::env::current_exe().context("the path of the memlode executable is unknown")?;
-    let plan = Plan {
+    let plan = HeapPlan {
         spec: Spec::read(&args.file)?,
         file: args.file.clone(),
         step: args.step,
@@ -105,7 +105,7 @@ pub fn run(args: &Heap) -> Result<()> {
 fn picture(file: &std::path::Path, found: &memlode_measure::bias::heap::Heap) -> Result<()> {
     let points = found.distance.iter().map(|distance| *distance as f64);
     let points: Vec<(f64, f64)> = points.zip(found.swept.ratio.iter().copied()).collect();
-    let spikes = found.swept.of(memlode_measure::bias::sweep::Verdict::Spike);
+    let spikes = found.swept.of(memlode_measure::bias::sweep::SweepVerdict::Spike);
     let marked: Vec<_> = spikes.iter().map(|spike| points[spike.context]).collect();
     let picture = memlode_measure::picture::Picture {
         title: &found.function,

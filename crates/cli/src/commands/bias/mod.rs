@@ -162,7 +162,7 @@ fn probe_pages(args: &Pages) -> Result<()> {
     }
     let mut text = found.sentence() + "\n";
     for cost in &found.costs {
-        let pages::Cost { distance, measured, modelled } = cost;
+        let pages::PageCost { distance, measured, modelled } = cost;
         let plural = if *distance == 1 { "" } else { "s" };
         text += &format!(
             "  store {distance:2} word{plural} before its load: {measured:5.1} × (the law says {modelled:.1})\n"
@@ -194,7 +194,7 @@ fn compare_allocators(args: &Alloc) -> Result<()> {
             bail!("--library {}: there is no such file", library.display());
         }
         let name = library.file_name().unwrap_or(library.as_os_str()).to_string_lossy().into_owned();
-        known.push(allocators::Allocator { name, library: Some(library.clone()), huge: None });
+        known.push(allocators::AllocatorLibrary { name, library: Some(library.clone()), huge: None });
     }
     let mut rows = Vec::new();
     for allocator in &known {
@@ -214,7 +214,7 @@ fn compare_allocators(args: &Alloc) -> Result<()> {
 fn relink(args: &Link) -> Result<()> {
     let stop = stop_on_signals()?;
     let program = &args.program;
-    let plan = links::Plan {
+    let plan = links::LinksPlan {
         line: LinkLine::parse(&args.relink)?,
         program: program.launch(),
         links: args.links as usize,
@@ -234,7 +234,8 @@ fn relink(args: &Link) -> Result<()> {
 fn correlate(args: &Counters) -> Result<()> {
     let named = || format!("{} cannot be used", args.table.display());
     let text = std::fs::read_to_string(&args.table).with_context(named)?;
-    let table = counters::Table::parse(&text, args.context.as_deref(), &args.cycles).with_context(named)?;
+    let table =
+        counters::CounterTable::parse(&text, args.context.as_deref(), &args.cycles).with_context(named)?;
     let found = table.correlate(args.spikes);
     if args.json {
         return print_json(&found);
