@@ -61,66 +61,44 @@
 //! [`Detailed`], whose fully associative caches have one set, and a [`Model`]
 //! with prefetchers.
 
-mod array;
-mod batch;
-mod bounds;
-mod cache;
-mod causes;
-mod detailed;
-mod first;
+mod core_parts;
 mod fragment;
-mod hierarchy;
-mod late_twin;
-mod later;
 mod lines;
 mod loops;
+mod lru;
 mod mem_ref;
-mod misses;
 mod model;
-mod model_watch;
-mod numa;
-mod outer;
-mod pairs;
-mod pass;
-mod places;
 mod ranges;
-mod recent;
-mod reuse;
-mod row;
-mod sets;
 pub mod side_by_side;
 mod space;
 mod spec;
-mod store_buffer;
+mod streams;
 mod table;
 mod tag;
-mod tlb;
-mod touched;
-mod twin;
-mod uses;
+mod watch;
 
-pub use batch::{Queue, Requests};
-pub use bounds::Bounds;
-pub use cache::{Cache, Evicted, Touch};
-pub use detailed::{Detailed, Details, Far, ModelDetails, Near, Outcome};
+pub use core_parts::numa::{Homes, Numa, NumaDetail, Placement};
+pub use core_parts::store_buffer::{AliasConflict, AliasPair, StoreBuffer};
+pub use core_parts::tlb::{ImpossibleTlb, Pages, Tlb, TlbDetail, TlbSpec, Translation};
 pub use fragment::Fragment;
-pub use hierarchy::{Found, Hierarchy, LevelCounters, Observer, Straddle};
-pub use later::{Asked, Front, Waiting};
 pub use lines::{Lines, touch_lines};
 pub use loops::{MOST_STRIDES, Periods, Schedule, Schedules, Shape, ShownAccess, Strided};
+pub use lru::cache::{Cache, Evicted, Touch};
+pub use lru::deferred::{Asked, Front, Waiting};
+pub use lru::hierarchy::{Found, Hierarchy, LevelCounters, Observer, Straddle};
+pub use lru::many_lines::Request;
 pub use mem_ref::MemRef;
-pub use misses::{Cause, Eviction, LevelDetail};
 pub use model::{
     Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelTraffic, Model, ModelLevel, ModelSpec,
     Prefetch, PrefetchCounters, Replacement, Sharing, Write,
 };
-pub use model_watch::SharedLine;
-pub use numa::{Homes, Numa, NumaDetail, Placement};
-pub use pass::Request;
-pub use reuse::{ReuseDistance, ReuseHistogram};
 pub use space::Space;
 pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};
-pub use store_buffer::{AliasConflict, AliasPair, StoreBuffer};
+pub use streams::bounds::Bounds;
+pub use streams::reuse::{ReuseDistance, ReuseHistogram};
 pub use tag::{Tag, Tagged};
-pub use tlb::{ImpossibleTlb, Pages, Tlb, TlbDetail, TlbSpec, Translation};
-pub use touched::Touched;
+pub use watch::batch::{Queue, Requests};
+pub use watch::detailed::{Detailed, Details, Far, ModelDetails, Near, Outcome};
+pub use watch::misses::{Cause, Eviction, LevelDetail};
+pub use watch::model_watch::SharedLine;
+pub use watch::touched::Touched;

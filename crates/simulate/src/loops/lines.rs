@@ -10,11 +10,11 @@
 //! set; an outer cache that drops a line, for what was used of it; and the end of an epoch, for all. Times are those that the accesses
 //! would have one by one, as far as their order goes, so whatever is written down later is as it would be.
 
-use crate::causes::{Level, LineWatch};
-use crate::detailed::Miss;
-use crate::first::First;
 use crate::loops::Strided;
 use crate::mem_ref::MemRef;
+use crate::watch::causes::{Level, LineWatch};
+use crate::watch::detailed::Miss;
+use crate::watch::first_level::First;
 
 /// Lines, or turns if these go farther, between a miss and the line whose place in the index is fetched, whose record is, and for
 /// which the records of lines that will have to go are.

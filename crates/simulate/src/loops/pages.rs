@@ -1,7 +1,7 @@
 //! Translations of a loop's accesses.
 
+use crate::core_parts::tlb::{RecentPages, Tlb};
 use crate::loops::Strided;
-use crate::tlb::{RecentPages, Tlb};
 
 /// Turns for which it is worth while to look whether pages stay.
 const SEVERAL: u64 = 4;

@@ -3,8 +3,8 @@
 //! Who meets whom is a matter of distances: between addresses, and in accesses. Where all go the same step, or nothing is stored, these
 //! are the same in each turn, once the stores in flight are all of the loop: so it is asked once, and counted for all turns.
 
+use crate::core_parts::store_buffer::StoreBuffer;
 use crate::loops::Strided;
-use crate::store_buffer::StoreBuffer;
 
 impl StoreBuffer {
     /// As many turns of a core's loop, which has an access.

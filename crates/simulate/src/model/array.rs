@@ -2,7 +2,7 @@
 
 use super::policy::{self, Policy};
 use super::spec::ModelLevel;
-use crate::sets::SetIndex;
+use crate::lru::sets::SetIndex;
 
 /// Written since it came in, and newer than what the levels outside have.
 pub(super) const DIRTY: u8 = 1;

@@ -6,7 +6,7 @@ use super::Model;
 use super::array::{CONTESTED, DIRTY, Left, OWNED, PREFETCHED};
 use super::directory::Directory;
 use super::walk::Request;
-use crate::hierarchy::Observer;
+use crate::lru::hierarchy::Observer;
 
 /// What the caches of other cores had.
 #[derive(Clone, Copy, Default)]

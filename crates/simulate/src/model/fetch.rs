@@ -5,7 +5,7 @@ use super::array::{Left, PREFETCHED};
 use super::prefetch::{Ahead, Kind, Learner, Seen};
 use super::spec::{ModelLevel, ModelSpec};
 use super::walk::{Origin, Request};
-use crate::hierarchy::Observer;
+use crate::lru::hierarchy::Observer;
 use crate::tag::Tag;
 
 /// A line that a prefetcher would like to have.

@@ -17,7 +17,7 @@ use self::directory::Directory;
 use self::fetch::Wanted;
 use self::prefetch::Ahead;
 use self::walk::{Origin, Request};
-use crate::hierarchy::{Found, LevelCounters, Observer};
+use crate::lru::hierarchy::{Found, LevelCounters, Observer};
 use crate::mem_ref::MemRef;
 use crate::spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, shard_bits};
 use crate::tag::Tag;

@@ -3,7 +3,7 @@
 use super::array::{DIRTY, Left, PREFETCHED};
 use super::directory::Loss;
 use super::{Inclusion, Model, Sharing, Write};
-use crate::hierarchy::{Found, Observer};
+use crate::lru::hierarchy::{Found, Observer};
 use crate::tag::Tag;
 
 /// An access, cut to one line of the first level.

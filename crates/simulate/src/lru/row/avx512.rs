@@ -1,7 +1,7 @@
 //! Rows in vectors of eight entries. Masks take the place of the tables and shuffles of [`super::avx2`].
 
 use super::{DIRTY, Moved, Row, RowOps};
-use crate::pass::{Pass, Request, Seen};
+use crate::lru::many_lines::{Pass, Request, Seen};
 use std::arch::asm;
 use std::arch::x86_64::*;
 

@@ -14,7 +14,7 @@
 //! Of an outer level they are bounds as far as it is asked in the same order: a line that an inner level may have held
 //! counts as touched in the outer ones.
 
-use crate::hierarchy::{Found, Hierarchy, Observer};
+use crate::lru::hierarchy::{Found, Hierarchy, Observer};
 use crate::mem_ref::MemRef;
 use crate::spec::MAX_LEVELS;
 

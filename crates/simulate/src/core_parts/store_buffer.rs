@@ -16,8 +16,8 @@
 
 use crate::fragment::Fragment;
 use crate::mem_ref::MemRef;
-use crate::pairs::Pairs;
 use crate::tag::Tag;
+use crate::watch::pairs::Pairs;
 
 /// The part of an address that is compared first.
 const LOW: u64 = 0xfff;

@@ -1,8 +1,8 @@
 //! The rows of a cache.
 
-use crate::pass::{self, Pass, Request, Seen};
-use crate::row::{EMPTY, Entry, Moved, RowOps};
-use crate::sets::SetIndex;
+use crate::lru::many_lines::{self, Pass, Request, Seen};
+use crate::lru::row::{EMPTY, Entry, Moved, RowOps};
+use crate::lru::sets::SetIndex;
 
 /// The rows' memory, aligned so that a row of eight wide entries, or of sixteen narrow ones, is one line of the machine we run on.
 #[repr(C, align(64))]
@@ -107,7 +107,7 @@ impl<E: Entry> Array<E> {
     pub fn prefetch(&self, line: u64) {
         let (set, _) = E::split(line, self.sets);
         let row = self.blocks.as_ptr().cast::<E>().wrapping_add(set * self.ops.stride);
-        pass::prefetch(row, self.ops.stride * size_of::<E>());
+        many_lines::prefetch(row, self.ops.stride * size_of::<E>());
     }
 
     /// Shows lines ([`Pass::show`]).

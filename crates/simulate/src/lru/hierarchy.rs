@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use crate::cache::Cache;
-use crate::later::Waiting;
+use crate::lru::cache::Cache;
+use crate::lru::deferred::Waiting;
+use crate::lru::row::{DIRTY, EMPTY};
 use crate::mem_ref::MemRef;
 use crate::model::Sharing;
-use crate::row::{DIRTY, EMPTY};
 use crate::spec::{self, ImpossibleHierarchy, LevelSpec, MAX_LEVELS};
 use crate::tag::Tag;
-use crate::touched::Touched;
+use crate::watch::touched::Touched;
 
 /// How an access that touches more than one line asks the outer levels. Either way it counts as one access
 /// and at most one miss at each level.

@@ -1,8 +1,8 @@
-//! Which lines a fully associative cache would hold ([`Twin`](crate::twin::Twin)), told late by a [first level](crate::first): of a line's
+//! Which lines a fully associative cache would hold ([`Twin`](crate::watch::twin::Twin)), told late by a [first level](crate::watch::first_level): of a line's
 //! touches in an epoch the first when it comes, and the last when the line is dropped or the epoch ends.
 
 use crate::table::{At, Table};
-use crate::twin::{Before, LOST, NEVER};
+use crate::watch::twin::{Before, LOST, NEVER};
 
 /// Which lines a fully associative cache would hold, told late.
 #[derive(Clone, Debug)]

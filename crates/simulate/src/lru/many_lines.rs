@@ -3,8 +3,8 @@
 //! Each loop does with a line whatever may be needed, and keeps of that what is: which lines are missing, and which of those that leave
 //! were written, is not to be foretold, and a wrong guess takes the processor longer than both ways together.
 
-use crate::row::{DIRTY, Entry, Row};
-use crate::sets::{SetIndex, Sets};
+use crate::lru::row::{DIRTY, Entry, Row};
+use crate::lru::sets::{SetIndex, Sets};
 use crate::tag::{Asker, Tag};
 
 /// Requests whose rows are on their way.

@@ -2,9 +2,9 @@
 
 use std::ops::AddAssign;
 
-use crate::pairs::Pairs;
 use crate::spec::MAX_LEVELS;
 use crate::tag::Tag;
+use crate::watch::pairs::Pairs;
 
 /// Why a cache missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,14 +6,14 @@
 
 use std::ops::Range;
 
-use crate::causes::LineWatch;
-use crate::detailed::{Caches, Detailed, Far, Miss, Near};
-use crate::first::Hit;
 use crate::fragment::Fragment;
-use crate::later::Asked;
 use crate::loops::{MOST_STRIDES, Strided};
+use crate::lru::deferred::Asked;
 use crate::mem_ref::MemRef;
 use crate::tag::Tag;
+use crate::watch::causes::LineWatch;
+use crate::watch::detailed::{Caches, Detailed, Far, Miss, Near};
+use crate::watch::first_level::Hit;
 
 /// Accesses between the one at hand and that whose place in the index is fetched.
 const FAR: usize = 24;

@@ -15,8 +15,8 @@ use std::ops::AddAssign;
 
 use thiserror::Error;
 
-use crate::cache::Cache;
 use crate::fragment::Fragment;
+use crate::lru::cache::Cache;
 use crate::mem_ref::MemRef;
 use crate::ranges::Ranges;
 use crate::spec::LevelSpec;

@@ -1,9 +1,9 @@
 //! One set-associative cache with exact least-recently-used replacement.
 
-use crate::array::Array;
-use crate::pass::{Request, Seen};
-use crate::row::{DIRTY, EMPTY, Moved};
-use crate::sets::SetIndex;
+use crate::lru::array::Array;
+use crate::lru::many_lines::{Request, Seen};
+use crate::lru::row::{DIRTY, EMPTY, Moved};
+use crate::lru::sets::SetIndex;
 use crate::spec::{LevelSpec, Problem};
 
 /// What a touch did.
@@ -195,7 +195,7 @@ impl Cache {
         }
     }
 
-    /// Shows lines ([`Pass::show`](crate::pass::Pass::show)).
+    /// Shows lines ([`Pass::show`](crate::lru::many_lines::Pass::show)).
     pub(crate) fn show(&mut self, shift: u32, shown: &[Request], seen: &mut Seen) {
         self.make_room_for(shift, shown);
         match &mut self.array {
@@ -204,7 +204,7 @@ impl Cache {
         }
     }
 
-    /// Answers requests ([`Pass::answer`](crate::pass::Pass::answer)).
+    /// Answers requests ([`Pass::answer`](crate::lru::many_lines::Pass::answer)).
     pub(crate) fn answer(&mut self, shift: u32, requests: &[Request], seen: &mut Seen) {
         self.make_room_for(shift, requests);
         match &mut self.array {

@@ -15,8 +15,8 @@
 
 use std::marker::PhantomData;
 
-use crate::pass::{Pass, Request, Seen};
-use crate::sets::Sets;
+use crate::lru::many_lines::{Pass, Request, Seen};
+use crate::lru::sets::Sets;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -165,7 +165,7 @@ pub(crate) trait Row {
     unsafe fn mark_dirty(row: *mut Self::Entry, ways: usize, tag: u64) -> bool;
 }
 
-/// What is done with rows of a given number of ways, one by one or in a pass over many ([`crate::pass`]).
+/// What is done with rows of a given number of ways, one by one or in a pass over many ([`crate::lru::many_lines`]).
 ///
 /// It is chosen once per cache. A call through a pointer costs less here than compiling everything around it for each width and
 /// each instruction set; where many rows are moved in a row, it is one call for all of them.

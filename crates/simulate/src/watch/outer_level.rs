@@ -7,7 +7,7 @@
 //! A line's record says whether the cache holds it, so nobody looks for a line that is missing, and a line that comes where another
 //! goes is one store. Rows of records are half as long as rows of lines; that more of them stay in our caches counts here.
 
-use crate::sets::SetIndex;
+use crate::lru::sets::SetIndex;
 use crate::spec::LevelSpec;
 use crate::table::{At, prefetch};
 

@@ -24,19 +24,19 @@
 //! outer level fetches a line only when the inner ones miss it, so whatever an inner level has seen since its last fetch,
 //! the outer one has had the line for. What the first level sees stays with its slots ([`First`]) until somebody asks.
 
-use crate::first::{First, Hits};
 use crate::fragment::Fragment;
-use crate::hierarchy::{Hierarchy, LevelCounters};
 use crate::loops::Deferred;
+use crate::lru::hierarchy::{Hierarchy, LevelCounters};
 use crate::mem_ref::MemRef;
-use crate::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
-use crate::outer::Outer;
-use crate::pairs::Pairs;
-use crate::places::{OUTER, Place, places};
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
 use crate::tag::{LineState, Tag};
-use crate::twin::{Before, Twin};
+use crate::watch::first_level::{First, Hits};
+use crate::watch::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
+use crate::watch::outer_level::Outer;
+use crate::watch::pairs::Pairs;
+use crate::watch::records::{OUTER, Place, places};
+use crate::watch::twin::{Before, Twin};
 
 /// Caches as a [`Hierarchy`] has them, of which every line is watched.
 ///

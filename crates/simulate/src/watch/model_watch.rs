@@ -1,4 +1,4 @@
-//! What [`causes`](crate::causes) finds of a hierarchy, of a [`Model`]: there lines also come without being asked for, and go
+//! What [`causes`](crate::watch::causes) finds of a hierarchy, of a [`Model`]: there lines also come without being asked for, and go
 //! for other reasons than to make room.
 //!
 //! - A miss is **true** or **false sharing** if the cache lost the line to another core's write ([`Model`] says how they are
@@ -12,24 +12,24 @@
 //!   prefetch. It ends when the line leaves, for whatever reason. Who made it leave is remembered as of any eviction.
 //! - An exclusive level fetches nothing: it is given what the level inside has used.
 //!
-//! Records are where [`places`](crate::places) says; above the stamp stands the [`LineState`]. Uses of some hundred lines of the first level are gathered, and entered with every cache on the core's way
+//! Records are where [`places`](crate::watch::records) says; above the stamp stands the [`LineState`]. Uses of some hundred lines of the first level are gathered, and entered with every cache on the core's way
 //! that holds the line before anything happens to it there.
 
 use rustc_hash::FxHashMap;
 
-use crate::causes::Level;
 use crate::fragment::Fragment;
-use crate::hierarchy::{Found, Observer};
+use crate::lru::hierarchy::{Found, Observer};
 use crate::mem_ref::MemRef;
-use crate::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
 use crate::model::{Answer, Inclusion, Model, Sharing};
-use crate::pairs::Pairs;
-use crate::places::{OUTER, Place, places};
-use crate::recent::{RECENT, Recent};
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::table::{At, Table};
 use crate::tag::{LineState, Tag};
-use crate::twin::{Before, Twin};
+use crate::watch::causes::Level;
+use crate::watch::misses::{Cause, CausesByLevel, Eviction, LevelDetail, evictions};
+use crate::watch::pairs::Pairs;
+use crate::watch::recent::{RECENT, Recent};
+use crate::watch::records::{OUTER, Place, places};
+use crate::watch::twin::{Before, Twin};
 
 /// Misses of some accesses to a line because of others by another core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

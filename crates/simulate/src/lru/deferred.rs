@@ -11,12 +11,12 @@
 //! The tables of outer levels do not fit into the caches of the machine we run on. Here it is known early which rows will be
 //! needed, and they are needed one right after the other, so that it can wait for many of them at a time.
 
-use crate::cache::Rows;
 use crate::fragment::Fragment;
-use crate::hierarchy::Hierarchy;
+use crate::lru::cache::Rows;
+use crate::lru::hierarchy::Hierarchy;
+use crate::lru::many_lines::{Request, Seen};
+use crate::lru::row::DIRTY;
 use crate::mem_ref::MemRef;
-use crate::pass::{Request, Seen};
-use crate::row::DIRTY;
 use crate::tag::{Asker, Tag};
 
 /// Requests that wait.

@@ -12,13 +12,13 @@
 //! holds. So the least recent line of the twin, the one it loses, was never touched in the epoch at hand, and of all epochs before it
 //! knows the last touches. And a line that was touched in this epoch is still there: of such hits there is nothing to ask.
 
-use crate::late_twin::LateTwin;
-use crate::places::Place;
-use crate::row::{DIRTY, EMPTY};
-use crate::sets::SetIndex;
+use crate::lru::row::{DIRTY, EMPTY};
+use crate::lru::sets::SetIndex;
 use crate::spec::LevelSpec;
 use crate::table::{At, Table};
-use crate::twin::{Before, LOST};
+use crate::watch::late_twin::LateTwin;
+use crate::watch::records::Place;
+use crate::watch::twin::{Before, LOST};
 
 /// The lines of a first level.
 #[derive(Clone, Debug)]

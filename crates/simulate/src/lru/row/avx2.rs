@@ -1,7 +1,7 @@
 //! Rows in vectors of four entries.
 
 use super::{DIRTY, Moved, Row, RowOps};
-use crate::pass::{Pass, Request, Seen};
+use crate::lru::many_lines::{Pass, Request, Seen};
 use std::arch::x86_64::*;
 
 /// Four entries at a time, for up to 32 ways.

@@ -3,11 +3,11 @@
 //! Most accesses are to one of some lines, and nothing happens to these meanwhile. So what is used of them is gathered here,
 //! and entered before anything does, or when another line has their place.
 
-use crate::model_watch::{ModelWatch, outer};
-use crate::places::Place;
 use crate::table::At;
 use crate::tag::LineState;
-use crate::uses::widen;
+use crate::watch::model_watch::{ModelWatch, outer};
+use crate::watch::records::Place;
+use crate::watch::uses::widen;
 
 /// How many lines may have uses that are not in their records.
 pub(crate) const RECENT: usize = 1 << 9;

@@ -1,8 +1,8 @@
 //! From the slots of first levels, which see every use of a line, to the records of lines.
 
-use crate::causes::{Level, LineWatch};
-use crate::places::OUTER;
 use crate::table::At;
+use crate::watch::causes::{Level, LineWatch};
+use crate::watch::records::OUTER;
 
 impl LineWatch {
     /// Enters uses with the innermost level of a record, for [`LineWatch::evicted`] to hand on.

@@ -1,17 +1,17 @@
 //! A hierarchy with everything that can be known of its misses, by tag.
 
-use crate::batch::Requests;
-use crate::causes::LineWatch;
-use crate::hierarchy::{Hierarchy, LevelCounters, Straddle};
+use crate::core_parts::numa::{Numa, NumaDetail};
+use crate::core_parts::store_buffer::{AliasConflict, AliasPair, StoreBuffer};
+use crate::core_parts::tlb::{Tlb, TlbDetail, Translation};
+use crate::lru::hierarchy::{Hierarchy, LevelCounters, Straddle};
 use crate::mem_ref::MemRef;
-use crate::misses::{Cause, Eviction, LevelDetail};
 use crate::model::{CoherenceCounters, LevelTraffic, Model, PrefetchCounters, Sharing};
-use crate::model_watch::{ModelWatch, SharedLine};
-use crate::numa::{Numa, NumaDetail};
 use crate::spec::{LevelSpec, MAX_LEVELS};
-use crate::store_buffer::{AliasConflict, AliasPair, StoreBuffer};
 use crate::tag::Tag;
-use crate::tlb::{Tlb, TlbDetail, Translation};
+use crate::watch::batch::Requests;
+use crate::watch::causes::LineWatch;
+use crate::watch::misses::{Cause, Eviction, LevelDetail};
+use crate::watch::model_watch::{ModelWatch, SharedLine};
 
 /// What became of one access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,5 @@
+//! What a core has besides its caches: translations, stores in flight, and the memory of its node.
+
+pub mod numa;
+pub mod store_buffer;
+pub mod tlb;

@@ -1,0 +1,9 @@
+//! Exact LRU caches, the fast path: one rule, several levels and cores.
+
+pub mod array;
+pub mod cache;
+pub mod deferred;
+pub mod hierarchy;
+pub mod many_lines;
+pub mod row;
+pub mod sets;
