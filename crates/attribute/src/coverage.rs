@@ -3,7 +3,7 @@
 use memlode_trace::sites::{NameEvidence, Site};
 use serde::Serialize;
 
-use crate::classes::Home;
+use crate::objects::classes::Home;
 use crate::profile::Profile;
 
 /// Executed accesses, and objects, by what is known of them. Fields that do not say otherwise are numbers of accesses.

@@ -7,7 +7,7 @@ use memlode_simulate::{
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::SiteId;
 
-use crate::classes::{ClassId, Classes};
+use crate::objects::classes::{ClassId, Classes};
 use crate::paths::Paths;
 
 /// Misses, or accesses where somebody watches, that wait at most: enough to fetch their rows together, few enough to

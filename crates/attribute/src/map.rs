@@ -3,7 +3,7 @@
 use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::TypeId;
 
-use crate::classes::Home;
+use crate::objects::classes::Home;
 
 /// An object whose bytes may lie elsewhere.
 #[derive(Clone, Copy, Debug)]

@@ -15,9 +15,9 @@ use memlode_trace::format::flag;
 use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
-use crate::classes::ClassId;
 use crate::engine::TakesFragments;
 use crate::map::{AddressMap, MappedPiece, ObjectRef};
+use crate::objects::classes::ClassId;
 use crate::objects::{BlockSlot, Objects};
 use crate::profile::{Origin, Profiler};
 use crate::road::Road;

@@ -10,20 +10,20 @@ use memlode_trace::format::flag;
 use memlode_trace::sites::{Site, SiteId};
 use rustc_hash::FxHashMap;
 
-use crate::classes::{Class, ClassId, Classes, Home};
 use crate::counts::Counts;
-use crate::cuts::CutAccess;
 use crate::engine::{Engine, NewCell, TakesFragments};
-use crate::gaps::{GapWatch, counted};
-use crate::merge::{Part, merge};
+use crate::fast_path::loops::{Advancing, room_to_show};
+use crate::fast_path::single_line::{FoundCells, SiteFacts, key};
+use crate::fast_path::straddling::CutAccess;
 use crate::objects::Objects;
+use crate::objects::classes::{Class, ClassId, Classes, Home};
 use crate::paths::{PathId, Paths};
-use crate::repeat::{Advancing, room_to_show};
 use crate::road::{Direct, Road};
-use crate::sample::Gaps;
+use crate::sampled::gaps::{GapWatch, counted};
+use crate::sampled::sample::Gaps;
 use crate::simulator::NamedPages;
 use crate::stacks::ThreadStack;
-use crate::usual::{FoundCells, SiteFacts, key};
+use crate::threads::merge::{Part, merge};
 
 /// The accesses of one thread, at one site, to objects of one class.
 #[derive(Clone, Debug)]

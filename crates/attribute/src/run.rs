@@ -8,17 +8,17 @@ use memlode_replay::{Piece, Replayed, Shards};
 use memlode_simulate::{ImpossibleHierarchy, Shape};
 use memlode_trace::Trace;
 
-use crate::apart::Apart;
 use crate::detail::DetailedProfile;
-use crate::division;
 use crate::engine::{Engine, TakesFragments};
 use crate::map::AddressMap;
 use crate::mapped::Mapped;
-use crate::outwards::Outwards;
 use crate::profile::{LoadedGlobal, Profile, Profiler};
 use crate::road::{Direct, Road};
 use crate::simulator::{ImpossibleMachine, Setup, caches, detailed, has_rules};
 use crate::source::{Known, Source};
+use crate::threads::beside_caches::Apart;
+use crate::threads::division;
+use crate::threads::outer_levels::Outwards;
 
 /// Cycles until each level answers, innermost first, memory last.
 pub fn latencies(machine: &Machine) -> Vec<u32> {

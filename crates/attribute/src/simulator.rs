@@ -10,7 +10,7 @@ use memlode_simulate::{
 pub use memlode_simulate::{Homes, Pages, Placement};
 use thiserror::Error;
 
-use crate::classes::Home;
+use crate::objects::classes::Home;
 
 /// Why a machine cannot be simulated.
 #[derive(Debug, Error)]

@@ -6,11 +6,11 @@ use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{FunctionId, Site, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::classes::{Class, ClassId};
 use crate::cost::{CostModel, Wait};
 use crate::counts::Counts;
-use crate::errors::{Errors, Sampled, Shares};
+use crate::objects::classes::{Class, ClassId};
 use crate::profile::{Cell, Profile};
+use crate::sampled::errors::{Errors, Sampled, Shares};
 
 /// What an access touches, as far as it has a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -24,7 +24,7 @@ use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::{FunctionId, SiteId, TypeId};
 
 use crate::annotate::recorder::{Answers, Recorder};
-use crate::classes::Home;
+use crate::objects::classes::Home;
 use crate::profile::Profiler;
 use crate::simulator::{ImpossibleMachine, Setup, caches, detailed};
 use crate::source::{Known, Source};

@@ -8,8 +8,8 @@ use memlode_trace::event::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::annotate::{AnnotatedAccesses, Begun, Cells, EventCell, EventObject, Options, ROWS, Sent, Why};
-use crate::classes::{ClassId, Home};
 use crate::engine::{Engine, LoopMode, NewCell, NoLane};
+use crate::objects::classes::{ClassId, Home};
 
 /// Caches that say of a single access all they know.
 pub(super) trait Answers: Engine {

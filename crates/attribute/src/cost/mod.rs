@@ -24,7 +24,7 @@ use memlode_simulate::MAX_LEVELS;
 use memlode_trace::sites::{SiteId, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::classes::{Class, Home};
+use crate::objects::classes::{Class, Home};
 use crate::profile::{Cell, Profile};
 use crate::run::latencies;
 use crate::tables::place;

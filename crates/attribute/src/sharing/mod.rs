@@ -23,7 +23,7 @@ use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
-use crate::classes::{ClassId, Home};
+use crate::objects::classes::{ClassId, Home};
 use crate::profile::Profile;
 use cursor::{Recorded, Threads};
 use survey::{LINE, Survey};

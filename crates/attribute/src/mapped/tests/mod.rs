@@ -15,11 +15,11 @@ use memlode_trace::sites::{FunctionId, NameEvidence, Site, SiteKind};
 use proptest::prelude::*;
 
 use super::*;
-use crate::apart::Apart;
 use crate::engine::Engine;
-use crate::outwards::Outwards;
 use crate::profile::{LoadedGlobal, Profile};
 use crate::simulator::{Setup, detailed};
+use crate::threads::beside_caches::Apart;
+use crate::threads::outer_levels::Outwards;
 
 /// Bytes of a line.
 const LINE: u64 = 64;

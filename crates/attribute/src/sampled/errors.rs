@@ -1,6 +1,6 @@
 //! How far the figures of a row may be off, where the trace is a sample.
 //!
-//! Each is a ratio of sums over clusters ([`crate::sample`]): `y` is the row's part, `x` what it is a part of. In most clusters
+//! Each is a ratio of sums over clusters ([`crate::sampled::sample`]): `y` is the row's part, `x` what it is a part of. In most clusters
 //! most rows have nothing, and there the residual is `R x`. So only the clusters that a row is in are visited:
 //!
 //! ```text
@@ -14,8 +14,8 @@ use memlode_simulate::MAX_LEVELS;
 
 use crate::cost::CostModel;
 use crate::counts::Counts;
-use crate::ledger::{CellRuns, Entry};
-use crate::sample::{Estimate, clusters_error};
+use crate::sampled::cell_runs::{CellRuns, Entry};
+use crate::sampled::sample::{Estimate, clusters_error};
 
 /// Standard errors of a row's figures, each in the unit of its figure. Those of counts are of what a part of the program with as many
 /// accesses as the sample has may have instead.

@@ -13,8 +13,8 @@ use std::thread::JoinHandle;
 
 use memlode_simulate::{Fragment, Front, Hierarchy, LevelCounters, LevelSpec, MemRef, Request, Tag, Waiting};
 
-use crate::apart::Depths;
 use crate::engine::{Engine, LoopMode, TakesFragments};
+use crate::threads::beside_caches::Depths;
 
 /// Runs of misses, each of which fits into a cache, that are passed on together.
 const TOGETHER: usize = 16;

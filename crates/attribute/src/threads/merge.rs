@@ -4,10 +4,10 @@ use memlode_replay::Walk;
 use memlode_simulate::{LevelCounters, MAX_LEVELS};
 use memlode_trace::sites::{Site, SiteId};
 
-use crate::classes::Classes;
+use crate::objects::classes::Classes;
 use crate::paths::Paths;
 use crate::profile::{Cell, Profile};
-use crate::sample::Gaps;
+use crate::sampled::sample::Gaps;
 
 /// What one profiler counted.
 pub(crate) struct Part {

@@ -16,7 +16,7 @@ use memlode_trace::event::ThreadId;
 use memlode_trace::{ChunkRef, Trace};
 use rustc_hash::FxHashMap;
 
-use crate::ledger::CellRuns;
+use crate::sampled::cell_runs::CellRuns;
 
 /// Numbers the runs of a trace, chunk by chunk in replay order.
 #[derive(Default)]

@@ -15,12 +15,16 @@
 //! A freed block stays findable until another takes its place: where threads synchronise unseen, an access may
 //! be seen after a `free` that it preceded. An access to memory that is really dead is an error of the program.
 
+pub mod classes;
+pub(crate) mod granules;
+pub(crate) mod heap_calls;
+
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::classes::ClassId;
-use crate::granules::{GRANULE, Granules, Known, PAGE, UNSET};
+use crate::objects::classes::ClassId;
+use crate::objects::granules::{GRANULE, Granules, Known, PAGE, UNSET};
 
 /// Blocks of at least this many bytes are kept in an ordered map.
 pub const LARGE: u64 = 64 << 10;

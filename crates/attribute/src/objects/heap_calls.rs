@@ -15,7 +15,7 @@ use memlode_trace::event::{Mark, ProcessId, ThreadId};
 use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
-use crate::classes::Home;
+use crate::objects::classes::Home;
 use crate::paths::{PathId, Paths};
 use crate::run::watched;
 use crate::stacks::ThreadStack;

@@ -4,7 +4,7 @@
 //! neither, but then simulating may take longer than all the decoding. Which is faster depends on the trace; the figures are the
 //! same.
 //!
-//! With one shard the outer levels have a thread of their own ([`crate::outwards`]). That is not reckoned with: where it has the
+//! With one shard the outer levels have a thread of their own ([`crate::threads::outer_levels`]). That is not reckoned with: where it has the
 //! most to do of all threads, two shards were as fast or faster.
 
 use std::time::Duration;

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use crate::counts::Counts;
 use crate::engine::Engine;
-use crate::ledger::Ledger;
-use crate::sample::{Gaps, RunCounts, Runs};
+use crate::sampled::cell_runs::Ledger;
+use crate::sampled::sample::{Gaps, RunCounts, Runs};
 
 /// Which run pieces belong to, and what was done in each.
 pub(crate) struct GapWatch {

@@ -8,8 +8,8 @@ use memlode_trace::event::{Access, Mark, ThreadId};
 use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
-use crate::classes::ClassId;
 use crate::engine::{Engine, Lane};
+use crate::objects::classes::ClassId;
 use crate::objects::{NOBODY, Objects};
 use crate::profile::{Origin, Profiler};
 use crate::stacks::ThreadStack;
