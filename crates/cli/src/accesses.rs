@@ -14,7 +14,7 @@ use memlode_replay::Replayed;
 use memlode_trace::sites::SiteTable;
 use memlode_trace::{Clock, Thread};
 
-use crate::numbers;
+use crate::args::numbers;
 
 /// Adds the analysis that `shared`, or `shared:least=1000,ratio=4`, asks for.
 pub fn add(run: &mut Run, wanted: &str) -> Result<()> {

@@ -16,7 +16,7 @@ use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
 use memlode_trace::Trace;
 
 use crate::accesses;
-use crate::part::Part;
+use crate::args::part::Part;
 use crate::term;
 
 /// What to find out.

@@ -21,8 +21,8 @@ use memlode_collect::{MOST_REGIONS_BYTES, Options, Switch};
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::{Burst, ManifestInfo};
 
-use crate::numbers;
-use crate::times::{burst_text, duration_text, parse_burst, parse_duration};
+use crate::args::numbers;
+use crate::args::times::{burst_text, duration_text, parse_burst, parse_duration};
 
 /// The heading of these options in `--help`.
 pub const PART: &str = "Recording a part of the run";

@@ -4,6 +4,7 @@
 
 mod accesses;
 mod analyse;
+mod args;
 mod child;
 mod commands;
 mod control;
@@ -13,17 +14,11 @@ mod driver;
 mod install;
 mod interrupt;
 mod live;
-mod numbers;
-mod part;
-mod passed_on;
 mod patch;
 mod place;
 mod search;
-mod setup;
 mod show;
 mod term;
-mod times;
-mod traces;
 mod whatif;
 
 use std::ffi::{OsStr, OsString};

@@ -11,8 +11,8 @@ use memlode_report::render::terminal::{By, Style};
 use memlode_report::render::{json, terminal};
 
 use crate::analyse::{Analysed, Found};
+use crate::args::numbers;
 use crate::door::{Door, Form};
-use crate::numbers;
 use crate::term;
 
 /// Which part of what was found to show.

@@ -11,10 +11,10 @@ use memlode_report::render::{json, svg, terminal};
 
 use super::OK;
 use super::report::MachineArgs;
-use crate::numbers;
+use crate::args::numbers;
+use crate::args::traces::TraceArgs;
 use crate::search::advise;
 use crate::show::Out;
-use crate::traces::TraceArgs;
 use crate::whatif::AsItIs;
 
 /// Try layouts of the types that a program waits for, and say which are worth it and which are not

@@ -11,9 +11,9 @@ use memlode_analyses::Run;
 
 use crate::accesses::add;
 use crate::analyse::{Job, Wanted};
-use crate::numbers;
+use crate::args::numbers;
+use crate::args::traces::TraceArgs;
 use crate::show::{Out, ShapeArgs};
-use crate::traces::TraceArgs;
 
 /// Name the loads that agree with a store to other data in the low 12 address bits
 #[derive(Debug, Parser)]

@@ -14,8 +14,8 @@ use memlode_measure::link::LinkLine;
 use memlode_measure::process::{Launch, Output};
 
 use super::{OK, print, print_json};
+use crate::args::times::parse_duration;
 use crate::term;
-use crate::times::parse_duration;
 
 /// Compare programs, and say how much of the difference is memory layout
 #[derive(Debug, Parser)]

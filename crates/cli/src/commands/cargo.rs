@@ -20,10 +20,10 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, CommandFactory, Parser};
 
 use super::run::Options;
+use crate::args::passed_on;
 use crate::driver::toolchain::shell_quote;
 use crate::driver::{self, ALLOCATORS, FILTER, VALUES, rustc};
 use crate::install::Install;
-use crate::passed_on;
 use crate::term;
 
 /// Build, run, test or bench Rust: cargo, with memlode's recording added

@@ -10,7 +10,7 @@ use memlode_trace::Damage;
 use serde::{Serialize, Serializer};
 
 use super::{OK, PROBLEMS, print, print_json};
-use crate::traces::TraceArgs;
+use crate::args::traces::TraceArgs;
 
 /// Verify a trace: checksums, counts, order, call stacks, and what could be salvaged
 #[derive(Debug, Parser)]

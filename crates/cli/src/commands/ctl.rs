@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 use memlode_report::text::printable;
 
 use super::{OK, print};
+use crate::args::times::{burst_text, parse_burst};
 use crate::control::send;
-use crate::times::{burst_text, parse_burst};
 
 /// Stop and start the recording of a program that runs, or have it sampled
 #[derive(Debug, Parser)]

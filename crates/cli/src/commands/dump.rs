@@ -16,10 +16,10 @@ use memlode_trace::{ChunkRef, Trace};
 
 use super::OK;
 use crate::analyse::open;
+use crate::args::numbers;
+use crate::args::traces::TraceArgs;
 use crate::door::{Door, Form};
-use crate::numbers;
 use crate::term;
-use crate::traces::TraceArgs;
 
 /// Print the events, the sites or the types of a trace; of the former one a line, columns separated by tabs
 #[derive(Debug, Parser)]

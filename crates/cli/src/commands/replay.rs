@@ -22,12 +22,12 @@ use super::OK;
 use super::report::MachineArgs;
 use crate::accesses;
 use crate::analyse::{Job, Wanted};
+use crate::args::numbers;
+use crate::args::setup::SetupArgs;
+use crate::args::traces::TraceArgs;
 use crate::door::{self, Door};
-use crate::numbers;
-use crate::setup::SetupArgs;
 use crate::show::{Out, ShapeArgs};
 use crate::term;
-use crate::traces::TraceArgs;
 
 /// Print or export every access with the names of what it touched and the level that served it
 #[derive(Debug, Parser)]

@@ -8,9 +8,9 @@ use memlode_attribute::sharing::Order;
 
 use super::OK;
 use crate::analyse::{Job, Wanted};
-use crate::part::PartArgs;
+use crate::args::part::PartArgs;
+use crate::args::traces::TraceArgs;
 use crate::show::{Out, ShapeArgs};
-use crate::traces::TraceArgs;
 
 /// Say which data misses, at which line, allocated where
 #[derive(Debug, Parser)]

@@ -12,8 +12,8 @@ use memlode_trace::write::{DirectoryStore, Store};
 use memlode_wire::{Address, Limits, Listener, Server, Token, Told};
 
 use super::{FAILED, OK};
+use crate::args::numbers;
 use crate::destination;
-use crate::numbers;
 use crate::term;
 
 /// Receive traces through a socket and write them as `record` would

@@ -10,10 +10,10 @@ use serde_json::json;
 use super::report::MachineArgs;
 use super::{OK, print, print_json};
 use crate::analyse::{Job, Wanted};
-use crate::part::PartArgs;
-use crate::setup::SetupArgs;
+use crate::args::part::PartArgs;
+use crate::args::setup::SetupArgs;
+use crate::args::traces::TraceArgs;
 use crate::show::{Out, ShapeArgs, TableName};
-use crate::traces::TraceArgs;
 
 /// Simulate a machine's caches on a trace: what missed, why, and what of the fetched lines was used
 #[derive(Debug, Parser)]

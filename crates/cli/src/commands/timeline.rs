@@ -10,10 +10,10 @@ use super::OK;
 use super::report::MachineArgs;
 use crate::accesses::known;
 use crate::analyse::{Job, Wanted};
-use crate::numbers;
+use crate::args::numbers;
+use crate::args::times::parse_duration;
+use crate::args::traces::TraceArgs;
 use crate::show::{Out, ShapeArgs};
-use crate::times::parse_duration;
-use crate::traces::TraceArgs;
 
 /// Say how accesses, misses and waiting change while the program runs, interval by interval
 #[derive(Debug, Parser)]

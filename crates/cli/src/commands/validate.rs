@@ -19,9 +19,9 @@ use super::bench::stop_on_signals;
 use super::report::MachineArgs;
 use super::{OK, print, print_json};
 use crate::analyse::{Found, Job, Wanted, open};
-use crate::numbers;
+use crate::args::numbers;
+use crate::args::times::parse_duration;
 use crate::term;
-use crate::times::parse_duration;
 
 /// Hold the modelled cost of each line against a timer's
 ///

@@ -12,8 +12,8 @@ use memlode_report::render::{json, terminal};
 
 use super::OK;
 use super::report::MachineArgs;
+use crate::args::traces::TraceArgs;
 use crate::show::{Out, ShapeArgs};
-use crate::traces::TraceArgs;
 use crate::whatif::AsItIs;
 
 const HELP: &str = "\

@@ -13,8 +13,8 @@ use memlode_measure::process::StopFlag;
 use serde_json::json;
 
 use super::{Program, draw, fresh_seed, print, print_json, stop_on_signals};
+use crate::args::times::parse_duration;
 use crate::term;
-use crate::times::parse_duration;
 
 /// Run a program at every length of the environment, and say which slow it down
 #[derive(Debug, Parser)]

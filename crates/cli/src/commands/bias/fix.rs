@@ -12,9 +12,9 @@ use memlode_measure::picture::Picture;
 use serde_json::json;
 
 use super::{Program, draw, fresh_seed, print, print_json, stop_on_signals};
+use crate::args::times::parse_duration;
 use crate::install::Install;
 use crate::term;
-use crate::times::parse_duration;
 
 /// Say what a program gains if its large blocks do not begin alike, or if one of them is moved
 #[derive(Debug, Parser)]

@@ -9,8 +9,8 @@ use memlode_measure::bias::calls::{self, Ready, Spec};
 use serde_json::json;
 
 use super::{draw, fresh_seed, print, print_json, stop_on_signals};
+use crate::args::times::parse_duration;
 use crate::term;
-use crate::times::parse_duration;
 
 /// Move a buffer of a function by every distance, and say where that slows it down, and whether aliasing is to blame
 #[derive(Debug, Parser)]

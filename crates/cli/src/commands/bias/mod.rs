@@ -19,8 +19,8 @@ use serde_json::json;
 
 use super::bench::{fresh_seed, stop_on_signals};
 use super::{OK, print, print_json};
+use crate::args::times::parse_duration;
 use crate::term;
-use crate::times::parse_duration;
 
 /// Measure what moves times although no program changed: environment, links, allocators, physical pages
 #[derive(Debug, Parser)]

@@ -17,8 +17,8 @@ use memlode_trace::Trace;
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::SiteTable;
 
-use crate::numbers;
-use crate::times::parse_duration;
+use crate::args::numbers;
+use crate::args::times::parse_duration;
 
 /// Which accesses to count. The others go through the caches, too.
 #[derive(Debug, Parser)]

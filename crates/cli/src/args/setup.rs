@@ -9,7 +9,7 @@ use clap::{Parser, ValueEnum, ValueHint};
 use memlode_attribute::simulator::{self, Homes, NamedMemory, NamedPages, Pages, Placement, Setup};
 use memlode_machine::Machine;
 
-use crate::numbers;
+use crate::args::numbers;
 
 /// Addresses of user space are below this on every processor that is simulated.
 const END: u64 = 1 << 47;
