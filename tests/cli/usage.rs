@@ -51,3 +51,19 @@ fn machines_are_listed() {
     let machines: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert!(machines.as_array().expect("a list").iter().any(|machine| machine["name"] == "generic"));
 }
+
+#[test]
+fn the_guide_names_every_command() {
+    let page = include_str!("../../docs/commands.md");
+    let output = memlode().arg("--help").output().expect("memlode runs");
+    let text = stdout(&output);
+    let (_, commands) = text.split_once("\nCommands:\n").expect("a list of commands");
+    let (commands, _) = commands.split_once("\n\n").expect("an end of the list");
+    // A line that continues an explanation is indented further.
+    let names = commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let names: Vec<&str> = names.filter(|name| !name.is_empty() && *name != "help").collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("`memlode {name}")), "docs/commands.md lacks {name}");
+    }
+}

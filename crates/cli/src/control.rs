@@ -36,16 +36,16 @@ pub struct ControlArgs {
     /// Record only between memlode_start("NAME") and memlode_stop("NAME") of <memlode.h>; may be given several times
     #[arg(long, hide_short_help = true, help_heading = PART, value_name = "NAME", value_parser = parse_region)]
     region: Vec<String>,
-    /// Begin to record after so long, as in 1.5s
+    /// Begin recording after this time, as in 1.5s
     #[arg(long, hide_short_help = true, help_heading = PART, value_name = "TIME", value_parser = parse_duration)]
     delay: Option<Duration>,
-    /// Record for so long only
+    /// Record for this time only
     #[arg(long, hide_short_help = true, help_heading = PART, value_name = "TIME", value_parser = parse_duration)]
     r#for: Option<Duration>,
-    /// Stop recording soon after so many accesses; the program goes on
+    /// Stop recording soon after this number of accesses; the program goes on
     #[arg(long, hide_short_help = true, help_heading = PART, value_name = "ACCESSES", value_parser = numbers::count)]
     stop_after: Option<u64>,
-    /// Begin to record when `memlode ctl PID start` or --signal says so
+    /// Begin recording when `memlode ctl PID start` or --signal says so
     #[arg(long, hide_short_help = true, help_heading = PART)]
     paused: bool,
     /// This signal, sent to memlode, stops and starts recording, and does not go to the program: HUP, USR1, USR2 or WINCH

@@ -34,7 +34,7 @@ pub fn duration_text(duration: Duration) -> String {
     format!("{}s", duration.as_secs_f64())
 }
 
-/// `1%`, or `5ms/500ms`: on for so long, in every so long.
+/// Reads `1%`, or `5ms/500ms`: 5 ms in every 500 ms.
 pub fn parse_burst(text: &str) -> Result<Burst, String> {
     let (on, period) = if let Some(percent) = text.strip_suffix('%') {
         let percent: f64 = percent.trim().parse().map_err(|_| format!("`{text}` is no percentage"))?;

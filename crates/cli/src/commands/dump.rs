@@ -21,7 +21,7 @@ use crate::args::traces::TraceArgs;
 use crate::door::{Door, Form};
 use crate::term;
 
-/// Print the events, the sites or the types of a trace; of the former one a line, columns separated by tabs
+/// Print the events of a trace, one a line with columns separated by tabs, or its sites or types
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Exit status: 0 success, 1 the trace cannot be read or lacks chunks, 2 wrong usage.

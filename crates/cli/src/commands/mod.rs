@@ -53,8 +53,8 @@ In ten minutes:
   memlode run -- ./prog input
 
 Exit status: 0 success, 1 error, 2 wrong usage, 3 problems found (check, doctor).
-`run` and `record` exit as the program does, 128 + n after signal n; 125 when memlode itself failed,
-126 when the program cannot be executed, 127 when it is not found. `cc`, `c++` and `fc` exit as the compiler does,
+`run` and `record` exit as the program does, 128 + n after signal n; 125 when memlode itself failed, \
+126 when the program cannot be executed, 127 when it is not found. `cc`, `c++` and `fc` exit as the compiler does, \
 `cargo` as cargo does.";
 
 const COMPILER_HELP: &str = "\

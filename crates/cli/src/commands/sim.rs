@@ -15,7 +15,7 @@ use crate::args::setup::SetupArgs;
 use crate::args::traces::TraceArgs;
 use crate::show::{Out, ShapeArgs, TableName};
 
-/// Simulate a machine's caches on a trace: what missed, why, and what of the fetched lines was used
+/// Simulate a machine's caches on a trace: what missed, why, and how much of the fetched lines was used
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Exit status: 0 success, 1 the trace or the machine cannot be used, 2 wrong usage.",

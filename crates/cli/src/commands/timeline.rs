@@ -33,7 +33,7 @@ pub struct Args {
 /// How the time line is cut.
 #[derive(Debug, Parser)]
 pub struct IntervalArgs {
-    /// Length of an interval: so many accesses, as in 10M, or so long, as in 10ms of the recorded run
+    /// Length of an interval: a number of accesses, as in 10M, or a time of the recorded run, as in 10ms
     #[arg(long, value_name = "LENGTH", value_parser = every, default_value = "1M")]
     every: Every,
 }
@@ -49,7 +49,7 @@ impl IntervalArgs {
         run.add(&known, &Arguments::one("every", every)).map_err(|BadArgument(why)| anyhow!("--every: {why}"))
     }
 
-    /// Whether intervals are so long, rather than so many accesses.
+    /// Whether intervals are times, rather than numbers of accesses.
     pub fn is_time(&self) -> bool {
         matches!(self.every, Every::Nanoseconds(_))
     }

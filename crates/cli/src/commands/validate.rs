@@ -23,7 +23,7 @@ use crate::args::numbers;
 use crate::args::times::parse_duration;
 use crate::term;
 
-/// Hold the modelled cost of each line against a timer's
+/// Compare the modelled cost of each line with samples of a timer
 ///
 /// Records the program, times the same program without memlode's recording twice, and compares the shares of the lines
 /// that touch memory.

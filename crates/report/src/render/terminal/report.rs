@@ -57,7 +57,7 @@ fn wait(wait: &Wait) -> Option<String> {
     let all = wait.cycles + wait.instruction_cycles;
     let first = wait.first_touch_cycles / all;
     let first = match first >= 0.005 {
-        true => format!("; first touches of fresh memory take {} besides", percent_of(first)),
+        true => format!("; first touches of fresh memory take another {}", percent_of(first)),
         false => String::new(),
     };
     let known = wait.instruction_cycles > 0.0;
