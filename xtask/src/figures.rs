@@ -182,6 +182,34 @@ fn quoted(text: &str, results: &Results) -> Result<String> {
     Ok(out + rest)
 }
 
+/// Pages on which every factor is a measured figure.
+const QUOTING: &[&str] = &["README.md", "docs/cost.md", "docs/control.md"];
+
+/// One sentence for each factor, `1.5×`, that stands on such a page without its source.
+pub fn unsourced(root: &Path) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for page in QUOTING {
+        let text = fs::read_to_string(root.join(page)).with_context(|| format!("cannot read {page}"))?;
+        let lines = factors(&text);
+        problems.extend(lines.map(|line| {
+            format!(
+                "{page}:{line}: a factor without its source; see xtask/src/figures.rs for how to quote one"
+            )
+        }));
+    }
+    Ok(problems)
+}
+
+/// The lines with a digit in front of `×`, but for generated tables.
+fn factors(page: &str) -> impl Iterator<Item = usize> {
+    let mut in_table = false;
+    page.lines().enumerate().filter_map(move |(number, line)| {
+        in_table = line.starts_with("<!-- table: ") || (in_table && !line.starts_with("<!-- end of table"));
+        let bare = line.match_indices('×').any(|(at, _)| line[..at].ends_with(|c: char| c.is_ascii_digit()));
+        (!in_table && bare).then_some(number + 1)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,6 +240,12 @@ mod tests {
         );
         assert!(!text.contains("old") && text.ends_with("<!-- end of table -->\ny\n"), "{text}");
         assert_eq!(quoted(&text, &results()).unwrap(), text, "what is fresh stays");
+    }
+
+    #[test]
+    fn factors_without_a_source_are_found() {
+        let page = "1.5<!--record/a/discard_ratio-->×\n<!-- table: recording -->\n| 2× |\n<!-- end of table -->\n3×\n";
+        assert_eq!(factors(page).collect::<Vec<_>>(), [5]);
     }
 
     #[test]

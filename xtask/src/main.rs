@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         Command::Check => law::check(&root).and_then(|mut problems| {
             problems.extend(exported::check(&root)?);
             problems.extend(generate::stale(&root)?);
+            problems.extend(figures::unsourced(&root)?);
             problems.extend(prose::too_long(&root)?);
             problems.extend(prose::dead_links(&root)?);
             problems.extend(prose::banned_words(&root)?);

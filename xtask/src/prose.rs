@@ -25,13 +25,19 @@ pub fn wrap_all(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One sentence for each page with a longer line.
+/// The most lines that the README has: what is longer belongs into `docs/`.
+const README_LINES: usize = 150;
+
+/// One sentence for each page with a longer line, and for a README that is too long.
 pub fn too_long(root: &Path) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for path in sources(root, &["md"])? {
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let shown = path.strip_prefix(root).unwrap_or(&path).display();
+        if shown.to_string() == "README.md" && text.lines().count() > README_LINES {
+            problems.push(format!("README.md: more than {README_LINES} lines"));
+        }
         if let Some(line) = first_difference(&text, &wrapped(&text)) {
-            let shown = path.strip_prefix(root).unwrap_or(&path).display();
             problems.push(format!(
                 "{shown}:{line}: prose over {COLUMNS} columns in this paragraph; run `cargo xtask wrap`"
             ));
