@@ -4,6 +4,7 @@ mod analyses;
 mod bad_input;
 mod bench;
 mod bias;
+mod budget;
 mod builds;
 mod bursts;
 mod cargo;

@@ -45,7 +45,8 @@ pub struct MappedPiece {
 ///
 /// An access of which all bytes lie side by side is simulated there. One in several pieces is still one access, and counts as deep as
 /// the piece that had to go deepest. What goes over many lines, a copy of an object, is so many accesses before and after: each piece is
-/// cut into lines on its own. Bytes that no object has, stack variables, and what [`AddressMap::moves`] denies stay where they are.
+/// cut into lines on its own. What [`AddressMap::moves`] denies stays where it is; so do stack variables and bytes that no
+/// object has, unless [`AddressMap::places_the_rest`].
 pub trait AddressMap: Send + Sync {
     /// Whether any byte of an object lies elsewhere, or any access to it takes more. Asked once an object.
     fn moves(&self, object: &ObjectRef<'_>) -> bool;
@@ -57,4 +58,10 @@ pub trait AddressMap: Send + Sync {
     /// How far apart bytes lie that were `step` apart, modulo 2^64, from `offset` on again and again up to the offset `last`. With that
     /// the accesses of a loop stay one record. `None` if they are not evenly apart, or in several pieces.
     fn stride(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, step: u64, last: u64) -> Option<u64>;
+
+    /// Whether stacks and bytes that no object has go to fixed places too, so that no address of the trace decides anything: stacks by
+    /// thread, other pages in the order of their first use.
+    fn places_the_rest(&self) -> bool {
+        false
+    }
 }

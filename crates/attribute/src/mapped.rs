@@ -8,6 +8,8 @@
 //! What an access is charged to is found by the address that it had: an edit changes where things lie, not what they are. Loops stay one
 //! record where their accesses are as evenly apart as before.
 
+mod rest;
+
 use memlode_replay::{Dealt, Events};
 use memlode_simulate::{Fragment, MOST_STRIDES, touch_lines};
 use memlode_trace::event::{Access, Mark, ProcessId, Stride};
@@ -22,6 +24,7 @@ use crate::objects::{BlockSlot, Objects};
 use crate::profile::{Origin, Profiler};
 use crate::road::Road;
 use crate::stacks::ThreadStack;
+use rest::Rest;
 
 /// The road of an edit.
 pub(crate) struct Mapped<'m> {
@@ -29,6 +32,8 @@ pub(crate) struct Mapped<'m> {
     /// Sizes of types.
     type_bytes: Vec<u64>,
     processes: FxHashMap<ProcessId, Blocks>,
+    /// Where stacks and memory that no object has lie, if they are placed as well.
+    rest: Option<Rest>,
     /// Of the access at hand.
     pieces: Vec<Piece>,
     answered: Vec<MappedPiece>,
@@ -74,6 +79,7 @@ impl<'m> Mapped<'m> {
             map,
             type_bytes,
             processes: FxHashMap::default(),
+            rest: map.places_the_rest().then(Rest::default),
             pieces: Vec::new(),
             answered: Vec::new(),
             fragments: Vec::new(),
@@ -172,6 +178,7 @@ impl<'m> Mapped<'m> {
             let end = end.min(last);
             let bytes = (end - at + 1) as u32;
             match block.filter(|block| block.moves) {
+                None if block.is_none() && self.rest.is_some() => self.push_rest(origin, at, bytes),
                 None => self.push(Piece { was: at, address: at, bytes, is_link: false }),
                 Some(block) => {
                     let mut answered = std::mem::take(&mut self.answered);
@@ -186,6 +193,18 @@ impl<'m> Mapped<'m> {
                 return;
             }
             at = end + 1;
+        }
+    }
+
+    /// One more piece, or several, of bytes that no object has: each page has a place of its own.
+    fn push_rest(&mut self, origin: Origin, from: u64, bytes: u32) {
+        let mut at = from;
+        let mut left = u64::from(bytes);
+        while left > 0 {
+            let some = left.min(4096 - at % 4096);
+            let address = self.rest.as_mut().map_or(at, |rest| rest.unowned(origin.process, at));
+            self.push(Piece { was: at, address, bytes: some as u32, is_link: false });
+            (at, left) = (at.wrapping_add(some), left - some);
         }
     }
 
@@ -213,10 +232,29 @@ impl<'m> Mapped<'m> {
         access: &Access,
     ) {
         if is_on_stack(profiler, access.site) || access.bytes == 0 {
-            profiler.access(origin, objects, stack, access);
+            let Some(rest) = &mut self.rest else {
+                profiler.access(origin, objects, stack, access);
+                return;
+            };
+            let address = rest.stack(origin.process, origin.thread, access.address);
+            self.pieces.clear();
+            self.pieces.push(Piece { was: access.address, address, bytes: access.bytes, is_link: false });
+            self.touch(profiler, origin, objects, stack, access);
             return;
         }
         self.resolve(profiler, origin, objects, access);
+        self.touch(profiler, origin, objects, stack, access);
+    }
+
+    /// Simulates the pieces of an access.
+    fn touch<E: TakesFragments>(
+        &mut self,
+        profiler: &mut Profiler<E>,
+        origin: Origin,
+        objects: &mut Objects,
+        stack: &ThreadStack,
+        access: &Access,
+    ) {
         let is_write = profiler.facts[access.site.0 as usize].is_write;
         if access.bytes > profiler.line_bytes {
             for number in 0..self.pieces.len() {
@@ -272,7 +310,9 @@ impl<'m> Mapped<'m> {
         turns: u64,
     ) -> Option<Stride> {
         if is_on_stack(profiler, stride.access.site) {
-            return Some(*stride);
+            let Some(rest) = &mut self.rest else { return Some(*stride) };
+            let address = rest.stack(origin.process, origin.thread, stride.access.address);
+            return Some(Stride { access: Access { address, ..stride.access }, ..*stride });
         }
         let Access { address, bytes, .. } = stride.access;
         let block = self.block_at(profiler, origin, objects, address)?;

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod allocator;
+pub mod budget;
 pub mod candidates;
 pub mod cost;
 pub mod hot_cold;

@@ -12,6 +12,8 @@ pub struct Moved {
     pub(crate) heaps: FxHashMap<ProcessId, Heap>,
     /// By process and address.
     pub(crate) globals: FxHashMap<(ProcessId, u64), MovedObject>,
+    /// Stacks and memory that no object has get fixed places, too.
+    pub(crate) is_fixed: bool,
 }
 
 /// The blocks of a process.
@@ -67,6 +69,10 @@ impl Moved {
 pub(crate) const EDITED: u64 = u64::MAX;
 
 impl AddressMap for Moved {
+    fn places_the_rest(&self) -> bool {
+        self.is_fixed
+    }
+
     fn moves(&self, object: &ObjectRef<'_>) -> bool {
         match self.place(object) {
             Place::At(base) => base != object.base,

@@ -17,6 +17,9 @@ use crate::plan::{ObjectEdit, Plan};
 const POOLS: u64 = 0x2000_0000_0000;
 /// Pools, and moved global variables, are so far apart.
 const FAR: u64 = 1 << 36;
+/// Images whose global variables get fixed places are here, so far apart.
+const IMAGES: u64 = 0x4000_0000_0000;
+const IMAGE_BYTES: u64 = 1 << 36;
 /// Copies of threads are on pairs of lines of their own: prefetchers fetch pairs.
 const APART: u64 = 128;
 
@@ -103,7 +106,8 @@ impl<'a> Placing<'a> {
 
     fn finish(self) -> Result<(Moved, Footprint), String> {
         let Placing { trace, plan, heaps, mut footprint, .. } = self;
-        let mut moved = Moved { layouts: plan.layouts().to_vec(), ..Moved::default() };
+        let mut moved =
+            Moved { layouts: plan.layouts().to_vec(), is_fixed: plan.is_fixed(), ..Moved::default() };
         for (process, heap) in heaps {
             moved.heaps.insert(process, heap.finish(plan)?);
         }
@@ -216,7 +220,7 @@ impl PlacedHeap {
         let subject = plan.subject(&made.home);
         let plain = match made.inside {
             Some((outer, offset)) => (How::Inside { outer, offset }, Vec::new()),
-            None => (How::Plain, vec![(made.bytes, asked_for(made))]),
+            None => (How::Plain, vec![(made.bytes, asked_for(plan, made))]),
         };
         let Some(subject) = subject else { return plain };
         if let (Some(layout), Some((_, element))) = (subject.layout, subject.record) {
@@ -257,7 +261,7 @@ impl PlacedHeap {
             *grouped += 1;
             return (How::Whole(whole, *grouped - 1), Vec::new());
         }
-        (How::Whole(whole, 0), vec![(bytes, whole.align.max(asked_for(made)))])
+        (How::Whole(whole, 0), vec![(bytes, whole.align.max(asked_for(plan, made)))])
     }
 
     /// The parts of a block of an edited type, if it can have them.
@@ -272,8 +276,10 @@ impl PlacedHeap {
         let elements = whole_elements(made.bytes, element)?;
         let is_alone = elements == 1 && layout.parts().len() > 1;
         if !is_alone {
-            let sizes =
-                layout.parts().iter().map(|part| (part.bytes(elements), part.align.max(asked_for(made))));
+            let sizes = layout
+                .parts()
+                .iter()
+                .map(|part| (part.bytes(elements), part.align.max(asked_for(plan, made))));
             return Some((How::Layout { layout: at, pooled: None }, sizes.collect()));
         }
         // Objects that are allocated one by one are no arrays, but their cold parts can be records of one.
@@ -339,7 +345,11 @@ fn link(layout: &Layout) -> Option<Link> {
 }
 
 /// The alignment that a block was asked for with. The trace does not tell; but what is mapped for `malloc` never begins at a multiple of 32.
-fn asked_for(made: &MadeBlock) -> u64 {
+/// In fixed places large blocks begin at a line, whatever the program's allocator did.
+fn asked_for(plan: &Plan, made: &MadeBlock) -> u64 {
+    if plan.is_fixed() {
+        return if made.bytes >= MAPPED { 64 } else { 16 };
+    }
     let aligned = 1 << made.base.trailing_zeros().min(12);
     if made.bytes >= MAPPED && aligned >= 32 { aligned } else { 16 }
 }
@@ -382,13 +392,17 @@ fn globals(trace: &Trace, plan: &Plan, moved: &mut Moved, footprint: &mut Footpr
         at = at.saturating_add(bytes);
         base
     };
-    for image in trace.images() {
+    for (number, image) in (0..).zip(trace.images()) {
         let Some(module) = trace.modules().get(image.module.0 as usize) else { continue };
         let file = std::path::Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy();
         for global in &module.globals {
             let home = Home::Global { symbol: global.name.clone(), image: file.to_string() };
-            let Some(subject) = plan.subject(&home) else { continue };
             let address = global.address.wrapping_add(image.load_bias);
+            if plan.is_fixed() {
+                let base = IMAGES + number * IMAGE_BYTES + global.address % IMAGE_BYTES;
+                moved.globals.insert((image.process, address), MovedObject::Whole { base });
+            }
+            let Some(subject) = plan.subject(&home) else { continue };
             let object = if let (Some(layout), Some((_, element))) = (subject.layout, subject.record) {
                 let Some(elements) = whole_elements(global.bytes, element) else {
                     footprint.left += 1;

@@ -83,6 +83,7 @@ pub struct Plan {
     groups: Vec<Group>,
     /// What no object that is moved tells.
     doubts: Vec<PlanDoubt>,
+    is_fixed: bool,
 }
 
 /// Arrays that become one array of records.
@@ -135,6 +136,18 @@ impl Plan {
         }
         plan.doubt(known);
         Ok(plan)
+    }
+
+    /// Has all memory placed by rules of our own: global variables, stacks and what no object has, too. Then no figure hangs on where
+    /// the kernel or the program's allocator put anything.
+    #[must_use]
+    pub fn in_fixed_places(self) -> Plan {
+        Plan { is_fixed: true, ..self }
+    }
+
+    /// Whether it does.
+    pub fn is_fixed(&self) -> bool {
+        self.is_fixed
     }
 
     /// The changed layouts.

@@ -4,6 +4,7 @@ mod advise;
 mod alias;
 mod bench;
 mod bias;
+mod budget;
 mod cargo;
 mod check;
 mod ctl;
@@ -36,7 +37,7 @@ use crate::term;
 pub const OK: u8 = 0;
 /// An error of memlode's own, or of what it was given.
 pub const FAILED: u8 = 1;
-/// `check`, `doctor`: problems were found.
+/// `check`, `doctor`, `budget check`: problems were found.
 pub const PROBLEMS: u8 = 3;
 
 /// Which data does a program wait for? memlode names the field and the line.
@@ -52,7 +53,7 @@ In ten minutes:
   memlode cc -O2 prog.c -o prog     (or CC=memlode-cc ./configure && make)
   memlode run -- ./prog input
 
-Exit status: 0 success, 1 error, 2 wrong usage, 3 problems found (check, doctor).
+Exit status: 0 success, 1 error, 2 wrong usage, 3 problems found (check, doctor, budget check).
 `run` and `record` exit as the program does, 128 + n after signal n; 125 when memlode itself failed, \
 126 when the program cannot be executed, 127 when it is not found. `cc`, `c++` and `fc` exit as the compiler does, \
 `cargo` as cargo does.";
@@ -113,6 +114,7 @@ enum Command {
     Timeline(timeline::Args),
     Whatif(whatif::Args),
     Advise(advise::Args),
+    Budget(budget::Args),
     Diff(diff::Args),
     Alias(alias::Args),
     Bench(bench::Args),
@@ -151,6 +153,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Replay(args) => replay::run(args),
         Command::Timeline(args) => timeline::run(args),
         Command::Advise(args) => advise::run(args),
+        Command::Budget(args) => budget::run(args),
         Command::Whatif(args) => whatif::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Alias(args) => alias::run(args),
