@@ -198,6 +198,8 @@ pub mod flag {
     pub const RELEASE: u32 = 4096;
     /// atomic: it is in the one order of all such accesses; a store empties the store buffer
     pub const SEQUENTIAL: u32 = 8192;
+    /// a full fence stands beside it, before the next access or behind the one before
+    pub const FENCED: u32 = 16384;
 }
 
 /// What a type is, in the section `types` of a site table.

@@ -10,6 +10,7 @@
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstVisitor.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 using namespace llvm;
 
@@ -59,7 +60,17 @@ public:
           order(I.getMergedOrdering(), I.getSyncScopeID()) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
   }
 
+  void visitFenceInst(FenceInst &I) {
+    if (I.getOrdering() == AtomicOrdering::SequentiallyConsistent &&
+        I.getSyncScopeID() != SyncScope::SingleThread)
+      fence(I);
+  }
+
   void visitIntrinsicInst(IntrinsicInst &II) {
+    if (II.getIntrinsicID() == Intrinsic::x86_sse2_mfence) {
+      fence(II);
+      return;
+    }
     if (auto *Transfer = dyn_cast<AnyMemTransferInst>(&II)) {
       unsigned Flags = flagsOf(*Transfer);
       range(II, Transfer->getRawSource(), Transfer->getLength(), MEMLODE_KIND_LOAD, Flags);
@@ -261,6 +272,14 @@ private:
   }
 
   /// Adds \p A unless its memory is none that an address of the program can name.
+  /// A full fence: noted with the access in front of it, or the one behind if there is none in its block.
+  void fence(const Instruction &I) {
+    if (!Found.Accesses.empty() && Found.Accesses.back().I->getParent() == I.getParent())
+      Found.Accesses.back().Flags |= MEMLODE_FLAG_FENCED;
+    else
+      BeginsFenced = I.getParent();
+  }
+
   void add(Access A, const Value *Pointer) {
     const Type *T = Pointer->getType()->getScalarType();
     if (T->getPointerAddressSpace() != 0) {
@@ -274,6 +293,9 @@ private:
       return;
     if (T == Pointer->getType())
       A.Flags |= originOf(Pointer);
+    if (BeginsFenced == A.I->getParent())
+      A.Flags |= MEMLODE_FLAG_FENCED;
+    BeginsFenced = nullptr;
     Found.Accesses.push_back(A);
   }
 
@@ -352,6 +374,8 @@ private:
   const TargetLibraryInfo &TLI;
   const LibraryRanges &Ranges;
   const Registers &NoMemory;
+  /// The block of a full fence that no access stood in front of.
+  const BasicBlock *BeginsFenced = nullptr;
 };
 
 /// Whether \p Address is computed from an argument of its function, as far as that can be seen.

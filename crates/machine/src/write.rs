@@ -94,6 +94,9 @@ fn costs(costs: &Costs) -> Value {
         ("read_line_cycles", costs.read_line_cycles),
         ("write_line_cycles", costs.write_line_cycles),
         ("window_instructions", costs.window_instructions),
+        ("atomic_cycles", costs.atomic_cycles),
+        ("fence_cycles", costs.fence_cycles),
+        ("counting_slowdown", costs.counting_slowdown),
     ] {
         put_constant(&mut table, key, constant);
     }

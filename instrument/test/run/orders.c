@@ -24,7 +24,20 @@ __attribute__((noinline)) long all(long X) {
   X += atomic_exchange(&A, X);                        // CHECK-DAG: update 8 all:[[#@LINE]], atomic acquire release sequential{{$}}
   atomic_compare_exchange_strong_explicit(&A, &X, 7, memory_order_release, // CHECK-DAG: update 8 all:[[#@LINE]], atomic release{{$}}
                                           memory_order_relaxed);
+  Plain = X;                                          // CHECK-DAG: store 8 all:[[#@LINE]], plain fenced{{$}}
+  atomic_thread_fence(memory_order_seq_cst);
+  V = X;                                              // CHECK-DAG: store 8 all:[[#@LINE]], plain volatile{{$}}
+  atomic_thread_fence(memory_order_acq_rel);
   return X;
 }
 
-int main(void) { return all(3) == 42; }
+__attribute__((noinline)) void begins_fenced(long X) {
+  __builtin_ia32_mfence();
+  Plain = X;                                          // CHECK-DAG: store 8 begins_fenced:[[#@LINE]], plain fenced{{$}}
+  Stream[0] = X;                                      // CHECK-DAG: store 8 begins_fenced:[[#@LINE]], plain{{$}}
+}
+
+int main(void) {
+  begins_fenced(3);
+  return all(3) == 42;
+}

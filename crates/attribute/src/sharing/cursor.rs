@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use memlode_simulate::side_by_side::{Act, CYCLE, Item, Program, Step, Ticks};
-use memlode_trace::event::{Access, Batch, Mark, ProcessId};
+use memlode_trace::event::{Access, Batch, Mark, ProcessId, SyncKind};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{SiteId, SiteKind, SiteTable};
 use memlode_trace::{Decoder, Loops, Trace};
@@ -28,8 +28,12 @@ const FILTER_BITS: u32 = 21;
 #[derive(Clone, Copy)]
 struct SiteFacts {
     act: Act,
-    /// Parts of instructions from the access before.
-    parts: u64,
+    /// Parts of instructions from the access before, its own included.
+    before: u64,
+    /// Those behind it up to the segment's end.
+    after: u64,
+    /// Whether a full fence stands beside it.
+    is_fenced: bool,
 }
 
 /// Which lines count.
@@ -110,6 +114,8 @@ struct Cursor<'t> {
     parts: u64,
     /// A load that a store to the same bytes may follow.
     load: Option<Step>,
+    /// Whether a store to a line that others use was told of since the last fence.
+    has_stored: bool,
     out: VecDeque<Item>,
     has_ended: bool,
     /// Steps are counted and not told of.
@@ -152,6 +158,7 @@ impl<'t> Threads<'t> {
                 acquired: 0,
                 parts: 0,
                 load: None,
+                has_stored: false,
                 out,
                 has_ended: false,
                 is_quiet: false,
@@ -179,8 +186,10 @@ fn facts_of(sites: &SiteTable, id: SiteId) -> SiteFacts {
         SiteKind::Store => Act::Store,
         _ => Act::Load,
     };
-    let instructions = sites.work(id).map_or(UNKNOWN, |work| work.before + work.after);
-    SiteFacts { act, parts: (f64::from(instructions) * PARTS as f64).round() as u64 }
+    let (before, after) = sites.work(id).map_or((UNKNOWN, 0.0), |work| (work.before, work.after));
+    let parts = |instructions: f32| (f64::from(instructions) * PARTS as f64).round() as u64;
+    let is_fenced = site.flags & flag::FENCED != 0;
+    SiteFacts { act, before: parts(before), after: parts(after), is_fenced }
 }
 
 impl Program for Threads<'_> {
@@ -282,6 +291,12 @@ impl Cursor<'_> {
     }
 
     fn mark(&mut self, around: &Around<'_>, mark: &Mark) {
+        // Locks and all that waits have an atomic operation or more inside; an atomic access is one itself.
+        if let Mark::Sync { kind, .. } = mark
+            && !matches!(kind, SyncKind::Acquire | SyncKind::Release)
+        {
+            self.fence();
+        }
         match *mark {
             Mark::Sync { kind, stamp, .. } if kind.releases() => {
                 self.tell_rest();
@@ -342,7 +357,8 @@ impl Cursor<'_> {
         if self.at.turn == 0 && !self.is_shared(around, range.clone(), turns) {
             let parts: u64 = self.batch.strides[range]
                 .iter()
-                .map(|stride| around.sites[stride.access.site.0 as usize].parts)
+                .map(|stride| around.sites[stride.access.site.0 as usize])
+                .map(|facts| facts.before + facts.after)
                 .sum();
             self.parts = self.parts.saturating_add(parts.saturating_mul(turns));
             self.end_loop();
@@ -387,15 +403,29 @@ impl Cursor<'_> {
     #[inline]
     fn access(&mut self, around: &Around<'_>, access: &Access) {
         let facts = around.sites[access.site.0 as usize];
-        self.parts += facts.parts;
+        self.parts += facts.before;
         let last = access.address.saturating_add(u64::from(access.bytes) - 1);
         for line in line_of(self.process, access.address)..=line_of(self.process, last) {
             if let Some(number) = around.contended.number(line) {
                 self.step(access, facts.act, line, number);
             }
         }
+        self.parts += facts.after;
+        if facts.is_fenced {
+            self.fence();
+        }
         if self.parts > MOST_WORK * PARTS {
             self.tell_rest();
+        }
+    }
+
+    /// Stores to lines that others use wait here until the lines have come. What else a fence takes is the same with
+    /// and without them, so one that no such store stands in front of is left out.
+    fn fence(&mut self) {
+        self.tell_load();
+        if std::mem::take(&mut self.has_stored) {
+            let instructions = self.instructions().max(Act::Fence.instructions());
+            self.tell(Step { act: Act::Fence, line: 0, bytes: 0, instructions, place: self.first_place });
         }
     }
 
@@ -408,6 +438,7 @@ impl Cursor<'_> {
         let bytes = if end - first == LINE { u64::MAX } else { ((1 << (end - first)) - 1) << first };
         let instructions = self.instructions().max(act.instructions());
         let place = self.first_place + access.site.0;
+        self.has_stored |= act.writes();
         let step = Step { act, line: number, bytes, instructions, place };
         match (self.load, act) {
             (Some(load), Act::Store)

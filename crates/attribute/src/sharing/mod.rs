@@ -229,6 +229,12 @@ fn pace(costs: &SharingCosts, machine: &Machine) -> Pace {
         arrival: ticks(arrival),
         usable: ticks(usable.min(arrival)),
         instruction: ticks(machine.costs.instruction_cycles.value).max(1),
+        atomic: ticks(machine.costs.atomic_cycles.value),
+        fence: ticks(machine.costs.fence_cycles.value),
+        // Half the core's did best in the study behind the model.
+        window: (machine.costs.window_instructions.value / 2.0).round().max(1.0) as u64,
+        on_their_way: machine.costs.overlap_memory.value.round().max(1.0) as usize,
+        forwards: machine.costs.forwards_waiting_stores(),
     }
 }
 

@@ -242,6 +242,8 @@ impl Core {
         (self.memory.at, self.other) = (one.at(), other.at());
         samples.read_line.push(self.reads.read_line(buffer));
         samples.write_line.push(self.writes.write_line(&self.written));
+        samples.atomic.push(sharing::addition());
+        samples.fence.push(sharing::fenced_store());
     }
 }
 
@@ -274,6 +276,8 @@ struct Samples {
     window: Vec<f64>,
     read_line: Vec<f64>,
     write_line: Vec<f64>,
+    atomic: Vec<f64>,
+    fence: Vec<f64>,
     /// Of each pair of processors.
     pairs: Vec<Vec<Sharing>>,
 }
@@ -341,6 +345,10 @@ impl Samples {
             out.note("write_line_cycles", &samples, assumed.write_line_cycles.value);
         out.machine.costs.window_instructions =
             out.note("window_instructions", &self.window, assumed.window_instructions.value);
+        out.machine.costs.atomic_cycles =
+            out.note("atomic_cycles", &in_cycles(&self.atomic), assumed.atomic_cycles.value);
+        out.machine.costs.fence_cycles =
+            out.note("fence_cycles", &in_cycles(&self.fence), assumed.fence_cycles.value);
         out.machine.costs.clock_ghz = out.constant("clock_ghz");
         self.sharing(machine, &mut out);
         out
@@ -392,6 +400,11 @@ impl Samples {
             .max_by(order)
             .filter(|far| transfer(far) > FAR * near.map_or(0.0, |n| transfer(n)));
         let assumed = machine.costs;
+        if let Some(near) = near {
+            let counting: Vec<f64> = near.iter().map(|sharing| sharing.counting).collect();
+            let assumed = assumed.counting_slowdown.value;
+            out.machine.costs.counting_slowdown = out.note("counting_slowdown", &counting, assumed);
+        }
         let mut costs = |name: &str, pair: &[Sharing], assumed: memlode_machine::SharingCosts| {
             let cycles = |of: fn(&Sharing) -> f64| pair.iter().map(|s| of(s) / cycle).collect::<Vec<_>>();
             let mut note = |key: &str, of: fn(&Sharing) -> f64, assumed: Constant| {
@@ -456,7 +469,7 @@ mod tests {
         let beyond = sizes.beyond.iter().map(|size| if *size <= 32 << 20 { 30.0 } else { memory * 0.9 });
         let steps: Vec<f64> = inner.into_iter().chain(beyond).collect();
         let pair = |transfer: f64| {
-            let one = |_| Sharing { transfer, arrival: transfer, usage: 2.0 };
+            let one = |_| Sharing { transfer, arrival: transfer, usage: 2.0, counting: 1.1 };
             (0..ROUNDS).map(one).collect::<Vec<_>>()
         };
         Samples {
@@ -469,6 +482,8 @@ mod tests {
             window: rounds(300.0),
             read_line: rounds(3.0),
             write_line: rounds(5.0),
+            atomic: rounds(9.0),
+            fence: rounds(16.0),
             pairs: vec![pair(100.0), pair(40.0), pair(45.0)],
         }
     }
@@ -512,6 +527,8 @@ mod tests {
             (costs.near.transfer_cycles.value, costs.far.unwrap().transfer_cycles.value),
             (80.0, 200.0)
         );
+        assert_eq!((costs.atomic_cycles.value, costs.fence_cycles.value), (18.0, 32.0));
+        assert!(costs.forwards_waiting_stores() && !machine.costs.forwards_waiting_stores());
         assert_eq!(made.known(), memlode_machine::Provenance::Measured);
         // The last level is believed as far as it answers like one.
         let last = made.levels.last().unwrap();

@@ -4,7 +4,10 @@
 //! * *Arrival*: one thread adds to a word atomically, the other reads it; half the time from one new value to the next,
 //!   for in between the line went there and back.
 //! * *Use*: how many additions lie between two values seen, times what one addition costs alone.
+//! * *Counting*: what a plain count and a little work take where the other thread counts in the same line, over what
+//!   they take in a line of one's own.
 
+use std::arch::asm;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
@@ -14,12 +17,13 @@ use crate::stats::quantile;
 use super::kernels::Chase;
 use super::memory::{Buffer, PageKind};
 
-/// Nanoseconds of the three.
+/// Nanoseconds of the three, and how many times longer counting takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing {
     pub transfer: f64,
     pub arrival: f64,
     pub usage: f64,
+    pub counting: f64,
 }
 
 /// Lines of a chase. They lie more than a page apart, so that no prefetcher brings the next.
@@ -45,7 +49,8 @@ pub fn measure(one: usize, other: usize) -> Option<Sharing> {
     let transfer = transfer(one, other)?;
     let alone = alone(one);
     let (round, additions) = watch(one, other)?;
-    Some(Sharing { transfer, arrival: round / 2.0, usage: additions * alone })
+    let counting = counting(one, other, Word::SameLine)? / counting(one, other, Word::OwnLine)?;
+    Some(Sharing { transfer, arrival: round / 2.0, usage: additions * alone, counting })
 }
 
 /// Waits until a condition holds; says whether it did in time.
@@ -105,17 +110,92 @@ fn transfer(one: usize, other: usize) -> Option<f64> {
 
 /// Nanoseconds of an atomic addition to a word of one's own.
 fn alone(cpu: usize) -> f64 {
-    const ADDITIONS: u64 = 20_000;
     let _pinned = Pinned::to(cpu);
+    addition()
+}
+
+/// Nanoseconds of an atomic addition to a word of this thread's own.
+pub fn addition() -> f64 {
+    repeated(|word, _| {
+        word.fetch_add(1, Ordering::Relaxed);
+    })
+}
+
+/// Nanoseconds of a store to a word of this thread's own and a full fence.
+pub fn fenced_store() -> f64 {
+    repeated(|word, turn| {
+        word.store(turn, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    })
+}
+
+/// Nanoseconds of what is done again and again to a word of this thread's own.
+fn repeated(step: impl Fn(&AtomicU64, u64)) -> f64 {
+    const TURNS: u64 = 20_000;
     let word = Apart(AtomicU64::new(0));
     let times = [(); 11].map(|()| {
         let began = Instant::now();
-        for _ in 0..ADDITIONS {
-            word.0.fetch_add(1, Ordering::Relaxed);
+        for turn in 0..TURNS {
+            step(&word.0, turn);
         }
-        began.elapsed().as_nanos() as f64 / ADDITIONS as f64
+        began.elapsed().as_nanos() as f64 / TURNS as f64
     });
     quantile(&times, 0.2)
+}
+
+/// Where the other thread counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    SameLine,
+    OwnLine,
+}
+
+/// Two words of one line, and one of another.
+#[repr(C, align(256))]
+#[derive(Default)]
+struct Words {
+    first: AtomicU64,
+    beside: AtomicU64,
+    _apart: [AtomicU64; 30],
+    elsewhere: AtomicU64,
+}
+
+/// Counts so often, plainly, with some ten cycles of other work between: three multiplications that need each other.
+fn count(word: &AtomicU64, times: u64) {
+    let mut product = 3_u64;
+    for _ in 0..times {
+        word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        // SAFETY: arithmetic on one register.
+        unsafe {
+            asm!(".rept 3", "imul {p}, {p}", ".endr", p = inout(reg) product, options(nomem, nostack));
+        }
+    }
+}
+
+/// Nanoseconds of a count while the other processor counts, too.
+fn counting(one: usize, other: usize, place: Word) -> Option<f64> {
+    const TURNS: u64 = 5_000;
+    let words = Words::default();
+    let (is_there, stop) = (Apart(AtomicBool::new(false)), Apart(AtomicBool::new(false)));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _pinned = Pinned::to(other);
+            let began = Instant::now();
+            while !stop.0.load(Ordering::Relaxed) && began.elapsed() < 2 * PATIENCE {
+                count(if place == Word::SameLine { &words.beside } else { &words.elsewhere }, 100);
+                is_there.0.store(true, Ordering::Relaxed);
+            }
+        });
+        let _pinned = Pinned::to(one);
+        let meets = wait(|| is_there.0.load(Ordering::Relaxed));
+        let times = [(); 21].map(|()| {
+            let began = Instant::now();
+            count(&words.first, TURNS);
+            began.elapsed().as_nanos() as f64 / TURNS as f64
+        });
+        stop.0.store(true, Ordering::Relaxed);
+        meets.then(|| quantile(&times, 0.5))
+    })
 }
 
 /// Nanoseconds between two values seen of a word that the other processor counts up, and additions between them.

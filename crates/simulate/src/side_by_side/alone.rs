@@ -33,7 +33,7 @@ impl Alone {
     pub fn work(&mut self, mut instructions: u64, pace: &Pace) {
         while instructions > 0 {
             self.leave();
-            let room = self.window.front().map(|first| first.number + fixed::WINDOW - self.issued);
+            let room = self.window.front().map(|first| first.number + pace.window - self.issued);
             let now = room.map_or(instructions, |room| room.min(instructions));
             self.issue(now, pace);
             instructions -= now;
@@ -53,7 +53,7 @@ impl Alone {
         self.issued += instructions;
         self.clock += instructions as Ticks * pace.instruction;
         while let Some(first) = self.window.front()
-            && first.number + fixed::WINDOW <= self.issued
+            && first.number + pace.window <= self.issued
         {
             self.clock = self.clock.max(first.retires);
             self.window.pop_front();
@@ -65,7 +65,7 @@ impl Alone {
         self.work(step.instructions.saturating_sub(own).into(), pace);
         if step.act == Act::Fence {
             self.drain();
-            self.clock += fixed::FENCE;
+            self.clock += pace.fence;
             self.retired = self.retired.max(self.clock);
             self.issued += 1;
             return;
@@ -81,7 +81,7 @@ impl Alone {
         let spacing = (self.issued - self.retired_to) as Ticks * fixed::RETIRE;
         self.retired = leaves.max(self.retired + spacing);
         if step.act == Act::Atomic {
-            self.retired += fixed::ATOMIC;
+            self.retired += pace.atomic;
         }
         self.retired_to = self.issued;
         self.window.push_back(Begun { number: self.issued, leaves, retires: self.retired });

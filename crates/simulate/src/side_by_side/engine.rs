@@ -51,7 +51,7 @@ pub struct Outcome {
 pub fn simulate(program: &mut dyn Program, lines: usize, pace: &Pace, sampling: Sampling) -> Outcome {
     let threads = program.threads();
     let mut run = Run {
-        threads: (0..threads).map(Thread::new).collect(),
+        threads: (0..threads).map(|thread| Thread::new(thread, pace)).collect(),
         next: vec![(NEVER, Stage::Issue); threads],
         lines: (0..lines).map(|_| Line::new(threads)).collect(),
         ledger: Ledger::new(sampling.every),

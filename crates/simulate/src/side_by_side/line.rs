@@ -77,7 +77,7 @@ impl Line {
             return (t, false);
         };
         let mut arrival = t + pace.transfer;
-        if asker.arrivals.len() == super::fixed::ON_THEIR_WAY {
+        if asker.arrivals.len() == pace.on_their_way {
             let earlier = asker.arrivals.pop_front().unwrap_or(Ticks::MIN);
             if earlier > t {
                 arrival = arrival.max(earlier + pace.transfer);

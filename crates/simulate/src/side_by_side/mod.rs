@@ -6,14 +6,18 @@
 //! time:
 //!
 //! ```text
-//! issue    at most 128 instructions ahead of retirement; loads ask for their line here, atomics, too
+//! issue    at most a window of instructions ahead of retirement; loads ask for their line here, atomics, too
 //! retire   in program order, when what was asked for is there
 //! store    retired stores wait for their line in a buffer; nobody waits for them unless it is full
 //! ```
 //!
 //! A request for a line that is elsewhere is answered after a transfer time, not sooner than an arrival time after the
-//! line's last arrival, and not before one of the twelve requests before it is. The owner keeps the line for the time of
-//! its use at least. Instructions between accesses take time, accesses to other lines none: they are instructions.
+//! line's last arrival, and only so many are on their way at a time. The owner keeps the line for the time of its use at
+//! least. Instructions between accesses take time, accesses to other lines none: they are instructions.
+//!
+//! Cores are of two kinds ([`Pace::forwards`]). On a Zen 3 an increment of a word whose line was taken away waits for the
+//! line. On a Sapphire Rapids it goes on with what the increment before it left in the store buffer, so that two
+//! threads that do little else lose next to nothing, and the buffer asks for several lines at a time.
 //!
 //! What a thread loses is the time that it takes, less the time that it would take if no line ever moved, which
 //! is simulated beside it. Waiting for locks, barriers and other threads is not counted as lost.
@@ -51,28 +55,33 @@ pub struct Pace {
     pub usable: Ticks,
     /// An instruction.
     pub instruction: Ticks,
+    /// An atomic operation on a line that is there.
+    pub atomic: Ticks,
+    /// A fence.
+    pub fence: Ticks,
+    /// Instructions that issue may be ahead of retirement.
+    pub window: u64,
+    /// Lines that may be on their way to a core.
+    pub on_their_way: usize,
+    /// Whether loads take what an own store to the same bytes left that still waits for its line. Then atomic operations
+    /// wait until the buffer is empty, and when the oldest store of the buffer asks for its line, those behind it do.
+    pub forwards: bool,
 }
 
 /// What the study behind the model took as given, for any processor.
 pub(crate) mod fixed {
     use super::{CYCLE, Ticks};
 
-    /// Instructions that issue may be ahead of retirement.
-    pub const WINDOW: u64 = 128;
     /// Stores that may wait for their lines.
     pub const BUFFER: usize = 64;
-    /// Lines that may be on their way to a core.
-    pub const ON_THEIR_WAY: usize = 12;
     /// From an instruction that retires to the next.
     pub const RETIRE: Ticks = 120;
     /// Load, add and store of a word that is there.
     pub const INCREMENT: Ticks = CYCLE + CYCLE / 2;
+    /// From retirement of a store to when it can go to its line, on a core that forwards.
+    pub const COMMIT: Ticks = 30 * CYCLE;
     /// The same where the line has just come.
     pub const INCREMENT_OF_ARRIVED: Ticks = 8 * CYCLE;
-    /// An atomic operation on a line that is there.
-    pub const ATOMIC: Ticks = 7 * CYCLE;
-    /// A fence.
-    pub const FENCE: Ticks = 61 * CYCLE;
 }
 
 /// What an instruction does to a line.

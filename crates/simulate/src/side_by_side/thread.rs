@@ -1,6 +1,7 @@
 //! A thread: what it does next, what is on its way, and where its clock stands.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
@@ -9,8 +10,8 @@ use super::ledger::Ledger;
 use super::line::{Asker, Line};
 use super::{Act, Item, NEVER, Pace, Program, Step, Ticks, fixed};
 
-/// Items that are looked at ahead for a store that follows a load: more than a window has instructions.
-const MOST_AHEAD: usize = 160;
+/// So many more items than a window has instructions are looked at ahead for a store that follows a load.
+const MOST_AHEAD: u64 = 32;
 
 /// Stands in the window and in the buffer where a release is: others see it once all stores before it are seen.
 const RELEASE: Step = Step { act: Act::Fence, line: u32::MAX, bytes: 0, instructions: 0, place: u32::MAX };
@@ -48,6 +49,7 @@ struct Ahead {
 
 pub(crate) struct Thread {
     number: usize,
+    pace: Pace,
     ahead: VecDeque<Ahead>,
     /// Instructions of the items ahead.
     looked: u64,
@@ -64,6 +66,8 @@ pub(crate) struct Thread {
     /// When the latest increment of a word is done.
     chain: FxHashMap<(u32, u64), Ticks>,
     arrivals: VecDeque<Ticks>,
+    /// Stores to these bytes that were issued and did not reach their line, on a core that forwards.
+    under_way: FxHashMap<(u32, u64), u32>,
     alone: Alone,
     /// For others.
     pub waited: Ticks,
@@ -83,9 +87,10 @@ pub(crate) struct Shared<'a> {
 }
 
 impl Thread {
-    pub fn new(number: usize) -> Thread {
+    pub fn new(number: usize, pace: &Pace) -> Thread {
         Thread {
             number,
+            pace: *pace,
             ahead: VecDeque::new(),
             looked: 0,
             has_ended: false,
@@ -98,8 +103,9 @@ impl Thread {
             window: VecDeque::new(),
             buffer: VecDeque::new(),
             chain: FxHashMap::default(),
-            arrivals: VecDeque::with_capacity(fixed::ON_THEIR_WAY),
+            arrivals: VecDeque::with_capacity(pace.on_their_way),
             alone: Alone::default(),
+            under_way: FxHashMap::default(),
             waited: 0,
             releases: 0,
             released_at: 0,
@@ -111,8 +117,11 @@ impl Thread {
     /// Looks at what comes within a window's instructions.
     pub fn look_ahead(&mut self, program: &mut dyn Program) {
         while !self.has_ended
-            && self.ahead.len() < MOST_AHEAD
-            && self.ahead.front().is_none_or(|first| self.looked - instructions(&first.item) <= fixed::WINDOW)
+            && (self.ahead.len() as u64) < self.pace.window + MOST_AHEAD
+            && self
+                .ahead
+                .front()
+                .is_none_or(|first| self.looked - instructions(&first.item) <= self.pace.window)
         {
             let Some(item) = program.next(self.number) else {
                 self.has_ended = true;
@@ -132,7 +141,7 @@ impl Thread {
     fn announce(&mut self, store: &Step) {
         let mut between = u64::from(store.instructions);
         for ahead in self.ahead.iter_mut().rev() {
-            if between > fixed::WINDOW {
+            if between > self.pace.window {
                 return;
             }
             match &ahead.item {
@@ -199,7 +208,8 @@ impl Thread {
         let is_store = matches!(first.step.act, Act::Store | Act::Increment);
         let is_full = self.buffer.len() >= fixed::BUFFER
             && self.buffer.back().is_none_or(|last| last.step.line != first.step.line);
-        match is_store && is_full {
+        let waits = self.pace.forwards && first.step.act == Act::Atomic && !self.buffer.is_empty();
+        match is_store && is_full || waits {
             true => NEVER,
             false => first.done.max(self.retired),
         }
@@ -207,7 +217,7 @@ impl Thread {
 
     fn issues(&self, acquired: impl Fn(&[(u32, u64)]) -> Option<Ticks>) -> Ticks {
         let Some(Ahead { item, .. }) = self.ahead.front() else { return NEVER };
-        if self.window.front().is_some_and(|first| self.issued >= first.number + fixed::WINDOW) {
+        if self.window.front().is_some_and(|first| self.issued >= first.number + self.pace.window) {
             return NEVER;
         }
         match item {
@@ -280,7 +290,7 @@ impl Thread {
 
     /// Executes instructions that touch nothing, up to the window's end; whether those were all.
     fn execute(&mut self, pending: u64, pace: &Pace) -> bool {
-        let room = self.window.front().map(|first| first.number + fixed::WINDOW - self.issued);
+        let room = self.window.front().map(|first| first.number + self.pace.window - self.issued);
         let now = room.map_or(pending, |room| room.min(pending));
         self.issued += now;
         self.clock += now as Ticks * pace.instruction;
@@ -294,10 +304,15 @@ impl Thread {
         let own = step.act.instructions();
         let done = match step.act {
             Act::Fence => {
-                self.clock = t.max(self.retired).max(self.committed) + fixed::FENCE;
+                self.clock = t.max(self.retired).max(self.committed) + self.pace.fence;
                 self.retired = self.retired.max(self.clock);
                 self.issued += 1;
                 return;
+            }
+            Act::Load if self.is_under_way(step) => t,
+            Act::Increment if self.is_under_way(step) => {
+                self.chain.insert((step.line, step.bytes), t + fixed::INCREMENT);
+                t + fixed::INCREMENT
             }
             Act::Load => self.request(step, stores_soon, t, shared),
             Act::Increment => {
@@ -317,9 +332,24 @@ impl Thread {
         if let Some(life) = life {
             shared.ledger.hold(life);
         }
+        if self.pace.forwards && matches!(step.act, Act::Store | Act::Increment) {
+            *self.under_way.entry((step.line, step.bytes)).or_default() += 1;
+        }
         self.window.push_back(Issued { number: self.issued, step: *step, done, life });
         self.issued += u64::from(own);
         self.clock += Ticks::from(own) * shared.pace.instruction;
+    }
+
+    /// Whether an own store to the same bytes waits for its line.
+    fn is_under_way(&self, step: &Step) -> bool {
+        self.pace.forwards && self.under_way.contains_key(&(step.line, step.bytes))
+    }
+
+    /// Those in `steps` ask for their lines, as one before them had to.
+    fn ask_again(&mut self, steps: &[Step], t: Ticks, shared: &mut Shared<'_>) {
+        for step in steps {
+            self.request(step, true, t, shared);
+        }
     }
 
     fn request(&mut self, step: &Step, write: bool, t: Ticks, shared: &mut Shared<'_>) -> Ticks {
@@ -342,6 +372,11 @@ impl Thread {
         match step.act {
             Act::Atomic => {
                 let has = self.request(&step, true, t, shared);
+                if self.pace.forwards && has > t {
+                    let behind = self.window.iter().take(self.pace.on_their_way).map(|issued| issued.step);
+                    let behind: Vec<Step> = behind.filter(|step| step.act == Act::Atomic).collect();
+                    self.ask_again(&behind, t, shared);
+                }
                 let line = &mut shared.lines[step.line as usize];
                 if has > t
                     && let Some(life) = line.life(self.number)
@@ -350,13 +385,16 @@ impl Thread {
                     shared.ledger.let_go(life, has - t);
                 }
                 line.write(self.number, &step, shared.ledger);
-                t = has + fixed::ATOMIC;
+                t = has + self.pace.atomic;
             }
-            Act::Store | Act::Increment | Act::Fence => self.buffer.push_back(Waiting { at: t, step }),
+            Act::Store | Act::Increment | Act::Fence => {
+                let commit = if self.pace.forwards { fixed::COMMIT } else { 0 };
+                self.buffer.push_back(Waiting { at: t + commit, step });
+            }
             Act::Load => {}
         }
         self.retired = t;
-        if self.issued >= number + fixed::WINDOW {
+        if self.issued >= number + self.pace.window {
             self.clock = self.clock.max(t);
         }
     }
@@ -366,6 +404,11 @@ impl Thread {
         let Some(&Waiting { step, .. }) = self.buffer.front() else { return };
         let is_release = step == RELEASE;
         let asked = if is_release { t } else { self.request(&step, true, t, shared) };
+        if self.pace.forwards && asked > t {
+            let behind = self.buffer.iter().skip(1).take(self.pace.on_their_way).map(|waiting| waiting.step);
+            let behind: Vec<Step> = behind.filter(|step| *step != RELEASE).collect();
+            self.ask_again(&behind, t, shared);
+        }
         let at = asked.max(self.committed);
         self.committed = at;
         if at > t {
@@ -379,6 +422,12 @@ impl Thread {
             self.releases += 1;
             self.released_at = t;
             return;
+        }
+        if let Entry::Occupied(mut stores) = self.under_way.entry((step.line, step.bytes)) {
+            *stores.get_mut() -= 1;
+            if *stores.get() == 0 {
+                stores.remove();
+            }
         }
         shared.lines[step.line as usize].write(self.number, &step, shared.ledger);
         // A full buffer held retirement up.
