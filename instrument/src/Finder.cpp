@@ -27,6 +27,38 @@ Direction Access::direction() const {
   }
 }
 
+static bool isFullFence(const Instruction &I) {
+  if (const auto *Fence = dyn_cast<FenceInst>(&I))
+    return Fence->getOrdering() == AtomicOrdering::SequentiallyConsistent &&
+           Fence->getSyncScopeID() != SyncScope::SingleThread;
+  const auto *II = dyn_cast<IntrinsicInst>(&I);
+  return II && II->getIntrinsicID() == Intrinsic::x86_sse2_mfence;
+}
+
+/// Whether \p I may be or become an access that is recorded.
+static bool mayAccess(const Instruction &I) {
+  return I.mayReadOrWriteMemory() && !isa<FenceInst>(I) && !I.isDebugOrPseudoInst() &&
+         !I.isLifetimeStartOrEnd();
+}
+
+/// Whether a full fence stands behind \p I before the next access, or in front of it where it is the block's first.
+static bool isFenced(const Instruction &I) {
+  for (const Instruction *Next = I.getNextNode(); Next; Next = Next->getNextNode()) {
+    if (isFullFence(*Next))
+      return true;
+    if (mayAccess(*Next))
+      break;
+  }
+  bool Begins = false;
+  for (const Instruction *Before = I.getPrevNode(); Before; Before = Before->getPrevNode()) {
+    if (isFullFence(*Before))
+      Begins = true;
+    else if (mayAccess(*Before))
+      return false;
+  }
+  return Begins;
+}
+
 namespace {
 
 class Visitor : public InstVisitor<Visitor> {
@@ -60,17 +92,7 @@ public:
           order(I.getMergedOrdering(), I.getSyncScopeID()) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
   }
 
-  void visitFenceInst(FenceInst &I) {
-    if (I.getOrdering() == AtomicOrdering::SequentiallyConsistent &&
-        I.getSyncScopeID() != SyncScope::SingleThread)
-      fence(I);
-  }
-
   void visitIntrinsicInst(IntrinsicInst &II) {
-    if (II.getIntrinsicID() == Intrinsic::x86_sse2_mfence) {
-      fence(II);
-      return;
-    }
     if (auto *Transfer = dyn_cast<AnyMemTransferInst>(&II)) {
       unsigned Flags = flagsOf(*Transfer);
       range(II, Transfer->getRawSource(), Transfer->getLength(), MEMLODE_KIND_LOAD, Flags);
@@ -272,14 +294,6 @@ private:
   }
 
   /// Adds \p A unless its memory is none that an address of the program can name.
-  /// A full fence: noted with the access in front of it, or the one behind if there is none in its block.
-  void fence(const Instruction &I) {
-    if (!Found.Accesses.empty() && Found.Accesses.back().I->getParent() == I.getParent())
-      Found.Accesses.back().Flags |= MEMLODE_FLAG_FENCED;
-    else
-      BeginsFenced = I.getParent();
-  }
-
   void add(Access A, const Value *Pointer) {
     const Type *T = Pointer->getType()->getScalarType();
     if (T->getPointerAddressSpace() != 0) {
@@ -293,9 +307,8 @@ private:
       return;
     if (T == Pointer->getType())
       A.Flags |= originOf(Pointer);
-    if (BeginsFenced == A.I->getParent())
+    if (isFenced(*A.I))
       A.Flags |= MEMLODE_FLAG_FENCED;
-    BeginsFenced = nullptr;
     Found.Accesses.push_back(A);
   }
 
@@ -374,8 +387,6 @@ private:
   const TargetLibraryInfo &TLI;
   const LibraryRanges &Ranges;
   const Registers &NoMemory;
-  /// The block of a full fence that no access stood in front of.
-  const BasicBlock *BeginsFenced = nullptr;
 };
 
 /// Whether \p Address is computed from an argument of its function, as far as that can be seen.

@@ -12,6 +12,7 @@
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/CFG.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
 
 #include <cmath>
@@ -46,8 +47,14 @@ double instructionsOf(const Instruction &I, const TargetTransformInfo &Target) {
     return 0;
   if (const auto *Branch = dyn_cast<BranchInst>(&I); Branch && Branch->isUnconditional())
     return 0; // most become none: what they lead to follows
-  if (const auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(I))
+  if (const auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(I)) {
+    if (const auto *Asm = dyn_cast<InlineAsm>(Call->getCalledOperand())) {
+      SmallVector<StringRef, 4> Lines;
+      Asm->collectAsmStrs(Lines);
+      return static_cast<double>(count_if(Lines, [](StringRef Line) { return !Line.trim().empty(); }));
+    }
     return 1 + Call->arg_size();
+  }
   const InstructionCost Cost = Target.getInstructionCost(&I, TargetTransformInfo::TCK_CodeSize);
   return Cost.isValid() ? static_cast<double>(valueOf(Cost)) : 1;
 }

@@ -228,9 +228,10 @@ private:
       printf(S.Flags & MEMLODE_FLAG_ATOMIC ? ", atomic" : ", plain");
       printf("%s%s", S.Flags & MEMLODE_FLAG_VOLATILE ? " volatile" : "",
              S.Flags & MEMLODE_FLAG_NON_TEMPORAL ? " non-temporal" : "");
-      printf("%s%s%s", S.Flags & MEMLODE_FLAG_ACQUIRE ? " acquire" : "",
+      printf("%s%s%s%s", S.Flags & MEMLODE_FLAG_ACQUIRE ? " acquire" : "",
              S.Flags & MEMLODE_FLAG_RELEASE ? " release" : "",
-             S.Flags & MEMLODE_FLAG_SEQUENTIAL ? " sequential" : "");
+             S.Flags & MEMLODE_FLAG_SEQUENTIAL ? " sequential" : "",
+             S.Flags & MEMLODE_FLAG_FENCED ? " fenced" : "");
     }
     if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'w')
       printf(" after %llu, from%s, of%s", (unsigned long long)O.Instructions, O.AddressFeeds.c_str(),

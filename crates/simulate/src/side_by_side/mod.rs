@@ -78,8 +78,9 @@ pub(crate) mod fixed {
     pub const RETIRE: Ticks = 120;
     /// Load, add and store of a word that is there.
     pub const INCREMENT: Ticks = CYCLE + CYCLE / 2;
-    /// From retirement of a store to when it can go to its line, on a core that forwards.
-    pub const COMMIT: Ticks = 30 * CYCLE;
+    /// So long after a store has reached its line, loads of the same bytes were begun before, on a core that forwards:
+    /// issue runs ahead of commitment by a pipeline's length, which the model does not have.
+    pub const AT_HAND: Ticks = 40 * CYCLE;
     /// The same where the line has just come.
     pub const INCREMENT_OF_ARRIVED: Ticks = 8 * CYCLE;
 }

@@ -1,7 +1,6 @@
 //! A thread: what it does next, what is on its way, and where its clock stands.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
@@ -24,6 +23,15 @@ struct Issued {
     done: Ticks,
     /// The life of the line that it may wait for.
     life: Option<u32>,
+}
+
+/// Stores of a thread to some bytes.
+#[derive(Clone, Copy, Default)]
+struct Own {
+    /// Those that were issued and did not reach their line.
+    under_way: u32,
+    /// When the latest reached it.
+    committed: Ticks,
 }
 
 /// A retired store that waits for its line.
@@ -66,8 +74,8 @@ pub(crate) struct Thread {
     /// When the latest increment of a word is done.
     chain: FxHashMap<(u32, u64), Ticks>,
     arrivals: VecDeque<Ticks>,
-    /// Stores to these bytes that were issued and did not reach their line, on a core that forwards.
-    under_way: FxHashMap<(u32, u64), u32>,
+    /// Stores to these bytes, on a core that forwards.
+    own: FxHashMap<(u32, u64), Own>,
     alone: Alone,
     /// For others.
     pub waited: Ticks,
@@ -105,7 +113,7 @@ impl Thread {
             chain: FxHashMap::default(),
             arrivals: VecDeque::with_capacity(pace.on_their_way),
             alone: Alone::default(),
-            under_way: FxHashMap::default(),
+            own: FxHashMap::default(),
             waited: 0,
             releases: 0,
             released_at: 0,
@@ -309,8 +317,8 @@ impl Thread {
                 self.issued += 1;
                 return;
             }
-            Act::Load if self.is_under_way(step) => t,
-            Act::Increment if self.is_under_way(step) => {
+            Act::Load if self.takes_own(step, t) => t,
+            Act::Increment if self.takes_own(step, t) => {
                 self.chain.insert((step.line, step.bytes), t + fixed::INCREMENT);
                 t + fixed::INCREMENT
             }
@@ -333,16 +341,17 @@ impl Thread {
             shared.ledger.hold(life);
         }
         if self.pace.forwards && matches!(step.act, Act::Store | Act::Increment) {
-            *self.under_way.entry((step.line, step.bytes)).or_default() += 1;
+            self.own.entry((step.line, step.bytes)).or_default().under_way += 1;
         }
         self.window.push_back(Issued { number: self.issued, step: *step, done, life });
         self.issued += u64::from(own);
         self.clock += Ticks::from(own) * shared.pace.instruction;
     }
 
-    /// Whether an own store to the same bytes waits for its line.
-    fn is_under_way(&self, step: &Step) -> bool {
-        self.pace.forwards && self.under_way.contains_key(&(step.line, step.bytes))
+    /// Whether what an own store to the same bytes left is at hand, although the line may be elsewhere.
+    fn takes_own(&self, step: &Step, t: Ticks) -> bool {
+        let own = self.own.get(&(step.line, step.bytes));
+        own.is_some_and(|own| own.under_way > 0 || t < own.committed + fixed::AT_HAND)
     }
 
     /// Those in `steps` ask for their lines, as one before them had to.
@@ -387,10 +396,7 @@ impl Thread {
                 line.write(self.number, &step, shared.ledger);
                 t = has + self.pace.atomic;
             }
-            Act::Store | Act::Increment | Act::Fence => {
-                let commit = if self.pace.forwards { fixed::COMMIT } else { 0 };
-                self.buffer.push_back(Waiting { at: t + commit, step });
-            }
+            Act::Store | Act::Increment | Act::Fence => self.buffer.push_back(Waiting { at: t, step }),
             Act::Load => {}
         }
         self.retired = t;
@@ -423,11 +429,8 @@ impl Thread {
             self.released_at = t;
             return;
         }
-        if let Entry::Occupied(mut stores) = self.under_way.entry((step.line, step.bytes)) {
-            *stores.get_mut() -= 1;
-            if *stores.get() == 0 {
-                stores.remove();
-            }
+        if let Some(own) = self.own.get_mut(&(step.line, step.bytes)) {
+            *own = Own { under_way: own.under_way - 1, committed: t };
         }
         shared.lines[step.line as usize].write(self.number, &step, shared.ledger);
         // A full buffer held retirement up.
