@@ -1,5 +1,5 @@
-// What two threads can do to a line, or to many: one small kernel of each kind. `kernels NAME TURNS` runs one,
-// `kernels` lists them.
+// What two threads can do to a line, or to many: one small kernel of each kind. `kernels NAME TURNS` runs
+// one, `kernels` lists them.
 //
 // A thread's `mine` is a word of its own, in a line that both use or, PADDED, in one that nobody else does.
 #include <stdatomic.h>
@@ -30,28 +30,26 @@ static _Alignas(256) word own[2][4 * WORDS];
 #define DO300 DO100 DO100 DO100
 #define DO1000 DO300 DO300 DO300 DO100
 
-static void add(word *at) {
-  atomic_fetch_add_explicit((_Atomic long *)at, 1, memory_order_relaxed);
-}
+static void add(word *at) { atomic_fetch_add_explicit((_Atomic long *)at, 1, memory_order_relaxed); }
 
 // A kernel: in each turn the first thread does this and the second that.
-#define KERNEL(name, first, second)                                                                                    \
-  static void name(long self, long turns) {                                                                            \
-    word *const mine = &table[self * STEP], *const other = mine + 3;                                                   \
-    long filler = 0;                                                                                                   \
-    (void)other;                                                                                                       \
-    if (self == 0)                                                                                                     \
-      for (long turn = 0; turn < turns; turn++) {                                                                      \
-        first                                                                                                          \
-      }                                                                                                                \
-    else                                                                                                               \
-      for (long turn = 0; turn < turns; turn++) {                                                                      \
-        second                                                                                                         \
-      }                                                                                                                \
-    (void)filler;                                                                                                      \
+#define KERNEL(name, first, second)                                                                          \
+  static void name(long self, long turns) {                                                                  \
+    word *const mine = &table[self * STEP], *const other = mine + 3;                                         \
+    long filler = 0;                                                                                         \
+    (void)other;                                                                                             \
+    if (self == 0)                                                                                           \
+      for (long turn = 0; turn < turns; turn++) {                                                            \
+        first                                                                                                \
+      }                                                                                                      \
+    else                                                                                                     \
+      for (long turn = 0; turn < turns; turn++) {                                                            \
+        second                                                                                               \
+      }                                                                                                      \
+    (void)filler;                                                                                            \
   }
 #define BOTH(name, does) KERNEL(name, does, does)
-#define LINE(line) mine[(line)*WORDS]
+#define LINE(line) mine[(line) * WORDS]
 
 BOTH(plus, (*mine)++;)
 BOTH(plus_10, (*mine)++; DO10)
@@ -61,21 +59,26 @@ BOTH(plus_100, (*mine)++; DO100)
 BOTH(plus_300, (*mine)++; DO300)
 BOTH(plus_1000, (*mine)++; DO1000)
 BOTH(store, *mine = turn;)
-BOTH(atomic, add(mine);)
+BOTH(atomic_0, add(mine);)
 BOTH(atomic_100, add(mine); DO100)
 BOTH(atomic_1000, add(mine); DO1000)
 BOTH(fence_100, *mine = turn; atomic_thread_fence(memory_order_seq_cst); DO100)
 KERNEL(store_load, *mine = turn;, (void)*mine;)
 KERNEL(store_load_100, *mine = turn; DO100, (void)*mine; DO100)
-KERNEL(read_mostly, for (int i = 0; i < 200; i++) (void)*other; *mine = turn;
-       , for (int i = 0; i < 200; i++) (void)*other;)
+KERNEL(read_mostly, for (int i = 0; i < 200; i++)(void) * other; *mine = turn;
+       , for (int i = 0; i < 200; i++)(void) * other;)
 BOTH(lines_plus, for (long line = 0; line < 256; line++) LINE(line)++;)
-BOTH(lines_store_load, for (long line = 0; line < 256; line++) {
-  LINE(line) = turn;
-  (void)LINE(line);
-})
+BOTH(
+    lines_store_load, for (long line = 0; line < 256; line++) {
+      LINE(line) = turn;
+      (void)LINE(line);
+    })
 BOTH(lines_atomic, for (long line = 0; line < 256; line++) add(&LINE(line));)
-BOTH(lines_16_plus_20, for (long line = 0; line < 16; line++) { LINE(line)++; DO20 })
+BOTH(
+    lines_16_plus_20, for (long line = 0; line < 16; line++) {
+      LINE(line)++;
+      DO20
+    })
 KERNEL(lines_4_plus_load, for (long line = 0; line < 4; line++) LINE(line)++;
        , for (long line = 0; line < 4; line++)(void) LINE(line);)
 BOTH(private_8, for (int i = 0; i < 8; i++) own[self][i] = turn; (*mine)++;)
@@ -84,7 +87,7 @@ BOTH(store_load_other, *mine = turn; (void)*other;)
 KERNEL(plus_plus_100, (*mine)++;, (*mine)++; DO100)
 KERNEL(loads_plus_50, (void)other[0]; (void)other[1]; (void)other[2]; DO10 DO5 DO1 DO1 DO1, (*mine)++; DO50)
 BOTH(own_lock_100,
-     while (atomic_exchange_explicit((_Atomic long *)mine, 1, memory_order_acquire)) {} (*other)++;
+     while (atomic_exchange_explicit((_Atomic long *)mine, 1, memory_order_acquire)){}(*other)++;
      atomic_store_explicit((_Atomic long *)mine, 0, memory_order_release); DO100)
 BOTH(three_counters_10, mine[turn % 3 * 2]++; DO10)
 
@@ -126,7 +129,7 @@ static const struct {
     NAMED(plus_300),
     NAMED(plus_1000),
     NAMED(store),
-    NAMED(atomic),
+    NAMED(atomic_0),
     NAMED(atomic_100),
     NAMED(atomic_1000),
     NAMED(fence_100),
@@ -153,9 +156,7 @@ enum { COUNT = sizeof kernels / sizeof *kernels };
 
 static void (*chosen)(long self, long turns);
 
-static void work(long self, long turns) {
-  chosen(self, turns);
-}
+static void work(long self, long turns) { chosen(self, turns); }
 
 int main(int argc, char **argv) {
   for (int i = 0; i < COUNT; i++)

@@ -1,5 +1,5 @@
-// Two threads that start together, each told which it is, and each on a processor of its own if there are two.
-// PADDED puts what they use into lines of their own.
+// Two threads that start together, each told which it is, and each on a processor of its own if there are
+// two. PADDED puts what they use into lines of their own.
 #ifndef BENCH_SHARING_PAIR_H
 #define BENCH_SHARING_PAIR_H
 

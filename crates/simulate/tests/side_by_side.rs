@@ -304,8 +304,11 @@ impl Machine {
         let done = match step.act {
             Act::Load if takes_own => t,
             Act::Increment if takes_own => {
-                self.threads[x].chain.insert((step.line, step.bytes), t + CYCLE * 3 / 2);
-                t + CYCLE * 3 / 2
+                let rights = self.rights.get(&(step.line, x));
+                let here = self.private || rights.is_some_and(|mine| mine[2] <= t && t < mine[3]);
+                let done = t + if here { CYCLE * 3 / 2 } else { 6 * CYCLE };
+                self.threads[x].chain.insert((step.line, step.bytes), done);
+                done
             }
             Act::Load => {
                 let soon = self.stores_soon(x, at, step.line);
@@ -477,8 +480,24 @@ fn a_core_that_forwards_loses_nothing_to_counts_that_follow_each_other() {
         let found = simulate(&mut Script::new(vec![count(0, 1), count(8, 2)]), 1, &pace, Sampling::ALL);
         found.threads.iter().map(|thread| thread.lost as f64 / thread.alone as f64).sum::<f64>() / 2.0
     };
+    // Where nothing else is to do, what forwarding takes is lost, which is not a tenth of what waiting does.
     let waits = |instructions| lost(Pace { forwards: false, ..forwarding() }, instructions);
     assert!(lost(forwarding(), 20) < 0.1 && waits(20) > 2.0, "{} {}", lost(forwarding(), 20), waits(20));
     let far = (lost(forwarding(), 1000), waits(1000));
     assert!(far.0 > 0.3 && (0.5..2.0).contains(&(far.0 / far.1)), "{far:?}");
+}
+
+/// Nobody waits for a store but the fence behind it: that time is the line's.
+#[test]
+fn what_a_fence_waits_for_is_charged_to_the_line() {
+    for pace in [pace(), forwarding()] {
+        let fenced = |byte, place| {
+            let turn = [step(Act::Store, 0, byte, 50, place), step(Act::Fence, 0, 0, 1, 0)];
+            (0..500).flat_map(|_| turn.clone()).collect::<Vec<_>>()
+        };
+        let found = simulate(&mut Script::new(vec![fenced(0, 1), fenced(8, 2)]), 1, &pace, Sampling::ALL);
+        let lost: Ticks = found.threads.iter().map(|thread| thread.lost).sum();
+        let stalled: Ticks = found.pairs.iter().map(|(_, taken)| taken.stalled).sum();
+        assert!(lost > 0 && (0.8..1.3).contains(&(stalled as f64 / lost as f64)), "{stalled} {lost}");
+    }
 }

@@ -237,6 +237,9 @@ impl Run {
     }
 
     fn finish(mut self) -> Outcome {
+        for thread in &mut self.threads {
+            thread.finish(&mut self.ledger);
+        }
         for line in &mut self.lines {
             line.finish(&mut self.ledger);
         }

@@ -53,6 +53,12 @@ impl Line {
         self.copies[thread].life
     }
 
+    /// Whether a thread can write the line now.
+    pub fn is_writable(&self, thread: usize, t: Ticks) -> bool {
+        let (from, until) = self.copies[thread].writable;
+        from <= t && t < until
+    }
+
     /// When a thread that asks at `t` can use the line, and whether it has to come.
     pub fn request(
         &mut self,

@@ -77,6 +77,8 @@ pub(crate) struct Thread {
     /// Stores to these bytes, on a core that forwards.
     own: FxHashMap<(u32, u64), Own>,
     alone: Alone,
+    /// The life of the line that the latest store went to: a fence waited for that.
+    latest: Option<u32>,
     /// For others.
     pub waited: Ticks,
     /// Releases so far, and when the latest was.
@@ -113,6 +115,7 @@ impl Thread {
             chain: FxHashMap::default(),
             arrivals: VecDeque::with_capacity(pace.on_their_way),
             alone: Alone::default(),
+            latest: None,
             own: FxHashMap::default(),
             waited: 0,
             releases: 0,
@@ -312,15 +315,22 @@ impl Thread {
         let own = step.act.instructions();
         let done = match step.act {
             Act::Fence => {
-                self.clock = t.max(self.retired).max(self.committed) + self.pace.fence;
+                let idle = t.max(self.retired);
+                if let Some(life) = self.latest {
+                    shared.ledger.hold(life);
+                    shared.ledger.let_go(life, (self.committed - idle).max(0));
+                }
+                self.clock = idle.max(self.committed) + self.pace.fence;
                 self.retired = self.retired.max(self.clock);
                 self.issued += 1;
                 return;
             }
             Act::Load if self.takes_own(step, t) => t,
             Act::Increment if self.takes_own(step, t) => {
-                self.chain.insert((step.line, step.bytes), t + fixed::INCREMENT);
-                t + fixed::INCREMENT
+                let is_here = shared.lines[step.line as usize].is_writable(self.number, t);
+                let takes = if is_here { fixed::INCREMENT } else { fixed::INCREMENT_OF_FORWARDED };
+                self.chain.insert((step.line, step.bytes), t + takes);
+                t + takes
             }
             Act::Load => self.request(step, stores_soon, t, shared),
             Act::Increment => {
@@ -433,6 +443,13 @@ impl Thread {
             *own = Own { under_way: own.under_way - 1, committed: t };
         }
         shared.lines[step.line as usize].write(self.number, &step, shared.ledger);
+        let life = shared.lines[step.line as usize].life(self.number);
+        if let Some(life) = life {
+            shared.ledger.hold(life);
+        }
+        if let Some(before) = std::mem::replace(&mut self.latest, life) {
+            shared.ledger.let_go(before, 0);
+        }
         // A full buffer held retirement up.
         if self.retired < t && self.buffer.len() + 1 == fixed::BUFFER {
             if let Some(life) = shared.lines[step.line as usize].life(self.number) {
@@ -440,6 +457,13 @@ impl Thread {
                 shared.ledger.let_go(life, t - self.retired);
             }
             self.retired = t;
+        }
+    }
+
+    /// It has ended.
+    pub fn finish(&mut self, ledger: &mut Ledger) {
+        if let Some(life) = self.latest.take() {
+            ledger.let_go(life, 0);
         }
     }
 
