@@ -41,7 +41,8 @@ static bool mayAccess(const Instruction &I) {
          !I.isLifetimeStartOrEnd();
 }
 
-/// Whether a full fence stands behind \p I before the next access, or in front of it where it is the block's first.
+/// Whether a full fence stands behind \p I before the next access, or in front of it where it is the block's
+/// first.
 static bool isFenced(const Instruction &I) {
   for (const Instruction *Next = I.getNextNode(); Next; Next = Next->getNextNode()) {
     if (isFullFence(*Next))
