@@ -48,6 +48,8 @@ pub mod table_section {
     pub const FEEDS: u32 = 3;
     /// what touches memory in the unit and is not recorded, by reason
     pub const LEFT_OUT: u32 = 4;
+    /// the user's rules and names of allocators, and whether the unit has something for them
+    pub const ASKED: u32 = 5;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }
@@ -266,6 +268,8 @@ pub mod table_flag {
     pub const FILTERED: u16 = 1;
     /// recorded before optimisation: the accesses of the source, not those of the code that ran
     pub const AS_WRITTEN: u16 = 2;
+    /// without -g, or with -g1: variables, types and members are not known
+    pub const NAMELESS: u16 = 4;
 }
 
 /// Why something that touches memory is not recorded.

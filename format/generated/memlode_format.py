@@ -27,6 +27,7 @@ TABLE_SECTION_TYPES = 1  # what types are made of (SPEC.md §2.3)
 TABLE_SECTION_INSTRUCTIONS = 2  # about how many lie between accesses (SPEC.md §2.4)
 TABLE_SECTION_FEEDS = 3  # whose values addresses and stored data are made of (SPEC.md §2.4)
 TABLE_SECTION_LEFT_OUT = 4  # what touches memory in the unit and is not recorded, by reason
+TABLE_SECTION_ASKED = 5  # the user's rules and names of allocators, and whether the unit has something for them
 TABLE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # What a section of a module file holds (SPEC.md §5.1). Readers skip those that they do not know.
@@ -136,6 +137,7 @@ MEMBER_FLAG_ESCAPES = 2  # its address is given to another function, stored, ret
 # Properties of a translation unit's table (bit set); readers ignore those they do not know.
 TABLE_FLAG_FILTERED = 1  # the user's filter left events out: not every access of the unit is recorded
 TABLE_FLAG_AS_WRITTEN = 2  # recorded before optimisation: the accesses of the source, not those of the code that ran
+TABLE_FLAG_NAMELESS = 4  # without -g, or with -g1: variables, types and members are not known
 
 # Why something that touches memory is not recorded.
 LEFT_OUT_ASSEMBLY = 0  # inline assembly that may touch more than its operands

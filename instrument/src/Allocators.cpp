@@ -2,6 +2,7 @@
 
 #include "Allocators.h"
 #include "RustAllocator.h"
+#include "Table.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -159,7 +160,8 @@ Error Allocators::addLine(StringRef Line) {
   return Error::success();
 }
 
-Error Allocators::addFile(StringRef Path) {
+Error Allocators::addFile(StringRef Name) {
+  Path = Name.str();
   auto Buffer = MemoryBuffer::getFile(Path, /*IsText=*/true);
   if (!Buffer)
     return createStringError(Buffer.getError(),
@@ -178,6 +180,8 @@ const Allocator *Allocators::find(const CallBase &Call, bool &Mismatch) const {
     return nullptr;
   StringRef Name = GlobalValue::dropLLVMManglingEscape(Callee->getName());
   auto Found = FromFile.find(Name);
+  if (Found != FromFile.end())
+    Called.insert(Name);
   if (Found == FromFile.end()) {
     // A file-local function of the same name is another function.
     if (Callee->hasLocalLinkage())
@@ -188,6 +192,13 @@ const Allocator *Allocators::find(const CallBase &Call, bool &Mismatch) const {
   }
   Mismatch = !fits(Call, Found->second);
   return Mismatch ? nullptr : &Found->second;
+}
+
+void Allocators::tell(Table &Into) const {
+  SmallVector<StringRef, 8> Names(FromFile.keys());
+  sort(Names);
+  for (StringRef Name : Names)
+    Into.asked((Path + ": " + Name).str(), Called.contains(Name));
 }
 
 } // namespace memlode

@@ -13,6 +13,7 @@
 #define MEMLODE_INSTRUMENT_ALLOCATORS_H
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/Support/Error.h"
 
@@ -36,6 +37,8 @@ struct Allocator {
   bool Text = false;
 };
 
+class Table;
+
 class Allocators {
 public:
   Allocators();
@@ -51,11 +54,18 @@ public:
   bool isFromFile(llvm::StringRef Name) const { return FromFile.contains(Name); }
   bool hasFile() const { return !FromFile.empty(); }
 
+  void beginModule() { Called.clear(); }
+  /// Writes down each name of the file, and whether the module calls such a function.
+  void tell(Table &Into) const;
+
 private:
   llvm::Error addLine(llvm::StringRef Line);
 
   llvm::StringMap<Allocator> BuiltIn;
   llvm::StringMap<Allocator> FromFile;
+  std::string Path;
+  /// Names of the file that calls in the module at hand were found by.
+  mutable llvm::StringSet<> Called;
 };
 
 } // namespace memlode

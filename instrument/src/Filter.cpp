@@ -116,6 +116,7 @@ Error Filter::addLine(StringRef Text, unsigned Line) {
     return Error::success();
   Rule R;
   R.Line = Line;
+  R.Text = join(Words, " ");
   R.Records = Words[0] == "include";
   if (!R.Records && Words[0] != "exclude")
     return mistake("a rule begins with '" + Twine(Words[0]) + "'; expected 'include' or 'exclude'");
@@ -175,18 +176,29 @@ const BitVector &Filter::placesOf(const FilterEvent &E) {
   return Found->second;
 }
 
+bool Filter::matches(const Rule &R, const FilterEvent &E) {
+  return (R.Kinds & E.Is) && (!R.InstructionsBelow || E.Instructions < *R.InstructionsBelow) &&
+         (!R.Type || (!E.Type.empty() && R.Type->match(E.Type)));
+}
+
 const Filter::Rule *Filter::decides(const FilterEvent &E) {
   if (Rules.empty())
     return nullptr;
   const BitVector &Places = placesOf(E);
+  const Rule *Last = nullptr;
   for (size_t I = Rules.size(); I-- > 0;) {
-    const Rule &R = Rules[I];
-    if (Places.test(I) && (R.Kinds & E.Is) &&
-        (!R.InstructionsBelow || E.Instructions < *R.InstructionsBelow) &&
-        (!R.Type || (!E.Type.empty() && R.Type->match(E.Type))))
-      return &R;
+    if ((Last && Matched.test(I)) || !Places.test(I) || !matches(Rules[I], E))
+      continue;
+    Matched.set(I);
+    if (!Last)
+      Last = &Rules[I];
   }
-  return nullptr;
+  return Last;
+}
+
+void Filter::tell(Table &Into) const {
+  for (size_t I = 0; I < Rules.size(); ++I)
+    Into.asked((Path + ":" + Twine(Rules[I].Line) + ": " + Rules[I].Text).str(), Matched.test(I));
 }
 
 unsigned Filter::leavesOut(const FilterEvent &E) {

@@ -51,6 +51,8 @@ struct FilterEvent {
   llvm::StringRef Type;                       ///< as in the site table; empty when it is not known
 };
 
+class Table;
+
 class Filter {
 public:
   /// Adds the rules of the file at \p Path.
@@ -59,7 +61,13 @@ public:
   bool empty() const { return Rules.empty(); }
 
   /// Drops what is known of a module that may be gone.
-  void beginModule() { Places.clear(); }
+  void beginModule() {
+    Places.clear();
+    Matched.clear();
+    Matched.resize(Rules.size());
+  }
+  /// Writes down each rule, and whether it matched an event of the module.
+  void tell(Table &Into) const;
 
   /// Line of the rule that leaves \p E out; 0 when it is to be recorded.
   unsigned leavesOut(const FilterEvent &E);
@@ -76,6 +84,7 @@ public:
 private:
   struct Rule {
     unsigned Line = 0;
+    std::string Text;
     bool Records = true;
     unsigned Kinds = FilterEvent::Accesses;
     std::optional<unsigned> InstructionsBelow;
@@ -90,6 +99,7 @@ private:
   const llvm::BitVector &placesOf(const FilterEvent &E);
   /// The last rule that matches \p E, or null.
   const Rule *decides(const FilterEvent &E);
+  static bool matches(const Rule &R, const FilterEvent &E);
 
   std::string Path;
   std::vector<Rule> Rules;
@@ -100,6 +110,8 @@ private:
 
   /// For a function of the module at hand the rules whose `function` and `file` it satisfies.
   llvm::DenseMap<const void *, llvm::BitVector> Places;
+  /// Rules that matched an event of the module at hand, whether or not a later one decided.
+  llvm::BitVector Matched;
 };
 
 } // namespace memlode

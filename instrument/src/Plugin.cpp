@@ -184,6 +184,13 @@ SmallPtrSet<const Function *, 4> resolvers(const Module &M) {
   return Found;
 }
 
+/// Whether no part of \p M has debug information of variables and types.
+bool isNameless(const Module &M) {
+  return none_of(M.debug_compile_units(), [](const DICompileUnit *Unit) {
+    return Unit->getEmissionKind() == DICompileUnit::FullDebug;
+  });
+}
+
 /// Attributes that stop being true of a function that records.
 void dropAttributes(Function &F) {
   F.addFnAttr(Mark);
@@ -315,6 +322,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
       Functions.push_back(&F);
 
   S->Wanted.beginModule();
+  S->Functions.beginModule();
   Image Into(M);
   if (AsWritten) {
     markAsWritten(M);
@@ -341,6 +349,10 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
   }
   Calls.redirect();
   markOwnDefinitions(M);
+  S->Wanted.tell(Into.table());
+  S->Functions.tell(Into.table());
+  if (isNameless(M))
+    Into.table().mark(MEMLODE_TABLE_FLAG_NAMELESS);
   if (!Into.table().empty())
     TypeBook(S->Names.types(M), S->Names.memberUses(), Into.table()).write(M);
   Into.finish();

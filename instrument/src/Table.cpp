@@ -135,6 +135,13 @@ uint32_t Table::segment(uint32_t Function, uint32_t OpCount, StringRef Ops) {
   return Segments.append(Entry);
 }
 
+void Table::asked(StringRef Text, bool Found) {
+  TableList::Bytes Entry;
+  putVarint(Entry, string(Text));
+  Entry.push_back(Found);
+  Asked.append(Entry);
+}
+
 void Table::section(uint32_t What, StringRef Contents) {
   putVarint(Sections, What);
   putVarint(Sections, Contents.size());
@@ -150,6 +157,11 @@ std::string Table::write() {
       putVarint(Reasons, Count);
     }
     section(MEMLODE_TABLE_SECTION_LEFT_OUT, Reasons);
+  }
+  if (Asked.size() > 0) {
+    std::string Entries;
+    Asked.write(Entries);
+    section(MEMLODE_TABLE_SECTION_ASKED, Entries);
   }
   std::string Payload;
   for (const TableList *List : {&Strings, &Files, &Functions, &Locations, &Types, &Sites, &Segments})

@@ -77,6 +77,8 @@ public:
   /// Counts something that touches memory and is not recorded, by MEMLODE_LEFT_OUT_*.
   void leaveOut(uint8_t Reason) { ++LeftOut[Reason]; }
   bool leavesOut() const { return !LeftOut.empty(); }
+  /// Adds something that the user asked for, and whether the unit has any of it.
+  void asked(llvm::StringRef Text, bool Found);
 
   /// Adds a section (MEMLODE_TABLE_SECTION_*, SPEC.md §5.1) with the given contents. One of each kind at
   /// most.
@@ -96,6 +98,7 @@ private:
   std::vector<std::pair<std::string, uint64_t>> TypesTold;
   llvm::SmallString<0> Sections; ///< encoded
   std::map<uint8_t, uint64_t> LeftOut;
+  TableList Asked;
   llvm::DenseMap<const llvm::DILocation *, uint32_t> LocationOf;
   llvm::DenseMap<std::pair<const llvm::DISubprogram *, const llvm::DIFile *>, uint32_t> FunctionOf;
 };

@@ -88,6 +88,41 @@ fn a_filter_leaves_out_what_it_says_and_the_report_says_so() {
 }
 
 #[test]
+fn rules_and_names_that_match_nothing_are_told() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let unmatched = |report: &Value| {
+        let notes = report["trace"]["notes"].as_array().expect("notes").iter();
+        notes.map(|note| note.to_string()).find(|note| note.contains("matched nothing")).unwrap_or_default()
+    };
+    // A rule that a later one overrules did match.
+    fs::write(folder.path().join("rules"), "exclude\ninclude type=hot\ninclude type=hoot\n").expect("a file");
+    fs::write(folder.path().join("pools"), "calloc 0 1 -1\npool_take -1 0 -1\n").expect("a file");
+    let output = compile(folder.path(), &["--filter", "rules", "--allocators", "pools"], "-O1");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told = unmatched(&report(folder.path()));
+    assert!(told.contains("rules:3: include type=hoot") && told.contains("pools: pool_take"), "{told}");
+    assert!(
+        !told.contains("rules:1") && !told.contains("rules:2") && !told.contains("pools: calloc"),
+        "{told}"
+    );
+
+    fs::write(folder.path().join("rules"), "exclude\ninclude type=hot\n").expect("a file");
+    assert!(compile(folder.path(), &["--filter", "rules"], "-O1").status.success());
+    assert_eq!(unmatched(&report(folder.path())), "");
+}
+
+#[test]
+fn a_unit_without_names_is_told() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let is_told =
+        |report: &Value| report["trace"]["notes"].to_string().contains("compiled without -g, or with -g1");
+    assert!(compile(folder.path(), &[], "-O1").status.success());
+    assert!(!is_told(&report(folder.path())));
+    assert!(compile(folder.path(), &["-g1"], "-O1").status.success());
+    assert!(is_told(&report(folder.path())));
+}
+
+#[test]
 fn values_are_recorded_where_they_are_asked_for() {
     let folder = TempDir::new().expect("a temporary folder");
     let values = || {

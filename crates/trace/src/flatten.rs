@@ -120,6 +120,8 @@ pub(crate) struct Flattener {
     work: WorkBook,
     table_flags: u16,
     left_out: BTreeMap<LeftOut, u64>,
+    /// Rules and names that the user gave, and whether any unit has something for them.
+    asked: BTreeMap<Arc<str>, bool>,
 }
 
 /// Where the entries of one translation unit went.
@@ -138,6 +140,11 @@ impl Flattener {
         for (reason, count) in module.tables.iter().flat_map(|table| &table.left_out) {
             let sum = self.left_out.entry(*reason).or_default();
             *sum = sum.saturating_add(*count);
+        }
+        for table in &module.tables {
+            for &(text, matched) in &table.asked {
+                *self.asked.entry(table.strings[text as usize].as_str().into()).or_default() |= matched;
+            }
         }
         let mut code = Code::default();
         // The sites of the ops of each table whose anchors were kept.
@@ -168,6 +175,12 @@ impl Flattener {
             work: self.work.work(),
             table_flags: self.table_flags,
             left_out: self.left_out.clone(),
+            unmatched: self
+                .asked
+                .iter()
+                .filter(|(_, matched)| !**matched)
+                .map(|(text, _)| text.clone())
+                .collect(),
         }
     }
 

@@ -14,6 +14,7 @@
 //!
 //! The format is described in `format/SPEC.md`. This crate prints nothing and never exits.
 
+mod asked;
 mod bytes;
 pub mod census;
 mod decode;

@@ -204,6 +204,7 @@ pub struct SiteTable {
     /// `table_flag.*` of the format, of any table.
     pub(crate) table_flags: u16,
     pub(crate) left_out: BTreeMap<LeftOut, u64>,
+    pub(crate) unmatched: Vec<Arc<str>>,
 }
 
 impl SiteTable {
@@ -271,6 +272,17 @@ impl SiteTable {
     /// How many places of the code touch memory and are not recorded, by reason, in the images that were loaded.
     pub fn left_out(&self) -> &BTreeMap<LeftOut, u64> {
         &self.left_out
+    }
+
+    /// Rules of filters and names of allocators that were given when compiling, and matched nothing in any unit.
+    pub fn unmatched(&self) -> &[Arc<str>] {
+        &self.unmatched
+    }
+
+    /// Whether part of the code was compiled without `-g`, or with `-g1`: its variables, types and members have no
+    /// names.
+    pub fn is_nameless(&self) -> bool {
+        self.table_flags & table_flag::NAMELESS != 0
     }
 
     /// Whether part of the code was recorded before it was optimised.

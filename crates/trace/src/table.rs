@@ -7,6 +7,7 @@ mod work;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::asked::{self, Asked};
 use crate::bytes::{Malformed, Reader};
 use crate::event::SyncKind;
 use crate::format::{TableHeader, limit, magic, op, stream, table_section, version};
@@ -42,6 +43,8 @@ pub(crate) struct Table {
     pub work: TableWork,
     /// Places of the code that are not recorded, by reason.
     pub left_out: BTreeMap<LeftOut, u64>,
+    /// What the user asked for, and whether the unit has any of it.
+    pub asked: Vec<Asked>,
 }
 
 pub(crate) struct TableFunction {
@@ -305,6 +308,7 @@ impl<'a> Parser<'a> {
         let descriptions = self.descriptions(&sections, strings.len(), types.len())?;
         let work = self.work(&sections, &segments)?;
         let left_out = self.get(|_| left_out::read(&sections))?;
+        let asked = self.get(|_| asked::read(&sections, strings.len()))?;
         match self.reader.left() {
             0 => Ok(Table {
                 flags: header.flags,
@@ -320,6 +324,7 @@ impl<'a> Parser<'a> {
                 descriptions,
                 work,
                 left_out,
+                asked,
             }),
             left => Err(TableError::LeftOver { at: self.at, left }),
         }

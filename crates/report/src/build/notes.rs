@@ -12,7 +12,10 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     let manifest = trace.manifest();
     let mut notes = Vec::new();
     notes.extend(trace.sites().is_filtered().then_some(Note::Filtered));
+    let unmatched: Vec<String> = trace.sites().unmatched().iter().map(|rule| rule.to_string()).collect();
+    notes.extend((!unmatched.is_empty()).then_some(Note::Unmatched { rules: unmatched }));
     notes.extend(not_recorded(trace.sites()));
+    notes.extend(trace.sites().is_nameless().then_some(Note::Nameless));
     notes.extend(manifest.info.only.iter().map(|to| Note::Narrowed { to: to.clone() }));
     notes.extend((!manifest.complete).then_some(Note::Unfinished));
     notes.extend(trace.sites().is_as_written().then_some(Note::AsWritten));

@@ -22,6 +22,13 @@ pub enum Note {
         /// How many places there are in the code of the images that were loaded, by reason.
         places: Vec<NotRecorded>,
     },
+    /// Part of the program was compiled without names of variables, types and members.
+    Nameless,
+    /// Rules or names that were given when compiling matched nothing.
+    Unmatched {
+        /// Each with its file.
+        rules: Vec<String>,
+    },
     /// Recording was narrowed down when it was started.
     Narrowed {
         /// As the recorder wrote it down.

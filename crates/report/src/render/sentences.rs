@@ -14,6 +14,16 @@ pub fn note(note: &Note) -> String {
                 places.iter().map(|of| format!("{} ({})", of.reason, count(of.places))).collect();
             format!("not recorded, by places in the code: {}", each.join(", "))
         }
+        Note::Nameless => {
+            "part of the program was compiled without -g, or with -g1: its variables, types and members have no names"
+                .into()
+        }
+        Note::Unmatched { rules } => {
+            const SHOWN: usize = 5;
+            let more = rules.len().saturating_sub(SHOWN);
+            let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("matched nothing in the program: {}{rest}", rules[..rules.len() - more].join(", "))
+        }
         Note::Narrowed { to } => to.clone(),
         Note::Part { between, functions, files, threads } => {
             let mut parts: Vec<String> = between.iter().map(|part| format!("accesses {part}")).collect();
