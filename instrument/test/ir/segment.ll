@@ -7,7 +7,7 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK: @memlode.anchors.move = private constant [1 x { i32, i32 }]
 ; CHECK-SAME: section "memlode_seg", align 8
 ; CHECK: @__memlode_cursor = external thread_local(initialexec) global ptr
-; CHECK: @memlode.table = private constant [{{[0-9]+}} x i8] c"MLTB\02\00\00\00
+; CHECK: @memlode.table = private constant [{{[0-9]+}} x i8] c"MLTB\02\00\04\00
 ; CHECK-SAME: section "memlode_tab", align 8
 
 ; CHECK-LABEL: define void @move(
