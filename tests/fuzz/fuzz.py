@@ -35,7 +35,7 @@ PLAIN = {name: value for name, value in os.environ.items()
 # Programs that have children make them where this says so: calls for each access cannot be compared across a fork.
 WITH_CHILDREN = dict(PLAIN, FUZZ_CHILDREN="1")
 # What a trace may lack of a child that a signal ends.
-FOR_THE_KILLED = re.compile("lacked words|had been begun last")
+FOR_THE_KILLED = re.compile("segments were discarded|had been begun last")
 
 
 class Unfit(Exception):

@@ -95,7 +95,7 @@ class Run:
     def check_whole(self, torn=0, unfinished=0):
         """Nothing is lost, but for at most `torn` segments whose code was left for good in their middle, and what
         the `unfinished` loops or copies of a killed program would have done."""
-        self.check_sound(["lacked words"] * (torn > 0) + ["had been begun last"] * (unfinished > 0))
+        self.check_sound(["segments were discarded"] * (torn > 0) + ["had been begun last"] * (unfinished > 0))
         lost = {name: self.summary.get(name) for name in ("unknown_words", "unregistered_threads")}
         expect(not any(lost.values()), f"lost: {lost}")
         for what, most in (("torn_segments", torn), ("unfinished", unfinished)):
@@ -244,7 +244,7 @@ def case_threads_cancelled_at_any_instruction():
         traced = Run("endings-anywhere", [programs["memlode"], "anywhere"])
         expect(traced.stdout == expected, f"output differs: {traced.done}")
         # What a thread did since its last call may be lost, and is then told; what is there is right.
-        traced.check_sound(["lacked words", "no known module", "no instrumented image"])
+        traced.check_sound(["segments were discarded", "no known module", "no instrumented image"])
         traced.check_addresses()
 
 
