@@ -308,12 +308,14 @@ fn a_time_line_adds_up() {
             next += row["accesses"].as_u64().expect("accesses");
         }
         let times: Vec<f64> = rows.iter().map(|row| row["seconds"].as_f64().expect("seconds")).collect();
-        assert!(times.is_sorted() && times[0] >= 0.0, "{times:?}");
+        // Stretches of two threads that ran at the same time come one after the other, and time goes back between them.
+        let back = times.windows(2).filter(|pair| pair[0] > pair[1]).count();
+        assert!(back <= 2 && times[0] >= 0.0 && times[0] <= times[times.len() - 1], "{times:?}");
         match every {
             "1000" => assert!(rows[..rows.len() - 1].iter().all(|row| row["accesses"] == 1000)),
             "20us" => {
                 let number = |time: f64| (time / 20e-6).floor();
-                assert!(times.windows(2).all(|pair| number(pair[0]) < number(pair[1])), "{times:?}");
+                assert!(times.windows(2).all(|pair| number(pair[0]) != number(pair[1])), "{times:?}");
             }
             _ => {}
         }
