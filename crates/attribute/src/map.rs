@@ -59,8 +59,8 @@ pub trait AddressMap: Send + Sync {
     /// the accesses of a loop stay one record. `None` if they are not evenly apart, or in several pieces.
     fn stride(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, step: u64, last: u64) -> Option<u64>;
 
-    /// Whether stacks and bytes that no object has go to fixed places too, so that no address of the trace decides anything: stacks by
-    /// thread, other pages in the order of their first use.
+    /// Says whether stacks and bytes that no object has go to fixed places too: stacks by thread, other pages in
+    /// the order of their first use. Then no address of the trace decides anything.
     fn places_the_rest(&self) -> bool {
         false
     }

@@ -32,7 +32,7 @@ pub(crate) struct Mapped<'m> {
     /// Sizes of types.
     type_bytes: Vec<u64>,
     processes: FxHashMap<ProcessId, Blocks>,
-    /// Where stacks and memory that no object has lie, if they are placed as well.
+    /// The places of stacks and of memory that no object has, if these are moved as well.
     rest: Option<Rest>,
     /// Of the access at hand.
     pieces: Vec<Piece>,

@@ -149,12 +149,12 @@ pub struct EventObject {
     pub element: Option<TypeId>,
 }
 
-/// What the numbers in [`AnnotatedAccesses`] refer to. It grows as batches are taken, and only at the end.
+/// The tables that the numbers in [`AnnotatedAccesses`] refer to. They grow as batches are taken, and only at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
-    /// By [`AnnotatedAccesses::cell`].
+    /// The cells, which [`AnnotatedAccesses::cell`] numbers.
     pub cells: Vec<EventCell>,
-    /// By [`EventCell::object`].
+    /// The objects, which [`EventCell::object`] numbers.
     pub objects: Vec<EventObject>,
 }
 

@@ -20,20 +20,20 @@ const ABOVE: u64 = 256 << 10;
 /// Memory of one trace that no object has.
 #[derive(Default)]
 pub(super) struct Rest {
-    /// By process and thread: the first address in use.
+    /// The first address in use of each stack, by process and thread.
     stacks: FxHashMap<(ProcessId, ThreadId), u64>,
     pages: FxHashMap<(ProcessId, u64), u64>,
     given: FxHashMap<ProcessId, u64>,
 }
 
 impl Rest {
-    /// Where a byte of a thread's stack lies.
+    /// Returns the place of a byte of a thread's stack.
     pub fn stack(&mut self, process: ProcessId, thread: ThreadId, address: u64) -> u64 {
         let first = *self.stacks.entry((process, thread)).or_insert(address);
         on_stack(thread, first, address)
     }
 
-    /// Where a byte lies that no object has. What is near the beginning of a stack is on it.
+    /// Returns the place of a byte that no object has. A byte near the beginning of a stack is on it.
     pub fn unowned(&mut self, process: ProcessId, address: u64) -> u64 {
         let near = self.stacks.iter().filter(|((of, _), first)| {
             *of == process && address.wrapping_sub(first.wrapping_sub(BELOW)) < BELOW + ABOVE

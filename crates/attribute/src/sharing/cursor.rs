@@ -32,7 +32,7 @@ struct SiteFacts {
     before: u64,
     /// Those behind it up to the segment's end.
     after: u64,
-    /// Whether a full fence stands beside it.
+    /// A full fence stands beside the access.
     is_fenced: bool,
 }
 
