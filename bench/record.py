@@ -19,6 +19,9 @@
 In each round every variant runs once, in random order, with native before and after; a ratio is to the mean of
 the two (to the faster one, noise would be a cost). Figures are medians over the rounds. Writes
 target/bench/record.json.
+
+`large` is no program: it is the compile time of the files of large.py, whose functions are as large as generators
+make them.
 """
 
 import argparse
@@ -40,6 +43,7 @@ ROOT = HERE.parent
 WORK = ROOT / "target" / "bench"
 MEMLODE = ROOT / "target" / "memlode" / "bin" / "memlode"
 sys.path[:0] = [str(ROOT / "tests" / "real")]
+import large  # noqa: E402  HERE is where Python looks first
 import real  # noqa: E402  the Lua builds are those of `make real`
 
 MEASURE = [sys.executable, str(HERE / "measure.py")]
@@ -257,6 +261,25 @@ def examine(name, options):
     return row
 
 
+def compile_large(rounds):
+    """Processor time of compiling each large file, over that of clang alone: the least of a few rounds of both."""
+    rows = []
+    for shape in large.SHAPES:
+        source = WORK / f"large-{shape}.c"
+        source.write_text(large.text(shape))
+        costs = {"native": [], "memlode": []}
+        for kind in sorted(costs) * min(rounds, 3):
+            compiler = real.COMPILERS[kind]
+            compile_it = [*compiler["CC"].split(), "-O2", "-g", "-w", "-c", source, "-o", WORK / "large.o"]
+            before = real.children_cpu_s()
+            subprocess.run(compile_it, check=True, env={**os.environ, **compiler})
+            costs[kind].append(real.children_cpu_s() - before)
+        native, memlode = min(costs["native"]), min(costs["memlode"])
+        rows.append({"name": shape, "native_cpu_s": native, "compile_ratio": memlode / native})
+        print(f"{shape:10}{native:9.3f} s to compile, with memlode {memlode / native:.2f} times that", flush=True)
+    return rows
+
+
 def machine():
     cpu = next(
         (line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown"
@@ -287,9 +310,9 @@ def main():
     parser.add_argument("--no-peers", action="store_true", help="without Valgrind's tools, which take most of the time")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=pathlib.Path, default=WORK / "record.json")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROGRAMS))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*PROGRAMS, "large"]))
     options = parser.parse_args()
-    unknown = set(options.names) - set(PROGRAMS)
+    unknown = set(options.names) - {*PROGRAMS, "large"}
     if unknown or options.rounds < 1:
         parser.error(f"no program called {', '.join(sorted(unknown))}" if unknown else "--rounds must be at least 1")
     WORK.mkdir(parents=True, exist_ok=True)
@@ -304,7 +327,11 @@ def main():
     print(f"{'program':10}{'native s':>9}{heads}{'M acc/s':>9}{'B/access':>10}{'accesses':>15}")
     failed = False
     everything = [name for name, sizes in PROGRAMS.items() if "quick" in sizes or not options.quick]
-    for name in options.names or everything:
+    for name in options.names or [*everything, "large"]:
+        if name == "large":
+            result["large"] = compile_large(1 if options.quick else options.rounds)
+            options.out.write_text(json.dumps(result, indent=2) + "\n")
+            continue
         try:
             row = examine(name, options)
         except (Failure, real.Failure, subprocess.CalledProcessError) as failure:

@@ -40,9 +40,9 @@ namespace {
 
 class Emitter {
 public:
-  Emitter(Function &F, const Versions &Sides, GlobalVariable &Anchors)
-      : F(F), M(*F.getParent()), Sides(Sides), Anchors(Anchors), Int64(Type::getInt64Ty(F.getContext())),
-        Pointer(PointerType::getUnqual(F.getContext())) {}
+  Emitter(Function &F, const Versions &Sides, bool Briefly, GlobalVariable &Anchors)
+      : F(F), M(*F.getParent()), Sides(Sides), Briefly(Briefly), Anchors(Anchors),
+        Int64(Type::getInt64Ty(F.getContext())), Pointer(PointerType::getUnqual(F.getContext())) {}
 
   void run(const Plan &P) {
     IRBuilder<> B(&F.getEntryBlock(), F.getEntryBlock().begin());
@@ -138,9 +138,14 @@ private:
   void testRoom(Instruction *Before, bool Fresh) {
     IRBuilder<> B = at(Before);
     Value *Now = B.CreateLoad(Pointer, Cursor);
+    const char *Name = !Fresh ? "__memlode_more" : Sides ? "__memlode_switch" : "__memlode_refill";
+    if (Briefly) {
+      refill(B, Now, Name);
+      return;
+    }
     Instruction *Cold = SplitBlockAndInsertIfThen(isFull(B, Now), Before, /*Unreachable=*/false, unlikely());
     B.SetInsertPoint(Cold);
-    refill(B, Now, !Fresh ? "__memlode_more" : Sides ? "__memlode_switch" : "__memlode_refill");
+    refill(B, Now, Name);
   }
 
   /// Puts a test for room in the place of \p Choice:
@@ -240,9 +245,11 @@ private:
   /// A function of this module that jumps to the recorder's \p Name. A call of the latter would read the
   /// address from a table: into a register, and ahead of loops, where it can; and the code generator takes
   /// a call of a register for one that may throw, so that tables of landing pads, which are searched from
-  /// the front, would hold several times as many places.
+  /// the front, would hold several times as many places. Where there is no room for a test beside each call,
+  /// it is made there.
   Function *refiller(StringRef Name) {
-    const std::string Local = "memlode." + Name.substr(strlen("__memlode_")).str();
+    const std::string Local =
+        (Briefly ? "memlode.room." : "memlode.") + Name.substr(strlen("__memlode_")).str();
     if (Function *Made = M.getFunction(Local))
       return Made;
     FunctionCallee Callee = M.getOrInsertFunction(Name, Pointer, Pointer);
@@ -257,6 +264,14 @@ private:
     }
     Jump->addFnAttr("memlode");
     IRBuilder<> B(BasicBlock::Create(F.getContext(), "", Jump));
+    if (Briefly) {
+      BasicBlock *Full = BasicBlock::Create(F.getContext(), "full", Jump),
+                 *Room = BasicBlock::Create(F.getContext(), "room", Jump);
+      B.CreateCondBr(isFull(B, Jump->getArg(0)), Full, Room, unlikely());
+      B.SetInsertPoint(Room);
+      B.CreateRet(Jump->getArg(0));
+      B.SetInsertPoint(Full);
+    }
     CallInst *Call = B.CreateCall(Callee, {Jump->getArg(0)});
     Call->setCallingConv(CallingConv::PreserveAll);
     Call->setTailCallKind(CallInst::TCK_MustTail);
@@ -438,6 +453,7 @@ private:
   Function &F;
   Module &M;
   const Versions &Sides;
+  const bool Briefly;
   GlobalVariable &Anchors;
   Type *Int64;
   Type *Pointer;
@@ -449,12 +465,12 @@ private:
 
 } // namespace
 
-void emitStream(Function &F, const Versions &Sides, const Plan &P, Image &Into) {
-  Emitter(F, Sides, *Into.anchors(F, P.Segments)).run(P);
+void emitStream(Function &F, const Versions &Sides, const Plan &P, Image &Into, bool Briefly) {
+  Emitter(F, Sides, Briefly, *Into.anchors(F, P.Segments)).run(P);
 }
 
 void emitWords(Function &F, const Plan &P, Image &Into) {
-  Emitter(F, Versions(), *Into.anchors(F, P.Segments)).runWithoutCursor(P);
+  Emitter(F, Versions(), /*Briefly=*/false, *Into.anchors(F, P.Segments)).runWithoutCursor(P);
 }
 
 } // namespace memlode

@@ -54,8 +54,8 @@ private:
   llvm::GlobalVariable *TableVariable = nullptr;
 };
 
-/// Writes \p P into \p F with the cursor in a register between calls.
-void emitStream(llvm::Function &F, const Versions &Sides, const Plan &P, Image &Into);
+/// Writes \p P into \p F with the cursor in a register between calls. \p Briefly, tests for room are calls.
+void emitStream(llvm::Function &F, const Versions &Sides, const Plan &P, Image &Into, bool Briefly);
 
 /// Stores what \p P has as words, and nothing else: to one place, over and over, without a cursor. No stream
 /// of these words costs less, since it stores them as well.

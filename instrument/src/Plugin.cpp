@@ -12,6 +12,7 @@
 #include "Apart.h"
 #include "AsWritten.h"
 #include "Calls.h"
+#include "CompileCost.h"
 #include "Derive.h"
 #include "Emit.h"
 #include "Flow.h"
@@ -140,7 +141,7 @@ private:
   /// Whether this is where the user wants code to be added to \p M.
   bool isHere(Module &M) const;
   /// Plans and emits \p F; whether there was anything to record.
-  bool instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into, HiddenCalls &Hidden,
+  bool instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into, HiddenCalls &Hidden,
                   DormantCalls &Calls);
 
   std::shared_ptr<Session> S;
@@ -216,9 +217,11 @@ bool isWorthRecording(Function &F, const Finder &Accesses, const TargetLibraryIn
   });
 }
 
-Versions sidesOf(Function &F, FunctionAnalysisManager &FAM, const RepeatedLoops &Repeats,
+Versions sidesOf(Function &F, Form Size, FunctionAnalysisManager &FAM, const RepeatedLoops &Repeats,
                  OptimizationRemarkEmitter &Remarks) {
-  if (const char *Why = whySingle(F)) {
+  const char *Why =
+      Size == Form::Full ? whySingle(F) : "it is so large that two versions would take too long to compile";
+  if (Why) {
     Remarks.emit([&] {
       return OptimizationRemarkMissed(DEBUG_TYPE, "SingleVersion", F.getSubprogram(), &F.getEntryBlock())
              << "function records as slowly when recording is off: " << Why;
@@ -231,8 +234,8 @@ Versions sidesOf(Function &F, FunctionAnalysisManager &FAM, const RepeatedLoops 
   return Sides;
 }
 
-bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image &Into, HiddenCalls &Hidden,
-                                DormantCalls &Calls) {
+bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into,
+                                HiddenCalls &Hidden, DormantCalls &Calls) {
   if (prepare(F))
     FAM.invalidate(F, PreservedAnalyses::none());
   const DataLayout &DL = F.getParent()->getDataLayout();
@@ -252,7 +255,7 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
     Repeats = findRepeats(Accesses, FAM.getResult<DominatorTreeAnalysis>(F), FAM.getResult<LoopAnalysis>(F),
                           FAM.getResult<ScalarEvolutionAnalysis>(F));
   const Versions Sides =
-      Twice && isWorthRecording(F, Accesses, TLI) ? sidesOf(F, FAM, Repeats, Remarks) : Versions();
+      Twice && isWorthRecording(F, Accesses, TLI) ? sidesOf(F, Size, FAM, Repeats, Remarks) : Versions();
   bool Opened = Hidden.open(F, Sides.Dormant, TLI);
   Opened |= Ranges.compute(F, Sides.Dormant);
   if (Opened)
@@ -281,7 +284,7 @@ bool InstrumentPass::instrument(Function &F, FunctionAnalysisManager &FAM, Image
     if (How == Options::Mode::Words)
       emitWords(F, P, Into);
     else
-      emitStream(F, Sides, P, Into);
+      emitStream(F, Sides, P, Into, /*Briefly=*/Twice && Size == Form::Brief);
   }
   dropAttributes(F);
   verify(F);
@@ -332,6 +335,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
     return FAM.getResult<TargetLibraryAnalysis>(F);
   });
   HiddenCalls Hidden(M);
+  const CompileCosts Costs(Functions, FAM);
   for (Function *F : Functions) {
     const char *Why =
         Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated" : whySkipped(*F);
@@ -345,7 +349,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
       });
       continue;
     }
-    NumFunctions += instrument(*F, FAM, Into, Hidden, Calls);
+    NumFunctions += instrument(*F, Costs.formOf(*F), FAM, Into, Hidden, Calls);
   }
   Calls.redirect();
   markOwnDefinitions(M);

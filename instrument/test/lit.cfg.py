@@ -52,6 +52,7 @@ for name, command in [
     ("%opt", f"{bin_dir}/opt -load-pass-plugin={plugin}"),
     ("%verify", f"{bin_dir}/opt -passes=verify -disable-output"),
     ("%plugin", plugin),
+    ("%root", root),
     ("%python", sys.executable),
     ("%llvm", bin_dir),
     ("%FileCheck", "FileCheck-22"),
