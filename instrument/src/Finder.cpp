@@ -35,6 +35,26 @@ static bool isFullFence(const Instruction &I) {
   return II && II->getIntrinsicID() == Intrinsic::x86_sse2_mfence;
 }
 
+/// Whether \p I stores what is there already, and the code generator knows (AtomicExpand, and on x86 the
+/// lowering of `or` with 0). Other processors do as they are told.
+static bool leavesMemory(const AtomicRMWInst &I) {
+  const auto *By = dyn_cast<ConstantInt>(I.getValOperand());
+  if (!By || By->getBitWidth() > 64 || I.isVolatile() || I.getSyncScopeID() == SyncScope::SingleThread ||
+      targetOf(*I.getModule()).getArch() != Triple::x86_64)
+    return false;
+  switch (I.getOperation()) {
+  case AtomicRMWInst::Add:
+  case AtomicRMWInst::Sub:
+  case AtomicRMWInst::Or:
+  case AtomicRMWInst::Xor:
+    return By->isZero();
+  case AtomicRMWInst::And:
+    return By->isMinusOne();
+  default:
+    return false;
+  }
+}
+
 /// Whether \p I may be or become an access that is recorded.
 static bool mayAccess(const Instruction &I) {
   return I.mayReadOrWriteMemory() && !isa<FenceInst>(I) && !I.isDebugOrPseudoInst() &&
@@ -84,6 +104,14 @@ public:
   }
 
   void visitAtomicRMWInst(AtomicRMWInst &I) {
+    if (leavesMemory(I)) {
+      // The back end drops the one, as its fence is all that is left, and makes a fence and a load of the
+      // others.
+      if (I.getOperation() != AtomicRMWInst::Or || !I.use_empty())
+        plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_LOAD,
+              order(I.getOrdering(), I.getSyncScopeID()));
+      return;
+    }
     plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_UPDATE,
           order(I.getOrdering(), I.getSyncScopeID()) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
   }

@@ -17,8 +17,6 @@ static constexpr uint64_t MostBytes = 512;
 static Type *typeOf(Instruction &I) {
   if (auto *Swap = dyn_cast<AtomicCmpXchgInst>(&I))
     return Swap->getNewValOperand()->getType();
-  if (isa<AtomicRMWInst>(I))
-    return I.getType();
   const Value *Moved = movedValue(I);
   return Moved ? Moved->getType() : nullptr;
 }
@@ -33,7 +31,7 @@ Type *movedType(const Access &A, const DataLayout &DL) {
 }
 
 Value *movedValue(Instruction &I) {
-  if (isa<LoadInst>(I))
+  if (isa<LoadInst, AtomicRMWInst>(I)) // an update that only reads (Finder.cpp)
     return &I;
   if (auto *Store = dyn_cast<StoreInst>(&I))
     return Store->getValueOperand();

@@ -455,6 +455,42 @@ def case_calls_that_the_compiler_makes():
     expect(found["shared"] == 80 * 10, f"{found['shared']} accesses of shared, not 800")
 
 
+# Options that add calls behind the pass or in front of it, none of which is in the source.
+CALLING = [
+    [],
+    ["-pg"],
+    ["-fxray-instrument", "-fxray-instruction-threshold=1"],
+    ["-fstack-protector-all"],
+    ["-finstrument-functions"],
+    ["-finstrument-functions-after-inlining"],
+    ["-fsanitize-coverage=func,trace-pc-guard"],
+    ["-fsanitize-coverage=edge,trace-pc-guard", "-fstack-protector-all", "-finstrument-functions"],
+]
+
+
+def case_calls_that_options_add():
+    """Of hooks that are recorded, and of what unwinding runs: each of their accesses is there, and no other."""
+    hooked = {}
+    for flags in CALLING:
+        name = "called" + "".join(flags)
+        traced = compare(name, both(name, ["called.cpp"], *flags))
+        touched = int(re.search(r"touched (\d+) times", traced.stdout)[1])
+        found = traced.check_addresses()["touched"]
+        # Each is a load and a store; then all eight are read.
+        expect(found == 2 * touched + 8, f"{name}: {found} accesses, not those of {touched} updates and 8 loads")
+        hooked[name] = touched
+    plain = hooked.pop("called")
+    more = {name for name, touched in hooked.items() if touched > plain}
+    expect(len(more) == 4, f"hooks were called in {sorted(more)} only")
+
+
+def case_thread_local_data_by_calls():
+    """Where each access to the cursor would be a call, it is refused, in a sentence."""
+    source = HERE / "called.cpp"
+    done = run([MEMLODE, "c++", *FLAGS, "-femulated-tls", "-c", source, "-o", "emulated.o"])
+    expect(done.returncode != 0 and "-femulated-tls: what memlode records" in done.stderr, f"not refused: {done}")
+
+
 def case_functions_that_are_chosen_at_the_start():
     for flags in ([], ["-static"], ["-static-pie"], ["-no-pie", "-DEARLY"], ["-DEARLY"], ["-static", "-DEARLY"]):
         programs = both("resolved" + "".join(flags), ["resolved.c"], *flags)

@@ -46,6 +46,8 @@ pub struct Request {
     pub own_start: bool,
     /// `-femulated-tls`: thread-local variables are found by calls.
     pub emulated_tls: bool,
+    /// `-fsanitize-coverage=`: calls of hooks, which may be the program's own, are added late.
+    pub coverage: bool,
     /// `-ffreestanding`: no thread-local storage or loader can be assumed.
     pub freestanding: bool,
     /// A debug level (`-g`, `-g0`, `-ggdb3`, …) was chosen.
@@ -218,6 +220,7 @@ struct Scan {
     is_shared: bool,
     own_start: bool,
     emulated_tls: bool,
+    coverage: bool,
     freestanding: bool,
     debug_level: bool,
     build_id: bool,
@@ -256,6 +259,7 @@ impl Scan {
             "-e" | "--entry" | "-nostartfiles" | "-nostdlib" => self.own_start = true,
             "-femulated-tls" => self.emulated_tls = true,
             "-fno-emulated-tls" => self.emulated_tls = false,
+            coverage if coverage.starts_with("-fsanitize-coverage=") => self.coverage = true,
             "-ffreestanding" => self.freestanding = true,
             "-fhosted" => self.freestanding = false,
             "-flto" => (self.lto, self.thin) = (true, false),
@@ -339,6 +343,7 @@ impl Scan {
             is_shared: self.is_shared,
             own_start: self.own_start,
             emulated_tls: self.emulated_tls,
+            coverage: self.coverage,
             freestanding: self.freestanding,
             debug_level: self.debug_level,
             build_id: self.build_id,

@@ -205,6 +205,10 @@ impl Additions {
                  leave it out, or compile this file without memlode"
             );
         }
+        // Hooks must be called where the plug-in sees it, or what they do is not told apart from what is around them.
+        if request.generates_code && request.coverage {
+            additions.before.extend(["-mllvm".into(), "-sanitizer-early-opt-ep".into()]);
+        }
         if request.generates_code && !request.debug_level {
             additions.before.push("-g".into());
         }
