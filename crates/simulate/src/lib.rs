@@ -100,5 +100,5 @@ pub use tag::{Tag, Tagged};
 pub use watch::batch::{Queue, Requests};
 pub use watch::detailed::{Detailed, Details, Far, ModelDetails, Near, Outcome};
 pub use watch::misses::{Cause, Eviction, LevelDetail};
-pub use watch::model_watch::SharedLine;
+pub use watch::model::SharedLine;
 pub use watch::touched::Touched;

@@ -85,6 +85,12 @@ impl Table {
         &mut self.words[at as usize + word]
     }
 
+    /// Returns word `word` of a record.
+    #[inline]
+    pub fn get(&self, at: At, word: usize) -> u64 {
+        self.words[at as usize + word]
+    }
+
     /// Records, in the order of first use.
     pub fn records(&self) -> impl Iterator<Item = &[u64]> {
         self.words.chunks_exact(self.stride as usize)

@@ -12,9 +12,10 @@
 
 use crate::loops::Strided;
 use crate::mem_ref::MemRef;
-use crate::watch::causes::{Level, LineWatch};
-use crate::watch::detailed::Miss;
-use crate::watch::first_level::First;
+use crate::watch::lru::WatchedLru;
+use crate::watch::lru::first_level::First;
+use crate::watch::watched::Miss;
+use crate::watch::watcher::{Level, Watcher};
 
 /// Lines, or turns if these go farther, between a miss and the line whose place in the index is fetched, whose record is, and for
 /// which the records of lines that will have to go are.
@@ -126,27 +127,21 @@ impl Deferred {
 
 /// A loop on its way.
 struct Walk<'w> {
-    watch: &'w mut LineWatch,
+    caches: &'w mut WatchedLru,
     core: usize,
     /// From address to line of the first level.
     shift: u32,
     missed: &'w mut Vec<Miss>,
 }
 
-impl LineWatch {
-    /// As many turns of a core's loop; adds those that miss.
-    pub(crate) fn access_turns(
-        &mut self,
-        core: usize,
-        turns: u64,
-        strides: &[Strided],
-        missed: &mut Vec<Miss>,
-    ) {
+impl WatchedLru {
+    /// Simulates as many turns of a core's loop; adds the accesses that miss.
+    pub(crate) fn turns(&mut self, core: usize, turns: u64, strides: &[Strided], missed: &mut Vec<Miss>) {
         let most = strides.iter().map(|stride| stride.tag).max().unwrap_or_default();
-        self.has_room(most);
-        let shift = self.levels[0].line_shift;
+        self.watcher.has_room(most);
+        let shift = self.watcher.levels[0].line_shift;
         let deferred = &mut self.deferred;
-        deferred.first = self.paths[core][0] as usize;
+        deferred.first = self.watcher.paths[core][0] as usize;
         deferred.strides.extend_from_slice(strides);
         deferred.here.resize(strides.len(), Here { from: 0, until: 0 });
         deferred.slots.resize(strides.len(), NOWHERE);
@@ -158,7 +153,7 @@ impl LineWatch {
             // Those that are no such hits are taken off again.
             self.answered[usize::from(stride.is_write)][0] += turns;
         }
-        Walk { watch: self, core, shift, missed }.all(turns);
+        Walk { caches: self, core, shift, missed }.all(turns);
         self.deferred.strides.clear();
         self.deferred.here.clear();
         self.deferred.slots.clear();
@@ -175,7 +170,7 @@ impl LineWatch {
 
     #[inline(never)]
     fn write_down(&mut self) {
-        self.deferred.write_down(&mut self.firsts[self.deferred.first], &self.levels[0]);
+        self.deferred.write_down(&mut self.firsts[self.deferred.first], &self.watcher.levels[0]);
     }
 }
 
@@ -184,10 +179,10 @@ impl Walk<'_> {
         self.keep_time();
         let line_bytes = 1 << self.shift;
         // One of them comes to another line in each turn.
-        let is_restless = self.watch.deferred.strides.iter().any(|stride| stride.length() >= line_bytes);
+        let is_restless = self.caches.deferred.strides.iter().any(|stride| stride.length() >= line_bytes);
         let mut turn = 0;
         loop {
-            let deferred = &self.watch.deferred;
+            let deferred = &self.caches.deferred;
             let next = match is_restless {
                 true => turns.min(turn),
                 false => deferred.here.iter().map(|here| here.until).fold(turns, u64::min),
@@ -199,8 +194,8 @@ impl Walk<'_> {
             } else if next == turns {
                 break;
             } else {
-                for stride in 0..self.watch.deferred.here.len() {
-                    if self.watch.deferred.here[stride].until <= next {
+                for stride in 0..self.caches.deferred.here.len() {
+                    if self.caches.deferred.here[stride].until <= next {
                         self.look(next, stride);
                     }
                 }
@@ -208,23 +203,23 @@ impl Walk<'_> {
             }
         }
         self.come_to(turns, 0);
-        self.watch.write_down();
+        self.caches.write_down();
     }
 
     #[inline(always)]
     fn first(&self) -> &First {
-        &self.watch.firsts[self.watch.deferred.first]
+        &self.caches.firsts[self.caches.deferred.first]
     }
 
     #[inline(always)]
     fn first_mut(&mut self) -> &mut First {
-        &mut self.watch.firsts[self.watch.deferred.first]
+        &mut self.caches.firsts[self.caches.deferred.first]
     }
 
     /// All that is before an access was a hit that asks nothing, or is done.
     #[inline(always)]
     fn come_to(&mut self, turn: u64, stride: usize) {
-        let deferred = &mut self.watch.deferred;
+        let deferred = &mut self.caches.deferred;
         (deferred.turn, deferred.stride) = (turn, stride);
         let time = deferred.time(turn, stride);
         self.first_mut().set_now(time);
@@ -232,7 +227,7 @@ impl Walk<'_> {
 
     /// An access comes to another line, or has to ask for its own.
     fn look(&mut self, turn: u64, stride: usize) {
-        let LineWatch { deferred, firsts, levels, .. } = &mut *self.watch;
+        let WatchedLru { deferred, firsts, watcher: Watcher { levels, .. }, .. } = &mut *self.caches;
         let first = &mut firsts[deferred.first];
         (deferred.turn, deferred.stride) = (turn, stride);
         deferred.write_down_one(first, &levels[0], stride);
@@ -260,42 +255,42 @@ impl Walk<'_> {
         let again = self.ask(address, Some(found));
         let slot = self.first().latest_of(line);
         match again {
-            true => self.watch.deferred.here[stride].until = turn + 1,
-            false => self.watch.deferred.slots[stride] = slot as u32,
+            true => self.caches.deferred.here[stride].until = turn + 1,
+            false => self.caches.deferred.slots[stride] = slot as u32,
         }
     }
 
     /// The access at hand is more than a hit; where its line is, if it is to one alone. Says whether the lines of all have to be looked for
     /// again.
     fn ask(&mut self, address: u64, found: Option<Option<usize>>) -> bool {
-        let Deferred { turn, stride, ref strides, .. } = self.watch.deferred;
+        let Deferred { turn, stride, ref strides, .. } = self.caches.deferred;
         let strided = strides[stride];
         let Strided { bytes, is_write, tag, .. } = strided;
         let access = MemRef { address, bytes, core: self.core as u32, tag, is_write };
         self.come_to(turn, stride);
-        self.watch.answered[usize::from(is_write)][0] -= 1;
+        self.caches.answered[usize::from(is_write)][0] -= 1;
         let last = address.wrapping_add(u64::from(bytes).wrapping_sub(1));
         let lines = (address >> self.shift, last >> self.shift);
         let depth = if let Some(found) = found {
-            self.watch.begin(self.core, tag);
+            self.caches.watcher.begin(self.core, tag);
             let depth = self.touch(address, last, is_write, found);
-            self.watch.count_answer(is_write, depth);
+            self.caches.count_answer(is_write, depth);
             depth
         } else if bytes > 0 && lines.0 + 1 == lines.1 {
-            self.watch.begin(self.core, tag);
+            self.caches.watcher.begin(self.core, tag);
             let between = lines.1 << self.shift;
             let found = self.first_mut().find(lines.0);
             let one = self.touch(address, between - 1, is_write, found);
-            let time = self.watch.deferred.time(turn, stride);
+            let time = self.caches.deferred.time(turn, stride);
             self.first_mut().set_now(time + 1);
             let found = self.first_mut().find(lines.1);
             let other = self.touch(between, last, is_write, found);
-            self.watch.count_answer(is_write, one.max(other));
+            self.caches.count_answer(is_write, one.max(other));
             one.max(other)
         } else {
-            self.watch.write_down();
-            let depth = self.watch.access(access).0;
-            let LineWatch { deferred, firsts, .. } = &mut *self.watch;
+            self.caches.write_down();
+            let depth = self.caches.access_one(access).0;
+            let WatchedLru { deferred, firsts, .. } = &mut *self.caches;
             deferred.stride += 1;
             deferred.look_again(None);
             deferred.begin_time(&firsts[deferred.first]);
@@ -305,7 +300,7 @@ impl Walk<'_> {
             self.missed.push((access, depth));
             self.look_ahead(address, &strided);
         }
-        (self.watch.deferred.turn, self.watch.deferred.stride) = (turn, stride + 1);
+        (self.caches.deferred.turn, self.caches.deferred.stride) = (turn, stride + 1);
         self.keep_time()
     }
 
@@ -313,7 +308,7 @@ impl Walk<'_> {
     #[inline(always)]
     fn touch(&mut self, first: u64, last: u64, is_write: bool, found: Option<usize>) -> u8 {
         let line = first >> self.shift;
-        let LineWatch { deferred, firsts, levels, tables, .. } = &mut *self.watch;
+        let WatchedLru { deferred, firsts, watcher: Watcher { levels, tables, .. }, .. } = &mut *self.caches;
         let (cache, level) = (&mut firsts[deferred.first], &levels[0]);
         let used = level.bits(first, last);
         if let Some(slot) = found
@@ -331,25 +326,25 @@ impl Walk<'_> {
         let depth = match found {
             Some(slot) => {
                 if cache.hit(&mut tables[cache.place.table], slot, used, is_write) {
-                    self.watch.count_spared();
+                    self.caches.watcher.spared(0);
                 }
                 0
             }
-            None => self.watch.miss_first(line, used, is_write),
+            None => self.caches.miss_first(line, used, is_write),
         };
         if is_at_end {
             // All are of the epoch before.
-            self.watch.deferred.look_again(None);
+            self.caches.deferred.look_again(None);
         } else if found.is_none() {
             let slot = self.first().latest_of(line);
-            self.watch.deferred.look_again(Some(slot));
+            self.caches.deferred.look_again(Some(slot));
         }
         depth
     }
 
     /// Sees to it that there is time for this turn and one more; says whether lines have to be looked for again.
     fn keep_time(&mut self) -> bool {
-        let deferred = &self.watch.deferred;
+        let deferred = &self.caches.deferred;
         let most = 2 * deferred.each as usize * deferred.strides.len();
         let is_late = ((self.first().end() - self.first().now()) as usize) < most;
         if is_late {
@@ -362,8 +357,8 @@ impl Walk<'_> {
     #[cold]
     #[inline(never)]
     fn renew(&mut self) {
-        self.watch.write_down();
-        let LineWatch { deferred, firsts, tables, .. } = &mut *self.watch;
+        self.caches.write_down();
+        let WatchedLru { deferred, firsts, watcher: Watcher { tables, .. }, .. } = &mut *self.caches;
         let first = &mut firsts[deferred.first];
         first.renew(&mut tables[first.place.table]);
         deferred.begin_time(first);
@@ -377,12 +372,12 @@ impl Walk<'_> {
         let step = strided.step as i64;
         let each = if strided.length() < line_bytes { step.signum() * line_bytes as i64 } else { step };
         let line = |times: u64| address.wrapping_add((each as u64).wrapping_mul(times)) >> self.shift;
-        let table = &self.watch.tables[self.first().place.table];
+        let table = &self.caches.watcher.tables[self.first().place.table];
         let [index, record, oldest] = AHEAD.map(line);
         table.prefetch_index(index);
         table.prefetch_record(record);
-        self.watch.prefetch_rows(self.core, record);
-        self.watch.prefetch_oldest(self.core, oldest);
+        self.caches.prefetch_rows(self.core, record);
+        self.caches.prefetch_oldest(self.core, oldest);
     }
 }
 

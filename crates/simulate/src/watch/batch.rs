@@ -11,26 +11,18 @@ use crate::loops::{MOST_STRIDES, Strided};
 use crate::lru::deferred::Asked;
 use crate::mem_ref::MemRef;
 use crate::tag::Tag;
-use crate::watch::causes::LineWatch;
-use crate::watch::detailed::{Caches, Detailed, Far, Miss, Near};
-use crate::watch::first_level::Hit;
+use crate::watch::detailed::{Detailed, Far, Near};
 
 /// Accesses between the one at hand and that whose place in the index is fetched.
-const FAR: usize = 24;
+pub(crate) const FAR: usize = 24;
 /// Accesses between the one at hand and that whose record is fetched.
-const NEAR: usize = 12;
-/// Accesses between the one at hand and that for which the records of lines that will have to go are fetched.
-const SOON: usize = 6;
-
+pub(crate) const NEAR: usize = 12;
 /// Accesses behind a miss for which records are fetched ahead: where there is one, there are more.
-const AFTER_A_MISS: u32 = 64;
+pub(crate) const AFTER_A_MISS: u32 = 64;
 
 /// Bytes from one access to the next that lead to records which have come already, or come by themselves: those of neighbouring lines
 /// are often neighbours.
 const NEARBY: u64 = 128;
-
-/// Accesses of a loop that are written out at a time.
-const UNROLLED: usize = 256;
 
 /// Accesses that wait.
 #[derive(Default)]
@@ -326,70 +318,6 @@ impl Detailed {
     }
 }
 
-impl Caches {
-    /// Accesses of one core; adds those that miss.
-    fn access_all(&mut self, requests: &[MemRef], missed: &mut Vec<Miss>) {
-        let (model, lines) = match self {
-            Caches::Plain(lines) => return lines.access_all(requests, missed),
-            Caches::General(general) => &mut **general,
-        };
-        // For how many accesses it is worth while to look ahead.
-        let mut looks = 0;
-        for (number, request) in requests.iter().enumerate() {
-            if looks > 0 {
-                looks -= 1;
-                // An access comes in a while: asks the processor we run on for what leads to its line's record, and soon for that.
-                if let Some(far) = jump(requests, number + FAR) {
-                    lines.innermost(far.core()).prefetch_index(lines.line(far.address));
-                }
-                if let Some(near) = jump(requests, number + NEAR) {
-                    lines.innermost(near.core()).prefetch_record(lines.line(near.address));
-                }
-            }
-            let depth = lines.answer(model, *request).depth;
-            if depth > 0 {
-                lines.take_causes();
-                looks = AFTER_A_MISS;
-                missed.push((*request, depth));
-            }
-        }
-    }
-
-    /// An access in several places; says its depth, and the first place that deep.
-    fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]) -> (u8, u64) {
-        match self {
-            Caches::Plain(lines) => {
-                let (depth, deepest, _) = lines.access_fragments(access, fragments);
-                (depth, deepest)
-            }
-            Caches::General(general) => {
-                let (model, lines) = &mut **general;
-                let (answer, deepest) = lines.answer_fragments(model, access, fragments);
-                if answer.depth > 0 {
-                    lines.take_causes();
-                }
-                (answer.depth, deepest)
-            }
-        }
-    }
-
-    /// As many turns of a core's loop.
-    fn access_turns(&mut self, core: usize, turns: u64, strides: &[Strided], missed: &mut Vec<Miss>) {
-        if let Caches::Plain(lines) = self {
-            return lines.access_turns(core, turns, strides, missed);
-        }
-        // The rules of a model may depend on any access.
-        let mut requests = Vec::with_capacity(UNROLLED + strides.len());
-        for turn in 0..turns {
-            requests.extend(strides.iter().map(|stride| stride.access_in(core, turn)));
-            if requests.len() >= UNROLLED || turn + 1 == turns {
-                self.access_all(&requests, missed);
-                requests.clear();
-            }
-        }
-    }
-}
-
 /// The places of an access that waits.
 fn fragments(strides: &[Strided]) -> Vec<Fragment> {
     let fragment =
@@ -397,140 +325,14 @@ fn fragments(strides: &[Strided]) -> Vec<Fragment> {
     strides.iter().map(fragment).collect()
 }
 
-impl LineWatch {
-    /// All of one core; adds those that miss.
-    fn access_all(&mut self, requests: &[MemRef], missed: &mut Vec<Miss>) {
-        let mut ahead = Ahead::new();
-        let mut done = 0;
-        while done < requests.len() {
-            let (hits, stop) = self.hit_all(&requests[done..]);
-            done += hits;
-            let Some(request) = requests.get(done) else { break };
-            // Where there is a miss, there are more.
-            self.look_ahead(requests, done, &mut ahead);
-            let depth = match stop {
-                Hit::Missing => self.access_missing(*request),
-                _ => self.access(*request).0,
-            };
-            if depth > 0 {
-                missed.push((*request, depth));
-            }
-            done += 1;
-        }
-    }
-
-    /// Hits that ask nothing of anybody, all of one core; says how many come first, and what comes then.
-    fn hit_all(&mut self, requests: &[MemRef]) -> (usize, Hit) {
-        let Some((mut hits, level)) = requests.first().and_then(|first| self.hits(first.core())) else {
-            return (0, Hit::Other);
-        };
-        let line_bytes = 1 << level.line_shift;
-        let (mut done, mut writes, mut most, mut stop) = (0, 0, Tag::default(), Hit::Done);
-        for &MemRef { address, bytes, tag, is_write, .. } in requests {
-            let (offset, after_first) = (address & (line_bytes - 1), u64::from(bytes.wrapping_sub(1)));
-            // Of no bytes, the last one is 4 GiB away.
-            stop = match offset + after_first < line_bytes {
-                true => hits.hit(address >> level.line_shift, level.bits_at(offset, after_first), is_write),
-                false => Hit::Other,
-            };
-            if stop != Hit::Done {
-                break;
-            }
-            writes += u64::from(is_write);
-            most = most.max(tag);
-            done += 1;
-        }
-        drop(hits);
-        self.answered[0][0] += done as u64 - writes;
-        self.answered[1][0] += writes;
-        self.has_room(most);
-        (done, stop)
-    }
-
-    /// Asks the processor we run on for records that accesses behind the one at hand may need.
-    fn look_ahead(&self, requests: &[MemRef], at_hand: usize, ahead: &mut Ahead) {
-        let (first, table) = self.first_of(requests[at_hand].core());
-        let (from, to) = (ahead.looked_at.max(at_hand + 1), requests.len().min(at_hand + FAR));
-        if from < to {
-            ahead.looked_at = to;
-            for (number, pair) in (from..to).zip(requests[from - 1..to].windows(2)) {
-                let line = self.line(pair[1].address);
-                if goes_far(&pair[0], &pair[1]) && ahead.is_news(line) && !first.holds(line) {
-                    table.prefetch_index(line);
-                    ahead.push(number, line);
-                }
-            }
-        }
-        let core = requests[at_hand].core();
-        while let Some(line) = ahead.next_before(0, at_hand + NEAR) {
-            table.prefetch_record(line);
-            self.prefetch_rows(core, line);
-        }
-        while let Some(line) = ahead.next_before(1, at_hand + SOON) {
-            self.prefetch_oldest(core, line);
-        }
-    }
-}
-
-/// Lines that accesses to come may miss, for which the index was fetched and not all else.
-struct Ahead {
-    /// Up to where was looked.
-    looked_at: usize,
-    /// By bits of lines, those that were seen last.
-    seen: [u64; 64],
-    /// Numbers of accesses and their lines, a ring: there are never more than [`FAR`].
-    lines: [(usize, u64); FAR.next_power_of_two()],
-    /// How many of them were taken, for the records first and then for what is to go.
-    taken: [usize; 2],
-    put: usize,
-}
-
-impl Ahead {
-    fn new() -> Ahead {
-        // No line has this number.
-        Ahead {
-            looked_at: 0,
-            seen: [u64::MAX; _],
-            lines: [(0, 0); FAR.next_power_of_two()],
-            taken: [0; 2],
-            put: 0,
-        }
-    }
-
-    /// Whether a line was not seen just before: loops come to a line again and again.
-    #[inline(always)]
-    fn is_news(&mut self, line: u64) -> bool {
-        // Rows of arrays are often a power of two apart.
-        let place = line ^ line >> 6 ^ line >> 12;
-        let seen = &mut self.seen[place as usize % self.seen.len()];
-        std::mem::replace(seen, line) != line
-    }
-
-    #[inline(always)]
-    fn push(&mut self, number: usize, line: u64) {
-        self.lines[self.put % self.lines.len()] = (number, line);
-        self.put += 1;
-    }
-
-    /// The next line to be taken for something, if its access has a number below this.
-    #[inline(always)]
-    fn next_before(&mut self, what: usize, number: usize) -> Option<u64> {
-        let taken = &mut self.taken[what];
-        let (of, line) = self.lines[*taken % self.lines.len()];
-        let is_next = *taken < self.put && of < number;
-        *taken += usize::from(is_next);
-        is_next.then_some(line)
-    }
-}
-
 /// The request of that number, if it goes far from where the one before it went.
 #[inline(always)]
-fn jump(requests: &[MemRef], number: usize) -> Option<&MemRef> {
+pub(crate) fn jump(requests: &[MemRef], number: usize) -> Option<&MemRef> {
     let [before, request] = requests.get(number - 1..=number)? else { return None };
     goes_far(before, request).then_some(request)
 }
 
 #[inline(always)]
-fn goes_far(before: &MemRef, request: &MemRef) -> bool {
+pub(crate) fn goes_far(before: &MemRef, request: &MemRef) -> bool {
     before.address.abs_diff(request.address) > NEARBY
 }

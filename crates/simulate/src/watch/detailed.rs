@@ -9,9 +9,10 @@ use crate::model::{CoherenceCounters, LevelTraffic, Model, PrefetchCounters, Sha
 use crate::spec::{LevelSpec, MAX_LEVELS};
 use crate::tag::Tag;
 use crate::watch::batch::Requests;
-use crate::watch::causes::LineWatch;
+use crate::watch::lru::WatchedLru;
 use crate::watch::misses::{Cause, Eviction, LevelDetail};
-use crate::watch::model_watch::{ModelWatch, SharedLine};
+use crate::watch::model::{SharedLine, WatchedModel};
+use crate::watch::watched::{Found, Miss, Watched, WatchedCaches};
 
 /// What became of one access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,19 +56,11 @@ pub struct Near {
 
 /// What accesses meet beyond: caches, and memory.
 pub struct Far {
-    pub(crate) caches: Caches,
+    pub(crate) caches: Box<dyn WatchedCaches>,
     pub(crate) levels: usize,
     pub(crate) numa: Option<Numa>,
     /// Of the accesses at hand.
     pub(crate) missed: Vec<Miss>,
-}
-
-/// An access that the first level did not answer, and how deep it went.
-pub(crate) type Miss = (MemRef, u8);
-
-pub(crate) enum Caches {
-    Plain(Box<LineWatch>),
-    General(Box<(Model, ModelWatch)>),
 }
 
 /// What a [`Detailed`] simulation of a [`Model`] has found besides.
@@ -109,18 +102,17 @@ impl Detailed {
     /// told apart by the order in which they are asked for.
     pub fn new(empty: Hierarchy) -> Detailed {
         assert_eq!(empty.straddle(), Straddle::Apart, "details need lines to be asked for one by one");
-        let lines = LineWatch::new(&empty);
-        Detailed::of_caches(Caches::Plain(Box::new(lines)), empty.levels().len())
+        let levels = empty.levels().len();
+        Detailed::of_caches(Box::new(WatchedLru::new(&empty)), levels)
     }
 
     /// Watches a model that has not simulated anything yet.
     pub fn of_model(empty: Model) -> Detailed {
-        let lines = ModelWatch::new(&empty);
         let levels = empty.spec().levels.len();
-        Detailed::of_caches(Caches::General(Box::new((empty, lines))), levels)
+        Detailed::of_caches(Box::new(WatchedModel::new(empty)), levels)
     }
 
-    fn of_caches(caches: Caches, levels: usize) -> Detailed {
+    fn of_caches(caches: Box<dyn WatchedCaches>, levels: usize) -> Detailed {
         let far = Far { caches, levels, numa: None, missed: Vec::new() };
         Detailed { near: Near::default(), far, waiting: Requests::default() }
     }
@@ -165,17 +157,7 @@ impl Detailed {
     /// If its core is not below the number of cores, or the number of its tag not below [`Tag::LIMIT`].
     #[inline]
     pub fn access(&mut self, access: MemRef) -> Outcome {
-        let (depth, sharing, causes) = match &mut self.far.caches {
-            Caches::Plain(lines) => {
-                let (depth, causes) = lines.access(access);
-                (depth, None, causes)
-            }
-            Caches::General(general) => {
-                let (model, lines) = &mut **general;
-                let (answer, causes) = lines.access(model, access);
-                (answer.depth, answer.sharing, causes)
-            }
-        };
+        let Watched { depth, sharing, causes } = self.far.caches.access(access);
         let translation = match &mut self.near.tlb {
             Some(tlb) => tlb.access(access),
             None => Translation::First,
@@ -197,52 +179,28 @@ impl Detailed {
 
     /// Counters of each level, innermost first.
     pub fn counters(&self) -> Vec<LevelCounters> {
-        match &self.far.caches {
-            Caches::Plain(lines) => lines.counters(),
-            Caches::General(general) => general.0.counters(),
-        }
+        self.far.caches.counters()
     }
 
     /// The shape of the first level.
     pub fn first_level(&self) -> &LevelSpec {
-        match &self.far.caches {
-            Caches::Plain(lines) => &lines.specs()[0],
-            Caches::General(general) => &general.0.spec().levels[0].shape,
-        }
+        self.far.caches.first_level()
     }
 
     /// Number of cores.
     pub fn cores(&self) -> u32 {
-        match &self.far.caches {
-            Caches::Plain(lines) => lines.cores(),
-            Caches::General(general) => general.0.spec().cores,
-        }
+        self.far.caches.watcher().paths.len() as u32
     }
 
     /// Bytes of memory that follow the number of distinct lines; the rest follows the shape of the hierarchy and the tags.
     pub fn bytes_of_lines(&self) -> usize {
-        match &self.far.caches {
-            Caches::Plain(lines) => lines.bytes(),
-            Caches::General(general) => general.1.bytes(),
-        }
+        self.far.caches.watcher().bytes()
     }
 
     /// What was found.
     pub fn finish(mut self) -> Details {
         self.settle(|_, _| {});
-        let (counts, evictions, model) = match self.far.caches {
-            Caches::Plain(lines) => {
-                let (counts, evictions) = lines.finish();
-                (counts, evictions, None)
-            }
-            Caches::General(general) => {
-                let (model, lines) = *general;
-                let (counts, evictions, sharing) = lines.finish();
-                let (traffic, prefetch) = (model.traffic().to_vec(), model.prefetch().to_vec());
-                let details = ModelDetails { sharing, coherence: model.coherence(), traffic, prefetch };
-                (counts, evictions, Some(details))
-            }
-        };
+        let Found { counts, evictions, model } = self.far.caches.finish();
         Details {
             model,
             levels: counts.chunks(self.far.levels).map(<[_]>::to_vec).collect(),

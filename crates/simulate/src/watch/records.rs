@@ -18,14 +18,25 @@ pub(crate) struct Place {
     pub table: usize,
     /// Word of a record: stamp below, tag above. Behind it, the bytes used.
     pub word: usize,
-    /// That of the innermost level with the same records.
+    /// That of the innermost level whose uses count for this one as well.
     pub first_word: usize,
-    /// The next level has the same records.
+    /// The next level has the same records, and uses are handed to it.
     pub has_next: bool,
 }
 
-/// By cache, counted over all levels, innermost level first; and by table, the words of a record.
-pub(crate) fn places(specs: &[LevelSpec], cores: u32) -> (Vec<Place>, Vec<usize>) {
+/// Says where uses of a line are entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Uses {
+    /// With the innermost level of a record alone, which hands them outwards when it misses the line. An outer
+    /// level fetches a line only when the inner ones miss it, so whatever an inner level has seen since its last
+    /// fetch, the outer one has had the line for.
+    HandedOutwards,
+    /// With every level that has the line.
+    AtEachLevel,
+}
+
+/// Returns the places by cache, counted over all levels, innermost level first; and by table, the words of a record.
+pub(crate) fn places(specs: &[LevelSpec], cores: u32, uses: Uses) -> (Vec<Place>, Vec<usize>) {
     // Whether a cache of a level has the same users as that of the level inside, and the same lines.
     let same = |level: usize, first_core: u32| {
         let users = |spec: &LevelSpec| spec.shared_by.min(cores - first_core);
@@ -37,19 +48,22 @@ pub(crate) fn places(specs: &[LevelSpec], cores: u32) -> (Vec<Place>, Vec<usize>
     let one_table = (1..specs.len()).all(|level| first_cores(level).all(|core| same(level, core)));
     let first_word = if one_table { OUTER } else { OUTER + 1 };
     let (mut places, mut strides): (Vec<Place>, Vec<usize>) = (Vec::new(), Vec::new());
+    let is_handed = uses == Uses::HandedOutwards;
     let mut first_inner = 0;
     for level in 0..specs.len() {
         let first = places.len();
         for core in first_cores(level) {
             let table = if same(level, core) {
                 let inner = first_inner + (core / specs[level - 1].shared_by) as usize;
-                places[inner].has_next = true;
+                places[inner].has_next = is_handed;
                 places[inner].table
             } else {
                 strides.push(first_word);
                 strides.len() - 1
             };
-            places.push(Place { table, word: strides[table], first_word, has_next: false });
+            let word = strides[table];
+            let first_word = if is_handed { first_word } else { word };
+            places.push(Place { table, word, first_word, has_next: false });
             strides[table] += 2;
         }
         first_inner = first;

@@ -16,7 +16,7 @@ use crate::lru::row::{DIRTY, EMPTY};
 use crate::lru::sets::SetIndex;
 use crate::spec::LevelSpec;
 use crate::table::{At, Table};
-use crate::watch::late_twin::LateTwin;
+use crate::watch::lru::late_twin::LateTwin;
 use crate::watch::records::Place;
 use crate::watch::twin::{Before, LOST};
 

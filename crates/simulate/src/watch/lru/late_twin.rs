@@ -1,4 +1,4 @@
-//! Which lines a fully associative cache would hold ([`Twin`](crate::watch::twin::Twin)), told late by a [first level](crate::watch::first_level): of a line's
+//! Which lines a fully associative cache would hold ([`Twin`](crate::watch::twin::Twin)), told late by a [first level](crate::watch::lru::first_level): of a line's
 //! touches in an epoch the first when it comes, and the last when the line is dropped or the epoch ends.
 
 use crate::table::{At, Table};

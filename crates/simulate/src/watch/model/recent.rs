@@ -5,9 +5,9 @@
 
 use crate::table::At;
 use crate::tag::LineState;
-use crate::watch::model_watch::{ModelWatch, outer};
+use crate::watch::model::Lines;
 use crate::watch::records::Place;
-use crate::watch::uses::widen;
+use crate::watch::watcher::Watcher;
 
 /// How many lines may have uses that are not in their records.
 pub(crate) const RECENT: usize = 1 << 9;
@@ -22,7 +22,7 @@ pub(crate) struct Recent {
     pub record: At,
 }
 
-impl ModelWatch {
+impl Lines {
     /// Enters the uses of a recent line with every cache on its core's way that has it.
     #[inline(never)]
     pub(crate) fn settle(&mut self, number: usize) {
@@ -31,22 +31,21 @@ impl ModelWatch {
             return;
         }
         self.recent[number].used = 0;
-        let inner = &self.levels[0];
-        let path = &self.paths[core as usize];
-        for (level, shape) in self.levels.iter().enumerate() {
-            if level > 0 {
-                let line = line << inner.line_shift >> shape.line_shift;
-                let inside = path[level - 1] as usize;
-                record = outer(&self.caches, &mut self.tables, inside, record, line);
+        let first = self.watcher.paths[core as usize][0] as usize;
+        let mut inside = self.caches[first].place.table;
+        let address = line << self.watcher.levels[0].line_shift;
+        for level in 0..self.watcher.levels.len() {
+            let cache = self.watcher.paths[core as usize][level] as usize;
+            let Place { table, word, .. } = self.caches[cache].place;
+            if table != inside {
+                let line = address >> self.watcher.levels[level].line_shift;
+                record = self.watcher.outside(inside, record, table, line);
+                inside = table;
             }
-            let Place { table, word, .. } = self.caches[path[level] as usize].place;
-            let table = &mut self.tables[table];
-            if !self.exclusive[level] && LineState::of(*table.word(record, word)).is_held() {
-                *table.word(record, word + 1) |= if shape.line_shift == inner.line_shift {
-                    used
-                } else {
-                    widen(inner, shape, line << inner.line_shift, used)
-                };
+            let Watcher { levels, tables, exclusive, .. } = &mut self.watcher;
+            let table = &mut tables[table];
+            if !exclusive[level] && LineState::of(table.get(record, word)).is_held() {
+                *table.word(record, word + 1) |= levels[level].widen(&levels[0], address, used);
             }
         }
     }
@@ -54,7 +53,7 @@ impl ModelWatch {
     /// To be called before something happens to a line otherwise than by asking for it.
     #[inline]
     pub(crate) fn settle_if(&mut self, level: usize, line: u64) {
-        let finer = self.levels[level].line_shift - self.levels[0].line_shift;
+        let finer = self.watcher.levels[level].line_shift - self.watcher.levels[0].line_shift;
         for line in line << finer..(line + 1) << finer {
             let number = line as usize % RECENT;
             if self.recent[number].line == line {
@@ -66,13 +65,15 @@ impl ModelWatch {
     /// Whether the line that was touched last lies in this one.
     #[inline]
     pub(crate) fn is_last(&self, level: usize, line: u64) -> bool {
-        self.recent[self.last].line << self.levels[0].line_shift >> self.levels[level].line_shift == line
+        self.recent[self.last].line << self.watcher.levels[0].line_shift
+            >> self.watcher.levels[level].line_shift
+            == line
     }
 
     /// Notes what the access under way uses of the last line.
     #[inline]
     pub(crate) fn note_use(&mut self) {
-        let inner = &self.levels[0];
+        let inner = &self.watcher.levels[0];
         let last = &mut self.recent[self.last];
         let start = last.line << inner.line_shift;
         let end = start + ((1 << inner.line_shift) - 1);

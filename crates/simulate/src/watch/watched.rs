@@ -1,0 +1,55 @@
+//! The door between caches that are watched and whoever drives them.
+
+use crate::fragment::Fragment;
+use crate::loops::Strided;
+use crate::lru::hierarchy::LevelCounters;
+use crate::mem_ref::MemRef;
+use crate::model::Sharing;
+use crate::spec::LevelSpec;
+use crate::watch::detailed::ModelDetails;
+use crate::watch::misses::{CausesByLevel, Eviction, LevelDetail};
+use crate::watch::watcher::Watcher;
+
+/// An access that the first level did not answer, and how deep it went.
+pub(crate) type Miss = (MemRef, u8);
+
+/// Caches of which a [`Watcher`] is told everything.
+///
+/// Their calls come in the order of the accesses, from one thread.
+pub(crate) trait WatchedCaches: Send {
+    /// Simulates one access.
+    fn access(&mut self, access: MemRef) -> Watched;
+    /// Simulates accesses of one core; adds those that miss.
+    fn access_all(&mut self, accesses: &[MemRef], missed: &mut Vec<Miss>);
+    /// Simulates an access in several places; returns its depth, and the address of the first place that deep.
+    fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]) -> (u8, u64);
+    /// Simulates a core's loop of so many turns; adds the accesses that miss.
+    fn access_turns(&mut self, core: usize, turns: u64, strides: &[Strided], missed: &mut Vec<Miss>);
+    /// Returns the counters of each level, innermost first.
+    fn counters(&self) -> Vec<LevelCounters>;
+    /// Returns the shape of the first level.
+    fn first_level(&self) -> &LevelSpec;
+    /// Returns what knows their lines.
+    fn watcher(&self) -> &Watcher;
+    /// Returns what was found.
+    fn finish(self: Box<Self>) -> Found;
+}
+
+/// The answer to one access.
+pub(crate) struct Watched {
+    /// As [`Hierarchy::access`](crate::Hierarchy::access) returns it.
+    pub depth: u8,
+    /// The write of another core that the miss is due to.
+    pub sharing: Option<Sharing>,
+    pub causes: CausesByLevel,
+}
+
+/// All that was found of the lines of caches.
+pub(crate) struct Found {
+    /// By tag and, innermost first, level.
+    pub counts: Vec<LevelDetail>,
+    /// By level: whose accesses missed lines that whose accesses had evicted.
+    pub evictions: Vec<Vec<Eviction>>,
+    /// What a machine's rules found besides.
+    pub model: Option<ModelDetails>,
+}
