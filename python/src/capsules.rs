@@ -60,7 +60,7 @@ unsafe impl Send for ArrowArray {}
 // SAFETY: what it points to is a `StreamState`, whose batches are `Send`.
 unsafe impl Send for ArrowArrayStream {}
 
-/// What a schema's pointers point to.
+/// Memory that a schema's pointers point to.
 struct SchemaParts {
     format: CString,
     name: CString,
@@ -97,7 +97,7 @@ impl ArrowSchema {
         }
     }
 
-    /// Of record batches with these fields.
+    /// Makes the schema of record batches with these fields.
     pub fn of(fields: &[Field]) -> ArrowSchema {
         let field = |field: &Field| {
             let (format, text) = match field.ty {
@@ -139,12 +139,12 @@ impl Drop for ArrowSchema {
     }
 }
 
-/// What an array's pointers point to.
+/// Memory that an array's pointers point to.
 struct ArrayParts {
     buffers: Vec<*const c_void>,
     children: Vec<*mut ArrowArray>,
     dictionary: *mut ArrowArray,
-    /// Where the buffers are.
+    /// The owner of the buffers.
     _owner: Owner,
 }
 
@@ -196,7 +196,7 @@ impl ArrowArray {
         ArrowArray::new((table.rows, 0), vec![ptr::null()], columns, None, owner.clone())
     }
 
-    /// What says that a stream has ended.
+    /// Returns what says that a stream has ended.
     fn released() -> ArrowArray {
         ArrowArray {
             length: 0,
@@ -245,7 +245,7 @@ impl Drop for ArrowArray {
 /// Batches one after the other; an error is a sentence.
 pub type Batches = Box<dyn FnMut() -> Result<Option<Arc<ArrowTable>>, String> + Send>;
 
-/// What a stream's pointer points to.
+/// Memory that a stream's pointer points to.
 struct StreamState {
     fields: Vec<Field>,
     batches: Batches,
@@ -253,7 +253,7 @@ struct StreamState {
 }
 
 impl ArrowArrayStream {
-    /// Of batches with these fields.
+    /// Makes the stream of batches with these fields.
     pub fn of(fields: Vec<Field>, batches: Batches) -> ArrowArrayStream {
         let state = Box::new(StreamState { fields, batches, error: CString::default() });
         ArrowArrayStream {

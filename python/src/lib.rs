@@ -1,6 +1,6 @@
 //! `import memlode`: annotated accesses as Arrow record batches.
 //!
-//! What `memlode replay` writes, without a pipe in between: batches are handed over by the Arrow PyCapsule interface, so pyarrow,
+//! Output of `memlode replay`, without a pipe in between: batches are handed over by the Arrow PyCapsule interface, so pyarrow,
 //! polars, DuckDB and whatever else knows it take them as they lie in memory, and none of them is needed here.
 
 mod capsules;
@@ -19,7 +19,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// How long nobody looks whether the user has pressed Ctrl-C.
+/// Time for which nobody looks whether the user has pressed Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 create_exception!(memlode, Error, PyException, "A trace or a machine cannot be used; the text says why.");
@@ -99,7 +99,7 @@ impl Trace {
         self.trace.manifest().info.command.clone()
     }
 
-    /// What is missing from the trace, a sentence each; empty if it is whole.
+    /// Returns what is missing from the trace, a sentence each; empty if it is whole.
     #[getter]
     fn notes(&self) -> Vec<String> {
         notes::sentences(&self.trace, None)
@@ -117,7 +117,7 @@ struct Running {
     encoder: BatchEncoder,
 }
 
-/// What a moment's wait for a batch gave.
+/// The result of a moment's wait for a batch.
 enum Waited {
     Batch(Arc<ArrowTable>),
     Nothing,
@@ -174,7 +174,7 @@ impl Annotated {
         capsules::schema_capsule(py, &self.fields)
     }
 
-    /// What is left, by the Arrow PyCapsule interface.
+    /// Returns what is left, by the Arrow PyCapsule interface.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

@@ -1,4 +1,4 @@
-//! What analyses of every access find: `memlode replay --analyse` and `memlode timeline`.
+//! Findings of analyses of every access: `memlode replay --analyse` and `memlode timeline`.
 
 use std::fs;
 use std::process::Output;

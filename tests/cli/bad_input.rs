@@ -227,7 +227,7 @@ fn flipped_bits_are_noticed_and_never_fatal() {
     assert_eq!(read(&["check"], &directory).status.code(), Some(0), "and back to whole");
 }
 
-/// Where a file is limited, writing fails, and memlode is not ended by a signal; nor does the program learn of it.
+/// Limits the size of files: writing fails, and memlode is not ended by a signal; nor does the program learn of it.
 #[test]
 fn a_limit_of_file_sizes_is_told() {
     let folder = TempDir::new().expect("a temporary folder");

@@ -40,7 +40,7 @@ impl Workshop {
         output
     }
 
-    /// How often each type's members are read or written when the program runs.
+    /// Returns how often each type's members are read or written when the program runs.
     fn events(&self, program: &str, what: &str) -> usize {
         self.run(&format!("record --force -o trace -- ./{program}"));
         stdout(&self.run("dump trace")).lines().filter(|line| line.contains(what)).count()

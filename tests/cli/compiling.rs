@@ -1,4 +1,4 @@
-//! What is recorded, as chosen when the program is compiled: the whole road, from the option to the report.
+//! Choices of what is recorded, made when the program is compiled: the whole road, from the option to the report.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What `--analyse shared` says of threads that use the same lines: a program that has each kind, in turns.
+//! Findings of `--analyse shared` about threads that use the same lines: a program that has each kind, in turns.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What of a program is recorded: regions, a stretch of it, and as `memlode ctl` and a signal say.
+//! Choices of what is recorded of a program: regions, a stretch of it, and as `memlode ctl` and a signal say.
 
 use std::fs;
 use std::io::Write;
@@ -74,7 +74,7 @@ fn program() -> &'static Path {
     BUILT.get_or_init(build).path()
 }
 
-/// How often each of the arrays was touched, and the report.
+/// Returns how often each of the arrays was touched, and the report.
 fn touched(trace: &Path) -> ([u64; 3], Value) {
     let check = memlode().arg("check").arg(trace).output().expect("memlode runs");
     assert!(check.status.success(), "{}{}", stdout(&check), stderr(&check));
@@ -259,7 +259,7 @@ fn a_signal_stops_and_starts_it() {
     assert_eq!(running.finish().0, [0, 2000, 0]);
 }
 
-/// What a report says of a duty cycle holds only if it was kept.
+/// Reports say of a duty cycle what holds only if it was kept.
 #[test]
 fn a_duty_cycle_that_the_user_changed_is_none() {
     for (commands, is_kept) in [

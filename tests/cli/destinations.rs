@@ -175,7 +175,7 @@ fn memory_is_given_back() {
     }
 }
 
-/// Whether nobody holds the lock of a directory that is there.
+/// Returns whether nobody holds the lock of a directory that is there.
 fn is_left_over(directory: &Path) -> bool {
     use rustix::fs::{FlockOperation, flock};
     let lock = |file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();

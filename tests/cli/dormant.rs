@@ -1,4 +1,4 @@
-//! What is allocated while recording is off has its name when recording comes on.
+//! Names of blocks that are allocated while recording is off, and accessed when it is on.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -112,7 +112,7 @@ fn program() -> &'static Path {
     BUILT.get_or_init(build).path()
 }
 
-/// Where a block is made, as a report names it.
+/// Returns where a block is made, as a report names it.
 fn made_at(mark: &str) -> String {
     let line = PROGRAM.lines().position(|line| line.ends_with(&format!("// {mark}"))).expect("a mark");
     format!("blocks.c:{}", line + 1)

@@ -102,7 +102,7 @@ impl Built {
         stdout(&output)
     }
 
-    /// What `report` or `sim` says, as JSON and as text.
+    /// Returns what `report` or `sim` says, as JSON and as text.
     fn reported(&self, command: &str, trace: &str) -> (Value, String) {
         let words = [command, trace, "--machine", "generic"];
         let json = self.said(&[&words[..], &["--json"]].concat());
@@ -164,7 +164,7 @@ fn a_simulation_of_a_sample_tells_the_errors_of_its_misses() {
     assert!(heading.contains("misses") && heading.contains(" ± "), "{text}");
 }
 
-/// What is recorded was chosen, and not by chance.
+/// Recordings that were switched by hand were chosen, and not by chance.
 #[test]
 fn what_was_switched_by_hand_tells_no_errors() {
     let built = Built::new();

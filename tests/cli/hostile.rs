@@ -1,4 +1,4 @@
-//! What comes from strangers cannot command a terminal, whichever command prints it.
+//! Strangers' text cannot command a terminal, whichever command prints it.
 
 use std::fs;
 use std::path::PathBuf;

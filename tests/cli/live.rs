@@ -75,7 +75,7 @@ impl Built {
         self.0.path()
     }
 
-    /// What `memlode run --live` says, which also stores the trace, and what another memlode says of that.
+    /// Returns what `memlode run --live` says, which also stores the trace, and what another memlode says of that.
     fn live_and_stored(&self, live: &[&str], program: &[&str], stored: &[&str]) -> (String, String) {
         let words = ["run", "--live", "-o", "trace", "--force", "--report-to", "live"];
         self.run(&[&words[..], live, &["--wait", "--"], program].concat());
@@ -109,7 +109,7 @@ fn without_sharing(report: &str) -> String {
     before.to_string() + &behind[table..]
 }
 
-/// What is simulated while the program runs is, to the letter, what is simulated of the trace that it leaves.
+/// Live simulations are, to the letter, those of the trace that the program leaves.
 #[test]
 fn live_reports_are_those_of_the_stored_trace() {
     let built = Built::new();
@@ -171,7 +171,7 @@ fn live_analyses_are_those_of_the_stored_trace() {
     assert_eq!(live, stored);
 }
 
-/// Where nothing is stored, chunks are not packed. A run cannot be simulated both ways, but another one whose addresses are the same.
+/// Chunks are not packed if nothing is stored. A run cannot be simulated both ways, but another one whose addresses are the same.
 #[test]
 fn what_is_not_stored_says_what_is() {
     let built = Built::new();
@@ -206,7 +206,7 @@ fn what_is_not_stored_says_what_is() {
     }
 }
 
-/// What is asked for is the same whether it is found meanwhile or of the trace, and as text.
+/// Answers are the same whether they are found meanwhile or of the trace, and as text.
 #[test]
 fn what_is_asked_for_takes_the_place_of_the_report() {
     let built = Built::new();

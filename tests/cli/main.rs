@@ -71,7 +71,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What `make` built, if it did: the tests that compile and record programs need the plug-in and the
+/// Returns what `make` built, if it did: the tests that compile and record programs need the plug-in and the
 /// run-time library, and say so when they are missing.
 fn installation() -> PathBuf {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/memlode");

@@ -94,7 +94,7 @@ fn run(words: &[&str]) -> Output {
     memlode().current_dir(folder()).args(words).output().expect("memlode runs")
 }
 
-/// What is counted: by function and by thread, accesses and misses of each level.
+/// Accesses and misses of each level, by function and by thread.
 type Counted = BTreeMap<String, [u64; 4]>;
 
 const LEVELS: [&str; 3] = ["L1d", "L2", "L3"];
@@ -106,7 +106,7 @@ fn add(counted: &mut Counted, name: String, numbers: [u64; 4]) {
     }
 }
 
-/// What a report counts.
+/// Returns what a report counts.
 fn reported(part: &[&str]) -> Counted {
     let output = run(&[&["report", "t", "-m", "generic", "--json"], part].concat());
     assert!(output.status.success(), "{part:?}: {}", stderr(&output));

@@ -106,7 +106,7 @@ impl Recorded {
     }
 }
 
-/// What a row of a report, or an access, is about.
+/// Returns what a row of a report, or an access, is about.
 fn key(names: &Value) -> String {
     let members = ["type", "member", "variable", "file", "line", "function"];
     members.map(|name| names[name].to_string()).join(" ")

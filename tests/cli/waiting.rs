@@ -1,4 +1,4 @@
-//! What programs wait for, in reports: what leads, and what is not mentioned.
+//! Waiting of programs, in reports: what leads, and what is not mentioned.
 
 use serde_json::Value;
 

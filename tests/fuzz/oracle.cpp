@@ -40,7 +40,7 @@ std::mutex Lock;
 __thread File *Files[2];
 __thread uint64_t Lane;
 
-/// Where the files go. libc does not know its environment yet when functions of .preinit_array run.
+/// Returns the folder of the files. libc does not know its environment yet when functions of .preinit_array run.
 const char *directory() {
   static char Environment[1 << 16];
   const char Name[] = "MEMLODE_FUZZ_ORACLE=";

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::generate::NOTICE;
 use crate::schema::{Field, Schema};
 
-/// What a structure is in Python.
+/// The Python class of a structure.
 const LAYOUT: &str = r#"
 class Layout:
     """A fixed structure: unpack() gives a named tuple, pack() takes the same values by name."""

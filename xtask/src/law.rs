@@ -80,7 +80,7 @@ const WORDS: &[(&str, &[&str], &str)] = &[
     ("unimplemented!", &[], "unfinished"),
 ];
 
-/// What a simulator that depends on addresses and time only has no use for.
+/// Modules that a simulator which depends on addresses and time only has no use for.
 const SIMULATE_WITHOUT: &[&str] =
     &["std::fs", "std::io", "std::net", "std::env", "std::process", "std::time"];
 
@@ -171,7 +171,7 @@ fn words(name: &str, text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Whether the word begins where no other word goes on, so that `println!` is not found in `eprintln!`… but that one
+/// Returns whether the word begins where no other word goes on, so that `println!` is not found in `eprintln!`… but that one
 /// prints, too, so a leading `e` is part of the word.
 fn contains_word(code: &str, word: &str) -> bool {
     code.match_indices(word).any(|(at, _)| {

@@ -103,7 +103,7 @@ fn banned(vocabulary: &str) -> Vec<(String, String)> {
     cells.map(|(word, instead)| (word.to_lowercase(), instead.to_string())).collect()
 }
 
-/// Whether these words stand in a line, not as parts of longer ones.
+/// Returns whether these words stand in a line, not as parts of longer ones.
 fn has_words(line: &str, words: &str) -> bool {
     line.match_indices(words).any(|(at, _)| {
         let (before, after) = (&line[..at], &line[at + words.len()..]);
@@ -111,7 +111,7 @@ fn has_words(line: &str, words: &str) -> bool {
     })
 }
 
-/// What a page links to within the tree.
+/// Returns what a page links to within the tree.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let outside_code = text.split("```").step_by(2);
     let targets = outside_code.flat_map(|text| text.split("](").skip(1));

@@ -176,7 +176,7 @@ fn structure(raw: RawStruct) -> Result<Struct> {
     Ok(Struct { name: raw.name, doc: raw.doc, fields, bytes: offset })
 }
 
-/// What a TOML parser drops: the order of the keys, how a value was spelled, and the comment behind it.
+/// The parts of a schema that a TOML parser drops: the order of the keys, how a value was spelled, and the comment behind it.
 struct Lines(Vec<(String, String, String, String)>);
 
 impl Lines {

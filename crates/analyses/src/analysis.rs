@@ -9,15 +9,15 @@ use crate::{Arguments, BadArgument, Finding, Table, TableMeta, View};
 
 /// An analysis: one file in `analyses/`, whose doc comment is the user's page on it.
 ///
-/// Who runs it makes a state with [`Analysis::start`], shows it rows in replay order, and asks for what was
+/// Whoever runs it makes a state with [`Analysis::start`], shows it rows in replay order, and asks for what was
 /// found in the end. Several states may each see a part of the trace, as far as [`Meta::splits`] allows,
 /// and be merged: the result is that of one state that saw everything, to the digit. A state is used by
 /// one thread at a time.
 pub trait Analysis: Send + Sync + Sized + 'static {
-    /// What it says of itself.
+    /// Its own description.
     const META: Meta;
 
-    /// What it has seen so far.
+    /// All that it has seen so far.
     type State: Send;
 
     /// Reads its arguments, of which the names are checked already.
@@ -33,20 +33,20 @@ pub trait Analysis: Send + Sync + Sized + 'static {
     /// Adds what another part of the trace showed. Where parts are stretches of time, `later` follows.
     fn merge(&self, state: &mut Self::State, later: Self::State);
 
-    /// What was found, after the last batch.
+    /// Returns what was found, after the last batch.
     fn finish(&self, state: Self::State, view: &View<'_>) -> Findings;
 }
 
-/// What an analysis says of itself.
+/// An analysis's own description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// Short name, stable, as on the command line: `working-set`.
     pub id: &'static str,
-    /// What it finds, in a few words.
+    /// Its subject, in a few words.
     pub title: &'static str,
-    /// What it reads.
+    /// Its input.
     pub reads: Reads,
-    /// Whether it looks at the lines that a site was inlined into ([`View::inlines`]): such a trace needs
+    /// True if it looks at the lines that a site was inlined into ([`View::inlines`]): such a trace needs
     /// debug information.
     pub inlines: bool,
     /// Analyses whose results it goes on from ([`View::before`]).
@@ -59,7 +59,7 @@ pub struct Meta {
     pub tables: &'static [TableMeta],
 }
 
-/// What an analysis reads.
+/// The input of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
     /// Counts by thread, site and class of objects ([`View::counted`]), which every report has.
@@ -71,12 +71,12 @@ pub enum Reads {
 /// Into which parts a trace may be split so that the merged result is that of the whole, to the digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Splits {
-    /// By address: blocks of so many bytes, whole. An access that crosses from one block to the next is cut
+    /// Splits by address, into whole blocks of so many bytes. An access that crosses from one block to the next is cut
     /// there, and each part sees its piece.
     pub address: Option<u64>,
-    /// By thread.
+    /// Splits by thread.
     pub thread: bool,
-    /// By time: stretches of replay order, merged in that order.
+    /// Splits by time, into stretches of replay order, merged in that order.
     pub time: bool,
 }
 
@@ -85,11 +85,11 @@ pub struct Splits {
 pub struct Argument {
     /// Its name.
     pub name: &'static str,
-    /// What it means, and its default.
+    /// Its meaning and its default.
     pub help: &'static str,
 }
 
-/// What an analysis found.
+/// Findings and tables of an analysis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
     /// Findings, the costliest first.
@@ -101,14 +101,14 @@ pub struct Findings {
 /// An analysis that can be asked for by name.
 #[derive(Clone, Copy)]
 pub struct Registered {
-    /// What it says of itself.
+    /// Its own description.
     pub meta: Meta,
     make: fn(&Arguments) -> Result<Box<dyn Running>, BadArgument>,
 }
 
 /// An analysis with a state. It is made before the trace is there, which may still be written meanwhile.
 pub trait Running: Send {
-    /// What it says of itself.
+    /// Returns what it says of itself.
     fn meta(&self) -> Meta;
 
     /// [`Analysis::observe`].

@@ -1,4 +1,4 @@
-//! What a user gives to an analysis.
+//! Arguments that a user gives to an analysis.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! What analyses find, as data: numbers, ids of names, and the change that the evidence carries.
+//! Findings of analyses, as data: numbers, ids of names, and the change that the evidence carries.
 
 use memlode_attribute::tables::{Place, Row, What};
 use memlode_attribute::{ClassId, Counts, Errors, Estimate, Wait, WaitKind};
@@ -9,25 +9,25 @@ use memlode_trace::sites::{Dependence, StringId};
 pub struct Finding {
     /// The id of the analysis.
     pub analysis: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub subject: Subject,
     /// The accesses of the subject.
     pub counts: Counts,
-    /// What they cost.
+    /// Their cost.
     pub wait: Wait,
-    /// How far their figures may be off, if they are a sample's.
+    /// The errors of their figures, if they are a sample's.
     pub errors: Option<Errors>,
-    /// What it costs: findings are ranked by this.
+    /// Its cost: findings are ranked by this.
     pub cost: Cost,
     /// The facts, the most telling first.
     pub evidence: Vec<Evidence>,
     /// The change to make, where the evidence carries one.
     pub edit: Option<Suggestion>,
-    /// What may be wrong about it.
+    /// Reasons to doubt it.
     pub doubt: Vec<Doubt>,
 }
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Data, and a line that touches it.
@@ -39,10 +39,10 @@ pub enum Subject {
     },
 }
 
-/// What a finding costs, with all lines that one change would serve.
+/// The cost of a finding, with all lines that one change would serve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// What they wait by the cost model, in cycles; findings are ranked by this.
+    /// Their wait by the cost model, in cycles; findings are ranked by this.
     pub wait: Wait,
     /// Its part of all waiting, 0 to 1.
     pub wait_share: f64,
@@ -62,11 +62,11 @@ pub enum Evidence {
     Together(Vec<RankedLine>),
     /// The object classes touched, the costliest first.
     Objects(Vec<Row<ClassId>>),
-    /// What the addresses come out of in the code, where most of the cost is.
+    /// The source of the addresses in the code, where most of the cost is.
     Addresses(Dependence),
     /// In what way these accesses wait, as far as that was seen while the program ran.
     Waits(WaitKind),
-    /// How densely the type is used around the line.
+    /// The density with which the type is used around the line.
     Density(Density),
 }
 
@@ -79,9 +79,9 @@ pub struct RankedLine {
     pub place: Place,
     /// The accesses there.
     pub counts: Counts,
-    /// What they cost.
+    /// Their cost.
     pub wait: Wait,
-    /// How far their figures may be off, if they are a sample's.
+    /// The errors of their figures, if they are a sample's.
     pub errors: Option<Errors>,
 }
 
@@ -111,7 +111,7 @@ pub enum Suggestion {
     },
 }
 
-/// What may be wrong about a finding.
+/// A reason to doubt a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Doubt {
     /// In a sample: by how much its share is larger than that of the next finding.

@@ -1,4 +1,4 @@
-//! What is worth telling about a trace: counts and accesses to findings and tables.
+//! Analyses of a trace: from counts and accesses to findings and tables.
 //!
 //! ```text
 //! counted cells ──────────────┐
@@ -31,7 +31,7 @@ use memlode_attribute::Cell;
 use memlode_attribute::tables::{Place, What};
 use rustc_hash::FxHashMap;
 
-/// What all analyses of counted cells find in the counts of a view, the costliest first.
+/// Returns what all analyses of counted cells find in the counts of a view, the costliest first.
 pub fn findings(view: &View<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for known in all().iter().filter(|known| known.meta.reads == Reads::Cells) {

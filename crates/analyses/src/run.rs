@@ -46,7 +46,7 @@ impl Run {
         self.running.iter_mut().for_each(|step| step.running.observe(rows, view));
     }
 
-    /// What those found that were asked for, in the order in which they were.
+    /// Returns what those found that were asked for, in the order in which they were.
     pub fn finish(self, view: &View<'_>) -> Vec<Findings> {
         let mut found: Vec<(&str, bool, Findings)> = Vec::new();
         for Step { running, is_wanted } in self.running {

@@ -10,9 +10,9 @@ use memlode_trace::sites::StringId;
 pub struct TableMeta {
     /// Short name, stable.
     pub id: &'static str,
-    /// What its rows are, in a few words.
+    /// The subject of its rows, in a few words.
     pub title: &'static str,
-    /// Whether the rows say something together, so that none of them is to be left out.
+    /// True if the rows say something together, so that none of them is to be left out.
     pub is_whole: bool,
     /// Its columns.
     pub columns: &'static [Column],
@@ -24,11 +24,11 @@ pub struct Column {
     /// Its name, stable: words joined by `_`. If there is one for each cache level, `*` stands for the
     /// level's name.
     pub id: &'static str,
-    /// What it holds.
+    /// The kind of its values.
     pub holds: Holds,
 }
 
-/// What a column holds.
+/// The kind of values that a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// [`Value::Count`].
@@ -59,7 +59,7 @@ pub enum Holds {
     Name,
 }
 
-/// What an analysis has found, by row and column.
+/// The result of an analysis, by row and column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Its shape.
@@ -75,7 +75,7 @@ pub struct Table {
 pub enum Value {
     /// Not known, or there is none.
     Nothing,
-    /// How many.
+    /// A number of anything.
     Count(u64),
     /// A size or a distance.
     Bytes(u64),
@@ -95,7 +95,7 @@ pub enum Value {
     Place(Place),
     /// A class of objects.
     Object(EventObject),
-    /// How many by thread, the most first.
+    /// A count by thread, the highest first.
     Threads(Vec<(ThreadId, u64)>),
     /// A file, by its directory and name.
     File(StringId, StringId),

@@ -1,4 +1,4 @@
-//! What the numbers that analyses see refer to.
+//! Names and objects that the numbers of analyses refer to.
 
 use memlode_attribute::annotate::{Cells, EventCell};
 use memlode_attribute::tables::{Line, Place, Tables, What, place, what};
@@ -9,7 +9,7 @@ use memlode_trace::{Clock, Thread};
 
 use crate::Findings;
 
-/// What the numbers of batches and counts refer to.
+/// Names and objects that the numbers of batches and counts refer to.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The cells of the batches so far; none for analyses of counted cells.
@@ -22,11 +22,11 @@ pub struct View<'a> {
     pub levels: &'a [String],
     /// Cycles until each answers.
     pub latencies: &'a [u32],
-    /// How fast time stamps go, if that is known. While a trace is written, it is not.
+    /// The speed of time stamps, if that is known. While a trace is written, it is not.
     pub clock: Option<Clock>,
     /// The counts, for analyses of counted cells.
     pub counted: Option<&'a Tables<'a>>,
-    /// What the analyses found that this one goes on from ([`crate::Meta::after`]), in that order.
+    /// Findings of the analyses that this one goes on from ([`crate::Meta::after`]), in that order.
     pub before: &'a [Findings],
 }
 
@@ -41,17 +41,17 @@ impl<'a> View<'a> {
         self.names.site(self.cell(cell).site)
     }
 
-    /// Whether a cell's accesses write.
+    /// Returns whether a cell's accesses write.
     pub fn writes(&self, cell: u32) -> bool {
         self.site(cell).kind.is_write()
     }
 
-    /// What a cell's accesses touch, and where that stands in the source.
+    /// Returns what a cell's accesses touch, and where that stands in the source.
     pub fn key(&self, cell: u32) -> (What, Place) {
         self.key_of(self.site(cell))
     }
 
-    /// What a site's accesses touch, and where that stands in the source.
+    /// Returns what a site's accesses touch, and where that stands in the source.
     pub fn key_of(&self, site: &Site) -> (What, Place) {
         (what(self.names, site, true), place(self.names, site))
     }
@@ -63,12 +63,12 @@ impl<'a> View<'a> {
         chain.into_iter().flatten().map(|at| Line::of(names, at.function, at.line))
     }
 
-    /// Where a thread's addresses lie beside those of other processes.
+    /// Returns where a thread's addresses lie beside those of other processes.
     pub fn space(&self, thread: ThreadId) -> Space {
         self.process_space(self.threads[thread.0 as usize].process)
     }
 
-    /// Where a process's addresses lie beside those of others.
+    /// Returns where a process's addresses lie beside those of others.
     pub fn process_space(&self, process: ProcessId) -> Space {
         Space::of(process.0)
     }

@@ -17,7 +17,7 @@ use memlode_trace::Trace;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-/// What the numbers of random accesses refer to.
+/// Names and objects that the numbers of random accesses refer to.
 struct Recorded {
     trace: Arc<Trace>,
     cells: Cells,
@@ -120,7 +120,7 @@ impl FirstStamp for Trace {
     }
 }
 
-/// How rows are dealt to parts.
+/// A way to deal rows to parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Address(u64),

@@ -1,4 +1,4 @@
-//! What replaying a trace costs, stage by stage, as JSON: `engine TRACE [MACHINE]`.
+//! The cost of replaying a trace, stage by stage, as JSON: `engine TRACE [MACHINE]`.
 //!
 //! Rates are million accesses per second of one core's processor time; `two_core_speedup` is of elapsed time.
 

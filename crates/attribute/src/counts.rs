@@ -1,10 +1,10 @@
-//! What was counted of some accesses.
+//! Counts of some accesses.
 
 use std::ops::AddAssign;
 
 use memlode_simulate::MAX_LEVELS;
 
-/// How many accesses each level answered, reads and writes apart.
+/// Accesses that each level answered, reads and writes apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// `reads[d]`: reads that missed `d` levels, so that level `d` (0 is the first) answered; the one behind
@@ -15,7 +15,7 @@ pub struct Counts {
     /// Cycles of waiting besides, as far as they are simulated: for translations that the first-level TLB lacks, and for
     /// memory of another node beyond what the own one takes.
     pub other_cycles: u64,
-    /// Of the accesses that memory answered, those that touched a line for the first time in the trace; 0 where nobody looked.
+    /// First touches of lines in the trace, of the accesses that memory answered; 0 where nobody looked.
     pub first_touches: u64,
 }
 
@@ -26,7 +26,7 @@ impl Counts {
         side[usize::from(depth)] += accesses;
     }
 
-    /// What came after `before`, which is a part of it.
+    /// Returns what came after `before`, which is a part of it.
     pub(crate) fn since(&self, before: &Counts) -> Counts {
         Counts {
             reads: std::array::from_fn(|depth| self.reads[depth] - before.reads[depth]),

@@ -1,4 +1,4 @@
-//! How much of what ran has a name.
+//! Coverage: the share of the accesses that has a name.
 
 use memlode_trace::sites::{NameEvidence, Site};
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub struct Coverage {
     pub typed_allocations: u64,
     /// Those of which only the accesses to them say it (not contained in `typed_allocations`).
     pub typed_by_use: u64,
-    /// By how the names were found.
+    /// Accesses by the evidence for their names.
     pub evidence: ByEvidence,
 }
 

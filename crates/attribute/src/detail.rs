@@ -16,13 +16,13 @@ use crate::tables::{Row, Tables};
 pub struct DetailedProfile {
     /// The counts.
     pub profile: Profile,
-    /// What was found besides, by [`Cell::tag`].
+    /// Details besides, by [`Cell::tag`].
     pub details: Details,
-    /// How it was simulated, with the cores that threads ran on.
+    /// The setup of the simulation, with the cores that threads ran on.
     pub setup: Setup,
 }
 
-/// What was found of some accesses.
+/// Details of some accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CellDetail {
     /// Cache levels, innermost first; empty if nothing was found at any.
@@ -40,20 +40,20 @@ pub struct CellDetail {
 pub struct DetailRow<K> {
     /// The key and the counts.
     pub row: Row<K>,
-    /// What was found.
+    /// Its details.
     pub detail: CellDetail,
-    /// By level: what had pushed out the lines that were missed, the most frequent first; `None` is what has no key.
+    /// Indexed by level: what had pushed out the lines that were missed, the most frequent first; `None` is what has no key.
     pub evicted_by: Vec<Vec<(Option<K>, u64)>>,
 }
 
 /// Loads of one key that conflict with stores of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AliasRow<K> {
-    /// Of the loads.
+    /// The loads.
     pub load: K,
-    /// Of the stores.
+    /// The stores.
     pub store: K,
-    /// How many loads.
+    /// Number of loads.
     pub conflicts: u64,
     /// The least distance from a store to its load, in accesses of the thread.
     pub least_accesses: u32,
@@ -62,17 +62,17 @@ pub struct AliasRow<K> {
 /// Misses of one key because of another core's writes of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharingRow<K> {
-    /// Of the accesses that missed.
+    /// The accesses that missed.
     pub missed: K,
     /// Threads that made them.
     pub missed_by: BTreeSet<ThreadId>,
-    /// Of the writes that had taken the lines.
+    /// The writes that had taken the lines.
     pub written: K,
     /// Threads that made those.
     pub written_by: BTreeSet<ThreadId>,
     /// They touch the same bytes; else only the same line.
     pub is_true: bool,
-    /// How many misses.
+    /// Number of misses.
     pub misses: u64,
     /// First addresses of the lines, which are those of the first level.
     pub lines: FxHashSet<u64>,
@@ -91,7 +91,7 @@ impl AddAssign<&CellDetail> for CellDetail {
 }
 
 impl DetailedProfile {
-    /// What was found of one cell.
+    /// Returns what was found of one cell.
     pub fn of(&self, cell: &Cell) -> CellDetail {
         let tag = cell.tag.index();
         let loads = self.details.aliases.partition_point(|pair| pair.load_tag < cell.tag);
@@ -112,7 +112,7 @@ impl DetailedProfile {
         unmet.map(|pages| pages.memory.to_string()).collect()
     }
 
-    /// Of everything.
+    /// Returns the details of everything.
     pub fn total(&self) -> CellDetail {
         let mut sum = CellDetail::default();
         for cell in &self.profile.cells {

@@ -37,10 +37,10 @@ pub(crate) const MOST_WAITING: usize = 256;
 /// One thread at a time calls an engine. An engine may have threads of its own, which see the accesses in the order of
 /// the calls; such an engine answers in [`Engine::finish`] alone.
 pub trait Engine {
-    /// How it takes a loop that is one record.
+    /// Its treatment of a loop that is one record.
     const LOOPS: LoopMode;
 
-    /// What takes accesses of one core, many in a row. [`NoLane`] if there is no such thing.
+    /// A taker of accesses of one core, many in a row. [`NoLane`] if there is no such thing.
     type Lane<'e>: Lane
     where
         Self: 'e;
@@ -104,7 +104,7 @@ pub trait Engine {
     fn stamp(&mut self, _stamp: u64) {}
 }
 
-/// How an engine takes a loop that is one record.
+/// An engine's treatment of a loop that is one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopMode {
     /// Access by access.
@@ -159,7 +159,7 @@ impl Lane for Front<'_> {
     }
 }
 
-/// Where somebody watches, every access waits.
+/// Queues every access, where somebody watches.
 impl Lane for Queue<'_> {
     #[inline(always)]
     fn access(&mut self, access: MemRef) -> Asked {
@@ -180,7 +180,7 @@ pub trait TakesFragments: Engine {
     fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]);
 }
 
-/// What a tag that is new stands for: the accesses of a thread at a site to objects of one class.
+/// The meaning of a tag that is new: the accesses of a thread at a site to objects of one class.
 pub struct NewCell<'p> {
     /// The thread.
     pub thread: ThreadId,
@@ -188,7 +188,7 @@ pub struct NewCell<'p> {
     pub site: SiteId,
     /// The class of the objects.
     pub class: ClassId,
-    /// What classes are.
+    /// The classes.
     pub classes: &'p Classes,
     /// The call paths that they refer to.
     pub paths: &'p Paths,

@@ -8,13 +8,13 @@ use crate::objects::classes::Home;
 /// An object whose bytes may lie elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectRef<'p> {
-    /// Whose memory it is in.
+    /// The process whose memory it is in.
     pub process: ProcessId,
-    /// Who accesses it, or made it.
+    /// The thread that accesses it, or made it.
     pub thread: ThreadId,
     /// Its number among the blocks that the process allocated, in replay order, from 0; `None` for a global variable.
     pub allocation: Option<u64>,
-    /// Where it lives.
+    /// Its home.
     pub home: &'p Home,
     /// Type of its elements, if the allocation tells.
     pub element: Option<TypeId>,
@@ -27,7 +27,7 @@ pub struct ObjectRef<'p> {
     pub element_bytes: Option<u64>,
 }
 
-/// Where some of an access's bytes lie.
+/// A place of some of an access's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedPiece {
     /// Offset in the object, as it was, of the first of the bytes that lie here.
@@ -48,14 +48,14 @@ pub struct MappedPiece {
 /// cut into lines on its own. What [`AddressMap::moves`] denies stays where it is; so do stack variables and bytes that no
 /// object has, unless [`AddressMap::places_the_rest`].
 pub trait AddressMap: Send + Sync {
-    /// Whether any byte of an object lies elsewhere, or any access to it takes more. Asked once an object.
+    /// Returns whether any byte of an object lies elsewhere, or any access to it takes more. Asked once an object.
     fn moves(&self, object: &ObjectRef<'_>) -> bool;
 
     /// Adds the pieces in which `bytes` of an object from `offset` on lie, in the order in which they are accessed. None if all of them
     /// are gone: then there is no access.
     fn map(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, pieces: &mut Vec<MappedPiece>);
 
-    /// How far apart bytes lie that were `step` apart, modulo 2^64, from `offset` on again and again up to the offset `last`. With that
+    /// Returns how far apart bytes lie that were `step` apart, modulo 2^64, from `offset` on again and again up to the offset `last`. With that
     /// the accesses of a loop stay one record. `None` if they are not evenly apart, or in several pieces.
     fn stride(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, step: u64, last: u64) -> Option<u64>;
 

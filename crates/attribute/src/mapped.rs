@@ -34,11 +34,11 @@ pub(crate) struct Mapped<'m> {
     processes: FxHashMap<ProcessId, Blocks>,
     /// The places of stacks and of memory that no object has, if these are moved as well.
     rest: Option<Rest>,
-    /// Of the access at hand.
+    /// Pieces of the access at hand.
     pieces: Vec<Piece>,
     answered: Vec<MappedPiece>,
     fragments: Vec<Fragment>,
-    /// Of the loop at hand.
+    /// Strides of the loop at hand.
     strides: Vec<Stride>,
     cells: Vec<u32>,
 }
@@ -48,11 +48,11 @@ pub(crate) struct Mapped<'m> {
 struct Blocks {
     /// So many were allocated.
     allocated: u64,
-    /// By slot.
+    /// Indexed by slot.
     known: Vec<Option<Block>>,
 }
 
-/// What is known of a block.
+/// Facts about a block.
 #[derive(Clone, Copy)]
 struct Block {
     base: u64,
@@ -300,7 +300,7 @@ impl<'m> Mapped<'m> {
         }
     }
 
-    /// Where a stride of a loop goes; `None` if that is not as even as before.
+    /// Returns where a stride of a loop goes; `None` if that is not as even as before.
     fn stride<E: TakesFragments>(
         &mut self,
         profiler: &Profiler<E>,

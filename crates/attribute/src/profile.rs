@@ -34,7 +34,7 @@ pub struct Cell {
     pub site: SiteId,
     /// The class of the objects.
     pub class: ClassId,
-    /// What was counted.
+    /// Its counts.
     pub counts: Counts,
     /// Its tag in the simulation, if one alone counted it.
     pub tag: Tag,
@@ -52,7 +52,7 @@ pub struct Profile {
     pub levels: Vec<LevelCounters>,
     /// If the trace has gaps, what that means for these.
     pub gaps: Option<Gaps>,
-    /// By site, as far as it goes: how it walked, in the chunks in which that was looked at.
+    /// Indexed by site, as far as it goes: how it walked, in the chunks in which that was looked at.
     pub walks: Vec<Walk>,
 }
 
@@ -92,23 +92,23 @@ pub struct Profiler<E = Hierarchy> {
     paths: Paths,
     /// `None` while in use.
     processes: FxHashMap<ProcessId, Option<Objects>>,
-    /// By thread and stream: a signal handler has a stack of its own. `None` while in use.
+    /// Keyed by thread and stream: a signal handler has a stack of its own. `None` while in use.
     stacks: FxHashMap<(ThreadId, u8), Option<ThreadStack>>,
-    /// By function: the class of its frames, once it was asked for.
+    /// Indexed by function: the class of its frames, once it was asked for.
     pub(crate) frames: Vec<Option<ClassId>>,
     cells: Vec<(ThreadId, SiteId, ClassId)>,
-    /// By cell: accesses that the first level answered, or that wait. Of one shard alone it may be less than nothing: what misses may
+    /// Indexed by cell: accesses that the first level answered, or that wait. Of one shard alone it may be less than nothing: what misses may
     /// have been counted by another.
     pub(crate) hits: Vec<u64>,
-    /// By cell: those answered by the levels after it, and behind memory's first touches of lines.
+    /// Indexed by cell: those answered by the levels after it, and behind memory's first touches of lines.
     deeper: Vec<[u64; MAX_LEVELS + 1]>,
     pub(crate) index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
     pub(crate) found: FoundCells,
     /// Accesses that have lines of another shard, too: what is known here of how deep they went.
     pub(crate) cut: Vec<CutAccess>,
-    /// Of loops that came before.
+    /// Schedules of loops that came before.
     pub(crate) schedules: Schedules,
-    /// Of the loop at hand, by stride: the cell, and what a line of it asks for.
+    /// The cell of each stride of the loop at hand, and what a line of it asks for.
     pub(crate) cells_of_loop: Vec<u32>,
     pub(crate) requests_of_loop: Vec<Request>,
     pub(crate) advancing: Vec<Advancing>,
@@ -122,17 +122,17 @@ pub struct Profiler<E = Hierarchy> {
     named_pages: Vec<NamedPages>,
     /// Levels of cache.
     levels: usize,
-    /// By site: how it walked.
+    /// Indexed by site: how it walked.
     walks: Vec<Walk>,
 }
 
-/// Where the accesses at hand come from.
+/// The source of the accesses at hand.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin {
     pub thread: ThreadId,
     pub process: ProcessId,
     pub core: usize,
-    /// Where the process's addresses lie beside those of others.
+    /// The process's place beside the addresses of others.
     pub space: Space,
 }
 
@@ -326,7 +326,7 @@ impl<E: Engine> Profiler<E> {
         (part, self.caches)
     }
 
-    /// What a cell has done.
+    /// Returns what a cell has done.
     fn counts_of(&self, cell: u32) -> Counts {
         let number = cell as usize;
         let is_write = self.facts[self.cells[number].1.0 as usize].is_write;
@@ -445,7 +445,7 @@ impl<E: Engine> Profiler<E> {
         });
     }
 
-    /// Whether all objects of a site are of one class.
+    /// Returns whether all objects of a site are of one class.
     pub(crate) fn is_fixed(&self, site: SiteId) -> bool {
         self.facts[site.0 as usize].is_fixed
     }

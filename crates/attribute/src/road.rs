@@ -8,7 +8,7 @@ use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
 use crate::stacks::ThreadStack;
 
-/// What becomes of a piece's events, all of which come in order and on one thread.
+/// A road for a piece's events, all of which come in order and on one thread.
 pub(crate) trait Road<E: Engine> {
     /// Accesses and marks.
     fn events(

@@ -34,12 +34,12 @@ fn shape(level: &machine::Level) -> LevelSpec {
     LevelSpec { bytes, ways, line_bytes, shared_by }
 }
 
-/// How a machine is to be simulated in detail.
+/// The setup of a detailed simulation.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Whether its rules count, or all levels are as [`Hierarchy`] has them.
+    /// Its rules: its own, or those of [`Hierarchy`] for all levels.
     pub rules: RuleChoice,
-    /// How large the pages are, in every process.
+    /// The sizes of pages, in every process.
     pub pages: Pages,
     /// And those of some memory by its name, before ranges of addresses; of several that name it the last one counts.
     pub named: Vec<NamedPages>,
@@ -67,15 +67,15 @@ pub enum NamedMemory {
     Stack,
     /// Global variables.
     Global {
-        /// What they are called.
+        /// Their name.
         name: String,
-        /// How the source writes a symbol: either of them may be the name.
+        /// The source's spelling of a symbol: either of them may be the name.
         written: fn(&str) -> String,
     },
 }
 
 impl NamedMemory {
-    /// Whether objects that live there are meant.
+    /// Returns whether objects that live there are meant.
     pub fn has(&self, home: &Home) -> bool {
         match (self, home) {
             (NamedMemory::Heap, Home::Heap { .. }) | (NamedMemory::Stack, Home::Stack { .. }) => true,
@@ -170,7 +170,7 @@ fn needed(machine: &Machine, setup: &Setup, threads: usize) -> u32 {
     setup.cores(machine, threads).into_iter().max().map_or(1, |last| last + 1)
 }
 
-/// Whether a program of so many threads meets anything that a [`Hierarchy`] has not. One core alone needs no coherence.
+/// Returns whether a program of so many threads meets anything that a [`Hierarchy`] has not. One core alone needs no coherence.
 pub(crate) fn has_rules(machine: &Machine, setup: &Setup, threads: usize) -> bool {
     if setup.rules == RuleChoice::Lru {
         return false;

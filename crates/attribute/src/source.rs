@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::profile::Profiler;
 use crate::run::add_globals;
 
-/// Where pieces of chunks come from. Whoever drives a simulation need not know whether the trace is complete.
+/// A source of pieces of chunks. Whoever drives a simulation need not know whether the trace is complete.
 #[derive(Clone)]
 pub enum Source {
     /// A trace directory.
@@ -19,7 +19,7 @@ pub enum Source {
     Live {
         /// The reader's end.
         trace: Arc<LiveTrace>,
-        /// Whether recording may be off now and then.
+        /// True if recording may be off now and then.
         may_have_gaps: bool,
     },
 }
@@ -47,7 +47,7 @@ impl Source {
         }
     }
 
-    /// Whether gaps must be reckoned with.
+    /// Returns whether gaps must be reckoned with.
     pub(crate) fn may_have_gaps(&self) -> bool {
         match self {
             Source::Stored(trace) => has_gaps(trace),
@@ -55,7 +55,7 @@ impl Source {
         }
     }
 
-    /// How many threads there are; `None` while there may be more.
+    /// Returns how many threads there are; `None` while there may be more.
     pub(crate) fn threads(&self) -> Option<usize> {
         match self {
             Source::Stored(trace) => Some(trace.threads().len()),
@@ -87,12 +87,12 @@ impl Source {
     }
 }
 
-/// Whether recording was off for a while.
+/// Returns whether recording was off for a while.
 pub fn has_gaps(trace: &Trace) -> bool {
     trace.chunks().iter().any(ChunkRef::is_after_gap)
 }
 
-/// What a profiler knows of a source's names and images.
+/// A profiler's knowledge of a source's names and images.
 #[derive(Default)]
 pub(crate) struct Known {
     news: u64,

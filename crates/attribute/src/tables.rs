@@ -12,7 +12,7 @@ use crate::objects::classes::{Class, ClassId};
 use crate::profile::{Cell, Profile};
 use crate::sampled::errors::{Errors, Sampled, Shares};
 
-/// What an access touches, as far as it has a name.
+/// The object of an access, as far as it has a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct What {
     /// Type that holds the member, or of the object.
@@ -44,7 +44,7 @@ impl Line {
     }
 }
 
-/// Where an access stands.
+/// The position of an access in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The line itself.
@@ -57,24 +57,24 @@ pub struct Place {
 /// One row of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row<K> {
-    /// What the row is about.
+    /// The subject of the row.
     pub key: K,
     /// The counts.
     pub counts: Counts,
-    /// What they cost; nothing where nobody said what accesses cost ([`Tables::costing`]).
+    /// Their cost; nothing where nobody said what accesses cost ([`Tables::costing`]).
     pub wait: Wait,
-    /// How far they may be off, if they are a sample's ([`Tables::of_sample`]).
+    /// Their errors, if they are a sample's ([`Tables::of_sample`]).
     pub errors: Option<Errors>,
 }
 
-/// What a site touches. Where it is a member, the variable is left out unless asked for.
+/// Returns what a site touches. Where it is a member, the variable is left out unless asked for.
 pub fn what(names: &SiteTable, site: &Site, with_variable: bool) -> What {
     let ty = site.ty.map(|ty| names.ty(ty).name);
     let variable = site.variable.filter(|_| with_variable || site.member.is_none());
     What { ty, member: site.member, variable }
 }
 
-/// Where a site stands: its innermost line, or its function as a whole.
+/// Returns where a site stands: its innermost line, or its function as a whole.
 pub fn place(names: &SiteTable, site: &Site) -> Place {
     let Some(location) = site.location else {
         return Place { line: Line::of(names, site.function, 0), inlined_into: None };
@@ -87,7 +87,7 @@ pub fn place(names: &SiteTable, site: &Site) -> Place {
     Place { line: innermost, inlined_into }
 }
 
-/// Whether a function is text that came with the compiler or the system.
+/// Returns whether a function is text that came with the compiler or the system.
 pub fn is_library_function(names: &SiteTable, function: FunctionId) -> bool {
     is_of_library(names, &Line::of(names, function, 0))
 }
@@ -136,7 +136,7 @@ impl<'a> Tables<'a> {
         Tables { costs: Some(costs), ..self }
     }
 
-    /// What accesses cost, if that was said.
+    /// Returns what accesses cost, if that was said.
     pub fn costs(&self) -> Option<&'a CostModel> {
         self.costs
     }
@@ -154,7 +154,7 @@ impl<'a> Tables<'a> {
         &self.profile.cells
     }
 
-    /// What a class of objects is.
+    /// Returns what a class of objects is.
     ///
     /// # Panics
     /// If the profile has no such class.
@@ -167,7 +167,7 @@ impl<'a> Tables<'a> {
         counts.stall_cycles(self.latencies)
     }
 
-    /// What is touched, at which line.
+    /// Returns what is touched, at which line.
     pub fn lines(&self) -> Vec<Row<(What, Place)>> {
         self.roll(|cell| Some(self.key_of(cell)))
     }
@@ -260,7 +260,7 @@ impl<'a> Tables<'a> {
         what(self.names, site, with_variable)
     }
 
-    /// What a cell's accesses touch, and where: its row in [`Tables::lines`].
+    /// Returns what a cell's accesses touch, and where: its row in [`Tables::lines`].
     pub fn key_of(&self, cell: &Cell) -> (What, Place) {
         let site = self.site(cell);
         (self.what(site, true), place(self.names, site))

@@ -1,4 +1,4 @@
-//! What time it is in each stream of a trace.
+//! The time in each stream of a trace.
 
 use memlode_replay::Piece;
 use memlode_trace::event::ThreadId;

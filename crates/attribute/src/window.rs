@@ -27,9 +27,9 @@ use crate::times::Times;
 /// Which accesses count.
 #[derive(Clone, Debug)]
 pub enum Window {
-    /// By their number in replay order, from 0.
+    /// Accesses by their number in replay order, from 0.
     Accesses(Range<u64>),
-    /// By the nanosecond that the latest time stamp of their thread says.
+    /// Accesses by the nanosecond that the latest time stamp of their thread says.
     Nanoseconds(Range<u64>, Clock),
 }
 
@@ -78,9 +78,9 @@ struct Windowed {
     /// Stamp of the stream at hand.
     time: u64,
     is_inside: bool,
-    /// By cell.
+    /// Indexed by cell.
     counts: Vec<Counts>,
-    /// By level, and what the caches had when the window was entered.
+    /// Indexed by level, and what the caches had when the window was entered.
     write_backs: Vec<u64>,
     write_backs_before: Vec<u64>,
 }
@@ -115,7 +115,7 @@ impl Windowed {
         }
     }
 
-    /// Whether nothing more will count.
+    /// Returns whether nothing more will count.
     fn is_over(&self) -> bool {
         matches!(&self.window, Window::Accesses(range) if self.sequence >= range.end)
     }

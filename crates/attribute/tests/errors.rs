@@ -144,7 +144,7 @@ fn chunks() -> impl Strategy<Value = Vec<(u32, u64, Vec<Access>)>> {
     prop::collection::vec((0u32..3, 0u64..2, prop::collection::vec(access, 0..30)), 1..40)
 }
 
-/// What a profiler makes of them. A thread's chunk is behind a gap where another run has begun.
+/// Returns what a profiler makes of them. A thread's chunk is behind a gap where another run has begun.
 fn observed<S: memlode_attribute::Engine>(
     mut profiler: Profiler<S>,
     chunks: &[(u32, u64, Vec<Access>)],

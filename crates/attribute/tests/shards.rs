@@ -25,7 +25,7 @@ fn sites() -> Vec<Site> {
     kinds.map(|(kind, flags)| site(kind, flags)).to_vec()
 }
 
-/// What happens in a chunk.
+/// An event in a chunk.
 #[derive(Clone, Debug)]
 enum Event {
     Access(Access),

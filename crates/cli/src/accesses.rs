@@ -74,7 +74,7 @@ pub fn run(
     Ok((tables, annotations.finish()))
 }
 
-/// What is known of a trace.
+/// Names of a trace.
 struct Names {
     sites: Arc<SiteTable>,
     threads: Vec<Thread>,

@@ -1,4 +1,4 @@
-//! What is asked of a trace, be it stored or still being written, and from there to what is found, with progress shown.
+//! The road from what is asked of a trace, be it stored or still being written, to what is found, with progress shown.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::accesses;
 use crate::args::part::Part;
 use crate::term;
 
-/// What to find out.
+/// The question.
 pub enum Wanted {
     /// Which data misses, and what threads lose to each other; in this order, if one is asked for.
     Report(Option<Order>),
@@ -27,11 +27,11 @@ pub enum Wanted {
     Part(Box<Part>),
     /// Why, with the machine set up so.
     Simulation(Box<Setup>),
-    /// What some analyses of every access find.
+    /// Findings of some analyses of every access.
     Accesses(Run),
 }
 
-/// What was found.
+/// The findings.
 pub enum Found {
     /// Counts, what they are of if it is a part, and what threads lose to each other.
     Report(Box<Profile>, Option<Note>, Option<Box<SharingProfile>>),
@@ -41,23 +41,23 @@ pub enum Found {
     Accesses(Vec<Table>),
 }
 
-/// What to find out on which machine.
+/// A question, and the machine that it is about.
 pub struct Job {
     /// The machine.
     pub machine: Machine,
-    /// What to find out.
+    /// The question.
     pub wanted: Wanted,
 }
 
-/// What was found of a trace on a machine.
+/// The findings about a trace on a machine.
 pub struct Analysed {
     /// The trace.
     pub trace: Arc<Trace>,
     /// The machine.
     pub machine: Machine,
-    /// What was found.
+    /// The findings.
     pub found: Found,
-    /// What could not be decoded.
+    /// The chunks that were decoded, and those that could not be.
     pub replayed: Replayed,
 }
 

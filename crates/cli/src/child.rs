@@ -14,9 +14,9 @@ use signal_hook::consts::{SIGHUP, SIGTERM};
 use crate::driver::toolchain::search_path;
 use crate::interrupt;
 
-/// What shells use: the program is there but cannot be executed.
+/// The shells' status of a program that is there but cannot be executed.
 pub const NOT_EXECUTABLE: u8 = 126;
-/// What shells use: there is no such program.
+/// The shells' status of a program that does not exist.
 pub const NOT_FOUND: u8 = 127;
 
 /// Why there is no child, and the exit status that says so.
@@ -60,7 +60,7 @@ pub fn locate(program: &OsStr) -> Result<PathBuf, NotStarted> {
     })
 }
 
-/// Where what the program writes to standard output goes.
+/// The destination of what the program writes to standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramOutput {
     /// To our standard output.
@@ -162,7 +162,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// How the program ended, when that is worth a word.
+/// Returns how the program ended, when that is worth a word.
 pub fn ending(status: ExitStatus) -> Option<String> {
     match (status.code(), status.signal()) {
         (_, Some(signal)) => {

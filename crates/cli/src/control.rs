@@ -1,4 +1,4 @@
-//! What is recorded of a run: as options say at first, and as `memlode ctl` and a signal change it.
+//! The part of a run that is recorded: as options say at first, and as `memlode ctl` and a signal change it.
 //!
 //! Beside the collector's socket, in the directory that only this user can enter, is another one. A client sends one
 //! line, `PID COMMAND ARGUMENTS`, and gets one line back: `no` if the process is not recorded here, else `ok` or `error`
@@ -94,7 +94,7 @@ impl ControlArgs {
         ManifestInfo { burst: self.burst, only, ..info }
     }
 
-    /// Whether recording is off now and then, or may be.
+    /// Returns whether recording is off now and then, or may be.
     pub fn has_gaps(&self) -> bool {
         self.burst.is_some()
             || !self.region.is_empty()
@@ -103,7 +103,7 @@ impl ControlArgs {
             || self.paused
     }
 
-    /// Whether nothing is recorded until the user says so.
+    /// Returns whether nothing is recorded until the user says so.
     pub fn is_paused(&self) -> bool {
         self.paused
     }
@@ -141,7 +141,7 @@ pub struct Server {
 
 /// Name of the socket, beside the collector's.
 const NAME: &str = "control";
-/// Who connects says something at once, and hears it at once.
+/// Time in which whoever connects says something, and hears it.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest line.
 const LONGEST: u64 = 256;

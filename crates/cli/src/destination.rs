@@ -1,4 +1,4 @@
-//! Where a trace goes while it is recorded, and what becomes of it then.
+//! The destination of a trace while it is recorded, and what becomes of it then.
 
 use std::fs;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -19,7 +19,7 @@ pub const TOKEN: &str = "MEMLODE_TOKEN";
 /// A file system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// What `--to` names.
+/// The place that `--to` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum To {
     /// Files, as without the option.
@@ -89,7 +89,7 @@ pub fn remote(address: &Address, token_file: Option<&Path>) -> Result<RemoteStor
     Ok(RemoteStore::connect(address, &token)?)
 }
 
-/// Where the trace of a recording goes, and what can be done with it then.
+/// The place of a recording's trace, and what can be done with it then.
 pub enum Place {
     /// A directory that stays.
     Directory(PathBuf),
@@ -124,7 +124,7 @@ impl Place {
         }
     }
 
-    /// What lets a recording come to its end soon, if anything of it is to be saved.
+    /// Returns what lets a recording come to its end soon, if anything of it is to be saved.
     pub fn hurry(&self, switch: Switch) -> Option<Box<dyn Fn() + Send>> {
         match self {
             Place::Beside(beside) => {
@@ -138,7 +138,7 @@ impl Place {
         }
     }
 
-    /// What is left when the trace is not completed, in words.
+    /// Returns what is left when the trace is not completed, in words.
     pub fn partly(&self) -> String {
         match (self, self.kept()) {
             (Place::Remote(_), _) => "stopped; the receiver keeps what was sent until then".to_owned(),

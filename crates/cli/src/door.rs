@@ -7,12 +7,12 @@ use std::io::{self, Write};
 
 use memlode_trace::text::is_unsafe;
 
-/// What passes.
+/// The form of what passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Text: lines and tabs pass, and with colours those of our own.
     Text {
-        /// Whether escape sequences that choose a colour or a weight pass.
+        /// True if escape sequences that choose a colour or a weight pass.
         colours: bool,
     },
     /// JSON, in which characters can be escaped without a change of meaning.

@@ -1,4 +1,4 @@
-//! Where memlode's own libraries are.
+//! The places of memlode's own libraries.
 
 use std::path::{Path, PathBuf};
 

@@ -41,7 +41,7 @@ enum Phase {
     Starting(Vec<Signal>),
     /// It runs.
     Running { program: OwnedFd, toggle: Option<(i32, Switch)> },
-    /// What it did is still being written. The closure ends whatever that would wait for; without one, nothing is
+    /// The work is still being written. The closure ends whatever that would wait for; without one, nothing is
     /// worth waiting for.
     Collecting { hurry: Option<Box<dyn Fn() + Send>>, words: String },
     /// Whatever was to be written is.
@@ -143,7 +143,7 @@ impl State {
 /// Words that end us wait so long at most.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What shells report of a signal.
+/// Returns what shells report of a signal.
 pub fn status(signal: i32) -> u8 {
     128u8.wrapping_add(signal as u8)
 }

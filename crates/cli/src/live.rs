@@ -13,12 +13,12 @@ use memlode_trace::write::{DirectoryStore, Store};
 use crate::analyse::{Analysed, Found, Job};
 use crate::term;
 
-/// What an unnamed trace is called in a report.
+/// The name of an unnamed trace in a report.
 const UNNAMED: &str = "not stored";
 
 /// An analysis of a trace that is being recorded.
 pub struct Beside {
-    /// Where the trace is kept, too.
+    /// The directory where the trace is kept, too.
     pub kept: Option<PathBuf>,
     may_have_gaps: bool,
     trace: Weak<LiveTrace>,
@@ -63,7 +63,7 @@ impl Beside {
         Ok((Beside { kept, may_have_gaps, trace: seen, thread }, Box::new(store)))
     }
 
-    /// What gives the analysis up, so that the trace is completed without it. Nothing, if no trace is kept.
+    /// Returns what gives the analysis up, so that the trace is completed without it. Nothing, if no trace is kept.
     pub fn giving_up(&self) -> Option<impl Fn() + Send + use<>> {
         let trace = self.trace.clone();
         self.kept.is_some().then_some(move || {

@@ -1,4 +1,4 @@
-//! Who places the blocks of a trace whose allocation calls are made again: `malloc` itself, in a process of its own.
+//! The allocators that place the blocks of a trace whose allocation calls are made again: `malloc` itself, in a process of its own.
 
 use std::io::{BufWriter, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,7 +8,7 @@ use memlode_whatif::allocator::{Allocator, Call};
 
 use crate::commands::place_blocks::{END, MAKE, RESIZE};
 
-/// What it is called.
+/// Its name.
 pub const NAME: &str = "the C library's malloc";
 
 /// Blocks are moved to where no object of a program lies that stays where it was: this bit of user addresses is set in all others.
@@ -23,7 +23,7 @@ pub fn allocators() -> impl FnMut(ProcessId) -> Result<Box<dyn Allocator>, Strin
 struct Malloc {
     child: Child,
     input: Option<BufWriter<ChildStdin>>,
-    /// By block, what is added to its address so that it is aligned.
+    /// Indexed by block, what is added to its address so that it is aligned.
     aligned: Vec<(u64, u64)>,
     failed: Option<String>,
 }

@@ -95,7 +95,7 @@ pub fn advise(as_it_is: &AsItIs, types: usize) -> Result<Advice> {
     Ok(advice)
 }
 
-/// What the first accesses of a trace say of the type that it waits for most, in a sentence.
+/// Returns what the first accesses of a trace say of the type that it waits for most, in a sentence.
 pub fn glance(as_it_is: &AsItIs) -> Result<String> {
     let directory = as_it_is.trace.directory().display();
     let Some((name, record)) = waited_for(as_it_is).into_iter().next() else {

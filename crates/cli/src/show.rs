@@ -1,4 +1,4 @@
-//! What was found, as text or JSON, on a stream or in a file.
+//! Output of the findings, as text or JSON, on a stream or in a file.
 
 use std::fs::File;
 use std::io::{Write, stderr, stdout};
@@ -93,7 +93,7 @@ impl ShapeArgs {
     }
 }
 
-/// Where to show it.
+/// A place to show them.
 #[derive(Clone, Copy)]
 pub enum Out<'a> {
     /// Standard output.
@@ -105,7 +105,7 @@ pub enum Out<'a> {
 }
 
 impl Out<'_> {
-    /// How text is to look there.
+    /// Returns how text is to look there.
     pub fn style(self, top: usize) -> Style {
         let (colours, width) = match self {
             Out::Stdout => (term::colours(&stdout()), term::width(&stdout())),

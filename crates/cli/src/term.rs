@@ -1,4 +1,4 @@
-//! What memlode says about itself: errors, notes and progress, all on standard error.
+//! Messages of memlode about itself: errors, notes and progress, all on standard error.
 
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::door::{Door, Form};
 
-/// Whether escape sequences for colours belong on this stream.
+/// Returns whether escape sequences for colours belong on this stream.
 pub fn colours(stream: &impl RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
 }

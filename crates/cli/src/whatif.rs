@@ -29,9 +29,9 @@ pub struct AsItIs {
     /// The machine.
     pub machine: Machine,
     setup: Option<Setup>,
-    /// What was counted.
+    /// The counts.
     pub profile: Profile,
-    /// What could not be decoded.
+    /// The chunks that were decoded, and those that could not be.
     pub replayed: Replayed,
     noise: OnceCell<Noise>,
 }
@@ -63,12 +63,12 @@ impl AsItIs {
         Ok(AsItIs { trace, machine, setup, profile, replayed, noise: OnceCell::new() })
     }
 
-    /// What was counted already.
+    /// Returns what was counted already.
     pub fn of(trace: Arc<Trace>, machine: Machine, profile: Profile, replayed: Replayed) -> AsItIs {
         AsItIs { trace, machine, setup: None, profile, replayed, noise: OnceCell::new() }
     }
 
-    /// What is asked of it.
+    /// Returns what is asked of it.
     pub fn question(&self) -> Question<'_> {
         Question {
             trace: self.trace.clone(),
@@ -83,7 +83,7 @@ impl AsItIs {
         build::report(&self.trace, &self.machine, &self.profile, &self.replayed, None)
     }
 
-    /// What placement alone changes: as it was found out before, or now.
+    /// Returns what placement alone changes: as it was found out before, or now.
     pub fn noise(&self) -> Result<&Noise> {
         if let Some(noise) = self.noise.get() {
             return Ok(noise);
@@ -108,7 +108,7 @@ impl AsItIs {
         Ok(Plan::new(&known, edits)?)
     }
 
-    /// What would become of it under edits.
+    /// Returns what would become of it under edits.
     pub fn under(&self, edits: &[Edit], plan: &Plan) -> Result<WhatIf> {
         let question = self.question();
         let bar = term::Progress::of(&self.trace, "replaying");

@@ -1,4 +1,4 @@
-//! How fast the collector reads: runs a program and prints words a second, by the clock and by what the collector
+//! The speed at which the collector reads: runs a program and prints words a second, by the clock and by what the collector
 //! used of the processor.
 //!
 //! ```text

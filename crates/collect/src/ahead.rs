@@ -1,4 +1,4 @@
-//! Where one thread of the program writes faster than one thread encodes, several do.
+//! Encoding by several threads, where one thread of the program writes faster than one thread encodes.
 //!
 //! Whoever reads the ring copies its words into batches, each of which becomes one chunk, and anybody encodes them. A batch
 //! does not know what was before it, but for two things that chunks owe to their predecessors: the calls in progress, which are
@@ -24,19 +24,19 @@ const MOST_WORDS: u32 = FULL_WORDS + CHUNK_AND_SLACK_BYTES as u32 / 8;
 /// So many are made for each of those who encode: nobody finds none while the reader of the ring, who makes them, encodes one.
 const BATCHES_A_WORKER: usize = 4;
 
-/// What is known of the address space of a process.
+/// Knowledge of the address space of a process.
 pub type Space = Arc<RwLock<AddressSpace>>;
 
 /// Words of a stream that were handed over, chunk behind chunk of its ring.
 #[derive(Default)]
 pub struct Words {
     words: Vec<u64>,
-    /// Where each chunk of the ring ends, when it was taken and handed over.
+    /// The end of each chunk of the ring, when it was taken and handed over.
     pieces: Vec<(usize, (u64, u64))>,
 }
 
 impl Words {
-    /// Where words are to be added, all of which [`Self::end_piece`] is to be told of.
+    /// Returns where words are to be added, all of which [`Self::end_piece`] is to be told of.
     pub fn room(&mut self) -> &mut Vec<u64> {
         &mut self.words
     }
@@ -46,7 +46,7 @@ impl Words {
         self.pieces.push((self.words.len(), stamps));
     }
 
-    /// Whether they make a chunk.
+    /// Returns whether they make a chunk.
     fn is_full(&self) -> bool {
         self.words.len() >= ENOUGH_WORDS
     }
@@ -212,22 +212,22 @@ impl Batches {
         }
     }
 
-    /// Whether every thread that encodes has a ring of its own to read: batches would be copied for nothing.
+    /// Returns whether every thread that encodes has a ring of its own to read: batches would be copied for nothing.
     pub fn has_work_for_all(&self, busy_rings: usize) -> bool {
         busy_rings * BATCHES_A_WORKER >= self.most_flying
     }
 
-    /// Whether another batch may be made.
+    /// Returns whether another batch may be made.
     fn has_room(&self) -> bool {
         self.flying.load(Ordering::Relaxed) < self.most_flying
     }
 
-    /// Whether there are batches that are not joined.
+    /// Returns whether there are batches that are not joined.
     pub fn are_flying(&self) -> bool {
         self.flying.load(Ordering::Relaxed) > 0
     }
 
-    /// How many wait to be encoded.
+    /// Returns how many wait to be encoded.
     pub fn waiting(&self) -> usize {
         if self.are_flying() { lock(&self.waiting).len() } else { 0 }
     }
@@ -276,12 +276,12 @@ impl Ahead {
         Ahead { history, open: None, flying: VecDeque::new(), rest: 0 }
     }
 
-    /// Whether the next words of the stream belong in a batch.
+    /// Returns whether the next words of the stream belong in a batch.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Whether the batch that is being filled has words.
+    /// Returns whether the batch that is being filled has words.
     pub fn is_begun(&self) -> bool {
         self.open.as_ref().is_some_and(|open| !open.words.is_empty())
     }
@@ -301,7 +301,7 @@ impl Ahead {
         self.open.get_or_insert_default()
     }
 
-    /// Whether it takes no more.
+    /// Returns whether it takes no more.
     pub fn is_full(&self) -> bool {
         self.open.as_ref().is_some_and(Words::is_full)
     }
@@ -323,7 +323,7 @@ impl Ahead {
         lock(&batches.waiting).push_back(batch);
     }
 
-    /// Whether enough batches wait to be encoded or joined, some of them of this stream.
+    /// Returns whether enough batches wait to be encoded or joined, some of them of this stream.
     pub fn is_crowded(&self, batches: &Batches) -> bool {
         !self.flying.is_empty() && !batches.has_room()
     }

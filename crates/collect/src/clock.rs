@@ -18,7 +18,7 @@ pub fn stamp() -> u64 {
     }
 }
 
-/// How fast the counter goes, by the system's clock.
+/// The speed of the counter, by the system's clock.
 pub struct Rate {
     stamp: u64,
     at: Instant,

@@ -18,7 +18,7 @@ use crate::reader::Tools;
 use crate::socket::{Connection, Message, Received, Socket};
 use crate::worker::Shared;
 
-/// How often threads are looked after.
+/// Time between two looks at threads.
 const PAUSE: Duration = Duration::from_millis(50);
 /// A program that connects says something at once.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -156,7 +156,7 @@ fn command_of(pid: Pid) -> Vec<String> {
     text.split(|&byte| byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
 }
 
-/// Whether a process is a descendant of this one, or of one that is recorded: its ancestors may be gone.
+/// Returns whether a process is a descendant of this one, or of one that is recorded: its ancestors may be gone.
 fn descends_from_us(pid: Pid, known: &[Arc<Process>]) -> bool {
     let own = rustix::process::getpid();
     std::iter::successors(Some(pid), |pid| parent_of(*pid))

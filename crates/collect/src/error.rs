@@ -12,9 +12,9 @@ pub enum Error {
         path = .path.display()
     )]
     Socket {
-        /// Where it was tried.
+        /// The path where it was tried.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The trace directory.
@@ -23,9 +23,9 @@ pub enum Error {
     /// Something the system could not spare.
     #[error("the collector cannot {what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation that was tried.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

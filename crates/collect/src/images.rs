@@ -101,12 +101,12 @@ impl Images {
     }
 }
 
-/// What a process has mapped: `/proc/PID/maps`.
+/// Returns what a process has mapped: `/proc/PID/maps`.
 pub fn maps(pid: Pid) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{}/maps", pid.as_raw_pid())).ok()
 }
 
-/// Whether shared memory of ours is among what is mapped.
+/// Returns whether shared memory of ours is among what is mapped.
 pub fn is_mapped(maps: &[u8], inode: u64) -> bool {
     let text = String::from_utf8_lossy(maps);
     let number = inode.to_string();

@@ -62,9 +62,9 @@ pub const ENVIRONMENT: &str = "MEMLODE_COLLECTOR";
 /// Bytes that the names of regions may have together, with one more each.
 pub const MOST_REGIONS_BYTES: usize = shared::REGIONS_BYTES - 1;
 
-/// How to record.
+/// Options of a recording.
 pub struct Options {
-    /// Where to.
+    /// The destination.
     pub destination: Destination,
     /// Threads that read rings, encode what they read and pack it; `None` for one per two processors, at least two if there
     /// are two processors, at most eight.
@@ -113,7 +113,7 @@ pub fn socket_directory() -> Result<PathBuf, Error> {
     Ok(socket.path().ancestors().nth(2).unwrap_or(Path::new("/")).to_owned())
 }
 
-/// What has been recorded so far.
+/// Counts of the recording so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Words of all streams.
@@ -128,7 +128,7 @@ pub struct Stats {
     pub threads: u64,
 }
 
-/// How the command ended.
+/// The end of the command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommandEnd {
     /// Its exit code, if it exited.
@@ -137,7 +137,7 @@ pub struct CommandEnd {
     pub signal: Option<i32>,
 }
 
-/// What was recorded, and what was not.
+/// Everything that was recorded, and everything that was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordingSummary {
     /// Totals.
@@ -163,7 +163,7 @@ pub struct RecordingSummary {
 }
 
 impl RecordingSummary {
-    /// Whether every event of every process is in the trace.
+    /// Returns whether every event of every process is in the trace.
     pub fn is_whole(&self) -> bool {
         self.unknown_words == 0
             && self.unwritten_words == 0
@@ -252,12 +252,12 @@ impl Collector {
         Ok(collector)
     }
 
-    /// What programs need to find in [`ENVIRONMENT`].
+    /// Returns what programs need to find in [`ENVIRONMENT`].
     pub fn socket_path(&self) -> &Path {
         self.socket.path()
     }
 
-    /// What switches recording on and off meanwhile.
+    /// Returns what switches recording on and off meanwhile.
     pub fn switch(&self) -> Switch {
         Switch { shared: self.shared.clone(), pace: self.pace.clone() }
     }

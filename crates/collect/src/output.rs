@@ -1,4 +1,4 @@
-//! Where the streams go.
+//! Destinations of the streams.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,13 +11,13 @@ use memlode_trace::manifest::{ManifestInfo, Summary};
 use memlode_trace::module::{Module, ModuleId, ModuleImage};
 use memlode_trace::write::{DirectoryStore, EncodedChunk, Form, Store, TraceWriter};
 
-/// What becomes of the words.
+/// The destination of the words.
 pub enum Destination {
     /// A trace.
     Trace {
-        /// Where to.
+        /// The store that takes them.
         store: Box<dyn Store>,
-        /// What was run, and where.
+        /// The command, and where it was run.
         info: ManifestInfo,
     },
     /// Words are counted and dropped, unread: what recording alone costs.
@@ -42,7 +42,7 @@ pub struct Output {
     failed: AtomicBool,
     failure: Mutex<Option<String>>,
     notes: Mutex<BTreeSet<String>>,
-    /// What has happened so far.
+    /// Counts so far.
     pub counters: Counters,
 }
 
@@ -92,17 +92,17 @@ impl Output {
         })
     }
 
-    /// Whether nobody wants to know what the words say.
+    /// Returns whether nobody wants to know what the words say.
     pub fn discards(&self) -> bool {
         self.discards
     }
 
-    /// Whether somebody waits for the chunks: they are not to be late, and [`Output::bound`] is to be told.
+    /// Returns whether somebody waits for the chunks: they are not to be late, and [`Output::bound`] is to be told.
     pub fn is_live(&self) -> bool {
         self.live
     }
 
-    /// How the words of chunks are to be.
+    /// Returns how the words of chunks are to be.
     pub fn form(&self) -> Form {
         self.form
     }
@@ -180,7 +180,7 @@ impl Output {
         lock(&self.notes).insert(note);
     }
 
-    /// Whether writing has stopped.
+    /// Returns whether writing has stopped.
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }

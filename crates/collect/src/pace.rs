@@ -11,7 +11,7 @@ use memlode_trace::manifest::Burst;
 use crate::output::lock;
 use crate::worker::Shared;
 
-/// What the pace is, as others may change it.
+/// The pace, as others may change it.
 #[derive(Default)]
 pub struct Pace {
     state: Mutex<State>,
@@ -21,12 +21,12 @@ pub struct Pace {
 #[derive(Clone, Copy, Default)]
 struct State {
     burst: Option<Burst>,
-    /// How often it was changed.
+    /// Number of times that it was changed.
     changes: u32,
     stop: bool,
-    /// Whether the user has interfered.
+    /// True if the user has interfered.
     switched: bool,
-    /// Whether the user wants it to end.
+    /// True if the user wants it to end.
     ends: bool,
 }
 
@@ -46,7 +46,7 @@ impl Pace {
         lock(&self.state).switched = true;
     }
 
-    /// Whether that ever happened.
+    /// Returns whether that ever happened.
     pub fn is_switched(&self) -> bool {
         lock(&self.state).switched
     }
@@ -56,7 +56,7 @@ impl Pace {
         lock(&self.state).ends = true;
     }
 
-    /// Whether that was said.
+    /// Returns whether that was said.
     pub fn has_waited_enough(&self) -> bool {
         lock(&self.state).ends
     }

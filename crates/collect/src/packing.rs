@@ -38,7 +38,7 @@ struct Chunks {
     state: State,
 }
 
-/// Where a lane is.
+/// The state of a lane.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     /// Nowhere: it has no chunks.
@@ -100,7 +100,7 @@ impl Packing {
         }
     }
 
-    /// How many wait to be packed.
+    /// Returns how many wait to be packed.
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }

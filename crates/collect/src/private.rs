@@ -20,7 +20,7 @@ pub struct PrivateDirectory {
     _lock: File,
 }
 
-/// What all names begin with.
+/// The beginning of all names.
 pub const PREFIX: &str = "memlode-";
 /// Random bytes of a name, each two hexadecimal digits.
 const RANDOM: usize = 8;
@@ -53,7 +53,7 @@ impl PrivateDirectory {
         }
     }
 
-    /// Where it is.
+    /// Returns where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -82,7 +82,7 @@ fn remove_left_over(parent: &Path) {
     }
 }
 
-/// By its name, its owner and its mode: a directory, not a link.
+/// Returns whether it is one, by its name, its owner and its mode: a directory, not a link.
 fn is_one(path: &Path) -> bool {
     let name = path.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
     let is_named = name.strip_prefix(PREFIX.as_bytes()).is_some_and(|digits| {

@@ -33,9 +33,9 @@ pub struct Process {
     pub index: u32,
     /// The kernel's id.
     pub pid: Pid,
-    /// What it was called with.
+    /// The name that it was called with.
     name: String,
-    /// What it shares with us.
+    /// Memory that it shares with us.
     pub memory: SharedMemory,
     /// Readable once every thread of it is gone.
     pidfd: OwnedFd,
@@ -139,7 +139,7 @@ impl Process {
         })
     }
 
-    /// Whether the program that said hello is still what runs in the process, as far as can be seen.
+    /// Returns whether the program that said hello is still what runs in the process, as far as can be seen.
     pub fn is_still_mapped(&self) -> bool {
         let inode = self.memory.inode();
         images::maps(self.pid).zip(inode).is_some_and(|(maps, inode)| images::is_mapped(&maps, inode))
@@ -150,7 +150,7 @@ impl Process {
         self.pidfd.as_fd()
     }
 
-    /// What header words mean.
+    /// Returns what header words mean.
     pub fn space(&self) -> RwLockReadGuard<'_, AddressSpace> {
         self.space.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -171,22 +171,22 @@ impl Process {
         self.mark_over();
     }
 
-    /// Whether it was ended by a signal, as far as can be told: it did not announce its end.
+    /// Returns whether it was ended by a signal, as far as can be told: it did not announce its end.
     fn was_killed(&self) -> bool {
         self.gone.load(Ordering::Acquire) && !self.is_leaving()
     }
 
-    /// Whether it is about to end by its own will.
+    /// Returns whether it is about to end by its own will.
     fn is_leaving(&self) -> bool {
         self.memory.exits() || self.memory.exiting_thread() != 0
     }
 
-    /// Whether [`Self::mark_over`] was called.
+    /// Returns whether [`Self::mark_over`] was called.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Whether everything was read and written.
+    /// Returns whether everything was read and written.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
@@ -195,7 +195,7 @@ impl Process {
         lock(&self.streams).clone()
     }
 
-    /// Whether there is anything to do for a worker.
+    /// Returns whether there is anything to do for a worker.
     pub fn has_work(&self) -> bool {
         if self.is_closed() {
             return false;
@@ -289,7 +289,7 @@ impl Process {
         }
     }
 
-    /// Whether threads that are gone have ended by themselves, and not because their process ends. Between two marks that the
+    /// Returns whether threads that are gone have ended by themselves, and not because their process ends. Between two marks that the
     /// kernel leaves on those that it ends there is a moment without any; so they are looked for twice.
     fn lives_on(&self, tasks: &Path, listed: &FxHashSet<u32>) -> bool {
         let pid = self.pid.as_raw_pid() as u32;
@@ -304,7 +304,7 @@ impl Process {
         }
     }
 
-    /// Whether so many rings are in use that new threads may soon find none.
+    /// Returns whether so many rings are in use that new threads may soon find none.
     pub fn is_crowded(&self) -> bool {
         self.streams().len() >= ring::RINGS as usize / 2
     }
@@ -410,7 +410,7 @@ impl Process {
         }
     }
 
-    /// How a thread that is over ended, which the program may have noticed.
+    /// Returns how a thread that is over ended, which the program may have noticed.
     fn ending_of(&self, stream: &Stream, was_noticed: bool) -> Ending {
         // A thread may have been cancelled between any two words.
         let has_ended = (was_noticed || stream.ended.load(Ordering::Acquire)) && !self.memory.cancels();
@@ -536,7 +536,7 @@ impl Process {
     }
 }
 
-/// Where an image's anchors are at run time.
+/// Returns where an image's anchors are at run time.
 fn anchors(module: &Module, load_bias: u64) -> Range<u64> {
     let section = &module.image().anchors;
     let start = section.address.wrapping_add(load_bias);
@@ -547,7 +547,7 @@ fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// What the kernel is about to do to a thread.
+/// The kernel's next act on a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doom {
     None,

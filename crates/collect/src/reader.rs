@@ -30,7 +30,7 @@ const PLAUSIBLE: Promise = Promise { accesses: 1 << 32, bytes: 1 << 36 };
 /// Chunks read from one ring before the next one gets its turn.
 const TURN: u32 = 4;
 
-/// What a worker brings along.
+/// The tools of a worker.
 pub struct Tools {
     words: Vec<u64>,
     packer: Packer,
@@ -72,7 +72,7 @@ impl Tools {
     }
 }
 
-/// How the unfinished chunk of a ring is to be read.
+/// The way to read the unfinished chunk of a ring.
 #[derive(Clone, Debug)]
 pub enum Ending {
     /// The thread ended by itself, or ran the program's exit handlers: all it wrote is there.
@@ -88,7 +88,7 @@ pub enum Ending {
     Replaced(Vec<Range<u64>>),
 }
 
-/// What a run of words is.
+/// The extent of a run of words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     /// A chunk that was handed over: every word counts.
@@ -112,14 +112,14 @@ pub struct Reader {
     read_ahead: usize,
     /// Nothing that is unread was begun before this stamp: there was nothing to be read.
     empty_at: u64,
-    /// What was told last of the next chunk's beginning.
+    /// The bound that was told last, of the next chunk's beginning.
     bound: u64,
     encoder: ChunkEncoder,
-    /// Where the last segment begins, if it is a loop or a copy that may be under way, and when that was seen.
+    /// The beginning of the last segment, if it is a loop or a copy that may be under way, and when that was seen.
     held: Option<(u32, usize, Instant)>,
-    /// What follows those, if we are far behind.
+    /// The words that follow those, if we are far behind.
     ahead: Ahead,
-    /// What was allocated since recording was switched off.
+    /// Allocations since recording was switched off.
     sieve: Sieve,
     /// The oldest word in the encoder is no older than this.
     flushed: Instant,
@@ -160,7 +160,7 @@ impl Reader {
         (pending <= ring::CHUNKS).then_some(pending)
     }
 
-    /// Whether there is something to read.
+    /// Returns whether there is something to read.
     pub fn has_pending(&self, process: &Process) -> bool {
         !self.lost && self.pending(process.memory.ring(self.slot)) != Some(0)
     }
@@ -288,7 +288,7 @@ impl Reader {
         some
     }
 
-    /// Whether a chunk that was handed over goes into a batch.
+    /// Returns whether a chunk that was handed over goes into a batch.
     fn is_in_batch(&mut self, pending: u32, process: &Process, output: &Output, tools: &mut Tools) -> bool {
         let all_are_busy = tools.batches.has_work_for_all(tools.busy_rings);
         if self.ahead.is_open() {
@@ -396,7 +396,7 @@ impl Reader {
         tools.words = words;
     }
 
-    /// What is left of a chunk in use begins with a segment that may not be whole, or may not have been done. Returns how many of
+    /// Takes the rest of a chunk in use, which begins with a segment that may not be whole, or may not have been done. Returns how many of
     /// its words count.
     #[expect(clippy::too_many_arguments, reason = "five of them are what every step of reading needs")]
     fn last(
@@ -443,7 +443,7 @@ impl Reader {
         }
     }
 
-    /// Of a loop or a copy that did not come to its end the first access counts. Returns how many words of it there are, none if
+    /// Shortens a loop or a copy that did not come to its end to its first access. Returns how many words of it there are, none if
     /// the words begin with something else.
     fn shorten(
         &mut self,
@@ -461,7 +461,7 @@ impl Reader {
         self.encode(words, Extent::Whole, stamps, process, output, tools)
     }
 
-    /// What follows was done while recording was on, or off.
+    /// Begins a time in which recording was on, or off.
     fn turn(&mut self, dormant: bool, process: &Process, output: &Output, tools: &mut Tools) {
         if dormant != self.encoder.is_dormant() {
             self.sift(process, output, tools);
@@ -479,7 +479,7 @@ impl Reader {
 
     /// Hands words to the encoder; returns how many were used.
     ///
-    /// Where a header is expected and none is found, words are skipped up to the next one: a word that is the address
+    /// Encodes words. If a header is expected and none is found, words are skipped up to the next one: a word that is the address
     /// of an anchor can be nothing else, for nobody accesses anchors.
     fn encode(
         &mut self,
@@ -586,7 +586,7 @@ impl Reader {
     }
 }
 
-/// What a processor may have done in a while.
+/// Returns what a processor may have done in a while.
 fn done_in(time: Duration) -> Promise {
     let nanoseconds = time.as_nanos() as u64;
     Promise {

@@ -19,7 +19,7 @@ use crate::clock;
 
 /// Bytes from one ring to the next.
 pub const REGION_BYTES: usize = (2 * ring::CHUNKS as usize + 2) * ring::CHUNK_BYTES as usize;
-/// What a chunk can hold at most, its slack included.
+/// Most bytes that a chunk can hold, its slack included.
 pub const CHUNK_AND_SLACK_BYTES: usize = 2 * ring::CHUNK_BYTES as usize;
 
 /// Bytes of the names of regions, each with a zero behind it.
@@ -80,7 +80,7 @@ impl SharedMemory {
         Ok(memory)
     }
 
-    /// What the program maps.
+    /// Returns what the program maps.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -108,7 +108,7 @@ impl SharedMemory {
         self.u32_at(field!(ProcessHeader, doorbell))
     }
 
-    /// How many of the collector's workers sleep.
+    /// Returns how many of the collector's workers sleep.
     pub fn sleepers(&self) -> &AtomicU32 {
         self.u32_at(field!(ProcessHeader, collector_asleep))
     }
@@ -128,17 +128,17 @@ impl SharedMemory {
         self.u32_at(field!(ProcessHeader, exiting_thread)).load(Ordering::Relaxed)
     }
 
-    /// Whether the program is about to end, or to become another one, by its own will.
+    /// Returns whether the program is about to end, or to become another one, by its own will.
     pub fn exits(&self) -> bool {
         self.u32_at(field!(ProcessHeader, exits)).load(Ordering::Acquire) != 0
     }
 
-    /// Whether a thread may have been cancelled at any instruction.
+    /// Returns whether a thread may have been cancelled at any instruction.
     pub fn cancels(&self) -> bool {
         self.u32_at(field!(ProcessHeader, cancels)).load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the program has forbidden itself system calls, and is not recorded since.
+    /// Returns whether the program has forbidden itself system calls, and is not recorded since.
     pub fn is_sealed(&self) -> bool {
         self.u32_at(field!(ProcessHeader, sealed)).load(Ordering::Relaxed) != 0
     }
@@ -163,7 +163,7 @@ impl SharedMemory {
         self.u32_at(field!(ProcessHeader, unregistered_threads)).load(Ordering::Relaxed)
     }
 
-    /// Whether the program went on without us.
+    /// Returns whether the program went on without us.
     pub fn given_up(&self) -> bool {
         self.u32_at(field!(ProcessHeader, given_up)).load(Ordering::Relaxed) != 0
     }
@@ -191,7 +191,7 @@ impl SharedMemory {
         }
     }
 
-    /// Whether recording is off, or has ever been.
+    /// Returns whether recording is off, or has ever been.
     pub fn was_dormant(&self) -> bool {
         self.u32_at(field!(ProcessHeader, was_dormant)).load(Ordering::Acquire) != 0
     }
@@ -282,7 +282,7 @@ impl<'a> Ring<'a> {
         self.memory.u64_at(self.offset + field!(RingHeader, owner)).load(Ordering::Relaxed)
     }
 
-    /// Whether a signal handler has interrupted the code that writes here, and is not over.
+    /// Returns whether a signal handler has interrupted the code that writes here, and is not over.
     pub fn is_interrupted(&self) -> bool {
         self.u32(field!(RingHeader, interrupted)).load(Ordering::Relaxed) != 0
     }
@@ -294,7 +294,7 @@ impl<'a> Ring<'a> {
         if (settled >> 32) as u32 == chunk && bytes.is_multiple_of(8) { bytes } else { 0 }
     }
 
-    /// Whether the thread had ended by itself before its process did.
+    /// Returns whether the thread had ended by itself before its process did.
     pub fn has_ended(&self) -> bool {
         self.u32(field!(RingHeader, ended)).load(Ordering::Relaxed) != 0
     }
@@ -333,7 +333,7 @@ impl<'a> Ring<'a> {
         })
     }
 
-    /// Whether recording is off in a chunk that is still in use and has been written to.
+    /// Returns whether recording is off in a chunk that is still in use and has been written to.
     pub fn is_dormant(&self, chunk: u32) -> bool {
         self.u32(field!(RingHeader, dormant_chunk)).load(Ordering::Acquire) == chunk.wrapping_add(1)
     }
@@ -433,7 +433,7 @@ impl<'a> Ring<'a> {
 mod tests {
     use super::*;
 
-    /// What a program does to its first ring.
+    /// Writes as a program does to its first ring.
     fn write(memory: &SharedMemory, words: &[u64]) {
         let chunk = memory.words_at(memory.ring(0).chunk_offset(0), words.len());
         chunk.iter().zip(words).for_each(|(shared, &word)| shared.store(word, Ordering::Relaxed));

@@ -54,7 +54,7 @@ impl Socket {
         }
     }
 
-    /// What goes into `MEMLODE_COLLECTOR`.
+    /// Returns what goes into `MEMLODE_COLLECTOR`.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -112,7 +112,7 @@ fn accept(socket: &OwnedFd, may: impl Fn(&UCred) -> bool) -> Option<Connection> 
 /// One program with one request.
 pub struct Connection {
     fd: OwnedFd,
-    /// Who it is, by the kernel's word.
+    /// The process, by the kernel's word.
     pub pid: Pid,
 }
 
@@ -132,7 +132,7 @@ pub struct Message {
     pub path: PathBuf,
 }
 
-/// What came of reading a connection.
+/// The result of reading a connection.
 pub enum Received {
     /// Nothing yet.
     Pending,

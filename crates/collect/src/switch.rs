@@ -30,7 +30,7 @@ impl Switch {
         self.record(self.is_stopped());
     }
 
-    /// Whether the user has stopped it.
+    /// Returns whether the user has stopped it.
     pub fn is_stopped(&self) -> bool {
         self.shared.reasons() & off::USER != 0
     }

@@ -31,9 +31,9 @@ const GLIMPSE: Duration = Duration::from_micros(100);
 /// Futexes that one system call waits for at most.
 const MOST_DOORBELLS: usize = 120;
 
-/// What the collector's threads share.
+/// Data that the collector's threads share.
 pub struct Shared {
-    /// Where the words go.
+    /// The destination of the words.
     pub output: Output,
     /// The ELF files behind the programs.
     pub images: Arc<Images>,
@@ -49,7 +49,7 @@ pub struct Shared {
     /// Regions to be recorded, if not everything.
     regions: Vec<String>,
     most_accesses: u64,
-    /// How long programs wait for us.
+    /// Time that programs wait for us.
     pub patience: Duration,
     /// Bumped when the leader is to look up.
     attention: AtomicU32,
@@ -88,7 +88,7 @@ impl Shared {
         }
     }
 
-    /// What a thread needs to read rings.
+    /// Returns what a thread needs to read rings.
     pub fn tools(&self) -> Tools {
         Tools::new(self.packing.clone(), self.batches.clone())
     }
@@ -198,7 +198,7 @@ impl Shared {
         busy
     }
 
-    /// Whether helpers can do what is to be done. The leader is not to do it then: while it does, nobody reads the ring, the
+    /// Returns whether helpers can do what is to be done. The leader is not to do it then: while it does, nobody reads the ring, the
     /// program waits, and soon the helpers have nothing to do.
     fn has_enough_helpers(&self) -> bool {
         self.batches.waiting() + self.packing.waiting() < self.workers

@@ -17,7 +17,7 @@ use crate::table::{
 /// Why a level missed.
 pub(crate) const CAUSES: [&str; 5] = ["cold", "capacity", "conflict", "true sharing", "false sharing"];
 
-/// Who had the translation of an address.
+/// The levels that had the translation of an address.
 pub(crate) const TRANSLATIONS: [&str; 3] = ["first", "second", "walk"];
 
 /// Makes record batches of the accesses of one trace on one machine.
@@ -27,7 +27,7 @@ pub struct BatchEncoder {
     pub(crate) levels: Vec<String>,
     /// Cycles until they answer.
     pub(crate) latencies: Vec<u32>,
-    /// What is known of misses.
+    /// The causes of misses, if they are known.
     pub(crate) why: Option<WhyColumns>,
     pub(crate) clock: Option<Clock>,
     texts: Texts,
@@ -204,7 +204,7 @@ impl BatchEncoder {
     }
 }
 
-/// What a machine calls its levels, memory last.
+/// Returns what a machine calls its levels, memory last.
 pub fn level_names(machine: &Machine) -> Vec<String> {
     build::served_by(&build::level_names(machine))
 }

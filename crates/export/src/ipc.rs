@@ -26,7 +26,7 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Writes record batches to a stream.
 pub struct StreamWriter<W> {
     out: W,
-    /// By column: the dictionary that readers have.
+    /// Indexed by column: the dictionary that readers have.
     sent: Vec<Option<Arc<Strings>>>,
     builder: ipc::planus::Builder,
 }

@@ -1,4 +1,4 @@
-//! What the cells of annotated accesses are called: keys of dictionaries.
+//! Names of the cells of annotated accesses: keys of dictionaries.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::table::Strings;
 /// No name.
 pub(crate) const NONE: i32 = -1;
 
-/// What accesses do.
+/// Kinds of accesses.
 pub(crate) const KINDS: [&str; 5] = ["load", "store", "atomic load", "atomic store", "update"];
 
-/// Where objects live; of memory of unknown origin there is nothing to say.
+/// Homes of objects; of memory of unknown origin there is nothing to say.
 pub(crate) const HOMES: [&str; 3] = ["heap", "global", "stack"];
 
-/// What a row says besides its own numbers: its cell's keys.
+/// A row's text besides its own numbers: its cell's keys.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys {
     pub process: u32,
@@ -35,7 +35,7 @@ pub(crate) struct Keys {
     pub of_site: SiteKeys,
 }
 
-/// What a site says.
+/// A site's text.
 #[derive(Clone, Copy)]
 pub(crate) struct SiteKeys {
     pub kind: i8,
@@ -53,9 +53,9 @@ pub(crate) struct SiteKeys {
 pub(crate) struct Names {
     trace: Arc<Trace>,
     sites: Vec<SiteKeys>,
-    /// By cell.
+    /// Indexed by cell.
     pub cells: Vec<Keys>,
-    /// By object: its kind and name.
+    /// Indexed by object: its kind and name.
     pub objects: Vec<(i8, i32)>,
     object_names: Dictionary<u32>,
     pub functions: Arc<Strings>,

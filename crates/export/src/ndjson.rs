@@ -13,9 +13,9 @@ use crate::table::Strings;
 pub struct LineWriter<W> {
     out: W,
     encoder: BatchEncoder,
-    /// By level: its name and its latency, as members.
+    /// Indexed by level: its name and its latency, as members.
     levels: Vec<String>,
-    /// By site: its names as members, made when first needed.
+    /// Indexed by site: its names as members, made when first needed.
     sites: Vec<Option<Box<str>>>,
     /// The same by object.
     objects: Vec<Box<str>>,

@@ -1,4 +1,4 @@
-//! What a user asks for, by the names that the machine and the trace have, and why it cannot be had.
+//! Requests of a user, by the names that the machine and the trace have, and why they cannot be granted.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub enum Refused {
     Machine {
         /// The machine.
         machine: String,
-        /// What is wrong with it.
+        /// The fault.
         why: ImpossibleMachine,
     },
 }

@@ -9,7 +9,7 @@ pub struct Field {
     pub name: String,
     /// The type of its values.
     pub ty: ColumnType,
-    /// Whether values may be missing.
+    /// True if values may be missing.
     pub nullable: bool,
 }
 
@@ -29,7 +29,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// Whether its values are keys of texts.
+    /// Returns whether its values are keys of texts.
     pub fn is_text(self) -> bool {
         matches!(self, ColumnType::Keys8 | ColumnType::Keys32)
     }
@@ -38,7 +38,7 @@ impl ColumnType {
 /// Texts, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strings {
-    /// Where each begins, and where the last one ends.
+    /// The beginning of each, and the end of the last one.
     offsets: Vec<i32>,
     bytes: Vec<u8>,
 }
@@ -50,7 +50,7 @@ impl Default for Strings {
 }
 
 impl Strings {
-    /// Of these texts.
+    /// Makes the column of these texts.
     pub fn of<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Strings {
         let mut strings = Strings::default();
         texts.into_iter().for_each(|text| {
@@ -75,17 +75,17 @@ impl Strings {
         std::str::from_utf8(text).unwrap_or_default()
     }
 
-    /// How many.
+    /// Returns how many.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Where each begins, and where the last one ends.
+    /// Returns where each begins, and where the last one ends.
     pub fn offsets(&self) -> &[i32] {
         &self.offsets
     }
@@ -132,7 +132,7 @@ impl ColumnValues {
         }
     }
 
-    /// What keys stand for.
+    /// Returns what keys stand for.
     pub fn strings(&self) -> Option<&Arc<Strings>> {
         match self {
             ColumnValues::Keys8(_, strings) | ColumnValues::Keys32(_, strings) => Some(strings),

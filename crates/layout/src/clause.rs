@@ -47,7 +47,7 @@ pub struct EditError {
     pub line: usize,
     /// Characters of that line before the word.
     pub column: usize,
-    /// What is wrong, as a sentence without a full stop.
+    /// The fault, as a sentence without a full stop.
     pub message: String,
     /// The whole line.
     shown: String,

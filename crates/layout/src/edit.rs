@@ -23,7 +23,7 @@ pub enum Edit {
         structure: String,
         /// Members that stay, at least one.
         hot: Vec<String>,
-        /// How the program gets from the hot part of an element to the cold one.
+        /// The way of the program from the hot part of an element to the cold one.
         by: Link,
     },
     /// `soa arc`: an array for each member; `soa arc: cost, tail`: for each of these, the others stay together.
@@ -44,7 +44,7 @@ pub enum Edit {
     Pad {
         /// A type or an object.
         subject: String,
-        /// What of it is padded; none: the type if there is one of that name, else the object.
+        /// The scope that is padded; none: the type if there is one of that name, else the object.
         of: Option<Scope>,
         /// The multiple in bytes, 2 to 1 GiB.
         to: u64,
@@ -53,7 +53,7 @@ pub enum Edit {
     Align {
         /// A type or an object.
         subject: String,
-        /// What of it is aligned; none: the type if there is one of that name, else the object.
+        /// The scope that is aligned; none: the type if there is one of that name, else the object.
         of: Option<Scope>,
         /// A power of two in bytes, 2 to 1 GiB.
         to: u64,
@@ -119,7 +119,7 @@ pub enum Edit {
     },
 }
 
-/// How a program gets from the hot part of an element to its cold part.
+/// The way of a program from the hot part of an element to its cold part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// The hot part holds a pointer of 8 bytes.
@@ -130,7 +130,7 @@ pub enum Link {
     Parallel,
 }
 
-/// What is padded or aligned.
+/// The scope that is padded or aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Every object of a type.

@@ -24,13 +24,13 @@ pub struct StructureMember {
     pub bytes: u64,
     /// Alignment in bytes, a power of two; of a bit-field, its type's.
     pub align: u64,
-    /// What kind of member it is.
+    /// Its kind of member.
     pub role: Role,
-    /// What the program does with its address.
+    /// The program's use of its address.
     pub address: AddressUse,
 }
 
-/// What kind of member it is, as far as edits must know.
+/// A member's kind, as far as edits must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A value of any type but a pointer.
@@ -47,7 +47,7 @@ pub enum Role {
     FlexibleArray,
 }
 
-/// What the program does with the address of a member.
+/// The program's use of the address of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AddressUse {
     /// It is not known to leave the expression that computes it.

@@ -1,4 +1,4 @@
-//! What a core has besides caches: translations, and stores and accesses in flight.
+//! The parts of a core besides caches: translations, and stores and accesses in flight.
 
 use crate::document::Table;
 use crate::file::power_of_two;
@@ -25,7 +25,7 @@ pub struct TlbArray {
     pub latency_cycles: u32,
 }
 
-/// What a core keeps in flight.
+/// Stores and accesses that a core keeps in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight {
     /// Stores that wait for the cache.

@@ -1,4 +1,4 @@
-//! What waiting costs beyond latencies: what overlaps, what a line takes to arrive, what sharing costs.
+//! Costs of waiting beyond latencies: overlap, the arrival of a line, sharing.
 //!
 //! Each constant is *measured*, by `memlode machine calibrate`, and then has a spread, or *assumed*.
 
@@ -20,13 +20,13 @@ impl Constant {
         Constant { value, spread: None }
     }
 
-    /// Whether it was measured on the machine that it describes.
+    /// Returns whether it was measured on the machine that it describes.
     pub fn is_measured(self) -> bool {
         self.spread.is_some()
     }
 }
 
-/// What waiting costs beyond latencies. Cycles are those of the core's clock.
+/// Costs of waiting beyond latencies. Cycles are those of the core's clock.
 ///
 /// The defaults are what was measured on one guest of a Sapphire Rapids server, and of atomic operations,
 /// fences and sharing on one of a Zen 3; a machine file that says nothing of a constant has them, as assumed.
@@ -50,7 +50,7 @@ pub struct Costs {
     pub atomic_cycles: Constant,
     /// Cycles of a store and a full fence behind it, to a line that is there.
     pub fence_cycles: Constant,
-    /// How many times longer a thread takes to count, with ten cycles of work between, where another does in the same line.
+    /// Factor by which a thread counts more slowly, with ten cycles of work between, where another does in the same line.
     pub counting_slowdown: Constant,
     /// Lines that two cores share which are near each other.
     pub near: SharingCosts,
@@ -58,14 +58,14 @@ pub struct Costs {
     pub far: Option<SharingCosts>,
 }
 
-/// What a line costs that two cores use in turn.
+/// Costs of a line that two cores use in turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharingCosts {
     /// From a request to the line's arrival from the core that wrote it, in cycles.
     pub transfer_cycles: Constant,
     /// The least time between two arrivals of a line, in cycles.
     pub arrival_cycles: Constant,
-    /// How long a core can use a line before another takes it away, in cycles.
+    /// Cycles for which a core can use a line before another takes it away.
     pub use_cycles: Constant,
 }
 
@@ -74,12 +74,12 @@ impl Costs {
     /// take what its own stores left that still wait for the line. 1.1 was measured where they do, 3 to 12 where not.
     const FORWARDS: f64 = 1.7;
 
-    /// Whether a core goes on with what an own store left that waits for its line.
+    /// Returns whether a core goes on with what an own store left that waits for its line.
     pub fn forwards_waiting_stores(&self) -> bool {
         self.counting_slowdown.value < Self::FORWARDS
     }
 
-    /// What a machine file that is silent has.
+    /// Costs of a machine whose file gives none.
     pub const ASSUMED: Costs = Costs {
         clock_ghz: Constant::assumed(3.0),
         instruction_cycles: Constant::assumed(0.3),

@@ -11,7 +11,7 @@ pub struct CpuidCache {
     pub ways: u32,
     /// Bytes of a line.
     pub line_bytes: u32,
-    /// How many hardware threads may share it.
+    /// Most hardware threads that may share it.
     pub threads: u32,
 }
 

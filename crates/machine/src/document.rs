@@ -34,7 +34,7 @@ impl<'a> Document<'a> {
 /// One table of the file.
 pub struct Table<'t, 'a> {
     document: Document<'a>,
-    /// How messages call it: empty for the root, else `level 2 ` and the like.
+    /// Its name in messages: empty for the root, else `level 2 ` and the like.
     name: String,
     entries: &'t DeTable<'a>,
     span: Range<usize>,

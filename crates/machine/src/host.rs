@@ -9,20 +9,20 @@ use crate::rules::Rules;
 use crate::sysfs::{self, CacheInfo};
 use crate::{built_in, file};
 
-/// Where to look. Tests put other directories here.
+/// Directories and instructions that describe the host. Tests put other directories here.
 #[derive(Clone, Debug)]
 pub struct HostSources {
     /// Root of sysfs.
     pub sys: PathBuf,
     /// Root of procfs.
     pub proc: PathBuf,
-    /// What `cpuid` says.
+    /// Answers of `cpuid`.
     pub cpuid: Vec<CpuidCache>,
     /// The file of [`measured_file`], whether there is one or not.
     pub measured: Option<PathBuf>,
 }
 
-/// Where `memlode machine calibrate` keeps what it measured: `memlode/host.toml` in `$XDG_CONFIG_HOME`, else in
+/// Returns where `memlode machine calibrate` keeps what it measured: `memlode/host.toml` in `$XDG_CONFIG_HOME`, else in
 /// `$HOME/.config`. None if neither variable is set to an absolute path.
 pub fn measured_file() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -174,7 +174,7 @@ impl HostSources {
     }
 }
 
-/// What `/proc/cpuinfo` says of the first processor.
+/// The first processor in `/proc/cpuinfo`.
 #[derive(Default)]
 struct Processor {
     name: Option<String>,
@@ -209,7 +209,7 @@ impl Processor {
         processor
     }
 
-    /// How this processor names itself; none if the kernel does not say.
+    /// Returns how this processor names itself; none if the kernel does not say.
     fn identity(&self) -> Option<Identity> {
         let (vendor, model) = (self.vendor.clone()?, self.model?);
         Some(Identity { vendor, family: self.family, models: vec![model..=model] })
@@ -320,7 +320,7 @@ fn usable(mut found: Found, origin: &str, notes: &mut Vec<String>) -> Option<Fou
     (1..=8).contains(&found.levels.len()).then_some(found)
 }
 
-/// What no interface tells, from the kindred machine's levels of the same rank: latencies, and the rules that a
+/// Adds what no interface tells, from the kindred machine's levels of the same rank: latencies, and the rules that a
 /// level of the found shape can have. The outermost goes with the outermost.
 fn add_the_untold(host: &mut Machine, kin: &Machine) {
     let outermost = host.levels.len() - 1;

@@ -1,4 +1,4 @@
-//! What a machine is.
+//! A machine: its caches, latencies and rules.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub struct Machine {
     pub name: String,
     /// One line for people.
     pub description: String,
-    /// Where the numbers come from. For the host, which kernel or processor interface answered.
+    /// Sources of the numbers. For the host, the kernel or processor interface that answered.
     pub sources: Vec<String>,
     /// Physical cores (not hardware threads).
     pub cores: u32,
@@ -35,17 +35,17 @@ pub struct Machine {
     pub tlbs: Vec<TlbArray>,
     /// Cycles to find a translation in the page tables; 0 without `tlbs`.
     pub page_walk_cycles: u32,
-    /// What a core keeps in flight, if that is known.
+    /// Stores and accesses that a core keeps in flight, if that is known.
     pub in_flight: Option<InFlight>,
     /// NUMA nodes, each with its part of the cores.
     pub nodes: u32,
     /// Cycles from a load to its value when another node's memory answers.
     pub remote_latency_cycles: u32,
-    /// What waiting costs beyond latencies.
+    /// Costs of waiting beyond latencies.
     pub costs: Costs,
     /// Spreads of the latencies that were measured on this machine.
     pub spreads: LatencySpreads,
-    /// Whether private caches are kept the same.
+    /// The protocol that keeps private caches the same, if any does.
     pub coherence: Coherence,
     /// Processors that this description fits.
     pub identities: Vec<Identity>,
@@ -54,7 +54,7 @@ pub struct Machine {
     pub file_hash: Option<String>,
 }
 
-/// How well the latencies of a machine are known.
+/// The confidence in the latencies of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
     /// All were measured on the machine itself.
@@ -68,9 +68,9 @@ pub enum Provenance {
 /// Interquartile range over median of measured latencies; none of those that are assumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LatencySpreads {
-    /// Of [`Machine::memory_latency_cycles`].
+    /// The spread of [`Machine::memory_latency_cycles`].
     pub memory: Option<f64>,
-    /// Of [`Machine::page_walk_cycles`].
+    /// The spread of [`Machine::page_walk_cycles`].
     pub page_walk: Option<f64>,
 }
 
@@ -86,15 +86,15 @@ pub struct Level {
     pub ways: u32,
     /// Bytes of a line, a power of two.
     pub line_bytes: u32,
-    /// How many cores share one cache of this level; 1 is private.
+    /// Number of cores that share one cache of this level; 1 is private.
     pub shared_by: u32,
     /// Cycles from a load to its value when this level answers.
     pub latency_cycles: u32,
     /// Interquartile range over median of that, if it was measured on this machine.
     pub latency_spread: Option<f64>,
-    /// What it does beyond its shape.
+    /// Its rules beyond its shape.
     pub rules: Rules,
-    /// Where size, ways and sharing come from, and the latency if from elsewhere.
+    /// Sources of size, ways and sharing, and of the latency if from elsewhere.
     pub provenance: String,
 }
 
@@ -105,7 +105,7 @@ impl Level {
     }
 }
 
-/// How a processor names itself.
+/// A processor's name for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// x86: the vendor string of `cpuid`, such as `AuthenticAMD`. Arm: the implementer, such as `0x41`.
@@ -117,7 +117,7 @@ pub struct Identity {
 }
 
 impl Machine {
-    /// How well the latencies of its levels and of memory are known.
+    /// Returns how well the latencies of its levels and of memory are known.
     pub fn known(&self) -> Provenance {
         let spreads = self.levels.iter().map(|level| level.latency_spread).chain([self.spreads.memory]);
         let (measured, assumed): (Vec<_>, Vec<_>) = spreads.partition(Option::is_some);
@@ -128,7 +128,7 @@ impl Machine {
         }
     }
 
-    /// What a user means by `--machine`: `host`, the name of a built-in machine, or the path of a file
+    /// Returns what a user means by `--machine`: `host`, the name of a built-in machine, or the path of a file
     /// (anything with a `/` or ending in `.toml`).
     pub fn find(wanted: &str) -> Result<Machine, MachineError> {
         if wanted == "host" {
@@ -173,7 +173,7 @@ pub enum MachineError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: std::io::Error,
     },
     /// The file says something impossible.

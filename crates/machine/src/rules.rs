@@ -1,11 +1,11 @@
-//! What a level of cache does beyond its shape. The simplest simulation needs none of it.
+//! Rules of a level of cache beyond its shape. The simplest simulation needs none of them.
 
 use memlode_simulate::{Coherence, Inclusion, Prefetch, Replacement, Write};
 
 use crate::document::Table;
 use crate::machine::{Level, MachineError};
 
-/// What brings a line in.
+/// Accesses that bring a line in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocate {
     /// Reads and writes.
@@ -21,19 +21,19 @@ pub enum Allocate {
 pub struct Rules {
     /// Which line makes room.
     pub replacement: Replacement,
-    /// What it holds of what is inside it.
+    /// Its relation to the lines of the level inside it.
     pub inclusion: Inclusion,
-    /// What happens to writes.
+    /// Its treatment of writes.
     pub write: Write,
-    /// What brings a line in.
+    /// Accesses that bring a line in.
     pub allocate: Allocate,
-    /// What it fetches ahead.
+    /// Its prefetchers.
     pub prefetch: Vec<Prefetch>,
     /// Bytes of the parts in which lines are fetched; `None`: whole lines.
     pub sector_bytes: Option<u32>,
 }
 
-/// How files write each of them.
+/// Spellings in machine files.
 pub(crate) const REPLACEMENTS: [(&str, Replacement); 6] = [
     ("lru", Replacement::Lru),
     ("tree-plru", Replacement::TreePlru),

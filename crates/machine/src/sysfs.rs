@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What one `index*` directory says of one processor's cache.
+/// One `index*` directory of one processor's cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheInfo {
     pub level: u32,

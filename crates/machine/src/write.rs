@@ -148,7 +148,7 @@ fn strings<'a>(items: impl Iterator<Item = &'a str>) -> Vec<Value> {
     items.map(Value::from).collect()
 }
 
-/// How files write one of a few choices; every choice has a word.
+/// Returns how files write one of a few choices; every choice has a word.
 fn word<T: PartialEq>(words: &[(&'static str, T)], choice: &T) -> &'static str {
     words.iter().find(|(_, known)| known == choice).map_or("", |(word, _)| word)
 }

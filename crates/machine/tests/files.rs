@@ -45,7 +45,7 @@ fn a_file_is_read() {
     assert!(machine.levels.iter().all(|level| level.provenance == "test.toml"));
 }
 
-/// What a core has besides caches, behind [`GOOD`]'s keys.
+/// Parts of a core besides caches, behind [`GOOD`]'s keys.
 const CORE: &str = r#"memory_latency_cycles = 200
 page_walk_cycles = 30
 store_buffer_entries = 56

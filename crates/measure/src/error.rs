@@ -10,7 +10,7 @@ pub enum Error {
     NotStarted {
         /// The program, as it was named.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The program ended, but not with success.
@@ -59,15 +59,15 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The system refused something else.
     #[error("{doing}")]
     System {
-        /// What was attempted.
+        /// The operation that was attempted.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

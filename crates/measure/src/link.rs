@@ -56,7 +56,7 @@ impl LinkLine {
         Ok(LinkLine { words, objects, functions })
     }
 
-    /// What is varied: "link order", "function order", both, or what the line's own `{seed}` does.
+    /// Returns what is varied: "link order", "function order", both, or what the line's own `{seed}` does.
     pub fn varies(&self) -> String {
         let mut varied = Vec::new();
         if self.objects.len() > 1 {

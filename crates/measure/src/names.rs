@@ -1,8 +1,8 @@
-//! What an access is called.
+//! Names of accesses.
 
 use serde::Serialize;
 
-/// What an access is to, and where it stands.
+/// The object of an access, and its place in the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Name {
     /// "g", "samples", "memory at 0x7ffff7fc1000".

@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use crate::Error;
 
-/// What is drawn.
+/// The picture to draw.
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
     /// Above it.

@@ -1,4 +1,4 @@
-//! What is seen of a call from inside a program, against what its source says.
+//! Measurements of a call from inside a program, against what its source says.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::path::{Path, PathBuf};

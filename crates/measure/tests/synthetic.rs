@@ -13,7 +13,7 @@ use rand::seq::SliceRandom;
 const ROUNDS: usize = 80;
 const VARIANTS: usize = 24;
 
-/// What the truth is: logarithms of factors.
+/// The truth: logarithms of factors.
 #[derive(Clone, Copy, Default)]
 struct Truth {
     /// The second program's time over the first's, at any layout.
@@ -77,7 +77,7 @@ fn experiment(seed: u64, truth: Truth) -> Result {
     measured.result(&plan)
 }
 
-/// Whether anything is said to differ, between programs or layouts.
+/// Returns whether anything is said to differ, between programs or layouts.
 fn claims_anything(result: &Result) -> bool {
     let one = &result.comparisons[0];
     [one.given, one.random, one.layout].iter().any(|effect| effect.is_claimed())

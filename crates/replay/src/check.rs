@@ -13,12 +13,12 @@ use memlode_trace::{Damage, Error, Thread, Trace};
 
 use crate::order::Replay;
 
-/// What [`check`] found.
+/// The result of [`check`].
 #[derive(Debug, Default)]
 pub struct CheckReport {
     /// Everything that is damaged, missing or contradictory; a trace without any is sound.
     pub problems: Vec<Damage>,
-    /// Whether the collector finished.
+    /// True if the collector finished.
     pub complete: bool,
     /// Traced processes.
     pub processes: usize,
@@ -39,7 +39,7 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Whether nothing is wrong with what there is. An incomplete trace can be sound.
+    /// Returns whether nothing is wrong with what there is. An incomplete trace can be sound.
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty()
     }

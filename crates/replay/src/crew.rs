@@ -20,7 +20,7 @@ use crate::walks::Walks;
 /// Decoded chunks that may wait for a consumer, per thread: enough to ride out an uneven chunk, little memory.
 const WAITING: usize = 3;
 
-/// How long to wait for what may come at any time.
+/// Time to wait for what may come at any time.
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// When a chunk begins.
@@ -73,14 +73,14 @@ impl Source for Stored<'_> {
     }
 }
 
-/// How a replay went.
+/// The outcome of a replay.
 #[derive(Debug, Default)]
 pub struct Replayed {
     /// Chunks handed to the consumer.
     pub chunks: usize,
     /// Chunks that could not be decoded and were left out.
     pub damaged: Vec<(ChunkRef, Error)>,
-    /// Whether the consumer stopped it.
+    /// True if the consumer stopped it.
     pub stopped: bool,
 }
 
@@ -177,7 +177,7 @@ impl Supply<'_> {
     }
 }
 
-/// What a thread decodes with.
+/// The tools that a thread decodes with.
 struct Hand {
     decoder: Decoder,
     whole: Batch,
@@ -213,7 +213,7 @@ struct State {
 
 /// A decoded chunk.
 struct Dealt {
-    /// By shard; `None` when taken.
+    /// Indexed by shard; `None` when taken.
     parts: Vec<Option<Result<Chunk, Error>>>,
     left: usize,
 }

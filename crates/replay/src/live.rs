@@ -30,7 +30,7 @@ use crate::shards::Shards;
 
 /// Bytes of chunks that wait before whoever writes has to, too.
 const MOST_BYTES: usize = 256 << 20;
-/// How long a writer sleeps before it looks again whether there is room.
+/// Time that a writer sleeps before it looks again whether there is room.
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// Makes both ends. The trace is also written to `kept`, if there is one.
@@ -63,14 +63,14 @@ pub struct LiveTrace {
 struct Live {
     state: Mutex<State>,
     moved: Condvar,
-    /// How often names or images were added.
+    /// Number of times that names or images were added.
     news: AtomicU64,
 }
 
 struct State {
     /// As far as it is known. Its chunks are those whose turn has come.
     trace: GrowingTrace,
-    /// By thread and stream, when their next chunk may begin.
+    /// Keyed by thread and stream, when their next chunk may begin.
     bounds: FxHashMap<(ThreadId, u8), u64>,
     /// When a chunk of a stream that is not in `bounds` may begin.
     all_known: u64,
@@ -78,7 +78,7 @@ struct State {
     early: BinaryHeap<Reverse<Early>>,
     /// Payloads of chunks whose turn has come, by number.
     ready: FxHashMap<usize, Payload>,
-    /// Of all payloads.
+    /// Bytes of all payloads.
     bytes: usize,
     /// Nothing more comes.
     over: bool,
@@ -154,7 +154,7 @@ impl State {
 }
 
 impl LiveStore {
-    /// What both ends share, while there is somebody at the other one. Nothing if nobody is, but the trace is kept.
+    /// Returns what both ends share, while there is somebody at the other one. Nothing if nobody is, but the trace is kept.
     fn state(&self) -> Result<Option<MutexGuard<'_, State>>, Error> {
         let state = self.shared.lock();
         if !state.deserted {
@@ -261,7 +261,7 @@ impl Store for LiveStore {
     }
 }
 
-/// Whether it is finished or given up: nothing more comes.
+/// Finishes it or gives it up: nothing more comes.
 impl Drop for LiveStore {
     fn drop(&mut self) {
         self.shared.lock().over = true;
@@ -365,7 +365,7 @@ impl LiveTrace {
         at(self.shared.lock().trace.trace())
     }
 
-    /// What is known in the end: a trace of which nothing is left to decode. An empty one stays.
+    /// Returns what is known in the end: a trace of which nothing is left to decode. An empty one stays.
     pub fn take_trace(&self) -> Trace {
         self.shared.lock().trace.take()
     }

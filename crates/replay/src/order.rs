@@ -29,7 +29,7 @@ struct Place {
 /// A stream with the chunks of it that are decoded.
 #[derive(Default)]
 struct Stream {
-    /// Of its latest piece.
+    /// Time of its latest piece.
     time: u64,
     /// The chunk at hand, and where in it the next piece begins.
     at_hand: Option<(Chunk, Place)>,

@@ -11,14 +11,14 @@ use crate::shards::{Dealing, Dealt, Half};
 pub struct Piece<'b> {
     /// The chunk, as far as it is this consumer's.
     pub batch: &'b Batch,
-    /// How it was dealt out.
+    /// Its division among the shards.
     pub dealing: &'b Dealing,
     pub(crate) accesses: Range<usize>,
     pub(crate) marks: Range<usize>,
     pub(crate) loops: Range<usize>,
 }
 
-/// What a run of events ends with.
+/// The end of a run of events.
 #[derive(Clone, Copy, Debug)]
 pub enum PieceEnd<'b> {
     /// A loop, where they are kept, and how it was dealt out, if it was.
@@ -34,7 +34,7 @@ pub struct Events<'b> {
     pub accesses: &'b [Access],
     /// The marks, in program order, each with the number of the chunk's accesses that come before it.
     pub marks: &'b [(u32, Mark)],
-    /// How many of the chunk's accesses come before these.
+    /// Number of the chunk's accesses that come before these.
     pub before: usize,
 }
 
@@ -50,19 +50,19 @@ impl<'b> Piece<'b> {
         Piece { batch, dealing, accesses, marks, loops: 0..batch.loops.len() }
     }
 
-    /// Whether the chunk begins with it.
+    /// Returns whether the chunk begins with it.
     pub fn is_first(&self) -> bool {
         self.accesses.start == 0 && self.marks.start == 0 && self.loops.start == 0
     }
 
-    /// Whether the chunk ends with it.
+    /// Returns whether the chunk ends with it.
     pub fn is_last(&self) -> bool {
         self.accesses.end == self.batch.accesses.len()
             && self.marks.end == self.batch.marks.len()
             && self.loops.end == self.batch.loops.len()
     }
 
-    /// Whether it has no events.
+    /// Returns whether it has no events.
     pub fn is_empty(&self) -> bool {
         self.accesses.is_empty() && self.marks.is_empty() && self.loops.is_empty()
     }

@@ -56,7 +56,7 @@ impl Shards {
         Shards { count, shape, shift: bits.start, of: Box::new(of) }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -66,7 +66,7 @@ impl Shards {
         Dealer { schedules: Schedules::new(self.shape), strided: Vec::new() }
     }
 
-    /// Whose an address is.
+    /// Returns whose an address is.
     #[inline(always)]
     pub fn of(&self, address: u64) -> usize {
         self.owner()(address).into()
@@ -219,23 +219,23 @@ impl Shards {
     }
 }
 
-/// What a thread that deals out knows of loops.
+/// A dealing thread's knowledge of loops.
 pub struct Dealer {
     schedules: Schedules,
     /// The loop at hand.
     strided: Vec<Strided>,
 }
 
-/// How a chunk was dealt out, as one shard sees it.
+/// A chunk's division among the shards, as one of these sees it.
 #[derive(Clone, Debug, Default)]
 pub struct Dealing {
     /// Accesses of its own that go on, or began, in another shard, in order.
     pub halves: Vec<Half>,
-    /// By loop; of a chunk that was not dealt out there is nothing.
+    /// Indexed by loop; of a chunk that was not dealt out there is nothing.
     pub loops: Vec<Dealt>,
-    /// What the shards tell each other of those accesses.
+    /// Cuts of those accesses, which the shards tell each other.
     pub cuts: Option<Arc<Cuts>>,
-    /// How the chunk's sites walked, as far as that was looked at. The first shard is told of the whole chunk.
+    /// The walks of the chunk's sites, as far as they were looked at. The first shard is told of the whole chunk.
     pub walks: Vec<(SiteId, Walk)>,
 }
 
@@ -248,7 +248,7 @@ impl Dealing {
     }
 }
 
-/// How a loop was dealt out.
+/// A loop's division among the shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dealt {
     /// No access of it ever has several lines.
@@ -264,11 +264,11 @@ pub struct Half {
     pub access: u32,
     /// Which of the chunk's [`Cuts`].
     pub cut: u32,
-    /// Whether the access begins here.
+    /// True if the access begins here.
     pub is_first: bool,
 }
 
-/// What the shards tell each other of a chunk's accesses that have lines of two of them.
+/// A chunk's accesses that have lines of two shards, which these tell each other.
 #[derive(Debug)]
 pub struct Cuts {
     depths: Vec<AtomicU8>,
@@ -288,12 +288,12 @@ impl Cuts {
         self.done.fetch_add(1, Ordering::Release);
     }
 
-    /// How deep the second half went, once all shards are through.
+    /// Returns how deep the second half went, once all shards are through.
     pub fn told(&self, cut: u32) -> u8 {
         self.depths[cut as usize].load(Ordering::Relaxed)
     }
 
-    /// Whether all shards are through.
+    /// Returns whether all shards are through.
     pub fn are_told(&self) -> bool {
         self.done.load(Ordering::Acquire) == self.shards
     }

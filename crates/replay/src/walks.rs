@@ -1,4 +1,4 @@
-//! How sites walk through memory, as seen in some chunks.
+//! Walks of sites through memory, as seen in some chunks.
 //!
 //! Prefetchers follow steps to lines nearby, whichever site makes them. So of each site it is counted how often it goes to
 //! another line near one of those it was at a moment ago, and how often to one far from all of them.
@@ -15,11 +15,11 @@ const NEAR_LINES: u64 = 8;
 /// Lines that are remembered of a site.
 const REMEMBERED: usize = 4;
 
-/// Of every stream, so many chunks at the beginning are looked at, and one of so many later.
+/// Chunks that are looked at: so many at the beginning of every stream, and one of so many later.
 const FIRST: u32 = 8;
 const ONE_OF: u32 = 8;
 
-/// How often a site went to another line than that of its access before.
+/// Counts of a site's accesses that went to another line than the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walk {
     /// To a line within 512 bytes of one of the four that it went to last.
@@ -45,7 +45,7 @@ impl Walk {
 /// Looks at chunks.
 #[derive(Default)]
 pub(crate) struct Walks {
-    /// By site.
+    /// Indexed by site.
     sites: Vec<Lines>,
     /// Number of the chunk at hand, from 1.
     chunk: u32,
@@ -95,7 +95,7 @@ impl Lines {
 }
 
 impl Walks {
-    /// What is seen in a chunk, if it is one of those that are looked at. That depends on its place in its stream alone.
+    /// Returns what is seen in a chunk, if it is one of those that are looked at. That depends on its place in its stream alone.
     pub fn of(&mut self, batch: &Batch) -> Vec<(SiteId, Walk)> {
         if batch.sequence >= FIRST && !batch.sequence.is_multiple_of(ONE_OF) {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! What each analysis finds in the trace beside it, in both outputs. `make fixtures` writes down anew what it finds now.
+//! Findings of each analysis in the trace beside it, in both outputs. `make fixtures` writes down anew what it finds now.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -26,7 +26,7 @@ fn folder(known: &Registered) -> PathBuf {
     Path::new("../analyses/fixtures").join(known.meta.id)
 }
 
-/// What is found, as JSON and as text.
+/// Returns what is found, as JSON and as text.
 fn found(known: &Registered, style: Style) -> (String, String) {
     let machine = Machine::find("generic").expect("a built-in machine");
     let directory = folder(known).join("trace");

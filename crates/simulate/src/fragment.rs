@@ -8,7 +8,7 @@ pub struct Fragment {
     pub address: u64,
     /// Bytes touched, at least 1; a range that would run past the last address is cut there.
     pub bytes: u32,
-    /// Whether it is written. A link on the way to what is written is not.
+    /// True if it is written. A link on the way to what is written is not.
     pub is_write: bool,
 }
 

@@ -13,9 +13,9 @@ pub struct MemRef {
     pub bytes: u32,
     /// The core, counted from 0.
     pub core: u32,
-    /// Where in the program it comes from. Models that count nothing by tag ignore it.
+    /// Its place in the program. Models that count nothing by tag ignore it.
     pub tag: Tag,
-    /// Whether it writes.
+    /// True if it writes.
     pub is_write: bool,
 }
 

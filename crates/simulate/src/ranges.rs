@@ -1,4 +1,4 @@
-//! What holds for ranges of addresses, in every address space.
+//! Facts that hold for ranges of addresses, in every address space.
 
 use std::collections::BTreeMap;
 
@@ -33,13 +33,13 @@ impl<T: Copy> Ranges<T> {
         Ranges { parts: parts.into_iter().map(|(first, (end, value))| (first, end, value)).collect() }
     }
 
-    /// Whether nothing holds anywhere.
+    /// Returns whether nothing holds anywhere.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// What holds at an address, whatever address space it is of.
+    /// Returns what holds at an address, whatever address space it is of.
     #[inline]
     pub fn of(&self, address: u64) -> Option<T> {
         if self.parts.is_empty() {

@@ -19,7 +19,7 @@ pub struct LevelSpec {
     pub ways: u32,
     /// Bytes of a line, a power of two.
     pub line_bytes: u32,
-    /// How many cores share one cache of this level; 1 is private.
+    /// Number of cores that share one cache of this level; 1 is private.
     pub shared_by: u32,
 }
 
@@ -29,7 +29,7 @@ impl LevelSpec {
         self.bytes / (u64::from(self.ways) * u64::from(self.line_bytes))
     }
 
-    /// How far to shift an address to get its line number.
+    /// Returns how far to shift an address to get its line number.
     pub fn line_shift(&self) -> u32 {
         self.line_bytes.trailing_zeros()
     }
@@ -111,7 +111,7 @@ pub enum ImpossibleHierarchy {
     Level {
         /// Which level, 1 being the innermost.
         level: usize,
-        /// What is wrong with it.
+        /// The fault.
         problem: Problem,
     },
     /// The tables would not fit in a sensible amount of memory.
@@ -122,7 +122,7 @@ pub enum ImpossibleHierarchy {
     Page(u64),
 }
 
-/// What is wrong with one level.
+/// A fault of one level.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
     /// The line size is not a power of two of at least 4.

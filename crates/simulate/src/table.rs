@@ -17,13 +17,13 @@ const BLOCK: u32 = 2;
 /// Lines whose records are found without the index, as a power of two.
 const RECENT: usize = 1 << 9;
 
-/// Where a record begins in a [`Table`].
+/// The beginning of a record in a [`Table`].
 pub(crate) type At = u32;
 
 /// Records of `stride` words, of which the first is the key; the others are 0 at first.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    /// By the low bits of the key: the last such key, and its record.
+    /// Indexed by the low bits of the key: the last such key, and its record.
     recent: Vec<(u64, At)>,
     /// 0 is an empty entry, else the record's number + 1.
     index: Vec<u32>,
@@ -133,7 +133,7 @@ impl Table {
         }
     }
 
-    /// Where to look for a key first, and the part of its hash that its entry holds.
+    /// Returns where to look for a key first, and the part of its hash that its entry holds.
     #[inline]
     fn place(&self, key: u64) -> (usize, u32) {
         // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): the high bits depend on all of the key.

@@ -22,7 +22,7 @@ const WRITTEN: u32 = 1 << 30;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(u32);
 
-/// What a tag stands for.
+/// The meaning of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tagged {
     /// Accesses from one place, by its number.
@@ -157,13 +157,13 @@ impl LineState {
         *word |= u64::from(WRITTEN) << 32;
     }
 
-    /// Whose accesses fetched the line, if it is there, or else made it leave.
+    /// Returns whose accesses fetched the line, if it is there, or else made it leave.
     #[inline(always)]
     pub fn whose(self) -> Option<Tag> {
         (self.0 & !(HELD | WRITTEN)).checked_sub(1).map(Tag)
     }
 
-    /// Whose accesses fetched the line, if it is there.
+    /// Returns whose accesses fetched the line, if it is there.
     #[inline(always)]
     pub fn fetched_by(self) -> Option<Tag> {
         if self.is_held() { self.whose() } else { None }

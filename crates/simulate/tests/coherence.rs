@@ -128,7 +128,7 @@ fn a_lock_handed_over_is_true_sharing() {
     assert_eq!(model.counters()[0].write_backs, 0);
 }
 
-/// What is written after the line was taken counts, too: core 1 takes the line by writing byte 8, and core 0
+/// Counts what is written after the line was taken, too: core 1 takes the line by writing byte 8, and core 0
 /// comes back for byte 0, which core 1 wrote a moment later, when the line was already its own.
 #[test]
 fn silent_writes_after_the_loss_make_it_true() {

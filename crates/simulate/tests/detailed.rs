@@ -28,7 +28,7 @@ fn touch_list(list: &mut VecDeque<u64>, capacity: usize, line: u64) -> bool {
 /// A line of one cache of one level.
 type Key = (usize, usize, u64);
 
-/// What is to be found, as its definitions say it.
+/// Figures to be found, as their definitions say.
 struct Definitions {
     levels: Vec<LevelSpec>,
     lists: HashMap<(usize, usize), VecDeque<u64>>,
@@ -53,7 +53,7 @@ impl Definitions {
         }
     }
 
-    /// What happened to one line of an access; gives the causes of its misses by level.
+    /// Returns what happened to one line of an access; gives the causes of its misses by level.
     fn line(&mut self, events: &[(Event, usize, usize, u64)], tag: u32) -> BTreeMap<usize, Cause> {
         let mut causes = BTreeMap::new();
         for &(event, level, cache, line) in events {

@@ -27,7 +27,7 @@ fn ranges(model: &Model, level: usize, cache: usize) -> Vec<(u64, u64)> {
     held(model, cache).iter().map(|held| (held.line * bytes, held.line * bytes + (bytes - 1))).collect()
 }
 
-/// What inclusion promises, for every core's way.
+/// Checks the promise of inclusion, for every core's way.
 fn check_inclusion(model: &Model) {
     for core in 0..model.spec().cores as usize {
         for (level, rules) in model.spec().levels.iter().enumerate().skip(1) {
@@ -51,7 +51,7 @@ fn check_inclusion(model: &Model) {
     }
 }
 
-/// What MESI promises: who owns a line is the only one off whose way no cache has it, and a dirty line in a
+/// Checks the promise of MESI: who owns a line is the only one off whose way no cache has it, and a dirty line in a
 /// write-back first level is owned.
 fn check_mesi(model: &Model) {
     let cores = model.spec().cores as usize;

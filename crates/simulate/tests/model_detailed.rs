@@ -20,7 +20,7 @@ use rules::{rules, spec, walks};
 /// A line of one cache of one level.
 type Key = (usize, usize, u64);
 
-/// What is to be found, as its definitions say it, from what a naive model says has happened.
+/// Figures to be found, as their definitions say, from what a naive model says has happened.
 struct Definitions {
     spec: ModelSpec,
     /// Fully associative LRU caches as lists, most recent first.
@@ -73,7 +73,7 @@ impl Definitions {
         self.counts.entry((level, tag)).or_default()
     }
 
-    /// What happened during one access; gives the causes of its misses by level.
+    /// Returns what happened during one access; gives the causes of its misses by level.
     fn access(&mut self, events: &[Event], access: &Access, tag: u32) -> BTreeMap<usize, Cause> {
         (self.core, self.tag) = (access.core, tag);
         let end = access.address.saturating_add(u64::from(access.bytes.max(1)) - 1);
@@ -399,7 +399,7 @@ fn prefetched_lines_take_room() {
     assert_eq!([causes(0), causes(1)], [(64, 128, 0), (0, 1, 0)]);
 }
 
-/// What rules do to a line shows in its causes: an exclusive level is given what the first drops, a write passes
+/// Shows the effect of rules on a line in its causes: an exclusive level is given what the first drops, a write passes
 /// by a level that does not allocate, and a missing sector is cold.
 #[test]
 fn rules_show_in_causes() {

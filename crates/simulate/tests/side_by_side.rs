@@ -147,7 +147,7 @@ impl Machine {
         arrival
     }
 
-    /// Whether a store to the line of a load comes within a window.
+    /// Returns whether a store to the line of a load comes within a window.
     fn stores_soon(&self, x: usize, at: usize, line: u32) -> bool {
         let mut between = 0;
         for item in &self.items[x][at + 1..] {
@@ -394,7 +394,7 @@ fn times(item: &Item, count: usize) -> Vec<Item> {
     vec![item.clone(); count]
 }
 
-/// What transfers were for, by kind, place and the other's place.
+/// Returns what transfers were for, by kind, place and the other's place.
 fn kinds(threads: Vec<Vec<Item>>, lines: usize) -> BTreeMap<(Kind, u32, u32), u64> {
     let found = simulate(&mut Script::new(threads), lines, &pace(), Sampling::ALL);
     let mut kinds = BTreeMap::new();
@@ -450,7 +450,7 @@ fn data_that_are_needed_are_not_shared_falsely() {
     assert!(truly >= 19 * 64 && falsely * 50 <= truly, "{falsely} {truly}");
 }
 
-/// What is ordered stays ordered, and waiting is not lost.
+/// Keeps what is ordered in order, and loses no waiting.
 #[test]
 fn an_acquisition_comes_after_what_it_saw() {
     let first: Vec<Item> =

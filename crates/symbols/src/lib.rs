@@ -1,4 +1,4 @@
-//! What an ELF image tells: sections, build id, global objects.
+//! Facts of an ELF image: sections, build id, global objects.
 //!
 //! The file may be anything a user names: every offset in it is checked, and nothing in it can make this crate panic.
 
@@ -15,7 +15,7 @@ use object::elf;
 use object::read::elf::{ElfFile, ElfSymbol, FileHeader};
 use object::{Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol, ReadCache, ReadRef, SymbolKind};
 
-/// What is read from an ELF image.
+/// Facts that are read from an ELF image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElfImage {
     /// Path, build id, the two sections of an instrumented image, and the data objects with static storage by address.
@@ -32,7 +32,7 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Not an ELF file at all.
@@ -60,7 +60,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
 }

@@ -1,4 +1,4 @@
-//! How fast chunks are encoded and decoded on one core, and how small they get.
+//! The speed at which chunks are encoded and decoded on one core, and their size.
 //!
 //! `cargo run --release -p memlode-trace --example codec [TRACE…]`: made-up streams, and the traces named.
 

@@ -1,4 +1,4 @@
-//! What the user asked for when a unit was compiled, and whether the unit has any of it (SPEC §2.1).
+//! The user's wishes when a unit was compiled, and whether the unit has any of it (SPEC §2.1).
 
 use crate::bytes::Malformed;
 use crate::format::table_section;
@@ -7,7 +7,7 @@ use crate::sections::Sections;
 /// A rule of a filter or the name of an allocator, as an index into the table's strings, and whether it matched.
 pub(crate) type Asked = (u32, bool);
 
-/// What a table says of rules and names, `strings` being the number of its strings.
+/// Returns what a table says of rules and names, `strings` being the number of its strings.
 pub(crate) fn read(sections: &Sections<'_>, strings: usize) -> Result<Vec<Asked>, Malformed> {
     let mut found = Vec::new();
     if let Some(mut section) = sections.get(table_section::ASKED) {

@@ -21,7 +21,7 @@ use crate::text::{escape, kind};
 /// * `dependence`: what the address comes out of: chased, loaded or computed
 /// * `instructions`: about how many are executed from the access before to this one, and behind it to the segment's end
 ///
-/// What is unknown or does not apply is `-`. Names are escaped as in a dump of events.
+/// The head of an export. Anything unknown, or that does not apply, is `-`. Names are escaped as in a dump of events.
 pub const HEADER: &str = "#events\tkind\tbytes\tevidence\tplace\tfunction\tinlined\tvariable\ttype\tmember\tdependence\tinstructions";
 
 /// Counts executions by site.

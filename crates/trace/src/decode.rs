@@ -50,7 +50,7 @@ pub(crate) enum DecodeError {
     Count { what: &'static str, expected: u64, found: u64 },
 }
 
-/// What becomes of a loop that is one record.
+/// The treatment of a loop that is one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loops {
     /// All its accesses are written out.
@@ -59,12 +59,12 @@ pub enum Loops {
     Kept,
 }
 
-/// What there is of a payload.
+/// The bytes of a payload that there are.
 #[derive(Clone, Copy)]
 enum Bytes<'p> {
     /// So many bytes, and [`TAIL_BYTES`] behind them.
     All(&'p [u8], usize),
-    /// What is before the words, which are read already.
+    /// The bytes before the words, which are read already.
     Before(&'p [u8]),
 }
 
@@ -272,7 +272,7 @@ struct Run<'a> {
     batch: &'a mut Batch,
     /// Access, range, masked and gather ops of segments that are not plain, so far.
     accesses: u64,
-    /// What these and loops wrote into the batch.
+    /// Rows that these and loops wrote into the batch.
     others: u64,
     /// Accesses of loops so far.
     repeated: u64,

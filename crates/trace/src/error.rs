@@ -1,4 +1,4 @@
-//! What can be wrong with a trace.
+//! Errors of traces.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ pub enum Error {
     Io {
         /// File or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The path is not a trace directory.
     #[error("{path} is not a memlode trace: {why}", path = .path.display())]
     NotATrace {
-        /// What was given.
+        /// The path that was given.
         path: PathBuf,
-        /// What was missing.
+        /// The part that was missing.
         why: String,
     },
     /// Written by a later memlode.
@@ -46,15 +46,15 @@ pub enum Error {
     /// The directory to write to already holds something else.
     #[error("{path} exists and {what}; choose another directory", path = .path.display())]
     Occupied {
-        /// What was given.
+        /// The path that was given.
         path: PathBuf,
-        /// What it holds.
+        /// Its contents.
         what: &'static str,
     },
     /// The store may not hold more.
     #[error("{path} may hold {limit} bytes, and they are used up", path = .path.display())]
     Full {
-        /// Where the trace is.
+        /// The directory of the trace.
         path: PathBuf,
         /// Bytes that it may hold.
         limit: u64,
@@ -62,7 +62,7 @@ pub enum Error {
     /// The other end of a connection.
     #[error("{address}: {what}")]
     Remote {
-        /// Where it is.
+        /// Its address.
         address: String,
         /// A sentence.
         what: String,

@@ -1,4 +1,4 @@
-//! What a decoded chunk holds: plain columns, no references into the trace.
+//! The contents of a decoded chunk: plain columns, no references into the trace.
 
 use std::ops::Range;
 
@@ -113,7 +113,7 @@ impl Mark {
     }
 }
 
-/// What orders threads (SPEC.md §2.2).
+/// Operations that order threads (SPEC.md §2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyncKind {
     /// An atomic operation that acquires.
@@ -174,7 +174,7 @@ impl SyncKind {
         }
     }
 
-    /// Whether it releases what the thread did before; otherwise it acquires.
+    /// Returns whether it releases what the thread did before; otherwise it acquires.
     pub fn releases(self) -> bool {
         self as u8 % 2 == 1
     }
@@ -187,7 +187,7 @@ pub struct Loop {
     pub access: u32,
     /// The mark of the batch that it stands before.
     pub mark: u32,
-    /// How often each stride is made.
+    /// Number of times that each stride is made.
     pub turns: u64,
     /// Which strides of the batch.
     pub strides: Range<u32>,
@@ -200,7 +200,7 @@ pub struct Stride {
     pub access: Access,
     /// From one address to the next, modulo 2^64.
     pub step: u64,
-    /// What the site says: whether it writes.
+    /// True if the site writes.
     pub is_write: bool,
 }
 
@@ -222,7 +222,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -291,9 +291,9 @@ pub struct Batch {
     pub marks: Vec<(u32, Mark)>,
     /// Loops in program order, where they were not unrolled into `accesses`.
     pub loops: Vec<Loop>,
-    /// What the loops refer to.
+    /// The strides that the loops refer to.
     pub strides: Vec<Stride>,
-    /// What was loaded and stored, where the program was built to tell.
+    /// Values loaded and stored, where the program was built to tell.
     pub values: Values,
     /// The shadow stack before the first event.
     pub stack: Vec<Frame>,

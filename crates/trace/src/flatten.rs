@@ -31,7 +31,7 @@ pub(crate) struct Code {
     sources: Vec<Source>,
 }
 
-/// What one execution of a segment does.
+/// The work of one execution of a segment.
 pub(crate) struct CodeSegment {
     pub function: FunctionId,
     /// Words behind the header.
@@ -52,7 +52,7 @@ pub(crate) struct Template {
     pub bytes: u32,
     pub site: SiteId,
     pub word: u16,
-    /// Whose word: 0 is the segment's own, n that of its source n − 1.
+    /// The segment whose word it is: 0 is the segment's own, n that of its source n − 1.
     pub source: u16,
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct Flattener {
     asked: BTreeMap<Arc<str>, bool>,
 }
 
-/// Where the entries of one translation unit went.
+/// New numbers of the entries of one translation unit.
 struct Numbers {
     strings: Vec<StringId>,
     functions: Vec<FunctionId>,
@@ -283,7 +283,7 @@ impl Flattener {
     }
 }
 
-/// Whether a segment has nothing but marks and accesses of known size, in numbers that a [`Template`] and a plan of it have room for.
+/// Returns whether a segment has nothing but marks and accesses of known size, in numbers that a [`Template`] and a plan of it have room for.
 fn is_plain(ops: &[Op]) -> bool {
     ops.len() <= usize::from(u16::MAX)
         && ops.iter().all(|op| match op {

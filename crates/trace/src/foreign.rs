@@ -10,7 +10,7 @@ use crate::manifest;
 /// Bytes of a file by which it is told.
 const HEAD: usize = 4096;
 
-/// What a path leads to and what can be done with it, if that is known.
+/// Returns what a path leads to and what can be done with it, if that is known.
 pub(crate) fn what_it_is(path: &Path) -> Option<String> {
     if path.is_dir() {
         return directory(path);
@@ -25,7 +25,7 @@ pub(crate) fn what_it_is(path: &Path) -> Option<String> {
     file(&head).map(str::to_owned)
 }
 
-/// What all of them end with.
+/// The common end of records.
 macro_rules! record {
     ($what:literal) => {
         concat!(

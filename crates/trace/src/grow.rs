@@ -21,7 +21,7 @@ pub struct GrowingTrace {
     flattener: Flattener,
 }
 
-/// What the words of chunks stand for, at some time. Cheap to copy.
+/// Meanings of the words of chunks, at some time. Cheap to copy.
 #[derive(Clone)]
 pub struct Meanings {
     pub(crate) codes: Vec<Option<Arc<Code>>>,
@@ -97,18 +97,18 @@ impl GrowingTrace {
         &self.trace.chunks
     }
 
-    /// What chunks are decoded with that have come by now.
+    /// Returns what chunks are decoded with that have come by now.
     pub fn meanings(&self) -> Meanings {
         Meanings { codes: self.trace.codes.clone(), sites: self.trace.sites.clone() }
     }
 
-    /// What is known so far.
+    /// Returns what is known so far.
     pub fn trace(&mut self) -> &Trace {
         self.trace.threads.clone_from(&self.threads.in_order);
         &self.trace
     }
 
-    /// What is known, of which an empty trace takes the place.
+    /// Returns what is known, of which an empty trace takes the place.
     pub fn take(&mut self) -> Trace {
         self.trace();
         std::mem::replace(self, GrowingTrace::new(Path::new(""))).trace

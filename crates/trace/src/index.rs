@@ -1,4 +1,4 @@
-//! Where the chunks of a thread's file are, and what is missing between and behind them.
+//! Chunks of a thread's file, and what is missing between and behind them.
 
 use std::fmt;
 use std::fs::File;
@@ -50,12 +50,12 @@ impl ChunkRef {
         (ChunkHeader::BYTES as u64) + u64::from(self.header.payload_bytes)
     }
 
-    /// Whether recording had been off between this chunk and the one before of its stream.
+    /// Returns whether recording had been off between this chunk and the one before of its stream.
     pub fn is_after_gap(&self) -> bool {
         self.header.flags & chunk_flag::AFTER_GAP != 0
     }
 
-    /// Whether recording was off: of what was done in it only allocations are known.
+    /// Returns whether recording was off: of what was done in it only allocations are known.
     pub fn is_dormant(&self) -> bool {
         self.header.flags & chunk_flag::DORMANT != 0
     }
@@ -82,7 +82,7 @@ impl ChunkRef {
 pub struct Damage {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The fault.
     pub what: String,
     /// Bytes that could not be read.
     pub bytes: u64,
@@ -117,7 +117,7 @@ const SEARCH_BYTES: (usize, usize) = (1 << 10, 1 << 20);
 /// Finds the chunks of files.
 #[derive(Default)]
 pub(crate) struct Scanner {
-    /// What is looked through.
+    /// The bytes that are looked through.
     block: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What types are made of (SPEC §2.3): one list over all modules of a trace.
+//! Layouts of types (SPEC §2.3): one list over all modules of a trace.
 //!
 //! A [`TypeLayout`] contains only layouts that stand before it, so that whoever follows members or elements comes to
 //! an end.
@@ -14,7 +14,7 @@ use crate::sites::StringId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LayoutId(pub u32);
 
-/// What a type is (`type_form.*` of the format).
+/// The form of a type (`type_form.*` of the format).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// A number, or something else without parts.
@@ -25,7 +25,7 @@ pub enum Form {
     Enumeration,
     /// An array: its elements, and how many in each dimension; 0 if that is not known.
     Array {
-        /// What the elements are, if that is known.
+        /// The type of its elements, if that is known.
         element: Option<LayoutId>,
         /// Elements in each dimension, outermost first.
         extents: Vec<u64>,
@@ -42,7 +42,7 @@ pub enum Form {
     Descriptor,
 }
 
-/// What a member is (`member_kind.*` of the format).
+/// The kind of a member (`member_kind.*` of the format).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemberKind {
     /// A data member.
@@ -53,7 +53,7 @@ pub enum MemberKind {
     VirtualBase,
     /// The pointer to the virtual table.
     Vptr,
-    /// What tells variants apart.
+    /// The member that tells variants apart.
     Discriminant,
     /// All variants of a record.
     Variants,
@@ -72,46 +72,46 @@ pub struct Member {
     pub first_bit: u64,
     /// Bits that it takes up.
     pub bits: u64,
-    /// What it is, if that is known.
+    /// Its type, if that is known.
     pub ty: Option<LayoutId>,
-    /// Whether it is a bit-field.
+    /// True if it is a bit-field.
     pub is_bit_field: bool,
 }
 
-/// What a type is made of.
+/// The layout of a type: its members or elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeLayout {
     /// Name without typedefs; variants have none.
     pub name: Option<StringId>,
     /// Size in bytes.
     pub bytes: u64,
-    /// Whether only a declaration was seen.
+    /// True if only a declaration was seen.
     pub is_incomplete: bool,
-    /// What it is.
+    /// Its form.
     pub form: Form,
 }
 
-/// What was seen of the addresses of a type's members. Of code in Rust nothing is seen.
+/// Uses of the addresses of a type's members, as far as they were seen. Of code in Rust nothing is seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
     /// `type_flag.*` of the format.
     pub(crate) flags: u32,
-    /// By member, `member_flag.*` of the format.
+    /// Indexed by member, `member_flag.*` of the format.
     pub(crate) members: Vec<u32>,
 }
 
 impl Uses {
-    /// Whether a function that was seen looks into the type. If not, nothing else is known here.
+    /// Returns whether a function that was seen looks into the type. If not, nothing else is known here.
     pub fn is_watched(&self) -> bool {
         self.flags & type_flag::WATCHED != 0
     }
 
-    /// Whether a pointer to one is used as one to another record, or the other way round.
+    /// Returns whether a pointer to one is used as one to another record, or the other way round.
     pub fn is_cast(&self) -> bool {
         self.flags & type_flag::CAST != 0
     }
 
-    /// Whether the address of a member is given to another function, stored, returned or made a number.
+    /// Returns whether the address of a member is given to another function, stored, returned or made a number.
     pub fn escapes(&self, member: usize) -> bool {
         self.members.get(member).is_some_and(|flags| flags & member_flag::ESCAPES != 0)
     }
@@ -129,7 +129,7 @@ impl TypeLayout {
         }
     }
 
-    /// Whether it is a structure, a class or a union.
+    /// Returns whether it is a structure, a class or a union.
     pub fn is_record(&self) -> bool {
         matches!(self.form, Form::Structure(_) | Form::Class(_) | Form::Union(_))
     }
@@ -140,7 +140,7 @@ impl TypeLayout {
 pub struct Layouts {
     pub(crate) layouts: Vec<TypeLayout>,
     pub(crate) uses: Vec<Uses>,
-    /// By [`TypeId`](crate::sites::TypeId).
+    /// Indexed by [`TypeId`](crate::sites::TypeId).
     pub(crate) of_types: Vec<Option<LayoutId>>,
     /// Variables with static storage, by their symbols.
     pub(crate) of_globals: BTreeMap<Arc<str>, LayoutId>,
@@ -157,18 +157,18 @@ impl Layouts {
         &self.layouts[id.0 as usize]
     }
 
-    /// What was seen of the addresses of its members.
+    /// Returns what was seen of the addresses of its members.
     pub fn uses(&self, id: LayoutId) -> &Uses {
         &self.uses[id.0 as usize]
     }
 
-    /// What a type of a site is made of. `None`: it has no parts, or its program was compiled by a memlode that did
+    /// Returns what a type of a site is made of. `None`: it has no parts, or its program was compiled by a memlode that did
     /// not say.
     pub fn of_type(&self, ty: crate::sites::TypeId) -> Option<LayoutId> {
         *self.of_types.get(ty.0 as usize)?
     }
 
-    /// What a variable with static storage is made of, by its symbol.
+    /// Returns what a variable with static storage is made of, by its symbol.
     pub fn of_global(&self, symbol: &str) -> Option<LayoutId> {
         self.of_globals.get(symbol).copied()
     }

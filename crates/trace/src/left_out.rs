@@ -1,4 +1,4 @@
-//! What of a program's code touches memory and was compiled without a record of it (SPEC §2.1).
+//! Code of a program that touches memory and was compiled without a record of it (SPEC §2.1).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub enum LeftOut {
     Intrinsic,
     /// An assembly that jumps.
     AssemblyJump,
-    /// What a library function looked at, behind a call with nothing behind it.
+    /// An object that a library function looked at, behind a call with nothing behind it.
     TailCall,
     /// A whole function.
     Function,
@@ -47,7 +47,7 @@ impl LeftOut {
     }
 }
 
-/// How many places of a unit's code are left out, by reason. Reasons that were added later are skipped.
+/// Returns how many places of a unit's code are left out, by reason. Reasons that were added later are skipped.
 pub(crate) fn read(sections: &Sections<'_>) -> Result<BTreeMap<LeftOut, u64>, Malformed> {
     let mut found = BTreeMap::new();
     if let Some(mut section) = sections.get(table_section::LEFT_OUT) {

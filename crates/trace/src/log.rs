@@ -25,7 +25,7 @@ pub enum Event {
     ProcessEnd {
         /// Index in the trace.
         process: u32,
-        /// Whether it ran its exit handlers; if not, it was killed, or called `_exit`.
+        /// True if it ran its exit handlers; if not, it was killed, or called `_exit`.
         clean: bool,
         /// When.
         stamp: u64,
@@ -82,7 +82,7 @@ pub(crate) fn seal(json: &str) -> String {
     format!("{body},{KEY}\"{:08x}\"}}", crc32fast::hash(body.as_bytes()))
 }
 
-/// Whether the object carries its right checksum.
+/// Returns whether the object carries its right checksum.
 pub(crate) fn is_sealed(json: &str) -> bool {
     let Some((body, value)) = json.rfind(KEY).map(|at| (&json[..at], &json[at + KEY.len()..])) else {
         return false;

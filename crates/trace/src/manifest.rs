@@ -25,15 +25,15 @@ pub struct Manifest {
     pub version: u64,
     /// The program that wrote it, with its version.
     pub writer: String,
-    /// What was recorded and where.
+    /// The command that was recorded, and its surroundings.
     #[serde(flatten)]
     pub info: ManifestInfo,
-    /// Whether the collector finished: if not, it was killed, and what it had not yet written is missing.
+    /// True if the collector finished: if not, it was killed, and what it had not yet written is missing.
     pub complete: bool,
     /// Present when complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// What each file must hold when complete, in order of process and thread.
+    /// The contents of each file when complete, in order of process and thread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadTotals>,
     /// Files in `modules/`, when complete.
@@ -44,13 +44,13 @@ pub struct Manifest {
     pub events: u64,
 }
 
-/// What is known when recording starts.
+/// Facts that are known when recording starts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ManifestInfo {
     /// The command as typed.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Where it was started.
+    /// The directory where it was started.
     #[serde(default)]
     pub working_directory: String,
     /// Milliseconds since 1970.
@@ -65,7 +65,7 @@ pub struct ManifestInfo {
     /// Bytes of a page.
     #[serde(default)]
     pub page_bytes: u64,
-    /// How recording was to be switched on and off, if in bursts: see [`Manifest::burst`].
+    /// The user's wish to switch recording on and off, if in bursts: see [`Manifest::burst`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
     /// Sentences about which part of the program was to be recorded. Empty: all of it.
@@ -82,7 +82,7 @@ pub struct Burst {
     pub period_us: u64,
 }
 
-/// What is known when recording ends.
+/// Facts that are known when recording ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Milliseconds since 1970.
@@ -93,10 +93,10 @@ pub struct Summary {
     /// Signal that ended the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// How fast the time stamp counter went.
+    /// Speed of the time stamp counter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticks_per_second: Option<u64>,
-    /// Whether the user stopped or started recording, or changed its duty cycle, while the program ran.
+    /// True if the user stopped or started recording, or changed its duty cycle, while the program ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub switched: bool,
     /// Last segments that lacked words and were dropped: one per thread that was killed, or per signal handler that was left for good,
@@ -146,7 +146,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What one thread's file holds.
+/// Totals of one thread's file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTotals {
     /// Index of the process.
@@ -239,7 +239,7 @@ struct Head {
     version: serde_json::Value,
 }
 
-/// Whether a directory was written by memlode, be its manifest damaged or newer.
+/// Returns whether a directory was written by memlode, be its manifest damaged or newer.
 pub(crate) fn is_ours(directory: &Path) -> bool {
     files::read_text(&directory.join(FILE), limit::MANIFEST_BYTES).is_ok_and(|text| text.contains(FORMAT))
 }

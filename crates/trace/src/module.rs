@@ -18,7 +18,7 @@ use crate::table::{Segment, Source, Table, TableError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModuleId(pub u32);
 
-/// What the collector knows of an image, and what a module file holds.
+/// An image as the collector knows it and a module file holds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleImage {
     /// The file it was loaded from.
@@ -76,7 +76,7 @@ pub enum ModuleError {
     Astray {
         /// Index of the anchor.
         anchor: usize,
-        /// Where it leads.
+        /// Its target.
         address: u64,
     },
     /// A segment its table does not have.
@@ -108,7 +108,7 @@ impl From<TableError> for ModuleError {
     }
 }
 
-/// Where the site tables of a section are. None lies in another: so many small anchors cannot make their reader parse the
+/// Extents of the site tables of a section. None lies in another: so many small anchors cannot make their reader parse the
 /// same bytes again and again.
 #[derive(Default)]
 struct Extents(BTreeMap<usize, usize>);
@@ -207,7 +207,7 @@ impl Module {
         &self.tables[table].sources[sources.start as usize..sources.end as usize]
     }
 
-    /// Whether other segments refer to the words of an anchor's.
+    /// Returns whether other segments refer to the words of an anchor's.
     pub(crate) fn is_source(&self, anchor: u32) -> bool {
         self.is_source[anchor as usize]
     }

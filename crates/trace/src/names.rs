@@ -1,4 +1,4 @@
-//! Where things are in a trace directory.
+//! Paths in a trace directory.
 
 pub(crate) const EVENTS: &str = "events.ndjson";
 pub(crate) const THREADS: &str = "threads";

@@ -15,7 +15,7 @@ const SAMPLE_BYTES: usize = 4096;
 /// A part of a payload, which has symbols of its own and gets a frame of its own.
 #[derive(Clone, Copy)]
 pub(crate) enum Part<'a> {
-    /// What was there before is looked for.
+    /// Bytes that are looked for in what was there before.
     Matched(&'a [u8]),
     /// It is looked for if a sample says that it pays.
     Sampled(&'a [u8]),
@@ -119,7 +119,7 @@ impl Contexts {
         Ok(out.into_inner())
     }
 
-    /// Whether looking for matches is worth while. Where words are random it finds some that cost more than they save, in three
+    /// Returns whether looking for matches is worth while. Where words are random it finds some that cost more than they save, in three
     /// times the time.
     fn has_matches(&mut self, part: &[u8]) -> Result<bool, ErrorCode> {
         if part.len() < 4 * SAMPLE_BYTES {

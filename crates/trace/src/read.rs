@@ -33,7 +33,7 @@ pub struct Trace {
     processes: Vec<Process>,
     pub(crate) threads: Vec<Thread>,
     images: Vec<Image>,
-    /// By process, module and bias: images that were not unloaded, the latest last.
+    /// Keyed by process, module and bias: images that were not unloaded, the latest last.
     loaded: FxHashMap<(u32, u32, u64), Vec<usize>>,
     pub(crate) chunks: Vec<ChunkRef>,
     damage: Vec<Damage>,
@@ -52,7 +52,7 @@ pub struct Process {
     pub started: Option<u64>,
     /// Time stamp counter at its end; `None` if the trace does not say.
     pub ended: Option<u64>,
-    /// Whether it ran its exit handlers.
+    /// True if it ran its exit handlers.
     pub clean: bool,
 }
 
@@ -139,12 +139,12 @@ impl Trace {
         &self.directory
     }
 
-    /// What was recorded, and whether it is complete.
+    /// Returns what was recorded, and whether it is complete.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// What is missing or damaged, as far as it shows without decoding.
+    /// Returns what is missing or damaged, as far as it shows without decoding.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
@@ -164,7 +164,7 @@ impl Trace {
         &self.processes
     }
 
-    /// What time the stamps of this trace tell; `None` if it does not say how fast they go.
+    /// Returns what time the stamps of this trace tell; `None` if it does not say how fast they go.
     pub fn clock(&self) -> Option<Clock> {
         let ticks_per_second = self.manifest.summary.as_ref()?.ticks_per_second?;
         let start = self.processes.iter().filter_map(|process| process.started).min()?;
@@ -181,7 +181,7 @@ impl Trace {
         &self.modules
     }
 
-    /// Where modules were loaded, in the order in which it happened.
+    /// Returns where modules were loaded, in the order in which it happened.
     pub fn images(&self) -> &[Image] {
         &self.images
     }
@@ -526,7 +526,7 @@ impl Thread {
     }
 }
 
-/// What the names in a directory say; none if there is no such directory.
+/// Returns what the names in a directory say; none if there is no such directory.
 fn numbered<T: Ord>(directory: &Path, parse: impl Fn(&str) -> Option<T>) -> Result<BTreeSet<T>, Error> {
     let mut found = BTreeSet::new();
     let entries = match fs::read_dir(directory) {

@@ -1,6 +1,6 @@
 //! The names behind the events: one flat table over all modules of a trace.
 //!
-//! What several translation units say of the same thing, an inline function of a header say, is one entry here.
+//! One entry for what several translation units say of the same thing, an inline function of a header say.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct TypeId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StringId(pub u32);
 
-/// What a site does to memory (`kind.*` of the format).
+/// The kind of access that a site makes (`kind.*` of the format).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SiteKind {
     /// Reads.
@@ -60,7 +60,7 @@ impl SiteKind {
     }
 }
 
-/// How the names of a site were found (`evidence.*` of the format), best first.
+/// The evidence for the names of a site (`evidence.*` of the format), best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NameEvidence {
     /// Remembered from the module before optimisation.
@@ -89,7 +89,7 @@ impl NameEvidence {
     }
 }
 
-/// What an address comes out of, as the compiler saw it (`flag.*` of the format).
+/// The source of an address, as the compiler saw it (`flag.*` of the format).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dependence {
     /// Arithmetic that does more than count, and no load: a hash, a random number.
@@ -116,7 +116,7 @@ impl Dependence {
 pub struct Site {
     /// Load, store, …
     pub kind: SiteKind,
-    /// How its names were found.
+    /// The evidence for its names.
     pub evidence: NameEvidence,
     /// `flag.*` of the format.
     pub flags: u32,
@@ -135,7 +135,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// What its address comes out of. `None`: steps, something that other functions know, or a program that was
+    /// Returns what its address comes out of. `None`: steps, something that other functions know, or a program that was
     /// compiled before this was looked at.
     pub fn dependence(&self) -> Option<Dependence> {
         let is = |flag: u32| self.flags & flag != 0;
@@ -149,7 +149,7 @@ impl Site {
 }
 
 impl SiteKind {
-    /// Whether it writes.
+    /// Returns whether it writes.
     pub fn is_write(self) -> bool {
         matches!(self, SiteKind::Store | SiteKind::Update)
     }
@@ -164,7 +164,7 @@ pub struct Location {
     pub line: u32,
     /// Column, 0 when unknown.
     pub column: u32,
-    /// Where that function was inlined.
+    /// The call where that function was inlined.
     pub inlined_at: Option<LocationId>,
 }
 
@@ -199,7 +199,7 @@ pub struct SiteTable {
     pub(crate) types: Vec<Type>,
     pub(crate) sites: Vec<Site>,
     pub(crate) layouts: Layouts,
-    /// By site, as far as anything is known.
+    /// Indexed by site, as far as anything is known.
     pub(crate) work: Vec<Work>,
     /// `table_flag.*` of the format, of any table.
     pub(crate) table_flags: u16,
@@ -253,23 +253,23 @@ impl SiteTable {
         &self.locations
     }
 
-    /// What lies before an access, and what it waits for. `None`: its program was compiled by a memlode that did not
+    /// Returns what lies before an access, and what it waits for. `None`: its program was compiled by a memlode that did not
     /// say, or it is no access.
     pub fn work(&self, id: SiteId) -> Option<&Work> {
         self.work.get(id.0 as usize).filter(|work| work.before > 0.0)
     }
 
-    /// What the types are made of.
+    /// Returns what the types are made of.
     pub fn layouts(&self) -> &Layouts {
         &self.layouts
     }
 
-    /// Whether part of the code was compiled with a filter that left events out.
+    /// Returns whether part of the code was compiled with a filter that left events out.
     pub fn is_filtered(&self) -> bool {
         self.table_flags & table_flag::FILTERED != 0
     }
 
-    /// How many places of the code touch memory and are not recorded, by reason, in the images that were loaded.
+    /// Returns how many places of the code touch memory and are not recorded, by reason, in the images that were loaded.
     pub fn left_out(&self) -> &BTreeMap<LeftOut, u64> {
         &self.left_out
     }
@@ -279,13 +279,13 @@ impl SiteTable {
         &self.unmatched
     }
 
-    /// Whether part of the code was compiled without `-g`, or with `-g1`: its variables, types and members have no
+    /// Returns whether part of the code was compiled without `-g`, or with `-g1`: its variables, types and members have no
     /// names.
     pub fn is_nameless(&self) -> bool {
         self.table_flags & table_flag::NAMELESS != 0
     }
 
-    /// Whether part of the code was recorded before it was optimised.
+    /// Returns whether part of the code was recorded before it was optimised.
     pub fn is_as_written(&self) -> bool {
         self.table_flags & table_flag::AS_WRITTEN != 0
     }

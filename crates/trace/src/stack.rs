@@ -79,12 +79,12 @@ impl<F: Copy + PartialEq> ShadowStack<F> {
         self.frames.extend(frames);
     }
 
-    /// Whether no call is in progress.
+    /// Returns whether no call is in progress.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// What a snapshot holds: the innermost frames, up to the format's limit.
+    /// Returns what a snapshot holds: the innermost frames, up to the format's limit.
     pub fn snapshot(&self) -> &[(F, u64)] {
         &self.frames[self.frames.len().saturating_sub(limit::FRAMES as usize)..]
     }

@@ -37,13 +37,13 @@ pub(crate) struct Table {
     pub ops: Vec<Op>,
     /// The sources of all segments.
     pub sources: Vec<Source>,
-    /// What its types are made of.
+    /// Descriptions of its types.
     pub descriptions: TableTypes,
-    /// What lies between its accesses and what these wait for.
+    /// Work between its accesses, and what these wait for.
     pub work: TableWork,
     /// Places of the code that are not recorded, by reason.
     pub left_out: BTreeMap<LeftOut, u64>,
-    /// What the user asked for, and whether the unit has any of it.
+    /// The user's wishes, and whether the unit has any of it.
     pub asked: Vec<Asked>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct TableSite {
     pub member: Option<u32>,
 }
 
-/// What one header word stands for.
+/// The meaning of one header word.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     /// Function whose code holds it.
@@ -90,9 +90,9 @@ pub(crate) struct Segment {
 /// An earlier segment whose words a segment refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// How many segments back it stands.
+    /// Number of segments that it stands back.
     pub back: u32,
-    /// How many of its words must be there.
+    /// Number of its words that must be there.
     pub words: u16,
 }
 
@@ -170,7 +170,7 @@ pub(crate) enum Op {
         site: u32,
         first: u16,
     },
-    /// Of the access op before: `bytes` for each lane (0: there are no lanes), their mask, and whether the memory
+    /// The value of the access op before: `bytes` for each lane (0: there are no lanes), their mask, and whether the memory
     /// before is followed by the memory after.
     Value {
         first: u16,
@@ -182,7 +182,7 @@ pub(crate) enum Op {
     Stamp {
         word: u16,
     },
-    /// What orders threads, by an object.
+    /// An operation on an object that orders threads.
     Sync {
         kind: SyncKind,
         at: Place,
@@ -214,7 +214,7 @@ pub(crate) enum TableError {
 }
 
 impl Table {
-    /// Where the table at an offset of the `memlode_tab` section begins and ends, by what its header says.
+    /// Returns where the table at an offset of the `memlode_tab` section begins and ends, by what its header says.
     pub fn extent(section: &[u8], at: usize) -> Result<Range<usize>, TableError> {
         let (header, _) = Table::header(section, at)?;
         let end = at.checked_add(TableHeader::BYTES + header.payload_bytes as usize);
@@ -330,7 +330,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What lies between accesses and what these wait for, if the table says so.
+    /// Returns what lies between accesses and what these wait for, if the table says so.
     fn work(&mut self, sections: &Sections<'_>, segments: &[Segment]) -> Result<TableWork, TableError> {
         let ops: Vec<u32> = segments.iter().map(|segment| segment.ops.len() as u32).collect();
         let mut work = TableWork::default();
@@ -349,7 +349,7 @@ impl<'a> Parser<'a> {
         TableError::Malformed { at: self.at, list: self.list, why }
     }
 
-    /// What the types are made of, if the table says so.
+    /// Returns what the types are made of, if the table says so.
     fn descriptions(
         &mut self,
         sections: &Sections<'_>,

@@ -23,7 +23,7 @@ use crate::sites::{FunctionId, SiteId, SiteKind, SiteTable};
 ///   `value=…` of a load or store, `before=… after=…` of an update: as a number where it is a floating-point one, else
 ///   in hexadecimal as one little-endian integer
 ///
-/// What is unknown or does not apply is `-`. Tabs, line breaks and backslashes in names are written as in C, and whatever
+/// The head of a dump. Anything unknown, or that does not apply, is `-`. Tabs, line breaks and backslashes in names are written as in C, and whatever
 /// else could command a terminal by its number, as in `\u{1b}`.
 pub const HEADER: &str = "#thread\tevent\tkind\taddress\tbytes\tplace\tfunction\tvariable\tmember\tdetail";
 
@@ -160,7 +160,7 @@ pub(crate) fn kind(sites: &SiteTable, site: SiteId) -> &'static str {
     }
 }
 
-/// What an access moved.
+/// Adds the value that an access moved.
 fn value(line: &mut String, kind: SiteKind, is_float: bool, bytes: &[u8]) {
     if kind == SiteKind::Update {
         let (before, after) = bytes.split_at(bytes.len() / 2);
@@ -229,7 +229,7 @@ pub(crate) fn escape(name: &str) -> String {
         .collect()
 }
 
-/// Whether a character of a name may do more in a terminal than be seen: control characters, those that change the direction of
+/// Returns whether a character of a name may do more in a terminal than be seen: control characters, those that change the direction of
 /// text, and those that nobody sees.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()

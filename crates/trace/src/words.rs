@@ -52,10 +52,10 @@ fn read_each(heads: &[u8], tails: &[u8], out: &mut [u64]) -> Option<usize> {
     Some(tails.len() - left.len())
 }
 
-/// By the bytes of the tail: bits of the value that are in the head, which it has besides a one for each of these bytes and a zero.
+/// Bits of a value that are in the head, by the bytes of the tail; it has a one for each of these bytes and a zero besides.
 const HEAD_BITS: [u8; TAIL_BYTES + 1] = [7, 6, 5, 4, 3, 2, 1, 0, 0];
 
-/// By the highest bit that is set in a value: bytes of its tail.
+/// Bytes of a value's tail, by the highest bit that is set in it.
 const TAILS: [u8; 64] = {
     let mut tails = [0; 64];
     let mut bit = 0;
@@ -66,7 +66,7 @@ const TAILS: [u8; 64] = {
     tails
 };
 
-/// Where words are written: memory for as many as will come.
+/// Memory for as many words as will come.
 pub(crate) struct WordRoom<'a> {
     pub heads: &'a mut [u8],
     pub tails: &'a mut [u8],

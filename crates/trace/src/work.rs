@@ -1,4 +1,4 @@
-//! What the compiler knew of each access besides its names: what lies before it, and what it waits for (SPEC §2.4).
+//! The compiler's knowledge of each access besides its names: what lies before it, and what it waits for (SPEC §2.4).
 
 use crate::sites::SiteId;
 

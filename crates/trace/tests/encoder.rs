@@ -1,4 +1,4 @@
-//! What the encoder takes, and where it stops.
+//! Limits of the encoder: what it takes, and where it stops.
 
 mod support;
 

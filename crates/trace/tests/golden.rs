@@ -73,7 +73,7 @@ fn c_writes_the_newest() {
     }
 }
 
-/// What the text does not show.
+/// Reads the parts of version 1 that the text does not show.
 #[test]
 fn names_and_globals_of_version_1() {
     let trace = Trace::open(&format_folder().join("golden/v1")).unwrap();

@@ -50,7 +50,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What it took: bytes at the most at one time, and bytes in all.
+/// Returns what it took: bytes at the most at one time, and bytes in all.
 fn cost<T>(work: impl FnOnce() -> T) -> (T, u64, u64) {
     let (before, total) = (NOW.load(Ordering::Relaxed), TOTAL.load(Ordering::Relaxed));
     PEAK.store(before, Ordering::Relaxed);
@@ -156,7 +156,7 @@ fn a_module_cannot_unpack_to_a_thousand_times_its_bytes() {
     assert!(peak < 16 << 20, "{peak}");
 }
 
-/// What shrinks beyond that is stored as it is, and read.
+/// Stores a module that shrinks beyond that as it is, and reads it.
 #[test]
 fn a_module_of_nothing_but_zeros_is_stored_and_read() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! What is written is what is read, whatever a program does.
+//! Round trips: all that is written is read again, whatever a program does.
 
 mod support;
 
@@ -265,7 +265,7 @@ fn encode_in_order(encoder: &mut ChunkEncoder, words: &[u64], space: &AddressSpa
     encoder.finish()
 }
 
-/// How one who encodes ahead learns what was before.
+/// A guess of one who encodes ahead at what was before.
 #[derive(Clone, Copy, Debug)]
 enum Guess {
     Right,

@@ -1,4 +1,4 @@
-//! Where a receiver is, and the streams that lead there.
+//! The address of a receiver, and the streams that lead there.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -211,7 +211,7 @@ impl Listener {
         }
     }
 
-    /// Where it listens: a port that the system chose, too.
+    /// Returns where it listens: a port that the system chose, too.
     pub fn address(&self) -> io::Result<Address> {
         Ok(match self {
             Listener::Tcp(listener) => Address::Tcp(listener.local_addr()?.to_string()),

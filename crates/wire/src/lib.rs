@@ -10,7 +10,7 @@
 //! * `client`: the sender's side
 //! * `server`: the receiver's
 //!
-//! What arrives are the bytes of the files that a [`memlode_trace::write::DirectoryStore`] would have been given, so the
+//! Receiving: the bytes that arrive are those of the files that a [`memlode_trace::write::DirectoryStore`] would have been given, so the
 //! receiver's directory equals one written on the spot. The protocol is in format/SPEC.md §6. Nothing is printed here.
 
 mod address;
@@ -27,5 +27,5 @@ pub use token::Token;
 const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(10);
 /// A sender with nothing to send says so this often.
 const ALIVE: std::time::Duration = std::time::Duration::from_secs(5);
-/// Who has neither taken nor sent a byte for so long is dead.
+/// Time without a byte taken or sent after which the other side is dead.
 pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(60);

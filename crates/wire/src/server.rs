@@ -17,7 +17,7 @@ use crate::address::{Listener, Stream};
 use crate::token::{Nonces, Side, Token, nonce};
 use crate::{HANDSHAKE, SILENCE};
 
-/// What a receiver grants.
+/// Limits that a receiver grants.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Senders at a time.
@@ -34,7 +34,7 @@ impl Default for Limits {
     }
 }
 
-/// What happened, for whoever prints.
+/// Events, for whoever prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// A sender that knows the token.

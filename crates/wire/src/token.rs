@@ -1,4 +1,4 @@
-//! Who may send a trace, and who may receive it. A token is never sent: each side asks for a proof of it over fresh nonces of both.
+//! Permission to send and to receive a trace. A token is never sent: each side asks for a proof of it over fresh nonces of both.
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
@@ -54,7 +54,7 @@ impl Token {
     }
 }
 
-/// Whose proof it is: one side's is no good for the other, which might send it back.
+/// The side that proves: one side's proof is no good for the other, which might send it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Sender,
@@ -70,7 +70,7 @@ impl Side {
     }
 }
 
-/// What both sides have thrown in: an old proof is no good for either.
+/// Nonces of both sides: an old proof is no good for either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Nonces {
     pub receiver: [u8; 32],

@@ -91,7 +91,7 @@ fn said(stream: &mut TcpStream) -> (u16, Vec<u8>) {
     (reply.status, payload)
 }
 
-/// What a sender that knows the token answers to a nonce.
+/// Returns what a sender that knows the token answers to a nonce.
 fn answer_of(token: &Token, nonce: &[u8]) -> WireAnswer {
     let (sender, mut stream) = impostor(token);
     let answer = challenge(&mut stream, nonce);
@@ -100,7 +100,7 @@ fn answer_of(token: &Token, nonce: &[u8]) -> WireAnswer {
     answer
 }
 
-/// What a sender that takes us for its receiver comes to, and our end of its connection.
+/// Returns what a sender that takes us for its receiver comes to, and our end of its connection.
 fn impostor(token: &Token) -> (std::thread::JoinHandle<Result<(), String>>, TcpStream) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Tcp(listener.local_addr().unwrap().to_string());

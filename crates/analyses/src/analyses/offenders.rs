@@ -22,7 +22,7 @@
 //! together in an array of their own, or move the others out. If all of it is used, the remedy is
 //! fewer passes over the data (tiling) or less data.
 //!
-//! Where a finding says pointer chasing, it is the chain that has to change: fewer and larger nodes,
+//! If a finding says pointer chasing, it is the chain that has to change: fewer and larger nodes,
 //! nodes in the order of the walk, or several chains followed in turn. Where misses overlap,
 //! prefetching some iterations ahead can help.
 //!
@@ -157,7 +157,7 @@ fn findings(counted: &Counted<'_>) -> Vec<Finding> {
     findings
 }
 
-/// What one change of layout would serve: a type, whether it is its members, the function and what that is inlined into.
+/// A change of layout, as lines that it would serve name it: a type, whether it is its members, the function and what that is inlined into.
 type Change = (StringId, bool, StringId, Option<StringId>);
 
 fn change((what, place): &(What, Place)) -> Option<Change> {
@@ -206,7 +206,7 @@ fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
     }
 }
 
-/// Whether most of the cost is in blocks of several elements: nodes that are allocated one by one cannot be split but by a pointer more.
+/// Returns whether most of the cost is in blocks of several elements: nodes that are allocated one by one cannot be split but by a pointer more.
 fn are_arrays(counted: &Counted<'_>, objects: &[Row<ClassId>], type_bytes: u64) -> bool {
     let is_array = |row: &Row<ClassId>| {
         let class = counted.tables.class(row.key);
@@ -215,7 +215,7 @@ fn are_arrays(counted: &Counted<'_>, objects: &[Row<ClassId>], type_bytes: u64) 
     objects.first().is_some_and(is_array)
 }
 
-/// Whether enough of the type is left alone to be worth a change: half of it, and at least 16 bytes.
+/// Returns whether enough of the type is left alone to be worth a change: half of it, and at least 16 bytes.
 fn is_sparse(density: &Density) -> bool {
     let unused = density.type_bytes - density.used_bytes;
     unused >= 16 && unused * 2 >= density.type_bytes
@@ -252,12 +252,12 @@ fn density(counted: &Counted<'_>, ty: StringId, accesses: u64) -> Option<Density
     (type_bytes > 0 && !members.is_empty()).then_some(Density { ty, type_bytes, used_bytes, members })
 }
 
-/// Whether a type came with the compiler, as far as its name says.
+/// Returns whether a type came with the compiler, as far as its name says.
 fn is_of_library(name: &str) -> bool {
     ["std::", "core::", "alloc::", "hashbrown::", "__gnu_cxx::"].iter().any(|start| name.starts_with(start))
 }
 
-/// Where a member lies, by its path (`at.x`, `grid[].z`): its first bit and how many it has. Of an array all of it, whichever elements are
+/// Returns where a member lies, by its path (`at.x`, `grid[].z`): its first bit and how many it has. Of an array all of it, whichever elements are
 /// touched: it stays whole. `None` if it is not in the layout.
 fn bits(names: &SiteTable, layout: LayoutId, path: &str) -> Option<(u64, u64)> {
     let end = path.find(['.', '[']).unwrap_or(path.len());

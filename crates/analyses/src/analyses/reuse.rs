@@ -56,7 +56,7 @@ pub struct Reuse;
 pub struct Distances {
     distances: ReuseDistance,
     by_cell: Vec<ReuseHistogram>,
-    /// By cell: bits that lines of its process have and those of others have not.
+    /// Indexed by cell: bits that lines of its process have and those of others have not.
     spaces: Vec<Space>,
     /// Accesses to lines that were not touched before in this stretch, in order.
     first: Vec<FirstTouch>,
@@ -68,7 +68,7 @@ pub struct Distances {
 #[derive(Clone, Copy)]
 struct FirstTouch {
     cell: u32,
-    /// How many lines; they are next in [`Distances::first_lines`].
+    /// Number of lines; they are next in [`Distances::first_lines`].
     lines: u32,
     /// The longest distance of its other lines.
     longest: u64,

@@ -51,7 +51,7 @@ const RECENT: usize = 1 << 12;
 /// A variable.
 #[derive(Clone, Copy)]
 struct Variable {
-    /// Where it lies in its line.
+    /// Its first byte in its line.
     offset: u8,
     bytes: u8,
     is_shared: bool,
@@ -61,7 +61,7 @@ struct Variable {
     by: [(u32, u32); 2],
 }
 
-/// What matters of a cell.
+/// The part of a cell that matters here.
 #[derive(Clone, Copy)]
 struct Accessor {
     thread: ThreadId,
@@ -75,7 +75,7 @@ struct Accessor {
 
 /// See the module's page.
 pub struct Shared {
-    /// What has fewer accesses is left out.
+    /// Variables with fewer accesses are left out.
     least: u64,
     /// The most frequent thread of a variable has less than so many times the accesses of the second.
     ratio: f64,
@@ -89,13 +89,13 @@ pub struct Variables {
     is_endless: bool,
     lines: FxHashMap<u64, u32>,
     variables: Vec<Vec<Variable>>,
-    /// By number: accesses by cell.
+    /// Indexed by number: accesses by cell.
     shared: Vec<Vec<(u32, u64)>>,
     /// Variables of a line that ended together, if more than one thread had accessed them.
     ended: Vec<Vec<Variable>>,
     /// Line and its place in `variables`.
     recent: Vec<(u64, u32)>,
-    /// By cell, of those met so far.
+    /// Indexed by cell, of those met so far.
     cells: Vec<Accessor>,
 }
 
@@ -396,7 +396,7 @@ impl Analysis for Shared {
     }
 }
 
-/// What is known of the variables that one line of source text shares.
+/// Sums over the variables that one line of source text shares.
 #[derive(Default)]
 struct Sum {
     variables: u64,
@@ -414,7 +414,7 @@ impl Sum {
 }
 
 impl Shared {
-    /// Whether a thread with so many accesses counts beside the one that has the most.
+    /// Returns whether a thread with so many accesses counts beside the one that has the most.
     fn counts(&self, accesses: u64, most: u64) -> bool {
         (most as f64) < self.ratio * accesses as f64
     }

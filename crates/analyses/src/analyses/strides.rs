@@ -61,7 +61,7 @@ const MOST: f64 = 0.8;
 /// Steps up to so many bytes are nearby: a page.
 const NEAR: u64 = 4096;
 
-/// What walks are called.
+/// Names of walks.
 const PATTERNS: [&str; 9] =
     ["once", "constant", "strided", "few strides", "nearby", "chasing", "gather", "random", "jumping"];
 
@@ -118,7 +118,7 @@ impl Walk {
     }
 }
 
-/// What jumps are called whose addresses come out of what `dependence` says.
+/// Returns what jumps are called whose addresses come out of what `dependence` says.
 fn jump(dependence: Option<Dependence>) -> &'static str {
     match dependence {
         Some(Dependence::Chased) => "chasing",
@@ -141,14 +141,14 @@ struct Way {
 /// See the module's page.
 pub struct Strides;
 
-/// How threads walked.
+/// Walks of threads.
 #[derive(Default)]
 pub struct Walks {
     walks: Vec<Walk>,
-    /// By walk.
+    /// Indexed by walk.
     keys: Vec<(ThreadId, SiteId)>,
     numbers: FxHashMap<(ThreadId, SiteId), u32>,
-    /// By cell: its walk.
+    /// Indexed by cell: its walk.
     by_cell: Vec<u32>,
 }
 

@@ -28,7 +28,7 @@ use crate::{
     TableMeta, Value, View,
 };
 
-/// How long an interval is.
+/// The length of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Every {
     /// In accesses.
@@ -67,7 +67,7 @@ pub struct Timeline {
 pub struct Intervals {
     /// In order; the last one is at hand.
     all: Vec<Interval>,
-    /// Of the one at hand: cycles beyond the first level by cell, and the cells that have any.
+    /// The interval at hand: cycles beyond the first level by cell, and the cells that have any.
     wait: Vec<u64>,
     waiting: Vec<u32>,
 }

@@ -88,7 +88,7 @@ impl Touched {
     }
 }
 
-/// What was touched in one interval.
+/// Lines and pages touched in one interval.
 #[derive(Clone, Copy, Default)]
 struct Interval {
     accesses: u64,
@@ -102,13 +102,13 @@ pub struct WorkingSet {
     every: u64,
 }
 
-/// What was touched in a stretch of the trace.
+/// Lines and pages touched in a stretch of the trace.
 pub struct Sets {
     lines: Touched,
     pages: Touched,
     /// From the first interval of the trace on.
     intervals: Vec<Interval>,
-    /// By cell: bits that addresses of its process have and those of others have not.
+    /// Indexed by cell: bits that addresses of its process have and those of others have not.
     spaces: Vec<Space>,
 }
 

@@ -67,7 +67,7 @@ pub struct AnnotatedAccesses {
     pub address: Vec<u64>,
     /// Bytes touched.
     pub bytes: Vec<u32>,
-    /// Who accesses what, where: index into [`Cells::cells`].
+    /// Index into [`Cells::cells`]: the thread, the site and the object.
     pub cell: Vec<u32>,
     /// The level that answered, innermost 0; memory is the number of levels.
     pub level: Vec<u8>,
@@ -93,9 +93,9 @@ pub struct Begun {
 /// Why an access missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Why {
-    /// By level; `None` where it was answered or not asked.
+    /// Indexed by level; `None` where it was answered or not asked.
     pub causes: [Option<Cause>; memlode_simulate::MAX_LEVELS],
-    /// Who had the translation.
+    /// The level that had the translation.
     pub translation: Translation,
     /// A load that agrees in the low 12 bits with a store in flight to another address.
     pub alias: bool,
@@ -134,14 +134,14 @@ pub struct EventCell {
     pub thread: ThreadId,
     /// The site.
     pub site: SiteId,
-    /// What is accessed: index into [`Cells::objects`].
+    /// Index into [`Cells::objects`].
     pub object: u32,
 }
 
 /// A class of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventObject {
-    /// Where its objects live. The path of a heap object is spelled out in `path`.
+    /// The home of its objects. The path of a heap object is spelled out in `path`.
     pub home: Home,
     /// Functions on the stack at the allocation, the innermost first.
     pub path: Vec<FunctionId>,
@@ -158,7 +158,7 @@ pub struct Cells {
     pub objects: Vec<EventObject>,
 }
 
-/// What goes from the simulating thread to the other.
+/// A message from the simulating thread to the other.
 struct Sent {
     events: AnnotatedAccesses,
     /// Cells and objects that no batch before this one had.
@@ -174,7 +174,7 @@ pub struct Annotations {
     cells: Cells,
 }
 
-/// What came of waiting for a batch.
+/// The result of waiting for a batch.
 pub enum Next {
     /// A batch.
     Batch(AnnotatedAccesses),
@@ -244,7 +244,7 @@ fn start<S: Answers + Send + 'static>(
 }
 
 impl Annotations {
-    /// What the batches taken so far refer to.
+    /// Returns what the batches taken so far refer to.
     pub fn cells(&self) -> &Cells {
         &self.cells
     }

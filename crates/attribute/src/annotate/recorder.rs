@@ -13,7 +13,7 @@ use crate::objects::classes::{ClassId, Home};
 
 /// Caches that say of a single access all they know.
 pub(super) trait Answers: Engine {
-    /// Whether they know why it missed.
+    /// True if they know why it missed.
     const KNOWS_WHY: bool;
 
     /// As [`Engine::access`], at once.
@@ -54,12 +54,12 @@ pub(super) struct Recorder<S> {
     news: Cells,
     /// Objects already described.
     objects: FxHashMap<ClassId, u32>,
-    /// By level.
+    /// A bit for each level that is wanted.
     wanted: u32,
     only: Option<ThreadId>,
-    /// Whether the thread at hand is wanted.
+    /// True if the thread at hand is wanted.
     is_on: bool,
-    /// Of the process at hand.
+    /// The process at hand.
     space: Space,
     process: ProcessId,
     time: u64,
@@ -95,7 +95,7 @@ impl<S: Answers> Recorder<S> {
         }
     }
 
-    /// What follows is of this thread, from this time on.
+    /// Begins events of this thread, from this time on.
     pub fn begin(&mut self, thread: ThreadId, process: ProcessId, time: u64) {
         self.is_on = self.left > 0 && self.only.is_none_or(|only| only == thread);
         self.space = Space::of(process.0);
@@ -108,7 +108,7 @@ impl<S: Answers> Recorder<S> {
         self.time
     }
 
-    /// Whether nobody wants more.
+    /// Returns whether nobody wants more.
     pub fn is_done(&self) -> bool {
         self.left == 0
     }

@@ -14,7 +14,7 @@ use memlode_trace::sites::{Dependence, SiteId, SiteTable};
 /// So many loads of one member, each of which leads to the next, are a chain.
 const IN_A_ROW: u32 = 3;
 
-/// What part of each site's accesses waits for the load before it in a chain, 0 to 1.
+/// Returns what part of each site's accesses waits for the load before it in a chain, 0 to 1.
 ///
 /// `executed` says how often each site was executed.
 pub(super) fn chained(names: &SiteTable, executed: &[u64]) -> Vec<f64> {
@@ -38,7 +38,7 @@ pub(super) fn chained(names: &SiteTable, executed: &[u64]) -> Vec<f64> {
     chained.collect()
 }
 
-/// By site: whether it is a link.
+/// Returns, by site, whether it is a link.
 fn links(names: &SiteTable) -> Vec<bool> {
     let feeders: Vec<Vec<u32>> = (0..names.sites().len() as u32)
         .map(|id| {
@@ -64,7 +64,7 @@ fn links(names: &SiteTable) -> Vec<bool> {
     is_link
 }
 
-/// Whether two sites load the same member of the same type.
+/// Returns whether two sites load the same member of the same type.
 fn is_same_member(names: &SiteTable, one: u32, other: u32) -> bool {
     let [one, other] = [one, other].map(|id| {
         let site = names.site(SiteId(id));

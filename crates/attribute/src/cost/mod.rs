@@ -1,4 +1,4 @@
-//! What the accesses of a profile cost in time, by a formula on counts.
+//! The cost of a profile's accesses in time, by a formula on counts.
 //!
 //! A miss does not cost its latency. What it costs depends on what the processor can do meanwhile:
 //!
@@ -97,7 +97,7 @@ impl<'a> Sum<&'a Wait> for Wait {
     }
 }
 
-/// What an access of a cell costs, by the number of levels that it missed.
+/// The cost of an access of a cell, by the number of levels that it missed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Prices {
     by_depth: [Wait; MAX_LEVELS + 1],
@@ -105,17 +105,17 @@ struct Prices {
     instructions: f64,
 }
 
-/// What the accesses of each cell of a profile cost.
+/// The cost of the accesses of each cell of a profile.
 #[derive(Clone, Debug)]
 pub struct CostModel {
     prices: Vec<Prices>,
     waits: Vec<Wait>,
-    /// By tag of a cell: its place in these.
+    /// Indexed by tag of a cell: its place in these.
     by_tag: Vec<u32>,
     knows_instructions: bool,
 }
 
-/// What the formula takes of a machine.
+/// The constants of a machine that the formula takes.
 struct Constants {
     latencies: Vec<f64>,
     overlap_l2: f64,
@@ -199,17 +199,17 @@ impl CostModel {
         CostModel { prices, waits, by_tag, knows_instructions }
     }
 
-    /// What the cell at this place among the profile's costs.
+    /// Returns what the cell at this place among the profile's costs.
     pub fn of(&self, cell: usize) -> &Wait {
         &self.waits[cell]
     }
 
-    /// What everything costs.
+    /// Returns what everything costs.
     pub fn total(&self) -> Wait {
         self.waits.iter().sum()
     }
 
-    /// Whether anything is known of the instructions that are executed between accesses.
+    /// Returns whether anything is known of the instructions that are executed between accesses.
     pub fn knows_instructions(&self) -> bool {
         self.knows_instructions
     }
@@ -240,7 +240,7 @@ fn streamed(profile: &Profile, names: &SiteTable, site: SiteId) -> f64 {
     seen.unwrap_or_else(|| f64::from(u8::from(names.site(site).dependence().is_none())))
 }
 
-/// By function: how many misses that could overlap it has from behind the second level for each instruction.
+/// Returns, by function, how many misses that could overlap it has from behind the second level for each instruction.
 fn overlapping_misses(
     profile: &Profile,
     names: &SiteTable,
@@ -263,12 +263,12 @@ fn overlapping_misses(
         .collect()
 }
 
-/// What is known of the accesses of a cell.
+/// Facts about the accesses of a cell.
 struct Parts {
     is_write: bool,
     streamed: f64,
     chained: f64,
-    /// Of the function, for each instruction.
+    /// Those of the function, for each instruction.
     overlapping_misses: f64,
     /// For each access.
     instructions: f64,

@@ -27,7 +27,7 @@ pub(crate) fn room_to_show() -> Vec<Request> {
     vec![Request::new(0, 0, false, Tag::default()); SHOWN]
 }
 
-/// Of fewer turns nothing is gained.
+/// Loops of fewer turns gain nothing.
 const FEWEST_TURNS: u64 = 4;
 
 /// No cell has this number.
@@ -98,7 +98,7 @@ impl<E: Engine> Profiler<E> {
         is_whole
     }
 
-    /// Whether a stride's accesses from one turn to another are all of the cell that one of them is of.
+    /// Returns whether a stride's accesses from one turn to another are all of the cell that one of them is of.
     fn is_of_one_cell(&self, objects: &mut Objects, stride: &Stride, (from, to): (u64, u64)) -> bool {
         let ends = [from, to].map(|turn| stride.access_in(turn).address);
         self.is_fixed(stride.access.site) || objects.are_one(ends[0].min(ends[1]), ends[0].max(ends[1]))
@@ -128,7 +128,7 @@ impl<E: Engine> Profiler<E> {
         self.unrolled = unrolled;
     }
 
-    /// What the schedule shows goes to the caches, of the lines of this shard; the first shard counts all accesses, as hits as long as
+    /// Shows the caches what the schedule says, of the lines of this shard; the first shard counts all accesses, as hits as long as
     /// nothing else is known. The first turn is done if the loop does not begin here.
     fn by_line(
         &mut self,
@@ -163,7 +163,7 @@ impl<E: Engine> Profiler<E> {
         self.cells_of_loop = cells;
     }
 
-    /// Whether a loop's accesses all stay in user space, and have no more bytes than a line.
+    /// Returns whether a loop's accesses all stay in user space, and have no more bytes than a line.
     pub(crate) fn may_schedule(&mut self, strides: &[Stride], turns: u64) -> bool {
         strided(strides, &mut self.strided);
         Schedule::is_possible(&self.strided, turns, self.schedules.shape())
@@ -225,7 +225,7 @@ impl<E: Engine> Profiler<E> {
         self.room_to_show = room;
     }
 
-    /// What is shown of a loop each of whose strides is of one cell, and whose lines are entered one by one.
+    /// Shows a loop each of whose strides is of one cell, and whose lines are entered one by one.
     #[inline(never)]
     fn show_single(&mut self, walk: LineWalk<'_>, cells: &[u32], mut shown: Shown<'_>) {
         let LineWalk { origin, strides, .. } = walk;
@@ -259,7 +259,7 @@ impl<E: Engine> Profiler<E> {
         self.requests_of_loop = requests;
     }
 
-    /// What is shown of any loop.
+    /// Shows any loop.
     #[inline(never)]
     fn show_any(
         &mut self,

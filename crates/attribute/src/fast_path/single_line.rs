@@ -1,4 +1,4 @@
-//! What almost every access is: to one line, of memory whose class is known, by a site whose cell is known. The loop over these
+//! The fast path of almost every access: to one line, of memory whose class is known, by a site whose cell is known. The loop over these
 //! keeps in registers what it asks for each time; it calls others only for lines that are not the most recent ones of their sets, for memory of
 //! no object, and for sites that go from one class to another.
 
@@ -14,7 +14,7 @@ use crate::objects::{NOBODY, Objects};
 use crate::profile::{Origin, Profiler};
 use crate::stacks::ThreadStack;
 
-/// What the loop needs of a site, in one place.
+/// Facts about a site that the loop needs, in one place.
 #[derive(Clone, Copy)]
 pub(crate) struct SiteFacts {
     /// Thread and class of the cell that the site used last.
@@ -38,7 +38,7 @@ pub(crate) fn key(thread: ThreadId, class: ClassId) -> u64 {
 }
 
 impl SiteFacts {
-    /// Of a site that was not used yet.
+    /// Returns the facts of a site that was not used yet.
     pub fn new(is_write: bool) -> SiteFacts {
         SiteFacts { key: key(ThreadId(u32::MAX), ANY), hits: 0, cell: 0, is_fixed: false, is_write }
     }
@@ -101,7 +101,7 @@ impl FoundCells {
     }
 }
 
-/// What is known of cells.
+/// Knowledge of cells.
 struct Finder<'p> {
     thread: ThreadId,
     index: &'p FxHashMap<(ThreadId, SiteId, ClassId), u32>,

@@ -13,7 +13,7 @@ use crate::stacks::ThreadStack;
 /// An access that goes on in another shard, or began there.
 pub(crate) struct CutAccess {
     cell: u32,
-    /// Whether it begins here.
+    /// True if it begins here.
     is_first: bool,
     pub depth: u8,
     cut: u32,
@@ -59,12 +59,12 @@ impl<E: Engine> Profiler<E> {
         self.cut = cut;
     }
 
-    /// Whether this shard counts what none of them simulates.
+    /// Returns whether this shard counts what none of them simulates.
     pub(crate) fn counts_for_all(&self) -> bool {
         self.shard.0 == 0
     }
 
-    /// Whether the line of an address is this shard's.
+    /// Returns whether the line of an address is this shard's.
     #[inline(always)]
     pub(crate) fn is_own(&self, address: u64) -> bool {
         self.shard.1.of(address) == self.shard.0

@@ -14,7 +14,7 @@ impl ClassId {
     pub const UNKNOWN: ClassId = ClassId(0);
 }
 
-/// Where the objects of a class live, and what makes them one class.
+/// The home of a class's objects, which makes them one class.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Home {
     /// Allocated outside instrumented code, or before the recorder was there.
@@ -47,11 +47,11 @@ pub enum Home {
 /// One class of objects.
 #[derive(Clone, Debug)]
 pub struct Class {
-    /// Where its objects live.
+    /// The home of its objects.
     pub home: Home,
     /// Element type, if it is known.
     pub element: Option<TypeId>,
-    /// Whether that is what the accesses to its objects say, since the allocation does not.
+    /// True if that is what the accesses to its objects say, since the allocation does not.
     pub element_by_use: bool,
     /// Objects made (1 for a global; 0 for the stack and the unknown, which are not counted).
     pub objects: u64,
@@ -106,7 +106,7 @@ impl Classes {
         class
     }
 
-    /// Where the objects of a class live, and their element type if the allocation tells.
+    /// Returns where the objects of a class live, and their element type if the allocation tells.
     pub(crate) fn home(&self, class: ClassId) -> (&Home, Option<TypeId>) {
         let class = &self.classes[class.0 as usize];
         (&class.home, class.element)

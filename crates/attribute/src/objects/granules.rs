@@ -26,18 +26,18 @@ const UNKNOWN: u32 = 0;
 pub struct Granules {
     /// Tables of so many entries, one behind the other.
     tables: Vec<u32>,
-    /// By table: whether several pages may have it.
+    /// Indexed by table: whether several pages may have it.
     shared: Vec<bool>,
     /// Tables that no page has any more.
     unused: Vec<u32>,
     pages: FxHashMap<u64, u32>,
-    /// By answer: the table of pages that have no other.
+    /// Keyed by answer: the table of pages that have no other.
     uniform: FxHashMap<u32, u32>,
     /// Page, and where its table begins.
     recent: Box<[(u64, usize); RECENT]>,
 }
 
-/// What can be told without a hash.
+/// Facts that need no hash.
 #[derive(Clone, Copy)]
 pub struct Known<'g> {
     tables: &'g [u32],
@@ -54,7 +54,7 @@ impl Known<'_> {
     }
 }
 
-/// Where a table begins.
+/// Returns where a table begins.
 fn first(table: u32) -> usize {
     table as usize * ENTRIES
 }
@@ -88,7 +88,7 @@ impl Granules {
         self.tables[first + granule(address)]
     }
 
-    /// What is known, to be asked often while nothing changes.
+    /// Returns what is known, to be asked often while nothing changes.
     pub fn known(&self) -> Known<'_> {
         Known { tables: &self.tables, recent: &self.recent }
     }

@@ -23,9 +23,9 @@ use crate::stacks::ThreadStack;
 /// A call of an allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapCall {
-    /// Whose memory it is in.
+    /// The process whose memory it is in.
     pub process: ProcessId,
-    /// Who called.
+    /// The thread that called.
     pub thread: ThreadId,
     /// The block that came to life.
     pub made: Option<MadeBlock>,
@@ -69,7 +69,7 @@ pub fn heap_calls(
     trace.interleave_shards(&Shards::one(), workers, vec![consume])
 }
 
-/// What is known while a trace goes by.
+/// Facts that are known while a trace goes by.
 struct Calls<'t> {
     trace: &'t Trace,
     stacks: FxHashMap<(ThreadId, u8), ThreadStack>,
@@ -82,7 +82,7 @@ struct Calls<'t> {
 struct Blocks {
     /// So many were made.
     made: u64,
-    /// By base.
+    /// Keyed by base.
     live: BTreeMap<u64, LiveBlock>,
 }
 

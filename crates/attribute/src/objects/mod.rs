@@ -138,7 +138,7 @@ impl Objects {
 
     /// The class of the block at an address, by a memory of earlier answers.
     ///
-    /// Where one block alone has a part of an address's eight bytes, all eight count as the block's: allocators round sizes up
+    /// Returns where one block alone has a part of an address's eight bytes, all eight count as the block's: allocators round sizes up
     /// at least as far.
     #[inline(always)]
     pub fn class_at(&mut self, address: u64) -> Option<ClassId> {
@@ -181,19 +181,19 @@ impl Objects {
         }
     }
 
-    /// Whether a block has all bytes of `first..=last`.
+    /// Returns whether a block has all bytes of `first..=last`.
     fn covers(&self, slot: BlockSlot, first: u64, last: u64) -> bool {
         let block = &self.blocks[slot.0 as usize];
         block.bytes > 0 && block.base <= first && block.base + (block.bytes - 1) >= last
     }
 
-    /// Whether a block has a byte of `first..=last`.
+    /// Returns whether a block has a byte of `first..=last`.
     fn reaches(&self, slot: BlockSlot, first: u64, last: u64) -> bool {
         let block = &self.blocks[slot.0 as usize];
         block.bytes > 0 && block.base <= last && block.base + (block.bytes - 1) >= first
     }
 
-    /// Whether [`Objects::class_at`] is certain to give one class for all of `first..=last`.
+    /// Returns whether [`Objects::class_at`] is certain to give one class for all of `first..=last`.
     #[inline]
     pub fn are_one(&mut self, first: u64, last: u64) -> bool {
         self.uniform.iter().any(|range| range.0 <= first && last <= range.1)
@@ -227,7 +227,7 @@ impl Objects {
         is_one
     }
 
-    /// Whether the pages of any address of `first..=last` have small blocks.
+    /// Returns whether the pages of any address of `first..=last` have small blocks.
     fn any_page(&self, first: u64, last: u64) -> bool {
         let (first, last) = (first / PAGE, last / PAGE);
         if last - first < self.pages.len() as u64 {
@@ -242,7 +242,7 @@ impl Objects {
         (base, bytes)
     }
 
-    /// Where the next block begins behind an address that no block has, up to the address `last`.
+    /// Returns where the next block begins behind an address that no block has, up to the address `last`.
     pub fn next_block(&self, address: u64, last: u64) -> Option<u64> {
         let first = address.checked_add(1).filter(|first| *first <= last)?;
         let large = self.large.range(first..=last).next().map(|(base, _)| *base);

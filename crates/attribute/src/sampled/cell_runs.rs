@@ -1,4 +1,4 @@
-//! What each cell did in each run of a trace with gaps.
+//! Counts of each cell in each run of a trace with gaps.
 //!
 //! A row of a table is the sum of its cells, and those come and go together: how far a row may be off does not follow from how far each
 //! of its cells may be. So their counts are kept run by run, of those cells alone that did something in it, and are summed by row
@@ -38,7 +38,7 @@ pub struct CellRuns {
 struct Cluster {
     /// Twice the tag, plus 1 if the cell writes.
     keys: Vec<u32>,
-    /// By entry: accesses by the level that answered, then the cycles of waiting besides.
+    /// Indexed by entry: accesses by the level that answered, then the cycles of waiting besides.
     values: Vec<u64>,
 }
 
@@ -52,12 +52,12 @@ impl CellRuns {
         CellRuns { levels, shift: 0, clusters: Vec::new(), entries: 0, most, least_clusters }
     }
 
-    /// How many clusters there are.
+    /// Returns how many clusters there are.
     pub fn count(&self) -> usize {
         self.clusters.len()
     }
 
-    /// What cells did in each cluster. A cell may come more than once.
+    /// Returns what cells did in each cluster. A cell may come more than once.
     pub fn clusters(&self) -> impl Iterator<Item = impl Iterator<Item = Entry<'_>>> {
         let width = width(self.levels);
         self.clusters.iter().map(move |cluster| {
@@ -66,7 +66,7 @@ impl CellRuns {
         })
     }
 
-    /// What some cells did in a run.
+    /// Adds the counts of some cells in a run.
     fn add(&mut self, run: usize, cells: impl Iterator<Item = (u32, Counts)>) {
         let cluster = run >> self.shift;
         if self.clusters.len() <= cluster {
@@ -108,7 +108,7 @@ impl CellRuns {
     }
 }
 
-/// What a cell did in a cluster.
+/// Counts of a cell in a cluster.
 #[derive(Clone, Copy)]
 pub struct Entry<'a> {
     key: u32,
@@ -168,18 +168,18 @@ pub(crate) struct Ledger {
     runs: CellRuns,
     /// The run at hand.
     run: usize,
-    /// How often there was another one, plus 1.
+    /// Number of times that there was another one, plus 1.
     turn: u32,
-    /// By cell: the turn that it was met in last.
+    /// Indexed by cell: the turn that it was met in last.
     met: Vec<u32>,
     /// Cells met in this turn.
     touched: Vec<u32>,
-    /// By cell: what is written down of it.
+    /// Indexed by cell: what is written down of it.
     told: Vec<Counts>,
 }
 
 impl Ledger {
-    /// Of caches with so many levels.
+    /// Makes an empty one, of caches with so many levels.
     pub fn new(levels: usize) -> Ledger {
         let runs = CellRuns::new(levels);
         Ledger { runs, run: 0, turn: 1, met: Vec::new(), touched: Vec::new(), told: Vec::new() }
@@ -204,12 +204,12 @@ impl Ledger {
         self.touched.push(cell);
     }
 
-    /// Whether another run than this is at hand.
+    /// Returns whether another run than this is at hand.
     pub fn is_elsewhere(&self, run: usize) -> bool {
         self.run != run
     }
 
-    /// What is done from now on is of `run`. `counted` says what a cell has done in all, with nothing left to settle.
+    /// Returns what is done from now on is of `run`. `counted` says what a cell has done in all, with nothing left to settle.
     pub fn turn_to(&mut self, run: usize, counted: impl Fn(u32) -> Counts) {
         let told = &mut self.told;
         let since = self.touched.drain(..).map(|cell| {

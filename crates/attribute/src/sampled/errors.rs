@@ -1,4 +1,4 @@
-//! How far the figures of a row may be off, where the trace is a sample.
+//! Errors of the figures of a row, where the trace is a sample.
 //!
 //! Each is a ratio of sums over clusters ([`crate::sampled::sample`]): `y` is the row's part, `x` what it is a part of. In most clusters
 //! most rows have nothing, and there the residual is `R x`. So only the clusters that a row is in are visited:
@@ -21,21 +21,21 @@ use crate::sampled::sample::{Estimate, clusters_error};
 /// accesses as the sample has may have instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
-    /// Of its part of all modelled stall cycles.
+    /// The error of its part of all modelled stall cycles.
     pub stall_share: f64,
-    /// Of its part of all waiting; of stall cycles where nobody said what accesses cost.
+    /// The error of its part of all waiting; of stall cycles where nobody said what accesses cost.
     pub wait_share: f64,
-    /// Of its modelled stall cycles.
+    /// The error of its modelled stall cycles.
     pub stall_cycles: f64,
-    /// Of its accesses.
+    /// The error of its accesses.
     pub accesses: f64,
-    /// Of its misses of each level, innermost first.
+    /// The error of its misses of each level, innermost first.
     pub misses: [f64; MAX_LEVELS],
-    /// Of its misses as parts of its accesses; `None` if it is in one cluster alone.
+    /// The error of its misses as parts of its accesses; `None` if it is in one cluster alone.
     pub miss_ratios: Option<[f64; MAX_LEVELS]>,
 }
 
-/// What is estimated of a row, of its part in a cluster, or of everything there.
+/// Figures that are estimated of a row, of its part in a cluster, or of everything there.
 #[derive(Clone, Copy, Default)]
 struct Figures {
     accesses: f64,
@@ -59,11 +59,11 @@ impl AddAssign<&Figures> for Figures {
 #[derive(Clone, Copy, Default)]
 struct Squares {
     clusters: u32,
-    /// Of what the row is a part of: accesses, and stall cycles.
+    /// The whole that the row is a part of: accesses, and stall cycles.
     all_accesses: f64,
     all_stall: f64,
     all_wait: f64,
-    /// Of the residuals.
+    /// Sums of the residuals.
     stall_share: f64,
     wait_share: f64,
     stall_cycles: f64,
@@ -73,7 +73,7 @@ struct Squares {
 }
 
 impl Squares {
-    /// What the row did in a cluster, what everything did there, and both in all clusters.
+    /// Adds the figures of the row in a cluster, those of everything there, and both in all clusters.
     fn add(&mut self, y: &Figures, x: &Figures, row: &Figures, all: &Figures) {
         let residual = |y: f64, x: f64, row: f64, all: f64| (y - over(row, all) * x).powi(2);
         self.clusters += 1;
@@ -104,7 +104,7 @@ pub(crate) struct Sampled<'a> {
     costs: Option<&'a CostModel>,
     /// Part of the program that they are.
     covered: f64,
-    /// What was done in each cluster, and in all.
+    /// Figures of each cluster, and of all.
     clusters: Vec<Figures>,
     all: Figures,
 }
@@ -130,7 +130,7 @@ impl<'a> Sampled<'a> {
         (sampled.clusters.len() > 1).then_some(sampled)
     }
 
-    /// What a cell did in a cluster.
+    /// Returns what a cell did in a cluster.
     fn figures(&self, cell: &Entry<'_>) -> Figures {
         let counts: Counts = cell.counts();
         let stall = counts.stall_cycles(self.latencies) as f64;
@@ -224,7 +224,7 @@ impl<'a> Sampled<'a> {
 
 /// Parts of all waiting that some groups of cells have.
 pub struct Shares {
-    /// By cluster: the cycles of each group, and all.
+    /// Indexed by cluster: the cycles of each group, and all.
     clusters: Vec<(Vec<f64>, f64)>,
     covered: f64,
 }
@@ -235,7 +235,7 @@ impl Shares {
         Estimate::ratio(self.clusters.iter().map(|(wait, all)| (wait[group], *all)), self.covered)
     }
 
-    /// By how much a group's part is larger than another's. They are estimated from the same clusters, so the errors of the two do
+    /// Returns by how much a group's part is larger than another's. They are estimated from the same clusters, so the errors of the two do
     /// not tell that of their difference.
     pub fn difference(&self, group: usize, other: usize) -> Estimate {
         let runs = self.clusters.iter().map(|(wait, all)| (wait[group] - wait[other], *all));

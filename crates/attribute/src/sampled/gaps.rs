@@ -1,4 +1,4 @@
-//! What a profiler keeps of a trace with gaps besides its counts.
+//! Facts that a profiler keeps of a trace with gaps besides its counts.
 
 use memlode_replay::Piece;
 use memlode_simulate::Bounds;
@@ -16,14 +16,14 @@ pub(crate) struct GapWatch {
     /// The run that each stream's chunk at hand belongs to.
     at_hand: FxHashMap<(ThreadId, u8), usize>,
     runs: Vec<RunCounts>,
-    /// Of other rules than those of a [`Hierarchy`](memlode_simulate::Hierarchy) nothing is certain.
+    /// Bounds of misses. Under other rules than those of a [`Hierarchy`](memlode_simulate::Hierarchy) nothing is certain.
     pub bounds: Option<Bounds>,
     /// The same cell by cell.
     pub ledger: Ledger,
 }
 
 impl GapWatch {
-    /// Of caches with so many levels.
+    /// Makes an empty one, of caches with so many levels.
     pub fn new(levels: usize, bounds: Option<Bounds>) -> GapWatch {
         GapWatch {
             numbers: Runs::default(),
@@ -49,7 +49,7 @@ impl GapWatch {
         run
     }
 
-    /// What was done in a run since `before`.
+    /// Adds all that was done in a run since `before`.
     pub fn add(&mut self, run: usize, now: RunCounts, before: RunCounts) {
         self.runs[run].add(now, before);
     }

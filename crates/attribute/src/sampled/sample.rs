@@ -24,7 +24,7 @@ pub struct Runs {
     /// Number of the run, and the stamp at which it began; none before the first gap.
     latest: Option<u64>,
     number: usize,
-    /// Where each stream was when it was last seen.
+    /// The position of each stream when it was last seen.
     seen: FxHashMap<(ThreadId, u8), u64>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn clusters_error(squares: f64, k: f64, covered: f64) -> f64 {
     ((1.0 - covered.clamp(0.0, 1.0)) * k / (k - 1.0) * squares).sqrt()
 }
 
-/// How much of a program a trace with gaps covers.
+/// The part of a program that a trace with gaps covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Covered {
     /// Part of the time that the threads lived in which what they did was recorded, 0 to 1.
@@ -87,7 +87,7 @@ pub struct Covered {
     pub accesses: Estimate,
 }
 
-/// What one thread did in one run.
+/// The part of one run that one thread did.
 #[derive(Clone, Copy, Default)]
 struct Stretch {
     first: u64,
@@ -95,7 +95,7 @@ struct Stretch {
     accesses: u64,
 }
 
-/// How much of its program a trace covers. `None` if it has no gaps.
+/// Returns how much of its program a trace covers. `None` if it has no gaps.
 pub fn covered(trace: &Trace) -> Option<Covered> {
     let chunks = trace.chunks();
     if !chunks.iter().any(ChunkRef::is_after_gap) {
@@ -148,7 +148,7 @@ impl Stretch {
     }
 }
 
-/// How long a thread lived, in ticks of the time stamp counter. The first of a process was there from its beginning;
+/// Returns how long a thread lived, in ticks of the time stamp counter. The first of a process was there from its beginning;
 /// when others began is known from their first run only.
 fn life(trace: &Trace, thread: usize) -> f64 {
     let thread = &trace.threads()[thread];
@@ -164,7 +164,7 @@ fn life(trace: &Trace, thread: usize) -> f64 {
     }
 }
 
-/// What the caches did in one run.
+/// Counts of the caches in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunCounts {
     /// Accesses, as the first level counts them.
@@ -183,7 +183,7 @@ impl RunCounts {
     }
 }
 
-/// What the caches did in a trace with gaps.
+/// Counts of the caches in a trace with gaps.
 #[derive(Clone, Debug)]
 pub struct Gaps {
     /// Run by run. Caches keep over a gap what they held.

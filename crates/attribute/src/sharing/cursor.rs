@@ -24,7 +24,7 @@ const MOST_WORK: u64 = 1 << 20;
 /// Bits of the filter in front of the table of lines: 2^21.
 const FILTER_BITS: u32 = 21;
 
-/// What is known of a site.
+/// Facts about a site.
 #[derive(Clone, Copy)]
 struct SiteFacts {
     act: Act,
@@ -69,14 +69,14 @@ impl<'s> Contended<'s> {
         self.lines.get(&line).copied()
     }
 
-    /// Whether one of them lies between two lines.
+    /// Returns whether one of them lies between two lines.
     fn any(&self, first: u64, last: u64) -> bool {
         let from = self.sorted.partition_point(|&line| line < first);
         self.sorted.get(from).is_some_and(|&line| line <= last)
     }
 }
 
-/// How stamps become time, where threads go on when they did.
+/// The time of stamps, where threads go on when they did.
 #[derive(Clone, Copy)]
 pub(super) struct Recorded {
     pub began: u64,
@@ -114,7 +114,7 @@ struct Cursor<'t> {
     parts: u64,
     /// A load that a store to the same bytes may follow.
     load: Option<Step>,
-    /// Whether a store to a line that others use was told of since the last fence.
+    /// True if a store to a line that others use was told of since the last fence.
     has_stored: bool,
     out: VecDeque<Item>,
     has_ended: bool,
@@ -232,7 +232,7 @@ impl Program for Threads<'_> {
     }
 }
 
-/// What all cursors look at.
+/// Data that all cursors look at.
 struct Around<'a> {
     trace: &'a Trace,
     contended: &'a Contended<'a>,

@@ -1,4 +1,4 @@
-//! What threads lose to lines that they take from each other, as if each had a core of its own.
+//! Losses of threads to lines that they take from each other, as if each had a core of its own.
 //!
 //! ```text
 //! survey   every thread by itself: lines that several use and one writes; what orders threads
@@ -43,7 +43,7 @@ pub enum Order {
     Recorded,
 }
 
-/// Whether the bytes that were shared were needed.
+/// The need for the bytes that were shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Shares {
     /// Other bytes of the line were.
@@ -70,19 +70,19 @@ pub struct SharedPair {
     pub process: ProcessId,
     /// Address of the line.
     pub line: u64,
-    /// Whether it was needed.
+    /// The need for it.
     pub shares: Shares,
     /// The access that waited for the line.
     pub missed: Sharer,
     /// The access that had taken it away, or of true sharing wrote the bytes; none before anybody did.
     pub other: Option<Sharer>,
-    /// How often the line came.
+    /// Number of times that the line came.
     pub transfers: u64,
     /// Cycles lost to that.
     pub cycles: f64,
 }
 
-/// What became of a thread.
+/// The outcome for a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharingThread {
     /// The thread.
@@ -95,7 +95,7 @@ pub struct SharingThread {
     pub waited_cycles: f64,
 }
 
-/// What threads lost to each other.
+/// Losses of threads to each other.
 #[derive(Clone, Debug)]
 pub struct SharingProfile {
     /// In which order they were replayed.
@@ -106,15 +106,15 @@ pub struct SharingProfile {
     pub unknown_starts: usize,
     /// Lines that several threads use, one of them writing.
     pub lines: usize,
-    /// Of so many accesses to these, one was simulated.
+    /// Number of accesses to these of which one was simulated.
     pub one_in: u64,
     /// Acquisitions whose release could not come before them.
     pub unmet: u64,
     /// The clock that cycles are of, in GHz.
     pub clock_ghz: f64,
-    /// By thread.
+    /// Indexed by thread.
     pub threads: Vec<SharingThread>,
-    /// By line and pair of accesses.
+    /// Indexed by line and pair of accesses.
     pub pairs: Vec<SharedPair>,
     /// Cycles lost by all threads where cores are far from each other, if the machine has such.
     pub far_cycles: Option<f64>,
@@ -238,7 +238,7 @@ fn pace(costs: &SharingCosts, machine: &Machine) -> Pace {
     }
 }
 
-/// How stamps become cycles. Without a clock, a tick is a cycle.
+/// Returns how stamps become cycles. Without a clock, a tick is a cycle.
 fn recorded(trace: &Trace, survey: &Survey, clock_ghz: f64) -> Option<Recorded> {
     let began = survey.threads.iter().map(|facts| facts.began).min()?;
     let ticks = 1u64 << 40;
@@ -254,7 +254,7 @@ struct Names<'t> {
     survey: &'t Survey,
     /// Sites of the trace.
     sites: u32,
-    /// By thread and site: classes, and accesses to each.
+    /// Keyed by thread and site: classes, and accesses to each.
     classes: FxHashMap<(ThreadId, SiteId), Vec<(ClassId, u64)>>,
     /// Blocks that have bytes of lines of several threads: process, first and last address, allocation.
     blocks: Vec<(ProcessId, u64, u64, SiteId)>,
@@ -306,7 +306,7 @@ impl<'t> Names<'t> {
         Sharer { thread, site, class }
     }
 
-    /// Whether an object of a class has a byte of a line.
+    /// Returns whether an object of a class has a byte of a line.
     fn fits(&self, class: ClassId, process: Option<ProcessId>, line: u64) -> bool {
         let end = line + (LINE - 1);
         match &self.profile.classes[class.0 as usize].home {

@@ -1,4 +1,4 @@
-//! What orders threads: who waits for which release of whom.
+//! The order of threads: who waits for which release of whom.
 
 use memlode_trace::event::{ProcessId, SyncKind};
 use rustc_hash::FxHashMap;
@@ -8,18 +8,18 @@ use super::survey::ThreadFacts;
 /// Threads, by their place in the survey, and how often each must have released.
 pub(super) type Waits = Vec<(u32, u64)>;
 
-/// What each thread waits for.
+/// The releases that each thread waits for.
 #[derive(Default)]
 pub(super) struct Orders {
-    /// By thread: its acquisitions that wait, counted from 0, and for what.
+    /// Indexed by thread: its acquisitions that wait, counted from 0, and for what.
     pub waits: Vec<Vec<(u64, Waits)>>,
-    /// By thread: the creation that it begins with, if it was seen.
+    /// Indexed by thread: the creation that it begins with, if it was seen.
     pub starts: Vec<Option<(u32, u64)>>,
     /// Threads of which it was not.
     pub unknown: usize,
 }
 
-/// How far a thread's frames may lie below its handle: a stack's size.
+/// Bytes that a thread's frames may lie below its handle at most: a stack's size.
 const MOST_STACK: u64 = 1 << 32;
 
 /// A release of an object.
@@ -73,22 +73,22 @@ pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
 
 type Object = (Option<ProcessId>, u64);
 
-/// By handle: when threads of that name were created, and which.
+/// Creations of threads by handle: when, and which.
 type Handles = FxHashMap<Object, Vec<(u64, u32)>>;
 
 struct State<'t> {
     threads: &'t [ThreadFacts],
-    /// By thread: releases and acquisitions so far.
+    /// Indexed by thread: releases and acquisitions so far.
     released: Vec<u64>,
     acquired: Vec<u64>,
-    /// By thread: what it has waited for already.
+    /// Indexed by thread: what it has waited for already.
     known: Vec<FxHashMap<u32, u64>>,
     latest: FxHashMap<Object, Vec<Latest>>,
-    /// Of a barrier, by thread: the release of each arrival.
+    /// Releases of each arrival at a barrier, by thread.
     arrived: FxHashMap<Object, FxHashMap<u32, Vec<u64>>>,
-    /// How often a thread left a barrier.
+    /// Number of times that a thread left a barrier.
     left: FxHashMap<(Object, u32), usize>,
-    /// Of a handle: stamp of the creation, and the thread.
+    /// By handle: the stamp of the creation, and the thread.
     ends: Handles,
 }
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 /// Bytes of a line.
 pub(super) const LINE: u64 = 64;
 
-/// What a thread did to a line.
+/// Bits for accesses of a thread to a line.
 const READ: u8 = 1;
 const WRITTEN: u8 = 2;
 /// The same, while its process had no other thread.
@@ -31,12 +31,12 @@ pub(super) struct SyncEvent {
     pub is_update: bool,
 }
 
-/// What is known of a thread.
+/// Facts about a thread.
 #[derive(Default)]
 pub(super) struct ThreadFacts {
     pub thread: Option<ThreadId>,
     pub process: Option<ProcessId>,
-    /// Whether it is the first of its process.
+    /// True if it is the first of its process.
     pub is_first: bool,
     /// Its chunks, by their place in [`Trace::chunks`].
     pub chunks: Vec<usize>,
@@ -52,7 +52,7 @@ pub(super) struct ThreadFacts {
     lines: FxHashMap<u64, (u8, u64)>,
 }
 
-/// What the look found.
+/// The result of the look.
 pub(super) struct Survey {
     pub threads: Vec<ThreadFacts>,
     /// Lines, of which several threads use each and one writes it, and their numbers.
@@ -218,7 +218,7 @@ impl Look<'_> {
         }
     }
 
-    /// What a site does to lines.
+    /// Returns what a site does to lines.
     fn does(&self, site: SiteId) -> u8 {
         let does = match self.sites.site(site).kind {
             SiteKind::Load => READ,

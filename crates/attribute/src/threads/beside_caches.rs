@@ -20,7 +20,7 @@ use crate::engine::{Engine, LoopMode, TakesFragments};
 
 /// Accesses that are passed on together.
 const TOGETHER: usize = 4096;
-/// Of those, how many times as many may be on their way.
+/// Times as many as those that may be on their way.
 const ON_THEIR_WAY: usize = 8;
 
 /// A [`Detailed`] simulation of which the caches have a thread of their own.
@@ -30,7 +30,7 @@ pub struct Apart {
     worker: Option<Worker>,
     /// Once both are done.
     whole: Option<Detailed>,
-    /// What can be said meanwhile.
+    /// Facts that can be told meanwhile.
     first_level: LevelSpec,
     cores: u32,
     levels: usize,
@@ -43,7 +43,7 @@ struct Worker {
     thread: JoinHandle<(Far, Depths)>,
 }
 
-/// By tag and number of levels missed, how many accesses; first touches of lines have missed memory, too.
+/// Number of accesses, by tag and number of levels missed; first touches of lines have missed memory, too.
 #[derive(Default)]
 pub(crate) struct Depths(Vec<[u64; MAX_LEVELS + 2]>);
 
@@ -140,7 +140,7 @@ impl Engine for Apart {
         self.waiting.len() >= TOGETHER
     }
 
-    /// Of a piece of the trace that is shorter, the next one fills up what waits.
+    /// Leaves what waits of a shorter piece of the trace, to be filled up by the next one.
     fn settle(&mut self, _told: impl FnMut(Tag, u8, u64)) {
         if self.is_full() {
             self.pass_on();

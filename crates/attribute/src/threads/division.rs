@@ -1,4 +1,4 @@
-//! How threads are divided: some simulate a shard each and decode when they have nothing better to do, the others only decode.
+//! The division of threads: some simulate a shard each and decode when they have nothing better to do, the others only decode.
 //!
 //! More shards share the accesses, but each has to follow every call and allocation, and accesses have to be dealt out. Fewer shards do
 //! neither, but then simulating may take longer than all the decoding. Which is faster depends on the trace; the figures are the
@@ -18,7 +18,7 @@ use crate::source::Source;
 /// Chunks that are looked at, and how many there must be for each of them.
 const LOOKED_AT: usize = 8;
 const OF_EACH: usize = 64;
-/// Of a trace that is still written: how many chunks are waited for, since programs begin otherwise than they go on, and how long.
+/// Chunks of a trace that is still written that are waited for, since programs begin otherwise than they go on, and for how long.
 const LIVE_CHUNKS: usize = 8;
 const LIVE_PATIENCE: Duration = Duration::from_millis(10);
 
@@ -30,7 +30,7 @@ mod cost {
     pub const DEAL: f64 = 5.0;
     /// To simulate and charge an access that the first level has.
     pub const HIT: f64 = 3.0;
-    /// What it takes more if the first level has it not.
+    /// Its cost besides if the first level has it not.
     pub const MISS: f64 = 40.0;
     /// To simulate an access of a loop that is one record.
     pub const STRIDED: f64 = 6.0;
@@ -42,7 +42,7 @@ mod cost {
     pub const PROGRAM: f64 = 1.5;
 }
 
-/// What a part of a trace is made of.
+/// The load of a part of a trace.
 #[derive(Clone, Copy, Debug, Default)]
 struct Load {
     words: u64,
@@ -114,7 +114,7 @@ impl Load {
         (1..=most).min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or(1)
     }
 
-    /// How long `threads` threads take with so many shards: until every shard is simulated, and until all work is done.
+    /// Returns how long `threads` threads take with so many shards: until every shard is simulated, and until all work is done.
     fn time(&self, threads: usize, shards: usize) -> f64 {
         let [words, accesses, misses, strided, marks] =
             [self.words, self.accesses, self.misses, self.strided, self.marks].map(|count| count as f64);
@@ -134,7 +134,7 @@ impl Load {
 mod tests {
     use super::*;
 
-    /// What was counted of programs in `bench/` and of Lua, by a hundred accesses, and which way was seen to be faster on two cores.
+    /// Compares with counts of programs in `bench/` and of Lua, by a hundred accesses, and with the way that was seen to be faster on two cores.
     #[test]
     fn two_threads_are_divided_as_was_measured() {
         let lua = Load { words: 144, accesses: 100, misses: 0, strided: 2, marks: 21, ..Load::default() };

@@ -9,7 +9,7 @@ use crate::paths::Paths;
 use crate::profile::{Cell, Profile};
 use crate::sampled::sample::Gaps;
 
-/// What one profiler counted.
+/// Counts of one profiler.
 pub(crate) struct Part {
     /// All that it knew.
     pub sites: Vec<Site>,
@@ -20,7 +20,7 @@ pub(crate) struct Part {
     /// Dirty lines that went outwards past each level.
     pub write_backs: Vec<u64>,
     pub gaps: Option<Gaps>,
-    /// By site; all of them from one shard.
+    /// Indexed by site; all of them from one shard.
     pub walks: Vec<Walk>,
 }
 

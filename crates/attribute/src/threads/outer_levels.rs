@@ -18,12 +18,12 @@ use crate::threads::beside_caches::Depths;
 
 /// Runs of misses, each of which fits into a cache, that are passed on together.
 const TOGETHER: usize = 16;
-/// Of those, how many times as many may be on their way.
+/// Factor: so many times as many as those may be on their way.
 const ON_THEIR_WAY: usize = 16;
 
 /// A [`Hierarchy`] of which the outer levels have a thread of their own.
 pub struct Outwards {
-    /// What is done here.
+    /// The part that is simulated here.
     inner: Hierarchy,
     missed: Vec<Waiting>,
     emptied: Vec<Waiting>,
@@ -106,7 +106,7 @@ impl Engine for Outwards {
         Engine::is_full(&self.inner)
     }
 
-    /// Of a piece of the trace that is shorter, the next one fills up what waits.
+    /// Leaves what waits of a shorter piece of the trace, to be filled up by the next one.
     fn settle(&mut self, _told: impl FnMut(Tag, u8, u64)) {
         if self.is_full() {
             let next = self.emptied.pop().unwrap_or_default();
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// By tag and depth.
+    /// Counts by tag and depth.
     type Told = BTreeMap<(Tag, u8), u64>;
 
     proptest! {

@@ -1,4 +1,4 @@
-//! What several tests have in common.
+//! Helpers that several tests have in common.
 
 use memlode_trace::sites::{FunctionId, NameEvidence, Site, SiteKind};
 

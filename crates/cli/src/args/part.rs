@@ -86,7 +86,7 @@ impl FromStr for Between {
 }
 
 impl PartArgs {
-    /// Whether all accesses count.
+    /// Returns whether all accesses count.
     pub fn is_all(&self) -> bool {
         let PartArgs { between, function, file, thread } = self;
         between.is_none() && function.is_empty() && file.is_empty() && thread.is_empty()
@@ -98,7 +98,7 @@ impl PartArgs {
         option.hide(is_ours)
     }
 
-    /// What is meant in this trace; nothing if all of it counts.
+    /// Returns what is meant in this trace; nothing if all of it counts.
     pub fn of(&self, trace: &Trace) -> Result<Option<Part>> {
         if self.is_all() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! How a machine is simulated, as it is typed: pages, placement, and which cores threads run on.
+//! The setup of a simulated machine, as it is typed: pages, placement, and which cores threads run on.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::args::numbers;
 /// Addresses of user space are below this on every processor that is simulated.
 const END: u64 = 1 << 47;
 
-/// How to set a machine up.
+/// Options that set a machine up.
 #[derive(Debug, Parser)]
 pub struct SetupArgs {
     /// Size of all pages, such as 4KiB, 2MiB or 1GiB, and of some: 4KiB,2MiB@heap, or @stack, @ the name of a global variable, or
@@ -44,7 +44,7 @@ enum Rules {
 }
 
 impl SetupArgs {
-    /// What is meant on this machine.
+    /// Returns what is meant on this machine.
     pub fn of(&self, machine: &Machine) -> Result<Setup> {
         Ok(Setup {
             rules: match self.rules {

@@ -52,7 +52,7 @@ pub struct Args {
     /// Links to make of each program
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     links: u32,
-    /// What programs read on standard input [default: nothing]
+    /// File that programs read on standard input [default: nothing]
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     /// Let programs print
@@ -123,7 +123,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(if interrupted { INTERRUPTED } else { OK }))
 }
 
-/// What shells report of a program that Ctrl-C ended.
+/// The shells' status of a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
 /// Set by the first of the signals that ask us to end; the second ends us.

@@ -26,7 +26,7 @@ const VERSION: u32 = 1;
 /// Types that miss less of all that is missed get no budget unless they are named.
 const LEAST_SHARE: f64 = 0.01;
 
-/// What each type may miss: written down once, checked on any machine
+/// Budget of misses of each type: written down once, checked on any machine
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Exit status: 0 recorded, or within the budget; 1 a trace, the machine or the file cannot be used, 2 wrong usage, \
@@ -232,14 +232,14 @@ fn number(figure: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// What became of one type.
+/// The outcome for one type.
 #[derive(Serialize)]
 struct Checked {
     #[serde(rename = "type")]
     ty: String,
     within: bool,
     lines_touched: Option<u64>,
-    /// By level, in 1,000 calls; none if the type was not accessed.
+    /// Indexed by level, in 1,000 calls; none if the type was not accessed.
     misses: Vec<f64>,
     over: Vec<Excess>,
     /// Members that lie elsewhere, the one that misses most first.
@@ -253,7 +253,7 @@ struct Checked {
 #[derive(Serialize)]
 struct Restoring {
     edit: String,
-    /// Whether the figures are within the budget then; none if that cannot be replayed.
+    /// True if the figures are within the budget then; none if that cannot be replayed.
     within: Option<bool>,
     /// Misses by level in 1,000 calls then.
     misses: Vec<f64>,

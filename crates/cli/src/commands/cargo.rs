@@ -33,7 +33,7 @@ use crate::term;
 #[derive(Debug, Parser)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// What the program is run with, which is given on as it is.
+    /// Options of the program's run, which are given on as they are.
     #[command(flatten)]
     _options: Options,
     /// Show the real command, and do not run it
@@ -42,7 +42,7 @@ pub struct Args {
     /// Further allocation functions (also the variable MEMLODE_ALLOCATORS)
     #[arg(long, value_name = "FILE")]
     allocators: Option<PathBuf>,
-    /// What not to record (also the variable MEMLODE_FILTER)
+    /// Filter of what not to record (also the variable MEMLODE_FILTER)
     #[arg(long, value_name = "FILE")]
     filter: Option<PathBuf>,
     /// Record what is loaded and stored, too (also the variable MEMLODE_VALUES=1)
@@ -124,7 +124,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     Err(failure).with_context(|| format!("cannot run {}", words[0].display()))
 }
 
-/// What has to be known of cargo's command line.
+/// The part of cargo's command line that has to be known.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Request<'a> {
     /// `+nightly`.
@@ -203,7 +203,7 @@ fn host(request: &Request) -> Result<String> {
     Ok(host.to_string())
 }
 
-/// Where cargo builds, as it says itself: it may be set in many places.
+/// Returns where cargo builds, as it says itself: it may be set in many places.
 fn target_directory(request: &Request) -> Result<PathBuf> {
     let words = request.tool("cargo");
     let mut command = Command::new(&words[0]);

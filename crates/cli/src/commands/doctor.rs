@@ -34,17 +34,17 @@ struct Item {
     ok: bool,
     /// Something does not work without it.
     required: bool,
-    /// What that is.
+    /// The work that needs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     needed_to: Option<Work>,
-    /// What was found.
+    /// The state that was found.
     found: String,
-    /// What to do when it is missing.
+    /// The remedy if it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
 }
 
-/// What memlode does for a program.
+/// The work that memlode does for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Work {
@@ -54,7 +54,7 @@ enum Work {
     Record,
 }
 
-/// Whether all is there that is needed for it.
+/// Returns whether all is there that is needed for it.
 fn works(items: &[Item], work: Work) -> bool {
     items.iter().all(|item| item.ok || !item.required || item.needed_to != Some(work))
 }
@@ -72,7 +72,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(if sound { OK } else { PROBLEMS }))
 }
 
-/// What works here.
+/// Returns what works here.
 fn verdict(compile: bool, record: bool) -> &'static str {
     match (compile, record) {
         (true, true) => "\nPrograms can be compiled, recorded and reported on this machine.\n",
@@ -182,7 +182,7 @@ fn compilers() -> Vec<Item> {
     items
 }
 
-/// What `memlode cargo` uses: rustc's own LLVM has to be the plug-in's.
+/// Returns what `memlode cargo` uses: rustc's own LLVM has to be the plug-in's.
 fn rust() -> Vec<Item> {
     let only = "needed for `memlode cargo` only";
     let get = "install Rust, https://rustup.rs, then `rustup toolchain install stable`";
@@ -212,13 +212,13 @@ fn rust() -> Vec<Item> {
     ]
 }
 
-/// What a program prints, if it is there and succeeds.
+/// Returns what a program prints, if it is there and succeeds.
 fn said(program: &str, option: &str) -> Option<String> {
     let output = Command::new(search_path(program.as_ref())?).arg(option).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Where memlode puts what it needs for a while.
+/// Returns where memlode puts what it needs for a while.
 fn directories() -> Vec<Item> {
     // As the collector does it, and gone at once.
     let sockets = memlode_collect::socket_directory().map(|parent| parent.display().to_string());
@@ -295,7 +295,7 @@ fn kernel() -> Vec<Item> {
     ]
 }
 
-/// What the hardware or the kernel could sample.
+/// Returns what the hardware or the kernel could sample.
 fn sampling() -> Vec<Item> {
     let paranoid: Result<i32, String> = read("/proc/sys/kernel/perf_event_paranoid")
         .and_then(|level| level.parse().ok())
@@ -356,7 +356,7 @@ fn processor() -> Vec<Item> {
     items
 }
 
-/// Of a cache that is the core's alone, or its part of a shared one, no processor has more.
+/// Most bytes of a cache that is the core's alone, or of its part of a shared one: no processor has more.
 const MOST_PER_CORE: u64 = 16 << 20;
 
 /// A guest is told of a last level that it has only a part of: in one of hundreds of megabytes, everything hits.

@@ -35,7 +35,7 @@ pub struct Args {
     /// Executed sites instead of events: how often each was, and its names; most executed first
     #[arg(long)]
     sites: bool,
-    /// What the program's structures are made of instead: members, holes, cache lines; by name
+    /// Print the layouts of the program's structures instead: members, holes, cache lines; by name
     #[arg(long, conflicts_with_all = ["thread", "sites"])]
     types: bool,
     /// Lines, or types, at most

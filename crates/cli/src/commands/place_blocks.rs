@@ -77,7 +77,7 @@ impl Blocks {
     }
 }
 
-/// Whose turn it is, and with what.
+/// The turn of one of the commands, with its arguments.
 struct Turn {
     thread: Option<u64>,
     calls: Vec<Words>,

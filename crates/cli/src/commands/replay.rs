@@ -53,10 +53,10 @@ pub struct Args {
     machine: MachineArgs,
     #[command(flatten)]
     setup: SetupArgs,
-    /// Where to: a file, or - for standard output
+    /// Destination: a file, or - for standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     to: PathBuf,
-    /// How to write [default: by the file's name; ndjson on a terminal, else arrow]
+    /// Output format [default: by the file's name; ndjson on a terminal, else arrow]
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Accesses of one thread only: PROCESS.THREAD as in `memlode dump`, or THREAD of process 0
@@ -155,7 +155,7 @@ fn with_rule(wanted: &str, rule: &str) -> Result<String> {
     }
 }
 
-/// Whether a file's name means standard output.
+/// Returns whether a file's name means standard output.
 pub fn is_stdout(to: &Path) -> bool {
     to == Path::new("-")
 }

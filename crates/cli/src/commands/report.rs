@@ -55,7 +55,7 @@ enum ThreadOrder {
 }
 
 impl OrderArgs {
-    /// What was asked for.
+    /// Returns what was asked for.
     pub fn order(self) -> Option<Order> {
         self.threads.map(|order| match order {
             ThreadOrder::Parallel => Order::Parallel,

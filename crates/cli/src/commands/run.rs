@@ -50,7 +50,7 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// How to record and what to report.
+/// Options of recording and reporting.
 #[derive(Debug, Parser)]
 #[command(
     mut_arg("pages", only_with_sim),
@@ -96,7 +96,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What is to be found out; nothing if only the trace is wanted.
+    /// Returns what is to be found out; nothing if only the trace is wanted.
     fn job(&self) -> Result<Option<Job>> {
         if self.no_report {
             return Ok(None);
@@ -164,7 +164,7 @@ struct RecordingArgs {
     /// Replace a trace that is already there
     #[arg(long, hide_short_help = true, help_heading = KEEPING)]
     force: bool,
-    /// Where to record: `directory`; `ram`, copied to --output when the program has ended, or else reported and
+    /// Place to record to: `directory`; `ram`, copied to --output when the program has ended, or else reported and
     /// removed; `text`, to --output or standard output when it has ended; `tcp://HOST:PORT` or `unix:///PATH`, where
     /// `memlode serve` receives
     #[arg(long, value_name = "WHERE", default_value_t = To::Directory, conflicts_with = "discard", hide_short_help = true, help_heading = KEEPING)]
@@ -248,21 +248,21 @@ pub fn record(args: RecordArgs) -> Result<ExitCode> {
     ))))
 }
 
-/// What a program is recorded for.
+/// The purpose for which a program is recorded.
 enum Purpose {
     /// A trace.
     Trace,
-    /// What can be found of it.
+    /// A report.
     Report,
     /// The same, found meanwhile.
     Live(Box<Job>),
 }
 
-/// What there is in the end.
+/// The result of a recording.
 enum Recorded<'a> {
     /// A trace directory.
     Trace(&'a Path),
-    /// What was found already.
+    /// The findings, made already.
     Analysed(Box<Analysed>),
 }
 
@@ -486,11 +486,11 @@ fn finish(
     Ok(if summary.failure.is_some() { OURS } else { code })
 }
 
-/// How a program ends whose libraries are not all found.
+/// The status of a program whose libraries are not all found.
 const NOT_LOADED: u8 = 127;
 const RUNTIME: &str = "libmemlode_record.so.1";
 
-/// Whether a program names the run-time library.
+/// Returns whether a program names the run-time library.
 fn needs_runtime(program: &Path) -> bool {
     let bytes = fs::read(program).unwrap_or_default();
     bytes.windows(RUNTIME.len()).any(|window| window == RUNTIME.as_bytes())

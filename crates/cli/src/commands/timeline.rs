@@ -30,7 +30,7 @@ pub struct Args {
     json: bool,
 }
 
-/// How the time line is cut.
+/// Options that cut the time line.
 #[derive(Debug, Parser)]
 pub struct IntervalArgs {
     /// Length of an interval: a number of accesses, as in 10M, or a time of the recorded run, as in 10ms
@@ -49,7 +49,7 @@ impl IntervalArgs {
         run.add(&known, &Arguments::one("every", every)).map_err(|BadArgument(why)| anyhow!("--every: {why}"))
     }
 
-    /// Whether intervals are times, rather than numbers of accesses.
+    /// Returns whether intervals are times, rather than numbers of accesses.
     pub fn is_time(&self) -> bool {
         matches!(self.every, Every::Nanoseconds(_))
     }

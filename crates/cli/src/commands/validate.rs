@@ -38,7 +38,7 @@ pub struct Args {
     trace: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineArgs,
-    /// What the program reads on standard input [default: nothing]
+    /// File that the program reads on standard input [default: nothing]
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     /// A timed run that takes longer is an error
@@ -124,7 +124,7 @@ fn record(args: &Args, scratch: &Path) -> Result<PathBuf> {
     Ok(trace)
 }
 
-/// What the models say of a trace.
+/// Returns what the models say of a trace.
 fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<ModelledCosts>> {
     let job = Job::new(name, |_| Ok(Wanted::Report(None)))?;
     let analysed = job.run(open(trace)?)?;

@@ -1,4 +1,4 @@
-//! What a compiler command line asks for, read only as far as memlode must know: does it compile,
+//! The request of a compiler command line, read only as far as memlode must know: does it compile,
 //! does it link, and which of our additions has the user already decided about?
 //!
 //! The arguments themselves are never rewritten here; they reach clang as they were typed.
@@ -21,7 +21,7 @@ pub enum Stage {
     Link,
 }
 
-/// What one command line asks for.
+/// The request of one command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The last phase.

@@ -26,7 +26,7 @@ const EXTRA_FILES: &str = "CCACHE_EXTRAFILES";
 /// Caches that would stand in front of us.
 const CACHES: [&str; 2] = ["ccache", "sccache"];
 
-/// What to run in front of the compiler, and a variable for it; nothing if nobody asks. `variables` are those that the
+/// Returns what to run in front of the compiler, and a variable for it; nothing if nobody asks. `variables` are those that the
 /// plug-in is given besides our own environment.
 pub fn wanted(
     plugin: &Path,

@@ -1,4 +1,4 @@
-//! What a Rust program is made from besides its crates, told to cargo: the plug-in, and the options that it reads.
+//! The parts of a Rust program besides its crates, told to cargo: the plug-in, and the options that it reads.
 //!
 //! rustc lists in a crate's `.d` file what it was made from, and cargo makes it anew when one of these changes:
 //!

@@ -102,14 +102,14 @@ struct Own {
 }
 
 impl Own {
-    /// Whether code is added before the optimiser runs.
+    /// Returns whether code is added before the optimiser runs.
     fn as_written(&self) -> bool {
         let option = self.variables.iter().rev().find(|(name, _)| *name == FIDELITY);
         let asked = option.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(FIDELITY));
         asked.is_some_and(|fidelity| fidelity == "source")
     }
 
-    /// Whether programs are to hold the run-time library.
+    /// Returns whether programs are to hold the run-time library.
     fn embeds_runtime(&self) -> bool {
         self.variables.iter().any(|(name, _)| *name == STATIC_RUNTIME)
             || std::env::var_os(STATIC_RUNTIME).is_some_and(|value| !value.is_empty() && value != "0")
@@ -171,7 +171,7 @@ pub fn existing(option: &str, file: &Path) -> Result<PathBuf> {
     Ok(absolute)
 }
 
-/// What memlode adds, before and after the user's arguments.
+/// Arguments that memlode adds, before and after the user's.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Additions {
     before: Vec<OsString>,

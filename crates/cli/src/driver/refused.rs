@@ -13,7 +13,7 @@ const ALONE: [&[u8]; 4] = [b"-f", b"-m", b"-W", b"-std="];
 /// Such options that speak of files or of what else memlode has added.
 const NOT_ALONE: [&[u8]; 6] = [b"-fpass-plugin=", b"-fplugin", b"-Wl,", b"-Wp,", b"-Wa,", b"-fmodule"];
 
-/// What a refusal of the driver or of the compiler looks like, and where the option is in it.
+/// Refusals of the driver or of the compiler, with the place of the option in them.
 const REFUSALS: [&str; 5] = [
     "unknown argument: '",
     "unknown argument '",

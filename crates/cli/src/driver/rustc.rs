@@ -1,4 +1,4 @@
-//! What stands between cargo and rustc: the compiler's command line, and what memlode adds to it.
+//! The wrapper between cargo and rustc: the compiler's command line, and what memlode adds to it.
 //!
 //! ```text
 //! cargo ── RUSTC_WRAPPER ──► memlode-rustc rustc ARGS…          a link to memlode
@@ -117,7 +117,7 @@ fn is_for_target(words: &[OsString]) -> bool {
         .any(|word| word == "--target" || word.starts_with("--target="))
 }
 
-/// Whether the last opt-level on the line is above 0.
+/// Returns whether the last opt-level on the line is above 0.
 fn is_optimised(words: &[OsString]) -> bool {
     let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
     let level = |(at, word): (usize, &&str)| match *word {

@@ -66,7 +66,7 @@ impl Language {
         }
     }
 
-    /// What makes the compiler print its major version.
+    /// Returns what makes the compiler print its major version.
     fn probe(self) -> (&'static [&'static str], &'static str) {
         match self {
             Language::C | Language::Cxx => (&["-x", "c", "-E", "-P", "-"], "__clang_major__"),
@@ -78,7 +78,7 @@ impl Language {
 /// A compiler that memlode has a plug-in for.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    /// What to execute.
+    /// The executable.
     pub path: PathBuf,
     /// Its LLVM version.
     pub version: u32,
@@ -197,7 +197,7 @@ fn cache_file() -> Option<PathBuf> {
     Some(cache_directory()?.join("compilers"))
 }
 
-/// Where we remember things.
+/// Returns where we remember things.
 pub fn cache_directory() -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME")
         .filter(|path| Path::new(path).is_absolute())

@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Where the programs go.
+/// Returns where the programs go.
 fn output() -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("processes");
     std::fs::create_dir_all(&path).unwrap();
@@ -47,7 +47,7 @@ pub fn runtime() -> &'static Path {
     })
 }
 
-/// How a program is put together.
+/// The build of a program.
 #[derive(Clone, Copy, Default)]
 pub struct Build {
     /// Sources in `record/test`, without `.c`.

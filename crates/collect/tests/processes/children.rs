@@ -10,7 +10,7 @@ fn children(how: &str) -> Recording {
     recording
 }
 
-/// What each process recorded; one thread each.
+/// Returns what each process recorded; one thread each.
 fn by_process(recording: &Recording) -> Vec<Vec<u64>> {
     let recorded = addresses(&recording.trace);
     assert_eq!(recorded.len(), recording.trace.processes().len(), "{recorded:?}");

@@ -20,7 +20,7 @@ fn streams(recording: &Recording) -> BTreeMap<(u32, u32, u8), Vec<u64>> {
     streams
 }
 
-/// What the code in `handlers.c` records up to its segment that is interrupted, that segment, and the rest.
+/// Returns what the code in `handlers.c` records up to its segment that is interrupted, that segment, and the rest.
 fn before() -> Vec<u64> {
     (1..=1003).collect()
 }

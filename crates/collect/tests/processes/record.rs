@@ -62,7 +62,7 @@ pub fn wait(child: &mut Child) -> ExitStatus {
     }
 }
 
-/// What a program that has ended printed.
+/// Returns what a program that has ended printed.
 pub fn printed(child: Child) -> (String, String) {
     let output = child.wait_with_output().unwrap();
     (
@@ -71,7 +71,7 @@ pub fn printed(child: Child) -> (String, String) {
     )
 }
 
-/// How the collector is told.
+/// Returns how the collector is told.
 pub fn outcome(status: ExitStatus) -> CommandEnd {
     CommandEnd { exit_code: status.code(), signal: status.signal() }
 }

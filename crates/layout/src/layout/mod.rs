@@ -59,18 +59,18 @@ pub struct Part {
     pub stride: u64,
     /// Alignment of the part's first byte.
     pub align: u64,
-    /// What the size is a multiple of, and the alignment at least, whatever the members need.
+    /// The multiple that the size is, and the least alignment, whatever the members need.
     asked: Asked,
 }
 
-/// What a part's size is a multiple of, and its alignment at least, beyond what its members need.
+/// The multiple that a part's size is, and its least alignment, beyond what its members need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Asked {
     multiple: u64,
     align: u64,
 }
 
-/// Where a member, or members that share bytes, lie in a part.
+/// The place of a member, or of members that share bytes, in a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// Names of the members.
@@ -90,7 +90,7 @@ pub struct Slot {
     pub phase: u64,
 }
 
-/// What an access of the cold part loads first.
+/// The link that an access of the cold part loads first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayoutLink {
     /// Slot of part 0 that holds the link.
@@ -136,7 +136,7 @@ impl Layout {
         &self.parts
     }
 
-    /// What is loaded before the cold part of an element can be accessed.
+    /// Returns what is loaded before the cold part of an element can be accessed.
     pub fn link(&self) -> Option<LayoutLink> {
         self.link
     }
@@ -355,7 +355,7 @@ fn least_common_multiple(a: u64, b: u64) -> u64 {
     (a / x).saturating_mul(b)
 }
 
-/// What edits ask of the layout.
+/// Requests of edits to the layout.
 impl Layout {
     /// The units of members by name, each once, in the order of the names.
     fn units_of(&self, names: &[String]) -> Result<Vec<usize>, Refusal> {
@@ -403,7 +403,7 @@ impl Layout {
         self.structure.members.iter().any(|member| member.role == Role::FlexibleArray)
     }
 
-    /// Whether the language puts a slot where it is: bases, and the pointer to virtual functions.
+    /// Returns whether the language puts a slot where it is: bases, and the pointer to virtual functions.
     fn is_fixed(&self, part: usize, slot: usize) -> bool {
         let here = self.places.iter().position(|place| *place == Some((part, slot)));
         here.is_some_and(|unit| {

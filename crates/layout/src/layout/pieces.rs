@@ -1,4 +1,4 @@
-//! Where the bytes of one access lie after an edit.
+//! The place of one access's bytes after an edit.
 
 use super::{Layout, Part, Slot};
 

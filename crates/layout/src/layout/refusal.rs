@@ -97,7 +97,7 @@ pub enum Refusal {
     Broken {
         /// The type.
         structure: String,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
 }

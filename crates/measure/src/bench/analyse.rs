@@ -9,10 +9,10 @@ use crate::stats::{Effect, Random, median, pseudomedian, quantile, random};
 /// A fit that explains less is not used: it would add the calibration's own noise.
 const EXPLAINS: f64 = 0.1;
 
-/// What was found.
+/// The result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Result {
-    /// What is compared.
+    /// The metric that is compared.
     pub metric: Metric,
     /// All random choices followed from it.
     pub seed: u64,
@@ -20,15 +20,15 @@ pub struct Result {
     pub rounds: usize,
     /// It was ended early.
     pub interrupted: bool,
-    /// What of the layout was varied, in words.
+    /// The part of the layout that was varied, in words.
     pub varied: String,
     /// The programs in the order in which they were given.
     pub programs: Vec<Contestant>,
     /// Each but the first with the first.
     pub comparisons: Vec<Comparison>,
-    /// How far the machine could be trusted meanwhile.
+    /// The trust that the machine deserved meanwhile.
     pub trust: Trust,
-    /// What else a reader should know.
+    /// Notes that a reader should know.
     pub notes: Vec<String>,
     /// Every run.
     pub runs: Vec<BenchRun>,
@@ -47,7 +47,7 @@ pub struct Contestant {
     pub layout: Effect,
 }
 
-/// Where times lie.
+/// The spread of times.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Spread {
     /// Half of the runs took at most this.
@@ -200,7 +200,7 @@ impl View<'_> {
         self.measured.runs.iter().filter(wanted).map(|run| self.time(run)).collect()
     }
 
-    /// By round, slot and program: the run.
+    /// Returns the run by round, slot and program.
     fn table(&self) -> Vec<Option<&BenchRun>> {
         let mut table = vec![None; self.measured.rounds * (1 + RANDOM_RUNS) * self.programs];
         for run in &self.measured.runs {
@@ -213,7 +213,7 @@ impl View<'_> {
         (round * (1 + RANDOM_RUNS) + slot) * self.programs + program
     }
 
-    /// How far times follow the calibration, from 0 (not at all) to 1 (in proportion), and what part of the differences
+    /// Returns how far times follow the calibration, from 0 (not at all) to 1 (in proportion), and what part of the differences
     /// between runs that explains. Fitted through zero, so that exchanging two programs changes the signs of
     /// differences and nothing else.
     fn slope(&self) -> (f64, f64) {

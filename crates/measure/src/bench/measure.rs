@@ -29,7 +29,7 @@ const PILOTS: usize = 2;
 const STACK_STEP: usize = 16;
 const STACK_STARTS: usize = 256;
 
-/// What is compared: CPU time or wall time.
+/// The metric that is compared: CPU time or wall time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
@@ -40,12 +40,12 @@ pub enum Metric {
     Wall,
 }
 
-/// What to compare, and how.
+/// A plan of what to compare, and how.
 #[derive(Clone, Debug)]
 pub struct BenchPlan {
     /// The programs; the others are compared with the first.
     pub programs: Vec<Launch>,
-    /// By program: how to link it anew, if that is known.
+    /// Indexed by program: how to link it anew, if that is known.
     pub links: Vec<Option<LinkLine>>,
     /// Variants of each program to link.
     pub variants: usize,
@@ -57,13 +57,13 @@ pub struct BenchPlan {
     pub time: Duration,
     /// Rounds, whatever time they take.
     pub rounds: Option<usize>,
-    /// What to compare; chosen by a few runs if it is not given.
+    /// The metric that is compared; chosen by a few runs if it is not given.
     pub metric: Option<Metric>,
     /// All random choices follow from it.
     pub seed: u64,
 }
 
-/// What is being done, for whoever waits.
+/// The work that is being done, for whoever waits.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress {
     /// Programs are linked: so many of so many.
@@ -81,7 +81,7 @@ pub enum Progress {
     Round(usize),
 }
 
-/// Where and how a run was.
+/// The place of a run, and its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BenchPlace {
     /// Which program.
@@ -99,9 +99,9 @@ pub struct BenchPlace {
 /// One run that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BenchRun {
-    /// Where and how.
+    /// Its place and surroundings.
     pub place: BenchPlace,
-    /// What it took.
+    /// Its times.
     pub sample: Sample,
     /// Nanoseconds of the calibration beside it, the mean of one before and one after.
     pub calibration: f64,
@@ -114,7 +114,7 @@ pub struct Measured {
     pub runs: Vec<BenchRun>,
     /// Whole rounds.
     pub rounds: usize,
-    /// What is compared.
+    /// The metric that is compared.
     pub metric: Metric,
     /// It was ended early.
     pub interrupted: bool,
@@ -154,7 +154,7 @@ pub fn measure(plan: &BenchPlan, stop: &StopFlag, tell: &mut dyn FnMut(Progress)
 struct Bench<'a> {
     plan: &'a BenchPlan,
     stop: &'a StopFlag,
-    /// By program, by variant: the file. The first is the program as it was.
+    /// The file by program and by variant. The first is the program as it was.
     linked: Linked,
 }
 

@@ -1,4 +1,4 @@
-//! What a call reads and writes, instruction by instruction, and what of that can make it slow.
+//! Reads and writes of a call, instruction by instruction, and what of that can make it slow.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -174,7 +174,7 @@ fn value(registers: &Registers, register: Register) -> Option<u64> {
     Some(if register.is_gpr32() { whole & 0xffff_ffff } else { whole })
 }
 
-/// What of a call's accesses can make it slow.
+/// Facts about a call's accesses that can make it slow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Facts {
     /// Instructions of the call.
@@ -248,7 +248,7 @@ pub fn facts(steps: &Steps, cache: LevelSpec) -> Facts {
     facts
 }
 
-/// Of a second pass over the same accesses, so that first uses do not count; `None` of an impossible cache.
+/// Returns the conflicts of a second pass over the same accesses, so that first uses do not count; `None` of an impossible cache.
 fn conflicts(steps: &Steps, cache: LevelSpec) -> Option<usize> {
     let mut caches = Detailed::new(Hierarchy::new(&[cache], 1).ok()?);
     let mut pass = || {

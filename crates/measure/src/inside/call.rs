@@ -82,7 +82,7 @@ unsafe extern "C" {
     static memlode_repeat_end: u8;
 }
 
-/// What the instructions above read; 256 bytes. Behind it they write four times for each sample.
+/// The 256 bytes that the instructions above read. Behind them they write four times for each sample.
 #[repr(C)]
 struct Block {
     function: u64,
@@ -129,7 +129,7 @@ pub struct Repeated {
     calls: u64,
 }
 
-/// What a call took.
+/// The times of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     /// Steps of a chain of multiplications that took as long: some three or four cycles each, at any clock frequency.

@@ -20,10 +20,10 @@ const FRAME_POINTER: u16 = 6;
 /// From there to the canonical address: the return address and the old frame pointer.
 const ABOVE_FRAME_POINTER: i64 = 16;
 
-/// Who is who in an executable that runs.
+/// Names of functions in an executable that runs.
 pub struct Names {
     file: PathBuf,
-    /// What was added to the file's addresses.
+    /// The difference between its addresses and those of the file.
     base: u64,
     entry: u64,
     /// The lowest address that is loaded.
@@ -91,7 +91,7 @@ impl Names {
         self.base = self.lowest.wrapping_neg();
     }
 
-    /// Where a function begins in the program that runs.
+    /// Returns where a function begins in the program that runs.
     ///
     /// # Errors
     /// If there is none of that name.

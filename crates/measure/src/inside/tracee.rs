@@ -23,7 +23,7 @@ pub type Registers = libc::user_regs_struct;
 const BREAKPOINT: u8 = 0xcc;
 /// `syscall`, and a breakpoint behind it.
 const SYSCALL: [u8; 3] = [0x0f, 0x05, BREAKPOINT];
-/// How often somebody looks whether to stop.
+/// Time between two looks whether to stop.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// A program under our control. It and its children are ended when this is dropped, or when memlode ends in any way.
@@ -107,7 +107,7 @@ impl Tracee {
         std::fs::read_link(&link).map_err(|source| Error::File { path: link.into(), source })
     }
 
-    /// Where the kernel put the program's first instruction.
+    /// Returns where the kernel put the program's first instruction.
     ///
     /// # Errors
     /// If the kernel does not say.
@@ -120,7 +120,7 @@ impl Tracee {
         entry.ok_or_else(|| Error::Usage(format!("the kernel does not say where `{}` begins", self.command)))
     }
 
-    /// What is mapped where: start, end, and the name that the kernel has for it.
+    /// Returns what is mapped where: start, end, and the name that the kernel has for it.
     pub fn mappings(&self) -> Vec<(u64, u64, String)> {
         let text = std::fs::read_to_string(format!("/proc/{}/maps", self.pid.as_raw_nonzero()));
         let line = |line: &str| {

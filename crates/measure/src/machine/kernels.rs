@@ -114,7 +114,7 @@ pub fn read_through(buffer: &Buffer) {
 /// Lines of one sweep.
 const SWEEP_LINES: usize = 1 << 14;
 
-/// Where a sweep goes on: a megabyte behind the last one, so that no line is still in a cache.
+/// The place where a sweep goes on: a megabyte behind the last one, so that no line is still in a cache.
 #[derive(Default)]
 pub struct Sweep {
     at: usize,

@@ -40,18 +40,18 @@ pub struct Measured {
     pub value: f64,
     /// Interquartile range over median.
     pub spread: f64,
-    /// What the machine had before, if that is kept because the measurements spread too much or make no sense.
+    /// The machine's figure before, if that is kept because the measurements spread too much or make no sense.
     pub kept: Option<f64>,
 }
 
-/// What was measured, and the machine with it.
+/// The measurements, and the machine with them.
 #[derive(Clone, Debug)]
 pub struct Calibration {
     /// The machine that was given, with what could be measured in place of what was assumed.
     pub machine: Machine,
     /// Each constant.
     pub constants: Vec<Measured>,
-    /// What could not be measured, and why; what was found to be otherwise than the system says.
+    /// Notes on what could not be measured, and why, and on what was found to be otherwise than the system says.
     pub notes: Vec<String>,
 }
 
@@ -182,7 +182,7 @@ struct Core {
     /// For each level but the last, and each of [`Sizes::beyond`].
     rings: Vec<Ring>,
     memory: Ring,
-    /// Where the second chase of a pair goes on.
+    /// The place where the second chase of a pair goes on.
     other: *const *const u8,
     small_pages: Ring,
     huge_pages: Ring,
@@ -278,7 +278,7 @@ struct Samples {
     write_line: Vec<f64>,
     atomic: Vec<f64>,
     fence: Vec<f64>,
-    /// Of each pair of processors.
+    /// Costs of each pair of processors.
     pairs: Vec<Vec<Sharing>>,
 }
 
@@ -459,7 +459,7 @@ impl Calibration {
 mod tests {
     use super::*;
 
-    /// What nine rounds on a machine of half a nanosecond a cycle would show, each disturbed by up to `noise`.
+    /// Returns what nine rounds on a machine of half a nanosecond a cycle would show, each disturbed by up to `noise`.
     fn samples(sizes: &Sizes, memory: f64, noise: f64) -> Samples {
         let rounds = |value: f64| -> Vec<f64> {
             (0..ROUNDS).map(|round| value * (1.0 + noise * (round as f64 - 4.0) / 4.0)).collect()

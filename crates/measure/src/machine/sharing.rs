@@ -1,4 +1,4 @@
-//! What a line costs that two cores use in turn: transfer, arrival and use.
+//! The cost of a line that two cores use in turn: transfer, arrival and use.
 //!
 //! * *Transfer*: a chase over lines that the other thread has just written.
 //! * *Arrival*: one thread adds to a word atomically, the other reads it; half the time from one new value to the next,
@@ -31,7 +31,7 @@ const LINES: usize = 64;
 const LINE_STEP: usize = 4096 + 64;
 /// Chases of one sample.
 const CHASES: u64 = 100;
-/// How long a word is watched at a time, and how often. A moment in which the other thread does not run has few
+/// Time for which a word is watched, and how often. A moment in which the other thread does not run has few
 /// changes, and does not count.
 const MOMENT: Duration = Duration::from_micros(200);
 const MOMENTS: usize = 60;
@@ -143,7 +143,7 @@ fn repeated(step: impl Fn(&AtomicU64, u64)) -> f64 {
     quantile(&times, 0.2)
 }
 
-/// Where the other thread counts.
+/// The word where the other thread counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Word {
     SameLine,

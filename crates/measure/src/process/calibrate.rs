@@ -1,4 +1,4 @@
-//! How fast the processor is just now.
+//! The speed of the processor just now.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};

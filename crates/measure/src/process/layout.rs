@@ -1,4 +1,4 @@
-//! Where the data of a program come to lie.
+//! The places where the data of a program come to lie.
 
 use serde::Serialize;
 

@@ -20,7 +20,7 @@ use crate::Error;
 /// Set by whoever wants the measuring to end: the running program is ended too.
 pub type StopFlag = AtomicBool;
 
-/// What of a program's output reaches the user.
+/// The part of a program's output that reaches the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
     /// Nothing.
@@ -35,9 +35,9 @@ pub enum Output {
 pub struct Launch {
     /// The program and its arguments; the first is looked up on the path as a shell would.
     pub words: Vec<OsString>,
-    /// What the program reads on standard input; nothing if there is no file.
+    /// File that the program reads on standard input; nothing if there is no file.
     pub input: Option<PathBuf>,
-    /// Where its output goes.
+    /// The destination of its output.
     pub output: Output,
     /// Variables that it gets beside ours, or in their place.
     pub environment: Vec<(OsString, OsString)>,
@@ -52,7 +52,7 @@ pub struct RunLimits<'a> {
     pub longest: Duration,
 }
 
-/// What one run took. Times are seconds.
+/// The times of one run, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
     /// From the start to the end of the program, by the clock on the wall.
@@ -154,7 +154,7 @@ fn fixed_addresses() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether programs can be run at fixed addresses here.
+/// Returns whether programs can be run at fixed addresses here.
 pub fn can_fix_addresses() -> bool {
     let mut command = Command::new("/proc/self/exe");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

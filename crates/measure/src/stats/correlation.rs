@@ -1,4 +1,4 @@
-//! How far two columns move together.
+//! Correlation: the degree to which two columns move together.
 
 /// Pearson's correlation of two columns of equal length: 1 if one is a rising straight line of the other. NaN if one
 /// does not vary or there are fewer than two rows.

@@ -15,7 +15,7 @@ const RESAMPLES: usize = 1000;
 /// With more values the pairs of the pseudomedian cost more than they tell: resamples have as many values at most.
 const MOST: usize = 200;
 
-/// What differences of logarithms say of the ratio of two times.
+/// The ratio of two times, as differences of logarithms give it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
     /// Differences that this rests on.
@@ -66,7 +66,7 @@ impl Effect {
         }
     }
 
-    /// Whether the data allow to speak of a difference.
+    /// Returns whether the data allow to speak of a difference.
     pub fn is_claimed(&self) -> bool {
         self.p < CLAIM && (self.low > 1.0 || self.high < 1.0)
     }

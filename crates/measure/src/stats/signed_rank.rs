@@ -38,7 +38,7 @@ pub fn signed_rank(values: &[f64]) -> f64 {
     (2.0 * normal.sf(distance / variance.sqrt())).min(1.0)
 }
 
-/// Of all signs that these ranks could have, the share whose sum is as extreme on either side.
+/// Returns the share of all signs that these ranks could have whose sum is as extreme on either side.
 fn exact(ranks: &[usize], total: usize, extreme: usize) -> f64 {
     let mut ways = vec![0.0; total + 1];
     ways[0] = 1.0;

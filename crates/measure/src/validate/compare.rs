@@ -1,4 +1,4 @@
-//! How far a model's shares agree with a timer's. Numbers only.
+//! Agreement of a model's shares with a timer's. Numbers only.
 
 use serde::Serialize;
 
@@ -9,15 +9,15 @@ pub const LEAST_SHARE: f64 = 0.005;
 /// A line is good enough to begin with if it takes this part of the slowest line's time.
 pub const GOOD: f64 = 0.8;
 
-/// How far a column of shares agrees with the timer's.
+/// Agreement of a column of shares with the timer's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Agreement {
     /// Spearman's rank correlation over the lines that have [`LEAST_SHARE`] in either column; `None` where there are fewer
     /// than three, or one column does not vary.
     pub spearman: Option<f64>,
-    /// Where the truly slowest line stands, 1 for the first. Of lines with equal shares, it is the last.
+    /// Rank of the truly slowest line, 1 for the first. Of lines with equal shares, it is the last.
     pub slowest_line_rank: usize,
-    /// Whether the first line takes at least [`GOOD`] of the slowest line's time.
+    /// True if the first line takes at least [`GOOD`] of the slowest line's time.
     pub first_good: bool,
     /// The share that lies on wrong lines: half the sum of absolute differences.
     pub misplaced_share: f64,

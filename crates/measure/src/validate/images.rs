@@ -10,7 +10,7 @@ use object::{Object, ObjectSegment};
 use super::{Skid, SourceLine};
 use crate::Error;
 
-/// Where a sample was taken.
+/// The place of a sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     /// The line, of the innermost inlined function.

@@ -40,7 +40,7 @@ pub struct SourceLine {
     pub line: u32,
 }
 
-/// What a model says of a program.
+/// The costs of a program by a model.
 #[derive(Clone, Debug)]
 pub struct ModelledCosts {
     /// Short name, stable: a key of the JSON.
@@ -51,7 +51,7 @@ pub struct ModelledCosts {
     pub seconds: Option<f64>,
 }
 
-/// What a line that touches memory costs.
+/// The cost of a line that touches memory.
 #[derive(Clone, Debug)]
 pub struct LineCost {
     /// The line.
@@ -67,7 +67,7 @@ pub struct LineCost {
 pub struct Judged {
     /// The model's name; `timer2` is the timer a second time.
     pub model: &'static str,
-    /// How far it agrees with the timer.
+    /// Its agreement with the timer.
     #[serde(flatten)]
     pub agreement: Agreement,
     /// Seconds that it predicts; `None` if it does not.
@@ -88,7 +88,7 @@ pub struct ValidationRow {
     pub timer: f64,
     /// The same by the second run.
     pub timer2: f64,
-    /// By model: the part of the cost of all these lines.
+    /// Keyed by model: the part of the cost of all these lines.
     pub models: BTreeMap<&'static str, f64>,
 }
 
@@ -101,10 +101,10 @@ pub struct FunctionTime {
     pub seconds: f64,
 }
 
-/// How the timer sampled.
+/// The timer's samples.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timer {
-    /// What interrupted the program.
+    /// The source of the interrupts.
     pub source: &'static str,
     /// Seconds between samples.
     pub period_s: f64,
@@ -116,18 +116,18 @@ pub struct Timer {
     pub without_line: f64,
     /// The part at lines that touch no memory.
     pub without_memory: f64,
-    /// How far behind the waiting instruction samples lie.
+    /// The distance of samples behind the waiting instruction.
     pub skid: Skid,
 }
 
-/// What was found.
+/// The findings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Validation {
     /// The timed command.
     pub command: String,
     /// CPU seconds in user space of the first timed run.
     pub measured_s: f64,
-    /// How the timer sampled.
+    /// The timer's samples.
     pub timer: Timer,
     /// The models, and the timer a second time at the end.
     pub models: Vec<Judged>,
@@ -316,7 +316,7 @@ fn refuse_others(
 
 /// The names that the timed program has for source files: two builds may call one file by different paths.
 struct Names<'a> {
-    /// By file name without folders: paths, in their order.
+    /// Keyed by file name without folders: paths, in their order.
     by_name: BTreeMap<&'a str, Vec<&'a str>>,
 }
 

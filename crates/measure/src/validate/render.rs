@@ -1,4 +1,4 @@
-//! What was found, for people.
+//! The findings, for people.
 
 use comfy_table::{CellAlignment, Table, presets};
 

@@ -17,7 +17,7 @@ const RING_BYTES: usize = 256 << 10;
 /// Between two looks at the rings.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Where samples were taken.
+/// The places of samples.
 #[derive(Debug, Default, PartialEq)]
 pub struct Sampled {
     /// Image, offset in its file, and how many.
@@ -29,7 +29,7 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// How many there are.
+    /// Returns how many there are.
     pub fn samples(&self) -> u64 {
         self.at.iter().map(|(_, _, count)| count).sum::<u64>() + self.unmapped
     }

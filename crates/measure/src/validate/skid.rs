@@ -1,4 +1,4 @@
-//! How far behind the instruction that waits does a sample of the timer lie?
+//! The skid: how far behind the instruction that waits a sample of the timer lies.
 //!
 //! The processor takes an interrupt between two instructions. While one waits, the interrupt comes after it, and the
 //! sample names the next. A loop that does nothing but wait at one load that is known says whether that is so here.
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::sampler;
 use crate::Error;
 
-/// What the loop told.
+/// The result of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Skid {
     /// Instructions from the one that waits to the one that a sample names: 0 or 1.
@@ -115,9 +115,9 @@ mod known {
     /// Addresses in the loop.
     #[derive(Clone, Copy, Debug, Default)]
     pub struct Place {
-        /// Of the load.
+        /// Samples of the load.
         pub load: u64,
-        /// Of the instruction behind it.
+        /// Samples of the instruction behind it.
         pub next: u64,
         /// Behind the loop.
         pub end: u64,

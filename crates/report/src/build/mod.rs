@@ -115,7 +115,7 @@ pub fn report(
     }
 }
 
-/// What the machine calls its levels; a name that comes twice gets a number.
+/// Returns what the machine calls its levels; a name that comes twice gets a number.
 pub fn level_names(machine: &Machine) -> Vec<Arc<str>> {
     let mut names: Vec<Arc<str>> = Vec::new();
     for level in &machine.levels {

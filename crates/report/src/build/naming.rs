@@ -30,7 +30,7 @@ impl<'t> Naming<'t> {
         self.names.string(id).to_string()
     }
 
-    /// What an access touches.
+    /// Returns what an access touches.
     pub fn data(self, what: &What) -> model::Data {
         model::Data {
             ty: what.ty.map(|id| self.string(id)),
@@ -39,12 +39,12 @@ impl<'t> Naming<'t> {
         }
     }
 
-    /// What it touches, and where it stands.
+    /// Returns what it touches, and where it stands.
     pub fn access(self, what: &What, place: &Place) -> model::Access {
         model::Access { data: self.data(what), position: self.position(place) }
     }
 
-    /// Where it stands.
+    /// Returns where it stands.
     pub fn position(self, place: &Place) -> model::Position {
         let inlined_into = place.inlined_into.map(|line| Box::new(self.line(&line)));
         let borrowed = self.borrowed.is_some_and(|places| places.contains(place));
@@ -100,7 +100,7 @@ impl<'t> Naming<'t> {
         lines.skip_while(|line| *line != named).skip(1).map(|line| self.line(&line)).collect()
     }
 
-    /// Where objects live; `path` is the call path of heap objects, the innermost function first.
+    /// Returns where objects live; `path` is the call path of heap objects, the innermost function first.
     pub fn home(self, home: &Home, path: impl Iterator<Item = FunctionId>) -> model::Home {
         match home {
             Home::Unknown => model::Home::Unknown,

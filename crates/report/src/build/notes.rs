@@ -1,4 +1,4 @@
-//! What a trace lacks.
+//! The parts that a trace lacks.
 
 use memlode_replay::Replayed;
 use memlode_trace::sites::SiteTable;
@@ -7,7 +7,7 @@ use memlode_trace::{LeftOut, Trace};
 use crate::model::{NotRecorded, Note};
 use crate::render;
 
-/// What a reader must know before trusting the numbers. Empty for a whole trace of a program that ended well.
+/// Returns what a reader must know before trusting the numbers. Empty for a whole trace of a program that ended well.
 pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     let manifest = trace.manifest();
     let mut notes = Vec::new();
@@ -30,7 +30,7 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     notes
 }
 
-/// What touches memory in the code and is not recorded. Filters have a note of their own.
+/// Returns what touches memory in the code and is not recorded. Filters have a note of their own.
 fn not_recorded(sites: &SiteTable) -> Option<Note> {
     let name = |reason| match reason {
         LeftOut::Assembly => Some("inline assembly"),
@@ -55,7 +55,7 @@ pub fn sentences(trace: &Trace, replayed: Option<&Replayed>) -> Vec<String> {
     notes(trace, replayed).iter().map(render::note).collect()
 }
 
-/// Whether everything that was recorded could be read.
+/// Returns whether everything that was recorded could be read.
 pub fn is_complete(trace: &Trace, replayed: Option<&Replayed>) -> bool {
     let lossless = trace.manifest().summary.as_ref().is_none_or(|summary| summary.losses().is_empty());
     lossless
@@ -71,7 +71,7 @@ pub fn nothing_decoded(trace: &Trace, replayed: &Replayed) -> Option<String> {
         .then(|| format!("nothing in {} could be decoded: {}", trace.directory().display(), first()))
 }
 
-/// Whether a trace has no accesses, as far as it can be read.
+/// Returns whether a trace has no accesses, as far as it can be read.
 pub fn is_empty(trace: &Trace) -> bool {
     trace.chunks().iter().all(|chunk| chunk.accesses() == 0)
 }
@@ -145,7 +145,7 @@ fn again(command: &[String]) -> String {
     format!("`memlode run -- {}`", if is_short { &words } else { "PROGRAM ARGUMENTS" })
 }
 
-/// How long the program ran, if the trace says.
+/// Returns how long the program ran, if the trace says.
 fn seconds(trace: &Trace) -> Option<f64> {
     let clock = trace.clock()?;
     let ended = trace.processes().iter().filter_map(|process| process.ended).max()?;

@@ -1,4 +1,4 @@
-//! What the records of a trace are made of, with names.
+//! The records of a trace, with names.
 
 use memlode_trace::layouts::{Form, LayoutId, Member, MemberKind, TypeLayout};
 use memlode_trace::sites::SiteTable;

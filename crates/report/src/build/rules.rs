@@ -103,7 +103,7 @@ fn of_level(level: &str, rules: &Rules) -> LevelRules {
     }
 }
 
-/// What coherence took, if it was simulated.
+/// Returns what coherence took, if it was simulated.
 pub fn coherence(machine: &Machine, detailed: &DetailedProfile) -> Option<CoherenceNumbers> {
     let counted = detailed.details.model.as_ref()?.coherence;
     (machine.coherence == Coherence::Mesi).then_some(CoherenceNumbers {
@@ -114,7 +114,7 @@ pub fn coherence(machine: &Machine, detailed: &DetailedProfile) -> Option<Cohere
     })
 }
 
-/// What happened at each level besides demand; nothing if no rules were simulated.
+/// Returns what happened at each level besides demand; nothing if no rules were simulated.
 pub fn besides(machine: &Machine, levels: &[Arc<str>], detailed: &DetailedProfile) -> Vec<LevelBesides> {
     let Some(model) = &detailed.details.model else { return Vec::new() };
     let prefetchers = machine.levels.iter().zip(&model.prefetch).map(|(level, counted)| {

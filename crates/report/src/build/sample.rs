@@ -1,4 +1,4 @@
-//! What part of a program a trace with gaps shows.
+//! The part of a program that a trace with gaps shows.
 
 use std::sync::Arc;
 

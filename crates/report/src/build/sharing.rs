@@ -7,10 +7,10 @@ use memlode_attribute::tables::{Place, Tables, What};
 use crate::build::Builder;
 use crate::model::{Sharing, Side};
 
-/// What is told apart of each side.
+/// The key by which each side is told apart.
 type Key = ((What, Place), ClassId);
 
-/// What threads take from each other, the most frequent first.
+/// Returns what threads take from each other, the most frequent first.
 pub(crate) fn sharing(
     detailed: &DetailedProfile,
     tables: &Tables<'_>,

@@ -1,4 +1,4 @@
-//! What `memlode sim` says: a report's tables with why their accesses missed.
+//! The model of `memlode sim`: a report's tables with why their accesses missed.
 
 use std::hash::Hash;
 use std::sync::Arc;

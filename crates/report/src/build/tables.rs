@@ -1,4 +1,4 @@
-//! What analyses of every access found, with names.
+//! Findings of analyses of every access, with names.
 
 use memlode_analyses::{Table, Value};
 use memlode_machine::Machine;

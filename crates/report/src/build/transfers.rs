@@ -1,4 +1,4 @@
-//! What threads lose to lines that they take from each other, by name.
+//! Losses of threads to lines that they take from each other, by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::model::{SharedData, SharedLine, Side, Transfers};
 /// Cache lines that are listed.
 const LINES: usize = 100;
 
-/// What an access touches, and where it stands.
+/// The object of an access, and its place in the source.
 type Key = (What, Place);
 
 /// Which accesses take lines from each other.
@@ -30,7 +30,7 @@ struct Between {
 struct Sum {
     transfers: u64,
     cycles: f64,
-    /// By process and line.
+    /// Keyed by process and line.
     lines: BTreeMap<(u32, u64), (f64, u64)>,
     missed: BTreeSet<ThreadId>,
     other: BTreeSet<ThreadId>,

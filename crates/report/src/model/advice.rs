@@ -1,11 +1,11 @@
-//! What to change, with the proof, and what not to bother with.
+//! Changes to make, with the proof, and changes not to bother with.
 
 use memlode_whatif::noise::Verdict;
 use serde::Serialize;
 
 use super::{RecordLayout, WhatIf};
 
-/// What `memlode advise` found.
+/// The findings of `memlode advise`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Advice {
     /// The trace directory.
@@ -29,9 +29,9 @@ pub struct Rejected {
     pub edit: String,
     /// The part of the cycles that it gains; less than 0 if it loses.
     pub gain: f64,
-    /// What that comes to.
+    /// The verdict on it.
     pub verdict: Verdict,
-    /// Whether the whole trace was replayed, or its beginning alone.
+    /// True if the whole trace was replayed, or its beginning alone.
     pub is_whole: bool,
 }
 
@@ -45,11 +45,11 @@ pub struct StructureChart {
     pub bytes: u64,
     /// The temperature differential of the marking.
     pub differential: f64,
-    /// Whether the published rules split it.
+    /// True if the published rules split it.
     pub is_split: bool,
     /// Its members as they lie.
     pub members: Vec<MarkedMember>,
-    /// What it is made of.
+    /// Its layout.
     pub layout: RecordLayout,
 }
 
@@ -62,6 +62,6 @@ pub struct MarkedMember {
     pub bytes: u64,
     /// Accesses to it.
     pub accesses: u64,
-    /// Whether it is cold.
+    /// True if it is cold.
     pub is_cold: bool,
 }

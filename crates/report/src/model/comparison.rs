@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Access, Data, Level, Numbers, Object, Type};
 
-/// What changed from one report to another.
+/// Changes from one report to another.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// The first one.
@@ -34,17 +34,17 @@ pub struct Compared {
     pub total: Numbers,
     /// Modelled cycles of the run.
     pub run_cycles: f64,
-    /// What the caches counted.
+    /// Counts of the caches.
     pub levels: Vec<Level>,
 }
 
 /// A row of both.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change<S> {
-    /// What it is about, as the report has it that has it last.
+    /// Its subject, as the report has it that has it last.
     #[serde(flatten)]
     pub subject: S,
-    /// What became of it.
+    /// Its status.
     pub status: Status,
     /// Modelled cycles that it waits more, or less.
     pub stall_cycles_change: i64,
@@ -54,7 +54,7 @@ pub struct Change<S> {
     pub after: Option<Numbers>,
 }
 
-/// What became of a row.
+/// The status of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -70,18 +70,18 @@ pub enum Status {
     WithinNoise,
 }
 
-/// What would become of a run under an edit.
+/// The effect of an edit on a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhatIf {
     /// The edits in their short form.
     pub edits: Vec<String>,
-    /// What it comes to: `worth_it`, `neutral` or `worse`.
+    /// The verdict: `worth_it`, `neutral` or `worse`.
     pub verdict: memlode_whatif::noise::Verdict,
     /// The part of the run's cycles that is gained; less than 0 if it is lost.
     pub gain: f64,
     /// The objects that the edits are about.
     pub footprint: MemoryUse,
-    /// What limits the confidence.
+    /// Limits of the confidence.
     pub confidence: Confidence,
     /// The trace as it is, and as it would be.
     pub comparison: Comparison,
@@ -112,7 +112,7 @@ pub struct MemoryUse {
     pub objects_left: u64,
 }
 
-/// What limits the confidence in a prediction.
+/// Limits of the confidence in a prediction.
 #[derive(Clone, Debug, Serialize)]
 pub struct Confidence {
     /// The part of the accesses whose data are known from the source or from debug information.
@@ -121,6 +121,6 @@ pub struct Confidence {
     pub unknown_objects: f64,
     /// Types that hold an edited one by value, and were left as they are.
     pub held_by: Vec<String>,
-    /// How the blocks were placed.
+    /// The allocator that placed the blocks.
     pub placed_by: String,
 }

@@ -1,4 +1,4 @@
-//! What an analysis found, with names.
+//! Findings of an analysis, with names.
 
 use serde::Serialize;
 
@@ -15,17 +15,17 @@ pub struct Finding {
     /// The accesses of that line.
     #[serde(flatten)]
     pub numbers: Numbers,
-    /// What it costs: findings are ranked by this.
+    /// Its cost: findings are ranked by this.
     pub cost: Cost,
     /// The facts, the most telling first.
     pub evidence: Vec<Evidence>,
     /// A change of layout, where the evidence carries one.
     pub edit: Option<Edit>,
-    /// What may be wrong about it.
+    /// Reasons to doubt it.
     pub doubt: Vec<Doubt>,
 }
 
-/// What a finding costs, with all lines that one change would serve.
+/// The cost of a finding, with all lines that one change would serve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cost {
     /// Cycles of waiting by the cost model: findings are ranked by this.
@@ -62,16 +62,16 @@ pub enum Evidence {
         /// Its part of the wait, 0 to 1.
         share: f64,
     },
-    /// What the addresses come out of, as the compiler saw it.
+    /// The source of the addresses, as the compiler saw it.
     Addresses {
         /// `chased`, `loaded` or `computed`.
         from: &'static str,
     },
-    /// How much of the type the code around the line uses.
+    /// The part of the type that the code around the line uses.
     Density(Density),
 }
 
-/// How much of each object of a type is used.
+/// The part of each object of a type that is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Density {
     /// The type.
@@ -99,7 +99,7 @@ pub enum Edit {
     },
 }
 
-/// What may be wrong about a finding.
+/// A reason to doubt a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Doubt {

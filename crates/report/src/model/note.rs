@@ -1,4 +1,4 @@
-//! What a reader must know before trusting the numbers.
+//! Notes that a reader must know before trusting the numbers.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub enum Note {
     Filtered,
     /// Code of the program touches memory and is not recorded.
     NotRecorded {
-        /// How many places there are in the code of the images that were loaded, by reason.
+        /// Numbers of places in the code of the images that were loaded, by reason.
         places: Vec<NotRecorded>,
     },
     /// Part of the program was compiled without names of variables, types and members.
@@ -43,7 +43,7 @@ pub enum Note {
         functions: Vec<String>,
         /// In these files, if there are any.
         files: Vec<String>,
-        /// Of these threads, if there are any.
+        /// The threads concerned, if there are any.
         threads: Vec<String>,
     },
     /// Recording did not finish.

@@ -1,4 +1,4 @@
-//! What the records of a program are made of.
+//! Layouts of a program's records.
 
 use serde::Serialize;
 
@@ -39,16 +39,16 @@ pub struct RecordPart {
     /// Its type; empty if that is not known.
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
     pub ty: String,
-    /// Whether it is a bit-field.
+    /// True if it is a bit-field.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bit_field: bool,
     /// Its address is given to another function, stored, returned or made a number.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub escapes: bool,
-    /// Of a variant, the value of the discriminant that means it.
+    /// The value of the discriminant that means this variant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<u64>,
-    /// What is inside, if it has no type that could be looked up by its name.
+    /// The record inside, if it has no type that could be looked up by its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inside: Option<Box<RecordLayout>>,
 }

@@ -1,4 +1,4 @@
-//! What a report holds.
+//! The contents of a report.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use super::{
 /// A report.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was recorded.
+    /// The recording.
     pub trace: Recording,
     /// The simulated machine, and what its caches counted.
     pub machine: Simulated,
     /// All accesses.
     pub total: Row<Everything>,
-    /// How much of what ran has a name.
+    /// The shares of accesses that have a name.
     pub coverage: Shares,
-    /// What is wrong, the costliest first.
+    /// Findings, the costliest first.
     pub findings: Vec<Finding>,
     /// Data and the line that touches it; like the other tables, the costliest first.
     pub lines: Vec<Row<Access>>,
@@ -36,14 +36,14 @@ pub struct Report {
     pub functions: Vec<Row<Function>>,
     /// Threads.
     pub threads: Vec<Row<Thread>>,
-    /// What threads lose to lines that they take from each other; `None` where that is not known, or there is one.
+    /// Losses of threads to lines that they take from each other; `None` where that is not known, or there is one.
     pub sharing: Option<Transfers>,
 }
 
 /// A row of a table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row<S> {
-    /// What its numbers are about.
+    /// The subject of its numbers.
     #[serde(flatten)]
     pub subject: S,
     /// The counts.
@@ -54,22 +54,22 @@ pub struct Row<S> {
     pub detail: Option<Detail>,
 }
 
-/// What was recorded.
+/// A recording: its command and its end.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// The trace directory.
     pub directory: String,
     /// The command as typed.
     pub command: Vec<String>,
-    /// Whether everything that was recorded could be read.
+    /// True if everything that was recorded could be read.
     pub complete: bool,
     /// Traced processes.
     pub processes: usize,
     /// Traced threads.
     pub threads: usize,
-    /// What is missing, and how the program ended if not well.
+    /// Notes on what is missing, and on the program's end if that was not well.
     pub notes: Vec<Note>,
-    /// Where recording was off for a while: what part of the program all numbers are of, and how far they may be off.
+    /// Where recording was off for a while: the part of the program that all numbers are of, and their errors.
     pub sample: Option<Sample>,
 }
 
@@ -84,7 +84,7 @@ pub struct Simulated {
     pub cores: u32,
     /// Cycles until memory answers.
     pub memory_latency_cycles: u32,
-    /// How well the latencies are known.
+    /// The confidence in the latencies.
     pub latencies: LatenciesKnown,
     /// The first twelve hexadecimal digits of the SHA-256 of the machine file; none without a file.
     pub file_hash: Option<String>,
@@ -92,7 +92,7 @@ pub struct Simulated {
     pub levels: Vec<Level>,
 }
 
-/// How well the latencies of a machine are known.
+/// The confidence in the latencies of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LatenciesKnown {
@@ -107,7 +107,7 @@ pub enum LatenciesKnown {
 /// One level of cache, all its caches together.
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
-    /// What the machine calls it: the key used in `misses`. A name that comes twice gets a number.
+    /// The machine's name for it: the key used in `misses`. A name that comes twice gets a number.
     pub name: String,
     /// Bytes of one cache.
     pub bytes: u64,
@@ -150,23 +150,23 @@ pub struct Numbers {
     pub wait: Wait,
     /// Their part of all waiting, 0 to 1.
     pub wait_share: f64,
-    /// How far these may be off; only where the trace is a sample in bursts.
+    /// The standard errors of these; only where the trace is a sample in bursts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standard_errors: Option<StandardErrors>,
 }
 
-/// What accesses cost by the cost model, in cycles of one core.
+/// The cost of accesses by the cost model, in cycles of one core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Wait {
     /// Waiting for data: the sum of the next four.
     pub cycles: f64,
-    /// Of stores.
+    /// Cycles of stores.
     pub stored: f64,
-    /// Of loads of lines that can have been fetched ahead.
+    /// Cycles of loads of lines that can have been fetched ahead.
     pub streamed: f64,
-    /// Of loads that wait for the one before.
+    /// Cycles of loads that wait for the one before.
     pub chained: f64,
-    /// Of loads that can wait together.
+    /// Cycles of loads that can wait together.
     pub overlapping: f64,
     /// For the first touches of lines in fresh memory; not part of `cycles`.
     pub first_touch_cycles: f64,
@@ -178,17 +178,17 @@ pub struct Wait {
 /// program with as many accesses as the sample has may have instead.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StandardErrors {
-    /// Of all accesses.
+    /// The error of all accesses.
     pub accesses: f64,
-    /// Of the misses of each level.
+    /// The error of the misses of each level.
     pub misses: ByLevel<f64>,
-    /// Of the misses as parts of the accesses, 0 to 1; `None` where the row was met in one burst alone.
+    /// The error of the misses as parts of the accesses, 0 to 1; `None` where the row was met in one burst alone.
     pub miss_ratios: Option<ByLevel<f64>>,
-    /// Of the modelled cycles.
+    /// The error of the modelled cycles.
     pub stall_cycles: f64,
-    /// Of their part.
+    /// The error of their part.
     pub stall_share: f64,
-    /// Of the part of all waiting.
+    /// The error of the part of all waiting.
     pub wait_share: f64,
 }
 
@@ -197,7 +197,7 @@ pub struct StandardErrors {
 pub struct ByLevel<T>(pub Vec<(Arc<str>, T)>);
 
 impl<T: Copy + Default> ByLevel<T> {
-    /// Of the level with this index, 0 the innermost.
+    /// Returns that of the level with this index, 0 the innermost.
     pub fn of(&self, level: usize) -> T {
         self.0.get(level).map_or_else(T::default, |(_, value)| *value)
     }
@@ -226,10 +226,10 @@ pub struct Shares {
     pub object: f64,
     /// Objects allocated on the heap.
     pub allocations: u64,
-    /// Of those, with an element type from the allocation.
+    /// The share of those with an element type from the allocation.
     pub typed_allocations: f64,
-    /// Of those, with an element type from the accesses to them alone.
+    /// The share of those with an element type from the accesses to them alone.
     pub typed_by_use: f64,
-    /// By how the names were found: `source`, `debug`, `tbaa`, `partial`, `none`.
+    /// Keyed by how the names were found: `source`, `debug`, `tbaa`, `partial`, `none`.
     pub by_evidence: BTreeMap<&'static str, f64>,
 }

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-/// What was simulated of a machine's rules.
+/// The rules of a machine that were simulated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RulesUsed {
     /// Each level's rules, innermost first.
     pub levels: Vec<LevelRules>,
     /// `mesi`, or `none`.
     pub coherence: &'static str,
-    /// What the figures take for granted.
+    /// Assumptions of the figures.
     pub assumptions: Vec<Assumption>,
 }
 
@@ -20,11 +20,11 @@ pub struct LevelRules {
     pub level: String,
     /// Which line of a full set makes room: `lru`, `tree-plru`, `srrip`, `brrip`, `fifo` or `random`.
     pub replacement: &'static str,
-    /// What it holds of what is inside it: `non-inclusive`, `inclusive` or `exclusive`.
+    /// Its relation to the lines of the level inside it: `non-inclusive`, `inclusive` or `exclusive`.
     pub inclusion: &'static str,
     /// `back` or `through`.
     pub write: &'static str,
-    /// What brings a line in: `reads-and-writes` or `reads`.
+    /// The accesses that bring a line in: `reads-and-writes` or `reads`.
     pub allocate: &'static str,
     /// Bytes fetched at a time, if that is less than a line.
     pub sector_bytes: Option<u32>,
@@ -63,7 +63,7 @@ pub enum Assumption {
         remote_cycles: u32,
         /// Cycles until the node's own answers.
         local_cycles: u32,
-        /// Whether some addresses were given homes; the others follow `placement`.
+        /// True if some addresses were given homes; the others follow `placement`.
         given: bool,
         /// `first-touch`, `interleave` or `node`.
         placement: &'static str,

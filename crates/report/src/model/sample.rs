@@ -1,8 +1,8 @@
-//! What part of a program was recorded, and how far figures of that part may be off.
+//! The part of a program that was recorded, and the errors of its figures.
 
 use serde::Serialize;
 
-/// What part of a program was recorded. All counts of the report are those of that part.
+/// The part of a program that was recorded. All counts of the report are those of that part.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sample {
     /// The duty cycle; `None` if recording was switched in another way, and the part is not chosen at random.
@@ -39,7 +39,7 @@ pub struct Estimated {
 /// The misses of a level in a sample, as parts of all accesses, 0 to 1.
 #[derive(Clone, Debug, Serialize)]
 pub struct SampledLevel {
-    /// What the machine calls it.
+    /// The machine's name for it.
     pub name: String,
     /// As simulated, with caches that keep over gaps what they held.
     pub miss_ratio: Estimated,

@@ -1,4 +1,4 @@
-//! What a detailed simulation found besides: why accesses missed, and what their misses were worth.
+//! Findings of a detailed simulation: why accesses missed, and what their misses were worth.
 
 use serde::Serialize;
 
@@ -11,17 +11,17 @@ pub struct Simulation {
     pub report: Report,
     /// Loads that a store to another address may hold up, the most frequent first.
     pub aliases: Vec<Alias>,
-    /// What was simulated and assumed.
+    /// The rules that were simulated, and the assumptions.
     pub rules: RulesUsed,
-    /// What coherence took; `None` if it was not simulated.
+    /// Messages of coherence; `None` if it was not simulated.
     pub coherence: Option<CoherenceNumbers>,
-    /// What happened at the levels besides demand; empty if none of their rules were simulated.
+    /// Events of the levels besides demand; empty if none of their rules were simulated.
     pub besides: Vec<LevelBesides>,
     /// Misses because of other cores' writes, the most frequent first.
     pub sharing: Vec<Sharing>,
 }
 
-/// What was found of some accesses.
+/// Details of some accesses.
 #[derive(Clone, Debug, Serialize)]
 pub struct Detail {
     /// Why they missed: cache levels, innermost first.
@@ -56,7 +56,7 @@ pub struct LevelCauses {
     pub fetched_bytes: u64,
     /// Those that nothing used before the line was dropped.
     pub unused_bytes: u64,
-    /// Whose accesses had pushed out the lines that were missed, the most frequent first, up to ten.
+    /// Accesses that had evicted the lines that were missed, the most frequent first, up to ten.
     pub evicted_by: Vec<Evictor>,
 }
 
@@ -67,7 +67,7 @@ impl LevelCauses {
     }
 }
 
-/// What pushed lines out.
+/// Accesses that evicted lines.
 #[derive(Clone, Debug, Serialize)]
 pub struct Evictor {
     /// Index of its row in the same table; `None` for what has no row there.
@@ -107,13 +107,13 @@ pub struct Alias {
     pub load: Access,
     /// The stores.
     pub store: Access,
-    /// How many loads.
+    /// Number of loads.
     pub conflicts: u64,
     /// The least distance from a store to its load, in accesses of the thread.
     pub least_accesses: u32,
 }
 
-/// What keeping caches the same took.
+/// Messages that keep caches the same.
 #[derive(Clone, Debug, Serialize)]
 pub struct CoherenceNumbers {
     /// Writes that found their line but had to ask for it for themselves.
@@ -126,7 +126,7 @@ pub struct CoherenceNumbers {
     pub false_sharing: u64,
 }
 
-/// What happened at a level besides demand.
+/// Events of a level besides demand.
 #[derive(Clone, Debug, Serialize)]
 pub struct LevelBesides {
     /// The level.
@@ -137,18 +137,18 @@ pub struct LevelBesides {
     pub back_invalidations: u64,
     /// Lines that left because another core wrote to them.
     pub invalidations: u64,
-    /// What its prefetchers did; `None` if it has none.
+    /// Counts of its prefetchers; `None` if it has none.
     pub prefetch: Option<PrefetchNumbers>,
 }
 
-/// What prefetchers were good for.
+/// Counts of prefetches.
 #[derive(Clone, Debug, Serialize)]
 pub struct PrefetchNumbers {
     /// Lines fetched ahead.
     pub issued: u64,
-    /// Of those, lines that were asked for before they left.
+    /// Lines of those that were asked for before they left.
     pub useful: u64,
-    /// Of the useful ones, lines that were asked for before they can have come.
+    /// Useful lines that were asked for before they can have come.
     pub late: u64,
     /// Lines that left unused.
     pub useless: u64,
@@ -161,9 +161,9 @@ pub struct PrefetchNumbers {
 pub struct Sharing {
     /// `false`: other bytes of the line were written; `true`: the same bytes.
     pub kind: &'static str,
-    /// What missed.
+    /// The accesses that missed.
     pub missed: Side,
-    /// What had been written.
+    /// The writes before.
     pub written: Side,
     /// Misses of the first cache that had lost the line.
     pub misses: u64,
@@ -177,7 +177,7 @@ pub struct Side {
     /// Data and line.
     #[serde(flatten)]
     pub access: Access,
-    /// Where the objects live and were allocated.
+    /// The home of the objects, and their allocation.
     pub object: Object,
     /// Threads, as numbered in the table of threads.
     pub threads: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What the numbers of a row are about.
+//! The subject of a row's numbers.
 
 use serde::Serialize;
 
@@ -17,10 +17,10 @@ pub struct Position {
     pub function: String,
     /// The same, mangled.
     pub linkage_name: String,
-    /// Whether the line is that of a neighbouring instruction, since most accesses there have none of their own.
+    /// True if the line is that of a neighbouring instruction, since most accesses there have none of their own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub borrowed: bool,
-    /// Where the line is a library's: the nearest line outside libraries that it was inlined into.
+    /// The nearest line outside libraries that a library's line was inlined into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inlined_into: Option<Box<Position>>,
 }
@@ -59,12 +59,12 @@ pub struct Type {
 /// A class of objects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Object {
-    /// Where they live.
+    /// Their home.
     #[serde(flatten)]
     pub home: Home,
     /// Element type.
     pub element: Option<String>,
-    /// Whether the allocation did not say it, but more than half of the accesses to the objects do.
+    /// True if the allocation did not say it, but more than half of the accesses to the objects do.
     pub element_by_use: bool,
     /// Objects made.
     pub count: u64,
@@ -72,7 +72,7 @@ pub struct Object {
     pub bytes: u64,
 }
 
-/// Where objects live.
+/// The home of objects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Home {
@@ -87,7 +87,7 @@ pub enum Home {
         /// Functions on the stack, the innermost first, demangled, without parameters; a library's functions in
         /// front of the program's are left out.
         path: Vec<String>,
-        /// Whether these are all that were recorded of it; false if it was allocated while recording was off, when
+        /// True if these are all that were recorded of it; false if it was allocated while recording was off, when
         /// only the allocating function is known.
         path_complete: bool,
     },

@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use super::{Data, Home, Note, Position};
 
-/// What some analyses found of a trace.
+/// Findings of some analyses of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     /// The trace directory.
     pub trace: String,
     /// The simulated machine, by its short name.
     pub machine: String,
-    /// What is missing from the trace.
+    /// Notes on what is missing from the trace.
     pub notes: Vec<Note>,
     /// Their tables.
     pub tables: Vec<Table>,
@@ -26,9 +26,9 @@ pub struct Table {
     pub title: &'static str,
     /// Its columns.
     pub columns: Vec<Column>,
-    /// By row and column; the most important rows first, or in the order of time.
+    /// Indexed by row and column; the most important rows first, or in the order of time.
     pub rows: Vec<Vec<Value>>,
-    /// Whether the rows say something together, so that none of them is to be left out.
+    /// True if the rows say something together, so that none of them is to be left out.
     pub is_whole: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Column {
 pub enum Value {
     /// Not known, or there is none.
     Nothing,
-    /// How many.
+    /// A number of anything.
     Count(u64),
     /// A size or a distance.
     Bytes(u64),
@@ -67,6 +67,6 @@ pub enum Value {
     Position(Position),
     /// A class of objects.
     Home(Home),
-    /// How many by thread, the most first.
+    /// A count by thread, the highest first.
     Threads(Vec<(u32, u64)>),
 }

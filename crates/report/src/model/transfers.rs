@@ -1,4 +1,4 @@
-//! What threads lose to lines that they take from each other.
+//! Losses of threads to lines that they take from each other.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::{Object, Side};
 /// Transfers of lines between the cores of a program's threads, and what was lost to them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Transfers {
-    /// How threads were replayed: `parallel`, each on a core of its own, or `recorded`, none earlier than it ran.
+    /// The order of the replay: `parallel`, each thread on a core of its own, or `recorded`, none earlier than it ran.
     pub order: &'static str,
     /// For a recorded order: the longest time in which nothing says how far a thread was, in nanoseconds.
     pub fineness_ns: Option<u64>,
@@ -17,19 +17,19 @@ pub struct Transfers {
     pub one_in: u64,
     /// Acquisitions whose release could not come before them.
     pub unmet: u64,
-    /// Whether the times of the machine were measured on it.
+    /// True if the times of the machine were measured on it.
     pub measured: bool,
     /// Lines that several threads use, one of them writing.
     pub lines: usize,
-    /// How often one came to another core.
+    /// Number of times that one came to another core.
     pub transfers: u64,
-    /// What all threads together lost to that, in cycles.
+    /// Cycles that all threads together lost to that.
     pub cycles: u64,
     /// The same in milliseconds.
     pub ms: f64,
     /// The same where cores are far from each other; none if the machine has no such cores.
     pub far_ms: Option<f64>,
-    /// What all threads together would take without it, and without a miss of any cache, in milliseconds.
+    /// Milliseconds that all threads together would take without it, and without a miss of any cache.
     pub rest_ms: f64,
     /// Other bytes of the line were written: the costliest first.
     pub false_sharing: Vec<SharedData>,
@@ -42,13 +42,13 @@ pub struct Transfers {
 /// Two accesses that take lines from each other.
 #[derive(Clone, Debug, Serialize)]
 pub struct SharedData {
-    /// What the lines are of.
+    /// The object that the lines are of.
     pub object: Object,
     /// Address of the costliest line, in hexadecimal.
     pub line: String,
-    /// How many lines.
+    /// Number of lines.
     pub lines: usize,
-    /// How often one came.
+    /// Number of times that one came.
     pub transfers: u64,
     /// Cycles lost to that.
     pub cycles: u64,
@@ -65,11 +65,11 @@ pub struct SharedData {
 pub struct SharedLine {
     /// Its address, in hexadecimal.
     pub line: String,
-    /// What it is of.
+    /// The object that it is of.
     pub object: Object,
-    /// How often it came.
+    /// Number of times that it came.
     pub transfers: u64,
-    /// How many of these nobody needed.
+    /// Number of these that nobody needed.
     pub false_transfers: u64,
     /// Cycles lost.
     pub cycles: u64,

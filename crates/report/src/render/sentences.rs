@@ -3,7 +3,7 @@
 use super::text::{bytes, count};
 use crate::model::{Assumption, LevelRules, Note, Pages};
 
-/// What a reader must know, as a sentence.
+/// Returns what a reader must know, as a sentence.
 pub fn note(note: &Note) -> String {
     match note {
         Note::Filtered => {

@@ -66,7 +66,7 @@ fn brief_arguments(name: &str, depth: u32) -> String {
     out
 }
 
-/// What stands between the first `<` and its `>`, and what follows; `None` when they do not match.
+/// Returns what stands between the first `<` and its `>`, and what follows; `None` when they do not match.
 fn split_arguments(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     let mut previous = ' ';

@@ -27,7 +27,7 @@ impl AddAssign<&NumaDetail> for NumaDetail {
     }
 }
 
-/// Where pages are put.
+/// The placement of pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
     /// In the node whose core touches them first.
@@ -42,7 +42,7 @@ pub enum Placement {
 /// Which node has which page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Homes {
-    /// What lies in no range.
+    /// The placement of addresses that lie in no range.
     pub placement: Placement,
     /// Addresses from the first up to, not including, the second are in the third, a node, in every address space as for
     /// [`Pages`](crate::Pages). Where ranges overlap, the later
@@ -58,7 +58,7 @@ pub struct Numa {
     nodes: u64,
     placement: Placement,
     ranges: Ranges<u32>,
-    /// By page: its node.
+    /// The node of each page.
     pages: Table,
     /// Cycles that memory of another node takes beyond those of the own one's.
     farther_cycles: u64,
@@ -128,7 +128,7 @@ impl Numa {
         self.counts.get(tag.index()).map_or(0, |counts| counts.remote * self.farther_cycles)
     }
 
-    /// By tag.
+    /// Returns the details by tag.
     pub fn finish(self) -> Vec<NumaDetail> {
         self.counts
     }

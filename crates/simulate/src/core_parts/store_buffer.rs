@@ -43,7 +43,7 @@ pub struct AliasPair {
     pub load_tag: Tag,
     /// Tag of the stores.
     pub store_tag: Tag,
-    /// How many loads.
+    /// Number of loads.
     pub conflicts: u64,
     /// The least distance of them, in accesses.
     pub least_accesses: u32,
@@ -61,7 +61,7 @@ pub struct StoreBuffer {
 #[derive(Clone, Debug, Default)]
 struct Conflicts {
     pairs: Pairs,
-    /// By pair.
+    /// Indexed by pair.
     least_accesses: Vec<u32>,
 }
 
@@ -69,7 +69,7 @@ struct Conflicts {
 struct Core {
     /// The last stores, by number modulo the length.
     stores: Vec<Store>,
-    /// By part of a page: the number of the last store into it, +1.
+    /// Indexed by part of a page: the number of the last store into it, +1.
     last: Box<[u64; GRANULES]>,
     /// Stores and accesses so far.
     stored: u64,
@@ -164,7 +164,7 @@ impl StoreBuffer {
         }
     }
 
-    /// By load tag, the most frequent store first.
+    /// Returns the pairs by load tag, the most frequent store first.
     pub fn finish(self) -> Vec<AliasPair> {
         let Conflicts { pairs, least_accesses } = self.conflicts;
         let pair = |(load_tag, store_tag, conflicts, slot)| {
@@ -220,7 +220,7 @@ impl Core {
         }
     }
 
-    /// What a load meets among the stores numbered below `youngest`, the youngest first.
+    /// Returns what a load meets among the stores numbered below `youngest`, the youngest first.
     fn conflict(
         &self,
         address: u64,
@@ -250,7 +250,7 @@ impl Core {
     }
 }
 
-/// Whether two ranges of bytes meet, addresses being compared under a mask of low bits.
+/// Returns whether two ranges of bytes meet, addresses being compared under a mask of low bits.
 fn overlap(a: u64, a_bytes: u32, b: u64, b_bytes: u32, mask: u64) -> bool {
     a.wrapping_sub(b) & mask < u64::from(b_bytes) || b.wrapping_sub(a) & mask < u64::from(a_bytes)
 }

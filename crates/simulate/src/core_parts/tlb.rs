@@ -38,7 +38,7 @@ pub struct TlbSpec {
     pub latency_cycles: u32,
 }
 
-/// How large the pages are.
+/// The sizes of pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pages {
     /// Bytes of a page wherever no range says otherwise, a power of two.
@@ -63,7 +63,7 @@ impl Pages {
     }
 }
 
-/// Who had the translation.
+/// The level that had the translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Translation {
     /// A first-level array.
@@ -75,7 +75,7 @@ pub enum Translation {
     Walk,
 }
 
-/// What was counted of one tag.
+/// Counts of one tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TlbDetail {
     /// Accesses whose translation the second level had. An access over two pages counts once, for the worse of them.
@@ -123,7 +123,7 @@ pub enum ImpossibleTlb {
 /// The TLBs of all cores.
 #[derive(Clone)]
 pub struct Tlb {
-    /// By core and array.
+    /// Indexed by core and array.
     arrays: Vec<Cache>,
     arrays_per_core: usize,
     latencies: Vec<u32>,
@@ -135,12 +135,12 @@ pub struct Tlb {
     ranges: Ranges<usize>,
     /// Index in `sizes` by tag, where it goes before ranges; may end before the last tags.
     of_tags: Vec<Option<usize>>,
-    /// By core: pages, and the visits they are in.
+    /// Indexed by core: pages, and the visits they are in.
     pages: Vec<Table>,
     counts: Vec<TlbDetail>,
-    /// By core, first-level array and set: the page that was touched last, which is the most recent one of its set.
+    /// Indexed by core, first-level array and set: the page that was touched last, which is the most recent one of its set.
     recent: Vec<Recent>,
-    /// How many of these a core has.
+    /// Number of these that a core has.
     recent_per_core: usize,
 }
 
@@ -151,7 +151,7 @@ struct Size {
     /// The arrays that hold such pages.
     first: usize,
     second: Option<usize>,
-    /// Of a core's [`Recent`] pages, that of the first array's first set; and the bits of a page's number that are its set's.
+    /// A core's [`Recent`] page of the first array's first set; and the bits of a page's number that are its set's.
     recent: usize,
     sets: u64,
 }
@@ -176,7 +176,7 @@ pub(crate) struct RecentPages<'t> {
     pages: &'t mut [Recent],
     shift: u32,
     sets: u64,
-    /// What the key of a page has besides its number.
+    /// The part of a page's key besides its number.
     of_size: u64,
 }
 
@@ -204,7 +204,7 @@ impl RecentPages<'_> {
         is_here
     }
 
-    /// Whether the page of an address is the most recent one of its set.
+    /// Returns whether the page of an address is the most recent one of its set.
     #[inline(always)]
     pub fn has(&self, address: u64) -> bool {
         let page = address >> self.shift;
@@ -230,7 +230,7 @@ impl RecentPages<'_> {
 }
 
 impl Tlb {
-    /// What most accesses of a core need, if pages are of one size.
+    /// Returns what most accesses of a core need, if pages are of one size.
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
@@ -328,7 +328,7 @@ impl Tlb {
         self.counts.get(tag.index()).map_or(0, |counts| counts.cycles)
     }
 
-    /// By tag.
+    /// Returns the details by tag.
     pub fn finish(mut self) -> Vec<TlbDetail> {
         for place in 0..self.recent.len() {
             self.settle(place / self.recent_per_core, place);
@@ -356,7 +356,7 @@ impl Tlb {
         (size, address >> self.sizes[size].shift)
     }
 
-    /// Where a page would be among the recent ones.
+    /// Returns where a page would be among the recent ones.
     #[inline(always)]
     fn place(&self, core: usize, size: usize, key: u64) -> usize {
         let Size { recent, sets, .. } = self.sizes[size];
@@ -416,7 +416,7 @@ impl Tlb {
         worst.0
     }
 
-    /// Who has the page's translation, and at what cost in cycles. The page is among the recent ones then.
+    /// Returns who has the page's translation, and at what cost in cycles. The page is among the recent ones then.
     fn translate(&mut self, core: usize, size: usize, key: u64, tag: Tag) -> (Translation, u32) {
         let place = self.place(core, size, key);
         let mut at = self.recent[place].at;
@@ -481,7 +481,7 @@ fn sets(spec: &TlbSpec) -> u64 {
     u64::from(spec.entries / spec.ways)
 }
 
-/// What stands for a page in arrays and tables.
+/// Returns what stands for a page in arrays and tables.
 #[inline(always)]
 fn key(size: usize, page: u64) -> u64 {
     page | (size as u64) << SIZE_SHIFT

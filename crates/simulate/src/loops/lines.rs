@@ -25,7 +25,7 @@ const AHEAD: [u64; 3] = [6, 4, 2];
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Deferred {
     strides: Vec<Strided>,
-    /// By stride, where it is, and the slot of its line if that is known.
+    /// Indexed by stride, where it is, and the slot of its line if that is known.
     here: Vec<Here>,
     slots: Vec<u32>,
     /// The first level that they hit.
@@ -40,7 +40,7 @@ pub(crate) struct Deferred {
     each: u64,
 }
 
-/// Where one of the accesses is.
+/// The position of one of the accesses.
 #[derive(Clone, Copy, Debug)]
 struct Here {
     /// The first turn of those that are not written down.
@@ -159,7 +159,7 @@ impl WatchedLru {
         self.deferred.slots.clear();
     }
 
-    /// What was used of a line of a first level since that was asked last, and its record.
+    /// Returns what was used of a line of a first level since that was asked last, and its record.
     #[inline]
     pub(crate) fn take_used(&mut self, first: usize, line: u64) -> Option<(u32, u64)> {
         if !self.deferred.here.is_empty() && self.deferred.first == first {

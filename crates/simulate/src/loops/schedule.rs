@@ -16,7 +16,7 @@
 //! other lines were left before, or not used in the loop at all, and of these the one goes that was so first: their order is
 //! the same either way, as the last access to each was shown. Or it was not, but makes no difference to that order (`schedule/leaves.rs`).
 //!
-//! Where in a line a bundle stands repeats itself: after [`Schedule::period`] turns each bundle has gone a whole number of lines. So
+//! The place of a bundle in a line repeats itself: after [`Schedule::period`] turns each bundle has gone a whole number of lines. So
 //! which accesses are shown is worked out once for so many turns, and for all executions of the loop that begin alike.
 
 mod leaves;
@@ -58,10 +58,10 @@ pub struct Schedule {
     /// It only holds if bundles that go the same way are as far apart as they were, be it by a multiple of all sets.
     pub(super) is_pinned: bool,
     line_bytes: i64,
-    /// Whether each of the steps is.
+    /// True if each of the steps is.
     is_of_single_lines: bool,
     period: usize,
-    /// What is shown of: the first turn of a loop, its end, one turn in the middle for each of the period, the last for each of the period.
+    /// Steps of the turns that are shown: the first turn of a loop, its end, one turn in the middle for each of the period, the last for each of the period.
     steps: Vec<Step>,
     ends: Vec<u32>,
 }
@@ -70,17 +70,17 @@ pub struct Schedule {
 struct Bundle {
     /// The stride with the lowest address.
     leader: u16,
-    /// How far it goes in a period, a whole number of lines.
+    /// Bytes that it goes in a period, a whole number of lines.
     advance: i64,
 }
 
 /// An access that is shown, as far as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
-    /// Of the line, from that in which the bundle's leader was when the period began.
+    /// Bytes from the line in which the bundle's leader was when the period began.
     bytes: i64,
     stride: u16,
-    /// Of the period.
+    /// The turn of the period.
     turn: u16,
     bundle: u8,
     asks: bool,
@@ -95,20 +95,20 @@ struct Run<'s> {
     times: u64,
 }
 
-/// What is shown in some periods, in each the same, but that bundles have gone on.
+/// The accesses that are shown in some periods, in each the same, but that bundles have gone on.
 pub struct Periods<'s> {
     run: Run<'s>,
     schedule: &'s Schedule,
-    /// By bundle, the line in which its leader is as the first of the periods begins.
+    /// The line of each bundle in which its leader is as the first of the periods begins.
     lines: &'s [u64; MOST_BUNDLES],
 }
 
 /// An access, or the part of it that the cache is to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownAccess {
-    /// Where the line begins, or the first of two.
+    /// The first address of the line, or of the first of two.
     pub address: u64,
-    /// How many lines, 1 or 2.
+    /// Number of lines, 1 or 2.
     pub lines: u8,
     /// Which of the loop's accesses.
     pub stride: usize,
@@ -203,7 +203,7 @@ impl Schedule {
         Some(schedule)
     }
 
-    /// Whether one can be worked out for a loop of so many turns: no access has more bytes than a line, no step is very long, and none
+    /// Returns whether one can be worked out for a loop of so many turns: no access has more bytes than a line, no step is very long, and none
     /// runs out of the address space.
     pub fn is_possible(strides: &[Strided], turns: u64, shape: Shape) -> bool {
         let inside = |stride: &Strided| {
@@ -225,7 +225,7 @@ impl Schedule {
         strides.iter().map(of).max().unwrap_or(1) as usize
     }
 
-    /// Whether no access but those of the first turn can be the first to both of two lines.
+    /// Returns whether no access but those of the first turn can be the first to both of two lines.
     pub fn enters_one_by_one(strides: &[Strided], shape: Shape) -> bool {
         strides.iter().all(|stride| {
             stride.is_aligned(shape.line_bytes) || (stride.step as i64).unsigned_abs() <= shape.line_bytes
@@ -279,14 +279,14 @@ impl Schedule {
         ]
     }
 
-    /// What is shown of some of its turns.
+    /// Returns what is shown of some of its turns.
     #[inline(always)]
     fn steps(&self, from: usize, to: usize) -> &[Step] {
         let begin = |turn: usize| turn.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.steps[begin(from)..begin(to)]
     }
 
-    /// Whether each access that is shown is so for one line.
+    /// Returns whether each access that is shown is so for one line.
     pub fn is_of_single_lines(&self) -> bool {
         self.is_of_single_lines
     }
@@ -339,7 +339,7 @@ impl Schedule {
 }
 
 impl Periods<'_> {
-    /// How many.
+    /// Returns how many.
     #[inline(always)]
     pub fn count(&self) -> u64 {
         self.run.times
@@ -399,12 +399,12 @@ pub(super) fn bundles(strides: &[Strided], shape: Shape) -> Vec<u8> {
 /// A bundle on its way; lines are counted from that of its leader.
 struct Walk<'s> {
     strides: &'s [Strided],
-    /// By address.
+    /// Sorted by address.
     members: &'s [usize],
     step: i64,
     /// From address to line.
     shift: u32,
-    /// Of the line in which the leader begins.
+    /// The beginning of the line in which the leader begins.
     origin: i64,
     /// Bytes from the first to behind the last access of a turn.
     extent: u64,

@@ -8,7 +8,7 @@ use rustc_hash::FxHasher;
 use super::schedule::{Schedule, Shape, bundles};
 use super::strided::Strided;
 
-/// How many are kept.
+/// Number of schedules that are kept.
 const SLOTS: usize = 256;
 /// Periods that a loop must turn for its schedule to be worked out at once.
 const LONG: u64 = 4;
@@ -28,15 +28,15 @@ pub struct Schedules {
 #[derive(Clone, Default)]
 struct Slot {
     key: u64,
-    /// How often loops with this key came.
+    /// Number of times that loops with this key came.
     seen: u32,
-    /// How often they did not look as before.
+    /// Number of times that they did not look as before.
     changes: u32,
-    /// How the loop looks, and its schedule, if it can have one.
+    /// The look of the loop, and its schedule, if it can have one.
     known: Option<(Vec<Look>, Option<Arc<Schedule>>)>,
 }
 
-/// What a schedule depends on of a stride.
+/// The facts of a stride that a schedule depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Look {
     step: u64,
@@ -44,7 +44,7 @@ struct Look {
     is_write: bool,
     /// The first stride of its bundle, be it itself.
     first: u16,
-    /// How far behind that it is; if it is itself, how far in its line.
+    /// Bytes that it is behind that; if it is itself, its offset in its line.
     offset: u64,
     /// The first stride that goes the same way, and how far behind it this one is, by set.
     way: u16,
@@ -133,7 +133,7 @@ fn apart(strides: &[Strided], number: usize, way: usize, shape: Shape) -> u64 {
     (shape.sets + line(&strides[number]) - line(&strides[way])) % shape.sets
 }
 
-/// Whether they are as these were; if `pinned`, in what sets they begin as well.
+/// Returns whether they are as these were; if `pinned`, in what sets they begin as well.
 fn are_alike(strides: &[Strided], looks: &[Look], pinned: bool, shape: Shape) -> bool {
     strides.len() == looks.len()
         && strides.iter().zip(looks).enumerate().all(|(number, (stride, look))| {

@@ -1,6 +1,6 @@
 //! Stores in flight, and loads, of a loop.
 //!
-//! Who meets whom is a matter of distances: between addresses, and in accesses. Where all go the same step, or nothing is stored, these
+//! Conflicts are a matter of distances: between addresses, and in accesses. Where all go the same step, or nothing is stored, these
 //! are the same in each turn, once the stores in flight are all of the loop: so it is asked once, and counted for all turns.
 
 use crate::core_parts::store_buffer::StoreBuffer;

@@ -12,7 +12,7 @@ pub struct Strided {
     pub step: u64,
     /// Bytes touched.
     pub bytes: u32,
-    /// Whether it writes.
+    /// True if it writes.
     pub is_write: bool,
     /// As of an access.
     pub tag: Tag,
@@ -32,7 +32,7 @@ impl Strided {
         MemRef { address: self.address_in(turn), bytes, core: core as u32, tag, is_write }
     }
 
-    /// Whether each of its accesses lies in one line of `line_bytes`, a power of two, because it is aligned to its own size.
+    /// Returns whether each of its accesses lies in one line of `line_bytes`, a power of two, because it is aligned to its own size.
     pub fn is_aligned(&self, line_bytes: u64) -> bool {
         let bytes = u64::from(self.bytes);
         bytes.is_power_of_two() && bytes <= line_bytes && (self.address | self.step) & (bytes - 1) == 0

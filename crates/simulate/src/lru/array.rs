@@ -48,7 +48,7 @@ impl<E: Entry> Array<E> {
         self.sets
     }
 
-    /// Whether the line has an entry of this kind.
+    /// Returns whether the line has an entry of this kind.
     #[inline(always)]
     pub fn has_entry(&self, line: u64) -> bool {
         E::has_tag(line, self.sets.count())

@@ -6,7 +6,7 @@ use crate::lru::row::{DIRTY, EMPTY, Moved};
 use crate::lru::sets::SetIndex;
 use crate::spec::{LevelSpec, Problem};
 
-/// What a touch did.
+/// The result of a touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
     /// The line was in the cache.
@@ -24,16 +24,16 @@ pub struct Evicted {
     pub dirty: bool,
 }
 
-/// Where the rows of a cache with wide entries and a power of two of sets are, by value.
+/// The rows of a cache with wide entries and a power of two of sets, by value.
 pub(crate) struct Rows {
     first: *mut u64,
-    /// Of a line number, the bits that are its set's number.
+    /// The bits of a line number that are its set's number.
     mask: u64,
     stride: usize,
 }
 
 impl Rows {
-    /// Whether the line is the most recent one of its set, and an access to it changes nothing: it is a read, or the line was
+    /// Returns whether the line is the most recent one of its set, and an access to it changes nothing: it is a read, or the line was
     /// written before.
     ///
     /// # Safety
@@ -57,7 +57,7 @@ impl Rows {
         unsafe { touch_front(self.front(line), line, is_write) }
     }
 
-    /// Whether the line is the second of its set; it is the first then. Two lines of a set that are used in turn are common, and to
+    /// Returns whether the line is the second of its set; it is the first then. Two lines of a set that are used in turn are common, and to
     /// move the whole row for them is more than this.
     ///
     /// # Safety
@@ -134,7 +134,7 @@ impl Cache {
         Touch { hit: moved.hit, evicted }
     }
 
-    /// Whether the cache holds the line, changing nothing.
+    /// Returns whether the cache holds the line, changing nothing.
     pub fn holds(&self, line: u64) -> bool {
         self.set_of(line).any(|held| held.line == line)
     }

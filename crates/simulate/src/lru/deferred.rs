@@ -1,6 +1,6 @@
 //! Misses of the first level that wait, and then go outwards together.
 //!
-//! What a level is asked follows from what the level inside it missed and dropped, in that order, and from nothing else. So the
+//! The requests of a level follow from what the level inside it missed and dropped, in that order, and from nothing else. So the
 //! levels need not take turns: the first one can go ahead, and each of the others then answers all that has come up meanwhile.
 //!
 //! ```text
@@ -23,15 +23,15 @@ use crate::tag::{Asker, Tag};
 #[derive(Clone, Default)]
 pub struct Waiting {
     requests: Vec<Request>,
-    /// Of the level at hand.
+    /// The pass over the level at hand.
     seen: Seen,
-    /// Of accesses with several lines: the tag, whether they write, and the deepest level asked so far.
+    /// Accesses with several lines: the tag, whether they write, and the deepest level asked so far.
     several: Vec<(Tag, bool, u8)>,
 }
 
 /// A core and its first level, for many accesses in a row.
 pub struct Front<'h> {
-    /// By value, apart from what misses need: so that the compiler keeps it in registers.
+    /// The rows by value, apart from what misses need: so that the compiler keeps it in registers.
     rows: Rows,
     shift: u32,
     core: u32,
@@ -40,7 +40,7 @@ pub struct Front<'h> {
     hierarchy: &'h mut Hierarchy,
 }
 
-/// What the first level had of an access.
+/// The first level's answer to an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Its line. It is to be counted ([`Front::count_hits`]), as are those that wait.
@@ -78,7 +78,7 @@ impl Front<'_> {
         self.hierarchy.hit_again(is_write, accesses);
     }
 
-    /// How many requests wait.
+    /// Returns how many requests wait.
     #[inline(always)]
     pub fn waiting(&self) -> usize {
         self.hierarchy.waiting()
@@ -199,13 +199,13 @@ impl Hierarchy {
         hit
     }
 
-    /// How many requests wait.
+    /// Returns how many requests wait.
     #[inline(always)]
     pub fn waiting(&self) -> usize {
         self.waiting.requests.len()
     }
 
-    /// What waits, which other requests take the place of.
+    /// Returns what waits, which other requests take the place of.
     pub fn replace_waiting(&mut self, waiting: Waiting) -> Waiting {
         std::mem::replace(&mut self.waiting, waiting)
     }

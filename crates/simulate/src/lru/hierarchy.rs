@@ -11,7 +11,7 @@ use crate::spec::{self, ImpossibleHierarchy, LevelSpec, MAX_LEVELS};
 use crate::tag::Tag;
 use crate::watch::touched::Touched;
 
-/// How an access that touches more than one line asks the outer levels. Either way it counts as one access
+/// The way that an access to more than one line asks the outer levels. Either way it counts as one access
 /// and at most one miss at each level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Straddle {
@@ -22,7 +22,7 @@ pub enum Straddle {
     Together,
 }
 
-/// What happened at one level, all its caches together.
+/// Counters of one level, all its caches together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelCounters {
     /// Reads that asked this level.
@@ -60,7 +60,7 @@ impl LevelCounters {
     }
 }
 
-/// What a cache had of a line that it was asked for.
+/// A cache's answer to a request for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// All that was asked for.

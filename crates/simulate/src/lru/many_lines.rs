@@ -20,7 +20,7 @@ const LINE: usize = 64;
 pub struct Request {
     /// In a line of the level it comes from; what the request is stands in the lowest bits, as lines have at least four bytes.
     pub(crate) address: u64,
-    /// Who asks and, above it, the core: one word, as it is only handed on.
+    /// The tag and, above it, the core: one word, as it is only handed on.
     whose: u64,
 }
 
@@ -50,7 +50,7 @@ impl Request {
         Request { address: self.address | address, ..self }
     }
 
-    /// Of the same access, a line that was written and has to make room.
+    /// Makes the request of a line that was written and has to make room, for the same access.
     #[inline(always)]
     pub(crate) fn dropped(self, address: u64) -> Request {
         Request { address: address | Request::DROPPED, ..self }
@@ -77,14 +77,14 @@ pub(crate) struct Pass<E> {
     pub shift: u32,
 }
 
-/// What came of a pass.
+/// The result of a pass.
 #[derive(Clone, Default)]
 pub(crate) struct Seen {
     /// Requests that are answered.
     pub here: Vec<Request>,
     /// Those that are not, and lines that were written and then dropped.
     pub further: Vec<Request>,
-    /// How many of the latter.
+    /// Number of the latter.
     pub dropped: u64,
 }
 

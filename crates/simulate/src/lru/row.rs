@@ -49,7 +49,7 @@ pub(crate) trait Entry: Copy + Eq + 'static {
     /// The line that has this tag in a set.
     fn join(set: usize, tag: u64, sets: impl Sets) -> u64;
 
-    /// Whether a line has a tag, if there are so many sets.
+    /// Returns whether a line has a tag, if there are so many sets.
     fn has_tag(line: u64, sets: u64) -> bool;
 
     /// The fastest operations for this many ways on this processor.
@@ -146,7 +146,7 @@ pub(crate) struct Moved {
 
 /// Rows of one width, moved with the instructions of one processor.
 pub(crate) trait Row {
-    /// What they are made of.
+    /// The type of their entries.
     type Entry: Entry;
 
     /// Entries from one row of so many ways to the next, at least two; those from `ways` on are [`Entry::EMPTY`].
@@ -165,7 +165,7 @@ pub(crate) trait Row {
     unsafe fn mark_dirty(row: *mut Self::Entry, ways: usize, tag: u64) -> bool;
 }
 
-/// What is done with rows of a given number of ways, one by one or in a pass over many ([`crate::lru::many_lines`]).
+/// Operations on rows of a given number of ways, one by one or in a pass over many ([`crate::lru::many_lines`]).
 ///
 /// It is chosen once per cache. A call through a pointer costs less here than compiling everything around it for each width and
 /// each instruction set; where many rows are moved in a row, it is one call for all of them.

@@ -30,7 +30,7 @@ impl SetIndex {
         SetIndex { sets, reciprocal, shift: shift - u64::BITS }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> u64 {
         self.sets
     }
@@ -40,7 +40,7 @@ impl SetIndex {
         (self.reciprocal == 0).then_some(PowerOfTwo { mask: self.sets - 1, bits: self.sets.trailing_zeros() })
     }
 
-    /// Of a line number, the bits that are its set's number, if there are such.
+    /// Returns the bits of a line number that are its set's number, if there are such.
     pub fn mask(&self) -> Option<u64> {
         self.power_of_two().map(|sets| sets.mask)
     }

@@ -21,7 +21,7 @@ pub(super) struct Left {
     pub flags: u8,
     /// Its valid sectors; 1 where there are none.
     pub sectors: u64,
-    /// What the observer wants to hear of it.
+    /// The note that the observer wants back.
     pub note: u32,
 }
 
@@ -125,7 +125,7 @@ impl Array {
         Some(left)
     }
 
-    /// What is in a slot.
+    /// Returns what is in a slot.
     pub fn peek(&self, slot: usize) -> Option<Left> {
         let line = self.lines[slot].checked_sub(1)?;
         Some(Left { line, flags: self.flags[slot], sectors: self.sectors(slot), note: self.notes[slot] })
@@ -140,7 +140,7 @@ impl Array {
         &mut self.flags[slot]
     }
 
-    /// What the observer wants to hear of a line when it leaves.
+    /// Sets the note that the observer wants back when a line leaves.
     #[inline]
     pub fn set_note(&mut self, slot: usize, note: u32) {
         self.notes[slot] = note;

@@ -8,7 +8,7 @@ use super::directory::Directory;
 use super::walk::Request;
 use crate::lru::hierarchy::Observer;
 
-/// What the caches of other cores had.
+/// The copies that caches of other cores had.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Claimed {
     /// One of them has the line, or had it until this write.

@@ -13,7 +13,7 @@ use crate::tag::Tag;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loss {
     pub cache: u32,
-    /// Whose write took it, and that access's tag.
+    /// The core whose write took it, and that access's tag.
     pub by_core: u32,
     pub by_tag: Tag,
     /// Bytes of the granule that cores not using the cache wrote since, the write that took it included.
@@ -77,7 +77,7 @@ impl Directory {
         self.caches
     }
 
-    /// Whether a cache is tracked.
+    /// Returns whether a cache is tracked.
     #[inline]
     pub fn tracks(&self, cache: usize) -> bool {
         cache < self.caches
@@ -150,7 +150,7 @@ impl Directory {
         Some(loss)
     }
 
-    /// Whether some cache has lost the granule and not come back.
+    /// Returns whether some cache has lost the granule and not come back.
     pub fn is_contested(&mut self, address: u64) -> bool {
         self.entry(address).is_some_and(|entry| !self.losses[entry].is_empty())
     }
@@ -167,7 +167,7 @@ impl Directory {
         }
     }
 
-    /// Whether one of the bytes `first..=last` was written since the loss.
+    /// Returns whether one of the bytes `first..=last` was written since the loss.
     pub fn touches_written(&self, loss: &Loss, first: u64, last: u64) -> bool {
         loss.written & self.bytes(first, last) != 0
     }

@@ -1,4 +1,4 @@
-//! What prefetchers see, what they set off, and what it was good for.
+//! Prefetchers: what they see, what they set off, and what it was good for.
 
 use super::Model;
 use super::array::{Left, PREFETCHED};

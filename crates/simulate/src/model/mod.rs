@@ -24,7 +24,7 @@ use crate::tag::Tag;
 
 pub use spec::{Coherence, Inclusion, ModelLevel, ModelSpec, Prefetch, Replacement, Write};
 
-/// What one access met.
+/// The answer to one access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The deepest level that had to be asked, as [`Hierarchy::access`](crate::Hierarchy::access) has it.
@@ -48,7 +48,7 @@ pub struct Sharing {
     pub by_tag: Tag,
 }
 
-/// What happened at one level besides demand.
+/// Traffic of one level besides demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelTraffic {
     /// Writes that went on outwards, through the level or past it.
@@ -59,7 +59,7 @@ pub struct LevelTraffic {
     pub invalidations: u64,
 }
 
-/// What keeping caches the same took.
+/// Messages that keep caches the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoherenceCounters {
     /// Writes that found their line in the first level but had to ask for ownership.
@@ -72,14 +72,14 @@ pub struct CoherenceCounters {
     pub false_sharing: u64,
 }
 
-/// What the prefetchers of one level were good for.
+/// Counts of the prefetches of one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrefetchCounters {
     /// Lines fetched ahead.
     pub issued: u64,
-    /// Of those, lines that a core or a prefetcher inside asked for before they left.
+    /// Lines of those that a core or a prefetcher inside asked for before they left.
     pub useful: u64,
-    /// Of the useful ones, lines that were asked for before they had come ([`ModelSpec::fill_accesses`]).
+    /// Useful lines that were asked for before they had come ([`ModelSpec::fill_accesses`]).
     pub late: u64,
     /// Lines that left unused.
     pub useless: u64,
@@ -123,11 +123,11 @@ pub struct PrefetchCounters {
 pub struct Model {
     spec: ModelSpec,
     arrays: Vec<Array>,
-    /// By core: its cache at each level, counted over all levels, innermost first.
+    /// Indexed by core: its cache at each level, counted over all levels, innermost first.
     paths: Vec<[u32; MAX_LEVELS]>,
-    /// By cache: the first core that uses it.
+    /// Indexed by cache: the first core that uses it.
     first_core: Vec<usize>,
-    /// By cache.
+    /// Indexed by cache.
     level_of: Vec<u8>,
     line_shifts: [u32; MAX_LEVELS],
     unit_shifts: [u32; MAX_LEVELS],
@@ -141,12 +141,12 @@ pub struct Model {
     last_core: usize,
     ran: Vec<bool>,
     busy: u64,
-    /// By cache: its prefetchers, if it has any.
+    /// Indexed by cache: its prefetchers, if it has any.
     ahead: Vec<Option<Box<Ahead>>>,
     prefetch: [PrefetchCounters; MAX_LEVELS],
     /// Lines to be fetched ahead; empty between accesses.
     wanted: VecDeque<Wanted>,
-    /// What prefetchers propose; empty between uses.
+    /// Lines that prefetchers propose; empty between uses.
     lines: Vec<u64>,
     /// Private caches of different cores are kept the same.
     coherent: bool,
@@ -243,7 +243,7 @@ impl Model {
         }
     }
 
-    /// What the bytes of an access up to the `last` meet, that lie side by side; if it `goes_on`, others of them came before.
+    /// Returns what the bytes of an access up to the `last` meet, that lie side by side; if it `goes_on`, others of them came before.
     #[inline(always)]
     pub(crate) fn access_part(
         &mut self,
@@ -292,22 +292,22 @@ impl Model {
         LevelCounters::from_answers(self.spec.levels.len(), &self.answered, &self.write_backs)
     }
 
-    /// What else happened at each level, innermost first.
+    /// Returns what else happened at each level, innermost first.
     pub fn traffic(&self) -> &[LevelTraffic] {
         &self.traffic[..self.spec.levels.len()]
     }
 
-    /// What coherence took; all zero without it.
+    /// Returns what coherence took; all zero without it.
     pub fn coherence(&self) -> CoherenceCounters {
         self.coherence
     }
 
-    /// What the prefetchers of each level did, innermost first.
+    /// Returns what the prefetchers of each level did, innermost first.
     pub fn prefetch(&self) -> &[PrefetchCounters] {
         &self.prefetch[..self.spec.levels.len()]
     }
 
-    /// What is modelled.
+    /// Returns what is modelled.
     pub fn spec(&self) -> &ModelSpec {
         &self.spec
     }

@@ -1,4 +1,4 @@
-//! What the levels of a [`Model`](super::Model) do, and which combinations can exist.
+//! Rules of the levels of a [`Model`](super::Model), and which combinations can exist.
 
 use crate::spec::{self, ImpossibleHierarchy, LevelSpec, Problem};
 
@@ -20,7 +20,7 @@ pub enum Replacement {
     Random,
 }
 
-/// What a level holds of what the levels inside it hold.
+/// A level's relation to the lines that the levels inside it hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inclusion {
     /// It keeps what passes through it, and what it drops may stay inside.
@@ -34,7 +34,7 @@ pub enum Inclusion {
     Exclusive,
 }
 
-/// What happens to a write that finds its line.
+/// The treatment of a write that finds its line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Write {
     /// It stays in the line, which is written out when it leaves.
@@ -44,7 +44,7 @@ pub enum Write {
     Through,
 }
 
-/// Whether the private caches of different cores are kept the same.
+/// The protocol that keeps the private caches of different cores the same, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coherence {
     /// They do not know of each other.
@@ -54,14 +54,14 @@ pub enum Coherence {
     Mesi,
 }
 
-/// What fetches lines before they are asked for.
+/// A prefetcher: it fetches lines before they are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefetch {
     /// The line after one that misses, or that was prefetched and is used for the first time.
     NextLine,
     /// The other line of an aligned pair, when one misses.
     AdjacentLine,
-    /// What a site with a constant stride will ask for.
+    /// The next lines of a site with a constant stride.
     Stride,
     /// The lines ahead of a run of lines within a page.
     Stream,
@@ -72,17 +72,17 @@ pub enum Prefetch {
 pub struct ModelLevel {
     /// Size, ways, lines, and who shares it.
     pub shape: LevelSpec,
-    /// Who makes room.
+    /// The policy that makes room.
     pub replacement: Replacement,
-    /// What it holds of what is inside it. The innermost level is [`Inclusion::NonInclusive`].
+    /// Its relation to the lines of the level inside it. The innermost level is [`Inclusion::NonInclusive`].
     pub inclusion: Inclusion,
-    /// What happens to a write that finds its line here.
+    /// The treatment of a write that finds its line here.
     pub write: Write,
-    /// Whether a write that does not find its line here brings it in; else the write passes on outwards.
+    /// True if a write that does not find its line here brings it in; else the write passes on outwards.
     pub write_allocate: bool,
     /// Lines have one tag but are fetched in sectors of so many bytes; `None`: whole.
     pub sector_bytes: Option<u32>,
-    /// What each cache of the level fetches ahead; an exclusive level nothing.
+    /// The prefetchers of each cache of the level; an exclusive level has none.
     pub prefetch: Vec<Prefetch>,
 }
 
@@ -141,11 +141,11 @@ pub struct ModelSpec {
     pub levels: Vec<ModelLevel>,
     /// Cores `0..cores`; core `c` uses cache number `c / shared_by` of each level.
     pub cores: u32,
-    /// Whether private caches are kept the same.
+    /// The protocol that keeps private caches the same, if any.
     pub coherence: Coherence,
     /// Bytes of a page, a power of two: prefetchers do not leave it.
     pub page_bytes: u64,
-    /// How many accesses each core that has made any makes while a prefetched line is on its way. The model has no
+    /// Number of accesses that each core that has made any makes while a prefetched line is on its way. The model has no
     /// time: a prefetched line whose first use is among so many accesses of all cores after the one that set
     /// it off counts as late, and as useful all the same.
     pub fill_accesses: u32,

@@ -1,4 +1,4 @@
-//! How a request goes outwards, and what the lines it replaces set off.
+//! The way of a request outwards, and what the lines it replaces set off.
 
 use super::array::{DIRTY, Left, PREFETCHED};
 use super::directory::Loss;
@@ -19,7 +19,7 @@ pub(super) struct Request {
     pub goes_on: bool,
 }
 
-/// Who sends a request on its way.
+/// The origin of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     /// A core, to the first level.
@@ -28,7 +28,7 @@ pub(super) enum Origin {
     Prefetcher(usize),
 }
 
-/// How a request ended.
+/// The end of a request.
 pub(super) struct Walked {
     pub depth: u8,
     /// A write-back level keeps what was written.
@@ -287,7 +287,7 @@ impl Model {
         dirty
     }
 
-    /// Whose write a miss of the request in this cache is due to.
+    /// Returns whose write a miss of the request in this cache is due to.
     fn lost(&mut self, cache: usize, request: &Request) -> Option<Sharing> {
         let directory = self.directory.as_mut().filter(|directory| directory.tracks(cache))?;
         let loss: Loss = directory.take_loss(cache, request.first)?;

@@ -1,4 +1,4 @@
-//! What a thread would take if no line ever moved.
+//! The time that a thread would take if no line ever moved.
 
 use std::collections::VecDeque;
 
@@ -40,7 +40,7 @@ impl Alone {
         }
     }
 
-    /// What has left the window by now.
+    /// Removes everything that has left the window by now.
     fn leave(&mut self) {
         while self.window.front().is_some_and(|first| first.leaves <= self.clock) {
             self.window.pop_front();

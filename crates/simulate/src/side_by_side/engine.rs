@@ -19,16 +19,16 @@ impl Sampling {
     pub const ALL: Sampling = Sampling { window: u64::MAX, every: 1 };
 }
 
-/// What became of a thread.
+/// The outcome for a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadOutcome {
     /// When it ended.
     pub ended: Ticks,
-    /// How long it waited for others.
+    /// Time that it waited for others.
     pub waited: Ticks,
-    /// What it lost to transfers; may be less than nothing.
+    /// Time that it lost to transfers; may be less than nothing.
     pub lost: Ticks,
-    /// What it would have taken, without waiting, if no line had moved.
+    /// Time that it would have taken, without waiting, if no line had moved.
     pub alone: Ticks,
     /// Transfers.
     pub transfers: u64,
@@ -36,12 +36,12 @@ pub struct ThreadOutcome {
     pub steps: u64,
 }
 
-/// What became of all.
+/// The outcome for all.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// By thread.
+    /// Indexed by thread.
     pub threads: Vec<ThreadOutcome>,
-    /// What transfers there were.
+    /// The transfers.
     pub pairs: Vec<(Pair, Taken)>,
     /// Acquisitions that could not have what they waited for: the program's order is not what it says.
     pub unmet: u64,
@@ -66,13 +66,13 @@ pub fn simulate(program: &mut dyn Program, lines: usize, pace: &Pace, sampling: 
 
 struct Run {
     threads: Vec<Thread>,
-    /// By thread: what happens next, and when.
+    /// Indexed by thread: what happens next, and when.
     next: Vec<(Ticks, Stage)>,
     lines: Vec<Line>,
     ledger: Ledger,
     pace: Pace,
     sums: Vec<ThreadOutcome>,
-    /// By thread, at the beginning of a window: lost, alone, transfers, waited.
+    /// Indexed by thread, at the beginning of a window: lost, alone, transfers, waited.
     before: Vec<(Ticks, Ticks, u64, Ticks)>,
     unmet: u64,
 }
@@ -177,7 +177,7 @@ impl Run {
         true
     }
 
-    /// What threads did since the last time, each so often.
+    /// Adds what threads did since the last time, each so often.
     fn add_up(&mut self, times: u64) {
         for ((thread, sum), before) in self.threads.iter().zip(&mut self.sums).zip(&mut self.before) {
             let now = (thread.lost(), thread.alone(), thread.transfers, thread.waited);

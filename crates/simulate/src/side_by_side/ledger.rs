@@ -1,10 +1,10 @@
-//! What transfers were, who needed or caused them, and what was lost to them.
+//! A ledger of transfers: what they were, who needed or caused them, and what was lost to them.
 
 use rustc_hash::FxHashMap;
 
 use super::Ticks;
 
-/// What a transfer was for.
+/// The purpose of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Nothing: no byte was touched that another thread had written.
@@ -18,7 +18,7 @@ pub enum Kind {
 pub struct Pair {
     /// The line.
     pub line: u32,
-    /// What they were for.
+    /// Their purpose.
     pub kind: Kind,
     /// The access that missed, or of a true one that needed the bytes.
     pub place: u32,
@@ -26,12 +26,12 @@ pub struct Pair {
     pub other: u32,
 }
 
-/// What became of a pair.
+/// The losses of a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Transfers.
     pub transfers: u64,
-    /// How long retirement waited for them.
+    /// Time that retirement waited for them.
     pub stalled: Ticks,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Ledger {
     lives: Vec<Life>,
     free: Vec<u32>,
     pub pairs: FxHashMap<Pair, Taken>,
-    /// How many times each counts.
+    /// Number of times that each counts.
     pub weight: u64,
 }
 

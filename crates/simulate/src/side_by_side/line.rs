@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::ledger::{Kind, Ledger, Pair};
 use super::{NEVER, Pace, Step, Ticks};
 
-/// What one thread may do with a line.
+/// One thread's rights to a line.
 #[derive(Clone, Copy, Debug)]
 struct Copy {
     readable: (Ticks, Ticks),
@@ -14,7 +14,7 @@ struct Copy {
     life: Option<u32>,
     /// Bytes that others wrote since this thread last needed a transfer.
     foreign: u64,
-    /// Who took the line away last.
+    /// The thread that took the line away last.
     taker: u32,
 }
 
@@ -29,13 +29,13 @@ pub(crate) struct Line {
     /// When it arrived anywhere last; none before anybody had it.
     arrived: Option<Ticks>,
     copies: Box<[Copy]>,
-    /// Who wrote each byte last.
+    /// The thread that wrote each byte last.
     writers: Box<[u32; 64]>,
     /// Thread and place of its latest access, and of the latest of another thread.
     latest: [(usize, u32); 2],
 }
 
-/// What a request needs to know of the one who makes it.
+/// Facts about the thread that makes a request.
 pub(crate) struct Asker<'a> {
     pub thread: usize,
     /// Arrivals of the latest requests of the thread, the oldest first.
@@ -53,7 +53,7 @@ impl Line {
         self.copies[thread].life
     }
 
-    /// Whether a thread can write the line now.
+    /// Returns whether a thread can write the line now.
     pub fn is_writable(&self, thread: usize, t: Ticks) -> bool {
         let (from, until) = self.copies[thread].writable;
         from <= t && t < until

@@ -19,10 +19,10 @@
 //! line. On a Sapphire Rapids it goes on with what the increment before it left in the store buffer, so that two
 //! threads that do little else lose next to nothing, and the buffer asks for several lines at a time.
 //!
-//! What a thread loses is the time that it takes, less the time that it would take if no line ever moved, which
+//! The loss of a thread is the time that it takes, less the time that it would take if no line ever moved, which
 //! is simulated beside it. Waiting for locks, barriers and other threads is not counted as lost.
 //!
-//! Whether a transfer was needed is decided over the whole life of the line in a cache (Dubois, Skeppstedt, Ricciulli,
+//! The need for a transfer is decided over the whole life of the line in a cache (Dubois, Skeppstedt, Ricciulli,
 //! Ramamurthy and Stenström, "The detection and elimination of useless misses in multiprocessors", ISCA 1993): it was,
 //! if any access during that life touched a byte that another thread wrote since the thread's last needed transfer.
 
@@ -44,14 +44,14 @@ pub const CYCLE: Ticks = 1000;
 /// Later than everything.
 pub(crate) const NEVER: Ticks = Ticks::MAX;
 
-/// What lines and instructions cost.
+/// The cost of lines and instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// From a request to the line's arrival.
     pub transfer: Ticks,
     /// The least time between two arrivals of a line.
     pub arrival: Ticks,
-    /// How long the owner can use a line that others wait for.
+    /// Time for which the owner can use a line that others wait for.
     pub usable: Ticks,
     /// An instruction.
     pub instruction: Ticks,
@@ -63,12 +63,12 @@ pub struct Pace {
     pub window: u64,
     /// Lines that may be on their way to a core.
     pub on_their_way: usize,
-    /// Whether loads take what an own store to the same bytes left that still waits for its line. Then atomic operations
+    /// True if loads take what an own store to the same bytes left that still waits for its line. Then atomic operations
     /// wait until the buffer is empty, and when the oldest store of the buffer asks for its line, those behind it do.
     pub forwards: bool,
 }
 
-/// What the study behind the model took as given, for any processor.
+/// Constants that the study behind the model took as given, for any processor.
 pub(crate) mod fixed {
     use super::{CYCLE, Ticks};
 
@@ -88,7 +88,7 @@ pub(crate) mod fixed {
     pub const INCREMENT_OF_ARRIVED: Ticks = 8 * CYCLE;
 }
 
-/// What an instruction does to a line.
+/// An instruction's act on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Loads from it.
@@ -104,7 +104,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// Whether it needs the line for itself.
+    /// Returns whether it needs the line for itself.
     pub fn writes(self) -> bool {
         matches!(self, Act::Store | Act::Increment | Act::Atomic)
     }
@@ -121,7 +121,7 @@ impl Act {
 /// An access to a line that several threads use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it does.
+    /// Its act.
     pub act: Act,
     /// Which line, counted from 0.
     pub line: u32,
@@ -129,11 +129,11 @@ pub struct Step {
     pub bytes: u64,
     /// Instructions since the step before, its own included.
     pub instructions: u32,
-    /// Who it is, for the caller.
+    /// Its place, for the caller.
     pub place: u32,
 }
 
-/// What a thread does next.
+/// The next item of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// It accesses a line.
@@ -150,10 +150,10 @@ pub enum Item {
 
 /// Threads and what they do.
 pub trait Program {
-    /// How many threads there are.
+    /// Returns how many threads there are.
     fn threads(&self) -> usize;
 
-    /// What a thread does next, nothing at its end.
+    /// Returns what a thread does next, nothing at its end.
     fn next(&mut self, thread: usize) -> Option<Item>;
 
     /// Leaves out steps of a thread, at most `most` and what lies between them, up to the next item that is neither a step

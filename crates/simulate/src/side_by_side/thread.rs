@@ -41,7 +41,7 @@ struct Waiting {
     step: Step,
 }
 
-/// What happens to a thread next. Of one time, the first comes first.
+/// The next stage of a thread. Of one time, the first comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
     Store,
@@ -89,7 +89,7 @@ pub(crate) struct Thread {
     pub transfers: u64,
 }
 
-/// What all threads share.
+/// Data that all threads share.
 pub(crate) struct Shared<'a> {
     pub lines: &'a mut [Line],
     pub ledger: &'a mut Ledger,
@@ -358,7 +358,7 @@ impl Thread {
         self.clock += Ticks::from(own) * shared.pace.instruction;
     }
 
-    /// Whether what an own store to the same bytes left is at hand, although the line may be elsewhere.
+    /// Returns whether what an own store to the same bytes left is at hand, although the line may be elsewhere.
     fn takes_own(&self, step: &Step, t: Ticks) -> bool {
         let own = self.own.get(&(step.line, step.bytes));
         own.is_some_and(|own| own.under_way > 0 || t < own.committed + fixed::AT_HAND)
@@ -472,12 +472,12 @@ impl Thread {
         self.clock.max(self.retired).max(self.committed)
     }
 
-    /// What it lost to transfers so far: its time without waiting for others, less that of a thread whose lines never move.
+    /// Returns what it lost to transfers so far: its time without waiting for others, less that of a thread whose lines never move.
     pub fn lost(&self) -> Ticks {
         self.clock.max(self.retired) - self.waited - self.alone.time()
     }
 
-    /// What it would have taken if no line had moved.
+    /// Returns what it would have taken if no line had moved.
     pub fn alone(&self) -> Ticks {
         self.alone.time()
     }

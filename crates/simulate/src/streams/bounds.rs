@@ -11,7 +11,7 @@
 //! trace-sample miss ratios", SIGMETRICS 1991). So there is a lower bound of the misses, with all of them taken for
 //! hits, and an upper bound, with all of them taken for misses.
 //!
-//! Of an outer level they are bounds as far as it is asked in the same order: a line that an inner level may have held
+//! Bounds of an outer level hold as far as it is asked in the same order: a line that an inner level may have held
 //! counts as touched in the outer ones.
 
 use crate::lru::hierarchy::{Found, Hierarchy, Observer};
@@ -22,7 +22,7 @@ use crate::spec::MAX_LEVELS;
 pub struct Bounds {
     empty: Hierarchy,
     caches: Hierarchy,
-    /// What the caches hold is known: they were empty, and nothing was forgotten.
+    /// True if the caches' contents are known: they were empty, and nothing was forgotten.
     known: bool,
     least: [u64; MAX_LEVELS],
     most: [u64; MAX_LEVELS],

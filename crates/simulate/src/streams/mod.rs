@@ -1,4 +1,4 @@
-//! What follows from the order of accesses alone, whatever caches there are.
+//! Facts that follow from the order of accesses alone, whatever caches there are.
 
 pub mod bounds;
 pub mod reuse;

@@ -28,11 +28,11 @@ const LEAF_SLOTS: usize = 64 * LEAF_WORDS;
 pub struct ReuseDistance {
     /// Dense number of each line seen.
     numbers: FxHashMap<u64, u32>,
-    /// By line number: the time slot of its mark.
+    /// Indexed by line number: the time slot of its mark.
     slots: Vec<u32>,
-    /// By time slot: whose mark it is, or was.
+    /// Indexed by time slot: whose mark it is, or was.
     owners: Vec<u32>,
-    /// By time slot: one bit.
+    /// Indexed by time slot: one bit.
     marks: Vec<u64>,
     /// Fenwick tree of marks per leaf.
     tree: Vec<u32>,
@@ -175,7 +175,7 @@ impl ReuseDistance {
     }
 }
 
-/// How often each reuse distance occurred: exact below 64, then eight buckets for each doubling.
+/// Number of times that each reuse distance occurred: exact below 64, then eight buckets for each doubling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReuseHistogram {
     first_touches: u64,

@@ -1,6 +1,6 @@
 //! Accesses that wait for a [`Detailed`] simulation, and go through it together.
 //!
-//! What watches caches, translations and stores does not know of each other, so each can take all the accesses in one go, in
+//! The watchers of caches, translations and stores do not know of each other, so each can take all the accesses in one go, in
 //! a loop of its own that is small. And the records of lines do not fit into the caches of the machine we run on: it can
 //! fetch those of accesses to come meanwhile.
 
@@ -33,17 +33,17 @@ pub struct Requests {
     /// Between them.
     loops: Vec<Loop>,
     strides: Vec<Strided>,
-    /// What the loops count for.
+    /// Number of accesses that the loops count for.
     of_loops: usize,
 }
 
 /// A loop that waits.
 struct Loop {
-    /// How many of the list come before it.
+    /// Number of accesses of the list that come before it.
     before: usize,
     core: usize,
     turns: u64,
-    /// Of all strides.
+    /// Its range of all strides.
     strides: Range<usize>,
     /// They are not a loop, but the fragments of this access.
     access: Option<MemRef>,
@@ -111,13 +111,13 @@ impl Requests {
         Queue { requests: &mut self.list, line_shift, most }
     }
 
-    /// How many there are, those of loops by the time they take.
+    /// Returns how many there are, those of loops by the time they take.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.list.len().saturating_add(self.of_loops)
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -163,7 +163,7 @@ impl Requests {
     }
 }
 
-/// Where the accesses of one core wait.
+/// The queue of the accesses of one core.
 pub struct Queue<'r> {
     requests: &'r mut Vec<MemRef>,
     line_shift: u32,
@@ -183,7 +183,7 @@ impl Queue<'_> {
         Asked::Waits
     }
 
-    /// Whether there are so many that it is time to settle.
+    /// Returns whether there are so many that it is time to settle.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.requests.len() >= self.most
@@ -290,18 +290,18 @@ impl Detailed {
         self.waiting.push_fragments(access, fragments);
     }
 
-    /// What waits for [`Detailed::settle`].
+    /// Returns what waits for [`Detailed::settle`].
     pub fn requests(&mut self) -> &mut Requests {
         &mut self.waiting
     }
 
-    /// Where accesses of a core wait.
+    /// Returns where accesses of a core wait.
     pub fn queue(&mut self, core: usize, most: usize) -> Queue<'_> {
         let line_shift = self.first_level().line_shift();
         self.waiting.queue(core, line_shift, most)
     }
 
-    /// How many accesses wait.
+    /// Returns how many accesses wait.
     #[inline(always)]
     pub fn waiting(&self) -> usize {
         self.waiting.len()

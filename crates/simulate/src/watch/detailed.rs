@@ -14,12 +14,12 @@ use crate::watch::misses::{Cause, Eviction, LevelDetail};
 use crate::watch::model::{SharedLine, WatchedModel};
 use crate::watch::watched::{Found, Miss, Watched, WatchedCaches};
 
-/// What became of one access.
+/// The outcome of one access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// As [`Hierarchy::access`] returns it.
     pub depth: u8,
-    /// Who had the translation; the first level, without TLBs.
+    /// The level that had the translation; the first one, without TLBs.
     pub translation: Translation,
     /// Memory answered, and it was another node's.
     pub remote: bool,
@@ -40,55 +40,55 @@ impl Outcome {
 
 /// Caches as of a [`Hierarchy`], or a [`Model`], of which everything is watched.
 ///
-/// What is found is kept by [`Tag`] of the accesses, and memory for it grows with the highest one.
+/// Findings are kept by [`Tag`] of the accesses, and memory for them grows with the highest one.
 pub struct Detailed {
     pub(crate) near: Near,
     pub(crate) far: Far,
     pub(crate) waiting: Requests,
 }
 
-/// What accesses meet in their core. It and [`Far`] know nothing of each other, so they can be driven apart.
+/// The parts of a core that accesses meet. It and [`Far`] know nothing of each other, so they can be driven apart.
 #[derive(Default)]
 pub struct Near {
     pub(crate) tlb: Option<Tlb>,
     pub(crate) stores: Option<StoreBuffer>,
 }
 
-/// What accesses meet beyond: caches, and memory.
+/// The parts beyond a core that accesses meet: caches, and memory.
 pub struct Far {
     pub(crate) caches: Box<dyn WatchedCaches>,
     pub(crate) levels: usize,
     pub(crate) numa: Option<Numa>,
-    /// Of the accesses at hand.
+    /// Misses of the accesses at hand.
     pub(crate) missed: Vec<Miss>,
 }
 
-/// What a [`Detailed`] simulation of a [`Model`] has found besides.
+/// Findings of a [`Detailed`] simulation of a [`Model`] besides the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelDetails {
     /// Misses because of another core's write, in the order of the tags.
     pub sharing: Vec<SharedLine>,
-    /// What coherence took.
+    /// Messages of coherence.
     pub coherence: CoherenceCounters,
-    /// By level: what happened besides demand.
+    /// Indexed by level: what happened besides demand.
     pub traffic: Vec<LevelTraffic>,
-    /// By level: what the prefetchers did.
+    /// Indexed by level: what the prefetchers did.
     pub prefetch: Vec<PrefetchCounters>,
 }
 
-/// What a [`Detailed`] simulation has found.
+/// Findings of a [`Detailed`] simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Details {
-    /// By tag and, innermost first, level: `levels[tag][level]`.
+    /// Indexed by tag and, innermost first, level: `levels[tag][level]`.
     pub levels: Vec<Vec<LevelDetail>>,
-    /// By level: whose accesses missed lines that whose accesses had pushed out, in the order of the tags, and for each
+    /// Indexed by level: whose accesses missed lines that whose accesses had pushed out, in the order of the tags, and for each
     /// the most frequent first.
     pub evictions: Vec<Vec<Eviction>>,
-    /// By tag; may end before the last tags, of which nothing was counted then.
+    /// Indexed by tag; may end before the last tags, of which nothing was counted then.
     pub tlb: Vec<TlbDetail>,
     /// Loads that conflict with stores, in the order of the loads' tags.
     pub aliases: Vec<AliasPair>,
-    /// By tag; may end before the last tags, of which nothing was counted then.
+    /// Indexed by tag; may end before the last tags, of which nothing was counted then.
     pub numa: Vec<NumaDetail>,
     /// If a [`Model`] was simulated.
     pub model: Option<ModelDetails>,
@@ -197,7 +197,7 @@ impl Detailed {
         self.far.caches.watcher().bytes()
     }
 
-    /// What was found.
+    /// Returns what was found.
     pub fn finish(mut self) -> Details {
         self.settle(|_, _| {});
         let Found { counts, evictions, model } = self.far.caches.finish();

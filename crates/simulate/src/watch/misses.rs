@@ -1,4 +1,4 @@
-//! What is found of misses: by access, by tag and level, and of who pushed out whose lines.
+//! Findings about misses: by access, by tag and level, and of who evicted whose lines.
 
 use std::ops::AddAssign;
 
@@ -21,7 +21,7 @@ pub enum Cause {
     FalseSharing,
 }
 
-/// What was counted of one tag at one level.
+/// Counts of one tag at one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelDetail {
     /// Misses of lines that the cache never had before.
@@ -104,14 +104,14 @@ pub struct Eviction {
     pub tag: Tag,
     /// Tag of the accesses that had pushed the lines out.
     pub by: Tag,
-    /// How many.
+    /// Number of misses.
     pub misses: u64,
 }
 
 /// The causes of the misses of one access: by level, the first missing line's.
 pub(crate) type CausesByLevel = [Option<Cause>; MAX_LEVELS];
 
-/// By level: whose accesses missed lines that whose accesses had pushed out.
+/// Returns, by level, whose accesses missed lines that whose accesses had evicted.
 pub(crate) fn evictions(pairs: &[Pairs]) -> Vec<Vec<Eviction>> {
     let eviction = |(tag, by, misses, _)| Eviction { tag, by, misses };
     pairs.iter().map(|pairs| pairs.sorted().into_iter().map(eviction).collect()).collect()

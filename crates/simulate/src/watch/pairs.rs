@@ -1,4 +1,4 @@
-//! How often each pair of tags met.
+//! Number of times that each pair of tags met.
 
 use rustc_hash::FxHashMap;
 
@@ -9,7 +9,7 @@ use crate::tag::Tag;
 pub(crate) struct Pairs {
     index: FxHashMap<(Tag, Tag), u32>,
     counts: Vec<u64>,
-    /// By first tag: the second tag of its last pair, and where that pair is counted.
+    /// Indexed by first tag: the second tag of its last pair, and where that pair is counted.
     last: Vec<(Option<Tag>, u32)>,
 }
 

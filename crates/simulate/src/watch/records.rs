@@ -12,7 +12,7 @@ use crate::spec::LevelSpec;
 /// Word of a record that leads to the outer level's, if there are any: its place + 1, 0 if there is none yet.
 pub(crate) const OUTER: usize = 1;
 
-/// Where a cache's part of a record is.
+/// The place of a cache's part in a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub table: usize,

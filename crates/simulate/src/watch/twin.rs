@@ -21,7 +21,7 @@ pub(crate) const LOST: u32 = 1;
 /// The first touch.
 const FIRST: u32 = 2;
 
-/// What a cache knew of a line that was touched.
+/// A cache's knowledge of a line that was touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
     /// Nothing.
@@ -39,7 +39,7 @@ pub(crate) struct Twin {
     /// Word of a record whose low half is the stamp.
     word: usize,
     held: u32,
-    /// By touch: the line's record.
+    /// Indexed by touch: the line's record.
     touched: Vec<At>,
     /// First touch that may count.
     begin: u32,
@@ -79,7 +79,7 @@ impl Twin {
         }
     }
 
-    /// What the cache knows of a line.
+    /// Returns what the cache knows of a line.
     #[inline]
     pub fn look(&self, table: &mut Table, at: At) -> Before {
         match *table.word(at, self.word) as u32 {

@@ -46,10 +46,10 @@ pub(crate) struct Watched {
 
 /// All that was found of the lines of caches.
 pub(crate) struct Found {
-    /// By tag and, innermost first, level.
+    /// Indexed by tag and, innermost first, level.
     pub counts: Vec<LevelDetail>,
-    /// By level: whose accesses missed lines that whose accesses had evicted.
+    /// Indexed by level: whose accesses missed lines that whose accesses had evicted.
     pub evictions: Vec<Vec<Eviction>>,
-    /// What a machine's rules found besides.
+    /// Findings of a machine's rules besides.
     pub model: Option<ModelDetails>,
 }

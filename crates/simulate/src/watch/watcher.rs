@@ -49,22 +49,22 @@ use crate::watch::twin::Before;
 #[derive(Clone, Debug)]
 pub(crate) struct Watcher {
     pub levels: Vec<Level>,
-    /// By level: it gets the lines that the level inside drops, and fetches none.
+    /// Indexed by level: it gets the lines that the level inside drops, and fetches none.
     pub exclusive: [bool; MAX_LEVELS],
-    /// By level: lines come in sectors, whose bytes are counted as they come.
+    /// Indexed by level: lines come in sectors, whose bytes are counted as they come.
     pub sectored: [bool; MAX_LEVELS],
-    /// By cache, counted over all levels, innermost level first.
+    /// Indexed by cache, counted over all levels, innermost level first.
     pub places: Vec<Place>,
     pub tables: Vec<Table>,
-    /// By core: its cache at each level.
+    /// Indexed by core: its cache at each level.
     pub paths: Vec<[u32; MAX_LEVELS]>,
     /// Core and tag of the access under way.
     pub core: usize,
     pub tag: Tag,
     causes: CausesByLevel,
-    /// By tag and level.
+    /// Indexed by tag and level.
     counts: Vec<LevelDetail>,
-    /// By level: pairs of the tag that missed and the tag that had evicted the line.
+    /// Indexed by level: pairs of the tag that missed and the tag that had evicted the line.
     evictions: Vec<Pairs>,
 }
 

@@ -38,7 +38,7 @@ impl NaiveCache {
     }
 }
 
-/// What a cache did.
+/// An event of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Hit,

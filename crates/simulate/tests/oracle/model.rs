@@ -15,7 +15,7 @@ use memlode_simulate::{
     PrefetchCounters, Sharing, Tag, Write,
 };
 
-/// What an observer was told.
+/// An event that an observer was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Asked(usize, usize, u64, Found),
@@ -34,12 +34,12 @@ pub struct Log {
     pub events: Vec<Event>,
     /// The line that came last.
     pub came: u64,
-    /// Of a hierarchy, which has no room for notes.
+    /// True of a hierarchy, which has no room for notes.
     pub of_hierarchy: bool,
 }
 
 impl Log {
-    /// Who watches a line hears what it noted when it came.
+    /// Checks that who watches a line hears what it noted when it came.
     fn left(&mut self, event: Event, line: u64, note: u32) {
         assert_eq!(note, if self.of_hierarchy { 0 } else { noted(line) }, "{event:?}");
         self.events.push(event);
@@ -104,7 +104,7 @@ struct Loss {
 
 pub struct NaiveModel {
     pub spec: ModelSpec,
-    /// By level, then by number within the level.
+    /// Indexed by level, then by number within the level.
     pub caches: Vec<Vec<Cache>>,
     pub counters: Vec<LevelCounters>,
     pub traffic: Vec<LevelTraffic>,

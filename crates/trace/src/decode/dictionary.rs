@@ -17,13 +17,13 @@ pub(super) struct Local<'t> {
     pub templates: &'t [Template],
     /// Marks of one that is plain, by the number of accesses before them.
     pub marks: &'t [(u16, Op)],
-    /// Of one that is not plain, all that it does.
+    /// All ops of a segment that is not plain.
     pub ops: &'t [Op],
     pub accesses: u32,
     pub words: u16,
     /// First of its last words.
     pub base: usize,
-    /// Where in the list of bases its own is; those of its sources follow.
+    /// Index of its own base in the list of bases; those of its sources follow.
     pub first_base: usize,
 }
 

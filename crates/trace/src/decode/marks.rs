@@ -1,4 +1,4 @@
-//! What segments tell besides accesses.
+//! Events of segments besides accesses.
 
 use crate::event::Mark;
 use crate::format::limit;

@@ -27,7 +27,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether so many accesses may come.
+    /// Returns whether so many accesses may come.
     pub fn room_for(&self, accesses: u64) -> Fallible {
         match (self.batch.accesses.len() as u64).saturating_add(accesses) <= limit::CHUNK_ACCESSES {
             true => Ok(()),

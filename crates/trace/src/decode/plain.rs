@@ -13,7 +13,7 @@ use super::dictionary::Local;
 use super::marks::{mark, tell};
 use super::{DecodeError, Fallible, Run};
 
-/// How a dictionary entry is executed.
+/// The execution of a dictionary entry.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     /// First of its last words.
@@ -27,7 +27,7 @@ pub(super) struct Plan {
     then: Then,
 }
 
-/// What an execution has besides the words and accesses of its plan.
+/// The rest of an execution, besides the words and accesses of its plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     Nothing,
@@ -72,10 +72,10 @@ impl Filled {
     }
 }
 
-/// Where the control stream is.
+/// A position in the control stream.
 struct Cursor<'a> {
     control: &'a [u8],
-    /// What is read of it.
+    /// The bytes of it that are read.
     at: usize,
     /// Executions that it has not told of yet.
     left: u64,

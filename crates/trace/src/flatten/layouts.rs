@@ -1,4 +1,4 @@
-//! What types are made of, from all tables: each once.
+//! Layouts of types, from all tables: each once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What lies between accesses and what these wait for, from ops to sites.
+//! Work between accesses, and what these wait for, from ops to sites.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ impl WorkBook {
         &mut self.sites[at]
     }
 
-    /// By site, as far as anything is known.
+    /// Returns what is known, by site, as far as anything is.
     pub fn work(&self) -> Vec<Work> {
         let feeds = |groups: &BTreeSet<BTreeSet<SiteId>>| -> Feeds {
             groups.iter().map(|group| group.iter().copied().collect()).collect()

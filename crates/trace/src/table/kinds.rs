@@ -1,4 +1,4 @@
-//! What can be asked of an op.
+//! Questions that can be asked of an op.
 
 use super::Op;
 
@@ -32,7 +32,7 @@ impl Op {
         matches!(self, Op::Repeat { .. })
     }
 
-    /// Whether it tells of something besides accesses.
+    /// Returns whether it tells of something besides accesses.
     pub fn is_mark(self) -> bool {
         matches!(
             self,
@@ -49,7 +49,7 @@ impl Op {
         )
     }
 
-    /// Whether it is an access, or one of a loop that is one record.
+    /// Returns whether it is an access, or one of a loop that is one record.
     pub fn touches_memory(self) -> bool {
         self.is_access() || matches!(self, Op::Stride { .. })
     }

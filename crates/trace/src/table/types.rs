@@ -4,7 +4,7 @@ use crate::bytes::{Malformed, Reader};
 use crate::format::{member_flag, member_kind, type_flag, type_form};
 use crate::layouts::{Form, MemberKind};
 
-/// What the types of a table are made of. Indices of strings and types are those of the table.
+/// Layouts of the types of a table. Indices of strings and types are those of the table.
 #[derive(Default)]
 pub(crate) struct TableTypes {
     pub types: Vec<TableType>,
@@ -23,7 +23,7 @@ pub(crate) struct TableType {
 
 /// The same as a [`Form`], in terms of the table.
 pub(crate) enum TableForm {
-    /// Of these, one without anything behind it.
+    /// A form without anything behind it.
     Plain(Form),
     Array {
         element: Option<u32>,

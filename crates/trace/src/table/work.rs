@@ -9,11 +9,11 @@ pub(crate) struct TableWork {
     pub before: Vec<u32>,
     /// For each segment, instructions behind its last access.
     pub rest: Vec<u32>,
-    /// What ops wait for, of those that wait for anything.
+    /// Feeders of ops, of those that wait for anything.
     pub feeds: Vec<OpFeeds>,
 }
 
-/// What an op waits for: of each group the access executed last, of all groups each.
+/// The accesses that an op waits for: of each group the one executed last, of all groups each.
 pub(crate) struct OpFeeds {
     pub op: u32,
     pub address: Vec<Vec<u32>>,

@@ -4,7 +4,7 @@
 use super::{WORDS, WordRoom};
 use std::arch::x86_64::*;
 
-/// Whether the processor has what is used here: Intel since Ice Lake, AMD since Zen 4.
+/// Returns whether the processor has what is used here: Intel since Ice Lake, AMD since Zen 4.
 #[inline]
 pub fn is_here() -> bool {
     use std::arch::is_x86_feature_detected as has;
@@ -41,7 +41,7 @@ pub fn read(heads: &[u8], tails: &[u8], out: &mut [u64]) -> (usize, usize) {
     (words, tails.len() - left.len())
 }
 
-/// Of each byte, the ones that it ends with.
+/// Returns the ones that each byte ends with.
 fn trailing_ones(bytes: u64) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     // Each byte plus one, without a carry to the next.

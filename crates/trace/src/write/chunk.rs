@@ -22,7 +22,7 @@ pub(super) struct Chunk {
     pub raw_words: u32,
     pub segments: u32,
     pub accesses: u64,
-    /// How many more accesses readers count, modulo 2^64.
+    /// Number of accesses more that readers count, modulo 2^64.
     pub more: u64,
     pub stamps: (u64, u64),
 }
@@ -60,7 +60,7 @@ impl Chunk {
 pub struct LooseChunk {
     /// The segments in it, or whose words it needs.
     pub(super) dictionary: Vec<SegmentName>,
-    /// By index in the dictionary: words that were before the chunk.
+    /// Words that were before the chunk, indexed as the dictionary.
     pub(super) inherited: Vec<(u32, Vec<u64>)>,
     pub(super) stack: StackChange<Caller<SegmentName>>,
     /// Which segments that others refer to have left how many words.

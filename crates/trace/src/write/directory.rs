@@ -24,7 +24,7 @@ const PRIVATE_FILE: u32 = 0o600;
 /// Writes a trace directory. What was handed over is in the file system when a call returns.
 pub struct DirectoryStore {
     directory: PathBuf,
-    /// Of the directory, locked as long as this lives: two traces in one would be none.
+    /// The directory, locked as long as this lives: two traces in one would be none.
     _lock: File,
     files: FxHashMap<TraceFile, File>,
     /// Bytes that may still be written, and how many they were.

@@ -27,7 +27,7 @@ const FULL_ACCESSES: u64 = 1 << 20;
 /// first cache.
 const SPAN_WORDS: usize = 512;
 
-/// Whether the words came to their end by themselves.
+/// The end of the words: their own, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// The program handed the words over; every one of them counts.
@@ -37,7 +37,7 @@ pub enum Tail {
     Open,
 }
 
-/// How far [`Encoder::append`] came.
+/// The progress of [`Encoder::append`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// Words that are in the chunk now.
@@ -79,9 +79,9 @@ pub enum Stop {
 pub struct Encoder {
     /// Segments that were ever executed here; the first entry is [`NONE`].
     segments: Vec<Known>,
-    /// Of the same segments, what each execution needs.
+    /// The part of the same segments that each execution needs.
     hot: Vec<Hot>,
-    /// By the address of their anchors.
+    /// Indexed by the address of their anchors.
     images: Vec<ImageSegments>,
     by_anchor: FxHashMap<SegmentName, u32>,
     /// Generation of the address space `images` is valid for.
@@ -89,15 +89,15 @@ pub struct Encoder {
     stack_ops: Vec<StackOp>,
     /// Anchors of the segments whose words others refer to, and how many words those must have.
     sources: Vec<(u32, u16)>,
-    /// Of segments that repeat strides: which word goes how far each time.
+    /// The step of each word of segments that repeat strides.
     steps: Vec<(u16, u64)>,
-    /// Of segments whose words say how many accesses they make: which.
+    /// The amounts of segments whose words say how many accesses they make.
     amounts: Vec<Amount>,
-    /// Of the first segment that has not been consumed yet: how often its strides are in chunks already.
+    /// Number of times that the strides of the first segment that has not been consumed yet are in chunks already.
     repeated: u64,
     /// Previous value of each word of each segment.
     last: Vec<u64>,
-    /// Of words that are not in the chunk yet; has room for [`SPAN_WORDS`], and the segment that begins within these.
+    /// Differences of words that are not in the chunk yet; has room for [`SPAN_WORDS`], and the segment that begins within these.
     differences: Vec<u64>,
     /// Since the chunk's beginning.
     stack: RelativeStack<Caller<u32>>,
@@ -106,7 +106,7 @@ pub struct Encoder {
     full_words: u32,
 }
 
-/// Where the words of segments are to be had which the chunk needs and does not have.
+/// A source for words of segments that the chunk needs and does not have.
 pub type Before<'a> = &'a mut dyn FnMut(&Wanted) -> Option<Vec<u64>>;
 
 impl Default for Encoder {
@@ -162,7 +162,7 @@ impl Encoder {
         }
     }
 
-    /// Whether there is nothing to finish.
+    /// Returns whether there is nothing to finish.
     pub fn is_empty(&self) -> bool {
         self.chunk.raw_words == 0
     }
@@ -505,7 +505,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// What comes is not what was to follow.
+    /// Begins a gap: the words that come are not those that were to follow.
     pub fn gap(&mut self) {
         self.repeated = 0;
     }

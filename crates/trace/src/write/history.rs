@@ -1,4 +1,4 @@
-//! What the chunks of a stream owe to those before them: the calls in progress, and words that addresses are derived from.
+//! State that the chunks of a stream owe to those before them: the calls in progress, and words that addresses are derived from.
 //!
 //! Chunks can be encoded in any order, and by anybody; they meet their history one after the other.
 
@@ -35,7 +35,7 @@ pub struct Wanted {
     pub(super) segment: SegmentName,
     /// The word that heads each of its executions.
     pub header: u64,
-    /// How many words follow that.
+    /// Number of words that follow that.
     pub words: u16,
 }
 
@@ -43,7 +43,7 @@ pub struct Wanted {
 #[derive(Default)]
 pub struct History {
     stack: ShadowStack<Caller<SegmentName>>,
-    /// Of segments whose words others refer to: those of their last execution, unless words of the stream were lost since.
+    /// Words of the last execution of segments that others refer to, unless words of the stream were lost since.
     sources: FxHashMap<SegmentName, Vec<u64>>,
     /// The last chunk begins and ends here.
     stamps: (u64, u64),
@@ -69,7 +69,7 @@ impl History {
         self.sources.clear();
     }
 
-    /// What follows is of a later time: recording was off in between.
+    /// Begins a later time: recording was off in between.
     pub(super) fn resume_after_off(&mut self) {
         self.gap();
         self.stack.reset([]);
@@ -85,7 +85,7 @@ impl History {
         self.dormant = dormant;
     }
 
-    /// Whether a chunk that was encoded ahead of its predecessors took words for granted that are the right ones.
+    /// Returns whether a chunk that was encoded ahead of its predecessors took words for granted that are the right ones.
     pub(super) fn agrees(&self, chunk: &LooseChunk) -> bool {
         let is_right = |(local, words): &(u32, Vec<u64>)| {
             self.sources.get(&chunk.dictionary[*local as usize]).is_some_and(|known| known == words)

@@ -1,4 +1,4 @@
-//! What an encoder remembers of the segments that its thread has executed.
+//! An encoder's memory of the segments that its thread has executed.
 
 use super::history::Caller;
 use super::relative::RelativeStack;
@@ -11,7 +11,7 @@ pub(super) const NO_HEADER: u64 = u64::MAX;
 /// The entry of `segments` that precedes a chunk's first segment, and follows one whose successor is not known.
 pub(super) const NONE: u32 = 0;
 
-/// What is kept of a segment between its executions, and looked at each time: small, because interpreters have thousands.
+/// A segment between its executions, as looked at each time: small, because interpreters have thousands.
 #[derive(Clone, Copy)]
 pub(super) struct Hot {
     /// The header word that followed last time in this chunk, and the segment it stands for, or [`NO_HEADER`] and [`NONE`].
@@ -33,16 +33,16 @@ pub(super) struct Hot {
 
 /// It enters functions or leaves them.
 pub(super) const STACK_OPS: u8 = 1;
-/// How many accesses it makes is told by its words.
+/// Marks a segment whose words say how many accesses it makes.
 pub(super) const UNEVEN: u8 = 2;
 
-/// What is kept of a segment besides.
+/// The rest that is kept of a segment.
 pub(super) struct Known {
     /// Number of the chunk in which `fresh`, the dictionary's index, the successor and the last words are valid.
     pub chunk: u32,
-    /// Whether the chunk says nothing of its words so far.
+    /// True if the chunk says nothing of its words so far.
     pub fresh: bool,
-    /// Whether others refer to its words.
+    /// True if others refer to its words.
     pub is_source: bool,
     /// Into `stack_ops`.
     pub stack_ops: (u32, u32),
@@ -52,7 +52,7 @@ pub(super) struct Known {
     pub steps: (u32, u32),
     /// Into `amounts`.
     pub amounts: (u32, u32),
-    /// How many strides it repeats, 0 if it does not.
+    /// Number of strides that it repeats, 0 if it does not.
     pub strides: u32,
     /// Its last ops are carried out after its words are written: a loop, or a function that copies or fills memory.
     pub promises: bool,
@@ -74,7 +74,7 @@ impl Hot {
 }
 
 impl Known {
-    /// How many more accesses an execution makes than it has ops, modulo 2^64. Apart from loops that ask it seldom.
+    /// Returns how many more accesses an execution makes than it has ops, modulo 2^64. Apart from loops that ask it seldom.
     #[cold]
     #[inline(never)]
     pub fn more(&self, amounts: &[Amount], operands: &[u64]) -> u64 {
@@ -101,13 +101,13 @@ pub(super) fn follow_stack(
     }
 }
 
-/// Whether nothing is written behind the word before `end`: in an open tail, the segment that ends there may lack words.
+/// Returns whether nothing is written behind the word before `end`: in an open tail, the segment that ends there may lack words.
 #[inline(always)]
 pub(super) fn is_last(words: &[u64], end: usize) -> bool {
     words.get(end).is_none_or(|&next| next == 0)
 }
 
-/// Whether the words behind a segment's header are all there, and it is one for the hot loop. The last one of an open tail is
+/// Returns whether the words behind a segment's header are all there, and it is one for the hot loop. The last one of an open tail is
 /// not: more has to be asked of it.
 #[inline(always)]
 pub(super) fn fits<const OPEN: bool>(segment: &Hot, behind: &[u64]) -> bool {
@@ -120,7 +120,7 @@ pub(super) fn fits<const OPEN: bool>(segment: &Hot, behind: &[u64]) -> bool {
 pub(super) struct ImageSegments {
     /// Address of the first anchor.
     pub start: u64,
-    /// By anchor; [`NONE`] if it has not been executed.
+    /// Indexed by anchor; [`NONE`] if it has not been executed.
     pub segments: Vec<u32>,
 }
 
@@ -156,7 +156,7 @@ pub(super) enum Amount {
 }
 
 impl Amount {
-    /// How many more than one they are, modulo 2^64.
+    /// Returns how many more than one they are, modulo 2^64.
     pub fn beyond_one(self, operands: &[u64]) -> u64 {
         let accesses = match self {
             Amount::Mask(word, lanes) => {

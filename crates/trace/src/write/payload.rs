@@ -2,7 +2,7 @@
 
 use crate::words::{TAIL_BYTES, WordRoom};
 
-/// How an encoder leaves the words of its chunks.
+/// The form in which an encoder leaves the words of its chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// As they are in a file.
@@ -43,7 +43,7 @@ impl Gathered {
         }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         match self {
             Gathered::Coded { words, .. } => *words,
@@ -114,14 +114,14 @@ impl Words {
     }
 }
 
-/// What follows a chunk's header.
+/// The payload behind a chunk's header.
 #[derive(Clone, Debug)]
 pub enum Payload {
     /// The bytes of a file.
     Packed(Vec<u8>),
-    /// What need not be coded for a file.
+    /// Words as they are, for readers that need no coded ones.
     Plain {
-        /// What is before the words.
+        /// The bytes before the words.
         before: Vec<u8>,
         /// The words.
         words: Vec<u64>,

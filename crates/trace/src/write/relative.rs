@@ -1,4 +1,4 @@
-//! What a part of a stream does to its thread's shadow stack, whatever that was before.
+//! A part of a stream's effect on its thread's shadow stack, whatever that was before.
 
 use crate::stack::ShadowStack;
 

@@ -1,4 +1,4 @@
-//! What came and went while recording was off.
+//! Objects that came and went while recording was off.
 //!
 //! A program that makes and ends objects all along would fill a sample with them: most are gone before recording is on again, and
 //! nobody will meet them. So words of a dormant stretch wait here, and an object that ends in the same stretch and thread in which
@@ -23,11 +23,11 @@ pub struct Sieve {
     /// Segments, their headers first.
     words: Vec<u64>,
     segments: Vec<Waiting>,
-    /// By address: the segment that made the object there, which has not ended.
+    /// Keyed by address: the segment that made the object there, which has not ended.
     made: FxHashMap<u64, u32>,
     dropped: usize,
     stamps: Option<(u64, u64)>,
-    /// By header: how many words follow, and what they say.
+    /// Keyed by header: how many words follow, and what they say.
     shapes: FxHashMap<u64, (usize, Act)>,
     /// Generation of the address space that `shapes` is of.
     generation: u64,
@@ -35,16 +35,16 @@ pub struct Sieve {
 
 /// A segment that waits.
 struct Waiting {
-    /// Where it begins in `words`.
+    /// Its beginning in `words`.
     at: u32,
     /// Its words, the header included.
     words: u32,
-    /// Of an object that was made of an older one: the word of its new address.
+    /// Index of the word with the new address of an object that was made of an older one.
     remakes: Option<usize>,
     is_of_use: bool,
 }
 
-/// What a segment does; numbers are words behind the header.
+/// The action of a segment; numbers are words behind the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     /// Makes an object, its address in this word.
@@ -82,7 +82,7 @@ impl Sieve {
         self.stamps.map(|stamps| stamps.0)
     }
 
-    /// Whether so much waits that it is to be taken, although what ends later has to be kept then, too.
+    /// Returns whether so much waits that it is to be taken, although what ends later has to be kept then, too.
     pub fn is_full(&mut self) -> bool {
         if self.words.len() < MOST_WORDS {
             return false;
@@ -93,7 +93,7 @@ impl Sieve {
         self.words.len() >= MOST_WORDS
     }
 
-    /// What is left, and when it was written; the sieve is empty then.
+    /// Returns what is left, and when it was written; the sieve is empty then.
     pub fn take(&mut self) -> Option<(Vec<u64>, (u64, u64))> {
         let stamps = self.stamps.take()?;
         self.squeeze();
@@ -209,7 +209,7 @@ mod tests {
     const END: u64 = 0x30;
     const OTHER: u64 = 0x40;
 
-    /// What is left of segments, each without its stamp.
+    /// Returns what is left of segments, each without its stamp.
     fn left(segments: &[&[u64]]) -> Vec<Vec<u64>> {
         let mut sieve = Sieve::default();
         let acts = [

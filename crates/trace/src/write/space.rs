@@ -43,7 +43,7 @@ impl AddressSpace {
         self.generation
     }
 
-    /// What a header word stands for.
+    /// Returns what a header word stands for.
     pub(crate) fn resolve(&self, header: u64) -> Option<Resolved<'_>> {
         let image = self.images.iter().find(|image| image.contains(header))?;
         let offset = header - image.start;
@@ -63,7 +63,7 @@ pub(crate) struct Resolved<'a> {
     pub anchor: u32,
 }
 
-/// What a segment says that is carried out after its words are written.
+/// A segment's promise, which is carried out after its words are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Promise {
     /// Accesses of a loop.
@@ -73,14 +73,14 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// Whether it is no more than another one.
+    /// Returns whether it is no more than another one.
     pub fn is_within(self, other: Promise) -> bool {
         self.accesses <= other.accesses && self.bytes <= other.bytes
     }
 }
 
 impl AddressSpace {
-    /// What the segment at the beginning of `words` promises, if it promises anything and no word of it is zero.
+    /// Returns what the segment at the beginning of `words` promises, if it promises anything and no word of it is zero.
     pub fn promise(&self, words: &[u64]) -> Option<Promise> {
         let mut promise = Promise::default();
         let (ops, operands) = self.ops(words);

@@ -1,4 +1,4 @@
-//! Where the files of a trace are put.
+//! Places for the files of a trace.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub enum TraceFile {
 }
 
 impl TraceFile {
-    /// Where it is in a trace directory.
+    /// Returns where it is in a trace directory.
     pub fn path(self) -> PathBuf {
         match self {
             TraceFile::Manifest => manifest::FILE.into(),
@@ -51,7 +51,7 @@ pub trait Store: Send {
         let _ = file;
     }
 
-    /// How the words of chunks are to be. If plain, chunks come by [`Store::replay`].
+    /// Returns how the words of chunks are to be. If plain, chunks come by [`Store::replay`].
     fn form(&self) -> Form {
         Form::Coded
     }
@@ -65,7 +65,7 @@ pub trait Store: Send {
         Err(Error::damaged(&file.path(), "plain words are no part of a file"))
     }
 
-    /// Whether it wants to know what is still to come: [`Store::bound`] and [`Store::all_known`].
+    /// Returns whether it wants to know what is still to come: [`Store::bound`] and [`Store::all_known`].
     fn wants_bounds(&self) -> bool {
         false
     }

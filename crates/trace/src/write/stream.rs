@@ -32,12 +32,12 @@ impl ChunkEncoder {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What chunks that are encoded elsewhere can ask for the words that they need.
+    /// Returns what chunks that are encoded elsewhere can ask for the words that they need.
     pub fn shared_history(&self) -> Arc<Mutex<History>> {
         self.history.clone()
     }
 
-    /// Whether there is nothing to finish.
+    /// Returns whether there is nothing to finish.
     pub fn is_empty(&self) -> bool {
         self.encoder.is_empty()
     }
@@ -82,18 +82,18 @@ impl ChunkEncoder {
         self.history().gap();
     }
 
-    /// What follows is of a later time: recording was off in between. To be called behind [`Self::finish`].
+    /// Begins a later time: recording was off in between. To be called behind [`Self::finish`].
     pub fn resume_after_off(&mut self) {
         self.encoder.gap();
         self.history().resume_after_off();
     }
 
-    /// Whether what is appended was done while recording was off.
+    /// Returns whether what is appended was done while recording was off.
     pub fn is_dormant(&self) -> bool {
         self.history().is_dormant()
     }
 
-    /// What follows was done while recording was off, and nothing else is known of that time, or when it was on again.
+    /// Begins a time while recording was off, of which nothing else is known, or ends it.
     /// To be called behind [`Self::finish`].
     pub fn set_dormant(&mut self, dormant: bool) {
         self.encoder.gap();

@@ -1,4 +1,4 @@
-//! What is in the files of a trace, wherever they go.
+//! Contents of the files of a trace, wherever they go.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -106,12 +106,12 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// How the words of chunks are to be.
+    /// Returns how the words of chunks are to be.
     pub fn form(&self) -> Form {
         self.store.form()
     }
 
-    /// What is still to come, for a store that wants to know.
+    /// Returns what is still to come, for a store that wants to know.
     pub fn bounds(&mut self) -> Option<&mut dyn Store> {
         self.store.wants_bounds().then_some(&mut *self.store as &mut dyn Store)
     }

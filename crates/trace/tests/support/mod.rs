@@ -25,7 +25,7 @@ pub enum Step {
     Gather(usize, u64),
     /// Site; segments back, word of that segment, distance.
     Derived(usize, usize, usize, i64),
-    /// How often the strides behind it are executed by turns.
+    /// Strides behind it, executed by turns so often.
     Repeat,
     /// Site; address of the first turn; step.
     Stride(usize, Operand, i64),
@@ -37,7 +37,7 @@ pub enum Step {
     Realloc(usize),
     Free(usize),
     Unmap(usize),
-    /// Of the step before.
+    /// The value of the step before.
     Value,
     Stamp,
     /// The kind's number, the object.
@@ -59,7 +59,7 @@ pub struct Plan {
     pub segments: Vec<Seg>,
 }
 
-/// What happened, in the words of the tests.
+/// Events, in the words of the tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
     Access {
@@ -67,10 +67,10 @@ pub enum Happened {
         address: u64,
         bytes: u32,
     },
-    /// Of the access before.
+    /// The value of the access before.
     Value(Vec<u8>),
     Stamp(u64),
-    /// Whether it releases, object, stamp.
+    /// A release or an acquisition: object, stamp.
     Sync(bool, u64, u64),
     Enter(String, u64),
     Exit(String),
@@ -271,7 +271,7 @@ pub fn word_count(site_bytes: &[u32], segment: &Seg) -> usize {
 /// The words of each segment's last execution in a thread.
 pub type History = std::collections::HashMap<usize, Vec<u64>>;
 
-/// What one execution of a segment means, word by word.
+/// Expands one execution of a segment, word by word.
 pub fn expand(plan: &Plan, index: usize, words: &[u64], history: &mut History, out: &mut Vec<Happened>) {
     let segment = &plan.segments[index];
     history.insert(index, words.to_vec());

@@ -19,7 +19,7 @@ use memlode_trace::Trace;
 use memlode_trace::format::{ChunkHeader, ModuleHeader, TableHeader, codec, magic, version};
 use memlode_trace::text::{TextWriter, is_unsafe};
 
-/// What a part becomes.
+/// The kind of a part.
 mod tag {
     /// The manifest, but for its checksum.
     pub const MANIFEST: u8 = b'm';
@@ -29,7 +29,7 @@ mod tag {
     pub const MODULE: u8 = b'o';
     /// The payload of the next module file, packed; four bytes in front of it say to how many it unpacks.
     pub const PACKED: u8 = b'z';
-    /// What looks like a file, and is a FIFO, a device or a directory, in the place of one: [`IRREGULAR`].
+    /// Marks a FIFO, a device or a directory that looks like a file, in the place of one: [`IRREGULAR`].
     pub const IRREGULAR: u8 = b'i';
     /// A chunk, appended to the current thread's file.
     pub const CHUNK: u8 = b'c';

@@ -1,4 +1,4 @@
-//! What Rust data is made of; see ../../shapes.c for what the comments say. Lines of the library that are inlined into a
+//! Layouts of Rust data; see ../../shapes.c for what the comments say. Lines of the library that are inlined into a
 //! line of ours count as that line's.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};

@@ -1,4 +1,4 @@
-//! What a map is told of an object.
+//! Questions that a map is asked about an object.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! What a map makes of a trace, against a program that moves each byte by itself.
+//! Maps of a trace, against a program that moves each byte by itself.
 
 mod elements;
 
@@ -24,7 +24,7 @@ use crate::threads::outer_levels::Outwards;
 /// Bytes of a line.
 const LINE: u64 = 64;
 
-/// What is done to the objects of a program, all of whose elements have so many bytes.
+/// An edit of a program's objects, all of whose elements have so many bytes.
 #[derive(Clone, Copy, Debug)]
 struct Edit {
     element: u64,
@@ -51,7 +51,7 @@ impl Edit {
         matches!(self.how, How::Same) || !(base / 16).is_multiple_of(4)
     }
 
-    /// Where a byte of an object goes.
+    /// Returns where a byte of an object goes.
     fn byte(&self, base: u64, offset: u64) -> Option<u64> {
         let (number, within) = (offset / self.element, offset % self.element);
         // Objects do not overlap there.
@@ -70,7 +70,7 @@ impl Edit {
         }
     }
 
-    /// Where the link is that leads to a byte, if one does.
+    /// Returns where the link is that leads to a byte, if one does.
     fn link(&self, base: u64, offset: u64) -> Option<u64> {
         match self.how {
             How::Split { hot, linked: true } if offset % self.element >= hot => {
@@ -127,7 +127,7 @@ impl AddressMap for Edit {
     }
 }
 
-/// What happens in a chunk.
+/// An event in a chunk.
 #[derive(Clone, Debug)]
 enum Event {
     Access(Access),
@@ -236,7 +236,7 @@ fn batch(sequence: usize, (thread, after_gap, events): &Chunk, unrolled: bool) -
     batch
 }
 
-/// By thread and site, accesses by the level that answered.
+/// Accesses by thread and site, and by the level that answered.
 type Depths = BTreeMap<(u32, u32), [u64; 4]>;
 
 fn depths(profile: &Profile) -> Depths {
@@ -265,7 +265,7 @@ impl Memory {
         self.0.iter().find(|(base, bytes)| address.wrapping_sub(*base) < *bytes).map(|(base, _)| *base)
     }
 
-    /// Where the bytes of an access go, byte by byte: runs of them, and whether each is a link.
+    /// Returns where the bytes of an access go, byte by byte: runs of them, and whether each is a link.
     fn pieces(&self, edit: &Edit, access: &Access) -> Vec<(u64, u64, bool)> {
         let mut pieces: Vec<(u64, u64, bool)> = Vec::new();
         let mut before = None;
@@ -305,7 +305,7 @@ fn each_access(chunks: &[Chunk], mut each: impl FnMut(u32, &Access, &Memory)) {
     }
 }
 
-/// What the accesses of a trace under an edit meet: `ask` says how deep one goes.
+/// Returns what the accesses of a trace under an edit meet: `ask` says how deep one goes.
 fn naive(chunks: &[Chunk], edit: &Edit, mut ask: impl FnMut(MemRef) -> u8) -> Depths {
     let mut depths = Depths::new();
     each_access(chunks, |thread, access, memory| {
@@ -414,7 +414,7 @@ fn told(profile: &Profile) -> String {
     format!("{:?}\n{classes:?}\n{cells:?}", profile.levels)
 }
 
-/// What a simulation found, of all tags together.
+/// Returns what a simulation found, of all tags together.
 fn summed(details: &Details) -> String {
     let mut levels = vec![LevelDetail::default(); 3];
     for tag in &details.levels {
@@ -440,7 +440,7 @@ fn machine() -> Detailed {
     detailed(&machine, &Setup::of(&machine), 2).unwrap()
 }
 
-/// Where an edit puts the bytes of a block: ranges that have all of them, and nothing of other blocks. None if it stays.
+/// Returns where an edit puts the bytes of a block: ranges that have all of them, and nothing of other blocks. None if it stays.
 fn new_blocks(edit: &Edit, (base, bytes): (u64, u64)) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     let mut all: Vec<u64> = match edit.is_about(base) {
@@ -549,7 +549,7 @@ proptest! {
         prop_assert_eq!(levels[0].read_misses + levels[0].write_misses, missed);
     }
 
-    /// Where each access stays in one piece, all that is found is what is found of the trace as a naive program rewrites it.
+    /// Compares with the trace as a naive program rewrites it, where each access stays in one piece: all findings are equal.
     #[test]
     fn maps_equal_rewritten_traces(chunks in chunks(), edit in edit()) {
         let (kept, moved) = rewritten(&chunks, &edit);

@@ -97,7 +97,7 @@ struct Alloc {
 /// Run links of the same code in other orders, and say how far they differ
 #[derive(Debug, Parser)]
 struct Link {
-    /// How to link the program, as in `cc a.o b.o -o {out}`: its objects are permuted
+    /// Command that links the program, as in `cc a.o b.o -o {out}`: its objects are permuted
     #[arg(long, value_name = "LINE")]
     relink: String,
     /// Links beside the order given
@@ -112,7 +112,7 @@ struct Link {
 
 #[derive(Debug, Parser)]
 struct Program {
-    /// What the program reads on standard input [default: nothing]
+    /// File that the program reads on standard input [default: nothing]
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     /// Let the program print

@@ -26,7 +26,7 @@ pub trait Aligned {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     names: Vec<Option<String>>,
-    /// Whether rows are the same only if no other row of either side has these names.
+    /// True if rows are the same only if no other row of either side has these names.
     is_loose: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::render::text::{brief, count, percent_of, printable};
 /// Columns of the longest bar.
 const BAR: usize = 24;
 
-/// What `memlode advise` prints.
+/// Returns what `memlode advise` prints.
 pub fn advice(found: &Advice, style: Style) -> String {
     let mut out = style.paragraph("trace", &printable(&format!("{} on {}", found.trace, found.machine)));
     let _ = writeln!(out, "\n{}", style.heading("Worth it, by modelled cycles of the run"));

@@ -93,7 +93,7 @@ pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
 /// A row of a table.
 struct Named<'a> {
     name: String,
-    /// Where there is little room.
+    /// The short form, for narrow columns.
     short: String,
     numbers: &'a Numbers,
     detail: Option<&'a Detail>,

@@ -10,7 +10,7 @@ use super::{By, Style, plain_table, write_table};
 use crate::model::{Change, Comparison, Level, Numbers, Status, WhatIf};
 use crate::render::text::{bytes, count, percent_of, printable};
 
-/// What `memlode diff` prints.
+/// Returns what `memlode diff` prints.
 pub fn comparison(found: &Comparison, by: &[By], style: Style) -> String {
     let mut out =
         style.paragraph("before", &printable(&format!("{} on {}", found.before.trace, found.before.machine)));
@@ -28,7 +28,7 @@ pub fn comparison(found: &Comparison, by: &[By], style: Style) -> String {
     out
 }
 
-/// What `memlode whatif` prints.
+/// Returns what `memlode whatif` prints.
 pub fn what_if(found: &WhatIf, by: &[By], style: Style) -> String {
     let mut out = String::new();
     for (number, edit) in found.edits.iter().enumerate() {
@@ -76,7 +76,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What was moved, and what limits the confidence.
+/// Returns what was moved, and what limits the confidence.
 pub fn confidence(found: &WhatIf) -> String {
     let (footprint, confidence) = (&found.footprint, &found.confidence);
     let mut parts = vec![format!(

@@ -15,7 +15,7 @@ const FINDINGS: usize = 5;
 /// Columns in front of a finding's facts.
 const INDENT: usize = 4;
 
-/// What is wrong.
+/// Returns what is wrong.
 pub fn findings(report: &Report, style: Style) -> String {
     let mut out = String::new();
     let findings = &report.findings;

@@ -1,6 +1,6 @@
 //! Names and places that have to fit a column.
 //!
-//! What tells most is never cut: `file:line`, and the last component of a name. What goes first are namespaces, then
+//! The parts that tell most are never cut: `file:line`, and the last component of a name. The first to go are namespaces, then
 //! callers that tell no two rows apart, then functions beside a line.
 
 use std::collections::HashMap;
@@ -84,7 +84,7 @@ impl Label {
         pieces.map(|piece| piece.shortened().width()).sum()
     }
 
-    /// What fits so many columns. It is wider only if what is never cut is.
+    /// Returns what fits so many columns. It is wider only if what is never cut is.
     pub fn fit(&self, room: usize) -> String {
         self.fit_beside(room, &[])
     }
@@ -173,7 +173,7 @@ impl Piece {
     }
 }
 
-/// Where the last component of a name begins, if there are several.
+/// Returns where the last component of a name begins, if there are several.
 fn last_component(name: &str) -> Option<usize> {
     let (mut depth, mut last) = (0i32, None);
     let bytes = name.as_bytes();
@@ -191,7 +191,7 @@ fn last_component(name: &str) -> Option<usize> {
     last
 }
 
-/// How much of a name is said.
+/// The amount of a name that is said.
 pub type Detail = u8;
 
 /// Everything there is to say.
@@ -234,7 +234,7 @@ pub fn distinct<S>(
     }
 }
 
-/// By row: the callers at which it first differs from others that begin alike.
+/// Returns, by row, the callers at which it first differs from others that begin alike.
 fn telling(labels: &[Vec<Label>]) -> Vec<Vec<usize>> {
     let mut telling = vec![Vec::new(); labels.len()];
     let Some(column) =

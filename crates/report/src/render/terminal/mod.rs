@@ -47,14 +47,14 @@ pub enum By {
     Thread,
 }
 
-/// What `memlode report` prints.
+/// Returns what `memlode report` prints.
 pub fn report(found: &Report, by: &[By], style: Style) -> String {
     let sharing = found.sharing.as_ref().map(|found| transfers::transfers(found, style)).unwrap_or_default();
     let (header, findings) = (report::header(found, style), findings::findings(found, style));
     header + &findings + &sharing + &report::tables(found, by, style)
 }
 
-/// What `memlode sim` prints.
+/// Returns what `memlode sim` prints.
 pub fn simulation(found: &Simulation, by: &[By], style: Style) -> String {
     let mut text = report::header(&found.report, style);
     text += &rules::rules(&found.rules, style);
@@ -67,7 +67,7 @@ pub fn simulation(found: &Simulation, by: &[By], style: Style) -> String {
     text + &report::tables(&found.report, &[By::Thread], Style { top: usize::MAX, ..style })
 }
 
-/// What `memlode replay --analyse` and `memlode timeline` print, and the notes that go with it.
+/// Returns what `memlode replay --analyse` and `memlode timeline` print, and the notes that go with it.
 pub fn analysis(found: &Analysis, style: Style) -> (String, Vec<String>) {
     let tables = found.tables.iter().map(|table| tables::table(table, style)).collect();
     (tables, found.notes.iter().map(sentences::note).collect())

@@ -1,4 +1,4 @@
-//! What data, lines and objects are called on a terminal.
+//! Names of data, lines and objects on a terminal.
 
 use super::label::{Detail, Label, MOST_DETAIL};
 use crate::model::{Access, Data, Function, Home, Object, Position, Type};
@@ -16,7 +16,7 @@ pub fn place(position: &Position) -> String {
     place_label(position, 0).whole()
 }
 
-/// Where objects live and where they came from, in a line; heap objects by the call that allocates them.
+/// Returns where objects live and where they came from, in a line; heap objects by the call that allocates them.
 pub fn object(object: &Object) -> String {
     object_label(object, 0).whole()
 }
@@ -26,7 +26,7 @@ pub fn home(home: &Home) -> String {
     home_label(home, 0).whole()
 }
 
-/// What data are called. With more detail, pointers to the same member are told apart, and then types of a name.
+/// Returns what data are called. With more detail, pointers to the same member are told apart, and then types of a name.
 pub fn data_label(data: &Data, detail: Detail) -> Label {
     let ty = data.ty.as_deref().map(|ty| if detail < MOST_DETAIL { brief(ty) } else { ty.to_string() });
     let label = Label::default();
@@ -45,7 +45,7 @@ pub fn data_label(data: &Data, detail: Detail) -> Label {
     }
 }
 
-/// Where a line stands. With more detail, files have their directories, and functions their parameters.
+/// Returns where a line stands. With more detail, files have their directories, and functions their parameters.
 pub fn place_label(position: &Position, detail: Detail) -> Label {
     if let Some(outer) = &position.inlined_into {
         return place_label(outer, detail).fixed(&format!(" (in {})", file_and_line(position, detail)));
@@ -83,7 +83,7 @@ pub fn object_label(object: &Object, detail: Detail) -> Label {
     }
 }
 
-/// Where objects live.
+/// Returns where objects live.
 pub fn home_label(home: &Home, detail: Detail) -> Label {
     let label = Label::default();
     match home {

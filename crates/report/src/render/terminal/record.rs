@@ -33,14 +33,14 @@ pub fn draw_with(record: &RecordLayout, heat: &dyn Fn(&str) -> Option<String>) -
 
 struct Drawing<'h> {
     out: String,
-    /// What stands behind a member of the record itself.
+    /// The text that stands behind a member of the record itself.
     heat: &'h dyn Fn(&str) -> Option<String>,
     /// Number of the next cache line whose beginning is to be marked.
     lines: u64,
     indent: usize,
 }
 
-/// What is left free in a record.
+/// Holes of a record.
 #[derive(Default)]
 struct Holes {
     count: u64,

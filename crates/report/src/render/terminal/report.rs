@@ -1,4 +1,4 @@
-//! What was run on which machine, and the tables of a report.
+//! The head of a report: the command, the machine and the tables.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ const ERROR: usize = 8;
 /// Columns that a name has at least.
 const LEAST: usize = 24;
 
-/// What was run on which machine, what each level answered, and how far names reach.
+/// Returns what was run on which machine, what each level answered, and how far names reach.
 pub fn header(report: &Report, style: Style) -> String {
     let mut out = title(report, style);
     levels(&mut out, &report.machine.levels, report.total.numbers.accesses);

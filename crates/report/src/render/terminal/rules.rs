@@ -19,7 +19,7 @@ pub fn rules(rules: &RulesUsed, style: Style) -> String {
     out
 }
 
-/// What prefetchers did, level by level; nothing if there are none.
+/// Returns what prefetchers did, level by level; nothing if there are none.
 pub fn prefetchers(levels: &[LevelBesides], style: Style) -> String {
     let rows = levels.iter().filter_map(|level| Some((&level.level, level.prefetch.as_ref()?)));
     let mut table =

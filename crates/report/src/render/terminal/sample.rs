@@ -1,4 +1,4 @@
-//! What part of a program a trace with gaps shows, in words.
+//! The part of a program that a trace with gaps shows, in words.
 
 use crate::model::Sample;
 use crate::render::text::{percent, percent_of};
@@ -54,7 +54,7 @@ pub fn with_error(share: &str, standard_error: Option<f64>) -> String {
     }
 }
 
-/// What to say where the costliest finding may as well be the second one: it leads by less than twice the standard error of that.
+/// Returns what to say where the costliest finding may as well be the second one: it leads by less than twice the standard error of that.
 pub fn not_told_apart(lead: f64, standard_error: Option<f64>) -> Option<String> {
     let error = standard_error.filter(|error| lead < 2.0 * error)?;
     let difference = with_error(&percent_of(lead), Some(error));

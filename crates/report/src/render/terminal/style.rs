@@ -13,10 +13,10 @@ pub fn together(text: &str) -> String {
     text.replace(' ', &NO_BREAK.to_string())
 }
 
-/// How text is to look.
+/// The look of text.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// Whether to use escape sequences for colours.
+    /// True if to use escape sequences for colours.
     pub colours: bool,
     /// Columns to fill at most.
     pub width: usize,
@@ -39,7 +39,7 @@ impl Style {
         self.paint(AnsiColor::Red.on_default().bold(), text)
     }
 
-    /// What to change.
+    /// Returns what to change.
     pub fn advice(self, text: &str) -> String {
         self.paint(AnsiColor::Green.on_default(), text)
     }

@@ -1,4 +1,4 @@
-//! What threads lose to lines that they take from each other, in words.
+//! Losses of threads to lines that they take from each other, in words.
 
 use std::fmt::Write;
 

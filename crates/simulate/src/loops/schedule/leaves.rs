@@ -43,16 +43,16 @@ struct Visit {
 /// Which leavings are shown.
 pub(super) struct Leaves {
     period: i64,
-    /// By bundle: lines that it goes in a period.
+    /// Indexed by bundle: lines that it goes in a period.
     advances: Vec<i64>,
     visits: Vec<Visit>,
     is_shown: Vec<bool>,
-    /// Whether lines stay for so long that they have to be shown again.
+    /// True if lines stay for so long that they have to be shown again.
     pub is_long: bool,
 }
 
 impl Leaves {
-    /// Of bundles in these walks whose lines, if they stay for longer, are shown every `again` turns. If `pinned`, those that go the same way
+    /// Makes those of bundles in these walks whose lines, if they stay for longer, are shown every `again` turns. If `pinned`, those that go the same way
     /// stay as far apart as they are, by set. `None` if it is not worth the while.
     pub fn new(walks: &[Walk<'_>], period: usize, again: usize, pinned: bool) -> Option<Leaves> {
         let (period, again) = (period as i64, again as i64);
@@ -87,12 +87,12 @@ impl Leaves {
         Some(leaves)
     }
 
-    /// How many are not shown.
+    /// Returns how many are not shown.
     pub fn hidden(&self) -> usize {
         self.is_shown.iter().filter(|is_shown| !**is_shown).count()
     }
 
-    /// Whether it is shown that a line is left in a turn of the period.
+    /// Returns whether it is shown that a line is left in a turn of the period.
     pub fn shows(&self, stay: &Stay, turn: usize) -> bool {
         let is_it = |visit: &Visit| visit.bundle == stay.bundle && visit.line == stay.line;
         self.in_turns(turn as i64, turn as i64).find(is_it).is_none_or(|visit| self.is_shown[visit.number])
@@ -111,7 +111,7 @@ impl Leaves {
         visits.iter().filter_map(step).collect()
     }
 
-    /// Whether it must be shown that a line is left, as another one that is left before it may be shown after it.
+    /// Returns whether it must be shown that a line is left, as another one that is left before it may be shown after it.
     fn is_needed(&self, walks: &[Walk<'_>], one: &Visit, pinned: bool) -> bool {
         let comes_before = |other: &Visit| {
             other.leaves < one.leaves
@@ -159,7 +159,7 @@ fn visit(walk: &Walk<'_>, stay: &Stay, turn: i64, most: i64, number: usize) -> O
     Some(Visit { bundle: stay.bundle, line, enters, leaves, shown: enters, number })
 }
 
-/// Whether lines may be in one set.
+/// Returns whether lines may be in one set.
 fn may_meet(one: (&Walk<'_>, &Visit), other: (&Walk<'_>, &Visit), pinned: bool) -> bool {
     if one.1.bundle != other.1.bundle && (!pinned || one.0.step != other.0.step) {
         return true;

@@ -22,7 +22,7 @@ pub fn ops(ways: usize) -> Option<RowOps<u64>> {
     for_vectors.get(ways.checked_sub(1)? / 4).map(|of| of())
 }
 
-/// Whether the processor has AVX2, and what all processors with it have: shifts that leave their flags alone (BMI1, BMI2).
+/// Returns whether the processor has AVX2, and what all processors with it have: shifts that leave their flags alone (BMI1, BMI2).
 pub(super) fn is_here() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("avx2") && has!("bmi1") && has!("bmi2")

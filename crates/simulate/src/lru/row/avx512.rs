@@ -21,7 +21,7 @@ pub fn ops(ways: usize) -> Option<RowOps<u64>> {
     (ways.div_ceil(4).is_multiple_of(2) && is_here()).then(of)
 }
 
-/// Whether the processor has AVX-512 F, and BMI1, as all that have it.
+/// Returns whether the processor has AVX-512 F, and BMI1, as all that have it.
 pub(super) fn is_here() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("avx512f") && has!("bmi1")

@@ -17,7 +17,7 @@ pub struct TreePlru {
     words: usize,
     /// Bit n of a set is node n: 0 points left, to the lower ways.
     bits: Vec<u64>,
-    /// By way, if a set is one word: the nodes that a use changes, and those of them that then point right.
+    /// Indexed by way, if a set is one word: the nodes that a use changes, and those of them that then point right.
     uses: Vec<(u64, u64)>,
 }
 

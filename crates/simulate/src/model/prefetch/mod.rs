@@ -54,7 +54,7 @@ impl Kind {
     }
 }
 
-/// Who learns from a request that the cache answers, and for no line that it had fetched ahead: most requests are such.
+/// The prefetcher that learns from a request that the cache answers, and for no line that it had fetched ahead: most requests are such.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Learner {
     Nobody,
@@ -63,11 +63,11 @@ pub(super) enum Learner {
     Several,
 }
 
-/// What a cache with prefetchers keeps.
+/// State of a cache with prefetchers.
 pub(super) struct Ahead {
     pub prefetchers: Vec<Kind>,
     pub learner: Learner,
-    /// By slot: the access from which on a prefetched line is there.
+    /// Indexed by slot: the access from which on a prefetched line is there.
     pub arrivals: Vec<u64>,
     /// Line numbers + 1 of lines that made room for a prefetch, by line number modulo the length: the later
     /// replaces the earlier.
@@ -105,7 +105,7 @@ impl Ahead {
         self.dropped[line as usize % DROPPED] = line + 1;
     }
 
-    /// Whether the line had made room for a prefetch; asked when it comes back, so it is forgotten.
+    /// Returns whether the line had made room for a prefetch; asked when it comes back, so it is forgotten.
     pub fn take_dropped(&mut self, line: u64) -> bool {
         let place = &mut self.dropped[line as usize % DROPPED];
         let found = *place == line + 1;

@@ -89,11 +89,11 @@ impl WatchedLru {
 struct Ahead {
     /// Up to where was looked.
     looked_at: usize,
-    /// By bits of lines, those that were seen last.
+    /// Indexed by bits of lines, those that were seen last.
     seen: [u64; 64],
     /// Numbers of accesses and their lines, a ring: there are never more than [`FAR`].
     lines: [(usize, u64); FAR.next_power_of_two()],
-    /// How many of them were taken, for the records first and then for what is to go.
+    /// Number of them that were taken, for the records first and then for what is to go.
     taken: [usize; 2],
     put: usize,
 }
@@ -110,7 +110,7 @@ impl Ahead {
         }
     }
 
-    /// Whether a line was not seen just before: loops come to a line again and again.
+    /// Returns whether a line was not seen just before: loops come to a line again and again.
     #[inline(always)]
     fn is_news(&mut self, line: u64) -> bool {
         // Rows of arrays are often a power of two apart.

@@ -27,10 +27,10 @@ pub(crate) struct First {
     sets: SetIndex,
     /// Slots from one set to the next: its ways and, up to a multiple of [`BLOCK`], slots where no line may be.
     stride: usize,
-    /// By set: the slot that was touched last.
+    /// Indexed by set: the slot that was touched last.
     latest: Vec<u32>,
     slots: Vec<Slot>,
-    /// By slot: the low half of the line, so that a set is looked at in one go.
+    /// Indexed by slot: the low half of the line, so that a set is looked at in one go.
     prints: Vec<u32>,
     twin: LateTwin,
 }
@@ -59,11 +59,11 @@ pub(crate) struct Dropped {
     pub line: u64,
     pub is_written: bool,
     pub record: At,
-    /// What was used of it since that was asked last.
+    /// Bytes of it that were used since that was asked last.
     pub used: u64,
 }
 
-/// Of a first level what hits need that ask nothing, by value, so that the compiler keeps it in registers.
+/// The part of a first level that hits need that ask nothing, by value, so that the compiler keeps it in registers.
 pub(crate) struct Hits<'f> {
     latest: &'f mut [u32],
     slots: &'f mut [Slot],
@@ -76,7 +76,7 @@ pub(crate) struct Hits<'f> {
     now_after: &'f mut u32,
 }
 
-/// What [`Hits::hit`] did.
+/// The result of [`Hits::hit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hit {
     /// All that is to be done.
@@ -210,7 +210,7 @@ impl First {
         }
     }
 
-    /// Where a line is.
+    /// Returns where a line is.
     #[inline(always)]
     pub fn find(&mut self, line: u64) -> Option<usize> {
         let set = self.sets.of(line);
@@ -223,7 +223,7 @@ impl First {
         Some(slot)
     }
 
-    /// Whether a line is here.
+    /// Returns whether a line is here.
     #[inline(always)]
     pub fn holds(&self, line: u64) -> bool {
         let set = self.sets.of(line);
@@ -290,7 +290,7 @@ impl First {
         self.twin.touch(table, record)
     }
 
-    /// Whether a slot has a line, and hits of it ask nothing: it was touched in this epoch.
+    /// Returns whether a slot has a line, and hits of it ask nothing: it was touched in this epoch.
     #[inline(always)]
     pub fn is_calm(&self, slot: usize, line: u64) -> bool {
         let here = &self.slots[slot];
@@ -315,7 +315,7 @@ impl First {
         self.stride
     }
 
-    /// Whether a line that comes in now ends the epoch.
+    /// Returns whether a line that comes in now ends the epoch.
     #[inline(always)]
     pub fn is_at_end(&self) -> bool {
         self.twin.lines >= self.twin.capacity || self.twin.is_late()
@@ -360,7 +360,7 @@ impl First {
         self.slots[slot].used |= used;
     }
 
-    /// What was used of a line since that was asked last, and its record.
+    /// Returns what was used of a line since that was asked last, and its record.
     pub fn take_used(&mut self, line: u64) -> Option<(At, u64)> {
         let first = self.sets.of(line) * self.stride;
         let slot = slot_of(&self.prints, &self.slots, first, self.stride, line)?;

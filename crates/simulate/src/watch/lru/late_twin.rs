@@ -11,9 +11,9 @@ pub(crate) struct LateTwin {
     pub held: u32,
     /// Word of a record whose low half is the line's last touch, [`NEVER`] or [`LOST`].
     pub word: usize,
-    /// By time: whose touch it was, if it is a last one.
+    /// Indexed by time: whose touch it was, if it is a last one.
     pub records: Vec<At>,
-    /// By time, one bit each: it is a line's last touch.
+    /// Indexed by time, one bit each: it is a line's last touch.
     pub is_last: Vec<u64>,
     /// All last touches are at this time or later.
     pub begin: u32,

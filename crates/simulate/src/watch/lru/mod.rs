@@ -35,9 +35,9 @@ pub(crate) struct WatchedLru {
     /// The caches of the first level, then those of the others.
     pub(crate) firsts: Vec<First>,
     caches: Vec<Layer>,
-    /// By table: the cache of the first level that shares it.
+    /// Indexed by table: the cache of the first level that shares it.
     first_of: Vec<Option<usize>>,
-    /// By core: its caches behind the first level.
+    /// Indexed by core: its caches behind the first level.
     outer: Vec<Vec<Reach>>,
     /// Accesses by [is write][level that answered].
     pub(crate) answered: [[u64; MAX_LEVELS + 1]; 2],
@@ -48,14 +48,14 @@ pub(crate) struct WatchedLru {
     pub(crate) deferred: Deferred,
 }
 
-/// What is kept of one cache.
+/// State of one cache.
 #[derive(Clone, Debug)]
 struct Layer {
     cache: Outer,
     twin: Twin,
 }
 
-/// How to get from a line of the first level to an outer cache.
+/// The way from a line of the first level to an outer cache.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     /// Lines of the first level in one, as a power of two.

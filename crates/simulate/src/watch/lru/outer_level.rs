@@ -22,12 +22,12 @@ const STAYS: usize = 1 << 16;
 pub(crate) struct Outer {
     sets: SetIndex,
     ways: usize,
-    /// By set, `ways` records, and the place of the most recent one.
+    /// Indexed by set, `ways` records, and the place of the most recent one.
     rows: Vec<At>,
 }
 
 impl Outer {
-    /// Of an empty cache.
+    /// Makes an empty cache.
     pub fn new(spec: &LevelSpec) -> Outer {
         let (sets, ways) = (spec.sets() as usize, spec.ways as usize);
         let rows = (0..sets * (ways + 1)).map(|word| if word % (ways + 1) == ways { 0 } else { EMPTY });

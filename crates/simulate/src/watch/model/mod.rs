@@ -49,7 +49,7 @@ pub struct SharedLine {
     pub is_true: bool,
     /// First address of the line, one of the first level.
     pub address: u64,
-    /// How many.
+    /// Number of misses.
     pub misses: u64,
 }
 
@@ -68,7 +68,7 @@ struct Lines {
     now: Now,
     /// Lines that were touched of late, by the low bits of their numbers.
     recent: Box<[Recent; RECENT]>,
-    /// Of these, the one that was touched last, and whether it is the most recent line of the first level's fully associative
+    /// The one of these that was touched last, and whether it is the most recent line of the first level's fully associative
     /// cache.
     last: usize,
     is_first: bool,
@@ -79,7 +79,7 @@ struct Lines {
     went: (usize, u64, At),
 }
 
-/// What is kept of one cache.
+/// State of one cache.
 struct Layer {
     twin: Twin,
     place: Place,

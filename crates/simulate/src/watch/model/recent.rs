@@ -9,7 +9,7 @@ use crate::watch::model::Lines;
 use crate::watch::records::Place;
 use crate::watch::watcher::Watcher;
 
-/// How many lines may have uses that are not in their records.
+/// Number of lines that may have uses that are not in their records.
 pub(crate) const RECENT: usize = 1 << 9;
 
 /// A line of the first level, and uses of it that are not in the records yet.
@@ -62,7 +62,7 @@ impl Lines {
         }
     }
 
-    /// Whether the line that was touched last lies in this one.
+    /// Returns whether the line that was touched last lies in this one.
     #[inline]
     pub(crate) fn is_last(&self, level: usize, line: u64) -> bool {
         self.recent[self.last].line << self.watcher.levels[0].line_shift

@@ -1,4 +1,4 @@
-//! What Rust shares with C: unions, packed structures, raw and volatile accesses, vectors, functions that C calls back,
+//! Data that Rust shares with C: unions, packed structures, raw and volatile accesses, vectors, functions that C calls back,
 //! memory from an allocator of one's own.
 
 use std::alloc::{GlobalAlloc, Layout, System};
