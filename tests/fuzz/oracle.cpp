@@ -40,7 +40,8 @@ std::mutex Lock;
 __thread File *Files[2];
 __thread uint64_t Lane;
 
-/// Returns the folder of the files. libc does not know its environment yet when functions of .preinit_array run.
+/// Returns the folder of the files. libc does not know its environment yet when functions of .preinit_array
+/// run.
 const char *directory() {
   static char Environment[1 << 16];
   const char Name[] = "MEMLODE_FUZZ_ORACLE=";
