@@ -2,9 +2,10 @@
 //!
 //! `gen` expands `format/trace.toml` into the C, Rust and Python views of the trace format, and the files of
 //! analyses into their registry and pages, and puts measured figures into pages. `check` proves that these are fresh, that the dependency law of
-//! ARCHITECTURE.md holds, and that pages fit 100 columns. `wrap` makes them fit.
+//! ARCHITECTURE.md holds, that doc comments begin with sentences, and that pages fit 100 columns. `wrap` makes them fit.
 
 mod analyses;
+mod comments;
 mod emit_c;
 mod emit_python;
 mod emit_rust;
@@ -36,7 +37,7 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Check generated files, the dependency law, and the columns, links and words of pages
+    /// Check generated files, the dependency law, beginnings of doc comments, and the columns, links and words of pages
     Check,
     /// Wrap the prose of Markdown pages to 100 columns
     Wrap,
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
             problems.extend(exported::check(&root)?);
             problems.extend(generate::stale(&root)?);
             problems.extend(figures::unsourced(&root)?);
+            problems.extend(comments::fragments(&root)?);
             problems.extend(prose::too_long(&root)?);
             problems.extend(prose::dead_links(&root)?);
             problems.extend(prose::banned_words(&root)?);

@@ -107,7 +107,7 @@ fn is_library_path(path: &str) -> bool {
         || ["/include/c++/", "/lib/rustlib/src/rust/"].iter().any(|part| path.contains(part))
 }
 
-/// How a table's rows are ordered: by what they cost, then by cycles beyond the first level, then by accesses.
+/// Orders a table's rows: by their cost, then by cycles beyond the first level, then by accesses.
 fn order<K: Ord>(rows: &mut [Row<K>], latencies: &[u32]) {
     rows.sort_by(|a, b| {
         let weight = |row: &Row<K>| (row.counts.stall_cycles(latencies), row.counts.accesses());

@@ -88,7 +88,7 @@ struct State<'t> {
     arrived: FxHashMap<Object, FxHashMap<u32, Vec<u64>>>,
     /// Number of times that a thread left a barrier.
     left: FxHashMap<(Object, u32), usize>,
-    /// By handle: the stamp of the creation, and the thread.
+    /// Stamp of the creation and the thread, by handle.
     ends: Handles,
 }
 

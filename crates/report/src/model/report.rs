@@ -69,7 +69,7 @@ pub struct Recording {
     pub threads: usize,
     /// Notes on what is missing, and on the program's end if that was not well.
     pub notes: Vec<Note>,
-    /// Where recording was off for a while: the part of the program that all numbers are of, and their errors.
+    /// The part of the program that all numbers are of, and their errors, where recording was off for a while.
     pub sample: Option<Sample>,
 }
 
