@@ -19,7 +19,7 @@
 
 namespace memlode {
 
-/// What one function does to the set of live objects. Positions count arguments from 0; None is absent.
+/// A function's effect on the set of live objects. Positions count arguments from 0; None is absent.
 struct Allocator {
   static constexpr int None = -1;
   enum class Act { Allocate, Resize, Free, Unmap };
@@ -46,11 +46,12 @@ public:
   /// Adds the functions that the file at \p Path names.
   llvm::Error addFile(llvm::StringRef Path);
 
-  /// What \p Call does, or null when it neither allocates nor frees. \p Mismatch is set when the function is
-  /// known but called with other arguments than its description needs.
+  /// Returns the allocator that \p Call is, or null when it neither allocates nor frees. \p Mismatch is set
+  /// when the function is known but called with other arguments than its description needs.
   const Allocator *find(const llvm::CallBase &Call, bool &Mismatch) const;
 
-  /// Whether the file named \p Name: such functions must not be inlined away before the pass sees the calls.
+  /// Returns whether the file named \p Name: such functions must not be inlined away before the pass sees the
+  /// calls.
   bool isFromFile(llvm::StringRef Name) const { return FromFile.contains(Name); }
   bool hasFile() const { return !FromFile.empty(); }
 

@@ -25,7 +25,7 @@
 
 namespace memlode {
 
-/// Whether \p F, in which sides are changed at the entry alone, may be made two functions.
+/// Returns whether \p F, in which sides are changed at the entry alone, may be made two functions.
 bool mayStandApart(const llvm::Function &F);
 
 /// Makes the dormant function of \p F, which becomes the recording one, and those in front of the two, whose

@@ -29,14 +29,14 @@ llvm::StringRef libraryName(const llvm::Function &F, const llvm::TargetLibraryIn
 /// The transfer that \p Call is by the name of the library function it calls; None for intrinsics.
 Transfer libraryTransfer(const llvm::CallBase &Call, const llvm::TargetLibraryInfo &TLI);
 
-/// Whether \p F is the program's own definition of such a function.
+/// Returns whether \p F is the program's own definition of such a function.
 bool isTransfer(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
 
-/// Whether code that records may run while \p I is executed.
+/// Returns whether code that records may run while \p I is executed.
 bool mayRecord(const llvm::Instruction &I);
 
-/// Whether \p Call is reason enough to record the frame it is made in. What only computes is no reason:
-/// hidden calls, and functions of libm by their name.
+/// Returns whether \p Call is reason enough to record the frame it is made in. A call that only computes is
+/// none: hidden calls, and functions of libm by their name.
 bool isWorthAFrame(const llvm::CallBase &Call, const llvm::TargetLibraryInfo &TLI);
 
 } // namespace memlode

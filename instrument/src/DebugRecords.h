@@ -38,8 +38,8 @@ class DebugRecords {
 public:
   explicit DebugRecords(llvm::Function &F);
 
-  /// What variables say about the pointer \p V: those that live where it points, and those it is the value
-  /// of.
+  /// Adds the places that variables tell of the pointer \p V: those that live where it points, and those it
+  /// is the value of.
   void places(const llvm::Value *V, llvm::SmallVectorImpl<Place> &Out) const;
 
   /// The type of a variable whose value is \p V, or null.
@@ -47,7 +47,7 @@ public:
   /// The type of the variable that lives at \p Slot, or null.
   const llvm::DIType *typeAt(const llvm::Value *Slot) const;
 
-  /// What a variable that describes the global says about its address.
+  /// Returns the place that a variable which describes the global tells of its address.
   static bool globalPlace(const llvm::DIGlobalVariableExpression &E, Place &Out);
 
 private:

@@ -56,7 +56,7 @@ private:
   llvm::SmallVector<const llvm::Value *, 4> sources(const llvm::Value *V) const;
 
   llvm::SmallVector<const llvm::CallBase *, 4> SelfCalls;
-  /// What is stored in slots that could be registers.
+  /// Values stored in slots that could be registers.
   llvm::DenseMap<const llvm::Value *, llvm::SmallVector<const llvm::Value *, 4>> Slots;
   llvm::DenseMap<const llvm::Value *, const llvm::Value *> StoredBefore; ///< by load, in the same block
 

@@ -43,7 +43,7 @@ public:
   Verdict release(llvm::CallBase &Call);
   /// Counts something of the function that is not recorded, by MEMLODE_LEFT_OUT_*.
   void leaveOut(uint8_t Reason) { Sites.leaveOut(Reason); }
-  /// Whether the value of an access of the function is recorded.
+  /// Returns whether the value of an access of the function is recorded.
   bool takesValues() const { return Values; }
 
   /// The function's entries and exits; they have no site.

@@ -29,7 +29,7 @@
 
 namespace memlode {
 
-/// What a rule asks of an event. Each event is of exactly one kind; the value of an access is an event of
+/// An event as a rule asks for it. Each event is of exactly one kind; the value of an access is an event of
 /// its own.
 struct FilterEvent {
   enum Kind : unsigned {
@@ -72,10 +72,10 @@ public:
   /// Line of the rule that leaves \p E out; 0 when it is to be recorded.
   unsigned leavesOut(const FilterEvent &E);
 
-  /// Whether values are recorded that no rule speaks of.
+  /// True if values are recorded that no rule speaks of.
   bool AllValues = false;
   bool mayTakeValues() const;
-  /// Whether the value of \p E, of that kind, is to be recorded.
+  /// Returns whether the value of \p E, of that kind, is to be recorded.
   bool takesValue(const FilterEvent &E);
 
   /// The file, for remarks.

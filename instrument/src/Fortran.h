@@ -16,10 +16,10 @@
 
 namespace memlode {
 
-/// Whether \p F was written in Fortran.
+/// Returns whether \p F was written in Fortran.
 bool isFortran(const llvm::Function &F);
 
-/// Whether an object of the array type \p A is a descriptor, its elements being elsewhere.
+/// Returns whether an object of the array type \p A is a descriptor, its elements being elsewhere.
 bool isDescriptor(const llvm::DICompositeType *A);
 
 /// The bytes of such a descriptor, without what flang appends for arrays of derived types.
@@ -31,13 +31,14 @@ const llvm::DIType *descriptorPointer(const llvm::DICompositeType *A);
 /// The member name of that word.
 inline constexpr llvm::StringLiteral DescriptorData = "{data}";
 
-/// What stands \p Offset bytes into a descriptor.
+/// Returns the name of the part that stands \p Offset bytes into a descriptor.
 llvm::StringRef descriptorPart(int64_t Offset);
 
 /// A function of \p M that returns the bytes of the elements of the array whose descriptor it is given.
 llvm::Function *describedBytes(llvm::Module &M);
 
-/// What \p Slot holds a copy of, or null: flang copies a descriptor before it reads it.
+/// Returns the descriptor that \p Slot holds a copy of, or null: flang copies a descriptor before it reads
+/// it.
 const llvm::Value *copiedInto(const llvm::AllocaInst &Slot);
 
 /// `_QMshapesTgrid` → `grid`; empty when flang made no derived type of that name.

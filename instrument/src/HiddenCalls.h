@@ -25,7 +25,8 @@
 
 namespace memlode {
 
-/// Whether the code generator may make a call of \p I where the program has none, or has an intrinsic.
+/// Returns whether the code generator may make a call of \p I where the program has none, or has an
+/// intrinsic.
 bool mayBecomeCall(const llvm::Instruction &I);
 
 /// The thread's own variable whose address \p V is, or null.
@@ -41,7 +42,7 @@ public:
   bool open(llvm::Function &F, const llvm::DenseSet<const llvm::BasicBlock *> &Dormant,
             const llvm::TargetLibraryInfo &TLI);
 
-  /// Whether \p F is one of them.
+  /// Returns whether \p F is one of them.
   static bool isOne(const llvm::Function &F);
 
 private:

@@ -58,13 +58,13 @@ struct LibraryAccess {
   bool isKnownBehind() const { return Is >= Extent::Counted || Pointer == Result; }
 };
 
-/// What the function called by \p Call looks at, by its name; nothing if the module defines it.
+/// Returns the accesses of the function called by \p Call, by its name; nothing if the module defines it.
 llvm::ArrayRef<LibraryAccess> libraryAccesses(const llvm::CallBase &Call);
 
-/// Whether \p Call's accesses, or some of them, are known behind it only.
+/// Returns whether \p Call's accesses, or some of them, are known behind it only.
 bool isKnownBehind(const llvm::CallBase &Call);
 
-/// Where an access of a library function begins, and how many bytes it has.
+/// The beginning of an access of a library function, and its bytes.
 struct LibraryRange {
   llvm::Value *Pointer = nullptr;
   llvm::Value *Bytes = nullptr;

@@ -75,10 +75,10 @@ inline llvm::dwarf::SourceLanguage languageOf(const llvm::DICompileUnit &Unit) {
   return static_cast<llvm::dwarf::SourceLanguage>(Number);
 }
 
-/// What \p M is compiled for: a string before LLVM 21.
+/// Returns the target of \p M: a string before LLVM 21.
 inline llvm::Triple targetOf(const llvm::Module &M) { return llvm::Triple(M.getTargetTriple()); }
 
-/// What \p Cost is, which must be valid: an optional before LLVM 21.
+/// Returns the value of \p Cost, which must be valid: an optional before LLVM 21.
 inline int64_t valueOf(const llvm::InstructionCost &Cost) {
 #if LLVM_VERSION_MAJOR >= 21
   return Cost.getValue();

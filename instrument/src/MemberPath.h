@@ -16,10 +16,10 @@
 
 namespace memlode {
 
-/// What the machine moves; tells union members of one size apart.
+/// The kind of value that the machine moves; tells union members of one size apart.
 enum class ValueKind { Unknown, Integer, Float, Pointer };
 
-/// What the code does with a pointer that it reads or writes: tells union members apart.
+/// The code's use of a pointer that it reads or writes: tells union members apart.
 struct ValueUse {
   const llvm::DIType *Pointee = nullptr; ///< a variable, parameter or result of this type holds it
   bool Dereferenced = false, Called = false;
@@ -69,7 +69,7 @@ Landing land(const llvm::DIType *Object, const Probe &Q);
 /// True when an object of type \p Inner starts where \p Q points in \p Object.
 bool holdsAt(const llvm::DIType *Object, const Probe &Q, const llvm::DICompositeType *Inner);
 
-/// Where the pointer to its buffer is in Rust's `Vec`.
+/// The path to the pointer to its buffer in Rust's `Vec`.
 inline constexpr llvm::StringLiteral RustBuffer = "buf.inner.ptr.pointer.pointer";
 
 /// A pointer or reference that is part of an object.

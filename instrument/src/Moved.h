@@ -13,10 +13,10 @@ namespace memlode {
 /// if it is too long for a stream.
 llvm::Type *movedType(const Access &A, const llvm::DataLayout &DL);
 
-/// What a load or store with a movedType() loads or stores.
+/// Returns the value that a load or store with a movedType() loads or stores.
 llvm::Value *movedValue(llvm::Instruction &I);
 
-/// What was in memory before the atomic update \p I, and what is there after it. For code behind it.
+/// Returns the value in memory before the atomic update \p I, and the one after it. For code behind it.
 llvm::Value *valueBefore(llvm::IRBuilder<> &B, llvm::Instruction &I);
 llvm::Value *valueAfter(llvm::IRBuilder<> &B, llvm::Instruction &I);
 

@@ -23,7 +23,7 @@ namespace memlode {
 class MemberUses;
 class TypeNames;
 
-/// What is known of one access. Empty strings mean "not found".
+/// The names of one access. Empty strings mean "not found".
 struct Name {
   std::string Variable;
   std::string Type; ///< without typedefs and cv-qualifiers
@@ -58,7 +58,7 @@ public:
 
   /// The names of the types of \p M, which is the module asked about.
   TypeNames &types(llvm::Module &M);
-  /// What was seen of the addresses of members in the unoptimised module.
+  /// Returns the uses of members' addresses in the unoptimised module.
   const MemberUses &memberUses() const;
 
   /// Drops what was worked out about the function asked about last. What remember() filed stays.

@@ -14,7 +14,7 @@
 namespace memlode {
 
 struct Options {
-  /// How an access reaches the recorder.
+  /// The way in which an access reaches the recorder.
   enum class Mode {
     Stream, ///< segments stored inline: what everything downstream reads
     Words,  ///< the words of segments, all to one place that nobody reads: what storing them costs at least

@@ -28,7 +28,7 @@ struct Reading {
   int Score = 0;
 };
 
-/// What there is to ask of the object that \p P points into.
+/// Returns the question to ask of the object that \p P points into.
 Probe probe(const Place &P);
 
 class PointerWalk {
@@ -45,7 +45,7 @@ public:
   /// The scalar type that the source gives to the value which the access moves, or null.
   const llvm::DIType *typeOfValue(const AccessShape &A) const;
 
-  /// How the source would write what \p R reads: `p->next`, `grid[].z`, `*p`.
+  /// Returns the source's text for what \p R reads: `p->next`, `grid[].z`, `*p`.
   static std::string text(const Reading &R);
 
 private:

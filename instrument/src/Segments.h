@@ -78,12 +78,12 @@ struct Op {
   llvm::Value *Length = nullptr;    ///< of a range that is as long as the program says
   llvm::SmallVector<Word, 3> Words; ///< what follows the address and the length
 
-  /// How far back the op is that tells the address (the length); 0: it is a word of the stream.
+  /// The distance back to the op that tells the address (the length); 0: it is a word of the stream.
   unsigned AddressFrom = 0;
   int64_t AddressDelta = 0;
   unsigned LengthFrom = 0;
   int64_t Step = 0; ///< of a stride
-  /// How far back the segment is whose word FromWord tells the address of an access; 0: none.
+  /// The distance back to the segment whose word FromWord tells the address of an access; 0: none.
   unsigned FromSegment = 0;
   unsigned FromWord = 0;
 
@@ -91,7 +91,7 @@ struct Op {
   unsigned Instructions = 0;             ///< from the access before to this one (Work.h)
   Feeds AddressFeeds, DataFeeds;         ///< what it waits for (Work.h)
 
-  /// Whether the address is a word of the stream.
+  /// Returns whether the address is a word of the stream.
   bool addressIsWord() const { return Address && AddressFrom == 0 && FromSegment == 0; }
   unsigned words() const;
   /// Appends the op as the site table describes it.
@@ -101,7 +101,7 @@ struct Op {
 struct Segment {
   std::vector<Op> Ops;
   bool TestsRoom = false;
-  /// Whether nothing was written since a call or since sides could be changed. Only then may recording be
+  /// True if nothing was written since a call or since sides could be changed. Only then may recording be
   /// taken up again at the test: what follows may be derived from what was written.
   bool Fresh = false;
   unsigned Rest = 0; ///< instructions behind its last access (Work.h)
@@ -122,7 +122,7 @@ struct BlockPlan {
   std::vector<Step> Steps;
 };
 
-/// What the dormant side says: an object comes or goes.
+/// The dormant side's word of an object: it comes or goes.
 struct DormantStep {
   llvm::CallBase *Call = nullptr; ///< the call that makes or ends it
   unsigned Segment = 0;           ///< of a stamp and an op, in which no address is derived
@@ -133,7 +133,7 @@ struct Plan {
   std::vector<BlockPlan> Blocks; ///< reachable blocks in reverse post-order
   std::vector<DormantStep> Dormant;
 
-  /// Whether there is anything to record: an access, or a call that may record.
+  /// True if there is anything to record: an access, or a call that may record.
   bool Useful = false;
 };
 

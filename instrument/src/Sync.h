@@ -13,7 +13,7 @@
 
 namespace memlode {
 
-/// Whether \p I is an atomic operation or a fence that acquires.
+/// Returns whether \p I is an atomic operation or a fence that acquires.
 bool acquires(const llvm::Instruction &I);
 
 /// The memory that \p I, an atomic operation, is on; null of a fence.
@@ -22,7 +22,7 @@ llvm::Value *atomicObject(llvm::Instruction &I);
 /// The memory through which \p I, an atomic operation, releases; null if it does not.
 llvm::Value *releasedBy(llvm::Instruction &I);
 
-/// What a call does to the order of threads, by an object that it is given.
+/// A call's effect on the order of threads, by an object that it is given.
 struct SyncCall {
   uint8_t Kind;          ///< MEMLODE_SYNC_*
   unsigned Object;       ///< which argument leads to it
@@ -33,11 +33,11 @@ struct SyncCall {
 /// All of what \p Call does by objects.
 llvm::SmallVector<SyncCall, 3> syncsOf(const llvm::CallBase &Call);
 
-/// Whether \p Call may return because of what another thread or process did: it locks, waits, joins or
-/// receives.
+/// Returns whether \p Call may return because of what another thread or process did: it locks, waits, joins
+/// or receives.
 bool waitsForOthers(const llvm::CallBase &Call);
 
-/// Whether \p F is the body of a parallel region, run by threads that wait for work in a library.
+/// Returns whether \p F is the body of a parallel region, run by threads that wait for work in a library.
 bool isParallelBody(const llvm::Function &F);
 
 /// The time stamp counter, read where \p B stands. If it \p Waits, everything before it is done by then.

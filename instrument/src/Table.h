@@ -42,7 +42,7 @@ void putVarint(llvm::SmallVectorImpl<char> &Out, uint64_t Value);
 /// Appends \p Value as LEB128 of its zigzag form.
 void putSigned(llvm::SmallVectorImpl<char> &Out, int64_t Value);
 
-/// What the table says of one site. Indices + 1; 0 is "none".
+/// The table's entry for one site. Indices + 1; 0 is "none".
 struct SiteEntry {
   uint8_t Kind = 0;
   uint8_t Evidence = 0;

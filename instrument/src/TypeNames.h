@@ -34,7 +34,7 @@ public:
   /// The bytes of an object of the type; a typedef or qualifier has those of what it stands for.
   static uint64_t bytes(const llvm::DIType *T);
 
-  /// What a pointer or reference points to (null: `void`); nothing when \p T is neither.
+  /// Returns the type that a pointer or reference points to (null: `void`); nothing when \p T is neither.
   static std::optional<const llvm::DIType *> pointee(const llvm::DIType *T);
   static bool isReference(const llvm::DIType *T);
 

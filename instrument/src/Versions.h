@@ -30,9 +30,9 @@
 
 namespace memlode {
 
-/// Where the two sides of a function are. Empty: the function has one side, which records.
+/// The two sides of a function. Empty: the function has one side, which records.
 struct Versions {
-  /// Where the recording side begins.
+  /// The beginning of the recording side.
   llvm::BasicBlock *Body = nullptr;
   /// Blocks that record nothing.
   llvm::DenseSet<const llvm::BasicBlock *> Dormant;
@@ -48,8 +48,8 @@ struct Versions {
   /// Addresses of the dormant side's own labels, or null.
   llvm::GlobalVariable *DormantLabels = nullptr;
 
-  /// Where each side is a function of its own (Apart.h): the dormant one, the one that all callers call, and
-  /// the one that makes room. The function itself is the recording side.
+  /// The two functions if each side is one of its own (Apart.h): the dormant one, the one that all callers
+  /// call, and the one that makes room. The function itself is the recording side.
   llvm::Function *Apart = nullptr;
   llvm::Function *Front = nullptr;
   llvm::Function *Ask = nullptr;

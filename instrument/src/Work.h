@@ -26,7 +26,7 @@ class TargetTransformInfo;
 
 namespace memlode {
 
-/// How often blocks are executed, and what an instruction becomes.
+/// The frequency of blocks, and what an instruction becomes.
 struct Execution {
   const llvm::BlockFrequencyInfo &Frequency;
   const llvm::BranchProbabilityInfo &Branches;
