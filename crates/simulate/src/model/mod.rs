@@ -224,7 +224,7 @@ impl Model {
     ///
     /// # Panics
     /// If its core is not below the number of cores.
-    #[inline]
+    #[inline(always)]
     pub fn access_observed(&mut self, access: MemRef, observer: &mut impl Observer) -> Answer {
         if access.bytes == 0 {
             return Answer::default();

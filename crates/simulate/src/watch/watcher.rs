@@ -100,11 +100,18 @@ impl Level {
         u64::from(used.count_ones()) << self.grain_shift
     }
 
-    /// Turns bits of a first-level line at an address into bits of this level's longer line around it.
+    /// Turns bits of a first-level line at an address into bits of this level's line around it.
+    #[inline(always)]
     pub fn widen(&self, inner: &Level, address: u64, used: u64) -> u64 {
-        if self.line_shift == inner.line_shift {
-            return used;
+        match self.line_shift == inner.line_shift {
+            true => used,
+            false => self.widen_longer(inner, address, used),
         }
+    }
+
+    /// Turns the bits if this level's lines are longer.
+    #[inline(never)]
+    fn widen_longer(&self, inner: &Level, address: u64, used: u64) -> u64 {
         let grain = 1 << inner.grain_shift;
         let set = (0..64).filter(|bit| used >> bit & 1 != 0).map(|bit| address + bit * grain);
         set.fold(0, |bits, first| bits | self.bits(first, first + (grain - 1)))
