@@ -29,6 +29,7 @@ mod replay;
 mod sharing;
 mod signals;
 mod sim;
+mod sim_time;
 mod threads;
 mod usage;
 mod validate;

@@ -31,6 +31,7 @@ mod source;
 mod stacks;
 pub mod tables;
 mod threads;
+pub mod timed;
 mod times;
 mod window;
 
@@ -51,4 +52,5 @@ pub use sampled::errors::{Errors, Shares};
 pub use sampled::sample::{Covered, Estimate, Gaps, covered};
 pub use sampled::{errors, sample};
 pub use source::{Source, has_gaps};
+pub use timed::{TimedProfile, profile_in_time};
 pub use window::{Window, profile_within};

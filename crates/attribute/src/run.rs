@@ -155,7 +155,12 @@ pub fn profile_mapped_in_detail(
 }
 
 /// A profiler that is set up, for a program of so many threads.
-fn prepared<E: Engine>(simulator: E, machine: &Machine, setup: &Setup, threads: usize) -> Profiler<E> {
+pub(crate) fn prepared<E: Engine>(
+    simulator: E,
+    machine: &Machine,
+    setup: &Setup,
+    threads: usize,
+) -> Profiler<E> {
     Profiler::new(&[], simulator)
         .with_cores(setup.cores(machine, threads))
         .with_named_pages(setup.named.clone())
@@ -182,7 +187,7 @@ fn observe_mapped<E: TakesFragments + Send>(
 }
 
 /// Has a profiler see the whole trace by a road, which `helpers` threads help to decode.
-fn observe_all<E: Engine + Send>(
+pub(crate) fn observe_all<E: Engine + Send>(
     source: &Source,
     profiler: &mut Profiler<E>,
     road: &mut (impl Road<E> + Send),

@@ -140,18 +140,8 @@ pub fn detailed(machine: &Machine, setup: &Setup, threads: usize) -> Result<Deta
         true => Detailed::of_model(Model::new(&model_spec(machine, cores))?),
         false => Detailed::new(caches(machine, cores)?),
     };
-    if !machine.tlbs.is_empty() {
-        let spec = |tlb: &machine::TlbArray| TlbSpec {
-            level: tlb.level,
-            entries: tlb.entries,
-            ways: tlb.ways,
-            page_bytes: tlb.page_bytes.clone(),
-            latency_cycles: tlb.latency_cycles,
-        };
-        let specs: Vec<TlbSpec> = machine.tlbs.iter().map(spec).collect();
-        let of_tags = setup.named.iter().map(|named| named.page_bytes).collect();
-        let pages = Pages { of_tags, ..setup.pages.clone() };
-        detailed = detailed.with_tlb(Tlb::new(&specs, machine.page_walk_cycles, &pages, cores)?);
+    if let Some(tlb) = translations(machine, setup, cores)? {
+        detailed = detailed.with_tlb(tlb);
     }
     if let Some(flight) = machine.in_flight {
         detailed = detailed.with_store_buffer(StoreBuffer::new(flight.stores, flight.instructions, cores));
@@ -165,8 +155,35 @@ pub fn detailed(machine: &Machine, setup: &Setup, threads: usize) -> Result<Deta
     Ok(detailed)
 }
 
+/// The translations of the first `cores` of a machine's cores, if its description tells of any.
+fn translations(machine: &Machine, setup: &Setup, cores: u32) -> Result<Option<Tlb>, ImpossibleTlb> {
+    if machine.tlbs.is_empty() {
+        return Ok(None);
+    }
+    let spec = |tlb: &machine::TlbArray| TlbSpec {
+        level: tlb.level,
+        entries: tlb.entries,
+        ways: tlb.ways,
+        page_bytes: tlb.page_bytes.clone(),
+        latency_cycles: tlb.latency_cycles,
+    };
+    let specs: Vec<TlbSpec> = machine.tlbs.iter().map(spec).collect();
+    let of_tags = setup.named.iter().map(|named| named.page_bytes).collect();
+    let pages = Pages { of_tags, ..setup.pages.clone() };
+    Tlb::new(&specs, machine.page_walk_cycles, &pages, cores).map(Some)
+}
+
+/// The machine's caches and translations, empty, for the first `cores` of its cores.
+pub(crate) fn timed_caches(
+    machine: &Machine,
+    setup: &Setup,
+    cores: u32,
+) -> Result<(Hierarchy, Option<Tlb>), ImpossibleMachine> {
+    Ok((caches(machine, cores)?, translations(machine, setup, cores)?))
+}
+
 /// Cores that a program of so many threads needs.
-fn needed(machine: &Machine, setup: &Setup, threads: usize) -> u32 {
+pub(crate) fn needed(machine: &Machine, setup: &Setup, threads: usize) -> u32 {
     setup.cores(machine, threads).into_iter().max().map_or(1, |last| last + 1)
 }
 

@@ -8,7 +8,10 @@ use anyhow::{Context, Result, bail};
 use memlode_analyses::{Run, Table};
 use memlode_attribute::sharing::{Order, SharingProfile, sharing};
 use memlode_attribute::simulator::{Setup, caches, detailed};
-use memlode_attribute::{DetailedProfile, Profile, Source, has_gaps, profile_in_detail, profile_trace};
+use memlode_attribute::{
+    DetailedProfile, Profile, Source, TimedProfile, has_gaps, profile_in_detail, profile_in_time,
+    profile_trace,
+};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_report::Note;
@@ -27,6 +30,8 @@ pub enum Wanted {
     Part(Box<Part>),
     /// Why, with the machine set up so.
     Simulation(Box<Setup>),
+    /// Times of accesses, with the machine set up so.
+    Timing(Box<Setup>),
     /// Findings of some analyses of every access.
     Accesses(Run),
 }
@@ -37,6 +42,8 @@ pub enum Found {
     Report(Box<Profile>, Option<Note>, Option<Box<SharingProfile>>),
     /// Counts and causes.
     Simulation(Box<DetailedProfile>),
+    /// Counts and times.
+    Timing(Box<TimedProfile>),
     /// Tables.
     Accesses(Vec<Table>),
 }
@@ -74,7 +81,7 @@ impl Job {
             Wanted::Report(_) | Wanted::Part(_) | Wanted::Accesses(_) => {
                 caches(&self.machine, 1).map(drop).map_err(Into::into)
             }
-            Wanted::Simulation(setup) => {
+            Wanted::Simulation(setup) | Wanted::Timing(setup) => {
                 // Whether it is one core or many does not matter, but for the memory.
                 let one = Setup { cores: Vec::new(), ..(**setup).clone() };
                 detailed(&self.machine, &one, 1).map(drop)
@@ -124,6 +131,11 @@ impl Job {
                 let found =
                     profile_in_detail(source, &machine, &setup, threads(), watched).context(impossible)?;
                 (Found::Simulation(Box::new(found.0)), found.1)
+            }
+            Wanted::Timing(setup) => {
+                let found =
+                    profile_in_time(source, &machine, &setup, threads(), watched).context(impossible)?;
+                (Found::Timing(Box::new(found.0)), found.1)
             }
             Wanted::Accesses(analyses) => {
                 let found = accesses::run(source, &machine, analyses, watch).context(impossible)?;

@@ -165,6 +165,14 @@ impl Analysed {
                 };
                 out.write(&text, as_json)
             }
+            Found::Timing(profile) => {
+                let timing = build::timing(trace, machine, profile, replayed);
+                let text = match as_json {
+                    true => json::timing(&timing)?,
+                    false => terminal::timing(&timing, &shape.tables(By::Line), style),
+                };
+                out.write(&text, as_json)
+            }
             Found::Accesses(tables) => {
                 let analysis = build::analysis(trace, machine, tables, replayed);
                 if as_json {

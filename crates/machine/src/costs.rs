@@ -50,6 +50,8 @@ pub struct Costs {
     pub atomic_cycles: Constant,
     /// Cycles of a store and a full fence behind it, to a line that is there.
     pub fence_cycles: Constant,
+    /// Cycles from a branch that was foretold wrongly, once it is known, to what comes next.
+    pub mispredict_cycles: Constant,
     /// Factor by which a thread counts more slowly, with ten cycles of work between, where another does in the same line.
     pub counting_slowdown: Constant,
     /// Lines that two cores share which are near each other.
@@ -90,6 +92,7 @@ impl Costs {
         window_instructions: Constant::assumed(224.0),
         atomic_cycles: Constant::assumed(7.0),
         fence_cycles: Constant::assumed(61.0),
+        mispredict_cycles: Constant::assumed(20.0),
         counting_slowdown: Constant::assumed(10.0),
         near: SharingCosts {
             transfer_cycles: Constant::assumed(118.0),
@@ -124,7 +127,7 @@ impl Costs {
     }
 
     /// The constants of one core: key, key of the spread, range, and where the number is kept.
-    fn fields(&mut self) -> [Field<'_>; 10] {
+    fn fields(&mut self) -> [Field<'_>; 11] {
         [
             ("clock_ghz", "clock_ghz_spread", (0.01, 100.0), &mut self.clock_ghz),
             ("instruction_cycles", "instruction_cycles_spread", (0.01, 100.0), &mut self.instruction_cycles),
@@ -135,6 +138,7 @@ impl Costs {
             ("window_instructions", "window_instructions_spread", (1.0, 1e6), &mut self.window_instructions),
             ("atomic_cycles", "atomic_cycles_spread", (0.01, 1e5), &mut self.atomic_cycles),
             ("fence_cycles", "fence_cycles_spread", (0.01, 1e5), &mut self.fence_cycles),
+            ("mispredict_cycles", "mispredict_cycles_spread", (0.01, 1e4), &mut self.mispredict_cycles),
             ("counting_slowdown", "counting_slowdown_spread", (0.01, 1e5), &mut self.counting_slowdown),
         ]
     }

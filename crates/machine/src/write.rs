@@ -96,6 +96,7 @@ fn costs(costs: &Costs) -> Value {
         ("window_instructions", costs.window_instructions),
         ("atomic_cycles", costs.atomic_cycles),
         ("fence_cycles", costs.fence_cycles),
+        ("mispredict_cycles", costs.mispredict_cycles),
         ("counting_slowdown", costs.counting_slowdown),
     ] {
         put_constant(&mut table, key, constant);

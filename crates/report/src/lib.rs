@@ -12,9 +12,9 @@ mod model;
 pub mod names;
 pub mod render;
 
-pub use build::{notes, records, report, simulation};
+pub use build::{notes, records, report, simulation, timing};
 pub use model::{
-    Advice, Confidence, MarkedMember, MemoryUse, Note, Numbers, Rejected, Report, StructureChart, Tried,
-    WhatIf,
+    Advice, Confidence, MarkedMember, MemoryUse, Note, Numbers, Rejected, Report, StructureChart, TimeReport,
+    Tried, WhatIf,
 };
 pub use render::text;

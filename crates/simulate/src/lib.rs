@@ -42,12 +42,13 @@
 //! several); of a model, about twice as many.
 //! With it go [`Tlb`] (translations, and the use of pages), [`StoreBuffer`] (loads that agree with a store in the low 12
 //! bits of another address) and [`Numa`] (memory of another node).
+//! [`Timed`] says when the accesses of a core commit, and what they wait for.
 //! [`Bounds`] says between which numbers misses lie where the trace has gaps.
 //! [`ReuseDistance`] needs no hierarchy: it measures the stream itself.
 //!
 //! # What it does not model
 //!
-//! Time, bandwidth, physical addresses (sets are chosen by virtual ones), and hashed slice selection; a
+//! Time and bandwidth but by [`Timed`], physical addresses (sets are chosen by virtual ones), and hashed slice selection; a
 //! [`Hierarchy`] neither coherence between private caches, nor prefetching, nor replacement other than LRU. A
 //! cache shared by several cores sees their accesses in the order in which the caller makes them.
 //!
@@ -75,6 +76,7 @@ mod spec;
 mod streams;
 mod table;
 mod tag;
+mod time;
 mod watch;
 
 pub use core_parts::numa::{Homes, Numa, NumaDetail, Placement};
@@ -97,6 +99,9 @@ pub use spec::{ImpossibleHierarchy, LevelSpec, MAX_LEVELS, Problem};
 pub use streams::bounds::Bounds;
 pub use streams::reuse::{ReuseDistance, ReuseHistogram};
 pub use tag::{Tag, Tagged};
+pub use time::{
+    Act, Charged, CoreTime, FeedGroups, Stall, TICKS, TimeSpec, Timed, TimedAccess, TimedLine, TimedSite,
+};
 pub use watch::batch::{Queue, Requests};
 pub use watch::detailed::{Detailed, Details, Far, ModelDetails, Near, Outcome};
 pub use watch::misses::{Cause, Eviction, LevelDetail};

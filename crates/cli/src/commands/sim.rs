@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::Parser;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+use memlode_attribute::has_gaps;
 use serde_json::json;
 
 use super::report::MachineArgs;
@@ -13,13 +14,13 @@ use crate::analyse::{Job, Wanted};
 use crate::args::part::PartArgs;
 use crate::args::setup::SetupArgs;
 use crate::args::traces::TraceArgs;
-use crate::show::{Out, ShapeArgs, TableName};
+use crate::show::{Out, ShapeArgs};
 
 /// Simulate a machine's caches on a trace: what missed, why, and how much of the fetched lines was used
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Exit status: 0 success, 1 the trace or the machine cannot be used, 2 wrong usage.",
-    mut_arg("by", tables),
+    mut_arg("by", |by| by.help("Tables to show, of functions and threads with --time only [default: data, with --time line]")),
     mut_args(PartArgs::hidden)
 )]
 pub struct Args {
@@ -31,6 +32,10 @@ pub struct Args {
     setup: SetupArgs,
     #[command(flatten)]
     shape: ShapeArgs,
+    /// Say how long accesses take and what they wait for, by a model of the core beside exact LRU caches: chains, window, fill
+    /// buffers, bandwidth, walks, stores in flight
+    #[arg(long, conflicts_with = "rules")]
+    time: bool,
     /// List the machines known by name
     #[arg(long)]
     list: bool,
@@ -40,13 +45,6 @@ pub struct Args {
     /// Known, so that who asks for it hears where it is.
     #[command(flatten)]
     part: PartArgs,
-}
-
-/// The tables that there are, and the one that is shown if none is asked for.
-fn tables(by: clap::Arg) -> clap::Arg {
-    let table = |name: String| <TableName as clap::ValueEnum>::from_str(&name, false);
-    by.value_parser(PossibleValuesParser::new(TableName::OF_CAUSES).try_map(table))
-        .help("Tables to show [default: data]")
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
@@ -60,9 +58,24 @@ pub fn run(args: Args) -> Result<ExitCode> {
              `memlode report`"
         );
     }
-    let setup = |machine: &_| Ok(Wanted::Simulation(Box::new(args.setup.of(machine)?)));
+    if let Some(table) = args.shape.without_causes().filter(|_| !args.time) {
+        let why =
+            format!("there is no table of causes by {table}: there are line, data, field, type and object");
+        Args::command().bin_name("memlode sim").error(ErrorKind::ArgumentConflict, why).exit();
+    }
+    let setup = |machine: &_| {
+        let setup = Box::new(args.setup.of(machine)?);
+        Ok(if args.time { Wanted::Timing(setup) } else { Wanted::Simulation(setup) })
+    };
     let job = Job::new(&args.machine.machine, setup)?;
-    job.run(args.trace.open()?)?.show(&args.shape, args.json, Out::Stdout)?;
+    let trace = args.trace.open()?;
+    if args.time && has_gaps(&trace) {
+        bail!(
+            "{}: recorded in bursts, and what was executed between them is not known: --time needs a whole trace",
+            trace.directory().display()
+        );
+    }
+    job.run(trace)?.show(&args.shape, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }
 

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use memlode_attribute::simulator::Setup;
 use memlode_machine::Machine;
 use memlode_measure::process::{Launch, RunLimits};
 use memlode_measure::validate::{LineCost, ModelledCosts, SourceLine, text, validate};
-use memlode_report::build::report;
+use memlode_report::Numbers;
+use memlode_report::build::{report, timing};
 use memlode_report::names::demangle;
-use memlode_report::{Numbers, Report};
 
 use super::bench::stop_on_signals;
 use super::report::MachineArgs;
@@ -133,21 +134,34 @@ fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<ModelledCos
     let clock_hz = machine.costs.clock_ghz.value * 1e9;
     let by = |name, cycles: fn(&Numbers) -> f64| ModelledCosts {
         name,
-        lines: costs(&report, cycles),
+        lines: costs(report.lines.iter().map(|row| {
+            let at = &row.subject.position;
+            (&at.file, at.line, &at.function, cycles(&row.numbers))
+        })),
         seconds: Some(cycles(&report.total.numbers) / clock_hz),
     };
+    let job = Job::new(name, |machine| Ok(Wanted::Timing(Box::new(Setup::of(machine)))))?;
+    let timed = job.run(open(trace)?)?;
+    let Found::Timing(profile) = &timed.found else { bail!("times were asked for") };
+    let timing = timing(&timed.trace, machine, profile, &timed.replayed);
+    let rows = timing.lines.iter().map(|row| {
+        let at = &row.subject.position;
+        (&at.file, at.line, &at.function, row.numbers.cycles)
+    });
     Ok(vec![
         by("lru", |numbers| numbers.stall_cycles as f64),
         by("report", |Numbers { wait, .. }| wait.cycles + wait.first_touch_cycles + wait.instruction_cycles),
+        ModelledCosts { name: "sim_time", lines: costs(rows), seconds: Some(timing.total.numbers.ms / 1e3) },
     ])
 }
 
-/// The lines of a report, with the cycles that a model finds in their numbers.
-fn costs(report: &Report, cycles: fn(&Numbers) -> f64) -> Vec<LineCost> {
-    let costs = report.lines.iter().filter_map(|row| {
-        let position = &row.subject.position;
-        let line = SourceLine { file: position.file.clone()?, line: position.line? };
-        Some(LineCost { line, function: position.function.clone(), cost: cycles(&row.numbers) })
+/// The cycles of rows that have a source line: its file, number and function.
+type LineCycles<'a> = (&'a Option<String>, Option<u32>, &'a String, f64);
+
+fn costs<'a>(rows: impl Iterator<Item = LineCycles<'a>>) -> Vec<LineCost> {
+    let costs = rows.filter_map(|(file, line, function, cost)| {
+        let line = SourceLine { file: file.clone()?, line: line? };
+        Some(LineCost { line, function: function.clone(), cost })
     });
     costs.collect()
 }

@@ -9,6 +9,7 @@ mod sample;
 mod sharing;
 mod simulation;
 mod tables;
+mod timing;
 mod transfers;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use memlode_attribute::{ClassId, CostModel, Counts, Coverage, Errors, PathId, Pr
 use memlode_machine::{Machine, Provenance};
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
+use memlode_trace::event::ThreadId;
 use memlode_trace::format::flag;
 use memlode_trace::sites::{Site, SiteTable, StringId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -35,6 +37,7 @@ pub use comparison::comparison;
 pub use records::records;
 pub use simulation::simulation;
 pub use tables::analysis;
+pub use timing::timing;
 
 /// Builds the report of a profile of `trace` on `machine`. `replayed` tells what could not be decoded, and `sharing` what threads
 /// lose to each other, if that was looked at.
@@ -78,15 +81,7 @@ pub fn report(
     });
     let access = |(what, place): &(What, Place)| builder.access(what, place);
     Report {
-        trace: model::Recording {
-            directory: trace.directory().display().to_string(),
-            command: trace.manifest().info.command.clone(),
-            complete: notes::is_complete(trace, Some(replayed)),
-            processes: trace.processes().len(),
-            threads: trace.threads().len(),
-            notes: notes::notes(trace, Some(replayed)),
-            sample,
-        },
+        trace: builder.recording(trace, replayed, sample),
         machine: simulated(machine, &levels, profile),
         total: builder.row(model::Everything {}, &total),
         coverage: shares(&Coverage::of(profile, names.sites(), |site| place(names, site).line.line > 0)),
@@ -100,17 +95,7 @@ pub fn report(
             function: demangle(names.string(*name)),
             linkage_name: builder.string(*name),
         }),
-        threads: builder.rows(&tables.threads(), |id| {
-            let thread = &trace.threads()[id.0 as usize];
-            let process = trace.processes().get(thread.process.0 as usize);
-            model::Thread {
-                thread: id.0,
-                process: thread.process.0,
-                pid: process.map_or(0, |process| process.pid),
-                tid: thread.tid,
-                core: id.0 % machine.cores.max(1),
-            }
-        }),
+        threads: builder.rows(&tables.threads(), |id| builder.thread(trace, machine, *id)),
         sharing: sharing.map(|found| builder.transfers(found, machine)),
     }
 }
@@ -275,6 +260,36 @@ impl Builder<'_> {
                 stall_share: errors.stall_share,
                 wait_share: errors.wait_share,
             }),
+        }
+    }
+
+    fn recording(
+        &self,
+        trace: &Trace,
+        replayed: &Replayed,
+        sample: Option<model::Sample>,
+    ) -> model::Recording {
+        model::Recording {
+            directory: trace.directory().display().to_string(),
+            command: trace.manifest().info.command.clone(),
+            complete: notes::is_complete(trace, Some(replayed)),
+            processes: trace.processes().len(),
+            threads: trace.threads().len(),
+            notes: notes::notes(trace, Some(replayed)),
+            sample,
+        }
+    }
+
+    /// A thread, on the core that it runs on unless it is told otherwise.
+    fn thread(&self, trace: &Trace, machine: &Machine, id: ThreadId) -> model::Thread {
+        let thread = &trace.threads()[id.0 as usize];
+        let process = trace.processes().get(thread.process.0 as usize);
+        model::Thread {
+            thread: id.0,
+            process: thread.process.0,
+            pid: process.map_or(0, |process| process.pid),
+            tid: thread.tid,
+            core: id.0 % machine.cores.max(1),
         }
     }
 

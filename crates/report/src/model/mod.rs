@@ -14,6 +14,7 @@ mod sample;
 mod simulation;
 mod subject;
 mod table;
+mod timing;
 mod transfers;
 
 pub use advice::{Advice, MarkedMember, Rejected, StructureChart};
@@ -32,4 +33,5 @@ pub use simulation::{
 };
 pub use subject::{Access, Data, Everything, Function, Home, Object, Position, Thread, Type};
 pub use table::{Analysis, Column, Table, Value};
+pub use timing::{StallCycles, TimeReport, TimedCore, TimedNumbers, TimedRow};
 pub use transfers::{SharedData, SharedLine, Transfers};

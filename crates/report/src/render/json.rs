@@ -7,7 +7,7 @@ use super::sentences::{assumption, level_rules, note};
 use crate::model::{
     Access, Advice, Alias, Analysis, Assumption, CoherenceNumbers, Comparison, Data, Everything, Finding,
     Function, LevelBesides, LevelRules, Note, Object, Recording, Report, Row, RulesUsed, Sample, Shares,
-    Sharing, Simulated, Simulation, Table, Thread, Transfers, Type, WhatIf,
+    Sharing, Simulated, Simulation, Table, Thread, TimeReport, TimedCore, TimedRow, Transfers, Type, WhatIf,
 };
 
 /// Version of the schema: within one, fields are added, and none is renamed or removed.
@@ -54,6 +54,25 @@ pub fn simulation(simulation: &Simulation) -> serde_json::Result<String> {
         coherence: &simulation.coherence,
         besides: &simulation.besides,
         sharing: &simulation.sharing,
+    })
+}
+
+/// `memlode sim --time --json`.
+pub fn timing(timing: &TimeReport) -> serde_json::Result<String> {
+    pretty(&TimingDocument {
+        format: "memlode sim --time",
+        version: VERSION,
+        trace: Trace::of(&timing.trace),
+        machine: &timing.machine,
+        core: &timing.core,
+        total: &timing.total,
+        lines: &timing.lines,
+        data: &timing.data,
+        fields: &timing.fields,
+        types: &timing.types,
+        objects: &timing.objects,
+        functions: &timing.functions,
+        threads: &timing.threads,
     })
 }
 
@@ -181,6 +200,23 @@ struct SimulationDocument<'a> {
     coherence: &'a Option<CoherenceNumbers>,
     besides: &'a [LevelBesides],
     sharing: &'a [Sharing],
+}
+
+#[derive(Serialize)]
+struct TimingDocument<'a> {
+    format: &'static str,
+    version: u32,
+    trace: Trace<'a>,
+    machine: &'a Simulated,
+    core: &'a TimedCore,
+    total: &'a TimedRow<Everything>,
+    lines: &'a [TimedRow<Access>],
+    data: &'a [TimedRow<Data>],
+    fields: &'a [TimedRow<Data>],
+    types: &'a [TimedRow<Type>],
+    objects: &'a [TimedRow<Object>],
+    functions: &'a [TimedRow<Function>],
+    threads: &'a [TimedRow<Thread>],
 }
 
 #[derive(Serialize)]

@@ -178,6 +178,16 @@ pub fn cut_end(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(text.chars().take(width.saturating_sub(1)).chain(['…']).collect())
 }
 
+/// Milliseconds in the unit that reads best: `1.20 s`, `35 ms`, `4.0 µs`.
+pub fn milliseconds(ms: f64) -> String {
+    match ms {
+        ms if ms >= 1000.0 => format!("{:.2} s", ms / 1000.0),
+        ms if ms >= 10.0 => format!("{ms:.0} ms"),
+        ms if ms >= 0.1 => format!("{ms:.2} ms"),
+        ms => format!("{:.1} µs", ms * 1000.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

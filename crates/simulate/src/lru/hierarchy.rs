@@ -237,6 +237,16 @@ impl Hierarchy {
         depth
     }
 
+    /// [`Hierarchy::access`] of what no program asks for, a walk of the page tables, say: it is not counted.
+    ///
+    /// # Panics
+    /// If `core` is not below the number of cores.
+    pub(crate) fn access_uncounted(&mut self, access: MemRef) -> u8 {
+        let depth = self.access(access);
+        self.answered[usize::from(access.is_write)][usize::from(depth)] -= 1;
+        depth
+    }
+
     /// Counts accesses as hits of the first level. Those that wait for [`Hierarchy::settle`] are counted so as well, until that says better.
     pub fn hit_again(&mut self, is_write: bool, accesses: u64) {
         let hits = &mut self.answered[usize::from(is_write)][0];

@@ -8,11 +8,13 @@ mod label;
 mod names;
 mod record;
 mod report;
+mod rows;
 mod rules;
 mod sample;
 mod sharing;
 mod style;
 mod tables;
+mod timing;
 mod transfers;
 
 use std::fmt::Write;
@@ -27,6 +29,7 @@ pub use comparison::{comparison, confidence, verdict, what_if};
 pub use names::{home, name, object, place};
 pub use record::draw as draw_record;
 pub use style::Style;
+pub use timing::timing;
 
 /// A table of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::Style;
 use super::names::object_label;
 use super::sharing::side;
 use crate::model::{SharedData, Transfers};
-use crate::render::text::{count, percent_of};
+use crate::render::text::{count, milliseconds, percent_of};
 
 /// Rows shown of each kind.
 const ROWS: usize = 5;
@@ -19,7 +19,7 @@ pub fn transfers(found: &Transfers, style: Style) -> String {
     let whole = found.ms + found.rest_ms;
     let mut out = format!("\n{}\n", style.heading("Lines that threads take from each other"));
     let far = found.far_ms.map_or(String::new(), |far| {
-        format!(", {} if they are on cores that are far from each other", time(far))
+        format!(", {} if they are on cores that are far from each other", milliseconds(far))
     });
     let known = if found.measured { "measured" } else { "assumed" };
     let lost = match found.transfers {
@@ -27,10 +27,10 @@ pub fn transfers(found: &Transfers, style: Style) -> String {
         transfers => format!(
             "about {} of all threads together are lost to {} transfers{far}: {} of {} without misses of caches; the times of \
              transfers are {known}",
-            time(found.ms),
+            milliseconds(found.ms),
             count(transfers),
             percent_of(found.ms / whole.max(f64::MIN_POSITIVE)),
-            time(whole),
+            milliseconds(whole),
         ),
     };
     out += &style.indented(2, &lost);
@@ -61,7 +61,7 @@ fn write_row(out: &mut String, row: &SharedData, by: &str, style: Style) {
         lines => format!("{} lines", count(lines as u64)),
     };
     let room = style.width.saturating_sub(21).max(24);
-    let _ = writeln!(out, "  {:<15} {} transfers of {lines}", time(row.ms), count(row.transfers));
+    let _ = writeln!(out, "  {:<15} {} transfers of {lines}", milliseconds(row.ms), count(row.transfers));
     let _ = writeln!(out, "  {:<15} {}", "waiting", side(&row.missed, style));
     if let Some(written) = &row.written {
         let _ = writeln!(out, "  {by:<15} {}", side(written, style));
@@ -83,7 +83,7 @@ fn order(found: &Transfers) -> String {
         }
         (_, Some(ns)) => format!(
             "order: as recorded, which was slower than the program is; known to within {}",
-            time(ns as f64 / 1e6)
+            milliseconds(ns as f64 / 1e6)
         ),
         (_, None) => "order: as recorded".to_string(),
     };
@@ -98,14 +98,4 @@ fn order(found: &Transfers) -> String {
         let _ = write!(text, "; {} waits could not be put in order", count(found.unmet));
     }
     text
-}
-
-/// `1.20 s`, `35 ms`, `4 µs`.
-fn time(ms: f64) -> String {
-    match ms {
-        ms if ms >= 1000.0 => format!("{:.2} s", ms / 1000.0),
-        ms if ms >= 10.0 => format!("{ms:.0} ms"),
-        ms if ms >= 0.1 => format!("{ms:.2} ms"),
-        ms => format!("{:.1} µs", ms * 1000.0),
-    }
 }

@@ -1,0 +1,158 @@
+//! Branches, as far as a trace shows them: which site comes next.
+//!
+//! A trace has no branches, but where a site is followed now by one site and now by another, one has been between them.
+//! Whether a processor can have foretold it is asked of a small predictor of its kind: tables of what came next, by the
+//! site and by outcomes before it, a short, a longer and a long row of them, of which the longest that knows anything
+//! decides (Seznec and Michaud, "A case for (partially) tagged geometric history length branch prediction", JILP 2006),
+//! and loops that end after as many turns as the last times.
+
+/// Outcomes that the tables go by, the shortest first; places of each table.
+const OUTCOMES: [u32; 3] = [2, 6, 16];
+const PLACES: usize = 1 << 12;
+
+/// Bits of an outcome in the history.
+const BITS: u32 = 4;
+
+/// The highest confidence, and the one from which a loop's turns are believed.
+const SURE: u8 = 3;
+
+/// No site.
+const NONE: u32 = u32::MAX;
+
+/// What is known of what follows a site.
+#[derive(Clone, Copy)]
+struct Follower {
+    next: u32,
+    confidence: u8,
+    /// It has had more than one.
+    is_branch: bool,
+    /// Times in a row that it was the same one, and what that was when it last ended; how often that was right.
+    run: u32,
+    last_run: u32,
+    same_runs: u8,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    tag: u32,
+    next: u32,
+    confidence: u8,
+}
+
+/// The predictor of a core.
+pub(super) struct Branches {
+    last: u32,
+    followers: Vec<Follower>,
+    history: u64,
+    tables: [Vec<Entry>; 3],
+}
+
+impl Branches {
+    /// Knows nothing.
+    pub fn new() -> Branches {
+        let entry = Entry { tag: NONE, next: NONE, confidence: 0 };
+        Branches {
+            last: NONE,
+            followers: Vec::new(),
+            history: 0,
+            tables: std::array::from_fn(|_| vec![entry; PLACES]),
+        }
+    }
+
+    /// A site is executed. Says whether a branch before it was foretold wrongly.
+    #[inline]
+    pub fn goes_wrong(&mut self, site: u32) -> bool {
+        let last = std::mem::replace(&mut self.last, site);
+        if last == NONE {
+            return false;
+        }
+        let known = last as usize;
+        if self.followers.len() <= known {
+            let follower =
+                Follower { next: NONE, confidence: 0, is_branch: false, run: 0, last_run: 0, same_runs: 0 };
+            self.followers.resize(known + 1, follower);
+        }
+        let follower = &mut self.followers[known];
+        if !follower.is_branch {
+            if follower.next == site {
+                return false;
+            }
+            if follower.next == NONE {
+                follower.next = site;
+                return false;
+            }
+            follower.is_branch = true;
+        }
+        self.foretell(last, site) != site
+    }
+
+    /// What was expected to follow `last`; and learns that it was `site`.
+    fn foretell(&mut self, last: u32, site: u32) -> u32 {
+        let places: [(usize, u32); 3] = OUTCOMES.map(|outcomes| {
+            let shift = 64 - (BITS * outcomes).min(64);
+            let seen = if shift == 0 { self.history } else { self.history << shift };
+            let mixed = (seen ^ u64::from(last).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                .wrapping_mul(0xd6e8_feb8_6659_fd93)
+                .wrapping_add(u64::from(outcomes));
+            ((mixed >> 40) as usize % PLACES, (mixed >> 8) as u32)
+        });
+        let follower = &mut self.followers[last as usize];
+        let mut provider = None;
+        let mut expected = follower.next;
+        for (number, &(place, tag)) in places.iter().enumerate() {
+            let entry = &self.tables[number][place];
+            if entry.tag == tag {
+                provider = Some(number);
+                expected = entry.next;
+            }
+        }
+        // A loop that ended after so many turns the last times does so again.
+        let ends = follower.same_runs >= SURE && follower.run == follower.last_run;
+        let by_loop = follower.same_runs >= SURE && expected == follower.next;
+        let is_right = if by_loop { ends != (follower.next == site) } else { expected == site };
+        learn(&mut follower.next, &mut follower.confidence, &mut follower.run, site, |run| {
+            follower.same_runs =
+                if run == follower.last_run { (follower.same_runs + 1).min(SURE) } else { 0 };
+            follower.last_run = run;
+        });
+        if let Some(number) = provider {
+            let entry = &mut self.tables[number][places[number].0];
+            if entry.next == site {
+                entry.confidence = (entry.confidence + 1).min(SURE);
+            } else if entry.confidence > 0 {
+                entry.confidence -= 1;
+            } else {
+                entry.next = site;
+            }
+        }
+        if expected != site {
+            let longer = provider.map_or(0, |number| number + 1);
+            for (number, &(place, tag)) in places.iter().enumerate().skip(longer) {
+                let entry = &mut self.tables[number][place];
+                if entry.confidence == 0 {
+                    *entry = Entry { tag, next: site, confidence: 1 };
+                    break;
+                }
+                entry.confidence -= 1;
+            }
+        }
+        let outcome = u64::from(site.wrapping_mul(0x9e37_79b1) >> (32 - BITS));
+        self.history = self.history << BITS | outcome;
+        if is_right { site } else { NONE }
+    }
+}
+
+/// The usual follower of a site: changed when it is often another one. `ended` is told how many turns a run had.
+fn learn(next: &mut u32, confidence: &mut u8, run: &mut u32, site: u32, ended: impl FnOnce(u32)) {
+    if *next == site {
+        *confidence = (*confidence + 1).min(SURE);
+        *run += 1;
+        return;
+    }
+    ended(std::mem::take(run));
+    if *confidence > 0 {
+        *confidence -= 1;
+    } else {
+        *next = site;
+    }
+}

@@ -1,0 +1,353 @@
+//! One core, and the thread that runs on it.
+
+use std::collections::VecDeque;
+
+use super::branches::Branches;
+use super::lines::{LevelTimes, Lines};
+use super::prefetch::{SiteStep, Walks};
+use super::stores::{Held, StoreBuffer};
+use super::{Charged, Stall, TICKS, TimeSpec, ticks};
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads and writes in one step, or exchanges: waits for all before it.
+    Atomic,
+}
+
+/// Groups of sites. All groups are waited for, and of each the site that was executed last.
+pub type FeedGroups = Box<[Box<[u32]>]>;
+
+/// What the model knows of a site.
+#[derive(Clone, Debug)]
+pub struct TimedSite {
+    /// Its number.
+    pub number: u32,
+    /// What its accesses do.
+    pub act: Act,
+    /// Whether a full fence stands beside it.
+    pub is_fenced: bool,
+    /// Instructions up to an access since the one before, its own included, and behind it, in parts of an instruction
+    /// ([`TICKS`]).
+    pub before: u64,
+    /// Those behind it that are not counted with the next one.
+    pub after: u64,
+    /// The loads that its address is made of.
+    pub address: FeedGroups,
+    /// The loads that what it stores is made of.
+    pub data: FeedGroups,
+}
+
+/// A line of an access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimedLine {
+    /// The first of the access's bytes in it.
+    pub address: u64,
+    /// The level that answers: 0 the innermost, as many as there are levels is memory.
+    pub level: u8,
+}
+
+/// One access, as the model sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct TimedAccess<'a> {
+    /// Its site.
+    pub site: &'a TimedSite,
+    /// First byte.
+    pub address: u64,
+    /// Bytes, at least 1.
+    pub bytes: u32,
+    /// Its lines, in ascending order, at least one.
+    pub lines: &'a [TimedLine],
+    /// Ticks until its pages are translated.
+    pub walk: u64,
+}
+
+/// What is known of a site in this thread.
+#[derive(Clone, Copy, Default)]
+struct SiteState {
+    /// Number of its last load, from 1, and when that was done.
+    number: u64,
+    done: u64,
+    step: SiteStep,
+}
+
+/// One core, and the thread that runs on it.
+pub struct CoreTime {
+    levels: Vec<LevelTimes>,
+    instruction: u64,
+    window_parts: u64,
+    atomic: u64,
+    fence: u64,
+    mispredict: u64,
+    line_shift: u32,
+    page_shift: u32,
+    /// Accesses so far, and parts of instructions.
+    number: u64,
+    parts: u64,
+    /// Parts behind the last access.
+    after: u64,
+    /// When the next instruction can be dispatched, but for the window.
+    front: u64,
+    committed: u64,
+    /// Parts of instructions up to an access, and when that committed: those in the window.
+    window: VecDeque<(u64, u64)>,
+    /// When what left the window last committed.
+    window_free: u64,
+    /// When the last load is done.
+    loaded: u64,
+    branches: Branches,
+    sites: Vec<SiteState>,
+    stores: StoreBuffer,
+    lines: Lines,
+    walks: Walks,
+}
+
+/// Waits on the way of an access, by [`Stall`].
+type Way = [u64; 10];
+
+impl CoreTime {
+    /// A core on which nothing has run.
+    pub fn new(spec: &TimeSpec) -> CoreTime {
+        let last = spec.latencies.len() - 1;
+        let level = |(number, &latency): (usize, &f64)| {
+            // A walk from front to back is never slower than misses that do not wait for each other.
+            let is_near = number == 1 && last > 1;
+            let overlap = if is_near { spec.overlap_l2 } else { spec.overlap_memory };
+            let read = spec.read_line.min(latency / overlap);
+            let read = if is_near { read.min(NEAR_LINE) } else { read };
+            let write = read * spec.write_line / spec.read_line;
+            let ahead = ((latency / read).ceil() as u64).clamp(1, MOST_AHEAD);
+            LevelTimes { latency: ticks(latency), line: [ticks(read), ticks(write)], is_near, ahead }
+        };
+        CoreTime {
+            levels: spec.latencies.iter().enumerate().map(level).collect(),
+            instruction: ticks(spec.instruction),
+            window_parts: ticks(spec.window),
+            atomic: ticks(spec.atomic),
+            fence: ticks(spec.fence),
+            mispredict: ticks(spec.mispredict),
+            line_shift: spec.line_bytes.trailing_zeros(),
+            page_shift: spec.page_bytes.trailing_zeros(),
+            number: 0,
+            parts: 0,
+            after: 0,
+            front: 0,
+            committed: 0,
+            window: VecDeque::new(),
+            window_free: 0,
+            loaded: 0,
+            branches: Branches::new(),
+            sites: Vec::new(),
+            stores: StoreBuffer::new(spec.stores, TICKS),
+            lines: Lines::new(
+                spec.overlap_memory.round() as usize,
+                ticks(spec.latencies[1] / spec.overlap_l2),
+            ),
+            walks: Walks::new(spec.line_bytes.trailing_zeros(), spec.page_bytes.trailing_zeros()),
+        }
+    }
+
+    /// When the last access committed, in ticks.
+    pub fn committed(&self) -> u64 {
+        self.committed
+    }
+
+    /// Executes an access; says what it is charged.
+    pub fn access(&mut self, access: &TimedAccess<'_>) -> Charged {
+        let site = access.site;
+        self.number += 1;
+        let parts = self.after + site.before;
+        self.after = site.after;
+        self.parts += parts;
+        while let Some(&(parts, committed)) = self.window.front() {
+            if parts + self.window_parts > self.parts {
+                break;
+            }
+            self.window_free = committed;
+            self.window.pop_front();
+        }
+        let mut way = Way::default();
+        let free = self.front + parts * self.instruction / TICKS;
+        let mut dispatched = free.max(self.window_free);
+        way[Stall::Window as usize] = dispatched - free;
+        if self.branches.goes_wrong(site.number) {
+            let begins = dispatched.max(self.loaded + self.mispredict);
+            way[Stall::Branch as usize] = begins - dispatched;
+            dispatched = begins;
+        }
+        self.front = dispatched;
+        let ready = self.fed(&site.address).max(dispatched);
+        way[Stall::Chain as usize] = ready - dispatched;
+        way[Stall::Walk as usize] = access.walk;
+        let issued = ready + access.walk;
+        let mut charged = Charged::default();
+        let done = match site.act {
+            Act::Load => self.load(access, issued, &mut way, &mut charged),
+            Act::Store => self.store(access, issued, &mut way),
+            Act::Atomic => self.atomic(access, issued, &mut way),
+        };
+        let done = if site.is_fenced { self.fenced(done, &mut way) } else { done };
+        // Whatever waits for nothing takes as long as a load that the first level answers.
+        let before = self.committed.max(free + self.levels[0].latency);
+        charged.instructions = before - self.committed;
+        self.committed = before.max(done);
+        self.window.push_back((self.parts, self.committed));
+        let mut left = self.committed - before;
+        for stall in Stall::TAKEN {
+            let taken = left.min(way[stall as usize]);
+            charged.stalls[stall as usize] = taken;
+            left -= taken;
+        }
+        charged.stalls[Stall::Latency as usize] = left;
+        charged
+    }
+
+    /// When the loads of all groups are done.
+    #[inline]
+    fn fed(&self, feeds: &FeedGroups) -> u64 {
+        let latest = |group: &[u32]| {
+            let loads = group.iter().filter_map(|&site| self.sites.get(site as usize));
+            loads.max_by_key(|load| load.number).map_or(0, |load| load.done)
+        };
+        feeds.iter().map(|group| latest(group)).max().unwrap_or(0)
+    }
+
+    fn site(&mut self, site: u32) -> &mut SiteState {
+        let site = site as usize;
+        if self.sites.len() <= site {
+            self.sites.resize(site + 1, SiteState::default());
+        }
+        &mut self.sites[site]
+    }
+
+    fn load(&mut self, access: &TimedAccess<'_>, issued: u64, way: &mut Way, charged: &mut Charged) -> u64 {
+        self.site(access.site.number).step.goes(access.address);
+        let begins = match self.stores.held(access.address, access.bytes, issued) {
+            Held::Nothing => None,
+            Held::All(complete) => {
+                charged.forwarded = 1;
+                Some(issued.max(complete))
+            }
+            Held::Some(leaves) => {
+                charged.blocked = 1;
+                Some(issued.max(leaves))
+            }
+        };
+        let done = match begins {
+            Some(begins) => {
+                way[Stall::Forwarding as usize] = begins - issued;
+                begins + self.levels[0].latency
+            }
+            None => self.lines(access, issued, Some(way)),
+        };
+        let number = self.number;
+        let state = self.site(access.site.number);
+        (state.number, state.done) = (number, done);
+        self.loaded = done;
+        done
+    }
+
+    /// A store is done when it has its data and a place in the buffer.
+    fn store(&mut self, access: &TimedAccess<'_>, issued: u64, way: &mut Way) -> u64 {
+        self.site(access.site.number).step.goes(access.address);
+        let complete = self.fed(&access.site.data).max(issued);
+        way[Stall::Chain as usize] += complete - issued;
+        let done = complete.max(self.stores.room());
+        way[Stall::Stores as usize] = done - complete;
+        let arrives = self.lines(access, issued, None);
+        let committed = self.committed.max(done);
+        self.stores.push(access.address, access.bytes, complete, committed, arrives);
+        done
+    }
+
+    /// An atomic update begins when everything before it is done, and has written when it is.
+    fn atomic(&mut self, access: &TimedAccess<'_>, issued: u64, way: &mut Way) -> u64 {
+        let complete = self.fed(&access.site.data).max(issued);
+        way[Stall::Chain as usize] += complete - issued;
+        let begins = complete.max(self.committed).max(self.stores.drained());
+        way[Stall::Order as usize] = begins - complete + self.atomic;
+        let done = self.lines(access, begins, Some(way)) + self.atomic;
+        self.front = self.front.max(done);
+        let number = self.number;
+        let state = self.site(access.site.number);
+        (state.number, state.done) = (number, done);
+        self.loaded = done;
+        done
+    }
+
+    /// A fence beside an access: what comes behind waits until all stores have left.
+    fn fenced(&mut self, done: u64, way: &mut Way) -> u64 {
+        let after = done.max(self.committed).max(self.stores.drained()) + self.fence;
+        way[Stall::Order as usize] += after - done;
+        self.front = self.front.max(after);
+        after
+    }
+
+    /// When the lines of an access are there, that is asked for at a time.
+    fn lines(&mut self, access: &TimedAccess<'_>, time: u64, mut way: Option<&mut Way>) -> u64 {
+        let is_write = way.is_none();
+        let mut done = time;
+        for line in access.lines {
+            let number = line.address >> self.line_shift;
+            let first = self.levels[0].latency;
+            if line.level == 0 {
+                done = done.max(self.lines.arrival(number, time).max(time) + first);
+                continue;
+            }
+            let level = self.levels[usize::from(line.level).min(self.levels.len() - 1)];
+            let arrives = match self.lines.take(number) {
+                Some(arrives) => {
+                    if let Some(way) = &mut way {
+                        let waits = arrives.saturating_sub(time);
+                        way[Stall::Bandwidth as usize] = way[Stall::Bandwidth as usize].max(waits);
+                    }
+                    arrives.max(time) + first
+                }
+                None => {
+                    let request = self.lines.ask(number, time, &level, is_write);
+                    if let Some(way) = &mut way {
+                        let (buffers, bandwidth) = (Stall::Buffers as usize, Stall::Bandwidth as usize);
+                        way[buffers] = way[buffers].max(request.start - time);
+                        way[bandwidth] = way[bandwidth].max(request.departs - request.start);
+                    }
+                    request.arrives
+                }
+            };
+            done = done.max(arrives);
+            self.fetch_ahead(access, line.address, time, &level, is_write);
+        }
+        done
+    }
+
+    /// Fetches what is likely to be needed next, of the level that had what was needed now.
+    fn fetch_ahead(
+        &mut self,
+        access: &TimedAccess<'_>,
+        address: u64,
+        time: u64,
+        level: &LevelTimes,
+        is_write: bool,
+    ) {
+        let (line_bytes, line_shift, page_shift) = (1 << self.line_shift, self.line_shift, self.page_shift);
+        let step = &mut self.site(access.site.number).step;
+        let ahead = match step.is_stream() {
+            true => Some(step.ahead(level.ahead, line_bytes, page_shift)),
+            false => self.walks.goes(address, level.ahead),
+        };
+        let Some(ahead) = ahead else { return };
+        for count in 0..ahead.count as i64 {
+            let next = ahead.next.wrapping_add((ahead.step * count) as u64);
+            self.lines.fetch(next >> line_shift, time, level, is_write);
+        }
+    }
+}
+
+/// Cycles from one line to the next that the second level hands over ahead.
+const NEAR_LINE: f64 = 2.0;
+
+/// Lines that are fetched ahead at most.
+const MOST_AHEAD: u64 = 96;

@@ -1,0 +1,142 @@
+//! Cores with their caches and translations.
+
+use super::core::{CoreTime, TimedAccess, TimedLine, TimedSite};
+use super::{Charged, TimeSpec, ticks};
+use crate::core_parts::tlb::{Tlb, Translation};
+use crate::lru::hierarchy::{Hierarchy, LevelCounters};
+use crate::mem_ref::MemRef;
+use crate::spec::LevelSpec;
+use crate::tag::Tag;
+use crate::watch::touched::Touched;
+
+/// Where lines of page tables are kept: translations of 8 bytes, one page after the other, where programs have nothing.
+const PAGE_TABLES: u64 = 0x2000_0000_0000;
+const TRANSLATION_BYTES: u64 = 8;
+
+/// Caches, translations, and a [`CoreTime`] for each thread.
+pub struct Timed {
+    spec: TimeSpec,
+    caches: Hierarchy,
+    tlb: Option<Tlb>,
+    touched: Touched,
+    threads: Vec<CoreTime>,
+    /// Ticks until the lines of page tables come, beyond those of the second level, by level.
+    walks: Vec<u64>,
+}
+
+impl Timed {
+    /// Empty caches of a machine whose times are these.
+    pub fn new(spec: TimeSpec, caches: Hierarchy, tlb: Option<Tlb>) -> Timed {
+        let second = spec.latencies.get(1).copied().unwrap_or(0.0);
+        let walks = spec.latencies.iter().map(|&latency| ticks(spec.walk + (latency - second).max(0.0)));
+        Timed {
+            touched: Touched::new(spec.line_bytes),
+            walks: walks.collect(),
+            threads: Vec::new(),
+            spec,
+            caches,
+            tlb,
+        }
+    }
+
+    /// Executes an access of a thread. Returns the deepest level that was asked, one more than memory if it was memory
+    /// and nothing had touched the line before; and what it is charged. `is_fresh` says that such a line was zeroed
+    /// just before it was touched first.
+    ///
+    /// # Panics
+    /// If its core is not below the number of cores.
+    #[inline]
+    pub fn access(
+        &mut self,
+        thread: usize,
+        access: MemRef,
+        site: &TimedSite,
+        is_fresh: bool,
+    ) -> (u8, Charged) {
+        if access.bytes == 0 {
+            return (0, Charged::default());
+        }
+        if self.threads.len() <= thread {
+            let spec = &self.spec;
+            self.threads.resize_with(thread + 1, || CoreTime::new(spec));
+        }
+        let shift = self.spec.line_bytes.trailing_zeros();
+        let (first, last) = (access.address >> shift, access.last() >> shift);
+        let mut lines = [TimedLine::default(); 2];
+        let count = if first == last { 1 } else { 2 };
+        let mut depth = 0;
+        for (number, line) in lines[..count].iter_mut().enumerate() {
+            // Accesses are of two lines at most; of a longer one the last line counts for all behind the first.
+            line.address = if number == 0 { access.address } else { last << shift };
+            let answered = self.look_up(MemRef { address: line.address, bytes: 1, ..access });
+            depth = depth.max(answered);
+            let is_first = usize::from(answered) > self.caches.levels().len();
+            line.level = if is_first && is_fresh { 1 } else { answered };
+        }
+        let walk = self.translate(access);
+        let page = self.spec.page_bytes.trailing_zeros();
+        let timed =
+            TimedAccess { site, address: access.address, bytes: access.bytes, lines: &lines[..count], walk };
+        let mut charged = self.threads[thread].access(&timed);
+        charged.line_crossings = count as u64 - 1;
+        charged.page_crossings = u64::from(access.address >> page != access.last() >> page);
+        (depth, charged)
+    }
+
+    /// Which level has a line; one more than memory for the first touch.
+    #[inline]
+    fn look_up(&mut self, line: MemRef) -> u8 {
+        let depth = self.caches.access(line);
+        let is_first =
+            usize::from(depth) == self.caches.levels().len() && self.touched.is_first(line.address);
+        depth + u8::from(is_first)
+    }
+
+    /// Ticks until the pages of an access are translated.
+    #[inline]
+    fn translate(&mut self, access: MemRef) -> u64 {
+        let Some(tlb) = &mut self.tlb else { return 0 };
+        match tlb.access(access) {
+            Translation::First => 0,
+            Translation::Second => ticks(self.spec.second_tlb),
+            Translation::Walk => self.walk(access),
+        }
+    }
+
+    /// A walk reads a line of the page tables through the caches.
+    #[cold]
+    fn walk(&mut self, access: MemRef) -> u64 {
+        let page = access.address >> self.spec.page_bytes.trailing_zeros();
+        let address = PAGE_TABLES.wrapping_add(page.wrapping_mul(TRANSLATION_BYTES));
+        let core = access.core as usize;
+        let depth = self.caches.access_uncounted(MemRef::read(core, address, TRANSLATION_BYTES as u32));
+        self.walks[usize::from(depth).min(self.walks.len() - 1)]
+    }
+
+    /// Says that accesses with a tag touch pages of so many bytes, as [`Tlb::set_pages_of`].
+    pub fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
+        if let Some(tlb) = &mut self.tlb {
+            tlb.set_pages_of(tag, page_bytes);
+        }
+    }
+
+    /// Counters of the caches, innermost first. An access over two lines counts as two.
+    pub fn counters(&self) -> Vec<LevelCounters> {
+        self.caches.counters()
+    }
+
+    /// The shape of the first level.
+    pub fn first_level(&self) -> &LevelSpec {
+        &self.caches.levels()[0]
+    }
+
+    /// The number of cores.
+    pub fn cores(&self) -> u32 {
+        self.caches.cores()
+    }
+
+    /// By thread: ticks until its last access committed.
+    pub fn committed(&self) -> Vec<u64> {
+        self.threads.iter().map(CoreTime::committed).collect()
+    }
+}

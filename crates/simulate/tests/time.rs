@@ -1,0 +1,315 @@
+//! The time model against a naive one, on traces whose times are on paper, and by laws that hold whatever is executed.
+
+mod time {
+    pub mod naive;
+}
+
+use std::sync::OnceLock;
+
+use memlode_simulate::{Act, Charged, CoreTime, Stall, TICKS, TimeSpec, TimedAccess, TimedLine, TimedSite};
+use proptest::prelude::*;
+use time::naive::Naive;
+
+/// Cycles until memory answers.
+const L: u64 = 300;
+
+/// A core whose times are whole ticks.
+fn spec() -> TimeSpec {
+    TimeSpec {
+        latencies: vec![4.0, 14.0, 100.0, L as f64],
+        instruction: 0.25,
+        overlap_l2: 7.0,
+        overlap_memory: 20.0,
+        read_line: 12.0,
+        write_line: 20.0,
+        window: 400.0,
+        stores: 72,
+        walk: 30.0,
+        second_tlb: 7.0,
+        atomic: 18.0,
+        fence: 25.0,
+        mispredict: 20.0,
+        line_bytes: 64,
+        page_bytes: 4096,
+    }
+}
+
+/// An access by what the tests say of it.
+#[derive(Clone, Debug)]
+struct Step {
+    site: u32,
+    act: Act,
+    is_fenced: bool,
+    address: u64,
+    bytes: u32,
+    level: u8,
+    /// Level of the second line, if there is one.
+    other_level: u8,
+    instructions: u64,
+    walk: u64,
+    address_feeds: Vec<Vec<u32>>,
+    data_feeds: Vec<Vec<u32>>,
+}
+
+/// A load from memory, of a line that nothing else is near.
+fn miss(number: u64) -> Step {
+    Step {
+        site: 0,
+        act: Act::Load,
+        is_fenced: false,
+        address: (1 << 40) + number * 4096 * 977,
+        bytes: 8,
+        level: 3,
+        other_level: 3,
+        instructions: 0,
+        walk: 0,
+        address_feeds: Vec::new(),
+        data_feeds: Vec::new(),
+    }
+}
+
+/// Fed by the last load of a site.
+fn fed_by(site: u32) -> Vec<Vec<u32>> {
+    vec![vec![site]]
+}
+
+impl Step {
+    fn site(&self) -> TimedSite {
+        let feeds =
+            |groups: &[Vec<u32>]| groups.iter().map(|group| group.clone().into_boxed_slice()).collect();
+        TimedSite {
+            number: self.site,
+            act: self.act,
+            is_fenced: self.is_fenced,
+            before: self.instructions * TICKS,
+            after: 0,
+            address: feeds(&self.address_feeds),
+            data: feeds(&self.data_feeds),
+        }
+    }
+
+    fn lines(&self) -> Vec<TimedLine> {
+        let first = TimedLine { address: self.address, level: self.level };
+        let last = (self.address + u64::from(self.bytes) - 1) / 64 * 64;
+        let other = TimedLine { address: last, level: self.other_level };
+        if last / 64 == self.address / 64 { vec![first] } else { vec![first, other] }
+    }
+}
+
+/// Returns the charges of each access, and ticks until all have committed.
+fn charges(spec: &TimeSpec, steps: &[Step]) -> (Vec<Charged>, u64) {
+    let mut core = CoreTime::new(spec);
+    let charge = |step: &Step| {
+        core.access(&TimedAccess {
+            site: &step.site(),
+            address: step.address,
+            bytes: step.bytes,
+            lines: &step.lines(),
+            walk: step.walk,
+        })
+    };
+    let charged: Vec<Charged> = steps.iter().map(charge).collect();
+    let committed = core.committed();
+    assert_eq!(charged.iter().map(Charged::ticks).sum::<u64>(), committed, "all ticks are somebody's");
+    (charged, committed)
+}
+
+/// Cycles that some accesses take, and those of each stall.
+fn run(steps: &[Step]) -> (f64, impl Fn(Stall) -> f64 + use<>) {
+    let (charged, committed) = charges(&spec(), steps);
+    let cycles = |ticks: u64| ticks as f64 / TICKS as f64;
+    let stalls = Stall::ALL.map(|stall| cycles(charged.iter().map(|charged| charged.of(stall)).sum()));
+    (cycles(committed), move |stall: Stall| stalls[stall as usize])
+}
+
+#[test]
+fn a_chase_takes_all_latencies_and_is_a_chain() {
+    for k in [1, 2, 10, 50] {
+        let chase: Vec<Step> = (0..k).map(|i| Step { address_feeds: fed_by(0), ..miss(i) }).collect();
+        let (cycles, of) = run(&chase);
+        assert_eq!(cycles, (k * L) as f64);
+        assert_eq!(of(Stall::Chain), ((k - 1) * L) as f64);
+        // What is not waiting is the first level's latency, once.
+        assert_eq!(of(Stall::Latency), (L - 4) as f64);
+    }
+}
+
+#[test]
+fn independent_misses_take_a_latency_for_each_turn_of_the_fill_buffers() {
+    for k in [1, 20, 21, 40, 41] {
+        let (cycles, of) = run(&(0..k).map(miss).collect::<Vec<_>>());
+        // Twenty at a time; within a turn they are twelve cycles apart.
+        let (turns, left) = ((k - 1) / 20, (k - 1) % 20);
+        assert_eq!(cycles, (L * (turns + 1) + 12 * left) as f64, "{k}");
+        assert_eq!(of(Stall::Chain), 0.0);
+        assert_eq!(of(Stall::Buffers) > 0.0, k > 20, "{k}");
+    }
+}
+
+#[test]
+fn misses_overlap_within_the_window_and_not_beyond() {
+    let two = |apart: u64| [miss(0), Step { instructions: apart, ..miss(1) }];
+    let (within, _) = run(&two(399));
+    assert_eq!(within, 399.0 * 0.25 + L as f64);
+    let (beyond, of) = run(&two(400));
+    assert_eq!(beyond, (2 * L) as f64, "not before the first one has committed");
+    assert_eq!(of(Stall::Window), (L - 100) as f64);
+}
+
+#[test]
+fn a_store_waits_only_where_the_buffer_is_full() {
+    let stores = |k: u64| (0..k).map(|i| Step { act: Act::Store, level: 0, ..miss(i) }).collect::<Vec<_>>();
+    let mut some = stores(72);
+    some[0].level = 3;
+    assert_eq!(run(&some).0, 4.0, "72 find room, and commit as what waits for nothing does");
+    some.extend(stores(1));
+    let (cycles, of) = run(&some);
+    assert_eq!(cycles, L as f64, "the first one has to leave");
+    assert_eq!(of(Stall::Stores), (L - 4) as f64);
+}
+
+#[test]
+fn a_load_gets_what_a_store_in_flight_wrote_and_waits_for_one_that_wrote_a_part() {
+    // The stored value comes from a miss.
+    let store = Step { site: 1, act: Act::Store, data_feeds: fed_by(0), ..miss(1) };
+    let load = Step { site: 2, level: 0, ..miss(1) };
+    let (charged, committed) = charges(&spec(), &[miss(0), store.clone(), load.clone()]);
+    assert_eq!(committed, (L + 4) * TICKS);
+    assert_eq!((charged[2].forwarded, charged[2].blocked), (1, 0));
+    assert_eq!(charged[2].of(Stall::Forwarding), 4 * TICKS);
+    // The upper half is not the store's: it has to leave, which is when its line is there.
+    let narrow = Step { bytes: 4, ..store.clone() };
+    let (charged, committed) = charges(&spec(), &[miss(0), narrow, load.clone()]);
+    assert_eq!((charged[2].forwarded, charged[2].blocked), (0, 1));
+    assert_eq!(committed, (12 + L + 4) * TICKS, "its line is the second one to depart");
+    // One of other bytes is nobody's business.
+    let beside = Step { address: store.address + 8, ..store };
+    let (charged, _) = charges(&spec(), &[miss(0), beside, load]);
+    assert_eq!((charged[2].forwarded, charged[2].blocked), (0, 0));
+}
+
+#[test]
+fn a_stream_costs_its_bandwidth_and_a_line_on_its_way_the_rest() {
+    let line = |i: u64| Step { address: (1 << 30) + 64 * i, ..miss(0) };
+    let cycles = |lines: u64| run(&(0..lines).map(line).collect::<Vec<_>>()).0;
+    // Behind the first lines, each costs what the machine measured, whatever the page.
+    assert_eq!(cycles(4000) - cycles(2000), 2000.0 * 12.0);
+    // Two loads of one line: the second one hits, but not before it is there.
+    let (cycles, _) = run(&[miss(0), Step { site: 1, level: 0, ..miss(0) }]);
+    assert_eq!(cycles, (L + 4) as f64);
+}
+
+#[test]
+fn an_atomic_update_waits_for_what_stands_before_it_and_holds_up_what_stands_behind() {
+    let store = Step { site: 1, act: Act::Store, ..miss(1) };
+    let update = Step { site: 2, act: Act::Atomic, level: 0, ..miss(2) };
+    let behind = Step { site: 3, level: 0, ..miss(3) };
+    let (cycles, of) = run(&[store.clone(), update, behind.clone()]);
+    assert_eq!(cycles, (L + 4 + 18 + 4) as f64);
+    assert!(of(Stall::Order) >= (L + 18 - 4) as f64);
+    let fenced = Step { is_fenced: true, ..store };
+    assert_eq!(run(&[fenced, behind]).0, (L + 25 + 4) as f64);
+}
+
+#[test]
+fn what_lies_behind_a_surprise_begins_when_the_load_before_it_is_done() {
+    let at = |site: u32, number: u64| Step { site, ..miss(number) };
+    // Site 0 has been followed by site 1; now by site 2.
+    let (cycles, of) = run(&[at(0, 0), at(1, 1), at(0, 2), at(2, 3)]);
+    let third = 2 * 12 + L;
+    assert_eq!(cycles, (third + 20 + L) as f64);
+    assert_eq!(of(Stall::Branch), (20 + L) as f64);
+    // A pattern is learnt; chance is not.
+    let branch = |bits: u64, turns: u64| {
+        let turn = |i: u64| [at(0, 2 * i), at(if bits >> (i % 64) & 1 == 0 { 1 } else { 2 }, 2 * i + 1)];
+        let near = |step: Step| Step { level: 0, ..step };
+        let steps: Vec<Step> = (0..turns).flat_map(turn).map(near).collect();
+        charges(&spec(), &steps).0.iter().map(|charged| charged.of(Stall::Branch)).sum::<u64>()
+    };
+    let (alternating, chance) = (0xaaaa_aaaa_aaaa_aaaa, 0x9e37_79b9_7f4a_7c15);
+    assert_eq!(branch(alternating, 2000), branch(alternating, 1000), "learnt after a while");
+    assert!(branch(chance, 64) > 10 * 20 * TICKS);
+}
+
+/// Six sites of random kinds, each followed by the next one, so that there is no branch; what they access is random.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let site = (0..10u32, prop::bool::weighted(0.05), prop::option::of(0..6u32), prop::option::of(0..6u32));
+    let sites = prop::collection::vec((site, prop::sample::select(vec![1u32, 4, 8, 16])), 6);
+    // Few lines, so that accesses meet; runs of lines, so that there are streams.
+    let address = prop_oneof![
+        (0..40u64, 0..64u64).prop_map(|(line, byte)| line * 64 + byte),
+        (0..3000u64).prop_map(|line| (1 << 20) + line * 64),
+    ];
+    let one = (address, 0..4u8, 0..4u8, 0..40u64, prop::sample::select(vec![0u64, 0, 0, 7, 130]));
+    let stream =
+        (prop::option::weighted(0.3, 0..6u64), prop::sample::select(vec![8i64, 64, -64, 192, -24, 2600]));
+    (sites, prop::collection::vec(one, 1..300), stream).prop_map(|(sites, accesses, (stream, step))| {
+        let access = |(number, (address, level, other_level, instructions, walk)): (u64, _)| {
+            let ((act, is_fenced, address_feed, data_feed), bytes) = sites[number as usize % 6];
+            let address: u64 = address;
+            let walks = Some(number % 6) == stream;
+            Step {
+                site: (number % 6) as u32,
+                act: [Act::Load, Act::Store, Act::Store, Act::Atomic][act.saturating_sub(6) as usize],
+                is_fenced,
+                address: if walks {
+                    (1u64 << 21).wrapping_add((step * number as i64) as u64)
+                } else {
+                    (1 << 22) + address
+                },
+                bytes,
+                level,
+                other_level,
+                instructions,
+                walk: walk * TICKS,
+                address_feeds: address_feed.map_or(Vec::new(), fed_by),
+                data_feeds: data_feed.map_or(Vec::new(), |site| vec![vec![site, (site + 1) % 6], vec![0]]),
+            }
+        };
+        (0..).zip(accesses).map(access).collect()
+    })
+}
+
+fn cases() -> u32 {
+    static CASES: OnceLock<u32> = OnceLock::new();
+    *CASES.get_or_init(|| std::env::var("MEMLODE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
+    /// Every charge of every access, by a model that looks at all that came before each time.
+    #[test]
+    fn it_is_the_naive_model_to_the_digit(steps in steps()) {
+        let spec = TimeSpec { window: 60.0, stores: 5, overlap_memory: 3.0, ..spec() };
+        let mut naive = Naive::new(spec.clone());
+        let (charged, committed) = charges(&spec, &steps);
+        for (number, (step, charged)) in steps.iter().zip(charged).enumerate() {
+            let expected = naive.access(&step.site(), (step.address, step.bytes), &step.lines(), step.walk);
+            prop_assert_eq!(charged, expected, "access {} of {:?}", number, steps);
+        }
+        prop_assert_eq!(naive.committed(), committed);
+    }
+
+    /// No sooner than its instructions, and no later than if nothing overlapped.
+    #[test]
+    fn time_is_within_bounds(steps in steps()) {
+        let (_, committed) = charges(&spec(), &steps);
+        let instructions: u64 = steps.iter().map(|step| step.instructions * TICKS / 4).sum();
+        // Each may wait for its latencies, walk and fence, and for all lines that were fetched ahead before it.
+        let one_by_one: u64 = steps.iter().map(|step| step.walk + (2 * L + 18 + 25 + 3000) * TICKS).sum();
+        prop_assert!(committed >= instructions);
+        prop_assert!(committed <= instructions + one_by_one);
+    }
+
+    /// Chaining accesses never makes them faster, and each is charged at most what a chain of all would be.
+    #[test]
+    fn a_chain_is_never_faster(numbers in prop::collection::vec(0..4000u64, 1..100)) {
+        let free: Vec<Step> = numbers.iter().map(|&number| miss(number)).collect();
+        let chained: Vec<Step> =
+            free.iter().map(|step| Step { address_feeds: fed_by(0), ..step.clone() }).collect();
+        let (free, chained) = (charges(&spec(), &free).1, charges(&spec(), &chained).1);
+        prop_assert!(free <= chained);
+        prop_assert!(chained <= numbers.len() as u64 * L * TICKS);
+    }
+}
