@@ -50,7 +50,7 @@ const Row Rows[] = {
     {"strstr strcasestr",
      {{Load, 0, Extent::Found, None, 1, false, Approximate}, {Load, 1, Extent::String, 1}}},
     {"memmem", {{Load, 0, Extent::Within, 1, 3, false, Approximate}, {Load, 2, Extent::Bytes, 3}}},
-    {"strtok strtok_r __strtok_r",
+    {"strtok strtok_r __strtok_r strsep",
      {{Load, Result, Extent::String, Result, None, false, Approximate}, {Load, 1, Extent::String, 1}}},
 
     {"strcpy stpcpy __strcpy_chk __stpcpy_chk",

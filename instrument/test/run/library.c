@@ -40,6 +40,10 @@ __attribute__((noinline)) static long searches(void) {
   // CHECK: load 3 searches:[[#@LINE+2]]
   // CHECK-NEXT: load 4 searches:[[#@LINE+1]]
   n += strstr(abc + 1, "ab") - abc;
+  char parts[] = "a,b", *at = parts;
+  // CHECK: load 2 searches:[[#@LINE+2]]
+  // CHECK-NEXT: load 2 searches:[[#@LINE+1]]
+  n += strsep(&at, ",") - parts;
   return n;
 }
 

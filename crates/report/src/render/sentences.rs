@@ -114,3 +114,19 @@ pub(crate) fn level_rules(rules: &LevelRules) -> String {
         .extend((!rules.prefetch.is_empty()).then(|| format!("prefetches {}", rules.prefetch.join(" and "))));
     words.join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_matched_nothing_are_named_up_to_five() {
+        let told = |count: usize| {
+            note(&Note::Unmatched { rules: (1..=count).map(|n| format!("function f{n}")).collect() })
+        };
+        assert_eq!(told(1), "matched nothing in the program: function f1");
+        let five = "function f1, function f2, function f3, function f4, function f5";
+        assert_eq!(told(5), format!("matched nothing in the program: {five}"));
+        assert_eq!(told(7), format!("matched nothing in the program: {five} and 2 more"));
+    }
+}
