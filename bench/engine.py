@@ -8,6 +8,7 @@
   causes     time with causes of misses, use of lines, translations and 4K aliasing (`memlode sim --rules lru`), over
              that of engine
   rules      the same with the rules of the machine's caches, prefetchers among them: what `memlode sim` does
+  time       the same with a model of the core: what `memlode sim --time` does
   reuse      exact reuse distances alone
   two cores  elapsed time of engine on one thread over that on two
   live       elapsed time of `memlode run --live`, its report included, over that of the native program
@@ -35,6 +36,7 @@ MEANS = [
     "engine_maccess_s",
     "causes_time_ratio",
     "rules_time_ratio",
+    "time_time_ratio",
     "reuse_maccess_s",
     "two_core_speedup",
     "live_wall_ratio",
@@ -58,7 +60,7 @@ def live(name, program, options):
 def examine(name, options):
     program, _ = record.build(name, "memlode")
     sizes = record.PROGRAMS[name]
-    # A trace is replayed eight times: a part of what record.py records will do.
+    # A trace is replayed nine times: a part of what record.py records will do.
     rounds = sizes.get("quick", 1) if options.quick else max(1, sizes["file"] // 4)
     trace = WORK / "trace"
     shutil.rmtree(trace, ignore_errors=True)
@@ -74,7 +76,8 @@ def print_row(row):
     print(
         f"{row['name']:10}{row['decode_maccess_s']:9.0f}"
         + ("/".join(f"{level:.0f}" for level in levels)).rjust(18)
-        + f"{row['engine_maccess_s']:9.0f}{row['causes_time_ratio']:9.2f}{row['rules_time_ratio']:9.2f}"
+        + f"{row['engine_maccess_s']:9.0f}{row['causes_time_ratio']:9.2f}"
+        + f"{row['rules_time_ratio']:9.2f}{row['time_time_ratio']:9.2f}"
         + f"{row['reuse_maccess_s']:9.0f}"
         + f"{row['two_core_speedup']:11.2f}{row['live_wall_ratio']:7.1f}{row['live_over_cachegrind']:12.2f}"
         + (f"{row['peak_mb']:8.0f}{row['peak_with_causes_mb']:8.0f}{row['lines'] / 1e6:9.2f}" if levels else ""),
@@ -103,7 +106,8 @@ def main():
         "programs": [],
     }
     print(
-        f"{'program':10}{'decode':>9}{'L1/L2/L3 alone':>18}{'engine':>9}{'causes':>9}{'rules':>9}{'reuse':>9}"
+        f"{'program':10}{'decode':>9}{'L1/L2/L3 alone':>18}{'engine':>9}{'causes':>9}"
+        f"{'rules':>9}{'time':>9}{'reuse':>9}"
         f"{'two cores':>11}{'live':>7}{'grind/live':>12}{'MB':>8}{'causes':>8}{'M lines':>9}"
     )
     everything = [name for name, sizes in record.PROGRAMS.items() if "quick" in sizes or not options.quick]

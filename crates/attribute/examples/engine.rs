@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use memlode_attribute::simulator::{RuleChoice, Setup, caches};
-use memlode_attribute::{Source, profile_in_detail, profile_trace};
+use memlode_attribute::{Source, profile_in_detail, profile_in_time, profile_trace};
 use memlode_machine::Machine;
 use memlode_replay::Replay;
 use memlode_simulate::{Hierarchy, MemRef, ReuseDistance};
@@ -79,6 +79,7 @@ fn main() {
     let (_, causes, _) = in_detail(&plain);
     let with_causes_mb = peak_mb();
     let (_, rules, _) = in_detail(&ruled);
+    let (_, time, _) = timed(|| profile_in_time(&source, &machine, &ruled, 1, |_| on).expect("a machine"));
     let mut reuse = ReuseDistance::new();
     let ((), distance, _) = timed(|| {
         trace.replay(0, |batch| {
@@ -92,7 +93,7 @@ fn main() {
     println!(
         "{{\"accesses\": {accesses}, \"simulated\": {simulated}, \"lines\": {}, \"decode_maccess_s\": {:.1}, \
          \"simulate_maccess_s\": [{}], \"engine_maccess_s\": {:.1}, \"causes_time_ratio\": {:.2}, \
-         \"rules_time_ratio\": {:.2}, \"reuse_maccess_s\": {:.1}, \"two_core_speedup\": {:.2}, \
+         \"rules_time_ratio\": {:.2}, \"time_time_ratio\": {:.2}, \"reuse_maccess_s\": {:.1}, \"two_core_speedup\": {:.2}, \
          \"peak_mb\": {before_detail_mb:.0}, \"peak_with_causes_mb\": {with_causes_mb:.0}}}",
         reuse.lines(),
         rate(decode),
@@ -100,6 +101,7 @@ fn main() {
         rate(engine),
         causes / engine,
         rules / engine,
+        time / engine,
         rate(distance - decode),
         elapsed / elapsed_two,
     );
