@@ -30,6 +30,7 @@ mod sharing;
 mod signals;
 mod sim;
 mod sim_time;
+mod source_lines;
 mod threads;
 mod usage;
 mod validate;

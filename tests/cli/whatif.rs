@@ -345,14 +345,14 @@ fn two_traces_are_aligned_by_name() {
     let status = |found: &Value, member: &str| {
         let rows = found["data"].as_array().expect("rows");
         let row = rows.iter().find(|row| row["type"] == "item" && row["member"] == member).expect(member);
-        (row["status"].as_str().expect("a word").to_string(), row["stall_cycles_change"].as_i64())
+        (row["status"].as_str().expect("a word").to_string(), row["wait_cycles_change"].as_f64())
     };
     let same = folder.json(&["diff", &before, &before]);
-    assert_eq!(status(&same, "kind"), ("within_noise".to_string(), Some(0)));
+    assert_eq!(status(&same, "kind"), ("within_noise".to_string(), Some(0.0)));
     // Its structure is smaller now.
     let found = folder.json(&["diff", &before, &after]);
     let (word, change) = status(&found, "kind");
-    assert!(word == "better" && change.is_some_and(|change| change < 0), "{word} {change:?}");
+    assert!(word == "better" && change.is_some_and(|change| change < 0.0), "{word} {change:?}");
     // Lines have moved, functions have not.
     let lines = found["lines"].as_array().expect("rows");
     assert!(lines.iter().filter(|row| row["before"].is_object() && row["after"].is_object()).count() > 5);

@@ -35,7 +35,7 @@ pub mod timed;
 mod times;
 mod window;
 
-pub use cost::{CostModel, Wait, WaitKind};
+pub use cost::{CostModel, Parallelism, Wait, WaitKind};
 pub use counts::Counts;
 pub use coverage::Coverage;
 pub use detail::DetailedProfile;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   access ─► object at its address ─► offset ─► map ─► one place      ─► as any access
-//!      │                                         │      several pieces ─► one access, as deep as its worst piece
+//!      │                                         │      several pieces ─► an access for each line that one begins in
 //!      └─► thread, site, class: as it was        └────  none            ─► no access
 //! ```
 //! What an access is charged to is found by the address that it had: an edit changes where things lie, not what they are. Loops stay one
@@ -10,9 +10,9 @@
 
 mod rest;
 
-use memlode_replay::{Dealt, Events};
+use memlode_replay::{Dealt, Events, Piece as ChunkPiece, Walk, Walks};
 use memlode_simulate::{Fragment, MOST_STRIDES, touch_lines};
-use memlode_trace::event::{Access, Mark, ProcessId, Stride};
+use memlode_trace::event::{Access, Mark, ProcessId, Stride, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
@@ -41,6 +41,10 @@ pub(crate) struct Mapped<'m> {
     /// Strides of the loop at hand.
     strides: Vec<Stride>,
     cells: Vec<u32>,
+    /// Walks of each stream: how sites walk where their data lie now.
+    walks: FxHashMap<(ThreadId, u8), Walks>,
+    /// The walks of the stream at hand, in chunks that are looked at.
+    looked_at: Option<Walks>,
 }
 
 /// The blocks of a process.
@@ -85,6 +89,8 @@ impl<'m> Mapped<'m> {
             fragments: Vec::new(),
             strides: Vec::new(),
             cells: Vec::new(),
+            walks: FxHashMap::default(),
+            looked_at: None,
         }
     }
 
@@ -233,6 +239,9 @@ impl<'m> Mapped<'m> {
     ) {
         if is_on_stack(profiler, access.site) || access.bytes == 0 {
             let Some(rest) = &mut self.rest else {
+                if let Some(walks) = &mut self.looked_at {
+                    walks.access(access);
+                }
                 profiler.access(origin, objects, stack, access);
                 return;
             };
@@ -256,6 +265,11 @@ impl<'m> Mapped<'m> {
         access: &Access,
     ) {
         let is_write = profiler.facts[access.site.0 as usize].is_write;
+        if let Some(walks) = &mut self.looked_at {
+            for piece in self.pieces.iter().filter(|piece| !piece.is_link) {
+                walks.access(&Access { address: piece.address, bytes: piece.bytes, ..*access });
+            }
+        }
         if access.bytes > profiler.line_bytes {
             for number in 0..self.pieces.len() {
                 let piece = self.pieces[number];
@@ -290,10 +304,13 @@ impl<'m> Mapped<'m> {
                 for link in self.pieces.iter().filter(|piece| piece.is_link) {
                     profiler.touch_fragments(origin, cell, &[fragment(link, false)]);
                 }
-                self.fragments.clear();
-                let others = self.pieces.iter().filter(|piece| !piece.is_link);
-                self.fragments.extend(others.map(|piece| fragment(piece, is_write)));
-                if !self.fragments.is_empty() {
+                // Whoever moves the data apart has an access for each place, and waits for each line.
+                let others: Vec<&Piece> = self.pieces.iter().filter(|piece| !piece.is_link).collect();
+                let line_bytes = u64::from(profiler.line_bytes);
+                let line = |piece: &&Piece| piece.address / line_bytes;
+                for together in others.chunk_by(|a, b| line(a) == line(b)) {
+                    self.fragments.clear();
+                    self.fragments.extend(together.iter().map(|piece| fragment(piece, is_write)));
                     profiler.touch_fragments(origin, cell, &self.fragments);
                 }
             }
@@ -341,6 +358,40 @@ impl<'m> Mapped<'m> {
             }
             _ => None,
         }
+    }
+}
+
+impl Mapped<'_> {
+    /// Looks at how the sites of a loop walk where their data lie now.
+    fn look_at_loop<E: TakesFragments>(
+        &mut self,
+        profiler: &Profiler<E>,
+        origin: Origin,
+        objects: &Objects,
+        (turns, may_stay): (u64, bool),
+        strides: &[Stride],
+    ) {
+        let Some(mut walks) = self.looked_at.take() else { return };
+        for stride in strides {
+            let there = may_stay.then(|| self.stride(profiler, origin, objects, stride, turns)).flatten();
+            if let Some(there) = there {
+                walks.stride(&there, turns);
+                continue;
+            }
+            let block = self.block_at(profiler, origin, objects, stride.access.address);
+            if !block.is_some_and(|block| block.moves) {
+                walks.stride(stride, turns);
+                continue;
+            }
+            for turn in 0..turns {
+                let access = stride.access_in(turn);
+                self.resolve(profiler, origin, objects, &access);
+                for piece in self.pieces.iter().filter(|piece| !piece.is_link) {
+                    walks.access(&Access { address: piece.address, bytes: piece.bytes, ..access });
+                }
+            }
+        }
+        self.looked_at = Some(walks);
     }
 }
 
@@ -399,12 +450,15 @@ impl<E: TakesFragments> Road<E> for Mapped<'_> {
         (turns, _): (u64, Option<&Dealt>),
         strides: &[Stride],
     ) {
+        // Of others it is not certain that they stay in the address space.
+        let may_stay = strides.len() <= MOST_STRIDES && profiler.may_schedule(strides, turns);
+        self.look_at_loop(profiler, origin, objects, (turns, may_stay), strides);
+        // The loop was looked at as a whole.
+        let looked_at = self.looked_at.take();
         let mut mapped = std::mem::take(&mut self.strides);
         let mut cells = std::mem::take(&mut self.cells);
         mapped.clear();
         cells.clear();
-        // Of others it is not certain that they stay in the address space.
-        let may_stay = strides.len() <= MOST_STRIDES && profiler.may_schedule(strides, turns);
         for stride in strides.iter().filter(|_| may_stay) {
             let Some(there) = self.stride(profiler, origin, objects, stride, turns) else { break };
             cells.push(profiler.cell(origin, objects, stack, &stride.access));
@@ -419,6 +473,29 @@ impl<E: TakesFragments> Road<E> for Mapped<'_> {
             }
         }
         (self.strides, self.cells) = (mapped, cells);
+        self.looked_at = looked_at;
+    }
+
+    fn begins(&mut self, piece: &ChunkPiece<'_>) -> bool {
+        let Some(thread) = piece.batch.thread else { return true };
+        let mut walks = self.walks.remove(&(thread, piece.batch.stream)).unwrap_or_default();
+        let is_looked_at = match piece.is_first() {
+            true => walks.begin(piece.batch.sequence),
+            false => Walks::looks_at(piece.batch.sequence),
+        };
+        match is_looked_at {
+            true => self.looked_at = Some(walks),
+            false => _ = self.walks.insert((thread, piece.batch.stream), walks),
+        }
+        true
+    }
+
+    fn ends(&mut self, piece: &ChunkPiece<'_>, seen: &mut Vec<(SiteId, Walk)>) {
+        let (Some(mut walks), Some(thread)) = (self.looked_at.take(), piece.batch.thread) else { return };
+        if piece.is_last() {
+            seen.extend(walks.end());
+        }
+        self.walks.insert((thread, piece.batch.stream), walks);
     }
 }
 

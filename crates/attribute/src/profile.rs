@@ -232,9 +232,12 @@ impl<E: Engine> Profiler<E> {
         let mut objects = self.processes.get_mut(&process).and_then(Option::take).unwrap_or_default();
         let stack = (thread, batch.stream);
         let mut stack_here = self.stacks.get_mut(&stack).and_then(Option::take).unwrap_or_default();
+        let looks_itself = road.begins(piece);
         if piece.is_first() {
             stack_here.begin(batch);
-            self.walked(&piece.dealing.walks);
+            if !looks_itself {
+                self.walked(&piece.dealing.walks);
+            }
         }
         // While recording is off, there are no accesses.
         let gaps = self.gaps.as_mut().filter(|_| !batch.dormant);
@@ -263,6 +266,11 @@ impl<E: Engine> Profiler<E> {
             }
         }
         self.settle();
+        if looks_itself {
+            let mut walks = Vec::new();
+            road.ends(piece, &mut walks);
+            self.walked(&walks);
+        }
         if let (Some(gaps), Some((run, before))) = (&mut self.gaps, run) {
             gaps.add(run, counted(&self.caches), before);
         }

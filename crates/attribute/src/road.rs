@@ -1,7 +1,8 @@
 //! The way of an access from the trace to the caches: as it was made, or as it would be under another layout.
 
-use memlode_replay::{Dealt, Events};
+use memlode_replay::{Dealt, Events, Piece, Walk};
 use memlode_trace::event::Stride;
+use memlode_trace::sites::SiteId;
 
 use crate::engine::Engine;
 use crate::objects::Objects;
@@ -30,6 +31,14 @@ pub(crate) trait Road<E: Engine> {
         turns: (u64, Option<&Dealt>),
         strides: &[Stride],
     );
+
+    /// Begins a piece. Returns whether the road itself looks at how sites walk, because its accesses go elsewhere.
+    fn begins(&mut self, _piece: &Piece<'_>) -> bool {
+        false
+    }
+
+    /// Ends a piece, and adds what it saw of how sites walk.
+    fn ends(&mut self, _piece: &Piece<'_>, _walks: &mut Vec<(SiteId, Walk)>) {}
 }
 
 /// Accesses as they were made.

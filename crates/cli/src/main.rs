@@ -14,6 +14,7 @@ mod driver;
 mod install;
 mod interrupt;
 mod live;
+mod next;
 mod patch;
 mod place;
 mod search;

@@ -1,11 +1,10 @@
 //! Layouts that are tried one after the other: of a type, or of those that a program waits for.
 
 use anyhow::{Result, bail};
-use memlode_attribute::Counts;
-use memlode_attribute::run::latencies;
+use memlode_attribute::CostModel;
 use memlode_layout::{Edit, Link};
 use memlode_report::text::{count, percent_of};
-use memlode_report::{Advice, MarkedMember, Rejected, StructureChart, Tried, WhatIf};
+use memlode_report::{Advice, Located, MarkedMember, Rejected, Sources, StructureChart, Tried, WhatIf};
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::StringId;
 use memlode_whatif::candidates::candidates;
@@ -14,6 +13,7 @@ use memlode_whatif::noise::Verdict;
 use memlode_whatif::plan::records_named;
 use memlode_whatif::predict::TraceStart;
 
+use crate::next::NextCommands;
 use crate::whatif::AsItIs;
 
 /// So many of those of a type are confirmed on the whole trace.
@@ -29,8 +29,23 @@ const GLANCE_LEAST: f64 = 0.05;
 /// Types whose accesses wait for less of all that is waited are left alone.
 const LEAST_SHARE: f64 = 0.03;
 
-/// An edit, and the part of the cycles that it gains on a part of the trace.
-type Gain = (Edit, f64);
+/// The shortest part for that.
+const GLANCE_SHORTEST: u64 = 200_000;
+
+/// So many of those that did best at a glance are tried on more of the trace.
+const SEMIFINAL: usize = 6;
+
+/// Gains that differ by less of the run's cycles are about the same.
+const ABOUT: f64 = 0.02;
+
+/// So many proposals about objects are tried, at most.
+const MOST_PROPOSALS: usize = 8;
+
+/// Edits that are made together.
+type Edits = Vec<Edit>;
+
+/// Edits, and the part of the cycles that they gain on a part of the trace.
+type Gain = (Edits, f64);
 
 /// Tries layouts of a type on a part of a trace, and the best of them on all of it.
 pub fn search(as_it_is: &AsItIs, ty: &str) -> Result<WhatIf> {
@@ -40,26 +55,29 @@ pub fn search(as_it_is: &AsItIs, ty: &str) -> Result<WhatIf> {
         bail!("the trace has no type `{ty}`");
     };
     let part = as_it_is.question().part(PART)?;
-    let tried = try_all(as_it_is, &part, record, None)?;
-    let mut best: Option<WhatIf> = None;
-    for (edit, _) in tried.iter().take(CONFIRMED) {
-        let found = confirm(as_it_is, edit)?;
-        if best.as_ref().is_none_or(|best| found.gain > best.gain) {
-            best = Some(found);
-        }
+    let tried = try_all(as_it_is, &part, record)?;
+    let mut found: Vec<(Edits, WhatIf)> = Vec::new();
+    for (edits, _) in tried.iter().take(CONFIRMED) {
+        found.push((edits.clone(), confirm(as_it_is, edits)?));
     }
-    let Some(mut best) = best else {
+    let most = found.iter().map(|(_, found)| found.gain).fold(f64::NEG_INFINITY, f64::max);
+    let about = found.into_iter().filter(|(_, found)| found.gain >= most - ABOUT);
+    // The simplest change of those that gain about as much.
+    let best =
+        about.min_by(|(a, one), (b, other)| effort(a).cmp(&effort(b)).then(other.gain.total_cmp(&one.gain)));
+    let Some((_, mut best)) = best else {
         bail!("there is no other layout of `{ty}` to try: its members cannot be moved, or it has one alone");
     };
-    best.tried = tried.into_iter().map(|(edit, gain)| Tried { edit: edit.to_string(), gain }).collect();
+    best.tried = tried.into_iter().map(|(edits, gain)| Tried { edit: written(&edits), gain }).collect();
     Ok(best)
 }
 
-/// Tries layouts of the types that a program waits for most, and tells which are worth it.
-pub fn advise(as_it_is: &AsItIs, types: usize) -> Result<Advice> {
+/// Tries layouts of the types and objects that a program waits for most, and tells which are worth it.
+pub fn advise(as_it_is: &AsItIs, types: usize, sources: &mut Sources) -> Result<Advice> {
     let charts = charts(as_it_is.trace.sites(), &as_it_is.profile);
     let noise = as_it_is.noise()?;
-    let part = as_it_is.question().part(PART)?;
+    let question = as_it_is.question();
+    let (glance, part) = (question.part(GLANCE)?, question.part(PART)?);
     let mut advice = Advice {
         trace: as_it_is.trace.directory().display().to_string(),
         machine: as_it_is.machine.name.clone(),
@@ -68,26 +86,27 @@ pub fn advise(as_it_is: &AsItIs, types: usize) -> Result<Advice> {
         rejected: Vec::new(),
         structures: drawn(as_it_is, &charts),
     };
-    for (name, record) in waited_for(as_it_is).into_iter().take(types) {
-        let by_rules = charts.iter().find(|chart| chart.name == name).and_then(Chart::edit);
-        let mut tried = try_all(as_it_is, &part, record, by_rules)?.into_iter();
+    for rivals in rivals(as_it_is, types, &charts) {
+        let tried = simplest_first(try_in_turn(as_it_is, &glance, &part, rivals)?, noise.range());
         // The best one is replayed in full; the next one only where that disappoints.
         let mut is_found = false;
-        for (edit, gain) in tried.by_ref().take(2) {
-            if is_found || noise.verdict(1.0, 1.0 - gain) != Verdict::WorthIt {
-                advice.rejected.push(rejected(&edit, gain, noise.verdict(1.0, 1.0 - gain), false));
+        for (number, (edits, gain)) in tried.into_iter().enumerate() {
+            let verdict = noise.verdict(1.0, 1.0 - gain);
+            if is_found || number >= 2 || verdict != Verdict::WorthIt {
+                advice.rejected.push(rejected(&edits, gain, verdict, false));
                 continue;
             }
-            let found = confirm(as_it_is, &edit)?;
+            let mut found = confirm(as_it_is, &edits)?;
             if found.verdict == Verdict::WorthIt {
+                found.at = found.comparison.lines.first().map(|line| Located {
+                    source: sources.around(&line.subject.position),
+                    access: line.subject.clone(),
+                });
                 advice.worth_it.push(found);
                 is_found = true;
             } else {
-                advice.rejected.push(rejected(&edit, found.gain, found.verdict, true));
+                advice.rejected.push(rejected(&edits, found.gain, found.verdict, true));
             }
-        }
-        for (edit, gain) in tried {
-            advice.rejected.push(rejected(&edit, gain, noise.verdict(1.0, 1.0 - gain), false));
         }
     }
     advice.worth_it.sort_by(|a, b| b.gain.total_cmp(&a.gain));
@@ -95,9 +114,71 @@ pub fn advise(as_it_is: &AsItIs, types: usize) -> Result<Advice> {
     Ok(advice)
 }
 
+/// Edits by what they compete for: a type, or objects. Of each group one is advised at most.
+fn rivals(as_it_is: &AsItIs, types: usize, charts: &[Chart]) -> Vec<Vec<Edits>> {
+    let names = as_it_is.trace.sites();
+    let mut groups: Vec<(Vec<String>, Vec<Edits>)> = Vec::new();
+    for (name, record) in waited_for(as_it_is).into_iter().take(types) {
+        let mut edits = candidates(names, &as_it_is.profile, record);
+        let by_rules = charts.iter().find(|chart| chart.name == name).and_then(Chart::edit);
+        edits.extend(by_rules.filter(|edit| !edits.contains(edit)));
+        groups.push((vec![name], edits.into_iter().map(|edit| vec![edit]).collect()));
+    }
+    for proposal in as_it_is.proposals().into_iter().take(MOST_PROPOSALS) {
+        let subjects: Vec<String> = proposal.subject.split(", ").map(str::to_string).collect();
+        match groups.iter_mut().find(|(known, _)| known.iter().any(|name| subjects.contains(name))) {
+            Some((known, edits)) => {
+                known.extend(subjects);
+                edits.push(proposal.edits);
+            }
+            None => groups.push((subjects, vec![proposal.edits])),
+        }
+    }
+    groups.into_iter().map(|(_, edits)| edits).collect()
+}
+
+/// Tries edits on a little of a trace, and those that do best there on more of it; those that gain most come first.
+fn try_in_turn(
+    as_it_is: &AsItIs,
+    glance: &TraceStart,
+    part: &TraceStart,
+    edits: Vec<Edits>,
+) -> Result<Vec<Gain>> {
+    let mut tried = try_edits(as_it_is, glance, edits)?;
+    let tells = tried.first().is_some_and(|(_, gain)| *gain >= GLANCE_LEAST);
+    if part.chunks <= glance.chunks {
+        return Ok(tried);
+    }
+    // A beginning in which nothing gains may not be what the program does later.
+    let rest = tried.split_off(if tells { SEMIFINAL.min(tried.len()) } else { tried.len() });
+    let mut again = try_edits(as_it_is, part, tried.into_iter().map(|(edits, _)| edits).collect())?;
+    again.extend(rest);
+    Ok(again)
+}
+
+/// Puts the simplest change first of those that gain about as much as the best.
+fn simplest_first(mut tried: Vec<Gain>, range: f64) -> Vec<Gain> {
+    let best = tried.first().map_or(0.0, |(_, gain)| *gain);
+    let enough = best - range.max(ABOUT);
+    let about = tried.iter().take_while(|(_, gain)| *gain >= enough).count();
+    tried[..about].sort_by(|(a, gain), (b, other)| effort(a).cmp(&effort(b)).then(other.total_cmp(gain)));
+    tried
+}
+
+/// Grades how much of a program edits change: declarations alone, what makes the objects, or each use of them.
+fn effort(edits: &[Edit]) -> u8 {
+    let one = |edit: &Edit| match edit {
+        Edit::Reorder { .. } | Edit::Pad { .. } | Edit::Align { .. } => 0,
+        Edit::Shift { .. } | Edit::Remove { .. } | Edit::Pages { .. } | Edit::Place { .. } => 1,
+        Edit::Split { .. } | Edit::Soa { .. } | Edit::Group { .. } | Edit::PerThread { .. } => 2,
+        Edit::Pack { .. } | Edit::Narrow { .. } | Edit::Index { .. } | Edit::Aosoa { .. } => 3,
+    };
+    edits.iter().map(one).max().unwrap_or(0)
+}
+
 /// Returns what the first accesses of a trace say of the type that it waits for most, in a sentence.
-pub fn glance(as_it_is: &AsItIs) -> Result<String> {
-    let directory = as_it_is.trace.directory().display();
+pub fn glance(as_it_is: &AsItIs, next: &NextCommands) -> Result<String> {
+    let advise = next.of("advise");
     let Some((name, record)) = waited_for(as_it_is).into_iter().next() else {
         return Ok("nothing to gain from layout here: no type is waited for".to_string());
     };
@@ -109,50 +190,52 @@ pub fn glance(as_it_is: &AsItIs) -> Result<String> {
     });
     edits.truncate(3);
     edits.extend(by_rules.and_then(|chart| chart.edit()));
-    let part = as_it_is.question().part(GLANCE)?;
-    let tried = try_edits(as_it_is, &part, edits)?;
+    // As is and placed anew, and each edit: all together they replay about half of what the report did.
+    let whole: u64 = as_it_is.trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
+    let most = (whole / (2 * (edits.len() as u64 + 2))).clamp(GLANCE_SHORTEST, GLANCE);
+    let part = as_it_is.question().part(most)?;
+    let tried = try_edits(as_it_is, &part, edits.into_iter().map(|edit| vec![edit]).collect())?;
     let seen = count(part.accesses);
     Ok(match tried.first() {
-        Some((edit, gain)) if *gain >= GLANCE_LEAST => format!(
-            "{edit}: {} fewer cycles in the first {seen} accesses; all of them, and others: memlode advise {directory}",
+        Some((edits, gain)) if *gain >= GLANCE_LEAST => format!(
+            "{}: {} fewer cycles in the first {seen} accesses; all of them, and others: {advise}",
+            written(edits),
             percent_of(*gain)
         ),
         _ => format!(
-            "nothing to gain from layout here, as the first {seen} accesses tell; more is tried by: memlode advise {directory}"
+            "nothing to gain from layout here, as the first {seen} accesses tell; more is tried by: {advise}"
         ),
     })
 }
 
-fn rejected(edit: &Edit, gain: f64, verdict: Verdict, is_whole: bool) -> Rejected {
-    Rejected { edit: edit.to_string(), gain, verdict, is_whole }
+fn rejected(edits: &[Edit], gain: f64, verdict: Verdict, is_whole: bool) -> Rejected {
+    Rejected { edit: written(edits), gain, verdict, is_whole }
 }
 
-fn confirm(as_it_is: &AsItIs, edit: &Edit) -> Result<WhatIf> {
-    let edits = [edit.clone()];
-    as_it_is.under(&edits, &as_it_is.plan(&edits)?)
+/// Edits in their short form.
+fn written(edits: &[Edit]) -> String {
+    edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Tries the candidates of a record, and one besides; those that gain most come first.
-fn try_all(
-    as_it_is: &AsItIs,
-    part: &TraceStart,
-    record: LayoutId,
-    besides: Option<Edit>,
-) -> Result<Vec<Gain>> {
-    let mut edits = candidates(as_it_is.trace.sites(), &as_it_is.profile, record);
-    edits.extend(besides.filter(|edit| !edits.contains(edit)));
-    try_edits(as_it_is, part, edits)
+fn confirm(as_it_is: &AsItIs, edits: &[Edit]) -> Result<WhatIf> {
+    as_it_is.under(edits, &as_it_is.plan(edits)?)
 }
 
-/// Tries edits, each by itself; those that gain most come first.
-fn try_edits(as_it_is: &AsItIs, part: &TraceStart, edits: Vec<Edit>) -> Result<Vec<Gain>> {
+/// Tries the candidates of a record; those that gain most come first.
+fn try_all(as_it_is: &AsItIs, part: &TraceStart, record: LayoutId) -> Result<Vec<Gain>> {
+    let edits = candidates(as_it_is.trace.sites(), &as_it_is.profile, record);
+    try_edits(as_it_is, part, edits.into_iter().map(|edit| vec![edit]).collect())
+}
+
+/// Tries each of some changes by itself; those that gain most come first.
+fn try_edits(as_it_is: &AsItIs, part: &TraceStart, changes: Vec<Edits>) -> Result<Vec<Gain>> {
     let question = as_it_is.question();
     let mut tried: Vec<Gain> = Vec::new();
-    for edit in edits {
+    for edits in changes {
         // What cannot be made is no candidate.
-        let Ok(plan) = as_it_is.plan(std::slice::from_ref(&edit)) else { continue };
+        let Ok(plan) = as_it_is.plan(&edits) else { continue };
         let cycles = part.under(&question, &plan, None)?;
-        tried.push((edit, 1.0 - cycles.run / part.placed.run.max(1.0)));
+        tried.push((edits, 1.0 - cycles.run / part.placed.run.max(1.0)));
     }
     tried.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     Ok(tried)
@@ -161,22 +244,20 @@ fn try_edits(as_it_is: &AsItIs, part: &TraceStart, edits: Vec<Edit>) -> Result<V
 /// Records by how long the program waits for them, the longest first.
 fn waited_for(as_it_is: &AsItIs) -> Vec<(String, LayoutId)> {
     let names = as_it_is.trace.sites();
-    let latencies = latencies(&as_it_is.machine);
-    let mut by_type: Vec<(StringId, u64)> = Vec::new();
-    let mut total = Counts::default();
-    for cell in &as_it_is.profile.cells {
-        total += &cell.counts;
+    let costs = CostModel::new(&as_it_is.profile, names, &as_it_is.machine);
+    let mut by_type: Vec<(StringId, f64)> = Vec::new();
+    for (number, cell) in as_it_is.profile.cells.iter().enumerate() {
         let Some(ty) = names.site(cell.site).ty.map(|ty| names.ty(ty).name) else { continue };
-        let cycles = cell.counts.stall_cycles(&latencies);
+        let cycles = costs.of(number).cycles();
         match by_type.iter_mut().find(|(known, _)| *known == ty) {
             Some((_, sum)) => *sum += cycles,
             None => by_type.push((ty, cycles)),
         }
     }
-    by_type.sort_by_key(|&(ty, cycles)| (std::cmp::Reverse(cycles), ty));
-    let least = total.stall_cycles(&latencies) as f64 * LEAST_SHARE;
-    let enough = by_type.into_iter().filter(|&(_, cycles)| cycles as f64 >= least && cycles > 0);
-    let record = |(ty, _): (StringId, u64)| {
+    by_type.sort_by(|(a, cycles), (b, others)| others.total_cmp(cycles).then(a.cmp(b)));
+    let least = costs.total().cycles() * LEAST_SHARE;
+    let enough = by_type.into_iter().filter(|&(_, cycles)| cycles >= least && cycles > 0.0);
+    let record = |(ty, _): (StringId, f64)| {
         let name = names.string(ty).to_string();
         let record = records_named(names, &name).first().copied()?;
         Some((name, record))

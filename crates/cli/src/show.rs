@@ -6,13 +6,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
-use memlode_report::build;
 use memlode_report::render::terminal::{By, Style};
 use memlode_report::render::{json, terminal};
+use memlode_report::{Sources, build};
 
 use crate::analyse::{Analysed, Found};
 use crate::args::numbers;
 use crate::door::{Door, Form};
+use crate::next::{ContextArgs, NextCommands};
 use crate::term;
 
 /// Which part of what was found to show.
@@ -142,16 +143,32 @@ impl Out<'_> {
 impl Analysed {
     /// Shows it: as JSON in full, or as text in the shape that is asked for.
     pub fn show(&self, shape: &ShapeArgs, as_json: bool, out: Out<'_>) -> Result<()> {
+        self.show_with(shape, ContextArgs::default(), None, as_json, out)
+    }
+
+    /// Does the same with neighbours of the source lines of findings, and with commands that go on below a report.
+    pub fn show_with(
+        &self,
+        shape: &ShapeArgs,
+        sources: ContextArgs,
+        next: Option<&NextCommands>,
+        as_json: bool,
+        out: Out<'_>,
+    ) -> Result<()> {
         let Analysed { trace, machine, found, replayed } = self;
         let style = out.style(shape.top);
         match found {
             Found::Report(profile, part, sharing) => {
                 let mut report = build::report(trace, machine, profile, replayed, sharing.as_deref());
                 report.trace.notes.extend(part.clone());
-                let text = match as_json {
+                Sources::new(trace, sources.context).add_to(&mut report);
+                let mut text = match as_json {
                     true => json::report(&report)?,
                     false => terminal::report(&report, &shape.tables(By::Line), style),
                 };
+                if let Some(next) = next.filter(|_| !as_json) {
+                    text += &format!("\n{}\n", next.line());
+                }
                 out.write(&text, as_json)
             }
             Found::Simulation(profile) => {

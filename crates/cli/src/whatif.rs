@@ -14,10 +14,12 @@ use memlode_report::names::demangle_short;
 use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
 use memlode_report::{Confidence, MemoryUse, Report, WhatIf};
 use memlode_trace::Trace;
+use memlode_whatif::cost::Cycles;
 use memlode_whatif::noise::Noise;
 use memlode_whatif::placement::Footprint;
 use memlode_whatif::plan::{Plan, PlanDoubt, PlanInputs};
 use memlode_whatif::predict::Question;
+use memlode_whatif::proposals::{Proposal, proposals};
 
 use crate::analyse::threads;
 use crate::term;
@@ -103,9 +105,16 @@ impl AsItIs {
 
     /// Edits, understood.
     pub fn plan(&self, edits: &[Edit]) -> Result<Plan> {
-        let known =
-            PlanInputs { names: self.trace.sites(), profile: &self.profile, written: &demangle_short };
-        Ok(Plan::new(&known, edits)?)
+        Ok(Plan::new(&self.inputs(), edits)?)
+    }
+
+    /// Edits of objects that may be worth it.
+    pub fn proposals(&self) -> Vec<Proposal> {
+        proposals(&self.inputs(), &self.machine)
+    }
+
+    fn inputs(&self) -> PlanInputs<'_> {
+        PlanInputs { names: self.trace.sites(), profile: &self.profile, written: &demangle_short }
     }
 
     /// Returns what would become of it under edits.
@@ -116,10 +125,14 @@ impl AsItIs {
         let predicted = question.under(plan, &mut allocators, |done| bar.advance_to(done))?;
         bar.finish();
         let noise = self.noise()?;
-        let (before, after) = (question.cycles(&self.profile), question.cycles(&predicted.profile));
+        let costs = question.costs(&self.profile, None);
+        let before = Cycles::of(&self.profile, &costs, &self.machine);
+        let costs = question.costs(&predicted.profile, Some(costs.parallelism()));
+        let after = Cycles::of(&predicted.profile, &costs, &self.machine);
         let as_it_is = self.report();
+        let (profile, replayed) = (&predicted.profile, &predicted.replayed);
         let as_it_would_be =
-            build::report(&self.trace, &self.machine, &predicted.profile, &predicted.replayed, None);
+            build::report_costing(&self.trace, &self.machine, profile, replayed, None, &costs);
         let comparison =
             build::comparison(&as_it_is, &as_it_would_be, [before.run, after.run], Some(noise.range()));
         Ok(WhatIf {
@@ -129,6 +142,7 @@ impl AsItIs {
             footprint: footprint(predicted.footprint),
             confidence: self.confidence(plan, &as_it_is),
             comparison,
+            at: None,
             tried: Vec::new(),
         })
     }

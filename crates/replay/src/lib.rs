@@ -23,4 +23,4 @@ pub use order::Replay;
 pub use piece::{Events, Piece, PieceEnd};
 pub use shards::{Cuts, Dealer, Dealing, Dealt, Half, Shards};
 pub use strides::strided;
-pub use walks::Walk;
+pub use walks::{Walk, Walks};

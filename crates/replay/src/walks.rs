@@ -3,7 +3,7 @@
 //! Prefetchers follow steps to lines nearby, whichever site makes them. So of each site it is counted how often it goes to
 //! another line near one of those it was at a moment ago, and how often to one far from all of them.
 
-use memlode_trace::event::{Access, Batch};
+use memlode_trace::event::{Access, Batch, Stride};
 use memlode_trace::sites::SiteId;
 
 /// Bytes of a line: where the machine has others, shares are as good.
@@ -42,9 +42,9 @@ impl Walk {
     }
 }
 
-/// Looks at chunks.
+/// Looks at chunks of one stream, or at whole chunks of several.
 #[derive(Default)]
-pub(crate) struct Walks {
+pub struct Walks {
     /// Indexed by site.
     sites: Vec<Lines>,
     /// Number of the chunk at hand, from 1.
@@ -97,44 +97,65 @@ impl Lines {
 impl Walks {
     /// Returns what is seen in a chunk, if it is one of those that are looked at. That depends on its place in its stream alone.
     pub fn of(&mut self, batch: &Batch) -> Vec<(SiteId, Walk)> {
-        if batch.sequence >= FIRST && !batch.sequence.is_multiple_of(ONE_OF) {
+        if !self.begin(batch.sequence) {
             return Vec::new();
         }
-        self.chunk += 1;
         let mut done = 0;
         for repeated in &batch.loops {
-            self.accesses(&batch.accesses[done..repeated.access as usize]);
-            done = repeated.access as usize;
-            for stride in &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize] {
-                let site = self.site(stride.access.site);
-                site.go(stride.access.address >> LINE_SHIFT);
-                let step = (stride.step as i64).unsigned_abs();
-                let further = repeated.turns.saturating_sub(1);
-                let lines = (u128::from(step) * u128::from(further)) >> LINE_SHIFT;
-                let lines = u64::try_from(lines).unwrap_or(u64::MAX).min(further);
-                let (near, far) = if step >> LINE_SHIFT <= NEAR_LINES { (lines, 0) } else { (0, lines) };
-                site.walk.add(Walk { near, far });
-                let last = stride.access_in(further).address >> LINE_SHIFT;
-                site.lines[site.latest as usize] = last;
+            let (before, strides) = (done..repeated.access as usize, &repeated.strides);
+            done = before.end;
+            batch.accesses[before].iter().for_each(|access| self.access(access));
+            for stride in &batch.strides[strides.start as usize..strides.end as usize] {
+                self.stride(stride, repeated.turns);
             }
         }
-        self.accesses(&batch.accesses[done..]);
-        let walked = |site: SiteId| (site, self.sites[site.0 as usize].walk);
-        let walks = self.met.drain(..).map(walked).filter(|(_, walk)| *walk != Walk::default());
-        walks.collect()
+        batch.accesses[done..].iter().for_each(|access| self.access(access));
+        self.end().collect()
     }
 
-    fn accesses(&mut self, accesses: &[Access]) {
-        for access in accesses {
-            // Of a range, the lines behind the first are near each other.
-            let lines = u64::from(access.bytes).saturating_sub(1) >> LINE_SHIFT;
-            let site = self.site(access.site);
-            site.go(access.address >> LINE_SHIFT);
-            if lines > 0 {
-                site.walk.near += lines;
-                site.lines[site.latest as usize] = (access.address >> LINE_SHIFT).saturating_add(lines);
-            }
+    /// Begins with the chunk of this number in its stream, if it is one of those that are looked at. Says whether it is.
+    pub fn begin(&mut self, sequence: u32) -> bool {
+        let is_looked_at = Walks::looks_at(sequence);
+        self.chunk += u32::from(is_looked_at);
+        is_looked_at
+    }
+
+    /// Says whether the chunk of this number in its stream is looked at.
+    pub fn looks_at(sequence: u32) -> bool {
+        sequence < FIRST || sequence.is_multiple_of(ONE_OF)
+    }
+
+    /// Looks at an access.
+    pub fn access(&mut self, access: &Access) {
+        // Of a range, the lines behind the first are near each other.
+        let lines = u64::from(access.bytes).saturating_sub(1) >> LINE_SHIFT;
+        let site = self.site(access.site);
+        site.go(access.address >> LINE_SHIFT);
+        if lines > 0 {
+            site.walk.near += lines;
+            site.lines[site.latest as usize] = (access.address >> LINE_SHIFT).saturating_add(lines);
         }
+    }
+
+    /// Looks at all accesses of one instruction of a loop of so many turns.
+    pub fn stride(&mut self, stride: &Stride, turns: u64) {
+        let site = self.site(stride.access.site);
+        site.go(stride.access.address >> LINE_SHIFT);
+        let step = (stride.step as i64).unsigned_abs();
+        let further = turns.saturating_sub(1);
+        let lines = (u128::from(step) * u128::from(further)) >> LINE_SHIFT;
+        let lines = u64::try_from(lines).unwrap_or(u64::MAX).min(further);
+        let (near, far) = if step >> LINE_SHIFT <= NEAR_LINES { (lines, 0) } else { (0, lines) };
+        site.walk.add(Walk { near, far });
+        let last = stride.access_in(further).address >> LINE_SHIFT;
+        site.lines[site.latest as usize] = last;
+    }
+
+    /// Ends the chunk: what was seen of its sites.
+    pub fn end(&mut self) -> impl Iterator<Item = (SiteId, Walk)> + '_ {
+        let Walks { sites, met, .. } = self;
+        let walked = |site: SiteId| (site, sites[site.0 as usize].walk);
+        met.drain(..).map(walked).filter(|(_, walk)| *walk != Walk::default())
     }
 
     #[inline]
@@ -154,7 +175,7 @@ impl Walks {
 
 #[cfg(test)]
 mod tests {
-    use memlode_trace::event::{Loop, Stride};
+    use memlode_trace::event::Loop;
 
     use super::*;
 

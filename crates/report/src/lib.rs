@@ -12,9 +12,10 @@ mod model;
 pub mod names;
 pub mod render;
 
+pub use build::source::Sources;
 pub use build::{notes, records, report, simulation, timing};
 pub use model::{
-    Advice, Confidence, MarkedMember, MemoryUse, Note, Numbers, Rejected, Report, StructureChart, TimeReport,
-    Tried, WhatIf,
+    Advice, Confidence, Located, MarkedMember, MemoryUse, Note, Numbers, Rejected, Report, SourceText,
+    StructureChart, TimeReport, Tried, WhatIf,
 };
 pub use render::text;

@@ -1,7 +1,7 @@
 //! Layouts of a type that are worth a try.
 
 use memlode_attribute::Profile;
-use memlode_layout::{Edit, Link, Structure};
+use memlode_layout::{Edit, Link, Role, Structure};
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::{FunctionId, SiteTable};
 use rustc_hash::FxHashMap;
@@ -108,6 +108,11 @@ pub fn candidates(names: &SiteTable, profile: &Profile, record: LayoutId) -> Vec
     }
     edits.push(Edit::Soa { structure: structure.clone(), members: Vec::new() });
     edits.push(Edit::Aosoa { structure: structure.clone(), block: 8 });
+    let pointers = heat.structure.members.iter().filter(|member| member.role == Role::Pointer);
+    let pointers: Vec<String> = pointers.map(|member| member.name.clone()).collect();
+    if pointers.len() >= 2 {
+        edits.push(Edit::Index { structure: structure.clone(), members: pointers });
+    }
     if !heat.structure.bytes.is_power_of_two() {
         edits.push(Edit::Align { subject: structure, of: None, to: 64 });
     }

@@ -21,4 +21,5 @@ pub mod patch;
 pub mod placement;
 pub mod plan;
 pub mod predict;
+pub mod proposals;
 pub mod structures;

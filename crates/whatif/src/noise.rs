@@ -66,8 +66,11 @@ impl Noise {
     }
 }
 
+/// The way in which cycles are reckoned: what was kept by another one is of no use.
+const COST: &str = "the cost model of reports";
+
 fn file(trace: &Path, machine: &Machine, rules: &str) -> PathBuf {
-    let known = format!("{}\n{:?}\n{rules}", env!("CARGO_PKG_VERSION"), machine);
+    let known = format!("{}\n{COST}\n{:?}\n{rules}", env!("CARGO_PKG_VERSION"), machine);
     let sum = known
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));

@@ -326,7 +326,7 @@ impl Plan {
 }
 
 /// Bytes of an element of a home's objects: by its type, else by the accesses to it, if all have one size.
-fn element_of(known: &PlanInputs<'_>, home: &Home) -> Option<u64> {
+pub(crate) fn element_of(known: &PlanInputs<'_>, home: &Home) -> Option<u64> {
     let at = known.profile.classes.iter().position(|class| class.home == *home)?;
     let class = &known.profile.classes[at];
     if let Some((_, bytes)) = record_of(known.names, class) {
@@ -342,7 +342,7 @@ fn element_of(known: &PlanInputs<'_>, home: &Home) -> Option<u64> {
 }
 
 /// The record that the objects of a class are made of, and its size.
-fn record_of(names: &SiteTable, class: &Class) -> Option<(LayoutId, u64)> {
+pub(crate) fn record_of(names: &SiteTable, class: &Class) -> Option<(LayoutId, u64)> {
     let layouts = names.layouts();
     let id = match &class.home {
         Home::Global { symbol, .. } => layouts.of_global(symbol)?,
@@ -379,6 +379,16 @@ fn homes_named(known: &PlanInputs<'_>, name: &str) -> Vec<Home> {
         Home::Stack { .. } | Home::Unknown => false,
     });
     classes.map(|class| class.home.clone()).collect()
+}
+
+/// The name by which edits know the objects of a home, if it is theirs alone.
+pub(crate) fn name_of(known: &PlanInputs<'_>, home: &Home) -> Option<String> {
+    let names: Vec<String> = match home {
+        Home::Global { symbol, .. } => vec![(known.written)(symbol)],
+        Home::Heap { site, .. } => lines(known.names, *site).collect(),
+        Home::Stack { .. } | Home::Unknown => Vec::new(),
+    };
+    names.into_iter().find(|name| homes_named(known, name) == [home.clone()])
 }
 
 /// `file:line` of a site and of where it was inlined.

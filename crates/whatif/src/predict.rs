@@ -3,18 +3,17 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use memlode_attribute::run::latencies;
 use memlode_attribute::simulator::{ImpossibleMachine, Setup};
 use memlode_attribute::{
-    AddressMap, HeapCall, Profile, Source, heap_calls, profile_in_detail, profile_mapped,
-    profile_mapped_in_detail, profile_trace,
+    AddressMap, CostModel, HeapCall, Parallelism, Profile, Source, heap_calls, profile_in_detail,
+    profile_mapped, profile_mapped_in_detail, profile_trace,
 };
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
 
 use crate::allocator::AllocatorModel;
-use crate::cost::{Cycles, cycles};
+use crate::cost::Cycles;
 use crate::moved::Moved;
 use crate::noise::Noise;
 use crate::placement::{Allocators, Footprint, place, place_calls};
@@ -84,9 +83,18 @@ impl Question<'_> {
         Ok(Prediction { profile, replayed, footprint })
     }
 
-    /// The run's cycles in a profile of this trace.
+    /// What a profile of this trace costs; under an edit, if the parallelism is told that it has as it is.
+    pub fn costs(&self, profile: &Profile, as_it_is: Option<&Parallelism>) -> CostModel {
+        let names = self.trace.sites();
+        match as_it_is {
+            None => CostModel::new(profile, names, self.machine),
+            Some(known) => CostModel::under_edit(profile, names, self.machine, known),
+        }
+    }
+
+    /// The run's cycles in a profile of this trace as it is.
     pub fn cycles(&self, profile: &Profile) -> Cycles {
-        cycles(self.trace.sites(), profile, &latencies(self.machine))
+        Cycles::of(profile, &self.costs(profile, None), self.machine)
     }
 
     /// How far a run's cycles differ with the placement of its objects alone, of a part of the trace.
@@ -124,8 +132,15 @@ impl Question<'_> {
         });
         // By the same road as its placements: others may be a few chunks further when they stop.
         let (profile, _) = self.count(Some(&Moved::default()), chunks, |_| {})?;
-        let mut part =
-            TraceStart { chunks, accesses, calls, cycles: self.cycles(&profile), placed: Cycles::default() };
+        let costs = self.costs(&profile, None);
+        let mut part = TraceStart {
+            chunks,
+            accesses,
+            calls,
+            cycles: Cycles::of(&profile, &costs, self.machine),
+            placed: Cycles::default(),
+            parallelism: costs.parallelism().clone(),
+        };
         part.placed = part.under(self, &Plan::default(), None)?;
         Ok(part)
     }
@@ -175,6 +190,8 @@ pub struct TraceStart {
     pub cycles: Cycles,
     /// Its cycles when its blocks are placed by the model, as those of candidates are.
     pub placed: Cycles,
+    /// How parallel its misses are as it is.
+    parallelism: Parallelism,
 }
 
 impl TraceStart {
@@ -192,6 +209,7 @@ impl TraceStart {
         let placed = place_calls(&question.trace, plan, &self.calls, &mut model);
         let (moved, _) = placed.map_err(Unpredictable::Placement)?;
         let (profile, _) = question.count(Some(&moved), self.chunks, |_| {})?;
-        Ok(question.cycles(&profile))
+        let costs = question.costs(&profile, Some(&self.parallelism));
+        Ok(Cycles::of(&profile, &costs, question.machine))
     }
 }

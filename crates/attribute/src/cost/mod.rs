@@ -7,7 +7,7 @@
 //! | stored | 2 | a line written, `w` | the site stores |
 //! | streamed | 2 | a line read, `r` | the site goes to a line near one that it was at a moment ago |
 //! | chained | its latency | its latency and a page walk | the address comes from the load before in a chain |
-//! | overlapping | its latency / *o2* | the same / min(*o*, max(1, *W·m*)) | everything else |
+//! | overlapping | its latency / *o2* | the same / min(*o*, max(1, *W·m*)), at least *r* | everything else |
 //!
 //! *r*, *w*, the overlaps *o2* and *o*, and the window *W* are the machine's ([`memlode_machine::Costs`]); *m* is how many such misses from
 //! behind the second level the function has for each instruction. Latencies are those beyond the first level's. The first touch of a
@@ -105,6 +105,10 @@ struct Prices {
     instructions: f64,
 }
 
+/// Misses that could overlap, of each function, from behind the second level for each instruction.
+#[derive(Clone, Debug, Default)]
+pub struct Parallelism(FxHashMap<StringId, f64>);
+
 /// The cost of the accesses of each cell of a profile.
 #[derive(Clone, Debug)]
 pub struct CostModel {
@@ -113,6 +117,7 @@ pub struct CostModel {
     /// Indexed by tag of a cell: its place in these.
     by_tag: Vec<u32>,
     knows_instructions: bool,
+    parallelism: Parallelism,
 }
 
 /// The constants of a machine that the formula takes.
@@ -154,6 +159,26 @@ impl Constants {
 impl CostModel {
     /// Looks at all cells of a profile on a machine.
     pub fn new(profile: &Profile, names: &SiteTable, machine: &Machine) -> CostModel {
+        CostModel::with(profile, names, machine, None)
+    }
+
+    /// Looks at all cells of a profile under an edit of the layout, whose trace has this parallelism as it is. Functions are not
+    /// credited with parallelism that an edit creates by missing more: the other misses need not be near those.
+    pub fn under_edit(
+        profile: &Profile,
+        names: &SiteTable,
+        machine: &Machine,
+        as_it_is: &Parallelism,
+    ) -> CostModel {
+        CostModel::with(profile, names, machine, Some(as_it_is))
+    }
+
+    fn with(
+        profile: &Profile,
+        names: &SiteTable,
+        machine: &Machine,
+        as_it_is: Option<&Parallelism>,
+    ) -> CostModel {
         let constants = Constants::of(machine);
         let mut executed = vec![0; names.sites().len()];
         for cell in &profile.cells {
@@ -161,7 +186,11 @@ impl CostModel {
         }
         let chained = chains::chained(names, &executed);
         let streamed = |site: SiteId| streamed(profile, names, site);
-        let misses = overlapping_misses(profile, names, &chained, &streamed);
+        let mut misses = overlapping_misses(profile, names, &chained, &streamed);
+        for (function, misses) in misses.iter_mut() {
+            *misses =
+                as_it_is.map_or(*misses, |known| known.0.get(function).map_or(0.0, |most| misses.min(*most)));
+        }
         let price = |cell: &Cell| {
             let site = names.site(cell.site);
             let part = Parts {
@@ -196,7 +225,12 @@ impl CostModel {
             }
         }
         let knows_instructions = profile.cells.iter().any(|cell| names.work(cell.site).is_some());
-        CostModel { prices, waits, by_tag, knows_instructions }
+        CostModel { prices, waits, by_tag, knows_instructions, parallelism: Parallelism(misses) }
+    }
+
+    /// Returns how parallel the misses of each function were taken to be.
+    pub fn parallelism(&self) -> &Parallelism {
+        &self.parallelism
     }
 
     /// Returns what the cell at this place among the profile's costs.
@@ -296,7 +330,9 @@ fn prices(constants: &Constants, parts: &Parts, class: &Class) -> Prices {
             if is_near { (latency, constants.overlap_l2) } else { (latency + walk, together) };
         kinds[WaitKind::Streamed as usize] = streamed * line(constants.read_line);
         kinds[WaitKind::Chained as usize] = (1.0 - streamed) * chained * waits;
-        kinds[WaitKind::Overlapping as usize] = (1.0 - streamed) * (1.0 - chained) * waits / overlap;
+        // A line that a jump fetches takes as much of the bandwidth as one of a stream.
+        let jump = if is_near { waits / overlap } else { (waits / overlap).max(line(constants.read_line)) };
+        kinds[WaitKind::Overlapping as usize] = (1.0 - streamed) * (1.0 - chained) * jump;
         Wait { kinds, ..Wait::default() }
     };
     let second = constants.latencies.get(1).copied().unwrap_or(0.0);
@@ -351,7 +387,7 @@ mod tests {
         let some = Parts { overlapping_misses: 0.01, ..parts() };
         assert_eq!(cycles(&some, 0), [2.0, 25.0, 75.0]);
         let many = Parts { overlapping_misses: 0.1, ..parts() };
-        assert_eq!(cycles(&many, 0), [2.0, 5.0, 15.0]);
+        assert_eq!(cycles(&many, 0), [2.0, 13.0, 15.0], "no less than a stream");
         assert_eq!(cycles(&parts(), 0), [2.0, 100.0, 300.0], "a miss alone waits alone");
         // Half of each.
         let half = Parts { streamed: 0.5, chained: 0.5, ..parts() };

@@ -4,15 +4,19 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Parser;
+use memlode_layout::edits_from_text;
 use memlode_machine::Machine;
 use memlode_report::render::{json, svg, terminal};
+use memlode_report::{Advice, Sources};
 
 use super::OK;
 use super::report::MachineArgs;
 use crate::args::numbers;
 use crate::args::traces::TraceArgs;
+use crate::next::ContextArgs;
+use crate::patch::patch;
 use crate::search::advise;
 use crate::show::Out;
 use crate::whatif::AsItIs;
@@ -36,9 +40,14 @@ pub struct Args {
     /// Rejected edits and structures to show
     #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count)]
     top: usize,
+    #[command(flatten)]
+    sources: ContextArgs,
     /// Write a chart of each live structure to this folder, as SVG
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
+    /// Write the structures of the edits that are worth it as a patch of the program's sources
+    #[arg(long, value_name = "FILE")]
+    patch: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -47,7 +56,8 @@ pub struct Args {
 pub fn run(args: Args) -> Result<ExitCode> {
     let machine = Machine::find(&args.machine.machine)?;
     let as_it_is = AsItIs::count(args.trace.open()?, machine, args.sim)?;
-    let found = advise(&as_it_is, args.types)?;
+    let mut sources = Sources::new(&as_it_is.trace, args.sources.context);
+    let found = advise(&as_it_is, args.types, &mut sources)?;
     if let Some(folder) = &args.svg {
         let cannot = || format!("cannot write to {}", folder.display());
         fs::create_dir_all(folder).with_context(cannot)?;
@@ -59,10 +69,32 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 .with_context(cannot)?;
         }
     }
+    if let Some(file) = &args.patch {
+        let patch = patch_of(&as_it_is, &found)?;
+        fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
+    }
     let text = match args.json {
         true => json::advice(&found)?,
         false => terminal::advice(&found, Out::Stdout.style(args.top)),
     };
     Out::Stdout.write(&text, args.json)?;
     Ok(ExitCode::from(OK))
+}
+
+/// The patch of all edits that are worth it and change structures of which the source is there.
+fn patch_of(as_it_is: &AsItIs, found: &Advice) -> Result<String> {
+    let mut all = String::new();
+    let mut unwritten = None;
+    for item in &found.worth_it {
+        let edits = edits_from_text(&item.edits.join("; "))?;
+        match patch(as_it_is, &as_it_is.plan(&edits)?) {
+            Ok(text) => all += &text,
+            Err(why) => unwritten = Some(why),
+        }
+    }
+    match unwritten {
+        _ if found.worth_it.is_empty() => bail!("--patch: no edit that was tried is worth it"),
+        Some(why) if all.is_empty() => Err(why),
+        _ => Ok(all),
+    }
 }

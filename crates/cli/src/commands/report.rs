@@ -10,6 +10,7 @@ use super::OK;
 use crate::analyse::{Job, Wanted};
 use crate::args::part::PartArgs;
 use crate::args::traces::TraceArgs;
+use crate::next::{ContextArgs, NextCommands};
 use crate::show::{Out, ShapeArgs};
 
 /// Say which data misses, at which line, allocated where
@@ -22,6 +23,8 @@ pub struct Args {
     machine: MachineArgs,
     #[command(flatten)]
     shape: ShapeArgs,
+    #[command(flatten)]
+    sources: ContextArgs,
     #[command(flatten)]
     order: OrderArgs,
     /// Print JSON
@@ -70,6 +73,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if let Some(part) = args.part.of(&trace)? {
         job.wanted = Wanted::Part(Box::new(part));
     }
-    job.run(trace)?.show(&args.shape, args.json, Out::Stdout)?;
+    let next = NextCommands::new(trace.directory(), &args.machine.machine);
+    job.run(trace)?.show_with(&args.shape, args.sources, Some(&next), args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }

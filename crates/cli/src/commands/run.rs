@@ -28,6 +28,7 @@ use crate::control::{ControlArgs, PART, Server};
 use crate::destination::{self, InMemory, Place, To};
 use crate::interrupt::{self, Signals};
 use crate::live::Beside;
+use crate::next::{ContextArgs, NextCommands};
 use crate::search::glance;
 use crate::show::{Out, ShapeArgs};
 use crate::term;
@@ -84,6 +85,8 @@ pub struct Options {
     interval: IntervalArgs,
     #[command(flatten)]
     shape: ShapeArgs,
+    #[command(flatten)]
+    sources: ContextArgs,
     /// Record without a report
     #[arg(long, hide_short_help = true, help_heading = REPORTING, conflicts_with_all = ["json", "report_to", "sim", "analyse", "timeline"])]
     no_report: bool,
@@ -129,6 +132,16 @@ impl Options {
         let job = Job::new(&self.machine.machine, wanted)?;
         job.check()?;
         Ok(Some(job))
+    }
+
+    /// Commands about the trace, if it is kept.
+    fn next(&self, analysed: &Analysed) -> Option<NextCommands> {
+        let directory = match (&self.recording.output, &self.recording.to) {
+            (Some(directory), To::Directory | To::Ram) => directory,
+            (None, To::Directory) if !self.live => analysed.trace.directory(),
+            _ => return None,
+        };
+        Some(NextCommands::new(directory, &self.machine.machine))
     }
 }
 
@@ -215,16 +228,17 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
             Some(_) if to_stdout => Out::Stdout,
             Some(file) => Out::File(file),
         };
-        analysed.show(&options.shape, options.json, out)?;
-        if !options.json && options.report_to.is_none() {
-            advice(analysed);
+        let next = options.next(&analysed);
+        analysed.show_with(&options.shape, options.sources, next.as_ref(), options.json, out)?;
+        if let Some(next) = next.filter(|_| !options.json && options.report_to.is_none()) {
+            advice(analysed, &next);
         }
         Ok(())
     })
 }
 
 /// Ends a report of a whole trace with the change of layout that is most worth a try.
-fn advice(analysed: Analysed) {
+fn advice(analysed: Analysed, next: &NextCommands) {
     let Analysed { trace, machine, found, replayed } = analysed;
     let Found::Report(profile, None, _) = found else { return };
     // Of a sample nothing is replayed, and of what is not stored nothing can be.
@@ -232,7 +246,7 @@ fn advice(analysed: Analysed) {
         return;
     }
     let as_it_is = AsItIs::of(trace, machine, *profile, replayed);
-    match glance(&as_it_is) {
+    match glance(&as_it_is, next) {
         Ok(sentence) => term::line(&format!("what if: {sentence}")),
         Err(error) => term::note(&format!("no change of layout was tried: {error:#}")),
     }

@@ -8,6 +8,7 @@ mod rules;
 mod sample;
 mod sharing;
 mod simulation;
+pub mod source;
 mod tables;
 mod timing;
 mod transfers;
@@ -48,12 +49,24 @@ pub fn report(
     replayed: &Replayed,
     sharing: Option<&SharingProfile>,
 ) -> Report {
+    let costs = CostModel::new(profile, trace.sites(), machine);
+    report_costing(trace, machine, profile, replayed, sharing, &costs)
+}
+
+/// Builds the same report with costs that are known already, such as those under an edit.
+pub fn report_costing(
+    trace: &Trace,
+    machine: &Machine,
+    profile: &Profile,
+    replayed: &Replayed,
+    sharing: Option<&SharingProfile>,
+    costs: &CostModel,
+) -> Report {
     let latencies = latencies(machine);
     let names = trace.sites();
     let levels = level_names(machine);
     let sample = sample::sample(trace, profile, &levels);
-    let costs = CostModel::new(profile, names, machine);
-    let tables = Tables::new(profile, names, &latencies).costing(&costs);
+    let tables = Tables::new(profile, names, &latencies).costing(costs);
     // What was switched by hand is no random sample: its errors are unknown.
     let tables = match sample.as_ref().and_then(|sample| sample.access_share.as_ref()) {
         Some(covered) => tables.of_sample(covered.value),
@@ -364,6 +377,7 @@ impl Builder<'_> {
                     standard_error: lead.standard_error,
                 })
                 .collect(),
+            source: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Access, Data, Level, Numbers, Object, Type};
+use super::{Access, Data, Level, Numbers, Object, SourceText, Type};
 
 /// Changes from one report to another.
 #[derive(Clone, Debug, Serialize)]
@@ -46,7 +46,9 @@ pub struct Change<S> {
     pub subject: S,
     /// Its status.
     pub status: Status,
-    /// Modelled cycles that it waits more, or less.
+    /// Cycles that it waits more, or less, by the cost model: rows are ranked by this.
+    pub wait_cycles_change: f64,
+    /// The same as the sum of all latencies, as if no misses overlapped.
     pub stall_cycles_change: i64,
     /// Its numbers in the first report.
     pub before: Option<Numbers>,
@@ -85,9 +87,22 @@ pub struct WhatIf {
     pub confidence: Confidence,
     /// The trace as it is, and as it would be.
     pub comparison: Comparison,
+    /// The line that the edits change most, where it was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Located>,
     /// Other edits that were tried, the best first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
+}
+
+/// A line with its text.
+#[derive(Clone, Debug, Serialize)]
+pub struct Located {
+    /// The data and the line.
+    #[serde(flatten)]
+    pub access: Access,
+    /// The text.
+    pub source: Option<SourceText>,
 }
 
 /// An edit that was tried on a part of the trace.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Access, Numbers, Object, Row};
+use super::{Access, Numbers, Object, Row, SourceText};
 
 /// One finding.
 #[derive(Clone, Debug, Serialize)]
@@ -23,6 +23,9 @@ pub struct Finding {
     pub edit: Option<Edit>,
     /// Reasons to doubt it.
     pub doubt: Vec<Doubt>,
+    /// The source line, where sources were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceText>,
 }
 
 /// The cost of a finding, with all lines that one change would serve.

@@ -12,13 +12,14 @@ mod report;
 mod rules;
 mod sample;
 mod simulation;
+mod source;
 mod subject;
 mod table;
 mod timing;
 mod transfers;
 
 pub use advice::{Advice, MarkedMember, Rejected, StructureChart};
-pub use comparison::{Change, Compared, Comparison, Confidence, MemoryUse, Status, Tried, WhatIf};
+pub use comparison::{Change, Compared, Comparison, Confidence, Located, MemoryUse, Status, Tried, WhatIf};
 pub use finding::{Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};
@@ -31,6 +32,7 @@ pub use simulation::{
     Alias, CoherenceNumbers, Detail, Evictor, LevelBesides, LevelCauses, Memory, PrefetchNumbers, Sharing,
     Side, Simulation, Translation,
 };
+pub use source::{SourceLine, SourceText};
 pub use subject::{Access, Data, Everything, Function, Home, Object, Position, Thread, Type};
 pub use table::{Analysis, Column, Table, Value};
 pub use timing::{StallCycles, TimeReport, TimedCore, TimedNumbers, TimedRow};

@@ -1,6 +1,7 @@
 //! Maps of a trace, against a program that moves each byte by itself.
 
 mod elements;
+mod walks;
 
 use std::collections::BTreeMap;
 
@@ -320,8 +321,18 @@ fn naive(chunks: &[Chunk], edit: &Edit, mut ask: impl FnMut(MemRef) -> u8) -> De
         if u64::from(access.bytes) <= LINE {
             let (links, others): (Vec<_>, Vec<_>) = pieces.into_iter().partition(|(_, _, is_link)| *is_link);
             links.into_iter().for_each(|(address, bytes, _)| count(ask(address, bytes, true)));
-            let depth = others.into_iter().map(|(address, bytes, _)| ask(address, bytes, false)).max();
-            depth.into_iter().for_each(&mut count);
+            // Neighbours that begin in the same line are one access.
+            let mut at_hand: Option<(u64, u8)> = None;
+            for (address, bytes, _) in others {
+                let depth = ask(address, bytes, false);
+                let (line, before) = (address / LINE, at_hand.take());
+                let joined = before.filter(|(known, _)| *known == line).map(|(_, other)| other.max(depth));
+                if let Some((_, other)) = before.filter(|_| joined.is_none()) {
+                    count(other);
+                }
+                at_hand = Some((line, joined.unwrap_or(depth)));
+            }
+            at_hand.into_iter().for_each(|(_, depth)| count(depth));
             return;
         }
         for (mut address, bytes, is_link) in pieces {
@@ -516,7 +527,7 @@ proptest! {
         }
     }
 
-    /// Each access goes as deep as the worst of its bytes' lines, and counts once.
+    /// Each access goes as deep as the worst of its bytes' lines, and counts once for each line that a piece of it begins in.
     #[test]
     fn bytes_go_where_they_are_put(chunks in chunks(), edit in edit()) {
         let mut caches = hierarchy();

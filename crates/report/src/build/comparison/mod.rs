@@ -37,26 +37,31 @@ fn changes<S: Clone + Aligned>(before: &[Row<S>], after: &[Row<S>], least: f64) 
         change(pair.0.map(|at| &before[at]), pair.1.map(|at| &after[at]), least)
     };
     let mut changes: Vec<Change<S>> = pairs.into_iter().filter_map(row).collect();
-    changes.sort_by_key(|change| std::cmp::Reverse(change.stall_cycles_change.unsigned_abs()));
+    changes.sort_by(|a, b| {
+        let by_wait = b.wait_cycles_change.abs().total_cmp(&a.wait_cycles_change.abs());
+        by_wait.then(b.stall_cycles_change.abs().cmp(&a.stall_cycles_change.abs()))
+    });
     changes
 }
 
 fn change<S: Clone>(before: Option<&Row<S>>, after: Option<&Row<S>>, least: f64) -> Option<Change<S>> {
     let subject = after.or(before)?.subject.clone();
-    let cycles = |row: Option<&Row<S>>| row.map_or(0, |row| row.numbers.stall_cycles as i64);
+    let stalls = |row: Option<&Row<S>>| row.map_or(0, |row| row.numbers.stall_cycles as i64);
+    let cycles = |row: Option<&Row<S>>| row.map_or(0.0, |row| row.numbers.wait.cycles);
     let changed = cycles(after) - cycles(before);
     let status = match (before, after) {
         (None, _) => Status::New,
         (_, None) => Status::Gone,
-        _ if (changed.unsigned_abs() as f64) <= least => Status::WithinNoise,
-        _ if changed < 0 => Status::Better,
+        _ if changed.abs() <= least => Status::WithinNoise,
+        _ if changed < 0.0 => Status::Better,
         _ => Status::Worse,
     };
     let numbers = |row: Option<&Row<S>>| -> Option<Numbers> { row.map(|row| row.numbers.clone()) };
     Some(Change {
         subject,
         status,
-        stall_cycles_change: changed,
+        wait_cycles_change: (changed * 10.0).round() / 10.0,
+        stall_cycles_change: stalls(after) - stalls(before),
         before: numbers(before),
         after: numbers(after),
     })

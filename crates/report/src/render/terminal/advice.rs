@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use super::Style;
 use super::comparison::{confidence, verdict};
+use super::names::access_label;
 use super::record::draw_with;
+use super::source::source;
 use crate::model::{Advice, Level, StructureChart, WhatIf};
 use crate::render::text::{brief, count, percent_of, printable};
 
@@ -64,6 +66,11 @@ fn gain(gain: f64) -> String {
 fn one(number: usize, item: &WhatIf, style: Style) -> String {
     let edits: Vec<_> = item.edits.iter().map(|edit| printable(edit)).collect();
     let mut out = format!("{number:>2}. {}\n", style.advice(&edits.join("; ")));
+    if let Some(at) = &item.at {
+        let line = access_label(&at.access, 0).fit(style.width.saturating_sub(4));
+        out += &format!("    {}\n", style.heading(&line));
+        out += &at.source.as_ref().map(|found| source(found, style)).unwrap_or_default();
+    }
     let missed = |level: &Level| level.read_misses + level.write_misses;
     let (before, after) = (&item.comparison.before, &item.comparison.after);
     let levels: Vec<String> = before

@@ -7,7 +7,7 @@ use memlode_whatif::noise::Verdict;
 use super::label::{Label, distinct};
 use super::names::{access_label, data_label, object_label, type_label};
 use super::{By, Style, plain_table, write_table};
-use crate::model::{Change, Comparison, Level, Numbers, Status, WhatIf};
+use crate::model::{Change, Compared, Comparison, Level, Numbers, Status, WhatIf};
 use crate::render::text::{bytes, count, percent_of, printable};
 
 /// Returns what `memlode diff` prints.
@@ -116,7 +116,8 @@ fn totals(out: &mut String, found: &Comparison) {
         };
         table.add_row([level.name.clone(), count(before), count(after), changed(before, after)]);
     }
-    let (before, after) = (found.before.total.stall_cycles, found.after.total.stall_cycles);
+    let wait = |side: &Compared| side.total.wait.cycles.round() as u64;
+    let (before, after) = (wait(&found.before), wait(&found.after));
     table.add_row(["cycles of wait".to_string(), count(before), count(after), changed(before, after)]);
     write_table(out, &table);
 }
@@ -152,7 +153,7 @@ fn rows<S>(
     style: Style,
 ) {
     // Rows that neither changed nor wait tell nothing.
-    let telling: Vec<&Change<S>> = changes.iter().filter(|change| change.stall_cycles_change != 0).collect();
+    let telling: Vec<&Change<S>> = changes.iter().filter(|change| change.wait_cycles_change != 0.0).collect();
     let shown = telling.len().min(style.top);
     let of =
         if telling.len() > shown { format!(" (first {shown} of {})", telling.len()) } else { String::new() };
@@ -168,7 +169,7 @@ fn rows<S>(
         let level = |numbers: &Option<Numbers>, at: usize| {
             numbers.as_ref().map_or("–".to_string(), |numbers| count(numbers.misses.of(at)))
         };
-        let part = change.stall_cycles_change as f64 / found.before.run_cycles.max(1.0);
+        let part = change.wait_cycles_change / found.before.run_cycles.max(1.0);
         let sign = if part < 0.0 { "−" } else { "+" };
         let mut texts = vec![status(change.status).to_string(), format!("{sign}{}", percent_of(part.abs()))];
         for at in 0..levels.len() {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::Style;
 use super::names::{data_label, home_label, place_label};
 use super::sample::{not_told_apart, stall_share, with_error};
+use super::source::source;
 use super::style::together as together_text;
 use crate::model::{Access, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row};
 use crate::render::text::{brief, bytes, count, percent, percent_of, printable};
@@ -30,6 +31,7 @@ pub fn findings(report: &Report, style: Style) -> String {
     let _ = writeln!(out, "\n{}", style.heading(heading));
     for (number, finding) in (1..).zip(findings.iter().take(FINDINGS)) {
         headline(&mut out, number, finding, style);
+        out += &finding.source.as_ref().map(|found| source(found, style)).unwrap_or_default();
         for fact in facts(report, finding) {
             out += &style.indented(INDENT, &fact);
         }

@@ -12,6 +12,7 @@ mod rows;
 mod rules;
 mod sample;
 mod sharing;
+mod source;
 mod style;
 mod tables;
 mod timing;
