@@ -45,7 +45,7 @@ NEEDED = ["libgfortran5", "libquadmath0"]
 # Seconds of one command, and how often it runs: as they are, and for --quick.
 SECONDS = {
     "same": (3, 2),
-    "two_percent": (20, 3),
+    "two_percent": (20, 12),
     "layout": (60, 12),
     "kernel": (30, 6),
     "convolve": (30, 5),
