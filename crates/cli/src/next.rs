@@ -1,8 +1,11 @@
 //! Commands that go on where a report ends, ready to be pasted into a shell.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
+use memlode_report::text::printable;
 
 use crate::driver::toolchain::shell_quote;
 
@@ -32,9 +35,9 @@ impl NextCommands {
             true => Path::new(".").join(&self.directory),
             false => self.directory.clone(),
         };
-        let mut text = format!("memlode {command} {}", shell_quote(&directory.into_os_string()));
+        let mut text = format!("memlode {command} {}", word(&directory.into_os_string()));
         if self.machine != "host" {
-            text += &format!(" --machine {}", shell_quote(&self.machine.clone().into()));
+            text += &format!(" --machine {}", word(&self.machine.clone().into()));
         }
         text
     }
@@ -45,9 +48,34 @@ impl NextCommands {
     }
 }
 
+/// Writes a word so that a shell reads it back, and a terminal nothing but characters: `"$(printf 'a\\033b')"`.
+fn word(word: &OsString) -> String {
+    let is_plain = word.to_str().is_some_and(|text| printable(text) == text && !text.contains(['\n', '\t']));
+    if is_plain {
+        return shell_quote(word);
+    }
+    let byte = |&byte: &u8| match byte {
+        b' '..=b'~' if !b"'\\%".contains(&byte) => char::from(byte).to_string(),
+        _ => format!("\\{byte:03o}"),
+    };
+    format!("\"$(printf '{}')\"", word.as_bytes().iter().map(byte).collect::<String>())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_written_in_digits() {
+        let name = "it's\u{1b}[2J 100%\n\\x\u{9b}";
+        let quoted = word(&name.into());
+        assert!(quoted.chars().all(|c| (' '..='~').contains(&c)), "{quoted}");
+        let script = format!("printf %s {quoted}");
+        let out = Command::new("sh").arg("-c").arg(script).output().expect("sh runs");
+        assert_eq!(String::from_utf8_lossy(&out.stdout), name);
+    }
 
     #[test]
     fn what_a_shell_would_read_otherwise_is_quoted() {
