@@ -142,8 +142,11 @@ fn rules_and_bursts_have_no_time() {
     let program =
         "int main(void) { static volatile int a[4]; for (int i = 0; i < 30000000; i++) a[a[i & 3] & 3]++; }";
     let recorded = Recorded::new(program, MACHINE);
-    let refused = recorded.try_run(&["sim", "trace", "-m", "./tiny.toml", "--time", "--rules", "lru"]);
-    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    for option in [["--rules", "lru"], ["--placement", "interleave"]] {
+        let refused =
+            recorded.try_run(&[&["sim", "trace", "-m", "./tiny.toml", "--time"], &option[..]].concat());
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    }
     recorded.run(&["record", "--burst", "1ms/10ms", "-o", "bursts", "--", "./program"]);
     let refused = recorded.try_run(&["sim", "bursts", "-m", "./tiny.toml", "--time"]);
     assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));

@@ -34,7 +34,7 @@ pub struct Args {
     shape: ShapeArgs,
     /// Say how long accesses take and what they wait for, by a model of the core beside exact LRU caches: chains, window, fill
     /// buffers, bandwidth, walks, stores in flight
-    #[arg(long, conflicts_with = "rules")]
+    #[arg(long, conflicts_with_all = ["rules", "placement"])]
     time: bool,
     /// List the machines known by name
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! Branches, as far as a trace shows them: which site comes next.
 //!
 //! A trace has no branches, but where a site is followed now by one site and now by another, one has been between them.
-//! Whether a processor can have foretold it is asked of a small predictor of its kind: tables of what came next, by the
+//! A small predictor of a processor's kind says if that can have been foretold: tables of what came next, by the
 //! site and by outcomes before it, a short, a longer and a long row of them, of which the longest that knows anything
 //! decides (Seznec and Michaud, "A case for (partially) tagged geometric history length branch prediction", JILP 2006),
 //! and loops that end after as many turns as the last times.
@@ -19,7 +19,7 @@ const SURE: u8 = 3;
 /// No site.
 const NONE: u32 = u32::MAX;
 
-/// What is known of what follows a site.
+/// The sites that have followed a site.
 #[derive(Clone, Copy)]
 struct Follower {
     next: u32,
@@ -86,7 +86,7 @@ impl Branches {
         self.foretell(last, site) != site
     }
 
-    /// What was expected to follow `last`; and learns that it was `site`.
+    /// Returns the site that was expected to follow `last`; and learns that it was `site`.
     fn foretell(&mut self, last: u32, site: u32) -> u32 {
         let places: [(usize, u32); 3] = OUTCOMES.map(|outcomes| {
             let shift = 64 - (BITS * outcomes).min(64);

@@ -8,7 +8,7 @@ use super::prefetch::{SiteStep, Walks};
 use super::stores::{Held, StoreBuffer};
 use super::{Charged, Stall, TICKS, TimeSpec, ticks};
 
-/// What an access does.
+/// An access's effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Reads.
@@ -22,14 +22,14 @@ pub enum Act {
 /// Groups of sites. All groups are waited for, and of each the site that was executed last.
 pub type FeedGroups = Box<[Box<[u32]>]>;
 
-/// What the model knows of a site.
+/// The facts of a site.
 #[derive(Clone, Debug)]
 pub struct TimedSite {
     /// Its number.
     pub number: u32,
-    /// What its accesses do.
+    /// Effect of its accesses.
     pub act: Act,
-    /// Whether a full fence stands beside it.
+    /// Set if a full fence stands beside it.
     pub is_fenced: bool,
     /// Instructions up to an access since the one before, its own included, and behind it, in parts of an instruction
     /// ([`TICKS`]).
@@ -66,7 +66,7 @@ pub struct TimedAccess<'a> {
     pub walk: u64,
 }
 
-/// What is known of a site in this thread.
+/// The state of a site in this thread.
 #[derive(Clone, Copy, Default)]
 struct SiteState {
     /// Number of its last load, from 1, and when that was done.
@@ -90,14 +90,14 @@ pub struct CoreTime {
     parts: u64,
     /// Parts behind the last access.
     after: u64,
-    /// When the next instruction can be dispatched, but for the window.
+    /// Time at which the next instruction can be dispatched, but for the window.
     front: u64,
     committed: u64,
     /// Parts of instructions up to an access, and when that committed: those in the window.
     window: VecDeque<(u64, u64)>,
-    /// When what left the window last committed.
+    /// Commit time of what left the window last.
     window_free: u64,
-    /// When the last load is done.
+    /// Time at which the last load is done.
     loaded: u64,
     branches: Branches,
     sites: Vec<SiteState>,
@@ -151,7 +151,7 @@ impl CoreTime {
         }
     }
 
-    /// When the last access committed, in ticks.
+    /// Returns the commit time of the last access, in ticks.
     pub fn committed(&self) -> u64 {
         self.committed
     }
@@ -206,7 +206,7 @@ impl CoreTime {
         charged
     }
 
-    /// When the loads of all groups are done.
+    /// Returns the time at which the loads of all groups are done.
     #[inline]
     fn fed(&self, feeds: &FeedGroups) -> u64 {
         let latest = |group: &[u32]| {
@@ -287,7 +287,7 @@ impl CoreTime {
         after
     }
 
-    /// When the lines of an access are there, that is asked for at a time.
+    /// Asks for the lines of an access at a time; returns when they are there.
     fn lines(&mut self, access: &TimedAccess<'_>, time: u64, mut way: Option<&mut Way>) -> u64 {
         let is_write = way.is_none();
         let mut done = time;

@@ -19,13 +19,13 @@ pub(super) struct LevelTimes {
     pub latency: u64,
     /// From one line to the next where they are read from front to back, and where they are written.
     pub line: [u64; 2],
-    /// Whether it is the second level, which has ports instead of fill buffers.
+    /// Set for the second level, which has ports instead of fill buffers.
     pub is_near: bool,
     /// Lines to be on their way where they are fetched ahead.
     pub ahead: u64,
 }
 
-/// When a request got what it needs.
+/// Times at which a request got what it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     /// A port or a fill buffer.
@@ -36,17 +36,17 @@ pub(super) struct Request {
     pub arrives: u64,
 }
 
-/// What carries lines to one core.
+/// The way of lines to one core.
 pub(super) struct Lines {
     arrivals: Vec<Arrival>,
-    /// When the last of them comes.
+    /// Arrival of the last of them.
     latest: u64,
-    /// When the second level can begin another line, and ticks from one to the next.
+    /// Time at which the second level can begin another line, and ticks from one to the next.
     port: u64,
     port_apart: u64,
-    /// When each fill buffer is free.
+    /// Time at which each fill buffer is free.
     buffers: Vec<u64>,
-    /// When the next line can be carried: from the second level, and from behind it.
+    /// Time at which the next line can be carried: from the second level, and from behind it.
     free: [u64; 2],
 }
 
@@ -68,7 +68,7 @@ impl Lines {
         &mut self.arrivals[line as usize % ARRIVALS]
     }
 
-    /// When a line is there that the caches have, or are going to have; 0 if nothing is known of it.
+    /// Returns when a line is there that the caches have, or are going to have; 0 if nothing is known of it.
     #[inline]
     pub fn arrival(&mut self, line: u64, time: u64) -> u64 {
         if self.latest <= time {

@@ -9,7 +9,7 @@ use crate::spec::LevelSpec;
 use crate::tag::Tag;
 use crate::watch::touched::Touched;
 
-/// Where lines of page tables are kept: translations of 8 bytes, one page after the other, where programs have nothing.
+/// Place of the page tables: translations of 8 bytes, one page after the other, where programs have nothing.
 const PAGE_TABLES: u64 = 0x2000_0000_0000;
 const TRANSLATION_BYTES: u64 = 8;
 
@@ -83,7 +83,7 @@ impl Timed {
         (depth, charged)
     }
 
-    /// Which level has a line; one more than memory for the first touch.
+    /// Returns the level that has a line; one more than memory for the first touch.
     #[inline]
     fn look_up(&mut self, line: MemRef) -> u8 {
         let depth = self.caches.access(line);
@@ -135,7 +135,7 @@ impl Timed {
         self.caches.cores()
     }
 
-    /// By thread: ticks until its last access committed.
+    /// Returns the ticks of each thread until its last access committed.
     pub fn committed(&self) -> Vec<u64> {
         self.threads.iter().map(CoreTime::committed).collect()
     }

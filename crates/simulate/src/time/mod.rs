@@ -1,4 +1,4 @@
-//! When accesses commit: one core that executes out of order and commits in order, beside exact caches.
+//! Commit times of accesses: one core that executes out of order and commits in order, beside exact caches.
 //!
 //! ```text
 //!   dispatch   in program order, once the window has room: the instruction W before has committed
@@ -50,7 +50,7 @@ use std::ops::AddAssign;
 /// Ticks of a cycle, and parts of an instruction.
 pub const TICKS: u64 = 256;
 
-/// What the model takes of a machine. Times are in cycles of the core.
+/// The constants of a machine. Times are in cycles of the core.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeSpec {
     /// Until each level answers, innermost first, memory last; at least two.
@@ -90,7 +90,7 @@ fn ticks(cycles: f64) -> u64 {
     (cycles * TICKS as f64).round() as u64
 }
 
-/// Why an access commits late.
+/// A reason for which an access commits late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stall {
     /// Its line was far, and nothing before it let it begin earlier.
@@ -160,7 +160,7 @@ impl Stall {
     }
 }
 
-/// What accesses were charged, in ticks, and what they met.
+/// Charges of accesses, in ticks, and what they met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charged {
     /// Commit time that they added beyond that of instructions, by [`Stall`].

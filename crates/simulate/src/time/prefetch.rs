@@ -1,4 +1,4 @@
-//! Which lines are fetched ahead: those along the step of a site, and those in front of a walk through a page.
+//! Lines that are fetched ahead: those along the step of a site, and those in front of a walk through a page.
 
 /// Steps of one size in a row that make a stream of a site.
 const STEPS: u8 = 2;
@@ -13,14 +13,14 @@ const PAGES: usize = 64;
 const NEAR: u64 = 4;
 const TURNS: u8 = 2;
 
-/// How a site steps.
+/// The steps of a site.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SiteStep {
     last: u64,
     step: i64,
     /// Steps of this size in a row.
     run: u8,
-    /// How far ahead it was fetched, in bytes of the step's direction.
+    /// Distance up to which it was fetched ahead, in bytes of the step's direction.
     ahead: u64,
 }
 
@@ -32,7 +32,7 @@ struct Walk {
     /// Goes down.
     is_down: bool,
     run: u8,
-    /// How far ahead it was fetched, in lines.
+    /// Distance up to which it was fetched ahead, in lines.
     ahead: u64,
 }
 
@@ -69,13 +69,13 @@ impl SiteStep {
         }
     }
 
-    /// Whether it steps regularly, by no more than what is followed.
+    /// Returns whether it steps regularly, by no more than what is followed.
     #[inline]
     pub fn is_stream(&self) -> bool {
         self.run >= STEPS && self.step.unsigned_abs() <= LONGEST_STEP
     }
 
-    /// What to fetch so that `lines` lines are on their way. Steps of more than a line are not followed out of a page.
+    /// Returns what to fetch so that `lines` lines are on their way. Steps of more than a line are not followed out of a page.
     pub fn ahead(&mut self, lines: u64, line_bytes: u64, page_shift: u32) -> Ahead {
         // Steps within a line go from line to line.
         let is_dense = self.step.unsigned_abs() <= line_bytes;

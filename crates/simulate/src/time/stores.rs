@@ -9,12 +9,12 @@ const GRANULES: usize = 1024;
 struct Store {
     address: u64,
     bytes: u32,
-    /// When its data are there, and when it leaves.
+    /// Times at which its data are there, and at which it leaves.
     complete: u64,
     leaves: u64,
 }
 
-/// What a load finds in the buffer.
+/// Contents of the buffer for a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     /// Nothing of it.
@@ -30,18 +30,18 @@ pub(super) struct StoreBuffer {
     /// The last ones, by number modulo the length, which is a power of two.
     last: Vec<Store>,
     size: u64,
-    /// How many there were.
+    /// Number of stores so far.
     stored: u64,
-    /// When the last one leaves.
+    /// Time at which the last one leaves.
     drained: u64,
-    /// By granule, modulo their number: stores up to the last one that overlaps it.
+    /// Stores, by granule modulo their number, up to the last one that overlaps it.
     granules: Box<[u64; GRANULES]>,
     /// Ticks from one that leaves to the next.
     apart: u64,
 }
 
 impl StoreBuffer {
-    /// Of so many entries, at least one.
+    /// Makes a buffer of so many entries, at least one.
     pub fn new(size: usize, apart: u64) -> StoreBuffer {
         let size = size.max(1);
         StoreBuffer {
@@ -58,12 +58,12 @@ impl StoreBuffer {
         &self.last[number as usize & (self.last.len() - 1)]
     }
 
-    /// When there is room for one more.
+    /// Returns when there is room for one more.
     pub fn room(&self) -> u64 {
         if self.stored < self.size { 0 } else { self.store(self.stored - self.size).leaves }
     }
 
-    /// When all have left.
+    /// Returns when all have left.
     pub fn drained(&self) -> u64 {
         self.drained
     }
@@ -80,7 +80,7 @@ impl StoreBuffer {
         }
     }
 
-    /// What the youngest store that overlaps a load, and has not left by `time`, has for it.
+    /// Returns what the youngest store that overlaps a load, and has not left by `time`, has for it.
     #[inline]
     pub fn held(&self, address: u64, bytes: u32, time: u64) -> Held {
         if self.drained <= time {
