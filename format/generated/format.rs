@@ -50,6 +50,8 @@ pub mod table_section {
     pub const LEFT_OUT: u32 = 4;
     /// the user's rules and names of allocators, and whether the unit has something for them
     pub const ASKED: u32 = 5;
+    /// whose values the branches behind an access hang on (SPEC.md §2.4)
+    pub const BRANCHES: u32 = 6;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }

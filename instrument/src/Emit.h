@@ -50,7 +50,7 @@ private:
 
   llvm::Module &M;
   Table Sites;
-  TableList Instructions, Feeding; ///< of sections
+  TableList Instructions, Feeding, Branching; ///< of sections
   llvm::GlobalVariable *TableVariable = nullptr;
 };
 

@@ -81,6 +81,13 @@ void Image::work(const std::vector<Segment> &Segments, uint32_t First) {
     for (unsigned O = 0; O < Segments[S].Ops.size(); ++O) {
       const Op &Here = Segments[S].Ops[O];
       putVarint(Counts, Here.Instructions);
+      if (Here.BranchesElsewhere || !Here.BranchFeeds.empty()) {
+        TableList::Bytes Entry;
+        putVarint(Entry, First + S);
+        putVarint(Entry, O);
+        groups(Here.BranchFeeds, S, Entry);
+        Branching.append(Entry);
+      }
       if (Here.AddressFeeds.empty() && Here.DataFeeds.empty())
         continue;
       TableList::Bytes Entry;
@@ -107,7 +114,8 @@ void Image::finish() {
   if (!TableVariable)
     return;
   for (auto [What, List] : {std::pair(MEMLODE_TABLE_SECTION_INSTRUCTIONS, &Instructions),
-                            std::pair(MEMLODE_TABLE_SECTION_FEEDS, &Feeding)}) {
+                            std::pair(MEMLODE_TABLE_SECTION_FEEDS, &Feeding),
+                            std::pair(MEMLODE_TABLE_SECTION_BRANCHES, &Branching)}) {
     std::string Section;
     List->write(Section);
     Sites.section(What, Section);

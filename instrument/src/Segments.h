@@ -90,6 +90,8 @@ struct Op {
   const llvm::Instruction *Of = nullptr; ///< whose access it is
   unsigned Instructions = 0;             ///< from the access before to this one (Work.h)
   Feeds AddressFeeds, DataFeeds;         ///< what it waits for (Work.h)
+  Feeds BranchFeeds;                     ///< what the branches behind it wait for (Work.h)
+  bool BranchesElsewhere = false;        ///< some hang on what another function does
 
   /// Returns whether the address is a word of the stream.
   bool addressIsWord() const { return Address && AddressFrom == 0 && FromSegment == 0; }

@@ -172,7 +172,7 @@ private:
   DenseMap<const BasicBlock *, double> Own, Left;
 };
 
-constexpr unsigned MostGroups = 4, MostFeeds = 8, MostValues = 64;
+constexpr unsigned MostGroups = 4, MostFeeds = 8, MostValues = 64, MostBlocks = 16;
 
 /// What values of a function are made of, as far back as the accesses that loaded it.
 class Feeder {
@@ -182,9 +182,13 @@ public:
   Feeds of(const Value *V) {
     Seen.clear();
     Found.clear();
+    Calls = false;
     all(V);
     return Found;
   }
+
+  /// Returns whether the last value is made of what a call returned as well.
+  bool metACall() const { return Calls; }
 
 private:
   using Group = Feeds::value_type;
@@ -201,6 +205,7 @@ private:
       return;
     if (Loads.contains(I))
       return add({I});
+    Calls |= isCall(*I);
     if (isa<PHINode, SelectInst>(I)) {
       Group Choices;
       SmallPtrSet<const Instruction *, 16> Met;
@@ -220,6 +225,7 @@ private:
     const auto *I = dyn_cast<Instruction>(V);
     if (!I || Choices.size() == MostFeeds || Met.size() > MostValues || !Met.insert(I).second)
       return;
+    Calls |= isCall(*I) && !Loads.contains(I);
     if (Loads.contains(I)) {
       Choices.push_back(I);
     } else if (const auto *S = dyn_cast<SelectInst>(I)) {
@@ -231,6 +237,8 @@ private:
     }
   }
 
+  static bool isCall(const Instruction &I) { return isa<CallBase>(I) && !isa<IntrinsicInst>(I); }
+
   /// Whether \p I makes its value of its operands and nothing else.
   static bool passes(const Instruction &I) {
     if (isa<IntrinsicInst>(I))
@@ -241,6 +249,68 @@ private:
   const SmallPtrSetImpl<const Instruction *> &Loads;
   SmallPtrSet<const Instruction *, 32> Seen;
   Feeds Found;
+  bool Calls = false;
+};
+
+/// The branches between an access and those that may come next.
+class Ahead {
+public:
+  Ahead(const Plan &P, Feeder &Back) : Back(Back) {
+    for (const Segment &S : P.Segments)
+      for (const Op &O : S.Ops)
+        if (isAccess(O) && O.Of)
+          Accessing.insert(O.Of);
+  }
+
+  /// Files in \p O what the branches behind it wait for.
+  void look(Op &O) {
+    SmallVector<const BasicBlock *, MostBlocks> Blocks;
+    walk(O, std::next(O.Of->getIterator()), *O.Of->getParent(), Blocks);
+    for (unsigned Next = 0; Next != Blocks.size(); ++Next)
+      walk(O, Blocks[Next]->begin(), *Blocks[Next], Blocks);
+    O.BranchFeeds.resize(std::min<size_t>(O.BranchFeeds.size(), MostGroups));
+  }
+
+private:
+  /// Goes through \p B up to the next access; adds the blocks behind it to \p Blocks.
+  void walk(Op &O, BasicBlock::const_iterator From, const BasicBlock &B,
+            SmallVectorImpl<const BasicBlock *> &Blocks) {
+    for (const Instruction &I : make_range(From, B.end())) {
+      if (Accessing.contains(&I))
+        return;
+      if (const auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(I) && !Call->isInlineAsm()) {
+        // Where it goes inside, or behind its return, is decided by what the other function does.
+        O.BranchesElsewhere = true;
+        return;
+      }
+      if (isa<ReturnInst, ResumeInst>(I))
+        O.BranchesElsewhere = true;
+      else if (const auto *Branch = dyn_cast<BranchInst>(&I); Branch && Branch->isConditional())
+        decides(O, Branch->getCondition());
+      else if (const auto *Switch = dyn_cast<SwitchInst>(&I))
+        decides(O, Switch->getCondition());
+      else if (const auto *Jump = dyn_cast<IndirectBrInst>(&I))
+        decides(O, Jump->getAddress());
+    }
+    for (const BasicBlock *Next : successors(&B)) {
+      if (is_contained(Blocks, Next))
+        continue;
+      if (Blocks.size() == MostBlocks)
+        O.BranchesElsewhere = true;
+      else
+        Blocks.push_back(Next);
+    }
+  }
+
+  void decides(Op &O, const Value *Condition) {
+    for (auto &Group : Back.of(Condition))
+      if (!is_contained(O.BranchFeeds, Group))
+        O.BranchFeeds.push_back(std::move(Group));
+    O.BranchesElsewhere |= Back.metACall();
+  }
+
+  Feeder &Back;
+  SmallPtrSet<const Instruction *, 32> Accessing;
 };
 
 /// Whether the value of \p I is what it reads from memory.
@@ -271,6 +341,7 @@ void findFeeds(Plan &P) {
       if (isAccess(O) && O.Of && loads(*O.Of))
         Loads.insert(O.Of);
   Feeder Back(Loads);
+  Ahead Branches(P, Back);
   for (Segment &S : P.Segments)
     for (Op &O : S.Ops) {
       if (!isAccess(O) || !O.Of)
@@ -281,6 +352,7 @@ void findFeeds(Plan &P) {
         O.AddressFeeds = Back.of(O.Words.front().A);
       if (const Value *Stored = storedBy(*O.Of))
         O.DataFeeds = Back.of(Stored);
+      Branches.look(O);
     }
 }
 

@@ -1,6 +1,6 @@
 //===- Work.h - what lies between accesses, and what they wait for --------===//
 //
-// Two facts of each op that a time model needs and that cost nothing to record,
+// Three facts of each op that a time model needs and that cost nothing to record,
 // as they do not change (format/SPEC.md §2.4):
 //
 //   instructions   about how many the program executes from the access before to
@@ -9,6 +9,8 @@
 //   feeds          the accesses whose loaded values its address, or what it
 //                  stores, is made of: groups, of which all are waited for; in a
 //                  group the latest executed counts, as it came through a phi
+//   branch feeds   the same of the branches between it and the accesses that may
+//                  come next: what has to be known before these are begun in vain
 //
 //===----------------------------------------------------------------------===//
 #ifndef MEMLODE_INSTRUMENT_WORK_H

@@ -129,10 +129,10 @@ fn timed_sites(names: &SiteTable) -> Vec<TimedSite> {
     let site = |(number, site): (u32, &Site)| {
         let work = names.work(SiteId(number));
         let parts = |instructions: f32| (f64::from(instructions) * TICKS as f64).round() as u64;
-        let feeds = |feeds: Option<&work::Feeds>| -> FeedGroups {
-            let groups = feeds.into_iter().flatten();
-            groups.map(|group| group.iter().map(|site| site.0).collect()).collect()
+        let groups = |feeds: &work::Feeds| -> FeedGroups {
+            feeds.iter().map(|group| group.iter().map(|site| site.0).collect()).collect()
         };
+        let feeds = |feeds: Option<&work::Feeds>| feeds.map(groups).unwrap_or_default();
         TimedSite {
             number,
             act: match site.kind {
@@ -149,6 +149,7 @@ fn timed_sites(names: &SiteTable) -> Vec<TimedSite> {
             after: parts(work.map_or(0.0, |work| work.after)),
             address: feeds(work.map(|work| &work.address)),
             data: feeds(work.map(|work| &work.data)),
+            branches: work.and_then(|work| work.branches.as_ref()).map(groups),
         }
     };
     (0..).zip(names.sites()).map(site).collect()

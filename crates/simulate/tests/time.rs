@@ -49,6 +49,7 @@ struct Step {
     walk: u64,
     address_feeds: Vec<Vec<u32>>,
     data_feeds: Vec<Vec<u32>>,
+    branch_feeds: Option<Vec<Vec<u32>>>,
 }
 
 /// A load from memory, of a line that nothing else is near.
@@ -65,6 +66,7 @@ fn miss(number: u64) -> Step {
         walk: 0,
         address_feeds: Vec::new(),
         data_feeds: Vec::new(),
+        branch_feeds: None,
     }
 }
 
@@ -85,6 +87,7 @@ impl Step {
             after: 0,
             address: feeds(&self.address_feeds),
             data: feeds(&self.data_feeds),
+            branches: self.branch_feeds.as_deref().map(feeds),
         }
     }
 
@@ -219,6 +222,15 @@ fn what_lies_behind_a_surprise_begins_when_the_load_before_it_is_done() {
     let third = 2 * 12 + L;
     assert_eq!(cycles, (third + 20 + L) as f64);
     assert_eq!(of(Stall::Branch), (20 + L) as f64);
+    // What the branch hangs on is known: another load, or none.
+    let decided = |branch_feeds: Option<Vec<Vec<u32>>>| {
+        let last = Step { level: 0, ..at(2, 3) };
+        run(&[at(0, 0), at(1, 1), Step { branch_feeds, ..at(0, 2) }, last]).0
+    };
+    assert_eq!(decided(None), (third + 20 + 4) as f64);
+    assert_eq!(decided(Some(fed_by(0))), (third + 20 + 4) as f64);
+    assert_eq!(decided(Some(fed_by(1))), (third - 12 + 20 + 4) as f64);
+    assert_eq!(decided(Some(Vec::new())), third as f64, "it commits behind the third one");
     // A pattern is learnt; chance is not.
     let branch = |bits: u64, turns: u64| {
         let turn = |i: u64| [at(0, 2 * i), at(if bits >> (i % 64) & 1 == 0 { 1 } else { 2 }, 2 * i + 1)];
@@ -264,6 +276,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
                 walk: walk * TICKS,
                 address_feeds: address_feed.map_or(Vec::new(), fed_by),
                 data_feeds: data_feed.map_or(Vec::new(), |site| vec![vec![site, (site + 1) % 6], vec![0]]),
+                branch_feeds: None,
             }
         };
         (0..).zip(accesses).map(access).collect()

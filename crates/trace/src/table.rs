@@ -342,6 +342,10 @@ impl<'a> Parser<'a> {
             self.list = "section feeds";
             work.read_feeds(&mut reader, &ops).map_err(|why| self.malformed(why))?;
         }
+        if let Some(mut reader) = sections.get(table_section::BRANCHES) {
+            self.list = "section branches";
+            work.read_branches(&mut reader, &ops).map_err(|why| self.malformed(why))?;
+        }
         Ok(work)
     }
 

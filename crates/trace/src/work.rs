@@ -18,4 +18,6 @@ pub struct Work {
     pub address: Feeds,
     /// The loads of whose values is made what it stores.
     pub data: Feeds,
+    /// The loads that branches behind it hang on, up to the accesses that may come next. None where that is not known.
+    pub branches: Option<Feeds>,
 }

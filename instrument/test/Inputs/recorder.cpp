@@ -236,6 +236,8 @@ private:
     if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'w')
       printf(" after %llu, from%s, of%s", (unsigned long long)O.Instructions, O.AddressFeeds.c_str(),
              O.DataFeeds.c_str());
+    if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'b')
+      printf(" then%s", O.BranchFeeds.c_str());
     printf("\n");
   }
 

@@ -30,6 +30,7 @@ struct OpInfo {
   int64_t Step;
   uint64_t Instructions;
   std::string AddressFeeds, DataFeeds; ///< the lines of the loads: { of one group } { of another }
+  std::string BranchFeeds = " nothing"; ///< likewise; empty if something else decides as well
 };
 
 struct SiteInfo {
@@ -203,7 +204,13 @@ void readWork(TableInfo &T) {
     O.AddressFeeds = readFeeds(T, Segment, B);
     O.DataFeeds = readFeeds(T, Segment, B);
   }
-  if (!B.done() || !Counts.done())
+  Bytes Branches = T.Sections.at(MEMLODE_TABLE_SECTION_BRANCHES);
+  for (uint64_t N = Branches.varint(); N--;) {
+    const uint64_t Segment = Branches.varint();
+    OpInfo &O = T.Segments.at(Segment).Ops.at(Branches.varint());
+    O.BranchFeeds = readFeeds(T, Segment, Branches);
+  }
+  if (!B.done() || !Counts.done() || !Branches.done())
     fail("bytes left over in a section");
 }
 

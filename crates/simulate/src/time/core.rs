@@ -40,6 +40,8 @@ pub struct TimedSite {
     pub address: FeedGroups,
     /// The loads that what it stores is made of.
     pub data: FeedGroups,
+    /// The loads that branches behind it hang on. None: that is not known, and the last load is taken for it.
+    pub branches: Option<FeedGroups>,
 }
 
 /// A line of an access.
@@ -99,6 +101,8 @@ pub struct CoreTime {
     window_free: u64,
     /// Time at which the last load is done.
     loaded: u64,
+    /// Time at which it is known what comes behind the last access.
+    decided: u64,
     branches: Branches,
     sites: Vec<SiteState>,
     stores: StoreBuffer,
@@ -140,6 +144,7 @@ impl CoreTime {
             window: VecDeque::new(),
             window_free: 0,
             loaded: 0,
+            decided: 0,
             branches: Branches::new(),
             sites: Vec::new(),
             stores: StoreBuffer::new(spec.stores, TICKS),
@@ -175,7 +180,7 @@ impl CoreTime {
         let mut dispatched = free.max(self.window_free);
         way[Stall::Window as usize] = dispatched - free;
         if self.branches.goes_wrong(site.number) {
-            let begins = dispatched.max(self.loaded + self.mispredict);
+            let begins = dispatched.max(self.decided + self.mispredict);
             way[Stall::Branch as usize] = begins - dispatched;
             dispatched = begins;
         }
@@ -196,6 +201,10 @@ impl CoreTime {
         charged.instructions = before - self.committed;
         self.committed = before.max(done);
         self.window.push_back((self.parts, self.committed));
+        self.decided = match &site.branches {
+            Some(feeds) => self.fed(feeds).max(dispatched),
+            None => self.loaded,
+        };
         let mut left = self.committed - before;
         for stall in Stall::TAKEN {
             let taken = left.min(way[stall as usize]);

@@ -26,9 +26,11 @@
 //! - **Atomic updates and fences** wait for everything before them, and everything behind waits for them.
 //!
 //! - **Branches** are seen where a site is followed by different ones. What lies behind one that a predictor of a
-//!   processor's kind would foretell wrongly begins when the load before it is done.
+//!   processor's kind would foretell wrongly begins when the loads that decide it are done; where these are not known,
+//!   the last load before it.
 //!
-//! The model knows no branches that choose between no accesses, and no other threads: a line that another core has taken away is charged as the caches answer.
+//! The model knows no branches that choose between no accesses, and no other threads: a line that another core has taken
+//! away is charged as the caches answer.
 //!
 //! Time is whole ticks, so that sums do not depend on their order. The model is that of a measured study, in which its
 //! predecessor predicted user time within 1.5 times (geometric mean over 39 programs); how it does today is what

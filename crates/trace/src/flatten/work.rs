@@ -19,6 +19,9 @@ struct Gathered {
     after: u64,
     address: BTreeSet<BTreeSet<SiteId>>,
     data: BTreeSet<BTreeSet<SiteId>>,
+    branches: BTreeSet<BTreeSet<SiteId>>,
+    /// Set where it is not known what its branches hang on.
+    is_undecided: bool,
 }
 
 impl WorkBook {
@@ -36,17 +39,24 @@ impl WorkBook {
                 let of_site = self.of(site);
                 of_site.ops += 1;
                 of_site.before += u64::from(before);
+                of_site.is_undecided |= table.work.branches.is_none();
                 last = Some(site);
             }
             if let Some(site) = last {
                 self.of(site).after += u64::from(table.work.rest[number]);
             }
         }
+        let group = |ops: &Vec<u32>| -> BTreeSet<SiteId> {
+            ops.iter().filter_map(|&op| sites[op as usize]).collect()
+        };
+        for (op, groups) in table.work.branches.iter().flatten() {
+            let Some(site) = sites[*op as usize] else { continue };
+            let of_site = self.of(site);
+            of_site.is_undecided |= groups.is_empty();
+            of_site.branches.extend(groups.iter().map(group).filter(|group| !group.is_empty()));
+        }
         for OpFeeds { op, address, data } in &table.work.feeds {
             let Some(site) = sites[*op as usize] else { continue };
-            let group = |ops: &Vec<u32>| -> BTreeSet<SiteId> {
-                ops.iter().filter_map(|&op| sites[op as usize]).collect()
-            };
             let of_site = self.of(site);
             of_site.address.extend(address.iter().map(group).filter(|group| !group.is_empty()));
             of_site.data.extend(data.iter().map(group).filter(|group| !group.is_empty()));
@@ -73,6 +83,7 @@ impl WorkBook {
                 after: mean(site.after),
                 address: feeds(&site.address),
                 data: feeds(&site.data),
+                branches: (!site.is_undecided || !site.branches.is_empty()).then(|| feeds(&site.branches)),
             }
         });
         work.collect()

@@ -11,6 +11,9 @@ pub(crate) struct TableWork {
     pub rest: Vec<u32>,
     /// Feeders of ops, of those that wait for anything.
     pub feeds: Vec<OpFeeds>,
+    /// Feeders of the branches behind ops: of those that have one that waits for a load. Without groups, it is not known
+    /// for what. None: the table does not say.
+    pub branches: Option<Vec<(u32, Vec<Vec<u32>>)>>,
 }
 
 /// The accesses that an op waits for: of each group the one executed last, of all groups each.
@@ -35,25 +38,48 @@ impl TableWork {
 
     /// Reads the section of feeds of a table whose segments have these ops.
     pub fn read_feeds(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
-        let firsts: Vec<u32> = ops
-            .iter()
-            .scan(0, |next, count| {
-                let first = *next;
-                *next += count;
-                Some(first)
-            })
-            .collect();
+        let firsts = firsts(ops);
         for _ in 0..reader.count()? {
-            let segment = reader.index(ops.len())?;
-            let op = firsts[segment as usize] + reader.index(ops[segment as usize] as usize)?;
-            let mut groups = || -> Result<Vec<Vec<u32>>, Malformed> {
-                (0..reader.count()?).map(|_| group(reader, segment, ops, &firsts)).collect()
-            };
-            let (address, data) = (groups()?, groups()?);
+            let (segment, op) = place(reader, ops, &firsts)?;
+            let address = groups(reader, segment, ops, &firsts)?;
+            let data = groups(reader, segment, ops, &firsts)?;
             self.feeds.push(OpFeeds { op, address, data });
         }
         Ok(())
     }
+
+    /// Reads the section of branches of a table whose segments have these ops.
+    pub fn read_branches(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
+        let firsts = firsts(ops);
+        let branches = self.branches.insert(Vec::new());
+        for _ in 0..reader.count()? {
+            let (segment, op) = place(reader, ops, &firsts)?;
+            branches.push((op, groups(reader, segment, ops, &firsts)?));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the number of the first op of each segment.
+fn firsts(ops: &[u32]) -> Vec<u32> {
+    let first = |next: &mut u32, count: &u32| Some(std::mem::replace(next, *next + count));
+    ops.iter().scan(0, first).collect()
+}
+
+/// Reads a segment and one of its ops; returns the segment and the op's number.
+fn place(reader: &mut Reader<'_>, ops: &[u32], firsts: &[u32]) -> Result<(u32, u32), Malformed> {
+    let segment = reader.index(ops.len())?;
+    Ok((segment, firsts[segment as usize] + reader.index(ops[segment as usize] as usize)?))
+}
+
+/// Reads a list of groups of an op in `segment`.
+fn groups(
+    reader: &mut Reader<'_>,
+    segment: u32,
+    ops: &[u32],
+    firsts: &[u32],
+) -> Result<Vec<Vec<u32>>, Malformed> {
+    (0..reader.count()?).map(|_| group(reader, segment, ops, firsts)).collect()
 }
 
 /// One group: each op by how many segments before this one its own is, and its index in that.
