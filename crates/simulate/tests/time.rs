@@ -214,33 +214,65 @@ fn an_atomic_update_waits_for_what_stands_before_it_and_holds_up_what_stands_beh
     assert_eq!(run(&[fenced, behind]).0, (L + 25 + 4) as f64);
 }
 
+/// A site's access to a line that is near, or far.
+fn near(site: u32) -> Step {
+    Step { site, level: 0, ..miss(0) }
+}
+
+fn far(site: u32, number: u64) -> Step {
+    Step { site, ..miss(number) }
+}
+
 #[test]
-fn what_lies_behind_a_surprise_begins_when_the_load_before_it_is_done() {
-    let at = |site: u32, number: u64| Step { site, ..miss(number) };
+fn what_lies_behind_a_surprise_begins_when_it_is_known_where_the_branch_leads() {
     // Site 0 has been followed by site 1; now by site 2.
-    let (cycles, of) = run(&[at(0, 0), at(1, 1), at(0, 2), at(2, 3)]);
-    let third = 2 * 12 + L;
-    assert_eq!(cycles, (third + 20 + L) as f64);
-    assert_eq!(of(Stall::Branch), (20 + L) as f64);
-    // What the branch hangs on is known: another load, or none.
-    let decided = |branch_feeds: Option<Vec<Vec<u32>>>| {
-        let last = Step { level: 0, ..at(2, 3) };
-        run(&[at(0, 0), at(1, 1), Step { branch_feeds, ..at(0, 2) }, last]).0
+    let learnt = [3, 0, 1, 3, 0, 1].map(near);
+    let (before, _) = run(&learnt);
+    let surprise = |deciding: Step| {
+        let (cycles, of) = run(&[&learnt[..], &[far(3, 1), deciding, far(2, 3)]].concat());
+        (cycles - before, of(Stall::Branch))
     };
-    assert_eq!(decided(None), (third + 20 + 4) as f64);
-    assert_eq!(decided(Some(fed_by(0))), (third + 20 + 4) as f64);
-    assert_eq!(decided(Some(fed_by(1))), (third - 12 + 20 + 4) as f64);
-    assert_eq!(decided(Some(Vec::new())), third as f64, "it commits behind the third one");
+    let last_load = far(0, 2);
+    assert_eq!(surprise(last_load.clone()), ((12 + L + 20 + L - 4) as f64, (20 + L) as f64));
+    // What the branch hangs on is known: another load, or none.
+    let decided = |branch_feeds: Vec<Vec<u32>>| {
+        surprise(Step { branch_feeds: Some(branch_feeds), ..last_load.clone() }).0
+    };
+    assert_eq!(decided(fed_by(0)), (12 + L + 20 + L - 4) as f64);
+    assert_eq!(decided(fed_by(3)), (L + 20 + L - 4) as f64);
+    assert_eq!(decided(Vec::new()), (24 + L - 4) as f64, "as if there had been no branch");
     // A pattern is learnt; chance is not.
     let branch = |bits: u64, turns: u64| {
-        let turn = |i: u64| [at(0, 2 * i), at(if bits >> (i % 64) & 1 == 0 { 1 } else { 2 }, 2 * i + 1)];
-        let near = |step: Step| Step { level: 0, ..step };
-        let steps: Vec<Step> = (0..turns).flat_map(turn).map(near).collect();
+        let turn = |i: u64| [near(0), near(if bits >> (i % 64) & 1 == 0 { 1 } else { 2 })];
+        let steps: Vec<Step> = (0..turns).flat_map(turn).collect();
         charges(&spec(), &steps).0.iter().map(|charged| charged.of(Stall::Branch)).sum::<u64>()
     };
     let (alternating, chance) = (0xaaaa_aaaa_aaaa_aaaa, 0x9e37_79b9_7f4a_7c15);
     assert_eq!(branch(alternating, 2000), branch(alternating, 1000), "learnt after a while");
     assert!(branch(chance, 64) > 10 * 20 * TICKS);
+}
+
+#[test]
+fn what_the_wrong_path_has_asked_for_is_on_its_way() {
+    // Site 0 is followed by site 1, and that by site 2; then by site 2 at once, or by site 3, which leads there as well.
+    let learnt = [0, 1, 2, 0, 1, 2].map(near);
+    let (before, _) = run(&learnt);
+    let after = |steps: &[Step]| run(&[&learnt[..], steps].concat()).0 - before;
+    let decides = Step { branch_feeds: Some(fed_by(0)), ..far(0, 1) };
+    // Both ways lead to site 2: its line comes behind the other one, and is there when the access is made for good.
+    assert_eq!(after(&[decides.clone(), far(2, 2)]), (L + 20) as f64);
+    // Site 3 is on the right way alone.
+    assert_eq!(after(&[decides.clone(), far(3, 2)]), (L + 20 + L - 4) as f64);
+    // Behind it the ways meet. What does not hang on it was asked for early; what does, was not.
+    let meets = |address_feeds| Step { address_feeds, ..far(2, 3) };
+    assert_eq!(after(&[decides.clone(), near(3), meets(Vec::new())]), (L + 20) as f64);
+    assert_eq!(
+        after(&[decides.clone(), near(3), meets(fed_by(0))]),
+        (L + 20 + L - 4) as f64,
+        "known too late"
+    );
+    let either = vec![vec![1, 3]];
+    assert_eq!(after(&[decides, near(3), meets(either)]), (L + 20 + 4 + L - 4) as f64);
 }
 
 /// Six sites of random kinds, each followed by the next one, so that there is no branch; what they access is random.

@@ -29,7 +29,7 @@ struct OpInfo {
   int64_t Delta;
   int64_t Step;
   uint64_t Instructions;
-  std::string AddressFeeds, DataFeeds; ///< the lines of the loads: { of one group } { of another }
+  std::string AddressFeeds, DataFeeds;  ///< the lines of the loads: { of one group } { of another }
   std::string BranchFeeds = " nothing"; ///< likewise; empty if something else decides as well
 };
 

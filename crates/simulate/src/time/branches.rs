@@ -24,6 +24,8 @@ const NONE: u32 = u32::MAX;
 struct Follower {
     next: u32,
     confidence: u8,
+    /// The last other one.
+    other: u32,
     /// It has had more than one.
     is_branch: bool,
     /// Times in a row that it was the same one, and what that was when it last ended; how often that was right.
@@ -59,31 +61,45 @@ impl Branches {
         }
     }
 
-    /// A site is executed. Says whether a branch before it was foretold wrongly.
+    /// A site is executed. If a branch before it was foretold wrongly, says which site was expected.
     #[inline]
-    pub fn goes_wrong(&mut self, site: u32) -> bool {
+    pub fn goes_wrong(&mut self, site: u32) -> Option<u32> {
         let last = std::mem::replace(&mut self.last, site);
         if last == NONE {
-            return false;
+            return None;
         }
         let known = last as usize;
         if self.followers.len() <= known {
-            let follower =
-                Follower { next: NONE, confidence: 0, is_branch: false, run: 0, last_run: 0, same_runs: 0 };
+            let follower = Follower {
+                next: NONE,
+                confidence: 0,
+                other: NONE,
+                is_branch: false,
+                run: 0,
+                last_run: 0,
+                same_runs: 0,
+            };
             self.followers.resize(known + 1, follower);
         }
         let follower = &mut self.followers[known];
         if !follower.is_branch {
             if follower.next == site {
-                return false;
+                follower.confidence = (follower.confidence + 1).min(SURE);
+                return None;
             }
             if follower.next == NONE {
                 follower.next = site;
-                return false;
+                return None;
             }
             follower.is_branch = true;
         }
-        self.foretell(last, site) != site
+        Some(self.foretell(last, site)).filter(|expected| *expected != site)
+    }
+
+    /// Sites that are expected to follow, `site` first, by what has followed each most often.
+    pub fn path(&self, site: u32) -> impl Iterator<Item = u32> {
+        let next = |site: &u32| self.followers.get(*site as usize).map(|follower| follower.next);
+        std::iter::successors(Some(site), move |site| next(site).filter(|next| *next != NONE))
     }
 
     /// Returns the site that was expected to follow `last`; and learns that it was `site`.
@@ -109,7 +125,15 @@ impl Branches {
         // A loop that ended after so many turns the last times does so again.
         let ends = follower.same_runs >= SURE && follower.run == follower.last_run;
         let by_loop = follower.same_runs >= SURE && expected == follower.next;
+        let foretold = match by_loop {
+            true if ends => follower.other,
+            true => follower.next,
+            false => expected,
+        };
         let is_right = if by_loop { ends != (follower.next == site) } else { expected == site };
+        if site != follower.next {
+            follower.other = site;
+        }
         learn(&mut follower.next, &mut follower.confidence, &mut follower.run, site, |run| {
             follower.same_runs =
                 if run == follower.last_run { (follower.same_runs + 1).min(SURE) } else { 0 };
@@ -138,7 +162,12 @@ impl Branches {
         }
         let outcome = u64::from(site.wrapping_mul(0x9e37_79b1) >> (32 - BITS));
         self.history = self.history << BITS | outcome;
-        if is_right { site } else { NONE }
+        match is_right {
+            true => site,
+            // The other site that it may be is not this one.
+            false if foretold == site => NONE,
+            false => foretold,
+        }
     }
 }
 

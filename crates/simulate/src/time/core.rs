@@ -6,6 +6,7 @@ use super::branches::Branches;
 use super::lines::{LevelTimes, Lines};
 use super::prefetch::{SiteStep, Walks};
 use super::stores::{Held, StoreBuffer};
+use super::wrong_path::{EarlyDispatch, WrongPaths};
 use super::{Charged, Stall, TICKS, TimeSpec, ticks};
 
 /// An access's effect.
@@ -74,6 +75,8 @@ struct SiteState {
     /// Number of its last load, from 1, and when that was done.
     number: u64,
     done: u64,
+    /// Time at which it was done on a wrong path.
+    early: Option<u64>,
     step: SiteStep,
 }
 
@@ -104,6 +107,7 @@ pub struct CoreTime {
     /// Time at which it is known what comes behind the last access.
     decided: u64,
     branches: Branches,
+    wrong_paths: WrongPaths,
     sites: Vec<SiteState>,
     stores: StoreBuffer,
     lines: Lines,
@@ -146,6 +150,7 @@ impl CoreTime {
             loaded: 0,
             decided: 0,
             branches: Branches::new(),
+            wrong_paths: WrongPaths::new(ticks(spec.instruction), ticks(spec.window)),
             sites: Vec::new(),
             stores: StoreBuffer::new(spec.stores, TICKS),
             lines: Lines::new(
@@ -179,19 +184,25 @@ impl CoreTime {
         let free = self.front + parts * self.instruction / TICKS;
         let mut dispatched = free.max(self.window_free);
         way[Stall::Window as usize] = dispatched - free;
-        if self.branches.goes_wrong(site.number) {
+        if let Some(expected) = self.branches.goes_wrong(site.number) {
             let begins = dispatched.max(self.decided + self.mispredict);
             way[Stall::Branch as usize] = begins - dispatched;
+            let place = (self.parts, self.number);
+            self.wrong_paths.begin(place, dispatched, self.decided, self.branches.path(expected));
             dispatched = begins;
         }
         self.front = dispatched;
+        let early = self.wrong_paths.dispatched(self.parts, site.number);
+        let early = early.and_then(|early| self.issued_early(access, early));
         let ready = self.fed(&site.address).max(dispatched);
         way[Stall::Chain as usize] = ready - dispatched;
-        way[Stall::Walk as usize] = access.walk;
-        let issued = ready + access.walk;
+        // The page is translated when the access is issued again.
+        let walk = if early.is_some() { 0 } else { access.walk };
+        way[Stall::Walk as usize] = walk;
+        let issued = ready + walk;
         let mut charged = Charged::default();
         let done = match site.act {
-            Act::Load => self.load(access, issued, &mut way, &mut charged),
+            Act::Load => self.load(access, issued, early, &mut way, &mut charged),
             Act::Store => self.store(access, issued, &mut way),
             Act::Atomic => self.atomic(access, issued, &mut way),
         };
@@ -225,6 +236,19 @@ impl CoreTime {
         feeds.iter().map(|group| latest(group)).max().unwrap_or(0)
     }
 
+    /// Returns when an access was issued on a wrong path, if it was.
+    fn issued_early(&self, access: &TimedAccess<'_>, early: EarlyDispatch) -> Option<u64> {
+        let mut ready = early.time;
+        for group in &access.site.address {
+            let loads = group.iter().filter_map(|&site| self.sites.get(site as usize));
+            if let Some(load) = loads.max_by_key(|load| load.number) {
+                // Behind the branch, only what the wrong path had as well is known to it.
+                ready = ready.max(if load.number > early.number { load.early? } else { load.done });
+            }
+        }
+        Some(ready + access.walk).filter(|issued| *issued < early.known)
+    }
+
     fn site(&mut self, site: u32) -> &mut SiteState {
         let site = site as usize;
         if self.sites.len() <= site {
@@ -233,7 +257,14 @@ impl CoreTime {
         &mut self.sites[site]
     }
 
-    fn load(&mut self, access: &TimedAccess<'_>, issued: u64, way: &mut Way, charged: &mut Charged) -> u64 {
+    fn load(
+        &mut self,
+        access: &TimedAccess<'_>,
+        issued: u64,
+        early: Option<u64>,
+        way: &mut Way,
+        charged: &mut Charged,
+    ) -> u64 {
         self.site(access.site.number).step.goes(access.address);
         let begins = match self.stores.held(access.address, access.bytes, issued) {
             Held::Nothing => None,
@@ -246,16 +277,20 @@ impl CoreTime {
                 Some(issued.max(leaves))
             }
         };
-        let done = match begins {
-            Some(begins) => {
+        let (done, early) = match (begins, early) {
+            (Some(begins), _) => {
                 way[Stall::Forwarding as usize] = begins - issued;
-                begins + self.levels[0].latency
+                (begins + self.levels[0].latency, early.map(|early| early + self.levels[0].latency))
             }
-            None => self.lines(access, issued, Some(way)),
+            (None, Some(early)) => {
+                let there = self.lines(access, early, true, Some(way));
+                (there.max(issued + self.levels[0].latency), Some(there))
+            }
+            (None, None) => (self.lines(access, issued, false, Some(way)), None),
         };
         let number = self.number;
         let state = self.site(access.site.number);
-        (state.number, state.done) = (number, done);
+        (state.number, state.done, state.early) = (number, done, early);
         self.loaded = done;
         done
     }
@@ -267,7 +302,7 @@ impl CoreTime {
         way[Stall::Chain as usize] += complete - issued;
         let done = complete.max(self.stores.room());
         way[Stall::Stores as usize] = done - complete;
-        let arrives = self.lines(access, issued, None);
+        let arrives = self.lines(access, issued, false, None);
         let committed = self.committed.max(done);
         self.stores.push(access.address, access.bytes, complete, committed, arrives);
         done
@@ -279,11 +314,11 @@ impl CoreTime {
         way[Stall::Chain as usize] += complete - issued;
         let begins = complete.max(self.committed).max(self.stores.drained());
         way[Stall::Order as usize] = begins - complete + self.atomic;
-        let done = self.lines(access, begins, Some(way)) + self.atomic;
+        let done = self.lines(access, begins, false, Some(way)) + self.atomic;
         self.front = self.front.max(done);
         let number = self.number;
         let state = self.site(access.site.number);
-        (state.number, state.done) = (number, done);
+        (state.number, state.done, state.early) = (number, done, None);
         self.loaded = done;
         done
     }
@@ -297,7 +332,13 @@ impl CoreTime {
     }
 
     /// Asks for the lines of an access at a time; returns when they are there.
-    fn lines(&mut self, access: &TimedAccess<'_>, time: u64, mut way: Option<&mut Way>) -> u64 {
+    fn lines(
+        &mut self,
+        access: &TimedAccess<'_>,
+        time: u64,
+        is_early: bool,
+        mut way: Option<&mut Way>,
+    ) -> u64 {
         let is_write = way.is_none();
         let mut done = time;
         for line in access.lines {
@@ -317,7 +358,7 @@ impl CoreTime {
                     arrives.max(time) + first
                 }
                 None => {
-                    let request = self.lines.ask(number, time, &level, is_write);
+                    let request = self.lines.ask(number, time, &level, is_write, is_early);
                     if let Some(way) = &mut way {
                         let (buffers, bandwidth) = (Stall::Buffers as usize, Stall::Bandwidth as usize);
                         way[buffers] = way[buffers].max(request.start - time);

@@ -91,18 +91,28 @@ impl Lines {
         *self.place(line) = Arrival { line, time, is_ahead };
     }
 
-    /// Asks for a line that an access needs, at a time.
-    pub fn ask(&mut self, line: u64, time: u64, level: &LevelTimes, is_write: bool) -> Request {
+    /// Asks for a line that an access needs, at a time. If it `is_early`, accesses before it may have asked for lines later, and
+    /// do not hold it up.
+    pub fn ask(
+        &mut self,
+        line: u64,
+        time: u64,
+        level: &LevelTimes,
+        is_write: bool,
+        is_early: bool,
+    ) -> Request {
         let apart = level.line[usize::from(is_write)];
         let request = if level.is_near {
-            let start = time.max(self.port);
-            self.port = start + self.port_apart;
+            let free = time.max(self.port);
+            self.port = free + self.port_apart;
+            let start = if is_early { time } else { free };
             Request { start, departs: start, arrives: start + level.latency }
         } else {
             let buffer = (0..self.buffers.len()).min_by_key(|&buffer| self.buffers[buffer]).unwrap_or(0);
             let start = time.max(self.buffers[buffer]);
-            let departs = start.max(self.free[1]);
-            self.free[1] = departs + apart;
+            let free = start.max(self.free[1]);
+            self.free[1] = free + apart;
+            let departs = if is_early { start } else { free };
             self.buffers[buffer] = departs + level.latency;
             Request { start, departs, arrives: departs + level.latency }
         };

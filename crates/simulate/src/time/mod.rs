@@ -27,7 +27,8 @@
 //!
 //! - **Branches** are seen where a site is followed by different ones. What lies behind one that a predictor of a
 //!   processor's kind would foretell wrongly begins when the loads that decide it are done; where these are not known,
-//!   the last load before it.
+//!   the last load before it. Until then the core works on the wrong path, and asks for lines of what lies behind both
+//!   ways.
 //!
 //! The model knows no branches that choose between no accesses, and no other threads: a line that another core has taken
 //! away is charged as the caches answer.
@@ -43,6 +44,7 @@ mod lines;
 mod machine;
 mod prefetch;
 mod stores;
+mod wrong_path;
 
 pub use self::core::{Act, CoreTime, FeedGroups, TimedAccess, TimedLine, TimedSite};
 pub use machine::Timed;
