@@ -51,6 +51,60 @@ int main(void) {
 }
 "#;
 
+/// Buckets that are found by an index, with an overflow chain that one in a thousand has; and a walk of a list by a cursor, whose
+/// position lies in memory.
+const POSITIONS: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BUCKETS = 1 << 16, SLOTS = 16 };
+struct bucket { double slots[SLOTS]; struct bucket *more; };
+struct link { struct link *next; long value; char rest[48]; };
+struct cursor { struct link *at; };
+
+__attribute__((noinline)) static long fill(struct bucket *buckets, const int *counts) {
+  long followed = 0;
+  for (uint32_t step = 0; step < BUCKETS; step++) {
+    uint32_t number = step * 40503u % BUCKETS;
+    struct bucket *bucket = &buckets[number];
+    for (int slot = 0; slot < counts[number]; slot++) {
+      bucket->slots[slot % SLOTS] += 1;
+      if (slot % SLOTS == SLOTS - 1) bucket = bucket->more, followed++;
+    }
+  }
+  return followed;
+}
+
+__attribute__((noinline)) static int advance(struct cursor *cursor, long *value) {
+  struct link *link = cursor->at;
+  if (!link) return 0;
+  *value = link->value;
+  cursor->at = link->next;
+  return 1;
+}
+
+int main(void) {
+  struct bucket *buckets = calloc(BUCKETS, sizeof *buckets);
+  int *counts = calloc(BUCKETS, sizeof *counts);
+  for (int i = 0; i < BUCKETS; i++) {
+    counts[i] = i % 1000 ? 1 : SLOTS + 1;
+    if (counts[i] > SLOTS) buckets[i].more = calloc(1, sizeof *buckets);
+  }
+  struct link *links = calloc(BUCKETS, sizeof *links), *first = 0;
+  for (uint32_t i = 0; i < BUCKETS; i++) {
+    struct link *link = &links[i * 40503u % BUCKETS];
+    link->value = i;
+    link->next = first;
+    first = link;
+  }
+  long sum = fill(buckets, counts) + fill(buckets, counts), value;
+  struct cursor cursor = {first};
+  while (advance(&cursor, &value)) sum += value;
+  printf("%ld\n", sum);
+}
+"#;
+
 /// Arithmetic on a table that fits into the first level.
 const BUSY: &str = r#"
 #include <stdint.h>
@@ -97,6 +151,12 @@ fn report(recorded: &Recorded) -> Value {
     serde_json::from_str(&json).expect("JSON")
 }
 
+/// The way in which a finding's accesses wait.
+fn how(finding: &Value) -> Option<Value> {
+    let evidence = finding["evidence"].as_array().expect("evidence").iter();
+    evidence.filter(|fact| fact["kind"] == "waits").map(|fact| fact["how"].clone()).next()
+}
+
 #[test]
 fn a_chain_leads_and_what_is_fetched_ahead_does_not() {
     let report = report(&Recorded::new(LISTS, MACHINE));
@@ -108,10 +168,6 @@ fn a_chain_leads_and_what_is_fetched_ahead_does_not() {
     assert_eq!(findings[0]["function"], "walk_mixed", "{report}");
     assert!(findings.iter().all(|finding| finding["function"] != "make"), "{report}");
     let (mixed, ordered) = (of("walk_mixed"), of("walk_ordered"));
-    let how = |finding: &Value| {
-        let evidence = finding["evidence"].as_array().expect("evidence").iter();
-        evidence.filter(|fact| fact["kind"] == "waits").map(|fact| fact["how"].clone()).next()
-    };
     assert_eq!(how(mixed), Some("chained".into()));
     assert_eq!(how(ordered), Some("streamed".into()));
     let share = |finding: &Value| finding["cost"]["wait_share"].as_f64().expect("a share");
@@ -123,6 +179,18 @@ fn a_chain_leads_and_what_is_fetched_ahead_does_not() {
         ["stored", "streamed", "chained", "overlapping"].iter().filter_map(|kind| total[kind].as_f64()).sum();
     assert!((sum - total["cycles"].as_f64().expect("cycles")).abs() < 1.0, "{total}");
     assert!(total["first_touch_cycles"].as_f64().is_some_and(|cycles| cycles > 0.0), "{total}");
+}
+
+#[test]
+fn a_chain_is_one_that_was_followed_and_may_go_through_memory() {
+    let report = report(&Recorded::new(POSITIONS, MACHINE));
+    let findings = report["findings"].as_array().expect("findings");
+    let of = |member: &str| {
+        let finding = findings.iter().find(|finding| finding["member"] == member);
+        finding.unwrap_or_else(|| panic!("no finding of {member}: {report}"))
+    };
+    assert_eq!(how(of("slots[]")), Some("overlapping".into()), "{report}");
+    assert_eq!(how(of("value")), Some("chained".into()), "{report}");
 }
 
 #[test]

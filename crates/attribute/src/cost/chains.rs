@@ -8,22 +8,36 @@
 //!   for (n = table[h]; n; n = n->next)  n->key        address: table[h], executed  1 000 times, no link
 //!                                                              or n->next, executed 9 000 times, a link: 90% chained
 //! ```
+//! If links are executed less often than the access misses, most of its misses come from something else that moves it on, such as an
+//! index, and only so many wait.
+//!
+//! A chain may go through memory: a position that lies there, is loaded, and is set to what a load from its object gave.
 
-use memlode_trace::sites::{Dependence, SiteId, SiteTable};
+use memlode_trace::sites::{Dependence, Site, SiteId, SiteKind, SiteTable};
+use rustc_hash::FxHashMap;
 
 /// So many loads of one member, each of which leads to the next, are a chain.
 const IN_A_ROW: u32 = 3;
 
+/// Counts of a run, by the number of the site.
+pub(super) struct Seen {
+    /// Executions.
+    pub executed: Vec<u64>,
+    /// Those that missed the first level.
+    pub missed: Vec<u64>,
+    /// It was never at another line than at first.
+    pub stays: Vec<bool>,
+}
+
 /// Returns what part of each site's accesses waits for the load before it in a chain, 0 to 1.
-///
-/// `executed` says how often each site was executed.
-pub(super) fn chained(names: &SiteTable, executed: &[u64]) -> Vec<f64> {
-    let is_link = links(names);
-    let times = |site: &SiteId| executed.get(site.0 as usize).copied().unwrap_or(0);
-    let of_group = |group: &[SiteId]| {
+pub(super) fn chained(names: &SiteTable, seen: &Seen) -> Vec<f64> {
+    let is_link = links(names, seen);
+    let times = |site: &SiteId| seen.executed.get(site.0 as usize).copied().unwrap_or(0);
+    let of_group = |group: &[SiteId], missed: u64| {
         let all: u64 = group.iter().map(times).sum();
         let links: u64 = group.iter().filter(|site| is_link[site.0 as usize]).map(times).sum();
-        if all > 0 { links as f64 / all as f64 } else { 0.0 }
+        let share = if all > 0 { links as f64 / all as f64 } else { 0.0 };
+        share * (links as f64 / missed.max(1) as f64).min(1.0)
     };
     let sites = (0..names.sites().len() as u32).map(SiteId);
     let chained = sites.map(|id| {
@@ -33,20 +47,19 @@ pub(super) fn chained(names: &SiteTable, executed: &[u64]) -> Vec<f64> {
             let is_chased = names.site(id).dependence() == Some(Dependence::Chased);
             return f64::from(u8::from(is_chased));
         }
-        address.iter().map(|group| of_group(group)).fold(0.0, f64::max)
+        let missed = seen.missed.get(id.0 as usize).copied().unwrap_or(0);
+        address.iter().map(|group| of_group(group, missed)).fold(0.0, f64::max)
     });
     chained.collect()
 }
 
 /// Returns, by site, whether it is a link.
-fn links(names: &SiteTable) -> Vec<bool> {
-    let feeders: Vec<Vec<u32>> = (0..names.sites().len() as u32)
-        .map(|id| {
-            let address = names.work(SiteId(id)).map_or(&[][..], |work| &work.address);
-            address.iter().flat_map(|group| group.iter().map(|site| site.0)).collect()
-        })
-        .collect();
-    let mut is_link = cyclic(&feeders);
+fn links(names: &SiteTable, seen: &Seen) -> Vec<bool> {
+    let all = |groups: &[Box<[SiteId]>]| groups.iter().flatten().map(|site| site.0).collect::<Vec<u32>>();
+    let sites = 0..names.sites().len() as u32;
+    let feeders: Vec<Vec<u32>> =
+        sites.map(|id| names.work(SiteId(id)).map_or(Vec::new(), |work| all(&work.address))).collect();
+    let mut is_link = on_chains(&feeders, &through_memory(names, seen));
     // How many loads of the same member lead to each, in a row.
     let mut row = vec![0u32; feeders.len()];
     for _ in 1..IN_A_ROW {
@@ -64,6 +77,35 @@ fn links(names: &SiteTable) -> Vec<bool> {
     is_link
 }
 
+/// Returns, by site, the loads whose values it may load: of what is stored to its member, where that is always at one place.
+fn through_memory(names: &SiteTable, seen: &Seen) -> Vec<Vec<u32>> {
+    let place = |site: &Site| Some((site.ty?, site.member, site.variable.filter(|_| site.member.is_none())));
+    let mut stored: FxHashMap<_, Vec<u32>> = FxHashMap::default();
+    for (id, site) in (0..).zip(names.sites()).filter(|(_, site)| site.kind == SiteKind::Store) {
+        if let (Some(place), Some(work)) = (place(site), names.work(SiteId(id))) {
+            stored.entry(place).or_default().extend(work.data.iter().flatten().map(|site| site.0));
+        }
+    }
+    let of = |(site, &stays): (&Site, &bool)| match site.kind {
+        SiteKind::Load if stays => place(site).and_then(|place| stored.get(&place)).cloned(),
+        _ => None,
+    };
+    names.sites().iter().zip(&seen.stays).map(|site| of(site).unwrap_or_default()).collect()
+}
+
+/// Returns the nodes that lie on a cycle with an edge of `address` among those of both kinds.
+fn on_chains(address: &[Vec<u32>], memory: &[Vec<u32>]) -> Vec<bool> {
+    let both: Vec<Vec<u32>> = address.iter().zip(memory).map(|(a, b)| [&a[..], &b[..]].concat()).collect();
+    let component = components(&both);
+    let mut is_chain = vec![false; both.len()];
+    for (from, edges) in address.iter().enumerate() {
+        for &to in edges {
+            is_chain[component[from] as usize] |= component[from] == component[to as usize];
+        }
+    }
+    component.iter().map(|&component| is_chain[component as usize]).collect()
+}
+
 /// Returns whether two sites load the same member of the same type.
 fn is_same_member(names: &SiteTable, one: u32, other: u32) -> bool {
     let [one, other] = [one, other].map(|id| {
@@ -73,13 +115,14 @@ fn is_same_member(names: &SiteTable, one: u32, other: u32) -> bool {
     one.0.is_some() && one.1.is_some() && one == other
 }
 
-/// The nodes of a graph that lie on a cycle (Tarjan's algorithm, without recursion).
-fn cyclic(edges: &[Vec<u32>]) -> Vec<bool> {
+/// Returns the strongly connected component of each node of a graph: the number of one of its nodes (Tarjan's algorithm,
+/// without recursion).
+fn components(edges: &[Vec<u32>]) -> Vec<u32> {
     const UNSEEN: u32 = u32::MAX;
     let mut number = vec![UNSEEN; edges.len()];
     let mut lowest = vec![0u32; edges.len()];
     let mut is_open = vec![false; edges.len()];
-    let mut is_cyclic = vec![false; edges.len()];
+    let mut component = vec![0; edges.len()];
     let (mut next, mut open, mut path) = (0u32, Vec::new(), Vec::new());
     for root in 0..edges.len() {
         if number[root] != UNSEEN {
@@ -102,7 +145,6 @@ fn cyclic(edges: &[Vec<u32>]) -> Vec<bool> {
                 } else if is_open[to] {
                     lowest[node] = lowest[node].min(number[to]);
                 }
-                is_cyclic[node] |= to == node;
                 continue;
             }
             path.pop();
@@ -111,15 +153,14 @@ fn cyclic(edges: &[Vec<u32>]) -> Vec<bool> {
             }
             if lowest[node] == number[node] {
                 let from = open.iter().rposition(|&other| other == node).unwrap_or(0);
-                let together = open.split_off(from);
-                for &other in &together {
+                for other in open.split_off(from) {
                     is_open[other] = false;
-                    is_cyclic[other] |= together.len() > 1;
+                    component[other] = node as u32;
                 }
             }
         }
     }
-    is_cyclic
+    component
 }
 
 #[cfg(test)]
@@ -130,14 +171,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_node_is_cyclic_if_it_can_be_reached_from_itself(
-            pairs in prop::collection::vec((0..12usize, 0..12u32), 0..40),
+        fn a_node_is_on_a_chain_if_an_address_edge_leads_back_to_it(
+            pairs in prop::collection::vec((0..12usize, 0..12u32, any::<bool>()), 0..40),
         ) {
-            let mut edges = vec![Vec::new(); 12];
-            pairs.iter().for_each(|&(from, to)| edges[from].push(to));
+            let mut edges = [vec![Vec::new(); 12], vec![Vec::new(); 12]];
+            pairs.iter().for_each(|&(from, to, is_memory)| edges[usize::from(is_memory)][from].push(to));
             // Floyd and Warshall.
             let mut reaches = [[false; 12]; 12];
-            pairs.iter().for_each(|&(from, to)| reaches[from][to as usize] = true);
+            pairs.iter().for_each(|&(from, to, _)| reaches[from][to as usize] = true);
             for over in 0..12 {
                 for from in 0..12 {
                     for to in 0..12 {
@@ -145,8 +186,15 @@ mod tests {
                     }
                 }
             }
-            let expected: Vec<bool> = (0..12).map(|node| reaches[node][node]).collect();
-            prop_assert_eq!(cyclic(&edges), expected);
+            // A node on a chain reaches an address edge whose end reaches the node.
+            let is_on = |node: usize| {
+                let reaches_or_is = |from: usize, to: usize| from == to || reaches[from][to];
+                pairs.iter().any(|&(from, to, is_memory)| {
+                    !is_memory && reaches_or_is(node, from) && reaches_or_is(to as usize, node)
+                })
+            };
+            let expected: Vec<bool> = (0..12).map(is_on).collect();
+            prop_assert_eq!(on_chains(&edges[0], &edges[1]), expected);
         }
     }
 }

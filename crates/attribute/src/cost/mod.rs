@@ -180,11 +180,17 @@ impl CostModel {
         as_it_is: Option<&Parallelism>,
     ) -> CostModel {
         let constants = Constants::of(machine);
-        let mut executed = vec![0; names.sites().len()];
+        let sites = names.sites().len();
+        let mut seen =
+            chains::Seen { executed: vec![0; sites], missed: vec![0; sites], stays: vec![false; sites] };
         for cell in &profile.cells {
-            executed[cell.site.0 as usize] += cell.counts.accesses();
+            seen.executed[cell.site.0 as usize] += cell.counts.accesses();
+            seen.missed[cell.site.0 as usize] += cell.counts.misses(0);
         }
-        let chained = chains::chained(names, &executed);
+        for (stays, walk) in seen.stays.iter_mut().zip(&profile.walks) {
+            *stays = walk.near_share().is_none();
+        }
+        let chained = chains::chained(names, &seen);
         let streamed = |site: SiteId| streamed(profile, names, site);
         let mut misses = overlapping_misses(profile, names, &chained, &streamed);
         for (function, misses) in misses.iter_mut() {
