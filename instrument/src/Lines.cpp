@@ -2,6 +2,7 @@
 #include "Lines.h"
 
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
 
 using namespace llvm;
 
@@ -9,7 +10,7 @@ namespace memlode {
 
 namespace {
 
-constexpr unsigned MaxUsers = 8;
+constexpr unsigned MaxUsers = 16, MaxUserDepth = 3;
 constexpr unsigned MaxOperandDepth = 2;
 
 const DILocation *lineOf(const Value *V) {
@@ -51,19 +52,26 @@ const DILocation *Lines::borrowed(const Instruction &I) const {
       Other = L;
     return L && sameFrame(L, Wanted) ? L : nullptr;
   };
-  unsigned Users = 0;
-  if (!I.getType()->isVoidTy())
-    for (const User *U : I.users()) {
-      if (const DILocation *L = consider(U))
-        return L;
-      if (++Users == MaxUsers)
-        break;
-    }
-  SmallVector<const Value *, 8> Level(I.operand_values()), Next;
+  // Nearest first: vectors are put together of what several loads read, by instructions without a line.
+  SmallVector<const Value *, 8> Level = {&I}, Next;
+  for (unsigned D = 0, Users = 0; D != MaxUserDepth && Users != MaxUsers; ++D) {
+    for (const Value *V : Level)
+      for (const User *U : V->users()) {
+        if (Users == MaxUsers || isa<PHINode>(U))
+          break;
+        if (const DILocation *L = consider(U))
+          return L;
+        Next.push_back(U);
+        ++Users;
+      }
+    Level.swap(Next);
+    Next.clear();
+  }
+  Level.assign(I.value_op_begin(), I.value_op_end());
   for (unsigned D = 0; D != MaxOperandDepth; ++D) {
     for (const Value *V : Level) {
-      // A phi or an argument stands for values made elsewhere.
-      if (!isa<Instruction>(V) || isa<PHINode>(V))
+      // A phi or an argument stands for values made elsewhere, and a call may have made a pointer long ago.
+      if (!isa<Instruction>(V) || isa<PHINode>(V) || (isa<CallBase>(V) && !isa<IntrinsicInst>(V)))
         continue;
       if (const DILocation *L = consider(V))
         return L;

@@ -13,6 +13,17 @@ define i32 @user(ptr %p) !dbg !5 {
   %w = add i32 %v, 1, !dbg !9
   ret i32 %w
 }
+; What is put together without a line is used on one; where the pointer was made says nothing.
+; CHECK: users: lines.c:24:7~ read 4
+define i32 @users() !dbg !12 {
+  %p = call ptr @make(), !dbg !13
+  %v = load i32, ptr %p
+  %pair = insertelement <2 x i32> zeroinitializer, i32 %v, i32 0
+  %both = shufflevector <2 x i32> %pair, <2 x i32> poison, <2 x i32> zeroinitializer
+  %w = add <2 x i32> %both, splat (i32 1), !dbg !14
+  %r = extractelement <2 x i32> %w, i32 1, !dbg !14
+  ret i32 %r, !dbg !14
+}
 ; CHECK: neighbour: lines.c:8:1~ write 4
 define void @neighbour(ptr %p) !dbg !6 {
   call void @g(), !dbg !10
@@ -30,6 +41,7 @@ define void @none(ptr %p) {
   ret void
 }
 declare void @g()
+declare ptr @make()
 
 !llvm.dbg.cu = !{!0}
 !llvm.module.flags = !{!1}
@@ -45,3 +57,6 @@ declare void @g()
 !9 = !DILocation(line: 5, column: 7, scope: !5)
 !10 = !DILocation(line: 8, column: 1, scope: !6)
 !11 = !DILocation(line: 0, column: 0, scope: !6)
+!12 = distinct !DISubprogram(name: "users", file: !2, line: 21, type: !3, scopeLine: 21, unit: !0, spFlags: DISPFlagDefinition)
+!13 = !DILocation(line: 22, column: 5, scope: !12)
+!14 = !DILocation(line: 24, column: 7, scope: !12)
