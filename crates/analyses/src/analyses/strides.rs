@@ -29,10 +29,10 @@
 //! (Misra and Gries, "Finding repeated elements", Science of Computer Programming 2(2), 1982). An
 //! access of a function that is called for several data structures in turn jumps. Where addresses
 //! come from is found in the code of one function, inlined ones included
-//! (`instrument/src/Dependence.h`): chains that lead through memory, or through calls other than of
-//! a function by itself, do not look like chains. A chain whose steps stay within a page is
-//! `chasing` if more than half of the accesses miss the first level; one whose nodes lie a constant
-//! step apart is `strided`.
+//! (`instrument/src/describe/AddressDependence.h`): chains that lead through memory, or through
+//! calls other than of a function by itself, do not look like chains. A chain whose steps stay
+//! within a page is `chasing` if more than half of the accesses miss the first level; one whose
+//! nodes lie a constant step apart is `strided`.
 //!
 //! `memlode dump --sites` says of every site what the compiler saw (`chased`, `loaded`,
 //! `computed`). With `--fidelity source` or `-O0` it sees variables, not their values at each

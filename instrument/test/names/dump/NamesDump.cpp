@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LlvmCompat.h"
-#include "Names.h"
+#include "names/Names.h"
 
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"

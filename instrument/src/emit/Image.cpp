@@ -1,0 +1,166 @@
+//===- Image.cpp - table, anchors and constructor of a module -------------===//
+
+#include "emit/Emit.h"
+
+#include "memlode_format.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+/// Stands for the table until its size is known.
+GlobalVariable *Image::placeholder() {
+  if (!TableVariable)
+    TableVariable = new GlobalVariable(M, Type::getInt8Ty(M.getContext()), /*isConstant=*/true,
+                                       GlobalValue::ExternalLinkage, nullptr, "memlode.table.forward");
+  // Local from the start, so that anchors need no relocation at load time.
+  TableVariable->setDSOLocal(true);
+  return TableVariable;
+}
+
+GlobalVariable *Image::anchors(Function &F, const std::vector<Segment> &Segments) {
+  LLVMContext &Ctx = M.getContext();
+  Type *I32 = Type::getInt32Ty(Ctx);
+  Type *I64 = Type::getInt64Ty(Ctx);
+  StructType *Anchor = StructType::get(I32, I32);
+  ArrayType *Array = ArrayType::get(Anchor, Segments.size());
+
+  auto *Anchors = new GlobalVariable(M, Array, /*isConstant=*/true, GlobalValue::PrivateLinkage, nullptr,
+                                     "memlode.anchors." + F.getName());
+  Anchors->setSection(MEMLODE_SECTION_ANCHORS);
+  Anchors->setAlignment(Align(MEMLODE_STREAM_ANCHOR_BYTES));
+  Anchors->setDSOLocal(true);
+  // They live and die with the copy of the function that the linker keeps.
+  if (Comdat *Group = F.getComdat())
+    Anchors->setComdat(Group);
+
+  const uint32_t Function = Sites.function(F);
+  SmallVector<Constant *, 16> Elements;
+  std::optional<uint32_t> First;
+  for (const Segment &S : Segments) {
+    SmallString<64> Ops;
+    for (const Op &O : S.Ops)
+      O.encode(Ops);
+    const uint32_t Index = Sites.segment(Function, S.Ops.size(), Ops);
+    First = First.value_or(Index);
+
+    Constant *Position[] = {ConstantInt::get(I64, 0), ConstantInt::get(I64, Elements.size())};
+    Constant *Self = ConstantExpr::getInBoundsGetElementPtr(Array, Anchors, Position);
+    Constant *Distance = ConstantExpr::getSub(ConstantExpr::getPtrToInt(placeholder(), I64),
+                                              ConstantExpr::getPtrToInt(Self, I64));
+    Elements.push_back(
+        ConstantStruct::get(Anchor, ConstantExpr::getTrunc(Distance, I32), ConstantInt::get(I32, Index)));
+  }
+  Anchors->setInitializer(ConstantArray::get(Array, Elements));
+  work(Segments, First.value_or(0));
+  return Anchors;
+}
+
+void Image::work(const std::vector<Segment> &Segments, uint32_t First) {
+  DenseMap<const Instruction *, std::pair<uint32_t, unsigned>> Loads;
+  for (uint32_t S = 0; S < Segments.size(); ++S)
+    for (unsigned O = 0; O < Segments[S].Ops.size(); ++O)
+      if (const Instruction *Of = Segments[S].Ops[O].Of)
+        Loads.try_emplace(Of, S, O);
+  const auto groups = [&](const Feeds &Of, uint32_t Here, TableList::Bytes &Out) {
+    putVarint(Out, Of.size());
+    for (const auto &Group : Of) {
+      putVarint(Out, Group.size());
+      for (const Instruction *Load : Group) {
+        const auto [Segment, Op] = Loads.at(Load);
+        putSigned(Out, static_cast<int64_t>(Here) - Segment);
+        putVarint(Out, Op);
+      }
+    }
+  };
+  for (uint32_t S = 0; S < Segments.size(); ++S) {
+    TableList::Bytes Counts;
+    for (unsigned O = 0; O < Segments[S].Ops.size(); ++O) {
+      const Op &Here = Segments[S].Ops[O];
+      putVarint(Counts, Here.Instructions);
+      if (Here.BranchesElsewhere || !Here.BranchFeeds.empty()) {
+        TableList::Bytes Entry;
+        putVarint(Entry, First + S);
+        putVarint(Entry, O);
+        groups(Here.BranchFeeds, S, Entry);
+        Branching.append(Entry);
+      }
+      if (Here.AddressFeeds.empty() && Here.DataFeeds.empty())
+        continue;
+      TableList::Bytes Entry;
+      putVarint(Entry, First + S);
+      putVarint(Entry, O);
+      groups(Here.AddressFeeds, S, Entry);
+      groups(Here.DataFeeds, S, Entry);
+      Feeding.append(Entry);
+    }
+    putVarint(Counts, Segments[S].Rest);
+    Instructions.append(Counts);
+  }
+}
+
+/// A reader finds a table by its anchors, and this one has to say that there could be some.
+void Image::anchorForMarks() {
+  const auto Body = find_if(M, [](const Function &F) { return !F.isDeclaration(); });
+  appendToUsed(M, {anchors(*Body, std::vector<Segment>(1))});
+}
+
+void Image::finish() {
+  if (!TableVariable && ((Sites.marks() & MEMLODE_TABLE_FLAG_FILTERED) || Sites.leavesOut()))
+    anchorForMarks();
+  if (!TableVariable)
+    return;
+  for (auto [What, List] : {std::pair(MEMLODE_TABLE_SECTION_INSTRUCTIONS, &Instructions),
+                            std::pair(MEMLODE_TABLE_SECTION_FEEDS, &Feeding),
+                            std::pair(MEMLODE_TABLE_SECTION_BRANCHES, &Branching)}) {
+    std::string Section;
+    List->write(Section);
+    Sites.section(What, Section);
+  }
+  Constant *Bytes = ConstantDataArray::getString(M.getContext(), Sites.write(), /*AddNull=*/false);
+  auto *Written = new GlobalVariable(M, Bytes->getType(), /*isConstant=*/true, GlobalValue::PrivateLinkage,
+                                     Bytes, "memlode.table");
+  Written->setSection(MEMLODE_SECTION_TABLES);
+  Written->setAlignment(Align(8));
+  Written->setDSOLocal(true);
+  TableVariable->replaceAllUsesWith(Written);
+  TableVariable->eraseFromParent();
+  TableVariable = nullptr;
+  announce();
+}
+
+/// One constructor an image: every module brings it, the linker keeps one. The version in its name lets
+/// modules of two versions each bring their own, and each then asks the recorder for what it needs.
+void Image::announce() {
+  LLVMContext &Ctx = M.getContext();
+  Type *Void = Type::getVoidTy(Ctx);
+  Type *Pointer = PointerType::getUnqual(Ctx);
+  if (M.getFunction("__memlode_image_load_1"))
+    return;
+
+  const auto make = [&](StringRef Name, StringRef Tell, bool Checks) {
+    Function *F = Function::Create(FunctionType::get(Void, false), GlobalValue::LinkOnceODRLinkage, Name, M);
+    F->setVisibility(GlobalValue::HiddenVisibility);
+    F->setDSOLocal(true);
+    F->setComdat(M.getOrInsertComdat(Name));
+    F->addFnAttr(Attribute::DisableSanitizerInstrumentation);
+    F->addFnAttr(Attribute::NoUnwind);
+    IRBuilder<> B(BasicBlock::Create(Ctx, "", F));
+    if (Checks)
+      B.CreateLoad(B.getInt8Ty(), M.getOrInsertGlobal("__memlode_abi_2_link_with_memlode_cc", B.getInt8Ty()),
+                   /*isVolatile=*/true);
+    B.CreateCall(M.getOrInsertFunction(Tell, Void, Pointer), {F});
+    B.CreateRetVoid();
+    return F;
+  };
+  // Before the module's own constructors and after its destructors.
+  Function *Load = make("__memlode_image_load_1", "__memlode_module_load", true);
+  Function *Unload = make("__memlode_image_unload_1", "__memlode_module_unload", false);
+  appendToGlobalCtors(M, Load, 0, Load);
+  appendToGlobalDtors(M, Unload, 0, Unload);
+}
+
+} // namespace memlode

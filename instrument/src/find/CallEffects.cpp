@@ -1,0 +1,74 @@
+//===- CallEffects.cpp ----------------------------------------------------===//
+
+#include "find/CallEffects.h"
+
+#include "prepare/HiddenCalls.h"
+
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+static Transfer transferNamed(StringRef Name) {
+  return StringSwitch<Transfer>(Name)
+      .Case("memcpy", Transfer::Copy)
+      .Case("memmove", Transfer::Copy)
+      .Case("mempcpy", Transfer::Copy)
+      .Case("__memcpy_chk", Transfer::Copy)
+      .Case("__memmove_chk", Transfer::Copy)
+      .Case("__mempcpy_chk", Transfer::Copy)
+      .Case("bcopy", Transfer::CopyFrom)
+      .Case("memset", Transfer::Fill)
+      .Case("__memset_chk", Transfer::Fill)
+      .Case("bzero", Transfer::Clear)
+      .Default(Transfer::None);
+}
+
+StringRef libraryName(const Function &F, const TargetLibraryInfo &TLI) {
+  LibFunc Known;
+  if (F.hasLocalLinkage() || F.isIntrinsic() || !TLI.getLibFunc(F, Known))
+    return {};
+  return F.getName();
+}
+
+Transfer libraryTransfer(const CallBase &Call, const TargetLibraryInfo &TLI) {
+  const Function *Callee = Call.getCalledFunction();
+  return Callee ? transferNamed(libraryName(*Callee, TLI)) : Transfer::None;
+}
+
+bool isTransfer(const Function &F, const TargetLibraryInfo &TLI) {
+  return transferNamed(libraryName(F, TLI)) != Transfer::None;
+}
+
+static bool mayRecord(const CallBase &Call) {
+  if (const auto *Asm = dyn_cast<InlineAsm>(Call.getCalledOperand()))
+    // Assembly may switch stacks or call; an empty one is only a barrier for the compiler.
+    return !Asm->getAsmString().empty() && (Asm->hasSideEffects() || !Call.doesNotAccessMemory());
+  if (const Function *Callee = Call.getCalledFunction();
+      Callee && Callee->getName().starts_with("__memlode_extent_"))
+    return false;
+  return !isa<IntrinsicInst>(Call) || !Call.hasFnAttr(Attribute::NoCallback) || mayBecomeCall(Call);
+}
+
+bool mayRecord(const Instruction &I) {
+  const auto *Call = dyn_cast<CallBase>(&I);
+  return Call ? mayRecord(*Call) : mayBecomeCall(I);
+}
+
+bool isWorthAFrame(const CallBase &Call, const TargetLibraryInfo &TLI) {
+  if (!mayRecord(Call) || isa<IntrinsicInst>(Call))
+    return false;
+  const Function *Callee = Call.getCalledFunction();
+  if (!Callee)
+    return true;
+  const auto computes = [](const Type *T) { return T->isFloatingPointTy() || T->isIntegerTy(); };
+  const bool OnlyComputes = Callee->getReturnType()->isFloatingPointTy() &&
+                            all_of(Callee->getFunctionType()->params(), computes) &&
+                            !libraryName(*Callee, TLI).empty();
+  return !OnlyComputes && !HiddenCalls::isOne(*Callee);
+}
+
+} // namespace memlode

@@ -1,0 +1,469 @@
+//===- Finder.cpp ---------------------------------------------------------===//
+
+#include "find/Finder.h"
+
+#include "LlvmCompat.h"
+#include "memlode_format.h"
+#include "prepare/HiddenCalls.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstVisitor.h"
+#include "llvm/IR/IntrinsicsX86.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+Direction Access::direction() const {
+  switch (Kind) {
+  case MEMLODE_KIND_LOAD:
+    return Direction::Read;
+  case MEMLODE_KIND_STORE:
+    return Direction::Write;
+  default:
+    return Direction::Both;
+  }
+}
+
+static bool isFullFence(const Instruction &I) {
+  if (const auto *Fence = dyn_cast<FenceInst>(&I))
+    return Fence->getOrdering() == AtomicOrdering::SequentiallyConsistent &&
+           Fence->getSyncScopeID() != SyncScope::SingleThread;
+  const auto *II = dyn_cast<IntrinsicInst>(&I);
+  return II && II->getIntrinsicID() == Intrinsic::x86_sse2_mfence;
+}
+
+/// Whether \p I stores what is there already, and the code generator knows (AtomicExpand, and on x86 the
+/// lowering of `or` with 0). Other processors do as they are told.
+static bool leavesMemory(const AtomicRMWInst &I) {
+  const auto *By = dyn_cast<ConstantInt>(I.getValOperand());
+  if (!By || By->getBitWidth() > 64 || I.isVolatile() || I.getSyncScopeID() == SyncScope::SingleThread ||
+      targetOf(*I.getModule()).getArch() != Triple::x86_64)
+    return false;
+  switch (I.getOperation()) {
+  case AtomicRMWInst::Add:
+  case AtomicRMWInst::Sub:
+  case AtomicRMWInst::Or:
+  case AtomicRMWInst::Xor:
+    return By->isZero();
+  case AtomicRMWInst::And:
+    return By->isMinusOne();
+  default:
+    return false;
+  }
+}
+
+/// Whether \p I may be or become an access that is recorded.
+static bool mayAccess(const Instruction &I) {
+  return I.mayReadOrWriteMemory() && !isa<FenceInst>(I) && !I.isDebugOrPseudoInst() &&
+         !I.isLifetimeStartOrEnd();
+}
+
+/// Whether a full fence stands behind \p I before the next access, or in front of it where it is the block's
+/// first.
+static bool isFenced(const Instruction &I) {
+  for (const Instruction *Next = I.getNextNode(); Next; Next = Next->getNextNode()) {
+    if (isFullFence(*Next))
+      return true;
+    if (mayAccess(*Next))
+      break;
+  }
+  bool Begins = false;
+  for (const Instruction *Before = I.getPrevNode(); Before; Before = Before->getPrevNode()) {
+    if (isFullFence(*Before))
+      Begins = true;
+    else if (mayAccess(*Before))
+      return false;
+  }
+  return Begins;
+}
+
+namespace {
+
+class Visitor : public InstVisitor<Visitor> {
+public:
+  Visitor(const DataLayout &DL, const TargetLibraryInfo &TLI, const LibraryRanges &Ranges,
+          const Registers &NoMemory)
+      : DL(DL), TLI(TLI), Ranges(Ranges), NoMemory(NoMemory) {}
+
+  Findings Found;
+
+  void visitInstruction(Instruction &I) {
+    if (I.mayReadOrWriteMemory() && !isa<FenceInst>(I))
+      skip(MEMLODE_LEFT_OUT_INTRINSIC, "UnknownInstruction", "this kind of instruction is not recorded");
+  }
+
+  void visitLoadInst(LoadInst &I) {
+    plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_LOAD, flagsOfPlain(I));
+  }
+
+  void visitStoreInst(StoreInst &I) {
+    plain(I, I.getPointerOperand(), I.getValueOperand()->getType(), MEMLODE_KIND_STORE, flagsOfPlain(I));
+  }
+
+  void visitAtomicRMWInst(AtomicRMWInst &I) {
+    if (leavesMemory(I)) {
+      // The back end drops the one, as its fence is all that is left, and makes a fence and a load of the
+      // others.
+      if (I.getOperation() != AtomicRMWInst::Or || !I.use_empty())
+        plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_LOAD,
+              order(I.getOrdering(), I.getSyncScopeID()));
+      return;
+    }
+    plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_UPDATE,
+          order(I.getOrdering(), I.getSyncScopeID()) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
+  }
+
+  void visitAtomicCmpXchgInst(AtomicCmpXchgInst &I) {
+    plain(I, I.getPointerOperand(), I.getNewValOperand()->getType(), MEMLODE_KIND_UPDATE,
+          order(I.getMergedOrdering(), I.getSyncScopeID()) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
+  }
+
+  void visitIntrinsicInst(IntrinsicInst &II) {
+    if (auto *Transfer = dyn_cast<AnyMemTransferInst>(&II)) {
+      unsigned Flags = flagsOf(*Transfer);
+      range(II, Transfer->getRawSource(), Transfer->getLength(), MEMLODE_KIND_LOAD, Flags);
+      range(II, Transfer->getRawDest(), Transfer->getLength(), MEMLODE_KIND_STORE, Flags);
+      return;
+    }
+    if (auto *Set = dyn_cast<AnyMemSetInst>(&II)) {
+      range(II, Set->getRawDest(), Set->getLength(), MEMLODE_KIND_STORE, flagsOf(*Set));
+      return;
+    }
+    switch (II.getIntrinsicID()) {
+    case Intrinsic::masked_load:
+    case Intrinsic::masked_store:
+      masked(II, Access::Shape::Masked, maskedOperands(II));
+      return;
+    case Intrinsic::masked_gather:
+    case Intrinsic::masked_scatter:
+      masked(II, Access::Shape::Gather, maskedOperands(II));
+      return;
+    case Intrinsic::masked_expandload:
+      masked(II, Access::Shape::Compressed, {II.getArgOperand(0), II.getArgOperand(1), nullptr});
+      return;
+    case Intrinsic::masked_compressstore:
+      masked(II, Access::Shape::Compressed, {II.getArgOperand(1), II.getArgOperand(2), II.getArgOperand(0)});
+      return;
+    case Intrinsic::prefetch: // a hint: nothing waits for it
+      return;
+    default:
+      break;
+    }
+    // Markers say that they write memory only to stay in place; what truly reads or writes takes a pointer.
+    if (!II.mayReadOrWriteMemory() || II.isLifetimeStartOrEnd() || II.isAssumeLikeIntrinsic() ||
+        II.isDebugOrPseudoInst())
+      return;
+    if (any_of(II.args(), [](const Use &U) { return U->getType()->isPtrOrPtrVectorTy(); }) &&
+        !isBookkeeping(II.getIntrinsicID()))
+      skip(MEMLODE_LEFT_OUT_INTRINSIC, "UnknownIntrinsic",
+           "this intrinsic touches memory that is not recorded");
+  }
+
+  void visitCallBase(CallBase &Call) {
+    if (const auto *Asm = dyn_cast<InlineAsm>(Call.getCalledOperand())) {
+      visitInlineAsm(Call, *Asm);
+      return;
+    }
+    switch (libraryTransfer(Call, TLI)) {
+    case Transfer::None:
+      break;
+    case Transfer::Copy:
+      range(Call, Call.getArgOperand(1), Call.getArgOperand(2), MEMLODE_KIND_LOAD, 0);
+      range(Call, Call.getArgOperand(0), Call.getArgOperand(2), MEMLODE_KIND_STORE, 0);
+      break;
+    case Transfer::CopyFrom:
+      range(Call, Call.getArgOperand(0), Call.getArgOperand(2), MEMLODE_KIND_LOAD, 0);
+      range(Call, Call.getArgOperand(1), Call.getArgOperand(2), MEMLODE_KIND_STORE, 0);
+      break;
+    case Transfer::Fill:
+      range(Call, Call.getArgOperand(0), Call.getArgOperand(2), MEMLODE_KIND_STORE, 0);
+      break;
+    case Transfer::Clear:
+      range(Call, Call.getArgOperand(0), Call.getArgOperand(1), MEMLODE_KIND_STORE, 0);
+      break;
+    }
+    visitLibraryCall(Call);
+    for (unsigned I = 0; I < Call.arg_size(); ++I) {
+      if (!Call.isByValArgument(I))
+        continue;
+      plain(Call, Call.getArgOperand(I), Call.getParamByValType(I), MEMLODE_KIND_LOAD, 0);
+      skip(MEMLODE_LEFT_OUT_BY_VALUE, "ByvalCopy",
+           "the copy of a by-value argument is recorded where it is read, not where it is written");
+    }
+  }
+
+private:
+  /// Bytes that are compared by loads in the place of the call, whoever defines the function.
+  static constexpr uint64_t ComparedInline = 16;
+
+  void visitLibraryCall(CallBase &Call) {
+    unsigned Number = 0;
+    for (const LibraryAccess &Looks : libraryAccesses(Call)) {
+      const LibraryRange Range = Ranges.of(Call, Number++);
+      Access A;
+      A.I = &Call;
+      A.Is = Access::Shape::Range;
+      A.Kind = Looks.Kind;
+      A.Pointer = Looks.Pointer == LibraryAccess::Result ? static_cast<Value *>(&Call)
+                                                         : Call.getArgOperand(Looks.Pointer);
+      A.Flags = Looks.Approximate ? MEMLODE_FLAG_APPROXIMATE : 0;
+      A.Transfer = true;
+      const auto *Constant = Looks.Is == LibraryAccess::Extent::Bytes
+                                 ? dyn_cast<ConstantInt>(Call.getArgOperand(Looks.A))
+                                 : nullptr;
+      if (Constant && !Call.isNoBuiltin() && Constant->getValue().ule(ComparedInline)) {
+        A.Is = Access::Shape::Plain;
+        A.Bytes = Constant->getZExtValue();
+        if (A.Bytes == 0)
+          continue;
+      } else if (Range.Pointer) {
+        A.Pointer = Range.Pointer;
+        A.Length = Range.Bytes;
+        A.Behind = Range.Behind;
+      }
+      if (Looks.isKnownBehind() && Call.isMustTailCall())
+        skip(MEMLODE_LEFT_OUT_TAIL_CALL, "TailCall",
+             "what a library function read is known behind a call that has nothing behind it");
+      else
+        add(A, A.Pointer);
+    }
+  }
+
+  /// What an atomic access promises to other threads. One that is meant for signal handlers of the same
+  /// thread promises them nothing.
+  static unsigned order(AtomicOrdering Order, SyncScope::ID Scope) {
+    if (Scope == SyncScope::SingleThread)
+      return MEMLODE_FLAG_ATOMIC;
+    return MEMLODE_FLAG_ATOMIC | (isAcquireOrStronger(Order) ? MEMLODE_FLAG_ACQUIRE : 0) |
+           (isReleaseOrStronger(Order) ? MEMLODE_FLAG_RELEASE : 0) |
+           (Order == AtomicOrdering::SequentiallyConsistent ? MEMLODE_FLAG_SEQUENTIAL : 0);
+  }
+
+  /// Flags of a load or a store.
+  template <typename T> static unsigned flagsOfPlain(const T &I) {
+    unsigned Flags = I.isAtomic() ? order(I.getOrdering(), I.getSyncScopeID()) : 0;
+    if (isa<LoadInst>(I))
+      Flags &= ~MEMLODE_FLAG_RELEASE;
+    else
+      Flags &= ~MEMLODE_FLAG_ACQUIRE;
+    return Flags | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0) |
+           (I.hasMetadata(LLVMContext::MD_nontemporal) ? MEMLODE_FLAG_NON_TEMPORAL : 0);
+  }
+
+  void skip(uint8_t Reason, const char *Remark, const char *Why) {
+    Found.Skips.push_back({Reason, Remark, Why});
+  }
+
+  template <typename T> static unsigned flagsOf(const T &Intrinsic) {
+    return (isa<AnyMemIntrinsic>(Intrinsic) && !isa<MemIntrinsic>(Intrinsic) ? MEMLODE_FLAG_ATOMIC : 0) |
+           (Intrinsic.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0);
+  }
+
+  /// Intrinsics that name memory without reading or writing what it holds, as far as the program can tell.
+  static bool isBookkeeping(Intrinsic::ID ID) {
+    switch (ID) {
+    case Intrinsic::stackrestore:
+    case Intrinsic::invariant_start:
+    case Intrinsic::invariant_end:
+    case Intrinsic::launder_invariant_group:
+    case Intrinsic::strip_invariant_group:
+    case Intrinsic::init_trampoline:
+    case Intrinsic::clear_cache:
+    case Intrinsic::vaend:
+    case Intrinsic::localescape:
+    case Intrinsic::var_annotation:
+    case Intrinsic::ptr_annotation:
+      return true;
+    default:
+      return false;
+    }
+  }
+
+  /// Instructions that name memory and leave it alone.
+  static bool isHint(StringRef Text) {
+    Text = Text.ltrim(" \t");
+    return Text.starts_with("prefetch") || Text.starts_with("prfm") || Text.starts_with("lea");
+  }
+
+  /// What changes memory in one step, whatever else it does.
+  static bool isAtomicText(StringRef Text) {
+    return any_of(ArrayRef<StringRef>{"lock", "xchg", "stxr", "stlxr", "cas", "ldadd", "swp"},
+                  [&](StringRef Word) { return Text.contains(Word); });
+  }
+
+  /// Memory operands of assembly: read, written, or both in one.
+  void visitInlineAsm(CallBase &Call, const InlineAsm &Asm) {
+    const StringRef Text = Asm.getAsmString();
+    if (Text.empty())
+      return;
+    MapVector<Value *, std::pair<Type *, unsigned>> Operands;
+    unsigned Number = 0;
+    for (const InlineAsm::ConstraintInfo &C : Asm.ParseConstraints()) {
+      const bool Writes = C.Type == InlineAsm::isOutput;
+      if ((!Writes && C.Type != InlineAsm::isInput) || (Writes && !C.isIndirect))
+        continue;
+      const unsigned At = Number++;
+      if (!C.isIndirect || isHint(Text))
+        continue;
+      constexpr unsigned Kinds[2] = {MEMLODE_KIND_LOAD, MEMLODE_KIND_STORE};
+      auto [Found, New] =
+          Operands.insert({Call.getArgOperand(At), {Call.getParamElementType(At), Kinds[Writes]}});
+      if (!New && Found->second.second != Kinds[Writes])
+        Found->second.second = MEMLODE_KIND_UPDATE;
+    }
+    for (const auto &[Pointer, Is] : Operands)
+      if (Is.first)
+        plain(Call, Pointer, Is.first, Is.second, isAtomicText(Text) ? MEMLODE_FLAG_ATOMIC : 0);
+    if (Call.mayReadOrWriteMemory() && StringRef(Asm.getConstraintString()).contains("~{memory}"))
+      skip(MEMLODE_LEFT_OUT_ASSEMBLY, "InlineAsm",
+           "inline assembly may touch any memory; its accesses, but for its operands, are not recorded");
+  }
+
+  /// Adds \p A unless its memory is none that an address of the program can name.
+  void add(Access A, const Value *Pointer) {
+    const Type *T = Pointer->getType()->getScalarType();
+    if (T->getPointerAddressSpace() != 0) {
+      skip(MEMLODE_LEFT_OUT_ADDRESS_SPACE, "AddressSpace",
+           "the access is in another address space than the program's data");
+      return;
+    }
+    if (Pointer->isSwiftError()) // a register dressed up as memory
+      return;
+    if (const auto *Slot = dyn_cast<AllocaInst>(Pointer); Slot && NoMemory.contains(Slot))
+      return;
+    if (T == Pointer->getType())
+      A.Flags |= originOf(Pointer);
+    if (isFenced(*A.I))
+      A.Flags |= MEMLODE_FLAG_FENCED;
+    Found.Accesses.push_back(A);
+  }
+
+  static unsigned originOf(const Value *Pointer) {
+    const Value *Object = getUnderlyingObject(Pointer);
+    if (isa<AllocaInst>(Object))
+      return MEMLODE_FLAG_STACK;
+    if (const auto *A = dyn_cast<Argument>(Object))
+      return A->hasByValAttr() ? MEMLODE_FLAG_STACK : 0;
+    if (isa<GlobalValue>(Object) || threadLocalOf(Object))
+      return MEMLODE_FLAG_GLOBAL;
+    return 0;
+  }
+
+  void plain(Instruction &I, Value *Pointer, Type *T, unsigned Kind, unsigned Flags) {
+    TypeSize Bytes = DL.getTypeStoreSize(T);
+    if (Bytes.isScalable()) {
+      skip(MEMLODE_LEFT_OUT_VECTOR, "ScalableVector", "the number of bytes is not known when compiling");
+      return;
+    }
+    if (T->isVectorTy())
+      Flags |= MEMLODE_FLAG_VECTOR;
+    Access A;
+    A.I = &I;
+    A.Pointer = Pointer;
+    A.Kind = Kind;
+    A.Bytes = Bytes.getFixedValue();
+    A.Flags = Flags;
+    if (A.Bytes != 0)
+      add(A, Pointer);
+  }
+
+  void range(Instruction &I, Value *Pointer, Value *Length, unsigned Kind, unsigned Flags) {
+    Access A;
+    A.I = &I;
+    A.Pointer = Pointer;
+    A.Kind = Kind;
+    A.Flags = Flags;
+    A.Transfer = true;
+    const auto *Constant = dyn_cast<ConstantInt>(Length);
+    // A structure copy: one access of so many bytes needs no word for its length.
+    if (Constant && Constant->getValue().ule(UINT32_MAX)) {
+      A.Bytes = Constant->getZExtValue();
+      if (A.Bytes == 0)
+        return;
+    } else {
+      A.Is = Access::Shape::Range;
+      A.Length = Length;
+    }
+    add(A, Pointer);
+  }
+
+  void masked(IntrinsicInst &II, Access::Shape Shape, MaskedOperands Operands) {
+    auto *T = dyn_cast<FixedVectorType>(Operands.Stored ? Operands.Stored->getType() : II.getType());
+    if (!T) {
+      skip(MEMLODE_LEFT_OUT_VECTOR, "ScalableVector", "the number of lanes is not known when compiling");
+      return;
+    }
+    if (T->getNumElements() > 64) {
+      skip(MEMLODE_LEFT_OUT_VECTOR, "WideMask", "the access has more than 64 lanes");
+      return;
+    }
+    Access A;
+    A.I = &II;
+    A.Pointer = Operands.Pointer;
+    A.Is = Shape;
+    A.Kind = Operands.Stored ? MEMLODE_KIND_STORE : MEMLODE_KIND_LOAD;
+    A.Bytes = DL.getTypeStoreSize(T->getElementType());
+    A.Mask = Operands.Mask;
+    A.Lanes = T->getNumElements();
+    A.Flags = MEMLODE_FLAG_VECTOR;
+    add(A, Operands.Pointer);
+  }
+
+  const DataLayout &DL;
+  const TargetLibraryInfo &TLI;
+  const LibraryRanges &Ranges;
+  const Registers &NoMemory;
+};
+
+/// Whether \p Address is computed from an argument of its function, as far as that can be seen.
+bool comesFromArgument(const Value *Address) {
+  SmallPtrSet<const Value *, 16> Seen;
+  SmallVector<const Value *, 16> Pending{Address};
+  while (!Pending.empty()) {
+    const Value *V = Pending.pop_back_val();
+    if (!Seen.insert(V).second)
+      continue;
+    if (isa<Argument>(V))
+      return true;
+    if (const auto *Slot = dyn_cast<AllocaInst>(V)) {
+      for (const User *U : Slot->users())
+        if (const auto *Into = dyn_cast<StoreInst>(U))
+          Pending.push_back(Into->getValueOperand());
+    } else if (const auto *Load = dyn_cast<LoadInst>(V)) {
+      if (isa<AllocaInst>(Load->getPointerOperand()))
+        Pending.push_back(Load->getPointerOperand());
+    } else if (const auto *I = dyn_cast<Instruction>(V); I && !isa<CallBase>(I)) {
+      Pending.append(I->value_op_begin(), I->value_op_end());
+    }
+  }
+  return false;
+}
+
+} // namespace
+
+Finder::Finder(const Function &F, const TargetLibraryInfo &TLI, const LibraryRanges &Ranges,
+               Registers NoMemory)
+    : DL(F.getParent()->getDataLayout()), TLI(TLI), Ranges(Ranges), NoMemory(std::move(NoMemory)),
+      InTransfer(isTransfer(F, TLI)) {}
+
+/// Whether an access of a function that copies or fills is recorded by whoever calls it. What a function that
+/// was inlined into it does with other data is no part of the copy.
+bool Finder::isCallers(const Instruction &I, const Access &A) const {
+  const DILocation *Where = I.getDebugLoc();
+  return !Where || !Where->getInlinedAt() || comesFromArgument(A.Pointer);
+}
+
+Findings Finder::find(Instruction &I) const {
+  Visitor V(DL, TLI, Ranges, NoMemory);
+  V.visit(I);
+  for (unsigned Number = 0; Number < V.Found.Accesses.size(); ++Number)
+    V.Found.Accesses[Number].Number = Number;
+  if (InTransfer && !isa<CallBase>(I))
+    erase_if(V.Found.Accesses, [&](const Access &A) { return isCallers(I, A); });
+  return std::move(V.Found);
+}
+
+} // namespace memlode

@@ -1,0 +1,20 @@
+//===- AllocationUse.h - what fresh memory is for -------------------------===//
+#ifndef MEMLODE_INSTRUMENT_ALLOCATIONUSE_H
+#define MEMLODE_INSTRUMENT_ALLOCATIONUSE_H
+
+#include "names/PointerWalk.h"
+
+namespace memlode {
+
+/// An allocation returns `void *`; its type shows in what the program does with the result.
+struct AllocationUse {
+  const llvm::DIType *Element = nullptr; ///< null: never seen as anything but bytes
+  std::string Variable;                  ///< where the pointer was put
+  std::string Member;                    ///< and which member of it
+  bool FromTag = false;                  ///< alias tags of accesses to the memory gave the type
+};
+
+AllocationUse useOf(llvm::CallBase &Call, PointerWalk &Walk, TypeNames &Types);
+
+} // namespace memlode
+#endif

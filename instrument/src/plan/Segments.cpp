@@ -1,0 +1,566 @@
+//===- Segments.cpp -------------------------------------------------------===//
+
+#include "plan/Segments.h"
+
+#include "describe/MovedValues.h"
+#include "plan/SyncPoints.h"
+
+#include "memlode_format.h"
+
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+#define DEBUG_TYPE "memlode"
+
+using namespace llvm;
+
+STATISTIC(NumAccesses, "Accesses recorded");
+STATISTIC(NumValues, "Values recorded");
+STATISTIC(NumSkipped, "Accesses that cannot be recorded");
+STATISTIC(NumFiltered, "Events left out by the filter");
+STATISTIC(NumSegments, "Segments");
+STATISTIC(NumAllocations, "Calls that make or end an object");
+STATISTIC(NumStamps, "Time stamps");
+STATISTIC(NumEarlyExits, "Calls in tail position kept there");
+
+namespace memlode {
+
+unsigned Word::count() const {
+  switch (Computed) {
+  case How::Lanes:
+    return cast<FixedVectorType>(A->getType())->getNumElements();
+  case How::Moved:
+  case How::Before:
+  case How::After:
+    return divideCeil(Bytes, sizeof(uint64_t));
+  default:
+    return 1;
+  }
+}
+
+unsigned Op::words() const {
+  unsigned Count = addressIsWord() + (Length && LengthFrom == 0);
+  for (const Word &W : Words)
+    Count += W.count();
+  return Count;
+}
+
+void Op::encode(SmallVectorImpl<char> &Out) const {
+  const auto address = [&] {
+    putVarint(Out, AddressFrom);
+    if (AddressFrom != 0)
+      putSigned(Out, AddressDelta);
+  };
+  if (FromSegment != 0) {
+    Out.push_back(static_cast<char>(MEMLODE_OP_DERIVED));
+    putVarint(Out, Site);
+    putVarint(Out, FromSegment);
+    putVarint(Out, FromWord);
+    return putSigned(Out, AddressDelta);
+  }
+  Out.push_back(static_cast<char>(Code));
+  switch (Code) {
+  case MEMLODE_OP_REPEAT:
+  case MEMLODE_OP_ENTER:
+  case MEMLODE_OP_EXIT:
+  case MEMLODE_OP_RESUME:
+  case MEMLODE_OP_VALUE:
+  case MEMLODE_OP_STAMP:
+    return;
+  case MEMLODE_OP_SYNC:
+    Out.push_back(static_cast<char>(Sync));
+    return address();
+  default:
+    putVarint(Out, Site);
+  }
+  switch (Code) {
+  case MEMLODE_OP_ACCESS:
+    return address();
+  case MEMLODE_OP_STRIDE:
+    address();
+    return putSigned(Out, Step);
+  case MEMLODE_OP_RANGE:
+    address();
+    return putVarint(Out, LengthFrom);
+  case MEMLODE_OP_MASKED:
+    putVarint(Out, Lanes);
+    return address();
+  case MEMLODE_OP_GATHER:
+    return putVarint(Out, Lanes);
+  default:
+    return;
+  }
+}
+
+unsigned Segment::words() const {
+  unsigned Count = 1;
+  for (const Op &O : Ops)
+    Count += O.words();
+  return Count;
+}
+
+/// Whether there is an object behind a call of \p A.
+static bool makes(const Allocator &A) {
+  return A.Does == Allocator::Act::Allocate || A.Does == Allocator::Act::Resize;
+}
+
+Plan Planner::plan() {
+  for (BasicBlock *B : ReversePostOrderTraversal<Function *>(&F))
+    if (!Sides.Dormant.contains(B))
+      block(*B);
+  for (auto [Call, Copy] : Sides.Calls)
+    whileDormant(*Call, *Copy);
+  NumSegments += Made.Segments.size();
+  return std::move(Made);
+}
+
+/// The last instruction of \p B before which the exit may be recorded: the return, or the call in front of it
+/// that the code generator may turn into a jump.
+static Instruction *exitPoint(BasicBlock &B) {
+  if (CallInst *Must = B.getTerminatingMustTailCall())
+    return Must;
+  auto *Return = dyn_cast<ReturnInst>(B.getTerminator());
+  if (!Return)
+    return nullptr;
+  Instruction *Last = lastEffect(*Return);
+  const auto *Call = dyn_cast_or_null<CallInst>(Last);
+  if (!Call || !Call->isTailCall() || (Return->getReturnValue() && Return->getReturnValue() != Call))
+    return Return;
+  return Last;
+}
+
+/// What has to be recorded for control to be in \p B at all. Moves \p First behind slots of the frame.
+void Planner::begin(BasicBlock &B, Instruction *&First) {
+  if (&B == &F.getEntryBlock()) {
+    while (isa<AllocaInst>(First) && cast<AllocaInst>(First)->isStaticAlloca())
+      First = First->getNextNode();
+    reload(First);
+  }
+  if (&B == (Sides ? Sides.Body : &F.getEntryBlock())) {
+    if (isParallelBody(F))
+      stamp(First, Word::How::Stamp);
+    if (Frames)
+      frame(MEMLODE_OP_ENTER, First);
+  } else if (B.isLandingPad() || Sides.Wakes.contains(&B)) {
+    reload(First);
+    if (Frames || B.isLandingPad())
+      frame(MEMLODE_OP_RESUME, First);
+  } else if (BasicBlock *Pred = B.getSinglePredecessor()) {
+    if (auto *Invoke = dyn_cast<InvokeInst>(Pred->getTerminator()))
+      returned(*Invoke, First);
+  }
+}
+
+void Planner::block(BasicBlock &B) {
+  Made.Blocks.push_back({&B, {}});
+  Steps = &Made.Blocks.back().Steps;
+  Open = false;
+  Instruction *First = &*B.getFirstInsertionPt();
+  begin(B, First);
+  if (Sides.Switches.contains(&B)) {
+    // Nothing else is in it that could record.
+    Steps->push_back({Step::What::Switch, 0, B.getTerminator()});
+    return;
+  }
+
+  Instruction *Exit = exitPoint(B);
+  bool ExitsEarly = Exit && isa<CallInst>(Exit);
+  if (ExitsEarly && !cast<CallInst>(Exit)->isMustTailCall()) {
+    // An object's birth can be recorded only after the call, and so can what was waited for or looked at.
+    bool Mismatch;
+    const Allocator *A = Functions.find(*cast<CallInst>(Exit), Mismatch);
+    if ((A && makes(*A)) || waitsForOthers(*cast<CallInst>(Exit)) ||
+        !syncsOf(*cast<CallInst>(Exit)).empty() || isKnownBehind(*cast<CallInst>(Exit))) {
+      ExitsEarly = false;
+      Exit = B.getTerminator();
+    }
+  }
+
+  for (Instruction &I : make_range(First->getIterator(), B.end())) {
+    if (&I == Exit) {
+      if (ExitsEarly) {
+        ++NumEarlyExits;
+        opsOf(I);
+        handsOver(I);
+      }
+      exit(&I);
+      return;
+    }
+    instruction(I);
+  }
+}
+
+void Planner::instruction(Instruction &I) {
+  const bool Hands = handsOver(I);
+  // What becomes a call without being one is recorded as a whole when it is done: what it read must stand
+  // beside it, and is known then.
+  Behind = Hands && !isa<CallBase>(I);
+  if (Value *Object = releasedBy(I))
+    sync(&I, Object, MEMLODE_SYNC_RELEASE);
+  if (!Behind)
+    opsOf(I);
+  if (isa<ResumeInst>(I))
+    exit(&I);
+  if (!Hands)
+    return;
+  commit(&I);
+  // Behind an invoke the plan goes on in its successors.
+  if (!I.isTerminator())
+    returned(I, I.getNextNode());
+  if (Behind)
+    opsOf(I);
+  Behind = false;
+}
+
+/// Whether the cursor is handed over to what \p I calls. A call that is not made for its value alone makes
+/// the function worth recording: frames tell who called.
+bool Planner::handsOver(const Instruction &I) {
+  if (!mayRecord(I))
+    return false;
+  const auto *Call = dyn_cast<CallBase>(&I);
+  if (isa<CallBrInst>(I)) {
+    missed("AsmGoto", I, "what an assembly with jumps records is not waited for");
+    Sites.leaveOut(MEMLODE_LEFT_OUT_ASSEMBLY_JUMP);
+    return false;
+  }
+  Made.Useful |= Frames && Call && isWorthAFrame(*Call, TLI);
+  return true;
+}
+
+void Planner::opsOf(Instruction &I) {
+  Findings Found = Accesses.find(I);
+  for (const Skipped &S : Found.Skips) {
+    ++NumSkipped;
+    missed(S.Remark, I, S.Why);
+    Sites.leaveOut(S.Reason);
+  }
+  for (const Access &A : Found.Accesses)
+    if (!A.Behind)
+      access(A);
+  if (acquires(I)) {
+    if (Value *Object = atomicObject(I))
+      sync(I.getNextNode(), Object, MEMLODE_SYNC_ACQUIRE);
+    else
+      stamp(I.getNextNode(), Word::How::Stamp);
+  }
+  if (auto *Call = dyn_cast<CallBase>(&I)) {
+    for (const SyncCall &What : syncsOf(*Call))
+      if (!What.IsBehind)
+        sync(Call, *Call, What);
+    released(*Call);
+  }
+}
+
+/// Whether the filter lets an event of \p I pass; if not, says so.
+bool Planner::wanted(const Verdict &V, const Instruction &I) {
+  if (V)
+    return true;
+  ++NumFiltered;
+  missed("Filtered", I, "left out by the rule at " + Sites.rule(V));
+  Sites.leaveOut(MEMLODE_LEFT_OUT_FILTER);
+  return false;
+}
+
+void Planner::access(const Access &A) {
+  const Verdict V = Sites.access(A);
+  if (!wanted(V, *A.I))
+    return;
+  ++NumAccesses;
+  Made.Useful = true;
+  Op O;
+  O.Before = A.Behind ? A.Behind : Behind ? A.I->getNextNode() : A.I;
+  O.Of = A.I;
+  O.Site = V.Site;
+  O.Lanes = A.Lanes;
+  switch (A.Is) {
+  case Access::Shape::Plain:
+    O.Code = MEMLODE_OP_ACCESS;
+    O.Address = A.Pointer;
+    break;
+  case Access::Shape::Range:
+    O.Code = MEMLODE_OP_RANGE;
+    O.Address = A.Pointer;
+    O.Length = A.Length;
+    break;
+  case Access::Shape::Compressed:
+    O.Code = MEMLODE_OP_RANGE;
+    O.Address = A.Pointer;
+    O.Words = {{Word::How::MaskBytes, A.Mask, nullptr, A.Bytes}};
+    break;
+  case Access::Shape::Masked:
+    O.Code = MEMLODE_OP_MASKED;
+    O.Address = A.Pointer;
+    O.Words = {{Word::How::Mask, A.Mask}};
+    break;
+  case Access::Shape::Gather:
+    O.Code = MEMLODE_OP_GATHER;
+    O.Words = {{Word::How::Lanes, A.Pointer}, {Word::How::Mask, A.Mask}};
+    break;
+  }
+  if (!V.Value)
+    return add(std::move(O));
+  Op Value = valueOf(A);
+  add(std::move(O), Value.words());
+  add(std::move(Value));
+}
+
+/// What \p A moves: known behind what reads, and in front of what only writes.
+Op Planner::valueOf(const Access &A) {
+  ++NumValues;
+  const uint64_t Bytes = A.Bytes * std::max(A.Lanes, 1u);
+  Op O;
+  O.Code = MEMLODE_OP_VALUE;
+  O.Before = A.Kind == MEMLODE_KIND_STORE && !Behind ? A.I : A.I->getNextNode();
+  if (A.Kind == MEMLODE_KIND_UPDATE)
+    O.Words = {{Word::How::Before, A.I, nullptr, Bytes}, {Word::How::After, A.I, nullptr, Bytes}};
+  else
+    O.Words = {{Word::How::Moved, movedValue(*A.I), nullptr, Bytes}};
+  return O;
+}
+
+const Allocator *Planner::allocatorOf(const CallBase &Call) {
+  bool Mismatch;
+  const Allocator *A = Functions.find(Call, Mismatch);
+  if (Mismatch)
+    missed("AllocatorMismatch", Call,
+           "an allocation function is called with arguments other than its description needs");
+  return A;
+}
+
+/// What to write of an object that \p Call ends, in front of the call.
+static Op endOf(const CallBase &Call, const Allocator &A) {
+  Op O;
+  O.Code = A.Does == Allocator::Act::Free ? MEMLODE_OP_FREE : MEMLODE_OP_UNMAP;
+  O.Words = {{A.Described ? Word::How::Stored : Word::How::Value, Call.getArgOperand(A.Base)}};
+  if (A.Does == Allocator::Act::Unmap)
+    O.Words.push_back({Word::How::Value, Call.getArgOperand(A.Size)});
+  return O;
+}
+
+/// An object ends before the call that ends it: afterwards another thread may already own the address.
+void Planner::released(CallBase &Call) {
+  bool Mismatch;
+  const Allocator *A = Functions.find(Call, Mismatch);
+  if (!A || (A->Does != Allocator::Act::Free && A->Does != Allocator::Act::Unmap))
+    return;
+  const Verdict V = Sites.release(Call);
+  if (!wanted(V, Call))
+    return;
+  ++NumAllocations;
+  Made.Useful = true;
+  Op O = endOf(Call, *A);
+  O.Before = &Call;
+  O.Site = V.Site;
+  add(std::move(O));
+}
+
+/// What follows an instruction that may have recorded: the cursor comes back, and with it what a call did.
+void Planner::returned(Instruction &I, Instruction *After) {
+  if (!handsOver(I) || isa<UnreachableInst>(After))
+    return;
+  reload(After);
+  auto *Call = dyn_cast<CallBase>(&I);
+  if (!Call)
+    return;
+  if (Call->hasFnAttr(Attribute::ReturnsTwice))
+    frame(MEMLODE_OP_RESUME, After);
+  const SmallVector<SyncCall, 3> Syncs = syncsOf(*Call);
+  for (const SyncCall &What : Syncs)
+    if (What.IsBehind)
+      sync(After, *Call, What);
+  if (Syncs.empty() && waitsForOthers(*Call))
+    stamp(After, Word::How::Stamp);
+  if (const Allocator *A = allocatorOf(*Call))
+    allocated(*Call, *A, After);
+  for (const Access &A : Accesses.find(I).Accesses)
+    if (A.Behind)
+      access(A);
+}
+
+/// What to write of an object that \p Call makes, behind the call.
+static Op birthOf(CallBase &Call, const Allocator &A) {
+  const auto argument = [&](int Position) {
+    return Word{Word::How::Value, Position == Allocator::None ? nullptr : Call.getArgOperand(Position)};
+  };
+  Word Base{Word::How::Value, &Call};
+  if (A.Does == Allocator::Act::Allocate && A.Base != Allocator::None) {
+    Base.Computed =
+        A.Fails == Allocator::Failure::NonZeroStatus ? Word::How::StoredIfZero : Word::How::Stored;
+    Base.A = Call.getArgOperand(A.Base);
+    Base.B = &Call;
+  } else if (A.Fails == Allocator::Failure::MapFailed) {
+    Base.Computed = Word::How::Mapped;
+  }
+
+  Op O;
+  switch (A.Does) {
+  case Allocator::Act::Free:
+  case Allocator::Act::Unmap:
+    break;
+  case Allocator::Act::Allocate:
+    if (A.Text) {
+      O.Code = MEMLODE_OP_ALLOC;
+      O.Words = {{Word::How::Text, &Call, ownDefinition(Call)},
+                 {Word::How::TextBytes, &Call, ownDefinition(Call)}};
+    } else if (A.Described) {
+      O.Code = MEMLODE_OP_ALLOC;
+      O.Words = {Base, {Word::How::Described, Base.A}};
+    } else if (A.Count == Allocator::None) {
+      O.Code = MEMLODE_OP_ALLOC;
+      O.Words = {Base, argument(A.Size)};
+    } else {
+      O.Code = MEMLODE_OP_ALLOC_ARRAY;
+      O.Words = {Base, argument(A.Count), argument(A.Size)};
+    }
+    break;
+  case Allocator::Act::Resize: {
+    Word Bytes = argument(A.Size);
+    if (A.Count != Allocator::None)
+      Bytes = {Word::How::Product, Call.getArgOperand(A.Count), Call.getArgOperand(A.Size)};
+    O.Code = MEMLODE_OP_REALLOC;
+    O.Words = {Base, Bytes, argument(A.Base)};
+    break;
+  }
+  }
+  return O;
+}
+
+void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) {
+  if (!makes(A))
+    return;
+  const Verdict V = Sites.allocation(Call);
+  if (!wanted(V, Call))
+    return;
+  ++NumAllocations;
+  Made.Useful = true;
+  Op O = birthOf(Call, A);
+  O.Before = After;
+  O.Site = V.Site;
+  // Memory that another thread gave back: what it did there comes first. The allocator has synchronised a
+  // while ago.
+  stamp(After, Word::How::LooseStamp);
+  add(std::move(O));
+}
+
+/// What \p Copy, the dormant side's copy of \p Call, makes or ends. Its stamp orders it with what other
+/// threads record.
+void Planner::whileDormant(CallBase &Call, CallBase &Copy) {
+  bool Mismatch;
+  const Allocator *A = Functions.find(Call, Mismatch);
+  // Nothing fits between a call that has to be in tail position and its return.
+  if (!A || Copy.isMustTailCall() || isa<CallBrInst>(Copy))
+    return;
+  const Verdict V = makes(*A) ? Sites.allocation(Call) : Sites.release(Call);
+  if (!V)
+    return;
+  Op Stamp;
+  Stamp.Code = MEMLODE_OP_STAMP;
+  Stamp.Words = {{Word::How::LooseStamp}};
+  Op O = makes(*A) ? birthOf(Copy, *A) : endOf(Copy, *A);
+  O.Site = V.Site;
+  Made.Dormant.push_back({&Copy, static_cast<unsigned>(Made.Segments.size())});
+  Made.Segments.emplace_back();
+  Made.Segments.back().Ops = {std::move(Stamp), std::move(O)};
+}
+
+void Planner::frame(uint8_t Code, Instruction *Before) {
+  Op O;
+  O.Code = Code;
+  O.Before = Before;
+  O.Words = {{Word::How::Frame}};
+  add(std::move(O));
+}
+
+void Planner::stamp(Instruction *Before, Word::How How) {
+  if (!Stamps)
+    return;
+  ++NumStamps;
+  Made.Useful = true;
+  Op O;
+  O.Code = MEMLODE_OP_STAMP;
+  O.Before = Before;
+  O.Words = {{How}};
+  add(std::move(O));
+}
+
+/// What \p Call does to the order of threads. A handle is read in front of it: joining forgets it.
+void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
+  if (!Stamps)
+    return;
+  Word Object{Word::How::Value, Call.getArgOperand(What.Object)};
+  if (What.Kind == MEMLODE_SYNC_CREATE) {
+    Object.Computed = Word::How::Stored;
+  } else if (What.IsStored) {
+    IRBuilder<> B(&Call);
+    Object.A = B.CreateLoad(B.getInt64Ty(), Object.A);
+  }
+  const bool IsRelease = What.Kind & 1;
+  ++NumStamps;
+  Made.Useful = true;
+  Op O;
+  O.Code = MEMLODE_OP_SYNC;
+  O.Sync = What.Kind;
+  O.Before = Before;
+  O.Words = {Object,
+             {What.Kind == MEMLODE_SYNC_CREATE ? Word::How::FirstStamp
+              : IsRelease                      ? Word::How::LooseStamp
+                                               : Word::How::Stamp}};
+  add(std::move(O));
+}
+
+/// An atomic operation on \p Object.
+void Planner::sync(Instruction *Before, Value *Object, uint8_t Kind) {
+  if (!Stamps)
+    return;
+  ++NumStamps;
+  Made.Useful = true;
+  Op O;
+  O.Code = MEMLODE_OP_SYNC;
+  O.Sync = Kind;
+  O.Before = Before;
+  O.Address = Object;
+  O.Words = {{Kind & 1 ? Word::How::LooseStamp : Word::How::Stamp}};
+  add(std::move(O));
+}
+
+void Planner::exit(Instruction *Before) {
+  if (Frames) {
+    Op O;
+    O.Code = MEMLODE_OP_EXIT;
+    O.Before = Before;
+    add(std::move(O));
+  }
+  commit(Before);
+}
+
+void Planner::add(Op O, unsigned Behind) {
+  const unsigned Words = O.words();
+  if (!Open || OpenWords + Words + Behind > MEMLODE_STREAM_MAX_SEGMENT_WORDS) {
+    Step S{Step::What::Segment};
+    S.Segment = Made.Segments.size();
+    Steps->push_back(S);
+    Made.Segments.emplace_back();
+    Open = true;
+    OpenWords = 1;
+  }
+  OpenWords += Words;
+  Made.Segments.back().Ops.push_back(std::move(O));
+}
+
+void Planner::commit(Instruction *Before) {
+  Open = false;
+  Steps->push_back({Step::What::Commit, 0, Before});
+}
+
+void Planner::reload(Instruction *Before) {
+  Open = false;
+  Steps->push_back({Step::What::Reload, 0, Before});
+}
+
+void Planner::missed(const char *Remark, const Instruction &I, const Twine &Why) {
+  Remarks.emit([&] { return OptimizationRemarkMissed(DEBUG_TYPE, Remark, &I) << Why.str(); });
+}
+
+} // namespace memlode

@@ -1,0 +1,202 @@
+//===- Segments.h - what a function will write to its stream --------------===//
+//
+// A plan is made of the whole function before a single instruction changes:
+//
+//      block            steps
+//     ┌──────────────┐
+//     │ entry        │  Reload                    cursor := thread's cursor
+//     │ load a       │  Segment [enter, a, b]     header, words
+//     │ load b       │
+//     │ call f       │  Commit                    thread's cursor := cursor
+//     │              │  Reload
+//     │ store c      │  Segment [c, exit]
+//     │ ret          │  Commit
+//     └──────────────┘
+//
+// A segment is a run of one block in which nothing else can record. Which steps
+// need a test for room, and which commits have nothing to say, is in CursorFlow.h; what
+// one address tells about another is in DerivedAddresses.h.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_SEGMENTS_H
+#define MEMLODE_INSTRUMENT_SEGMENTS_H
+
+#include "describe/Describer.h"
+#include "find/Allocators.h"
+#include "find/Finder.h"
+#include "plan/SyncPoints.h"
+#include "sides/Versions.h"
+
+#include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#include "llvm/IR/Function.h"
+
+#include <vector>
+
+namespace memlode {
+
+/// A word (or several) of the stream and how to compute it.
+struct Word {
+  enum class How {
+    Value,        ///< A, a pointer or an integer
+    Lanes,        ///< every pointer of the vector A: several words
+    Mask,         ///< the bits of A, a vector of i1
+    MaskBytes,    ///< bits set in A, times Bytes
+    Frame,        ///< address of the function's return-address slot
+    Product,      ///< A * B
+    Mapped,       ///< A, or 0 if it is MAP_FAILED
+    Stamp,        ///< the time stamp counter, when all before it is done
+    LooseStamp,   ///< the time stamp counter, perhaps a little earlier
+    FirstStamp,   ///< the same, also as long as nobody else records
+    Stored,       ///< the pointer stored at A
+    StoredIfZero, ///< the pointer stored at A, or 0 if B is not 0
+    Moved,        ///< A, as it lies in memory: Bytes of it
+    Before,       ///< what was in memory before the update A, likewise
+    After,        ///< what is there after it
+    Text,         ///< A, or 0 if the program defines the function B that made the string itself
+    TextBytes,    ///< the bytes of the string at A, likewise
+    Described     ///< the bytes of the array whose Fortran descriptor is at A
+  };
+  How Computed = How::Value;
+  llvm::Value *A = nullptr;
+  llvm::Value *B = nullptr;
+  uint64_t Bytes = 0;
+
+  unsigned count() const;
+};
+
+/// Loads of which a value is made: of each group the one executed last, of all groups each.
+using Feeds = std::vector<llvm::SmallVector<const llvm::Instruction *, 2>>;
+
+/// One step of a segment.
+struct Op {
+  uint8_t Code = 0;                    ///< MEMLODE_OP_*
+  llvm::Instruction *Before = nullptr; ///< its words are stored in front of this instruction
+  uint32_t Site = 0;
+  unsigned Lanes = 0;
+  uint8_t Sync = 0;                 ///< MEMLODE_SYNC_*
+  llvm::Value *Address = nullptr;   ///< of the ops that have an address operand
+  llvm::Value *Length = nullptr;    ///< of a range that is as long as the program says
+  llvm::SmallVector<Word, 3> Words; ///< what follows the address and the length
+
+  /// The distance back to the op that tells the address (the length); 0: it is a word of the stream.
+  unsigned AddressFrom = 0;
+  int64_t AddressDelta = 0;
+  unsigned LengthFrom = 0;
+  int64_t Step = 0; ///< of a stride
+  /// The distance back to the segment whose word FromWord tells the address of an access; 0: none.
+  unsigned FromSegment = 0;
+  unsigned FromWord = 0;
+
+  const llvm::Instruction *Of = nullptr; ///< whose access it is
+  unsigned Instructions = 0;             ///< from the access before to this one (TimeFacts.h)
+  Feeds AddressFeeds, DataFeeds;         ///< what it waits for (TimeFacts.h)
+  Feeds BranchFeeds;                     ///< what the branches behind it wait for (TimeFacts.h)
+  bool BranchesElsewhere = false;        ///< some hang on what another function does
+
+  /// Returns whether the address is a word of the stream.
+  bool addressIsWord() const { return Address && AddressFrom == 0 && FromSegment == 0; }
+  unsigned words() const;
+  /// Appends the op as the site table describes it.
+  void encode(llvm::SmallVectorImpl<char> &Out) const;
+};
+
+struct Segment {
+  std::vector<Op> Ops;
+  bool TestsRoom = false;
+  /// True if nothing was written since a call or since sides could be changed. Only then may recording be
+  /// taken up again at the test: what follows may be derived from what was written.
+  bool Fresh = false;
+  unsigned Rest = 0; ///< instructions behind its last access (TimeFacts.h)
+
+  /// Header included.
+  unsigned words() const;
+};
+
+struct Step {
+  enum class What { Segment, Commit, Reload, Switch };
+  What Is;
+  unsigned Segment = 0;                ///< index into the plan's segments
+  llvm::Instruction *Before = nullptr; ///< of a commit or a reload; the branch of a switch
+};
+
+struct BlockPlan {
+  llvm::BasicBlock *Block = nullptr;
+  std::vector<Step> Steps;
+};
+
+/// The dormant side's word of an object: it comes or goes.
+struct DormantStep {
+  llvm::CallBase *Call = nullptr; ///< the call that makes or ends it
+  unsigned Segment = 0;           ///< of a stamp and an op, in which no address is derived
+};
+
+struct Plan {
+  std::vector<Segment> Segments;
+  std::vector<BlockPlan> Blocks; ///< reachable blocks in reverse post-order
+  std::vector<DormantStep> Dormant;
+
+  /// True if there is anything to record: an access, or a call that may record.
+  bool Useful = false;
+};
+
+/// Brings \p F into the form that planning expects: static allocas in front, edges of invokes to themselves,
+/// a return behind every call in tail position. Returns whether anything changed.
+bool prepare(llvm::Function &F);
+
+/// The nearest instruction in front of \p Before in its block that becomes code, or null.
+llvm::Instruction *lastEffect(const llvm::Instruction &Before);
+
+class Planner {
+public:
+  Planner(llvm::Function &F, const Versions &Sides, const Finder &Accesses, const Allocators &Functions,
+          const llvm::TargetLibraryInfo &TLI, Describer &Sites, llvm::OptimizationRemarkEmitter &Remarks,
+          bool Stamps)
+      : F(F), Sides(Sides), Accesses(Accesses), Functions(Functions), TLI(TLI), Sites(Sites),
+        Remarks(Remarks), Frames(Sites.frames()), Stamps(Stamps) {}
+
+  Plan plan();
+
+private:
+  void block(llvm::BasicBlock &B);
+  void begin(llvm::BasicBlock &B, llvm::Instruction *&First);
+  void instruction(llvm::Instruction &I);
+  void opsOf(llvm::Instruction &I);
+  bool handsOver(const llvm::Instruction &I);
+  bool wanted(const Verdict &V, const llvm::Instruction &I);
+  void access(const Access &A);
+  Op valueOf(const Access &A);
+  const Allocator *allocatorOf(const llvm::CallBase &Call);
+  void released(llvm::CallBase &Call);
+  void returned(llvm::Instruction &I, llvm::Instruction *After);
+  void allocated(llvm::CallBase &Call, const Allocator &A, llvm::Instruction *After);
+  void whileDormant(llvm::CallBase &Call, llvm::CallBase &Copy);
+  void frame(uint8_t Code, llvm::Instruction *Before);
+  void stamp(llvm::Instruction *Before, Word::How How);
+  void sync(llvm::Instruction *Before, llvm::CallBase &Call, const SyncCall &What);
+  void sync(llvm::Instruction *Before, llvm::Value *Object, uint8_t Kind);
+  void exit(llvm::Instruction *Before);
+  /// Adds \p O to the open segment, or to a new one if it and so many words \p Behind it do not fit.
+  void add(Op O, unsigned Behind = 0);
+  void commit(llvm::Instruction *Before);
+  void reload(llvm::Instruction *Before);
+  void missed(const char *Remark, const llvm::Instruction &I, const llvm::Twine &Why);
+
+  llvm::Function &F;
+  const Versions &Sides;
+  const Finder &Accesses;
+  const Allocators &Functions;
+  const llvm::TargetLibraryInfo &TLI;
+  Describer &Sites;
+  llvm::OptimizationRemarkEmitter &Remarks;
+  const bool Frames; ///< whether entries and exits are recorded
+  const bool Stamps; ///< whether they are asked for
+
+  Plan Made;
+  std::vector<Step> *Steps = nullptr; ///< of the block at hand
+  bool Behind = false;                ///< whether the access at hand is recorded behind its instruction
+  bool Open = false;                  ///< whether its last step is a segment that may grow
+  unsigned OpenWords = 0;             ///< words of that segment
+};
+
+} // namespace memlode
+#endif

@@ -1,0 +1,223 @@
+//===- SyncPoints.cpp -----------------------------------------------------===//
+
+#include "plan/SyncPoints.h"
+
+#include "LlvmCompat.h"
+#include "memlode_format.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Demangle/Demangle.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+/// The flag of a static variable of a C++ function: only the first call through it learns anything.
+static bool isGuard(const Value *Pointer) {
+  const auto *Variable = dyn_cast<GlobalVariable>(Pointer->stripPointerCasts());
+  return Variable && Variable->getName().starts_with("_ZGV");
+}
+
+/// An update whose result nobody looks at counts something, and teaches nothing.
+bool acquires(const Instruction &I) {
+  if (const auto *Load = dyn_cast<LoadInst>(&I))
+    return isAcquireOrStronger(Load->getOrdering()) && Load->getSyncScopeID() != SyncScope::SingleThread &&
+           !isGuard(Load->getPointerOperand());
+  if (const auto *Update = dyn_cast<AtomicRMWInst>(&I))
+    return !Update->use_empty() && isAcquireOrStronger(Update->getOrdering()) &&
+           Update->getSyncScopeID() != SyncScope::SingleThread;
+  if (const auto *Exchange = dyn_cast<AtomicCmpXchgInst>(&I))
+    return (isAcquireOrStronger(Exchange->getSuccessOrdering()) ||
+            isAcquireOrStronger(Exchange->getFailureOrdering())) &&
+           Exchange->getSyncScopeID() != SyncScope::SingleThread;
+  if (const auto *Fence = dyn_cast<FenceInst>(&I))
+    return isAcquireOrStronger(Fence->getOrdering()) && Fence->getSyncScopeID() != SyncScope::SingleThread;
+  return false;
+}
+
+Value *atomicObject(Instruction &I) {
+  if (auto *Load = dyn_cast<LoadInst>(&I))
+    return Load->getPointerOperand();
+  if (auto *Store = dyn_cast<StoreInst>(&I))
+    return Store->getPointerOperand();
+  if (auto *Update = dyn_cast<AtomicRMWInst>(&I))
+    return Update->getPointerOperand();
+  if (auto *Exchange = dyn_cast<AtomicCmpXchgInst>(&I))
+    return Exchange->getPointerOperand();
+  return nullptr;
+}
+
+Value *releasedBy(Instruction &I) {
+  AtomicOrdering Ordering = AtomicOrdering::NotAtomic;
+  SyncScope::ID Scope = SyncScope::System;
+  if (const auto *Store = dyn_cast<StoreInst>(&I)) {
+    Ordering = Store->getOrdering();
+    Scope = Store->getSyncScopeID();
+  } else if (const auto *Update = dyn_cast<AtomicRMWInst>(&I)) {
+    Ordering = Update->getOrdering();
+    Scope = Update->getSyncScopeID();
+  } else if (const auto *Exchange = dyn_cast<AtomicCmpXchgInst>(&I)) {
+    Ordering = Exchange->getSuccessOrdering();
+    Scope = Exchange->getSyncScopeID();
+  }
+  return isReleaseOrStronger(Ordering) && Scope != SyncScope::SingleThread ? atomicObject(I) : nullptr;
+}
+
+/// C and C++ names of functions, as the linker knows them.
+static bool isWaitingName(StringRef Name) {
+  static const StringSet<> Names = {
+      // POSIX threads
+      "pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_timedlock", "pthread_mutex_clocklock",
+      "pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "pthread_rwlock_tryrdlock",
+      "pthread_rwlock_trywrlock", "pthread_rwlock_timedrdlock", "pthread_rwlock_timedwrlock",
+      "pthread_rwlock_clockrdlock", "pthread_rwlock_clockwrlock", "pthread_spin_lock", "pthread_spin_trylock",
+      "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait", "pthread_barrier_wait",
+      "pthread_join", "pthread_tryjoin_np", "pthread_timedjoin_np", "pthread_clockjoin_np", "pthread_once",
+      "sem_wait", "sem_trywait", "sem_timedwait", "sem_clockwait",
+      // C11
+      "mtx_lock", "mtx_trylock", "mtx_timedlock", "cnd_wait", "cnd_timedwait", "thrd_join", "call_once",
+      // libstdc++ and libc++, where they are not inline
+      "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE", "_ZNSt6thread4joinEv",
+      "__cxa_guard_acquire", "_ZNSt3__15mutex4lockEv", "_ZNSt3__15mutex8try_lockEv",
+      "_ZNSt3__115recursive_mutex4lockEv", "_ZNSt3__115recursive_mutex8try_lockEv",
+      "_ZNSt3__118condition_variable4waitERNS_11unique_lockINS_5mutexEEE", "_ZNSt3__16thread4joinEv",
+      // OpenMP, of LLVM and of GCC
+      "__kmpc_barrier", "__kmpc_critical", "__kmpc_critical_with_hint", "__kmpc_fork_call", "__kmpc_ordered",
+      "__kmpc_reduce", "__kmpc_reduce_nowait", "__kmpc_single", "__kmpc_omp_taskwait", "__kmpc_end_taskgroup",
+      "omp_set_lock", "omp_test_lock", "omp_set_nest_lock", "omp_test_nest_lock", "GOMP_barrier",
+      "GOMP_critical_start", "GOMP_critical_name_start", "GOMP_parallel", "GOMP_taskwait",
+      // the kernel
+      "read", "readv", "recv", "recvfrom", "recvmsg", "poll", "ppoll", "select", "pselect", "epoll_wait",
+      "epoll_pwait", "wait", "waitpid", "waitid", "wait3", "wait4", "sigwait", "sigwaitinfo", "syscall"};
+  return Names.contains(Name);
+}
+
+/// Rust's library, compiled beforehand: what its inlined fast paths fall back to.
+static bool isWaitingRustName(StringRef Name) {
+  if (!Name.starts_with("_RN") && !(Name.starts_with("_ZN") && Name.contains("17h")))
+    return false;
+  const std::string Plain = demangle(Name);
+  const StringRef Path = Plain;
+  if (!Path.starts_with("std::") && !Path.starts_with("<std::"))
+    return false;
+  return any_of(ArrayRef<StringRef>{"::lock_contended", "::read_contended", "::write_contended",
+                                    "::Condvar::wait", "::Once::call", "::Once::wait", "::Thread::join",
+                                    "thread::park", "::Parker::park", "thread::current::park"},
+                [&](StringRef Part) { return Path.contains(Part); });
+}
+
+using SyncList = SmallVector<SyncCall, 3>;
+
+/// What functions do to the order of threads, by their names.
+static const StringMap<SyncList> &syncsByName() {
+  constexpr bool InFront = false, Behind = true;
+  const SyncList Lock = {{MEMLODE_SYNC_LOCK, 0, Behind}};
+  const SyncList Unlock = {{MEMLODE_SYNC_UNLOCK, 0, InFront}};
+  const SyncList Wait = {{MEMLODE_SYNC_WAIT, 0, Behind}};
+  const SyncList Signal = {{MEMLODE_SYNC_SIGNAL, 0, InFront}};
+  const SyncList WaitUnlocked = {
+      {MEMLODE_SYNC_UNLOCK, 1, InFront}, {MEMLODE_SYNC_WAIT, 0, Behind}, {MEMLODE_SYNC_LOCK, 1, Behind}};
+  const SyncList Meet = {{MEMLODE_SYNC_ARRIVE, 0, InFront}, {MEMLODE_SYNC_LEAVE, 0, Behind}};
+  const SyncList Create = {{MEMLODE_SYNC_CREATE, 0, Behind}};
+  const SyncList Join = {{MEMLODE_SYNC_JOIN, 0, Behind}};
+  const SyncList JoinStored = {{MEMLODE_SYNC_JOIN, 0, Behind, /*IsStored=*/true}};
+  static const StringMap<SyncList> Known = {
+      {"pthread_mutex_lock", Lock},
+      {"pthread_rwlock_rdlock", Lock},
+      {"pthread_rwlock_wrlock", Lock},
+      {"pthread_spin_lock", Lock},
+      {"mtx_lock", Lock},
+      {"omp_set_lock", Lock},
+      {"_ZNSt3__15mutex4lockEv", Lock},
+      {"_ZNSt3__115recursive_mutex4lockEv", Lock},
+      {"pthread_mutex_unlock", Unlock},
+      {"pthread_rwlock_unlock", Unlock},
+      {"pthread_spin_unlock", Unlock},
+      {"mtx_unlock", Unlock},
+      {"omp_unset_lock", Unlock},
+      {"_ZNSt3__15mutex6unlockEv", Unlock},
+      {"_ZNSt3__115recursive_mutex6unlockEv", Unlock},
+      {"sem_wait", Wait},
+      {"sem_timedwait", Wait},
+      {"sem_clockwait", Wait},
+      {"sem_post", Signal},
+      {"pthread_cond_signal", Signal},
+      {"pthread_cond_broadcast", Signal},
+      {"cnd_signal", Signal},
+      {"cnd_broadcast", Signal},
+      {"_ZNSt18condition_variable10notify_oneEv", Signal},
+      {"_ZNSt18condition_variable10notify_allEv", Signal},
+      {"_ZNSt3__118condition_variable10notify_oneEv", Signal},
+      {"_ZNSt3__118condition_variable10notify_allEv", Signal},
+      {"pthread_cond_wait", WaitUnlocked},
+      {"pthread_cond_timedwait", WaitUnlocked},
+      {"pthread_cond_clockwait", WaitUnlocked},
+      {"cnd_wait", WaitUnlocked},
+      {"cnd_timedwait", WaitUnlocked},
+      {"pthread_barrier_wait", Meet},
+      {"pthread_create", Create},
+      {"thrd_create", Create},
+      {"_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE", Create},
+      {"pthread_join", Join},
+      {"thrd_join", Join},
+      {"_ZNSt6thread4joinEv", JoinStored},
+      {"_ZNSt3__16thread4joinEv", JoinStored},
+  };
+  return Known;
+}
+
+SmallVector<SyncCall, 3> syncsOf(const CallBase &Call) {
+  const auto *Callee = dyn_cast<Function>(Call.getCalledOperand()->stripPointerCastsAndAliases());
+  if (!Callee || Callee->isIntrinsic())
+    return {};
+  const auto Found = syncsByName().find(Callee->getName());
+  const auto isGiven = [&](const SyncCall &S) { return S.Object < Call.arg_size(); };
+  if (Found == syncsByName().end() || !all_of(Found->second, isGiven))
+    return {};
+  return Found->second;
+}
+
+bool waitsForOthers(const CallBase &Call) {
+  const auto *Callee = dyn_cast<Function>(Call.getCalledOperand()->stripPointerCastsAndAliases());
+  return Callee && !Callee->isIntrinsic() &&
+         (isWaitingName(Callee->getName()) || isWaitingRustName(Callee->getName()));
+}
+
+bool isParallelBody(const Function &F) {
+  return F.getName().contains(".omp_outlined") || F.getName().starts_with(".omp_task_entry");
+}
+
+/// Without waiting, the counter could be read while an acquisition is still under way, and be smaller than
+/// those of the threads that were waited for.
+Value *readCounter(IRBuilder<> &B, bool Waits) {
+  const bool IsX86 = targetOf(*B.GetInsertBlock()->getModule()).isX86();
+  auto *Type = FunctionType::get(B.getInt64Ty(), false);
+  const std::string Wait = !Waits ? "" : IsX86 ? "lfence\n\t" : "dsb ishld\n\tisb\n\t";
+  return B.CreateCall(IsX86 ? InlineAsm::get(Type, Wait + "rdtsc\n\tshlq $$32, %rdx\n\torq %rdx, %rax",
+                                             "={rax},~{rdx},~{memory},~{dirflag},~{fpsr},~{flags}", true)
+                            : InlineAsm::get(Type, Wait + "mrs $0, cntvct_el0", "=r,~{memory}", true));
+}
+
+Value *emitStamp(Instruction *Before, bool Waits) {
+  IRBuilder<> B(Before);
+  Module &M = *Before->getModule();
+  // Relaxed is enough: whoever made the others known did so before what was waited for.
+  LoadInst *Others =
+      B.CreateAlignedLoad(B.getInt32Ty(), M.getOrInsertGlobal("__memlode_others", B.getInt32Ty()), Align(4));
+  Others->setAtomic(AtomicOrdering::Monotonic);
+  BasicBlock *Alone = B.GetInsertBlock();
+  Instruction *Together = SplitBlockAndInsertIfThen(B.CreateIsNotNull(Others), Before, /*Unreachable=*/false);
+  B.SetInsertPoint(Together);
+  Value *Counter = readCounter(B, Waits);
+  B.SetInsertPoint(Before);
+  PHINode *Stamp = B.CreatePHI(B.getInt64Ty(), 2);
+  Stamp->addIncoming(B.getInt64(1), Alone);
+  Stamp->addIncoming(Counter, Together->getParent());
+  return Stamp;
+}
+
+} // namespace memlode

@@ -1,0 +1,51 @@
+//===- SyncPoints.h - where a thread learns what others did ---------------===//
+//
+// Behind each such place the stream gets a time stamp (format/SPEC.md §4.4 says
+// why these places alone, and why behind them). What the program synchronises
+// by is atomics and calls; relaxed atomics order nothing and get no stamp.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MEMLODE_INSTRUMENT_SYNCPOINTS_H
+#define MEMLODE_INSTRUMENT_SYNCPOINTS_H
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstrTypes.h"
+
+namespace memlode {
+
+/// Returns whether \p I is an atomic operation or a fence that acquires.
+bool acquires(const llvm::Instruction &I);
+
+/// The memory that \p I, an atomic operation, is on; null of a fence.
+llvm::Value *atomicObject(llvm::Instruction &I);
+
+/// The memory through which \p I, an atomic operation, releases; null if it does not.
+llvm::Value *releasedBy(llvm::Instruction &I);
+
+/// A call's effect on the order of threads, by an object that it is given.
+struct SyncCall {
+  uint8_t Kind;          ///< MEMLODE_SYNC_*
+  unsigned Object;       ///< which argument leads to it
+  bool IsBehind;         ///< whether it has done so when it returns
+  bool IsStored = false; ///< whether the argument leads to a thread's handle
+};
+
+/// All of what \p Call does by objects.
+llvm::SmallVector<SyncCall, 3> syncsOf(const llvm::CallBase &Call);
+
+/// Returns whether \p Call may return because of what another thread or process did: it locks, waits, joins
+/// or receives.
+bool waitsForOthers(const llvm::CallBase &Call);
+
+/// Returns whether \p F is the body of a parallel region, run by threads that wait for work in a library.
+bool isParallelBody(const llvm::Function &F);
+
+/// The time stamp counter, read where \p B stands. If it \p Waits, everything before it is done by then.
+llvm::Value *readCounter(llvm::IRBuilder<> &B, bool Waits);
+
+/// The time stamp counter, read in front of \p Before; 1 as long as there is nobody to learn from. If it
+/// \p Waits, everything before it is done by then: that costs as much again. Splits the block.
+llvm::Value *emitStamp(llvm::Instruction *Before, bool Waits);
+
+} // namespace memlode
+#endif

@@ -1,0 +1,109 @@
+//===- Prepare.cpp - the form of a function that planning expects ---------===//
+
+#include "plan/Segments.h"
+
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+Instruction *lastEffect(const Instruction &Before) {
+  Instruction *I = const_cast<Instruction *>(Before.getPrevNode());
+  while (I && (I->isDebugOrPseudoInst() || I->isLifetimeStartOrEnd()))
+    I = I->getPrevNode();
+  return I;
+}
+
+/// The entry block will be split at tests for room; an alloca behind the split would no longer be a slot of
+/// the frame.
+static bool gatherAllocas(Function &F) {
+  BasicBlock &Entry = F.getEntryBlock();
+  SmallVector<AllocaInst *, 8> Late;
+  bool InFront = true;
+  for (Instruction &I : Entry) {
+    auto *Slot = dyn_cast<AllocaInst>(&I);
+    const bool Static = Slot && Slot->isStaticAlloca();
+    if (Static && !InFront)
+      Late.push_back(Slot);
+    InFront &= Static;
+  }
+  for (AllocaInst *Slot : Late)
+    Slot->moveBefore(Entry, Entry.getFirstInsertionPt());
+  return !Late.empty();
+}
+
+/// What stands behind an invoke has to stand on its normal edge.
+static bool splitInvokeEdges(Function &F) {
+  SmallVector<InvokeInst *, 8> Shared;
+  for (BasicBlock &B : F)
+    if (auto *Invoke = dyn_cast<InvokeInst>(B.getTerminator()))
+      if (!Invoke->getNormalDest()->getSinglePredecessor())
+        Shared.push_back(Invoke);
+  for (InvokeInst *Invoke : Shared)
+    SplitEdge(Invoke->getParent(), Invoke->getNormalDest());
+  return !Shared.empty();
+}
+
+/// The call at the end of \p B that the code generator could turn into a jump if a return of \p Returned
+/// followed.
+static CallInst *tailCallTo(BasicBlock &B, const BasicBlock &To, const Value *Returned) {
+  auto *Call = dyn_cast_or_null<CallInst>(lastEffect(*B.getTerminator()));
+  if (!Call || !Call->isTailCall() || isa<IntrinsicInst>(Call))
+    return nullptr;
+  if (!Returned)
+    return Call;
+  const auto *Phi = dyn_cast<PHINode>(Returned);
+  return Phi && Phi->getParent() == &To && Phi->getIncomingValueForBlock(&B) == Call ? Call : nullptr;
+}
+
+/// A shared return hides that the calls that lead to it are in tail position. The code generator would copy
+/// the return to them, but no longer does so once the block records the exit.
+static bool copyReturns(Function &F) {
+  bool Changed = false;
+  for (BasicBlock &B : make_early_inc_range(F)) {
+    auto *Return = dyn_cast<ReturnInst>(B.getTerminator());
+    if (!Return || &*B.getFirstNonPHIOrDbg() != Return)
+      continue;
+    SmallVector<BasicBlock *, 8> Preds(predecessors(&B));
+    for (BasicBlock *Pred : Preds) {
+      auto *Jump = dyn_cast<BranchInst>(Pred->getTerminator());
+      if (!Jump || !Jump->isUnconditional() || Pred == &B || !tailCallTo(*Pred, B, Return->getReturnValue()))
+        continue;
+      FoldReturnIntoUncondBranch(Return, &B, Pred);
+      Changed = true;
+    }
+    if (pred_empty(&B) && &B != &F.getEntryBlock())
+      DeleteDeadBlock(&B);
+  }
+  return Changed;
+}
+
+/// The inliner says that it will not inline a call again, where functions of a cycle would grow without end;
+/// if `flatten` has demanded that the call be inlined, LLVM's verifier takes the two for an error, be it
+/// LLVM's own.
+static bool settleDemands(Function &F) {
+  bool Changed = false;
+  for (Instruction &I : instructions(F)) {
+    auto *Call = dyn_cast<CallBase>(&I);
+    if (!Call || !Call->getAttributes().hasFnAttr(Attribute::NoInline) ||
+        !Call->getAttributes().hasFnAttr(Attribute::AlwaysInline))
+      continue;
+    Call->removeFnAttr(Attribute::AlwaysInline);
+    Changed = true;
+  }
+  return Changed;
+}
+
+bool prepare(Function &F) {
+  bool Changed = gatherAllocas(F);
+  Changed |= splitInvokeEdges(F);
+  Changed |= copyReturns(F);
+  Changed |= settleDemands(F);
+  return Changed;
+}
+
+} // namespace memlode

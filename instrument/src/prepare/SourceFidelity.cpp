@@ -1,0 +1,75 @@
+//===- SourceFidelity.cpp -------------------------------------------------===//
+
+#include "prepare/SourceFidelity.h"
+
+#include "find/CallEffects.h"
+
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
+
+using namespace llvm;
+
+namespace memlode {
+
+/// Named metadata: the linker of an LTO build sees it, too.
+static constexpr const char *ModuleMark = "memlode.aswritten";
+
+Registers registersOf(const Function &F) {
+  Registers Found;
+  for (const Instruction &I : instructions(F))
+    if (const auto *Slot = dyn_cast<AllocaInst>(&I))
+      if (isAllocaPromotable(Slot))
+        Found.insert(Slot);
+  return Found;
+}
+
+void inlineDemanded(Module &M, ModuleAnalysisManager &MAM) {
+  MAM.invalidate(M, AlwaysInlinerPass().run(M, MAM));
+}
+
+/// A call may change the cursor, whatever is said or will be found out of the function that it calls: an
+/// optimiser must never carry the value across.
+static void pinCursor(Instruction &I) {
+  const Value *Pointer = getLoadStorePointerOperand(&I);
+  const auto *Address = dyn_cast_or_null<IntrinsicInst>(Pointer);
+  if (!Address || Address->getIntrinsicID() != Intrinsic::threadlocal_address ||
+      Address->getArgOperand(0)->getName() != "__memlode_cursor")
+    return;
+  if (auto *Load = dyn_cast<LoadInst>(&I))
+    Load->setVolatile(true);
+  else
+    cast<StoreInst>(I).setVolatile(true);
+}
+
+/// `pure` and its like stop being true of a function that records, and calls of it would be merged or
+/// dropped.
+static void forgetPurity(CallBase &Call) {
+  Call.removeFnAttr(Attribute::Memory);
+  if (Function *Callee = Call.getCalledFunction())
+    Callee->removeFnAttr(Attribute::Memory);
+}
+
+void keepThroughOptimisation(Function &F) {
+  // Entry and exit name the frame of the code they stand in: a body inlined elsewhere would speak of another.
+  F.removeFnAttr(Attribute::AlwaysInline);
+  F.addFnAttr(Attribute::NoInline);
+  for (Instruction &I : instructions(F)) {
+    pinCursor(I);
+    auto *Call = dyn_cast<CallBase>(&I);
+    if (!Call || isa<IntrinsicInst>(Call))
+      continue;
+    // `flatten` demands it of calls whose callee will be known later only.
+    Call->removeFnAttr(Attribute::AlwaysInline);
+    if (mayRecord(*Call))
+      forgetPurity(*Call);
+  }
+}
+
+void markAsWritten(Module &M) { M.getOrInsertNamedMetadata(ModuleMark); }
+
+bool isAsWritten(const Module &M) { return M.getNamedMetadata(ModuleMark) != nullptr; }
+
+} // namespace memlode
