@@ -58,7 +58,7 @@ struct moved {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct moved *table[1024];
-// By page of the address: blocks that were moved. `free` of anything else costs one look.
+// Blocks by the page of their address: those that were moved. `free` of anything else costs one look.
 static _Atomic uint16_t filter[FILTER];
 static _Atomic unsigned blocks;
 static _Atomic unsigned colours;

@@ -38,7 +38,7 @@ pub mod section {
     pub const TABLES: &str = "memlode_tab";
 }
 
-/// What a section of a site table holds (SPEC.md §5.1). Readers skip those that they do not know.
+/// The contents of a section of a site table (SPEC.md §5.1). Readers skip those that they do not know.
 pub mod table_section {
     /// what types are made of (SPEC.md §2.3)
     pub const TYPES: u32 = 1;
@@ -56,13 +56,13 @@ pub mod table_section {
     pub const PRIVATE: u32 = 0x10000;
 }
 
-/// What a section of a module file holds (SPEC.md §5.1). Readers skip those that they do not know.
+/// The contents of a section of a module file (SPEC.md §5.1). Readers skip those that they do not know.
 pub mod module_section {
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }
 
-/// What a section of a chunk holds (SPEC.md §5.1). Readers skip those that they do not know.
+/// The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
 pub mod chunk_section {
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
@@ -80,7 +80,7 @@ pub mod stream {
     pub const MAX_SEGMENT_WORDS: u32 = 4096;
 }
 
-/// What one step of a segment records. Word operands follow the header in the order of the ops.
+/// The event that one step of a segment records. Word operands follow the header in the order of the ops.
 pub mod op {
     /// site, address
     pub const ACCESS: u8 = 0;
@@ -120,7 +120,7 @@ pub mod op {
     pub const SYNC: u8 = 50;
 }
 
-/// What orders threads, and by which object. Odd ones release what the thread did before, even ones acquire what releases of the object gave.
+/// Events that order threads, and the objects that they do it by. Odd ones release what the thread did before, even ones acquire what releases of the object gave.
 pub mod sync {
     /// an atomic operation that acquires
     pub const ACQUIRE: u8 = 0;
@@ -144,7 +144,7 @@ pub mod sync {
     pub const CREATE: u8 = 9;
 }
 
-/// What a site does to memory.
+/// The effect of a site on memory.
 pub mod kind {
     /// `kind.load`
     pub const LOAD: u8 = 0;
@@ -158,7 +158,7 @@ pub mod kind {
     pub const FREE: u8 = 4;
 }
 
-/// How a site's variable, type and member were found, best first.
+/// The evidence for a site's variable, type and member, best first.
 pub mod evidence {
     /// `evidence.none`
     pub const NONE: u8 = 0;
@@ -206,7 +206,7 @@ pub mod flag {
     pub const FENCED: u32 = 16384;
 }
 
-/// What a type is, in the section `types` of a site table.
+/// The form of a type, in the section `types` of a site table.
 pub mod type_form {
     /// whatever has no members and is none of the others
     pub const SCALAR: u8 = 0;
@@ -238,7 +238,7 @@ pub mod type_flag {
     pub const CAST: u32 = 4;
 }
 
-/// What a member of a type is, in the section `types` of a site table.
+/// The properties of a member of a type, in the section `types` of a site table.
 pub mod member_kind {
     /// `member_kind.field`
     pub const FIELD: u8 = 0;
@@ -388,7 +388,7 @@ pub mod wire {
     pub const LAST_PIECE: u16 = 1;
 }
 
-/// What a receiver says in a wire_reply.
+/// The answers of a receiver, in a wire_reply.
 pub mod wire_status {
     /// `wire_status.ok`
     pub const OK: u16 = 0;
@@ -398,7 +398,7 @@ pub mod wire_status {
     pub const CHALLENGE: u16 = 2;
 }
 
-/// How a chunk's payload is packed.
+/// The ways to pack a chunk's payload.
 pub mod codec {
     /// not packed
     pub const STORED: u8 = 0;
@@ -406,7 +406,7 @@ pub mod codec {
     pub const ZSTD: u8 = 1;
 }
 
-/// What a reader may rely on; a file beyond it is damaged.
+/// Limits that a reader may rely on; a file beyond it is damaged.
 pub mod limit {
     /// words of the stream in one chunk
     pub const CHUNK_WORDS: u64 = 0x100000;
@@ -1140,7 +1140,7 @@ const _: () = assert!(std::mem::offset_of!(Reply, status) == 6);
 const _: () = assert!(std::mem::offset_of!(Reply, process) == 8);
 const _: () = assert!(std::mem::offset_of!(Reply, reserved) == 12);
 
-/// What a receiver says; `bytes` of payload follow.
+/// An answer of a receiver; `bytes` of payload follow.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireReply {

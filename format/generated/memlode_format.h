@@ -29,7 +29,7 @@
 #define MEMLODE_SECTION_ANCHORS "memlode_seg" // one 8-byte anchor per segment; a header word is the address of one
 #define MEMLODE_SECTION_TABLES "memlode_tab" // the site tables, one per translation unit
 
-// What a section of a site table holds (SPEC.md §5.1). Readers skip those that they do not know.
+// The contents of a section of a site table (SPEC.md §5.1). Readers skip those that they do not know.
 #define MEMLODE_TABLE_SECTION_TYPES 1 // what types are made of (SPEC.md §2.3)
 #define MEMLODE_TABLE_SECTION_INSTRUCTIONS 2 // about how many lie between accesses (SPEC.md §2.4)
 #define MEMLODE_TABLE_SECTION_FEEDS 3 // whose values addresses and stored data are made of (SPEC.md §2.4)
@@ -38,10 +38,10 @@
 #define MEMLODE_TABLE_SECTION_BRANCHES 6 // whose values the branches behind an access hang on (SPEC.md §2.4)
 #define MEMLODE_TABLE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
 
-// What a section of a module file holds (SPEC.md §5.1). Readers skip those that they do not know.
+// The contents of a section of a module file (SPEC.md §5.1). Readers skip those that they do not know.
 #define MEMLODE_MODULE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
 
-// What a section of a chunk holds (SPEC.md §5.1). Readers skip those that they do not know.
+// The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
 #define MEMLODE_CHUNK_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
 
 // A thread's stream: 8-byte words.
@@ -50,7 +50,7 @@
 #define MEMLODE_STREAM_ANCHOR_BYTES 8
 #define MEMLODE_STREAM_MAX_SEGMENT_WORDS 4096 // words behind a header; a longer segment is split by the pass
 
-// What one step of a segment records. Word operands follow the header in the order of the ops.
+// The event that one step of a segment records. Word operands follow the header in the order of the ops.
 #define MEMLODE_OP_ACCESS 0 // site, address
 #define MEMLODE_OP_RANGE 1 // site, address, length: memset, and each side of memcpy or memmove
 #define MEMLODE_OP_MASKED 2 // site, lanes, address; one mask word: lane i is at address + i * bytes
@@ -70,7 +70,7 @@
 #define MEMLODE_OP_STAMP 49 // one word: time stamp counter, read when the thread had learnt from others what it had to
 #define MEMLODE_OP_SYNC 50 // sync, address of its object; one word, the time stamp counter: read behind what acquires, in front of what releases
 
-// What orders threads, and by which object. Odd ones release what the thread did before, even ones acquire what releases of the object gave.
+// Events that order threads, and the objects that they do it by. Odd ones release what the thread did before, even ones acquire what releases of the object gave.
 #define MEMLODE_SYNC_ACQUIRE 0 // an atomic operation that acquires
 #define MEMLODE_SYNC_RELEASE 1 // an atomic operation that releases
 #define MEMLODE_SYNC_LOCK 2 // a mutex or another lock was taken
@@ -82,14 +82,14 @@
 #define MEMLODE_SYNC_JOIN 8 // a thread has ended; the object is what pthread_create calls it
 #define MEMLODE_SYNC_CREATE 9 // and one was created, just before the stamp
 
-// What a site does to memory.
+// The effect of a site on memory.
 #define MEMLODE_KIND_LOAD 0
 #define MEMLODE_KIND_STORE 1
 #define MEMLODE_KIND_UPDATE 2 // atomic read-modify-write
 #define MEMLODE_KIND_ALLOC 3
 #define MEMLODE_KIND_FREE 4
 
-// How a site's variable, type and member were found, best first.
+// The evidence for a site's variable, type and member, best first.
 #define MEMLODE_EVIDENCE_NONE 0
 #define MEMLODE_EVIDENCE_SOURCE 1 // remembered from the unoptimised module, same scope, line, column and direction
 #define MEMLODE_EVIDENCE_DEBUG 2 // walk over debug records on the optimised module
@@ -113,7 +113,7 @@
 #define MEMLODE_FLAG_SEQUENTIAL 8192 // atomic: it is in the one order of all such accesses; a store empties the store buffer
 #define MEMLODE_FLAG_FENCED 16384 // a full fence stands beside it, before the next access or behind the one before
 
-// What a type is, in the section `types` of a site table.
+// The form of a type, in the section `types` of a site table.
 #define MEMLODE_TYPE_FORM_SCALAR 0 // whatever has no members and is none of the others
 #define MEMLODE_TYPE_FORM_POINTER 1 // or a reference
 #define MEMLODE_TYPE_FORM_ENUMERATION 2
@@ -129,7 +129,7 @@
 #define MEMLODE_TYPE_FLAG_WATCHED 2 // a function of the unit looks into one, so what it does with the members' addresses was seen
 #define MEMLODE_TYPE_FLAG_CAST 4 // only if watched: a pointer to one is used as one to another record, or the other way round
 
-// What a member of a type is, in the section `types` of a site table.
+// The properties of a member of a type, in the section `types` of a site table.
 #define MEMLODE_MEMBER_KIND_FIELD 0
 #define MEMLODE_MEMBER_KIND_BASE 1 // a base class
 #define MEMLODE_MEMBER_KIND_VIRTUAL_BASE 2 // a base class whose place is in the virtual table; its offset is 0
@@ -204,16 +204,16 @@
 #define MEMLODE_WIRE_FINISH 5 // all has been sent; answered by wire_status.ok once it is stored
 #define MEMLODE_WIRE_LAST_PIECE 1 // flag of a put
 
-// What a receiver says in a wire_reply.
+// The answers of a receiver, in a wire_reply.
 #define MEMLODE_WIRE_STATUS_OK 0
 #define MEMLODE_WIRE_STATUS_REFUSED 1 // the payload is a sentence; the connection ends
 #define MEMLODE_WIRE_STATUS_CHALLENGE 2 // the payload is a nonce of 32 bytes
 
-// How a chunk's payload is packed.
+// The ways to pack a chunk's payload.
 #define MEMLODE_CODEC_STORED 0 // not packed
 #define MEMLODE_CODEC_ZSTD 1 // one zstd frame
 
-// What a reader may rely on; a file beyond it is damaged.
+// Limits that a reader may rely on; a file beyond it is damaged.
 #define MEMLODE_LIMIT_CHUNK_WORDS 0x100000 // words of the stream in one chunk
 #define MEMLODE_LIMIT_CHUNK_ACCESSES 0x4000000 // accesses one chunk expands to
 #define MEMLODE_LIMIT_CHUNK_UNPACKED_BYTES 0x4000000
@@ -451,7 +451,7 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_reply, status) == 6, "memlode_repl
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_reply, process) == 8, "memlode_reply.process");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_reply, reserved) == 12, "memlode_reply.reserved");
 
-// What a receiver says; `bytes` of payload follow.
+// An answer of a receiver; `bytes` of payload follow.
 struct memlode_wire_reply {
   uint32_t magic;
   uint16_t version; // version.wire

@@ -22,7 +22,7 @@ MAGIC_MESSAGE = 0x534d4c4d  # "MLMS": one message on the collector's socket
 SECTION_ANCHORS = "memlode_seg"  # one 8-byte anchor per segment; a header word is the address of one
 SECTION_TABLES = "memlode_tab"  # the site tables, one per translation unit
 
-# What a section of a site table holds (SPEC.md §5.1). Readers skip those that they do not know.
+# The contents of a section of a site table (SPEC.md §5.1). Readers skip those that they do not know.
 TABLE_SECTION_TYPES = 1  # what types are made of (SPEC.md §2.3)
 TABLE_SECTION_INSTRUCTIONS = 2  # about how many lie between accesses (SPEC.md §2.4)
 TABLE_SECTION_FEEDS = 3  # whose values addresses and stored data are made of (SPEC.md §2.4)
@@ -31,10 +31,10 @@ TABLE_SECTION_ASKED = 5  # the user's rules and names of allocators, and whether
 TABLE_SECTION_BRANCHES = 6  # whose values the branches behind an access hang on (SPEC.md §2.4)
 TABLE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
-# What a section of a module file holds (SPEC.md §5.1). Readers skip those that they do not know.
+# The contents of a section of a module file (SPEC.md §5.1). Readers skip those that they do not know.
 MODULE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
-# What a section of a chunk holds (SPEC.md §5.1). Readers skip those that they do not know.
+# The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
 CHUNK_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # A thread's stream: 8-byte words.
@@ -43,7 +43,7 @@ STREAM_ADDRESS_BITS = 48  # a header word has its upper 16 bits clear; other val
 STREAM_ANCHOR_BYTES = 8
 STREAM_MAX_SEGMENT_WORDS = 4096  # words behind a header; a longer segment is split by the pass
 
-# What one step of a segment records. Word operands follow the header in the order of the ops.
+# The event that one step of a segment records. Word operands follow the header in the order of the ops.
 OP_ACCESS = 0  # site, address
 OP_RANGE = 1  # site, address, length: memset, and each side of memcpy or memmove
 OP_MASKED = 2  # site, lanes, address; one mask word: lane i is at address + i * bytes
@@ -63,7 +63,7 @@ OP_VALUE = 48  # words: what the access before moved, 8 bytes a word; an update'
 OP_STAMP = 49  # one word: time stamp counter, read when the thread had learnt from others what it had to
 OP_SYNC = 50  # sync, address of its object; one word, the time stamp counter: read behind what acquires, in front of what releases
 
-# What orders threads, and by which object. Odd ones release what the thread did before, even ones acquire what releases of the object gave.
+# Events that order threads, and the objects that they do it by. Odd ones release what the thread did before, even ones acquire what releases of the object gave.
 SYNC_ACQUIRE = 0  # an atomic operation that acquires
 SYNC_RELEASE = 1  # an atomic operation that releases
 SYNC_LOCK = 2  # a mutex or another lock was taken
@@ -75,14 +75,14 @@ SYNC_ARRIVE = 7  # and somebody is there
 SYNC_JOIN = 8  # a thread has ended; the object is what pthread_create calls it
 SYNC_CREATE = 9  # and one was created, just before the stamp
 
-# What a site does to memory.
+# The effect of a site on memory.
 KIND_LOAD = 0
 KIND_STORE = 1
 KIND_UPDATE = 2  # atomic read-modify-write
 KIND_ALLOC = 3
 KIND_FREE = 4
 
-# How a site's variable, type and member were found, best first.
+# The evidence for a site's variable, type and member, best first.
 EVIDENCE_NONE = 0
 EVIDENCE_SOURCE = 1  # remembered from the unoptimised module, same scope, line, column and direction
 EVIDENCE_DEBUG = 2  # walk over debug records on the optimised module
@@ -106,7 +106,7 @@ FLAG_RELEASE = 4096  # atomic: who acquires what it leaves sees what stands befo
 FLAG_SEQUENTIAL = 8192  # atomic: it is in the one order of all such accesses; a store empties the store buffer
 FLAG_FENCED = 16384  # a full fence stands beside it, before the next access or behind the one before
 
-# What a type is, in the section `types` of a site table.
+# The form of a type, in the section `types` of a site table.
 TYPE_FORM_SCALAR = 0  # whatever has no members and is none of the others
 TYPE_FORM_POINTER = 1  # or a reference
 TYPE_FORM_ENUMERATION = 2
@@ -122,7 +122,7 @@ TYPE_FLAG_INCOMPLETE = 1  # declared only: its members are not known
 TYPE_FLAG_WATCHED = 2  # a function of the unit looks into one, so what it does with the members' addresses was seen
 TYPE_FLAG_CAST = 4  # only if watched: a pointer to one is used as one to another record, or the other way round
 
-# What a member of a type is, in the section `types` of a site table.
+# The properties of a member of a type, in the section `types` of a site table.
 MEMBER_KIND_FIELD = 0
 MEMBER_KIND_BASE = 1  # a base class
 MEMBER_KIND_VIRTUAL_BASE = 2  # a base class whose place is in the virtual table; its offset is 0
@@ -197,16 +197,16 @@ WIRE_ALIVE = 4  # nothing happened lately
 WIRE_FINISH = 5  # all has been sent; answered by wire_status.ok once it is stored
 WIRE_LAST_PIECE = 1  # flag of a put
 
-# What a receiver says in a wire_reply.
+# The answers of a receiver, in a wire_reply.
 WIRE_STATUS_OK = 0
 WIRE_STATUS_REFUSED = 1  # the payload is a sentence; the connection ends
 WIRE_STATUS_CHALLENGE = 2  # the payload is a nonce of 32 bytes
 
-# How a chunk's payload is packed.
+# The ways to pack a chunk's payload.
 CODEC_STORED = 0  # not packed
 CODEC_ZSTD = 1  # one zstd frame
 
-# What a reader may rely on; a file beyond it is damaged.
+# Limits that a reader may rely on; a file beyond it is damaged.
 LIMIT_CHUNK_WORDS = 0x100000  # words of the stream in one chunk
 LIMIT_CHUNK_ACCESSES = 0x4000000  # accesses one chunk expands to
 LIMIT_CHUNK_UNPACKED_BYTES = 0x4000000
@@ -389,7 +389,7 @@ REPLY = Layout(
 )
 assert REPLY.size == 16
 
-# What a receiver says; `bytes` of payload follow.
+# An answer of a receiver; `bytes` of payload follow.
 WIRE_REPLY = Layout(
     "wire_reply",
     ("magic", "I", None),

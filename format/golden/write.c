@@ -194,7 +194,7 @@ static void put_types(struct bytes *out) {
   put_section(out, MEMLODE_TABLE_SECTION_TYPES, &p);
 }
 
-/* By segment: of each op, and behind the last. */
+/* Lists by segment: one entry for each op, and one behind the last. */
 static void put_instructions(struct bytes *out) {
   struct bytes p = {.length = 0};
   put_varint(&p, SEGMENTS);

@@ -56,7 +56,7 @@ namespace {
 /// Marks a function that already records.
 constexpr const char *Mark = "memlode";
 
-/// What the passes of one pipeline share.
+/// The state that the passes of one pipeline share.
 class Session {
 public:
   NameBook Names;
@@ -129,7 +129,7 @@ private:
 
 class InstrumentPass : public PassInfoMixin<InstrumentPass> {
 public:
-  /// Where in a pipeline the pass stands. By hand, it stands where it is wanted.
+  /// The place in a pipeline where the pass stands. By hand, it stands where it is wanted.
   enum class Place { Start, End, ByHand };
 
   InstrumentPass(std::shared_ptr<Session> S, Place Where) : S(std::move(S)), Where(Where) {}
@@ -138,7 +138,7 @@ public:
   static bool isRequired() { return true; }
 
 private:
-  /// Whether this is where the user wants code to be added to \p M.
+  /// Returns whether this is where the user wants code to be added to \p M.
   bool isHere(Module &M) const;
   /// Plans and emits \p F; whether there was anything to record.
   bool instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into, HiddenCalls &Hidden,
@@ -185,7 +185,7 @@ SmallPtrSet<const Function *, 4> resolvers(const Module &M) {
   return Found;
 }
 
-/// Whether no part of \p M has debug information of variables and types.
+/// Returns whether no part of \p M has debug information of variables and types.
 bool isNameless(const Module &M) {
   return none_of(M.debug_compile_units(), [](const DICompileUnit *Unit) {
     return Unit->getEmissionKind() == DICompileUnit::FullDebug;
@@ -208,7 +208,7 @@ void verify(const Function &F) {
     F.getContext().emitError("memlode made invalid code of '" + F.getName() + "', a bug in memlode: " + Why);
 }
 
-/// Whether a plan of \p F would be of use.
+/// Returns whether a plan of \p F would be of use.
 bool isWorthRecording(Function &F, const Finder &Accesses, const TargetLibraryInfo &TLI) {
   return any_of(instructions(F), [&](Instruction &I) {
     const auto *Call = dyn_cast<CallBase>(&I);

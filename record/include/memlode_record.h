@@ -1,4 +1,4 @@
-/* What instrumented code and the runtime ask of each other.
+/* The interface of instrumented code and the runtime: what they ask of each other.
  *
  * A thread's cursor points at the next word of its stream. Emitted code tests for room with one
  * bit of the cursor, asks for a refill when there is none, and stores words behind it:
@@ -37,8 +37,8 @@ uint64_t *__memlode_more(uint64_t *cursor);
  * change sides. */
 uint64_t *__memlode_switch(uint64_t *cursor);
 
-/* What a function's dormant side says of an object that came or went, unless nobody will ever record: the
- * anchor of a segment of so many words behind the first, which is a time stamp. */
+/* Called by a function's dormant side: what it says of an object that came or went, unless nobody will ever
+ * record: the anchor of a segment of so many words behind the first, which is a time stamp. */
 void __memlode_dormant_1(uint64_t anchor, uint64_t word);
 void __memlode_dormant_2(uint64_t anchor, uint64_t word, uint64_t second);
 void __memlode_dormant_3(uint64_t anchor, uint64_t word, uint64_t second, uint64_t third);

@@ -1,4 +1,4 @@
-/* Where the collector is.
+/* Finding the collector.
  *
  * The environment has the path of its socket, whose name ends with the collector's process id:
  *
@@ -17,8 +17,8 @@
 
 extern char **environ __attribute__((weak));
 
-/* Where the process's stack began: its argument count is there, and its environment behind the arguments.
- * Dynamic programs run code before libc knows its environment. */
+/* Returns where the process's stack began: its argument count is there, and its environment behind the
+ * arguments. Dynamic programs run code before libc knows its environment. */
 extern void *__libc_stack_end __attribute__((weak));
 
 enum { MOST_ANCESTORS = 64 };
@@ -32,7 +32,7 @@ static char **find_environment(void) {
   return (char **)(uintptr_t)(stack + 1 + stack[0] + 1);
 }
 
-/* What a string has behind a beginning; NULL if it does not begin so. */
+/* Returns what a string has behind a beginning; NULL if it does not begin so. */
 static const char *behind(const char *text, const char *beginning) {
   while (*beginning && *text == *beginning) {
     text++;

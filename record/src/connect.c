@@ -168,7 +168,7 @@ static bool map_shared(int fd) {
   return false;
 }
 
-/* What is to be told to the collector, and what became of it. */
+/* A message to the collector, and what became of it. */
 struct errand {
   struct memlode_request *request;
   struct memlode_reply reply;
@@ -237,7 +237,7 @@ static void exchange_with_room(void *argument) {
   exchange(argument);
 }
 
-/* What is run apart runs on this stack; used under the lock. */
+/* The stack of what is run apart; used under the lock. */
 static char apart[0x4000] __attribute__((aligned(16)));
 
 /* A program that may open no more descriptors does not notice that we need some: another task shares its

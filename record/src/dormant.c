@@ -1,4 +1,4 @@
-/* What is allocated while recording is off.
+/* Allocations while recording is off.
  *
  * An object may live when recording comes on that was made long before. So the dormant side of a function
  * still says which objects come and go, unless nobody will ever record: one call beside each of an

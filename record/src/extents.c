@@ -1,6 +1,6 @@
-/* How far functions of libc look at strings, as ISO C defines them: instrumented code asks in front of a call
- * where the result does not tell. `own` is not NULL if the program has defined the function itself: then it
- * records what it does, and nothing is looked at here.
+/* The bytes that functions of libc look at in strings, as ISO C defines them: instrumented code asks in front
+ * of a call where the result does not tell. `own` is not NULL if the program has defined the function itself:
+ * then it records what it does, and nothing is looked at here.
  *
  * Words of eight bytes are read where they are aligned, so that no page is touched that the function itself
  * would not touch. */

@@ -53,7 +53,7 @@ MEMLODE_EXPORT void siglongjmp(struct __jmp_buf_tag *environment, int value) {
   jump(SIGLONGJMP, environment, value);
 }
 
-/* What they are called in programs built with _FORTIFY_SOURCE. */
+/* Their names in programs built with _FORTIFY_SOURCE. */
 MEMLODE_EXPORT _Noreturn void __longjmp_chk(struct __jmp_buf_tag *environment, int value) {
   jump(LONGJMP_CHK, environment, value);
 }

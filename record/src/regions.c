@@ -4,7 +4,7 @@
 /* Regions that are wanted and open, of all threads; changes under the lock. */
 static uint32_t inside;
 
-/* Whether a name is in the list that the collector left: names, each ended by a zero. */
+/* Returns whether a name is in the list that the collector left: names, each ended by a zero. */
 static bool is_wanted(const char *name) {
   const char *list = (const char *)memlode_process.shared->regions;
   const char *end = list + sizeof memlode_process.shared->regions;

@@ -29,7 +29,7 @@ MEMLODE_HIDDEN uint64_t *memlode_chunk_start(struct memlode_ring_header *ring, u
   return (uint64_t *)((char *)ring + (2 * (size_t)chunk + 1) * MEMLODE_RING_CHUNK_BYTES);
 }
 
-/* How a thread waits: what it looked at last, and for how long nothing of it has changed. */
+/* A thread that waits: what it looked at last, and for how long nothing of it has changed. */
 struct wait {
   uint64_t looked_ms;
   uint32_t heartbeat;
@@ -205,8 +205,8 @@ static void pause(struct memlode_ring_header *ring, uint64_t *cursor) {
     memlode_hand_over(ring, head);
 }
 
-/* Where code goes on that is on the recording side: to a place that sends it to the other side soon, if
- * it has one. */
+/* Returns where code goes on that is on the recording side: to a place that sends it to the other side soon,
+ * if it has one. */
 static uint64_t *rest(uint64_t *cursor, bool has_sides) {
   if (memlode_ring)
     pause(memlode_ring, cursor);
@@ -334,7 +334,7 @@ static uint64_t *begin(uint64_t *cursor, bool has_sides) {
   return cursor;
 }
 
-/* What was allocated until now was while the thread was dormant. */
+/* Notes that what was allocated until now was while the thread was dormant. */
 static void wake(void) {
   uint64_t signals;
   memlode_block_signals(&signals);

@@ -1,4 +1,4 @@
-/* What the runtime's files share. Nothing here is visible outside the library.
+/* Declarations that the runtime's files share. Nothing here is visible outside the library.
  *
  *   entry_*.S   the refill stub: saves registers, calls memlode_refill
  *   ring.c      a thread's ring: claim, hand over, wait for room
@@ -55,12 +55,12 @@ extern MEMLODE_HIDDEN __thread struct memlode_ring_header *memlode_ring
 /* Generation of the first ring of the calling thread; 0 before. */
 extern MEMLODE_HIDDEN __thread uint64_t memlode_owner __attribute__((tls_model("initial-exec")));
 
-/* Where the calling thread's allocations go while it is dormant: into a chunk of its ring, or to scratch.
- * NULL if it has begun no such chunk since it recorded. */
+/* Returns where the calling thread's allocations go while it is dormant: into a chunk of its ring, or to
+ * scratch. NULL if it has begun no such chunk since it recorded. */
 extern MEMLODE_HIDDEN __thread uint64_t *memlode_dormant_cursor __attribute__((tls_model("initial-exec")));
 
-/* Where words go: __memlode_cursor, memlode_ring and memlode_dormant_cursor together, or a stream that has to
- * wait. */
+/* The place where words go: __memlode_cursor, memlode_ring and memlode_dormant_cursor together, or a stream
+ * that has to wait. */
 struct memlode_stream {
   uint64_t *cursor;
   struct memlode_ring_header *ring;
@@ -97,7 +97,7 @@ struct memlode_process {
 };
 extern MEMLODE_HIDDEN struct memlode_process memlode_process;
 
-/* Whether nothing is to be recorded. */
+/* Returns the word that is not 0 while nothing is to be recorded. */
 static inline _Atomic uint64_t *memlode_dormant(void) {
   return (_Atomic uint64_t *)&((struct memlode_process_header *)__memlode_control)->dormant;
 }
@@ -105,7 +105,7 @@ static inline bool memlode_is_dormant(void) {
   return atomic_load_explicit(memlode_dormant(), memory_order_relaxed);
 }
 
-/* Whether the runtime must make no system call any more. */
+/* Returns whether the runtime must make no system call any more. */
 static inline bool memlode_is_sealed(void) {
   return atomic_load_explicit(&memlode_process.sealed, memory_order_relaxed);
 }
@@ -149,7 +149,7 @@ struct memlode_activation {
 };
 MEMLODE_HIDDEN void memlode_begin_handler(struct memlode_activation *activation);
 MEMLODE_HIDDEN void memlode_end_handler(const struct memlode_activation *activation);
-/* Whether code that has, or will have, this stack pointer has left handlers for good. Then the
+/* Returns whether code that has, or will have, this stack pointer has left handlers for good. Then the
  * cursor and the ring are those of its own level. `cursor` is the running code's. */
 MEMLODE_HIDDEN bool memlode_notice_jump(uintptr_t stack_pointer, uint64_t *cursor);
 /* The running handler is one of too many: it gets no ring. */

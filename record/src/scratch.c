@@ -1,4 +1,4 @@
-/* Where threads write when nobody reads: the same 64 KiB over and over.
+/* Memory for threads to write to when nobody reads: the same 64 KiB over and over.
  *
  * There are fewer scratch chunks than there may be threads. Two threads that share one write
  * over each other's words, which is no harm because nothing ever reads them; so no chunk needs an

@@ -11,7 +11,8 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 
-/* Whether the process was recorded until now, and is not any more. A child of vfork leaves its parent alone.
+/* Ends recording of this process. Returns whether it was recorded until now. A child of vfork leaves its
+ * parent alone.
  */
 static bool seal(void) {
   if (atomic_load_explicit(&memlode_process.mode, memory_order_acquire) != MEMLODE_CONNECTED ||
@@ -35,7 +36,7 @@ static void unseal(void) {
   memlode_discard_no_more();
 }
 
-/* What libc does with the result of a system call. */
+/* Does what libc does with the result of a system call. */
 static long finish(long result, bool was_sealed) {
   if (!memlode_failed(result))
     return result;

@@ -36,7 +36,7 @@ static bool is_stub(handler_function *function) {
   return (uintptr_t)function - (uintptr_t)memlode_stubs < sizeof memlode_stubs;
 }
 
-/* What to install for a handler of the program's. */
+/* Returns what to install for a handler of the program's. */
 static handler_function *stub_for(handler_function *function) {
   if ((uintptr_t)function <= (uintptr_t)SIG_HOLD || function == as_function(SIG_ERR) || is_stub(function))
     return function; /* SIG_DFL, SIG_IGN and the like are no functions */
@@ -50,7 +50,7 @@ static handler_function *stub_for(handler_function *function) {
   return function;
 }
 
-/* What the program knows a handler by. */
+/* Returns what the program knows a handler by. */
 static handler_function *function_behind(handler_function *installed) {
   if (!is_stub(installed))
     return installed;
@@ -58,7 +58,7 @@ static handler_function *function_behind(handler_function *installed) {
   return atomic_load_explicit(&functions[i], memory_order_acquire);
 }
 
-/* Where the interrupted code's stack ended. */
+/* Returns where the interrupted code's stack ended. */
 static uintptr_t stack_pointer_of(const ucontext_t *context) {
 #if defined(__x86_64__)
   return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
@@ -104,7 +104,7 @@ MEMLODE_EXPORT sighandler_t signal(int signal, sighandler_t handler) {
 
 MEMLODE_EXPORT sighandler_t bsd_signal(int number, sighandler_t handler) { return signal(number, handler); }
 
-/* What <signal.h> makes of `signal` for strictly conforming programs. */
+/* The function that <signal.h> makes of `signal` for strictly conforming programs. */
 MEMLODE_EXPORT sighandler_t __sysv_signal(int signal, sighandler_t handler) {
   struct sigaction action = {.sa_flags = (int)(SA_RESETHAND | SA_NODEFER)}, previous;
   action.sa_handler = handler;

@@ -16,7 +16,7 @@
 /* The program's file, where it is in memory. */
 extern const ElfW(Ehdr) __ehdr_start MEMLODE_HIDDEN;
 
-/* What libc keeps behind the thread pointer is more than it reads before it has its own. */
+/* The data that libc keeps behind the thread pointer is more than it reads before it has its own. */
 enum { ROOM = 4096 };
 
 static uintptr_t round_up(uintptr_t what, uintptr_t unit) { return (what + unit - 1) / unit * unit; }

@@ -1,4 +1,4 @@
-/* Where a static program begins. */
+/* The entry of a static program. */
 	.text
 	.globl	__memlode_start
 	.type	__memlode_start, @function

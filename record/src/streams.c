@@ -70,7 +70,7 @@ static void forget_extent(struct handler *handler) {
   handler->stack_low = 0;
 }
 
-/* How many handlers surround code whose stack pointer is `at`. */
+/* Counts the handlers that surround code whose stack pointer is `at`. */
 static uint32_t handlers_around(uintptr_t at) {
   for (uint32_t level = top_level(); level > 0; level--) {
     const struct handler *handler = &thread.handlers[level];

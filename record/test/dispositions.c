@@ -1,4 +1,4 @@
-/* What a program sees of its own signal handlers. Prints what is not as it would be without the runtime.
+/* A program that looks at its own signal handlers. Prints what is not as it would be without the runtime.
  * Usage: dispositions [ignored]: the latter in the child that inherits an ignored signal. */
 #define _XOPEN_SOURCE 700
 #include <errno.h>

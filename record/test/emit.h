@@ -1,4 +1,5 @@
-/* What the LLVM pass emits, by hand: programs here are "instrumented" without a compiler plug-in.
+/* The code that the LLVM pass emits, written by hand: programs here are "instrumented" without a compiler
+ * plug-in.
  *
  * The anchors and the site table come from an assembler file that crates/collect/tests generates;
  * it is linked into each image (program or shared library) once. */

@@ -1,4 +1,5 @@
-/* What a program may do to us without meaning it. Usage: guest WHAT; records loads of 1, 2, ..., 1000. */
+/* Things that a program may do to us without meaning it. Usage: guest WHAT; records loads of 1, 2, ..., 1000.
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -22,9 +22,9 @@ extern "C" {
 // The bits of an address by which processors compare a load with stores on their way: 12, whatever the pages.
 #define MEMLODE_ALIAS_BYTES ((uintptr_t)4096)
 
-// Whether a loop that loads from `load` and stores to `store`, at the same index, can meet its own stores:
-// going up, stores are ahead of loads by less than `window` bytes in the low 12 bits. 64 is what a vector
-// loop has on its way at least; the same buffer does not count, since there the loop means it.
+// Returns whether a loop that loads from `load` and stores to `store`, at the same index, can meet its own
+// stores: going up, stores are ahead of loads by less than `window` bytes in the low 12 bits. 64 is what a
+// vector loop has on its way at least; the same buffer does not count, since there the loop means it.
 static inline bool memlode_aliases(const void *load, const void *store, size_t window) {
   uintptr_t ahead = ((uintptr_t)store - (uintptr_t)load) % MEMLODE_ALIAS_BYTES;
   return load != store && ahead < window;

@@ -1,4 +1,4 @@
-/* What is done last. Usage: last fill BYTES | copy BYTES | loop COUNT | threads FREED */
+/* Accesses that a program ends with. Usage: last fill BYTES | copy BYTES | loop COUNT | threads FREED */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -24,7 +24,7 @@ enum : unsigned {
   Chased = 16
 };
 
-/// How a value comes from its sources.
+/// The way in which a value comes from its sources.
 enum class Way {
   Given, ///< it has none
   Same,  ///< by steps and choices
@@ -32,8 +32,8 @@ enum class Way {
   Load ///< from the memory that its source names
 };
 
-/// What aligns a pointer leaves it where it was, more or less, as what is left over when a loop is vectorised
-/// does a bound.
+/// Arithmetic that aligns a pointer leaves it where it was, more or less, as what is left over when a loop is
+/// vectorised does a bound.
 bool isAlignment(const BinaryOperator &B) {
   const auto *Mask = dyn_cast<ConstantInt>(B.getOperand(1));
   return B.getOpcode() == Instruction::And && Mask &&

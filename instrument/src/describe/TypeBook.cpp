@@ -24,7 +24,7 @@ struct Part {
   uint64_t FirstBit = 0, Bits = 0;
   uint32_t Type = 0; ///< index + 1
   unsigned Flags = 0;
-  /// Of a variant: the values of the discriminant that mean it; none: all that mean no other.
+  /// The values of the discriminant that mean this variant; none: all that mean no other.
   const ConstantInt *Value = nullptr;
 };
 
@@ -78,7 +78,7 @@ uint8_t formOf(const DIType *T) {
   }
 }
 
-/// Whether there is more to say of a type than its name and size.
+/// Returns whether there is more to say of a type than its name and size.
 bool isWorthDescribing(const DIType *T) {
   const uint8_t Form = formOf(T);
   return Form != MEMLODE_TYPE_FORM_SCALAR && Form != MEMLODE_TYPE_FORM_POINTER &&

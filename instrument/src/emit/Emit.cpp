@@ -389,7 +389,7 @@ private:
     }
   }
 
-  /// What is stored as it would lie in memory, or null.
+  /// Returns the stored value as it would lie in memory, or null.
   Value *moved(IRBuilder<> &B, const Word &W) {
     switch (W.Computed) {
     case Word::How::Moved:

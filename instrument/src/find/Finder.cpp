@@ -35,8 +35,8 @@ static bool isFullFence(const Instruction &I) {
   return II && II->getIntrinsicID() == Intrinsic::x86_sse2_mfence;
 }
 
-/// Whether \p I stores what is there already, and the code generator knows (AtomicExpand, and on x86 the
-/// lowering of `or` with 0). Other processors do as they are told.
+/// Returns whether \p I stores what is there already, and the code generator knows (AtomicExpand, and on x86
+/// the lowering of `or` with 0). Other processors do as they are told.
 static bool leavesMemory(const AtomicRMWInst &I) {
   const auto *By = dyn_cast<ConstantInt>(I.getValOperand());
   if (!By || By->getBitWidth() > 64 || I.isVolatile() || I.getSyncScopeID() == SyncScope::SingleThread ||
@@ -55,14 +55,14 @@ static bool leavesMemory(const AtomicRMWInst &I) {
   }
 }
 
-/// Whether \p I may be or become an access that is recorded.
+/// Returns whether \p I may be or become an access that is recorded.
 static bool mayAccess(const Instruction &I) {
   return I.mayReadOrWriteMemory() && !isa<FenceInst>(I) && !I.isDebugOrPseudoInst() &&
          !I.isLifetimeStartOrEnd();
 }
 
-/// Whether a full fence stands behind \p I before the next access, or in front of it where it is the block's
-/// first.
+/// Returns whether a full fence stands behind \p I before the next access, or in front of it where it is the
+/// block's first.
 static bool isFenced(const Instruction &I) {
   for (const Instruction *Next = I.getNextNode(); Next; Next = Next->getNextNode()) {
     if (isFullFence(*Next))
@@ -232,8 +232,8 @@ private:
     }
   }
 
-  /// What an atomic access promises to other threads. One that is meant for signal handlers of the same
-  /// thread promises them nothing.
+  /// Returns what an atomic access promises to other threads. One that is meant for signal handlers of the
+  /// same thread promises them nothing.
   static unsigned order(AtomicOrdering Order, SyncScope::ID Scope) {
     if (Scope == SyncScope::SingleThread)
       return MEMLODE_FLAG_ATOMIC;
@@ -288,7 +288,7 @@ private:
     return Text.starts_with("prefetch") || Text.starts_with("prfm") || Text.starts_with("lea");
   }
 
-  /// What changes memory in one step, whatever else it does.
+  /// Returns whether an instruction changes memory in one step, whatever else it does.
   static bool isAtomicText(StringRef Text) {
     return any_of(ArrayRef<StringRef>{"lock", "xchg", "stxr", "stlxr", "cas", "ldadd", "swp"},
                   [&](StringRef Word) { return Text.contains(Word); });
@@ -418,7 +418,7 @@ private:
   const Registers &NoMemory;
 };
 
-/// Whether \p Address is computed from an argument of its function, as far as that can be seen.
+/// Returns whether \p Address is computed from an argument of its function, as far as that can be seen.
 bool comesFromArgument(const Value *Address) {
   SmallPtrSet<const Value *, 16> Seen;
   SmallVector<const Value *, 16> Pending{Address};
@@ -449,8 +449,8 @@ Finder::Finder(const Function &F, const TargetLibraryInfo &TLI, const LibraryRan
     : DL(F.getParent()->getDataLayout()), TLI(TLI), Ranges(Ranges), NoMemory(std::move(NoMemory)),
       InTransfer(isTransfer(F, TLI)) {}
 
-/// Whether an access of a function that copies or fills is recorded by whoever calls it. What a function that
-/// was inlined into it does with other data is no part of the copy.
+/// Returns whether an access of a function that copies or fills is recorded by whoever calls it. What a
+/// function that was inlined into it does with other data is no part of the copy.
 bool Finder::isCallers(const Instruction &I, const Access &A) const {
   const DILocation *Where = I.getDebugLoc();
   return !Where || !Where->getInlinedAt() || comesFromArgument(A.Pointer);

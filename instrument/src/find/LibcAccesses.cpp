@@ -104,7 +104,7 @@ bool isNumber(const CallBase &Call, int Position) {
          Call.getArgOperand(Position)->getType()->isIntegerTy(64);
 }
 
-/// Whether \p Call has the arguments that \p A speaks of.
+/// Returns whether \p Call has the arguments that \p A speaks of.
 bool fits(const CallBase &Call, const LibraryAccess &A) {
   if (!isPointer(Call, A.Pointer))
     return false;

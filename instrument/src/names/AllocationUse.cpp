@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned MaxAllocationUses = 64; ///< looked at for one allocation
 
-/// How much a use says about the type, best first.
+/// The grades of what a use says about the type, best first.
 enum Rank { FromSite, FromVariable, FromStore, FromThis, FromReturn, FromArgument, FromAccess, Nothing };
 
 class Search {

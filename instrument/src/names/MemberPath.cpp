@@ -153,7 +153,7 @@ int64_t extentAsBase(const DIType *T, unsigned Depth) {
   return End;
 }
 
-/// Whether a variable index can walk something in \p T.
+/// Returns whether a variable index can walk something in \p T.
 bool holdsArray(const DIType *T, unsigned Depth = 0) {
   T = TypeNames::strip(T);
   if (auto *A = asArray(T))
@@ -165,7 +165,8 @@ bool holdsArray(const DIType *T, unsigned Depth = 0) {
   return any_of(Parts, [&](const Part &P) { return holdsArray(P.Type, Depth + 1); });
 }
 
-/// What \p R keeps in its buffer, if it is the typed part of Rust's vectors. What it wraps allocates bytes.
+/// Returns the type that \p R keeps in its buffer, if it is the typed part of Rust's vectors. What it wraps
+/// allocates bytes.
 const DIType *vectorElement(const DICompositeType *R) {
   if (!R->getName().starts_with("RawVec<") || R->getTemplateParams().empty())
     return nullptr;
@@ -272,7 +273,7 @@ void Descent::array(const DICompositeType *A, int64_t Offset, ArrayRef<uint64_t>
   visit(Element, floorMod(Offset, Bytes), Rest, std::move(Here), Depth);
 }
 
-/// What a Fortran array is known by; the elements are behind its first word.
+/// Finds the part of the descriptor of a Fortran array; the elements are behind its first word.
 void Descent::descriptor(const DICompositeType *A, int64_t Offset, Hit Here) {
   if (isBlock() || width() > 8 || Offset < 0)
     return finish(A, Offset < 0, std::move(Here));
@@ -377,9 +378,9 @@ void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t
       finish(TypeNames::strip(P.Type), false, into(P, Here));
 }
 
-/// What tells the variants of \p R apart stands where none has a member, or in the impossible values of a
-/// member (a niche). Code that knows the variant reaches the member by the member's own type, so that a whole
-/// integer here is looked at, or set to a constant, to tell variants apart.
+/// The value that tells the variants of \p R apart stands where none has a member, or in the impossible
+/// values of a member (a niche). Code that knows the variant reaches the member by the member's own type, so
+/// that a whole integer here is looked at, or set to a constant, to tell variants apart.
 bool Descent::discriminant(const DICompositeType *R, int64_t Offset, int64_t FirstBit, size_t From,
                            const Hit &Here) {
   const DIDerivedType *D = R->getTag() == dwarf::DW_TAG_variant_part ? R->getDiscriminator() : nullptr;
@@ -395,7 +396,7 @@ bool Descent::discriminant(const DICompositeType *R, int64_t Offset, int64_t Fir
   return true;
 }
 
-/// Of alternatives that share a place, keeps those that the alias tag names, then those with the access's
+/// Keeps, of alternatives that share a place, those that the alias tag names, then those with the access's
 /// shape.
 void Descent::prefer(size_t From, const Hit &Whole) {
   auto keep = [&](auto Good) {

@@ -18,8 +18,8 @@ namespace {
 
 constexpr unsigned MaxSteps = 8; ///< from a member to where its address goes
 
-/// Whether argument \p Number of \p Call is the object whose method it calls: that knows no more than the
-/// member.
+/// Returns whether argument \p Number of \p Call is the object whose method it calls: that knows no more than
+/// the member.
 bool isObject(const CallBase &Call, unsigned Number) {
   const Function *Callee = Call.getCalledFunction();
   const DISubprogram *SP = Callee ? Callee->getSubprogram() : nullptr;
@@ -30,7 +30,7 @@ bool isObject(const CallBase &Call, unsigned Number) {
   return Types && Types.size() > 1 && Types[1] && (Types[1]->getFlags() & DINode::FlagObjectPointer);
 }
 
-/// Whether \p Address leaves the function: it is given to another, stored, returned or made a number.
+/// Returns whether \p Address leaves the function: it is given to another, stored, returned or made a number.
 bool escapes(const Value &Address, unsigned Steps = 0) {
   for (const Use &U : Address.uses()) {
     const auto *By = dyn_cast<Instruction>(U.getUser());
@@ -67,7 +67,7 @@ const DICompositeType *recordBehind(const DIType *T) {
              : nullptr;
 }
 
-/// Whether the address of an \p Outer may be that of an \p Inner: its first member, or a base class.
+/// Returns whether the address of an \p Outer may be that of an \p Inner: its first member, or a base class.
 bool holds(const DICompositeType *Outer, const DICompositeType *Inner, unsigned Depth = 0) {
   if (Outer == Inner)
     return true;

@@ -19,7 +19,7 @@ namespace memlode {
 
 namespace {
 
-/// What was seen at one place of the source before optimisation. The strings live as long as the book.
+/// The accesses seen at one place of the source before optimisation. The strings live as long as the book.
 struct Entry {
   StringRef Variable, Type, Member;
   uint64_t TypeBytes;
@@ -43,7 +43,7 @@ Name nameFrom(const Entry &E) {
   return N;
 }
 
-/// What a walk back from the pointer finds.
+/// The findings of a walk back from the pointer.
 struct Walked {
   Name Found;
   StringRef Leaf;    ///< the type of the innermost object accessed

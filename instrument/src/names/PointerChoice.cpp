@@ -29,9 +29,9 @@ Probe probe(const Place &P) {
   return Q;
 }
 
-/// How near the place's variable is to the access: first the frame it stands in, after inlining, then whether
-/// the access is in the variable's own block. A macro that is used twice makes two blocks with variables of
-/// one name.
+/// Grades how near the place's variable is to the access: first the frame it stands in, after inlining, then
+/// whether the access is in the variable's own block. A macro that is used twice makes two blocks with
+/// variables of one name.
 int PointerWalk::closeness(const Place &P, const Instruction *I) const {
   const DebugLoc &Loc = I->getDebugLoc();
   if (!P.Variable || !Loc)

@@ -26,8 +26,8 @@ StringRef plainName(StringRef Name) {
   return Name.take_until([](char C) { return C == '<'; });
 }
 
-/// Whether \p Other is a place like \p P: the same kind of object at the same offset, or another part of the
-/// same object, which is noted.
+/// Returns whether \p Other is a place like \p P: the same kind of object at the same offset, or another part
+/// of the same object, which is noted.
 bool agrees(Place &P, const Place &Other) {
   if (TypeNames::strip(P.Type) != TypeNames::strip(Other.Type) || P.Indirect != Other.Indirect)
     return false;
@@ -417,7 +417,7 @@ const DIType *PointerWalk::returnType(const CallBase &C, const DISubprogram *&Ca
   return Declared && Declared.size() ? Declared[0] : nullptr;
 }
 
-/// How the source would write the object of type \p Class that \p V points to: `v`, `this->free`.
+/// Returns how the source would write the object of type \p Class that \p V points to: `v`, `this->free`.
 std::string PointerWalk::partText(const Value *V, const DICompositeType *Class) {
   for (const Place &P : places(V)) {
     if (P.Text.empty() || P.Indirect)

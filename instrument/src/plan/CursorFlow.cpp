@@ -67,7 +67,7 @@ void placeRoomTests(Plan &P) {
   }
 }
 
-/// Whether words were written that memory does not know of.
+/// Returns whether words were written that memory does not know of.
 static bool isDirtyAfter(const Step &S, bool Before) {
   return S.Is == Step::What::Segment || (S.Is == Step::What::Switch && Before);
 }

@@ -24,7 +24,8 @@ namespace memlode {
 
 namespace {
 
-/// How many earlier addresses of an object are compared by scalar evolution: the search is quadratic in it.
+/// The number of earlier addresses of an object that are compared by scalar evolution: the search is
+/// quadratic in it.
 constexpr unsigned ComparedRoots = 12;
 
 /// An address that is a word of the stream.

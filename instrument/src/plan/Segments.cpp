@@ -101,7 +101,7 @@ unsigned Segment::words() const {
   return Count;
 }
 
-/// Whether there is an object behind a call of \p A.
+/// Returns whether there is an object behind a call of \p A.
 static bool makes(const Allocator &A) {
   return A.Does == Allocator::Act::Allocate || A.Does == Allocator::Act::Resize;
 }
@@ -131,7 +131,7 @@ static Instruction *exitPoint(BasicBlock &B) {
   return Last;
 }
 
-/// What has to be recorded for control to be in \p B at all. Moves \p First behind slots of the frame.
+/// Plans what has to be recorded for control to be in \p B at all. Moves \p First behind slots of the frame.
 void Planner::begin(BasicBlock &B, Instruction *&First) {
   if (&B == &F.getEntryBlock()) {
     while (isa<AllocaInst>(First) && cast<AllocaInst>(First)->isStaticAlloca())
@@ -214,8 +214,8 @@ void Planner::instruction(Instruction &I) {
   Behind = false;
 }
 
-/// Whether the cursor is handed over to what \p I calls. A call that is not made for its value alone makes
-/// the function worth recording: frames tell who called.
+/// Returns whether the cursor is handed over to what \p I calls. A call that is not made for its value alone
+/// makes the function worth recording: frames tell who called.
 bool Planner::handsOver(const Instruction &I) {
   if (!mayRecord(I))
     return false;
@@ -253,7 +253,7 @@ void Planner::opsOf(Instruction &I) {
   }
 }
 
-/// Whether the filter lets an event of \p I pass; if not, says so.
+/// Returns whether the filter lets an event of \p I pass; if not, says so.
 bool Planner::wanted(const Verdict &V, const Instruction &I) {
   if (V)
     return true;
@@ -306,7 +306,7 @@ void Planner::access(const Access &A) {
   add(std::move(Value));
 }
 
-/// What \p A moves: known behind what reads, and in front of what only writes.
+/// Plans the words for the value that \p A moves: known behind what reads, and in front of what only writes.
 Op Planner::valueOf(const Access &A) {
   ++NumValues;
   const uint64_t Bytes = A.Bytes * std::max(A.Lanes, 1u);
@@ -329,7 +329,7 @@ const Allocator *Planner::allocatorOf(const CallBase &Call) {
   return A;
 }
 
-/// What to write of an object that \p Call ends, in front of the call.
+/// Plans what is written of an object that \p Call ends, in front of the call.
 static Op endOf(const CallBase &Call, const Allocator &A) {
   Op O;
   O.Code = A.Does == Allocator::Act::Free ? MEMLODE_OP_FREE : MEMLODE_OP_UNMAP;
@@ -356,7 +356,8 @@ void Planner::released(CallBase &Call) {
   add(std::move(O));
 }
 
-/// What follows an instruction that may have recorded: the cursor comes back, and with it what a call did.
+/// Plans what follows an instruction that may have recorded: the cursor comes back, and with it what a call
+/// did.
 void Planner::returned(Instruction &I, Instruction *After) {
   if (!handsOver(I) || isa<UnreachableInst>(After))
     return;
@@ -379,7 +380,7 @@ void Planner::returned(Instruction &I, Instruction *After) {
       access(A);
 }
 
-/// What to write of an object that \p Call makes, behind the call.
+/// Plans what is written of an object that \p Call makes, behind the call.
 static Op birthOf(CallBase &Call, const Allocator &A) {
   const auto argument = [&](int Position) {
     return Word{Word::How::Value, Position == Allocator::None ? nullptr : Call.getArgOperand(Position)};
@@ -444,7 +445,7 @@ void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) 
   add(std::move(O));
 }
 
-/// What \p Copy, the dormant side's copy of \p Call, makes or ends. Its stamp orders it with what other
+/// Plans what \p Copy, the dormant side's copy of \p Call, makes or ends. Its stamp orders it with what other
 /// threads record.
 void Planner::whileDormant(CallBase &Call, CallBase &Copy) {
   bool Mismatch;
@@ -485,7 +486,8 @@ void Planner::stamp(Instruction *Before, Word::How How) {
   add(std::move(O));
 }
 
-/// What \p Call does to the order of threads. A handle is read in front of it: joining forgets it.
+/// Plans the words for what \p Call does to the order of threads. A handle is read in front of it: joining
+/// forgets it.
 void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
   if (!Stamps)
     return;

@@ -112,7 +112,7 @@ static bool isWaitingRustName(StringRef Name) {
 
 using SyncList = SmallVector<SyncCall, 3>;
 
-/// What functions do to the order of threads, by their names.
+/// The effects of functions on the order of threads, by their names.
 static const StringMap<SyncList> &syncsByName() {
   constexpr bool InFront = false, Behind = true;
   const SyncList Lock = {{MEMLODE_SYNC_LOCK, 0, Behind}};

@@ -23,7 +23,7 @@ namespace memlode {
 
 namespace {
 
-/// How often what flows from block to block is followed: loops without a record are rarely nested.
+/// The number of rounds in which counts flow from block to block: loops without a record are rarely nested.
 constexpr unsigned Rounds = 12;
 /// A loop without a record, of unknown length, counts as so many turns at most.
 constexpr double MostTurns = 1e6;
@@ -78,7 +78,7 @@ public:
   }
 
 private:
-  /// Whether no segment is in \p B that could take what is executed.
+  /// Returns whether no segment is in \p B that could take what is executed.
   static bool isSilent(const BlockPlan &B) {
     return none_of(B.Steps, [](const Step &S) { return S.Is == Step::What::Segment; });
   }
@@ -99,12 +99,13 @@ private:
     return static_cast<double>(Again.getNumerator()) / Again.getDenominator();
   }
 
-  /// What a silent block leaves behind when it ends for good, if \p Each is what one turn adds.
+  /// Returns the count that a silent block leaves behind when it ends for good, if \p Each is what one turn
+  /// adds.
   double loops(const BasicBlock &B, double Each) const {
     return std::min(Each / std::max(1 - repeats(B), 1 / MostTurns), Each * MostTurns);
   }
 
-  /// What comes from silent blocks in front of \p B, for each time that it is executed.
+  /// Returns the count that comes from silent blocks in front of \p B, for each time that it is executed.
   double before(const BasicBlock &B) const {
     double Sum = 0;
     SmallPtrSet<const BasicBlock *, 4> Seen;
@@ -174,7 +175,7 @@ private:
 
 constexpr unsigned MostGroups = 4, MostFeeds = 8, MostValues = 64, MostAhead = 16;
 
-/// What values of a function are made of, as far back as the accesses that loaded it.
+/// Finds the loads that values of a function are made of, as far back as the accesses that loaded it.
 class Feeder {
 public:
   explicit Feeder(const SmallPtrSetImpl<const Instruction *> &Loads) : Loads(Loads) {}
@@ -239,7 +240,7 @@ private:
 
   static bool isCall(const Instruction &I) { return isa<CallBase>(I) && !isa<IntrinsicInst>(I); }
 
-  /// Whether \p I makes its value of its operands and nothing else.
+  /// Returns whether \p I makes its value of its operands and nothing else.
   static bool passes(const Instruction &I) {
     if (isa<IntrinsicInst>(I))
       return !I.mayReadOrWriteMemory();
@@ -313,13 +314,13 @@ private:
   SmallPtrSet<const Instruction *, 32> Accessing;
 };
 
-/// Whether the value of \p I is what it reads from memory.
+/// Returns whether the value of \p I is what it reads from memory.
 bool loads(const Instruction &I) {
   return isa<LoadInst, AtomicRMWInst, AtomicCmpXchgInst>(I) ||
          (isa<IntrinsicInst>(I) && !I.getType()->isVoidTy());
 }
 
-/// What an access stores, or null.
+/// Returns the value that an access stores, or null.
 const Value *storedBy(const Instruction &I) {
   if (const auto *S = dyn_cast<StoreInst>(&I))
     return S->getValueOperand();

@@ -23,7 +23,7 @@ namespace memlode {
 
 namespace {
 
-/// What computing the count and the first addresses may cost, in simple instructions.
+/// The most that computing the count and the first addresses may cost, in simple instructions.
 constexpr unsigned ExpansionBudget = 6;
 
 /// An address in a loop: where it begins, and how far it goes each time.
@@ -47,8 +47,8 @@ std::optional<Course> courseOf(Value *Address, const Loop &L, ScalarEvolution &S
   return Course{Recurrence->getStart(), Step->getAPInt().getSExtValue()};
 }
 
-/// Whether \p I does nothing that a trace holds, or that leaves the loop, other than by a plain access.
-/// Threads that share something atomic are told apart access by access.
+/// Returns whether \p I does nothing that a trace holds, or that leaves the loop, other than by a plain
+/// access. Threads that share something atomic are told apart access by access.
 bool isPlain(const Instruction &I) {
   const auto *Call = dyn_cast<CallBase>(&I);
   if (!Call)
@@ -74,7 +74,7 @@ public:
   Hoister(const Loop &L, ScalarEvolution &SE, const TargetTransformInfo &TTI)
       : L(L), SE(SE), TTI(TTI), Front(L.getLoopPreheader()->getTerminator()), Expand(SE) {}
 
-  /// What replaces the ops of \p S; nothing if it does not pay.
+  /// Returns the ops that replace those of \p S; nothing if it does not pay.
   std::vector<Op> hoist(const Segment &S) {
     const SCEV *Count = count();
     SmallVector<const SCEV *, 8> Wanted{Count};
@@ -115,7 +115,7 @@ private:
     return SE.getAddExpr(Back, SE.getOne(Int64));
   }
 
-  /// Whether an earlier course, a constant distance away, tells that of \p O.
+  /// Returns whether an earlier course, a constant distance away, tells that of \p O.
   bool derive(Op &O, unsigned Index, ArrayRef<Course> Courses) {
     for (unsigned I = Index; I-- > 0;) {
       if (Courses[I].Step != Courses[Index].Step)

@@ -43,7 +43,7 @@ bool isSoft(const Function &F) {
   return Soft.isValid() && Soft.getValueAsBool();
 }
 
-/// Whether numbers of type \p T are computed with by functions of the compiler's library.
+/// Returns whether numbers of type \p T are computed with by functions of the compiler's library.
 bool isEmulated(const Type *T, const Function &F) {
   T = T->getScalarType();
   if (!T->isFloatingPointTy())
@@ -55,12 +55,12 @@ bool isEmulated(const Type *T, const Function &F) {
   return T->isBFloatTy() && !isArm(F);
 }
 
-/// Whether even the sign of a number of type \p T is changed in a wider one, as LLVM 19 does.
+/// Returns whether even the sign of a number of type \p T is changed in a wider one, as LLVM 19 does.
 bool isPromoted(const Type *T, const Function &F) {
   return T->getScalarType()->isHalfTy() && isEmulated(T, F);
 }
 
-/// Whether \p I has to do with numbers for which \p Is holds.
+/// Returns whether \p I has to do with numbers for which \p Is holds.
 template <typename Test> bool concerns(const Instruction &I, Test Is) {
   return Is(I.getType()) || any_of(I.operands(), [&](const Use &U) { return Is(U->getType()); });
 }
@@ -105,7 +105,8 @@ bool mayBecomeCall(const StoreInst &I) {
   return I.isAtomic() && isLibraryAtomic(I, I.getValueOperand()->getType(), I.getAlign());
 }
 
-/// Whether the address of \p Variable is asked for at run time, as far as the module says how it is linked.
+/// Returns whether the address of \p Variable is asked for at run time, as far as the module says how it is
+/// linked.
 bool isFoundByCall(const GlobalVariable &Variable) {
   const Module &M = *Variable.getParent();
   if (targetOf(M).hasDefaultEmulatedTLS())
@@ -239,7 +240,7 @@ bool mayBecomeCall(const IntrinsicInst &II) {
   return concerns(II, isFloating);
 }
 
-/// Whether \p I computes with floating-point numbers or turns them into others.
+/// Returns whether \p I computes with floating-point numbers or turns them into others.
 bool isFloatArithmetic(const Instruction &I) {
   switch (I.getOpcode()) {
   case Instruction::FAdd:
@@ -259,7 +260,8 @@ bool isFloatArithmetic(const Instruction &I) {
   }
 }
 
-/// Whether the call of \p I is in the right place without us: the code generator orders it with memory.
+/// Returns whether the call of \p I is in the right place without us: the code generator orders it with
+/// memory.
 bool isOrdered(const Instruction &I) {
   if (isa<ConstrainedFPIntrinsic>(I))
     return false;

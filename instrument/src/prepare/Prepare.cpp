@@ -36,7 +36,7 @@ static bool gatherAllocas(Function &F) {
   return !Late.empty();
 }
 
-/// What stands behind an invoke has to stand on its normal edge.
+/// Code behind an invoke has to stand on its normal edge.
 static bool splitInvokeEdges(Function &F) {
   SmallVector<InvokeInst *, 8> Shared;
   for (BasicBlock &B : F)

@@ -20,7 +20,7 @@
 
 namespace memlode {
 
-/// How the code of a function is kept small enough to be compiled in time.
+/// The ways to keep the code of a function small enough to be compiled in time.
 enum class Form {
   Full = 0, ///< two sides, and tests for room in line
   Single,   ///< one side

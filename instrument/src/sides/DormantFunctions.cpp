@@ -120,7 +120,8 @@ static void takePlace(Function &Front, Function &F, Function &Ask) {
   makeLocal(F, Front.getName() + ".recording");
 }
 
-/// Whether calls of \p F reach this definition: neither another module's nor another image's is taken for it.
+/// Returns whether calls of \p F reach this definition: neither another module's nor another image's is taken
+/// for it.
 static bool isOurs(const Function &F) { return F.isDSOLocal() && !F.isInterposable(); }
 
 DormantCalls::DormantCalls(Module &M, LibraryOf Library) {
@@ -141,7 +142,7 @@ DormantCalls::DormantCalls(Module &M, LibraryOf Library) {
   }
 }
 
-/// Whether recording may be on behind \p I because of what it did. Callees are looked at first.
+/// Returns whether recording may be on behind \p I because of what it did. Callees are looked at first.
 bool DormantCalls::maySwitch(const Instruction &I, const TargetLibraryInfo &TLI) const {
   const auto *Call = dyn_cast<CallBase>(&I);
   if (!Call || !mayRecord(*Call))

@@ -28,7 +28,7 @@ bool isLabelOf(const Function &F, const Use &Element) {
   return Label && Label->getFunction() == &F;
 }
 
-/// Whether \p Table, and nothing else, holds the address of every label of \p F that is taken.
+/// Returns whether \p Table, and nothing else, holds the address of every label of \p F that is taken.
 bool holdsAllLabels(const GlobalVariable &Table, Function &F) {
   if (!Table.isConstant() || !Table.hasLocalLinkage() || !Table.hasInitializer())
     return false;

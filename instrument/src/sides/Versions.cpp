@@ -40,7 +40,7 @@ bool touchesMemory(const Instruction &I) {
 
 bool calls(const Instruction &I) { return isa<CallBase>(I) && !isa<IntrinsicInst>(I); }
 
-/// Where control may change sides in a loop.
+/// A place in a loop where control may change sides.
 enum class Crossing {
   None,
   Wake, ///< to the recording side only
