@@ -119,7 +119,7 @@ int main(void) {
 }
 "#;
 
-const MACHINE: &str = r#"
+pub const MACHINE: &str = r#"
 name = "small"
 description = "two levels"
 sources = ["made up"]
@@ -146,13 +146,13 @@ ways = 8
 latency_cycles = 60
 "#;
 
-fn report(recorded: &Recorded) -> Value {
+pub fn report(recorded: &Recorded) -> Value {
     let json = recorded.run(&["report", "trace", "-m", "./tiny.toml", "--json"]);
     serde_json::from_str(&json).expect("JSON")
 }
 
 /// The way in which a finding's accesses wait.
-fn how(finding: &Value) -> Option<Value> {
+pub fn how(finding: &Value) -> Option<Value> {
     let evidence = finding["evidence"].as_array().expect("evidence").iter();
     evidence.filter(|fact| fact["kind"] == "waits").map(|fact| fact["how"].clone()).next()
 }

@@ -1,0 +1,263 @@
+//! Answers of `memlode report` on small programs whose answer is known: the data and function that lead, how they wait, and how much
+//! of it is theirs.
+
+use serde_json::Value;
+
+use crate::sim::Recorded;
+use crate::waiting::{MACHINE, how, report};
+
+const HEAD: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define APART __attribute__((noinline))
+static uint32_t next(uint32_t *seed) { return *seed = *seed * 1664525u + 1013904223u; }
+"#;
+
+/// The first finding that is right.
+struct Answer {
+    function: &'static str,
+    /// The member, or else the variable.
+    data: &'static str,
+    how: &'static str,
+    /// It has at least this part of the wait.
+    share: f64,
+}
+
+fn first(program: &str) -> Value {
+    let report = report(&Recorded::new(&format!("{HEAD}{program}"), MACHINE));
+    let finding = report["findings"][0].clone();
+    assert!(finding.is_object(), "no finding: {report}");
+    finding
+}
+
+fn leads(program: &str, answer: &Answer) -> Value {
+    let finding = first(program);
+    let data = finding["member"].as_str().or_else(|| finding["variable"].as_str());
+    assert_eq!(finding["function"], answer.function, "{finding}");
+    assert_eq!(data, Some(answer.data), "{finding}");
+    assert_eq!(how(&finding), Some(answer.how.into()), "{finding}");
+    assert!(finding["cost"]["wait_share"].as_f64() >= Some(answer.share), "{finding}");
+    finding
+}
+
+/// Sixty lines with as many arrays, of which none has much.
+#[test]
+fn many_lines_of_little_are_one_finding() {
+    let lines: String = (0..60).map(|array| format!("sum += arrays[{array}][i];\n")).collect();
+    let program = format!(
+        r#"
+enum {{ LENGTH = 1 << 13, ARRAYS = 60 }};
+static double *arrays[ARRAYS];
+APART static double wide(void) {{
+  double sum = 0;
+  for (int i = 0; i < LENGTH; i++) {{
+{lines}  }}
+  return sum;
+}}
+APART static double narrow(const double *array) {{
+  double sum = 0;
+  for (int i = 0; i < 8 * LENGTH; i++) sum += array[i];
+  return sum;
+}}
+int main(void) {{
+  for (int array = 0; array < ARRAYS; array++) {{
+    arrays[array] = malloc(LENGTH * sizeof(double));
+    for (int i = 0; i < LENGTH; i++) arrays[array][i] = array;
+  }}
+  double *other = calloc(8 * LENGTH, sizeof(double)), sum = 0;
+  for (int i = 0; i < 8 * LENGTH; i++) other[i] = i;
+  for (int round = 0; round < 4; round++) sum += wide() + narrow(other);
+  printf("%g\n", sum);
+}}
+"#
+    );
+    let finding = first(&program);
+    assert_eq!(finding["function"], "wide", "{finding}");
+    assert!(finding["cost"]["wait_share"].as_f64() > Some(0.8), "{finding}");
+}
+
+/// An element of a member that is an array is no member of its own.
+#[test]
+fn an_array_that_is_read_whole_is_not_split() {
+    let finding = leads(
+        r#"
+enum { ROWS = 4000 };
+struct row { long id; int cells[254]; };
+APART static long total(const struct row *rows) {
+  long sum = 0;
+  for (int row = 0; row < ROWS; row++)
+    for (int cell = 0; cell < 254; cell++) sum += rows[row].cells[cell];
+  return sum;
+}
+int main(void) {
+  struct row *rows = malloc(ROWS * sizeof *rows);
+  for (int row = 0; row < ROWS; row++) memset(&rows[row], row, sizeof *rows);
+  printf("%ld\n", total(rows) + total(rows));
+}
+"#,
+        &Answer { function: "total", data: "cells[]", how: "streamed", share: 0.9 },
+    );
+    assert!(finding["edit"].is_null(), "{finding}");
+}
+
+/// An index that one of two ways finds, by a search that never runs.
+#[test]
+fn a_way_that_was_not_taken_makes_no_chain() {
+    leads(
+        r#"
+enum { LENGTH = 1 << 18 };
+APART static double gather(const double *values, const int *index, int is_searched) {
+  double sum = 0;
+  for (long i = 0; i < LENGTH; i++) {
+    long at = index[i];
+    if (is_searched) {
+      long low = 0, high = LENGTH - 1;
+      while (high - low > 1) {
+        long middle = (low + high) / 2;
+        if (values[middle] > at) high = middle; else low = middle;
+      }
+      at = low;
+    }
+    sum += values[at];
+  }
+  return sum;
+}
+int main(int count, char **words) {
+  double *values = malloc(LENGTH * sizeof *values);
+  int *index = malloc(LENGTH * sizeof *index);
+  uint32_t seed = 1;
+  for (long i = 0; i < LENGTH; i++) values[i] = i, index[i] = next(&seed) >> 14;
+  printf("%g\n", gather(values, index, count > 1) + gather(values, index, count > 1));
+}
+"#,
+        &Answer { function: "gather", data: "values", how: "overlapping", share: 0.8 },
+    );
+}
+
+/// All misses are those of instructions that the compiler does not know.
+#[test]
+fn inline_assembly_waits_as_well() {
+    let finding = leads(
+        r#"
+enum { LINES = 1 << 15, UPDATES = 200000 };
+static inline void add(long *to, long by) { __asm__ volatile("lock addq %1, %0" : "+m"(*to) : "er"(by)); }
+APART static void count(long *lines) {
+  uint32_t seed = 1;
+  for (int i = 0; i < UPDATES; i++) add(&lines[(next(&seed) >> 17) * 8], i);
+}
+int main(void) {
+  long *lines = calloc(LINES, 64);
+  count(lines);
+  printf("%ld\n", lines[8]);
+}
+"#,
+        &Answer { function: "add", data: "to", how: "stored", share: 0.9 },
+    );
+    assert_eq!(finding["accesses"], 200_000, "{finding}");
+}
+
+/// Lines that are filled one after the other cost their bandwidth, and not a latency each.
+#[test]
+fn probes_lead_before_a_fill_of_more_lines() {
+    leads(
+        r#"
+enum { ENTRIES = 1 << 18, PROBES = 100000 };
+struct entry { uint64_t key, value; };
+APART static void clear(struct entry *entries) {
+  memset(entries, 0, ENTRIES * sizeof *entries);
+  __asm__ volatile("" : : "r"(entries) : "memory");
+}
+APART static uint64_t probe(const struct entry *entries) {
+  uint64_t found = 0;
+  uint32_t seed = 1;
+  for (int i = 0; i < PROBES; i++) found += entries[((next(&seed) >> 14) + found) % ENTRIES].key + 1;
+  return found;
+}
+int main(void) {
+  struct entry *entries = malloc(ENTRIES * sizeof *entries);
+  clear(entries);
+  clear(entries);
+  printf("%llu\n", (unsigned long long)probe(entries));
+}
+"#,
+        &Answer { function: "probe", data: "key", how: "chained", share: 0.6 },
+    );
+}
+
+/// Two pointers that come towards each other, each in steps, though the turns hang on what was read.
+#[test]
+fn steps_from_both_ends_are_streams() {
+    leads(
+        r#"
+enum { RECORDS = 1 << 16, BLOCK = 64 };
+struct record { uint64_t key, value; };
+APART static long partition(struct record *low, struct record *high, uint64_t pivot) {
+  unsigned char from[BLOCK], to[BLOCK];
+  long moved = 0;
+  while (high - low > 2 * BLOCK) {
+    int first = 0, last = 0;
+    for (int i = 0; i < BLOCK; i++) { from[first] = i; first += low[i].key >= pivot; }
+    for (int i = 0; i < BLOCK; i++) { to[last] = i; last += high[-1 - i].key < pivot; }
+    int both = first < last ? first : last;
+    for (int i = 0; i < both; i++) moved += from[i] + to[i];
+    low += BLOCK, high -= BLOCK;
+  }
+  return moved;
+}
+int main(void) {
+  struct record *records = malloc(RECORDS * sizeof *records);
+  uint32_t seed = 1;
+  for (int i = 0; i < RECORDS; i++) records[i] = (struct record){next(&seed), i};
+  long moved = 0;
+  for (int round = 0; round < 4; round++) moved += partition(records, records + RECORDS, 1u << 31);
+  printf("%ld\n", moved);
+}
+"#,
+        &Answer { function: "partition", data: "key", how: "streamed", share: 0.9 },
+    );
+}
+
+/// Loads that were moved out of a loop and lost their lines are those of the loop, not of the wrapper that made their pointer.
+#[test]
+fn a_load_without_a_line_is_not_given_that_of_the_allocation() {
+    let recorded = Recorded::new(
+        &format!(
+            "{HEAD}{}",
+            r#"
+enum { BLOCKS = 1 << 13 };
+static inline double *take(size_t count) {
+  return malloc(count * sizeof(double)); // the wrapper
+}
+APART static double work(const double *signs) {
+  double *left = take(8 * BLOCKS), *right = take(8 * BLOCKS), sum = 0;
+  for (int i = 0; i < 8 * BLOCKS; i++) left[i] = right[i] = i & 15;
+  for (int block = 0; block < BLOCKS; block++) {
+    double parts[8][4];
+    for (int k = 0; k < 4; k++) {
+      double all = 0;
+      for (int c = 0; c < 8; c++) all += left[8 * block + c] * signs[8 * k + c];
+      for (int c = 0; c < 8; c++) parts[c][k] = signs[8 * k + c] - right[8 * block + c] * all;
+    }
+    for (int c = 0; c < 8; c++) sum += parts[c][0] * parts[c][1] - parts[c][2] * parts[c][3];
+  }
+  free(left);
+  free(right);
+  return sum;
+}
+int main(void) {
+  double signs[32], sum = 0;
+  for (int i = 0; i < 32; i++) signs[i] = i & 1 ? -1 : 1;
+  for (int round = 0; round < 4; round++) sum += work(signs);
+  printf("%g\n", sum);
+}
+"#
+        ),
+        MACHINE,
+    );
+    let report = report(&recorded);
+    let lines = report["lines"].as_array().expect("lines");
+    assert!(lines.iter().any(|line| line["function"] == "work"), "{report}");
+    assert!(lines.iter().all(|line| line["function"] != "take"), "{report}");
+}
