@@ -149,6 +149,15 @@ public:
       return;
     case Intrinsic::prefetch: // a hint: nothing waits for it
       return;
+    case Intrinsic::vastart:
+    case Intrinsic::vacopy:
+      if (Value *Length = argumentList(*II.getModule())) {
+        if (II.getIntrinsicID() == Intrinsic::vacopy)
+          range(II, II.getArgOperand(1), Length, MEMLODE_KIND_LOAD, 0);
+        range(II, II.getArgOperand(0), Length, MEMLODE_KIND_STORE, 0);
+        return;
+      }
+      break;
     default:
       break;
     }
@@ -263,6 +272,15 @@ private:
   }
 
   /// Intrinsics that name memory without reading or writing what it holds, as far as the program can tell.
+  /// Returns how many bytes of a `va_list` are written when it begins, or null where that is not known.
+  static Value *argumentList(const Module &M) {
+    // System V ABI for AMD64, 3.5.7: two offsets and two pointers.
+    constexpr uint64_t Bytes = 24;
+    const Triple Target = targetOf(M);
+    const bool IsKnown = Target.getArch() == Triple::x86_64 && !Target.isOSWindows() && !Target.isX32();
+    return IsKnown ? ConstantInt::get(Type::getInt64Ty(M.getContext()), Bytes) : nullptr;
+  }
+
   static bool isBookkeeping(Intrinsic::ID ID) {
     switch (ID) {
     case Intrinsic::stackrestore:
