@@ -37,6 +37,7 @@ mod usage;
 mod validate;
 mod waiting;
 mod whatif;
+mod whatif_objects;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

@@ -17,8 +17,11 @@ const PROGRAM: &str = r#"
 
 enum { ITEMS = 60000, NODES = 20000, ROUNDS = 6 };
 
+#ifndef ALIGNED
+#define ALIGNED
+#endif
 #if LAYOUT == 0 || LAYOUT == 6
-struct item { long key; char payload[40]; int kind; int flags; long hits; };
+struct ALIGNED item { long key; char payload[40]; int kind; int flags; long hits; };
 #define KEY(i) items[i].key
 #define KIND(i) items[i].kind
 #define HITS(i) items[i].hits
@@ -162,46 +165,51 @@ const EDITS: [(u32, &str); 6] = [
     (6, "split node: hot=next,value by=pointer"),
 ];
 
-struct Folder(TempDir);
+pub(crate) struct Folder(pub(crate) TempDir);
 
 impl Folder {
-    fn new() -> Folder {
+    pub(crate) fn new() -> Folder {
         let folder = TempDir::new().expect("a temporary folder");
         fs::write(folder.path().join("program.c"), PROGRAM).expect("a file");
         fs::write(folder.path().join("small.toml"), MACHINE).expect("a file");
         Folder(folder)
     }
 
-    fn try_run(&self, words: &[&str]) -> Output {
+    pub(crate) fn try_run(&self, words: &[&str]) -> Output {
         let mut command = memlode();
         command.env("MEMLODE_HOME", installation()).env("COLUMNS", "120").current_dir(self.0.path());
         command.args(words).output().expect("memlode runs")
     }
 
-    fn run(&self, words: &[&str]) -> String {
+    pub(crate) fn run(&self, words: &[&str]) -> String {
         let output = self.try_run(words);
         assert!(output.status.success(), "{words:?}: {}", stderr(&output));
         stdout(&output)
     }
 
-    fn json(&self, words: &[&str]) -> Value {
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
         let rest = ["-m", "./small.toml", "--json"];
         serde_json::from_str(&self.run(&[words, &rest].concat())).expect("JSON")
     }
 
     /// Compiles and records the program under a layout.
     fn record(&self, layout: u32) -> String {
-        let (program, trace) = (format!("program{layout}"), format!("trace{layout}"));
-        let chosen = format!("-DLAYOUT={layout}");
+        self.record_aligned(layout, "")
+    }
+
+    /// The same with items that begin where an attribute says.
+    fn record_aligned(&self, layout: u32, aligned: &str) -> String {
+        let (program, trace) = (format!("program{layout}"), format!("trace{layout}{}", aligned.len()));
+        let (chosen, aligned) = (format!("-DLAYOUT={layout}"), format!("-DALIGNED={aligned}"));
         // What is vectorised depends on the layout.
         let scalar = ["-fno-vectorize", "-fno-slp-vectorize"];
-        self.run(&["cc", "-O2", "-g", scalar[0], scalar[1], &chosen, "program.c", "-o", &program]);
+        self.run(&["cc", "-O2", "-g", scalar[0], scalar[1], &chosen, &aligned, "program.c", "-o", &program]);
         self.run(&["record", "-o", &trace, "--", &format!("./{program}")]);
         trace
     }
 }
 
-fn misses(levels: &Value) -> Vec<u64> {
+pub(crate) fn misses(levels: &Value) -> Vec<u64> {
     let missed = |level: &Value| level["read_misses"].as_u64().zip(level["write_misses"].as_u64());
     let levels = levels.as_array().expect("levels").iter();
     levels.map(|level| missed(level).map_or(0, |(reads, writes)| reads + writes)).collect()
@@ -232,6 +240,23 @@ fn predictions_are_what_the_edited_program_does() {
     }
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
     assert!(mean < 0.05, "the mean error is {mean}: {errors:?}");
+}
+
+#[test]
+fn what_an_edit_makes_worse_is_as_much_worse_in_the_edited_program() {
+    let folder = Folder::new();
+    let before = folder.record(0);
+    let after = folder.record_aligned(0, "__attribute__((aligned(1024)))");
+    let predicted = folder.json(&["whatif", &before, "-e", "align item to 1024"]);
+    let actual = folder.json(&["diff", &before, &after]);
+    let ratio = |found: &Value| {
+        let [before, after] =
+            ["before", "after"].map(|side| found[side]["run_cycles"].as_f64().expect("cycles"));
+        after / before
+    };
+    let (predicted, actual) = (ratio(&predicted["comparison"]), ratio(&actual));
+    assert!(actual > 1.1, "the edit makes little worse: {actual}");
+    assert!((predicted / actual - 1.0).abs() < 0.25, "{predicted} predicted, {actual} in the edited program");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 """Holds advice against programs whose answer is known: python3 tests/corpus/corpus.py [NAME…]
 
-Of clean/*.c nothing may be advised. edits/*.c have edits that look good and are not; answers.toml says which.
-Every folder's programs must have an answer, and every answer a program.
+Of clean/*.c nothing may be advised. sick/*.c have a disease that is known by its cure, which must be advised first,
+and well/*.c are the same programs cured, of which nothing may be. edits/*.c have edits that look good and are not.
+answers.toml says which. Every folder's programs must have an answer, and every answer a program.
 """
 
 import json
@@ -29,10 +30,10 @@ def memlode(*words):
     return done.stdout
 
 
-def recorded(program):
+def recorded(program, options=("-O2",)):
     """The trace of a program, compiled and recorded."""
-    name = program.stem
-    memlode("cc", "-O2", "-g", "-Wall", "-Wextra", "-Werror", program, "-o", name)
+    name = f"{program.parent.name}-{program.stem}"
+    memlode("cc", *options, "-g", "-pthread", "-Wall", "-Wextra", "-Werror", program, "-o", name)
     memlode("record", "-o", f"{name}.trace", "--", f"./{name}")
     return f"{name}.trace"
 
@@ -41,12 +42,20 @@ def json_of(*words):
     return json.loads(memlode(*words, "--machine", "generic", "--json"))
 
 
-def nothing_is_advised(name):
-    found = json_of("advise", recorded(HERE / "clean" / f"{name}.c"))
+def nothing_is_advised(name, folder="clean"):
+    found = json_of("advise", recorded(HERE / folder / f"{name}.c"))
     if found["worth_it"]:
         advised = [f"{'; '.join(item['edits'])} ({item['gain']:.1%})" for item in found["worth_it"]]
         raise Wrong(f"advised: {', '.join(advised)}")
     return f"nothing advised, {len(found['rejected'])} rejected"
+
+
+def the_cure_is_advised(name, answer):
+    found = json_of("advise", recorded(HERE / "sick" / f"{name}.c", answer.get("options", ["-O2"])))
+    advised = ["; ".join(item["edits"]) for item in found["worth_it"]]
+    if not advised or not any(advised[0].startswith(cure) for cure in answer["cures"]):
+        raise Wrong(f"advised first: {advised[:1] or 'nothing'}, not {' or '.join(answer['cures'])}")
+    return f"{advised[0]} ({found['worth_it'][0]['gain']:+.1%})"
 
 
 def verdicts_are_right(name, edits):
@@ -67,8 +76,11 @@ def main(names):
     WORK.mkdir(parents=True)
     failed = 0
     checks = [(f"clean/{name}", nothing_is_advised, (name,)) for name in answers["clean"]]
+    checks += [(f"sick/{name}", the_cure_is_advised, (name, answer)) for name, answer in answers["sick"].items()]
+    checks += [(f"well/{name}", nothing_is_advised, (name, "well")) for name in answers["sick"]]
     checks += [(f"edits/{name}", verdicts_are_right, (name, edits)) for name, edits in answers["edits"].items()]
-    programs = {f"{folder}/{file.stem}" for folder in ("clean", "edits") for file in (HERE / folder).glob("*.c")}
+    folders = ("clean", "sick", "well", "edits")
+    programs = {f"{folder}/{file.stem}" for folder in folders for file in (HERE / folder).glob("*.c")}
     without = programs ^ {name for name, _, _ in checks}
     if without:
         failed += 1

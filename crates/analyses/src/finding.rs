@@ -66,8 +66,21 @@ pub enum Evidence {
     Addresses(Dependence),
     /// In what way these accesses wait, as far as that was seen while the program ran.
     Waits(WaitKind),
+    /// Prefetching can help: addresses are known some accesses before.
+    Prefetch(PrefetchDistance),
     /// The density with which the type is used around the line.
     Density(Density),
+}
+
+/// The distance at which an access has to be prefetched for its line to be there in time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrefetchDistance {
+    /// So many accesses of the line before.
+    pub accesses: u32,
+    /// Cycles until memory answers.
+    pub latency_cycles: u32,
+    /// Cycles of instructions that the function executes for each access.
+    pub access_cycles: f64,
 }
 
 /// A line that belongs to a finding.

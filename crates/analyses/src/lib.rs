@@ -20,7 +20,9 @@ mod view;
 pub use analyses::all;
 pub use analysis::{Analysis, Argument, Findings, Meta, Reads, Registered, Running, Splits};
 pub use arguments::{Arguments, BadArgument};
-pub use finding::{Cost, Density, Doubt, Evidence, Finding, RankedLine, Subject, Suggestion};
+pub use finding::{
+    Cost, Density, Doubt, Evidence, Finding, PrefetchDistance, RankedLine, Subject, Suggestion,
+};
 pub use run::Run;
 pub use table::{Column, Holds, Table, TableMeta, Value};
 pub use view::View;

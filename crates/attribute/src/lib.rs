@@ -35,7 +35,7 @@ pub mod timed;
 mod times;
 mod window;
 
-pub use cost::{CostModel, Parallelism, Wait, WaitKind};
+pub use cost::{CostModel, Parallelism, UnderEdit, Wait, WaitKind};
 pub use counts::Counts;
 pub use coverage::Coverage;
 pub use detail::DetailedProfile;
@@ -43,7 +43,7 @@ pub use engine::Engine;
 pub use map::{AddressMap, MappedPiece, ObjectRef};
 pub use objects::classes;
 pub use objects::classes::{Class, ClassId, Home};
-pub use objects::heap_calls::{HeapCall, MadeBlock, heap_calls};
+pub use objects::heap_calls::{HeapCall, MadeBlock, first_uses, heap_calls};
 pub use paths::{PathId, Paths};
 pub use profile::{Cell, Profile, Profiler};
 pub use run::{profile_in_detail, profile_mapped, profile_mapped_in_detail, profile_trace};

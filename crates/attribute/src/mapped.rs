@@ -304,10 +304,17 @@ impl<'m> Mapped<'m> {
                 for link in self.pieces.iter().filter(|piece| piece.is_link) {
                     profiler.touch_fragments(origin, cell, &[fragment(link, false)]);
                 }
-                // Whoever moves the data apart has an access for each place, and waits for each line.
-                let others: Vec<&Piece> = self.pieces.iter().filter(|piece| !piece.is_link).collect();
+                // Whoever moves the data apart has an access for each line, and waits for each: what lay in turns lies together then.
                 let line_bytes = u64::from(profiler.line_bytes);
-                let line = |piece: &&Piece| piece.address / line_bytes;
+                let line = |piece: &Piece| piece.address / line_bytes;
+                let mut others: Vec<&Piece> = self.pieces.iter().filter(|piece| !piece.is_link).collect();
+                let first = |piece: &Piece| others.iter().position(|other| line(other) == line(piece));
+                let order: Vec<Option<usize>> = others.iter().map(|piece| first(piece)).collect();
+                if !order.is_sorted() {
+                    let mut numbered: Vec<_> = order.into_iter().zip(others).collect();
+                    numbered.sort_by_key(|(number, _)| *number);
+                    others = numbered.into_iter().map(|(_, piece)| piece).collect();
+                }
                 for together in others.chunk_by(|a, b| line(a) == line(b)) {
                     self.fragments.clear();
                     self.fragments.extend(together.iter().map(|piece| fragment(piece, is_write)));

@@ -65,6 +65,8 @@ pub enum NamedMemory {
     Heap,
     /// Stack variables, and what else lies in stack frames.
     Stack,
+    /// Objects of these homes.
+    Objects(Vec<Home>),
     /// Global variables.
     Global {
         /// Their name.
@@ -79,6 +81,7 @@ impl NamedMemory {
     pub fn has(&self, home: &Home) -> bool {
         match (self, home) {
             (NamedMemory::Heap, Home::Heap { .. }) | (NamedMemory::Stack, Home::Stack { .. }) => true,
+            (NamedMemory::Objects(homes), home) => homes.contains(home),
             (NamedMemory::Global { name, written }, Home::Global { symbol, .. }) => {
                 symbol == name || written(symbol) == *name
             }
@@ -92,6 +95,7 @@ impl fmt::Display for NamedMemory {
         f.write_str(match self {
             NamedMemory::Heap => "heap",
             NamedMemory::Stack => "stack",
+            NamedMemory::Objects(_) => "objects",
             NamedMemory::Global { name, .. } => name,
         })
     }

@@ -1,18 +1,27 @@
 //! Layouts that are tried one after the other: of a type, or of those that a program waits for.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Result, bail};
 use memlode_attribute::CostModel;
+use memlode_attribute::tables::{place, what};
 use memlode_layout::{Edit, Link};
 use memlode_report::text::{count, percent_of};
-use memlode_report::{Advice, Located, MarkedMember, Rejected, Sources, StructureChart, Tried, WhatIf};
+use memlode_report::{
+    Access, Advice, LatentSharing, Located, MarkedMember, Rejected, Sources, StructureChart, Tried, WhatIf,
+};
 use memlode_trace::layouts::LayoutId;
-use memlode_trace::sites::StringId;
+use memlode_trace::sites::{SiteId, StringId};
 use memlode_whatif::candidates::candidates;
 use memlode_whatif::hot_cold::{Chart, charts};
 use memlode_whatif::noise::Verdict;
+use memlode_whatif::plan::Plan;
 use memlode_whatif::plan::records_named;
-use memlode_whatif::predict::TraceStart;
+use memlode_whatif::predict::{TraceStart, Unpredictable, side_by_side};
+use memlode_whatif::proposals::Proposal;
+use memlode_whatif::proposals::threads::Contended;
 
+use crate::analyse::threads;
 use crate::next::NextCommands;
 use crate::whatif::AsItIs;
 
@@ -20,26 +29,33 @@ use crate::whatif::AsItIs;
 const CONFIRMED: usize = 3;
 
 /// Accesses of the part of a trace on which candidates are tried.
-const PART: u64 = 20_000_000;
+const PART: u64 = 8_000_000;
 
 /// The same where somebody waits for the end of a report, and what a gain there must exceed.
-const GLANCE: u64 = 3_000_000;
+const GLANCE: u64 = 1_000_000;
 const GLANCE_LEAST: f64 = 0.05;
 
 /// Types whose accesses wait for less of all that is waited are left alone.
 const LEAST_SHARE: f64 = 0.03;
 
-/// The shortest part for that.
-const GLANCE_SHORTEST: u64 = 200_000;
+/// A glance at the end of a report looks at one such part of a trace, and at no fewer accesses than this.
+const GLANCE_PARTS: u64 = 32;
+const GLANCE_SHORTEST: u64 = 50_000;
 
 /// So many of those that did best at a glance are tried on more of the trace.
-const SEMIFINAL: usize = 6;
+const SEMIFINAL: usize = 4;
 
 /// Gains that differ by less of the run's cycles are about the same.
 const ABOUT: f64 = 0.02;
 
 /// So many proposals about objects are tried, at most.
 const MOST_PROPOSALS: usize = 8;
+
+/// Bytes by which objects of threads are shifted to see what they would lose elsewhere: what allocators align to, and more.
+const SHIFTS: [u64; 3] = [16, 32, 48];
+
+/// What is lost elsewhere is told from this part of the run's cycles on.
+const LATENT_LEAST: f64 = 0.05;
 
 /// Edits that are made together.
 type Edits = Vec<Edit>;
@@ -77,17 +93,20 @@ pub fn advise(as_it_is: &AsItIs, types: usize, sources: &mut Sources) -> Result<
     let charts = charts(as_it_is.trace.sites(), &as_it_is.profile);
     let noise = as_it_is.noise()?;
     let question = as_it_is.question();
-    let (glance, part) = (question.part(GLANCE)?, question.part(PART)?);
+    let glance = question.part(GLANCE)?;
+    let all: u64 = as_it_is.trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
+    let more = if all > glance.accesses { Some(question.part(PART)?) } else { None };
     let mut advice = Advice {
         trace: as_it_is.trace.directory().display().to_string(),
         machine: as_it_is.machine.name.clone(),
         noise: noise.range(),
         worth_it: Vec::new(),
         rejected: Vec::new(),
+        latent: Vec::new(),
         structures: drawn(as_it_is, &charts),
     };
     for rivals in rivals(as_it_is, types, &charts) {
-        let tried = simplest_first(try_in_turn(as_it_is, &glance, &part, rivals)?, noise.range());
+        let tried = simplest_first(try_in_turn(as_it_is, &glance, more.as_ref(), rivals)?, noise.range());
         // The best one is replayed in full; the next one only where that disappoints.
         let mut is_found = false;
         for (number, (edits, gain)) in tried.into_iter().enumerate() {
@@ -96,22 +115,99 @@ pub fn advise(as_it_is: &AsItIs, types: usize, sources: &mut Sources) -> Result<
                 advice.rejected.push(rejected(&edits, gain, verdict, false));
                 continue;
             }
-            let mut found = confirm(as_it_is, &edits)?;
+            let found = confirm(as_it_is, &edits)?;
             if found.verdict == Verdict::WorthIt {
-                found.at = found.comparison.lines.first().map(|line| Located {
-                    source: sources.around(&line.subject.position),
-                    access: line.subject.clone(),
-                });
-                advice.worth_it.push(found);
+                advice.worth_it.push(located(found, sources, |_| true));
                 is_found = true;
             } else {
                 advice.rejected.push(rejected(&edits, found.gain, found.verdict, true));
             }
         }
     }
+    try_for_threads(as_it_is, &mut advice, sources)?;
+    advice.latent = latent(as_it_is)?;
     advice.worth_it.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     advice.rejected.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     Ok(advice)
+}
+
+/// Tries edits of what threads take from each other on the whole trace, which has few of them.
+fn try_for_threads(as_it_is: &AsItIs, advice: &mut Advice, sources: &mut Sources) -> Result<()> {
+    for Contended { site, proposals } in as_it_is.contended() {
+        let mut tried = Vec::new();
+        for Proposal { edits, .. } in proposals {
+            let known = written(&edits);
+            // What saves misses besides was tried for these, and is replayed with what threads lose.
+            if !advice.worth_it.iter().any(|found| found.edits.join("; ") == known)
+                && let Ok(plan) = as_it_is.plan(&edits)
+            {
+                advice.rejected.retain(|rejected| rejected.edit != known);
+                let found = as_it_is.under(&edits, &plan)?;
+                tried.push((found.gain, edits, found));
+            }
+        }
+        let most = tried.iter().map(|(gain, ..)| *gain).fold(f64::NEG_INFINITY, f64::max);
+        tried.sort_by(|(gain, a, _), (other, b, _)| {
+            let is_less = |gain: f64| gain < most - ABOUT;
+            is_less(*gain).cmp(&is_less(*other)).then(effort(a).cmp(&effort(b))).then(other.total_cmp(gain))
+        });
+        let mut is_found = false;
+        for (gain, edits, found) in tried {
+            if found.verdict == Verdict::WorthIt && !is_found {
+                advice.worth_it.push(located(found, sources, |row| is_at(as_it_is, row, site)));
+                is_found = true;
+            } else {
+                advice.rejected.push(rejected(&edits, gain, found.verdict, true));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Objects that threads would take from each other if they began elsewhere: an allocator or a linker may put them there any day.
+fn latent(as_it_is: &AsItIs) -> Result<Vec<LatentSharing>> {
+    let cycles = as_it_is.cycles();
+    let mut found = Vec::new();
+    for (object, edits) in as_it_is.latent() {
+        let mut most = (0, 0.0);
+        for by in SHIFTS {
+            let lost = as_it_is.lost_under(&[Edit::Shift { object: object.clone(), by }])? - cycles.lost;
+            if lost > most.1 {
+                most = (by, lost);
+            }
+        }
+        let share = most.1 / (cycles.run + most.1).max(1.0);
+        if share >= LATENT_LEAST {
+            found.push(LatentSharing {
+                object,
+                shifted_by: most.0,
+                lost_share: share,
+                edit: written(&edits),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Adds the line that an edit changes most, of those that count.
+fn located(mut found: WhatIf, sources: &mut Sources, counts: impl Fn(&Access) -> bool) -> WhatIf {
+    let mut lines = found.comparison.lines.iter().map(|line| &line.subject);
+    let line = lines.find(|subject| counts(subject)).cloned();
+    found.at = line.map(|access| Located { source: sources.around(&access.position), access });
+    found
+}
+
+/// Returns whether a row is about the line of a site, and what that touches.
+fn is_at(as_it_is: &AsItIs, row: &Access, site: SiteId) -> bool {
+    let names = as_it_is.trace.sites();
+    let site = names.site(site);
+    let (what, line) = (what(names, site, true), place(names, site).line);
+    let is_called =
+        |name: &Option<String>, id: Option<StringId>| name.as_deref() == id.map(|id| names.string(id));
+    row.position.line == Some(line.line)
+        && row.position.linkage_name == names.string(line.function)
+        && is_called(&row.data.member, what.member)
+        && is_called(&row.data.variable, what.variable)
 }
 
 /// Edits by what they compete for: a type, or objects. Of each group one is advised at most.
@@ -141,14 +237,12 @@ fn rivals(as_it_is: &AsItIs, types: usize, charts: &[Chart]) -> Vec<Vec<Edits>> 
 fn try_in_turn(
     as_it_is: &AsItIs,
     glance: &TraceStart,
-    part: &TraceStart,
+    part: Option<&TraceStart>,
     edits: Vec<Edits>,
 ) -> Result<Vec<Gain>> {
     let mut tried = try_edits(as_it_is, glance, edits)?;
     let tells = tried.first().is_some_and(|(_, gain)| *gain >= GLANCE_LEAST);
-    if part.chunks <= glance.chunks {
-        return Ok(tried);
-    }
+    let Some(part) = part.filter(|part| part.chunks > glance.chunks) else { return Ok(tried) };
     // A beginning in which nothing gains may not be what the program does later.
     let rest = tried.split_off(if tells { SEMIFINAL.min(tried.len()) } else { tried.len() });
     let mut again = try_edits(as_it_is, part, tried.into_iter().map(|(edits, _)| edits).collect())?;
@@ -176,9 +270,18 @@ fn effort(edits: &[Edit]) -> u8 {
     edits.iter().map(one).max().unwrap_or(0)
 }
 
-/// Returns what the first accesses of a trace say of the type that it waits for most, in a sentence.
-pub fn glance(as_it_is: &AsItIs, next: &NextCommands) -> Result<String> {
-    let advise = next.of("advise");
+/// Returns what the first accesses of a trace say of what it waits for most, in a sentence. It takes no longer than `budget`, as far as a
+/// first try tells.
+pub fn glance(as_it_is: &AsItIs, next: &NextCommands, budget: Duration) -> Result<String> {
+    let (started, advise) = (Instant::now(), next.of("advise"));
+    if let Some(contended) = as_it_is.contended().into_iter().next() {
+        let cycles = as_it_is.cycles();
+        return Ok(format!(
+            "threads lose {} of the cycles to lines that they take from each other; `{}` may save that, to be replayed by: {advise}",
+            percent_of(cycles.lost / cycles.run.max(1.0)),
+            written(&contended.proposals[0].edits)
+        ));
+    }
     let Some((name, record)) = waited_for(as_it_is).into_iter().next() else {
         return Ok("nothing to gain from layout here: no type is waited for".to_string());
     };
@@ -190,13 +293,19 @@ pub fn glance(as_it_is: &AsItIs, next: &NextCommands) -> Result<String> {
     });
     edits.truncate(3);
     edits.extend(by_rules.and_then(|chart| chart.edit()));
-    // As is and placed anew, and each edit: all together they replay about half of what the report did.
     let whole: u64 = as_it_is.trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
-    let most = (whole / (2 * (edits.len() as u64 + 2))).clamp(GLANCE_SHORTEST, GLANCE);
-    let part = as_it_is.question().part(most)?;
-    let tried = try_edits(as_it_is, &part, edits.into_iter().map(|edit| vec![edit]).collect())?;
+    let part = as_it_is.question().part((whole / GLANCE_PARTS).clamp(GLANCE_SHORTEST, GLANCE))?;
+    // As it is and placed anew.
+    let each = started.elapsed() / 2;
+    let mut tried: Vec<Gain> = Vec::new();
+    for some in edits.chunks(threads()) {
+        if !tried.is_empty() && started.elapsed() + each > budget {
+            break;
+        }
+        tried.extend(try_edits(as_it_is, &part, some.iter().map(|edit| vec![edit.clone()]).collect())?);
+    }
     let seen = count(part.accesses);
-    Ok(match tried.first() {
+    Ok(match tried.iter().max_by(|(_, a), (_, b)| a.total_cmp(b)) {
         Some((edits, gain)) if *gain >= GLANCE_LEAST => format!(
             "{}: {} fewer cycles in the first {seen} accesses; all of them, and others: {advise}",
             written(edits),
@@ -229,13 +338,18 @@ fn try_all(as_it_is: &AsItIs, part: &TraceStart, record: LayoutId) -> Result<Vec
 
 /// Tries each of some changes by itself; those that gain most come first.
 fn try_edits(as_it_is: &AsItIs, part: &TraceStart, changes: Vec<Edits>) -> Result<Vec<Gain>> {
-    let question = as_it_is.question();
+    // What cannot be made is no candidate.
+    let planned = changes.into_iter().filter_map(|edits| Some((as_it_is.plan(&edits).ok()?, edits)));
+    let planned: Vec<(Plan, Edits)> = planned.collect();
+    let cycles =
+        side_by_side(&as_it_is.question(), &planned, |question, (plan, _)| part.under(question, plan, None));
     let mut tried: Vec<Gain> = Vec::new();
-    for edits in changes {
-        // What cannot be made is no candidate.
-        let Ok(plan) = as_it_is.plan(&edits) else { continue };
-        let cycles = part.under(&question, &plan, None)?;
-        tried.push((edits, 1.0 - cycles.run / part.placed.run.max(1.0)));
+    for ((_, edits), cycles) in planned.into_iter().zip(cycles) {
+        match cycles {
+            Ok(cycles) => tried.push((edits, 1.0 - cycles.run / part.placed.run.max(1.0))),
+            Err(Unpredictable::Placement(_)) => {}
+            Err(why) => return Err(why.into()),
+        }
     }
     tried.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     Ok(tried)

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use memlode_attribute::sharing::{Order, SharingProfile};
 use memlode_attribute::simulator::{self, Homes, Pages, Setup};
 use memlode_attribute::{Home, Profile};
 use memlode_layout::Edit;
@@ -19,9 +20,10 @@ use memlode_whatif::noise::Noise;
 use memlode_whatif::placement::Footprint;
 use memlode_whatif::plan::{Plan, PlanDoubt, PlanInputs};
 use memlode_whatif::predict::Question;
+use memlode_whatif::proposals::threads::{self, Contended};
 use memlode_whatif::proposals::{Proposal, proposals};
 
-use crate::analyse::threads;
+use crate::analyse;
 use crate::term;
 
 /// A trace on a machine, counted as it is.
@@ -36,11 +38,13 @@ pub struct AsItIs {
     /// The chunks that were decoded, and those that could not be.
     pub replayed: Replayed,
     noise: OnceCell<Noise>,
+    order: Option<Order>,
+    sharing: OnceCell<Option<SharingProfile>>,
 }
 
 impl AsItIs {
     /// Counts a trace, as `report` does or with a machine's rules.
-    pub fn count(trace: Trace, machine: Machine, with_rules: bool) -> Result<AsItIs> {
+    pub fn count(trace: Trace, machine: Machine, with_rules: bool, order: Option<Order>) -> Result<AsItIs> {
         if is_empty(&trace) {
             bail!("{}", nothing_recorded(&trace));
         }
@@ -53,8 +57,13 @@ impl AsItIs {
             homes: Homes::default(),
         });
         let bar = term::Progress::of(&trace, "simulating");
-        let question =
-            Question { trace: trace.clone(), machine: &machine, setup: setup.as_ref(), threads: threads() };
+        let question = Question {
+            trace: trace.clone(),
+            machine: &machine,
+            setup: setup.as_ref(),
+            order,
+            threads: analyse::threads(),
+        };
         let counted = question.as_it_is(|done| bar.advance_to(done));
         let (profile, replayed) =
             counted.with_context(|| format!("the machine {} cannot be simulated", machine.name))?;
@@ -62,12 +71,31 @@ impl AsItIs {
         if let Some(why) = nothing_decoded(&trace, &replayed) {
             bail!("{why}");
         }
-        Ok(AsItIs { trace, machine, setup, profile, replayed, noise: OnceCell::new() })
+        let (noise, sharing) = (OnceCell::new(), OnceCell::new());
+        Ok(AsItIs { trace, machine, setup, profile, replayed, noise, order, sharing })
     }
 
     /// Returns what was counted already.
-    pub fn of(trace: Arc<Trace>, machine: Machine, profile: Profile, replayed: Replayed) -> AsItIs {
-        AsItIs { trace, machine, setup: None, profile, replayed, noise: OnceCell::new() }
+    pub fn of(
+        trace: Arc<Trace>,
+        machine: Machine,
+        profile: Profile,
+        sharing: Option<SharingProfile>,
+        replayed: Replayed,
+    ) -> AsItIs {
+        let (noise, sharing) = (OnceCell::new(), OnceCell::from(sharing));
+        AsItIs { trace, machine, setup: None, profile, replayed, noise, order: None, sharing }
+    }
+
+    /// Losses of its threads to each other.
+    pub fn sharing(&self) -> Option<&SharingProfile> {
+        self.sharing.get_or_init(|| self.question().sharing(&self.profile, None)).as_ref()
+    }
+
+    /// Its cycles.
+    pub fn cycles(&self) -> Cycles {
+        let lost = self.sharing().map_or(0.0, SharingProfile::lost_cycles);
+        self.question().cycles(&self.profile).with_lost(lost)
     }
 
     /// Returns what is asked of it.
@@ -76,13 +104,14 @@ impl AsItIs {
             trace: self.trace.clone(),
             machine: &self.machine,
             setup: self.setup.as_ref(),
-            threads: threads(),
+            order: self.order,
+            threads: analyse::threads(),
         }
     }
 
     /// Its report.
     pub fn report(&self) -> Report {
-        build::report(&self.trace, &self.machine, &self.profile, &self.replayed, None)
+        build::report(&self.trace, &self.machine, &self.profile, &self.replayed, self.sharing())
     }
 
     /// Returns what placement alone changes: as it was found out before, or now.
@@ -113,6 +142,23 @@ impl AsItIs {
         proposals(&self.inputs(), &self.machine)
     }
 
+    /// What threads take from each other, with edits that may be worth it.
+    pub fn contended(&self) -> Vec<Contended> {
+        let run = self.cycles().run;
+        self.sharing().map_or(Vec::new(), |found| threads::proposals(&self.inputs(), found, run))
+    }
+
+    /// Objects of threads that lose nothing where they begin now, with the edit that keeps it so.
+    pub fn latent(&self) -> Vec<(String, Vec<Edit>)> {
+        self.sharing().map_or(Vec::new(), |found| threads::latent(&self.inputs(), found))
+    }
+
+    /// What its threads lose under edits.
+    pub fn lost_under(&self, edits: &[Edit]) -> Result<f64> {
+        let plan = self.plan(edits)?;
+        Ok(self.question().lost_under(&self.profile, &plan, &mut crate::place::allocators())?)
+    }
+
     fn inputs(&self) -> PlanInputs<'_> {
         PlanInputs { names: self.trace.sites(), profile: &self.profile, written: &demangle_short }
     }
@@ -125,14 +171,16 @@ impl AsItIs {
         let predicted = question.under(plan, &mut allocators, |done| bar.advance_to(done))?;
         bar.finish();
         let noise = self.noise()?;
-        let costs = question.costs(&self.profile, None);
-        let before = Cycles::of(&self.profile, &costs, &self.machine);
-        let costs = question.costs(&predicted.profile, Some(costs.parallelism()));
-        let after = Cycles::of(&predicted.profile, &costs, &self.machine);
+        let before = self.cycles();
+        let parallelism = question.costs(&self.profile).parallelism().clone();
+        let costs = question.costs_under(&predicted.profile, plan, &parallelism);
+        let sharing = question.sharing(&predicted.profile, Some(&predicted.moved));
+        let lost = sharing.as_ref().map_or(0.0, SharingProfile::lost_cycles);
+        let after = Cycles::of(&predicted.profile, &costs, &self.machine).with_lost(lost);
         let as_it_is = self.report();
         let (profile, replayed) = (&predicted.profile, &predicted.replayed);
         let as_it_would_be =
-            build::report_costing(&self.trace, &self.machine, profile, replayed, None, &costs);
+            build::report_costing(&self.trace, &self.machine, profile, replayed, sharing.as_ref(), &costs);
         let comparison =
             build::comparison(&as_it_is, &as_it_would_be, [before.run, after.run], Some(noise.range()));
         Ok(WhatIf {

@@ -512,7 +512,14 @@ impl fmt::Display for Edit {
             Edit::Shift { by, .. } => write!(f, "shift {subject} by {by}"),
             Edit::PerThread { .. } => write!(f, "per-thread {subject}"),
             Edit::Pack { .. } => write!(f, "pack {subject}"),
-            Edit::Pages { to, .. } => write!(f, "pages {subject} to {to}"),
+            Edit::Pages { to, .. } => {
+                let (count, unit) = match to {
+                    to if to.is_multiple_of(GIB) => (to / GIB, "GiB"),
+                    to if to.is_multiple_of(1 << 20) => (to >> 20, "MiB"),
+                    to => (to >> 10, "KiB"),
+                };
+                write!(f, "pages {subject} to {count}{unit}")
+            }
             Edit::Place { on, .. } => {
                 write!(f, "place {subject}: ")?;
                 match on {

@@ -9,10 +9,12 @@ const INSTRUCTIONS: f64 = 3.0;
 /// Cycles of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cycles {
-    /// All of them: instructions, first touches of memory, and waiting.
+    /// All of them: instructions, first touches of memory, waiting, and what threads lose to each other.
     pub run: f64,
     /// Those of waiting for data, as a report has them.
     pub wait: f64,
+    /// Those that threads lose to lines that they take from each other, where that was found out.
+    pub lost: f64,
 }
 
 impl Cycles {
@@ -26,6 +28,12 @@ impl Cycles {
             let accesses: u64 = profile.cells.iter().map(|cell| cell.counts.accesses()).sum();
             INSTRUCTIONS * machine.costs.instruction_cycles.value * accesses as f64
         };
-        Cycles { run: total.cycles() + total.first_touches + instructions, wait: total.cycles() }
+        Cycles { run: total.cycles() + total.first_touches + instructions, wait: total.cycles(), lost: 0.0 }
+    }
+
+    /// The same with what threads lose to each other.
+    #[must_use]
+    pub fn with_lost(self, lost: f64) -> Cycles {
+        Cycles { run: self.run - self.lost + lost, lost, ..self }
     }
 }

@@ -22,4 +22,5 @@ pub mod placement;
 pub mod plan;
 pub mod predict;
 pub mod proposals;
+pub mod side_by_side;
 pub mod structures;

@@ -5,6 +5,8 @@ use memlode_layout::{Layout, PartPiece};
 use memlode_trace::event::ProcessId;
 use rustc_hash::FxHashMap;
 
+use crate::side_by_side::EditedRanges;
+
 /// The places of all blocks of a trace under a plan.
 #[derive(Debug, Default)]
 pub struct Moved {
@@ -12,6 +14,8 @@ pub struct Moved {
     pub(crate) heaps: FxHashMap<ProcessId, Heap>,
     /// By process and address.
     pub(crate) globals: FxHashMap<(ProcessId, u64), MovedObject>,
+    /// The objects that edits are about, by the addresses that they had.
+    pub(crate) edited: EditedRanges,
     /// Stacks and memory that no object has get fixed places, too.
     pub(crate) is_fixed: bool,
 }
@@ -19,10 +23,18 @@ pub struct Moved {
 /// The blocks of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
-    /// By number; 0 for those that stay.
+    /// By number; 0 for those that stay, and [`EDITED`] with a place in `edited` for those of which more changed.
     pub bases: Vec<u64>,
-    /// Those of which more changed.
-    pub edited: FxHashMap<u64, MovedObject>,
+    /// Blocks of which more changed than where they begin.
+    pub edited: Vec<MovedObject>,
+}
+
+impl Heap {
+    /// Adds a block of which more changed; returns what stands for its base.
+    pub fn edit(&mut self, object: MovedObject) -> u64 {
+        self.edited.push(object);
+        EDITED | (self.edited.len() as u64 - 1)
+    }
 }
 
 /// An object of which more changed than where it begins.
@@ -58,15 +70,17 @@ impl Moved {
         };
         let Some(heap) = self.heaps.get(&object.process) else { return Place::At(object.base) };
         match heap.bases.get(number as usize) {
-            Some(&EDITED) => heap.edited.get(&number).map_or(Place::At(object.base), Place::Edited),
             None | Some(0) => Place::At(object.base),
-            Some(&base) => Place::At(base),
+            Some(&base) if base & EDITED == 0 => Place::At(base),
+            Some(&place) => {
+                heap.edited.get((place ^ EDITED) as usize).map_or(Place::At(object.base), Place::Edited)
+            }
         }
     }
 }
 
-/// The base of a block that [`Heap::edited`] tells more of.
-pub(crate) const EDITED: u64 = u64::MAX;
+/// Set in the base of a block that [`Heap::edited`] tells more of: user space ends below.
+pub(crate) const EDITED: u64 = 1 << 63;
 
 impl AddressMap for Moved {
     fn places_the_rest(&self) -> bool {

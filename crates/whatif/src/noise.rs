@@ -67,7 +67,7 @@ impl Noise {
 }
 
 /// The way in which cycles are reckoned: what was kept by another one is of no use.
-const COST: &str = "the cost model of reports";
+const COST: &str = "the cost model of reports, a site's own misses overlapping";
 
 fn file(trace: &Path, machine: &Machine, rules: &str) -> PathBuf {
     let known = format!("{}\n{COST}\n{:?}\n{rules}", env!("CARGO_PKG_VERSION"), machine);

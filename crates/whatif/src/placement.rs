@@ -3,15 +3,17 @@
 use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
 
-use memlode_attribute::{HeapCall, Home, MadeBlock, heap_calls};
+use memlode_attribute::{HeapCall, Home, MadeBlock, first_uses, heap_calls};
 use memlode_layout::{Layout, Link};
 use memlode_trace::Trace;
 use memlode_trace::event::{ProcessId, ThreadId};
-use rustc_hash::FxHashMap;
+use memlode_trace::sites::SiteId;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::allocator::{Allocator, BlockId, Call, MAPPED};
 use crate::moved::{EDITED, Heap, Moved, MovedObject};
 use crate::plan::{ObjectEdit, Plan};
+use crate::side_by_side::EditedRanges;
 
 /// Where records lie that a program would keep in a growing array of its own: no other object is there.
 const POOLS: u64 = 0x2000_0000_0000;
@@ -50,7 +52,7 @@ pub fn place(
     workers: usize,
     allocators: Allocators<'_>,
 ) -> Result<(Moved, Footprint), String> {
-    let mut placing = Placing::new(trace, plan, allocators);
+    let mut placing = Placing::new(trace, plan, allocators, first_used(trace, plan, usize::MAX, workers));
     let mut failed = None;
     heap_calls(trace, usize::MAX, workers, |call| match placing.call(&call) {
         Ok(()) => ControlFlow::Continue(()),
@@ -65,19 +67,32 @@ pub fn place(
     }
 }
 
-/// The same for calls that were collected.
+/// The same for calls that were collected, of so many chunks.
 ///
 /// # Errors
 /// Why an allocator could not place them.
 pub fn place_calls(
     trace: &Trace,
     plan: &Plan,
-    calls: &[HeapCall],
+    (calls, chunks): (&[HeapCall], usize),
+    workers: usize,
     allocators: Allocators<'_>,
 ) -> Result<(Moved, Footprint), String> {
-    let mut placing = Placing::new(trace, plan, allocators);
+    let mut placing = Placing::new(trace, plan, allocators, first_used(trace, plan, chunks, workers));
     calls.iter().try_for_each(|call| placing.call(call))?;
     placing.finish()
+}
+
+/// Blocks in the order in which packed objects are used first, by process.
+type FirstUsed = FxHashMap<ProcessId, Vec<u64>>;
+
+/// Finds the order of packed objects, if a plan has any.
+fn first_used(trace: &Trace, plan: &Plan, chunks: usize, workers: usize) -> FirstUsed {
+    let sites: FxHashSet<SiteId> = plan.packs().iter().flat_map(|pack| pack.sites.iter().copied()).collect();
+    match sites.is_empty() {
+        true => FirstUsed::default(),
+        false => first_uses(trace, chunks, workers, |site| sites.contains(&site)),
+    }
 }
 
 /// The heaps of all processes while calls are made.
@@ -86,12 +101,20 @@ struct Placing<'a> {
     plan: &'a Plan,
     allocators: Allocators<'a>,
     heaps: FxHashMap<ProcessId, PlacedHeap>,
+    first_used: FirstUsed,
+    edited: EditedRanges,
     footprint: Footprint,
 }
 
 impl<'a> Placing<'a> {
-    fn new(trace: &'a Trace, plan: &'a Plan, allocators: Allocators<'a>) -> Placing<'a> {
-        Placing { trace, plan, allocators, heaps: FxHashMap::default(), footprint: Footprint::default() }
+    fn new(
+        trace: &'a Trace,
+        plan: &'a Plan,
+        allocators: Allocators<'a>,
+        first_used: FirstUsed,
+    ) -> Placing<'a> {
+        let (heaps, edited) = (FxHashMap::default(), EditedRanges::default());
+        Placing { trace, plan, allocators, heaps, first_used, edited, footprint: Footprint::default() }
     }
 
     fn call(&mut self, call: &HeapCall) -> Result<(), String> {
@@ -101,15 +124,19 @@ impl<'a> Placing<'a> {
             Entry::Vacant(entry) => entry.insert(PlacedHeap::new((self.allocators)(call.process)?, threads)),
         };
         heap.call(self.plan, call, &mut self.footprint);
+        if let (Some(made), true) = (&call.made, heap.has_edited_last()) {
+            self.edited.note(call.process, made.base, made.bytes, Some(made.number));
+        }
         Ok(())
     }
 
     fn finish(self) -> Result<(Moved, Footprint), String> {
-        let Placing { trace, plan, heaps, mut footprint, .. } = self;
-        let mut moved =
-            Moved { layouts: plan.layouts().to_vec(), is_fixed: plan.is_fixed(), ..Moved::default() };
+        let Placing { trace, plan, heaps, first_used, edited, mut footprint, .. } = self;
+        let layouts = plan.layouts().to_vec();
+        let mut moved = Moved { layouts, edited, is_fixed: plan.is_fixed(), ..Moved::default() };
         for (process, heap) in heaps {
-            moved.heaps.insert(process, heap.finish(plan)?);
+            let first_used = first_used.get(&process).map_or(&[][..], |order| order);
+            moved.heaps.insert(process, heap.finish(plan, first_used)?);
         }
         globals(trace, plan, &mut moved, &mut footprint);
         Ok((moved, footprint))
@@ -127,6 +154,16 @@ struct PlacedHeap {
     pools: FxHashMap<usize, Pool>,
     /// Elements of grouped arrays, by group and array.
     grouped: FxHashMap<usize, u64>,
+    /// By pack.
+    packed: FxHashMap<usize, Packed>,
+}
+
+/// Objects that are packed: those that were made, those that are live, and the most that were at a time.
+#[derive(Clone, Copy, Default)]
+struct Packed {
+    made: u64,
+    live: u64,
+    peak: u64,
 }
 
 #[derive(Default)]
@@ -152,6 +189,8 @@ enum How {
     Inside { outer: u64, offset: u64 },
     /// Another layout; with elements of the cold part in front of its own, in the pool, if that is where they are.
     Layout { layout: usize, pooled: Option<u64> },
+    /// Among others of its type: which pack.
+    Packed(usize),
     /// Changed as a whole: so many arrays of its group came before, or its copies are so far apart.
     Whole(ObjectEdit, u64),
 }
@@ -165,6 +204,7 @@ impl PlacedHeap {
             next: 0,
             pools: FxHashMap::default(),
             grouped: FxHashMap::default(),
+            packed: FxHashMap::default(),
         }
     }
 
@@ -173,6 +213,9 @@ impl PlacedHeap {
         let ended = ended.and_then(|number| self.blocks.get(number as usize).copied());
         if let Some(Block { how: How::Layout { layout, pooled: Some(element) }, .. }) = ended {
             self.pools.entry(layout).or_default().free.push(element);
+        }
+        if let Some(Block { how: How::Packed(pack), .. }) = ended {
+            self.packed.entry(pack).or_default().live -= 1;
         }
         let Some(made) = made else {
             if let Some(block) = ended {
@@ -202,6 +245,11 @@ impl PlacedHeap {
         if let (Some(old), None) = (ended, resized) {
             self.end(thread, old);
         }
+    }
+
+    /// Returns whether more changed of the block that was made last than where it begins.
+    fn has_edited_last(&self) -> bool {
+        self.blocks.last().is_some_and(|block| !matches!(block.how, How::Plain | How::Inside { .. }))
     }
 
     fn end(&mut self, thread: ThreadId, block: Block) {
@@ -241,6 +289,19 @@ impl PlacedHeap {
                     plain
                 }
             };
+        }
+        if let Some(at) = subject.pack {
+            if made.bytes != plan.packs()[at].bytes {
+                footprint.left += 1;
+                return plain;
+            }
+            let packed = self.packed.entry(at).or_default();
+            (packed.made, packed.live) = (packed.made + 1, packed.live + 1);
+            packed.peak = packed.peak.max(packed.live);
+            footprint.objects += 1;
+            footprint.before += made.bytes;
+            footprint.after += made.bytes;
+            return (How::Packed(at), Vec::new());
         }
         let Some(whole) = subject.whole else { return plain };
         let mut bytes = made.bytes.saturating_add(whole.shift);
@@ -301,19 +362,26 @@ impl PlacedHeap {
         }
     }
 
-    fn finish(self, plan: &Plan) -> Result<Heap, String> {
+    fn finish(self, plan: &Plan, first_used: &[u64]) -> Result<Heap, String> {
+        for (&at, packed) in &self.packed {
+            if packed.made > 2 * packed.peak {
+                let name = &plan.packs()[at].structure;
+                return Err(format!(
+                    "the objects of `{name}` come and go, {} in all and {} at a time: no order of them lasts",
+                    packed.made, packed.peak
+                ));
+            }
+        }
+        let order = self.packed_places(plan, first_used);
         let places = self.allocator.places()?;
         let of = |block: BlockId| places.get(block as usize).copied().unwrap_or(0);
         let mut heap = Heap { bases: Vec::with_capacity(self.blocks.len()), ..Heap::default() };
         for (number, block) in (0..).zip(&self.blocks) {
-            let mut edit = |object: MovedObject| {
-                heap.edited.insert(number, object);
-                EDITED
-            };
             let base = match block.how {
                 How::Plain => of(block.first),
                 How::Inside { outer, offset } => match heap.bases.get(outer as usize).copied() {
-                    None | Some(0 | EDITED) => 0,
+                    None | Some(0) => 0,
+                    Some(base) if base & EDITED != 0 => 0,
                     Some(base) => base.saturating_add(offset),
                 },
                 How::Layout { layout, pooled } => {
@@ -323,10 +391,18 @@ impl PlacedHeap {
                     let is_placed = bases.iter().all(|&base| base != 0);
                     let elements_before = pooled.unwrap_or(0);
                     let bases = bases.into_boxed_slice();
-                    if is_placed { edit(MovedObject::Parts { layout, bases, elements_before }) } else { 0 }
+                    if is_placed {
+                        heap.edit(MovedObject::Parts { layout, bases, elements_before })
+                    } else {
+                        0
+                    }
                 }
+                How::Packed(_) => match order.get(&number) {
+                    Some(&base) => heap.edit(MovedObject::Whole { base }),
+                    None => 0,
+                },
                 How::Whole(whole, more) => match moved_whole(plan, &whole, of(block.first), more) {
-                    Some(object) => edit(object),
+                    Some(object) => heap.edit(object),
                     None => 0,
                 },
             };
@@ -352,6 +428,27 @@ fn asked_for(plan: &Plan, made: &MadeBlock) -> u64 {
     }
     let aligned = 1 << made.base.trailing_zeros().min(12);
     if made.bytes >= MAPPED && aligned >= 32 { aligned } else { 16 }
+}
+
+impl PlacedHeap {
+    /// The places of packed blocks by number: those that are used first, and behind them the others as they were made.
+    fn packed_places(&self, plan: &Plan, first_used: &[u64]) -> FxHashMap<u64, u64> {
+        let mut places: FxHashMap<u64, u64> = FxHashMap::default();
+        if self.packed.is_empty() {
+            return places;
+        }
+        let mut ends: Vec<u64> = (0..plan.packs().len() as u64).map(|at| POOLS + (128 + at) * FAR).collect();
+        for number in first_used.iter().copied().chain(0..self.blocks.len() as u64) {
+            let Some(Block { how: How::Packed(at), .. }) = self.blocks.get(number as usize) else { continue };
+            let pack = &plan.packs()[*at];
+            places.entry(number).or_insert_with(|| {
+                let base = ends[*at];
+                ends[*at] = (base + pack.bytes).next_multiple_of(pack.align);
+                base
+            });
+        }
+        places
+    }
 }
 
 /// How many elements so many bytes are.
@@ -432,6 +529,7 @@ fn globals(trace: &Trace, plan: &Plan, moved: &mut Moved, footprint: &mut Footpr
             };
             footprint.objects += 1;
             footprint.before += global.bytes;
+            moved.edited.note(image.process, address, global.bytes, None);
             moved.globals.insert((image.process, address), object);
         }
     }

@@ -3,7 +3,7 @@
 use memlode_attribute::{Class, Home, Profile};
 use memlode_layout::{Edit, Layout, Link, Refusal, Scope};
 use memlode_trace::layouts::LayoutId;
-use memlode_trace::sites::{SiteId, SiteTable};
+use memlode_trace::sites::{FunctionId, SiteId, SiteKind, SiteTable};
 use rustc_hash::FxHashMap;
 
 use crate::structures::{elements, holds, structure};
@@ -59,6 +59,8 @@ pub struct ObjectEdit {
     pub align: u64,
     /// Each thread has a copy of its own.
     pub per_thread: bool,
+    /// It lies in pages of so many bytes, if it is not 0.
+    pub pages: u64,
     /// It is an array whose elements lie in records with those of others: which group, and which of it.
     pub group: Option<(usize, usize)>,
 }
@@ -72,6 +74,8 @@ pub struct EditedObjects {
     pub layout: Option<usize>,
     /// What is done to the object as a whole.
     pub whole: Option<ObjectEdit>,
+    /// It lies among others of its type: an index into [`Plan::packs`].
+    pub pack: Option<usize>,
 }
 
 /// Edits, understood for one trace.
@@ -81,9 +85,23 @@ pub struct Plan {
     by_record: FxHashMap<LayoutId, usize>,
     subjects: FxHashMap<Home, EditedObjects>,
     groups: Vec<Group>,
+    packs: Vec<Pack>,
     /// What no object that is moved tells.
     doubts: Vec<PlanDoubt>,
     is_fixed: bool,
+}
+
+/// Objects of a type that lie one behind the other, in the order in which some accesses first use them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pack {
+    /// The type.
+    pub structure: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Its alignment.
+    pub align: u64,
+    /// The accesses: those of the function that misses most on them.
+    pub sites: Vec<SiteId>,
 }
 
 /// Arrays that become one array of records.
@@ -134,6 +152,16 @@ impl Plan {
         for subject in plan.subjects.values_mut() {
             subject.layout = subject.record.and_then(|(record, _)| plan.by_record.get(&record).copied());
         }
+        let is_twice = |subject: &&EditedObjects| {
+            subject.pack.is_some() && (subject.layout.is_some() || subject.whole.is_some())
+        };
+        if let Some(pack) = plan.subjects.values().find(is_twice).and_then(|subject| subject.pack) {
+            let structure = plan.packs[pack].structure.clone();
+            return Err(PlanError::Impossible {
+                edit: Edit::Pack { structure }.to_string(),
+                why: "another edit is about the same objects; try one after the other".to_string(),
+            });
+        }
         plan.doubt(known);
         Ok(plan)
     }
@@ -175,6 +203,20 @@ impl Plan {
         &self.groups
     }
 
+    /// Types whose objects are packed.
+    pub fn packs(&self) -> &[Pack] {
+        &self.packs
+    }
+
+    /// The homes of objects that lie in pages of another size, and that size in bytes.
+    pub fn pages(&self) -> FxHashMap<Home, u64> {
+        let of = |(home, subject): (&Home, &EditedObjects)| {
+            let bytes = subject.whole?.pages;
+            (bytes > 0).then(|| (home.clone(), bytes))
+        };
+        self.subjects.iter().filter_map(of).collect()
+    }
+
     /// What the prediction leaves out.
     pub fn doubts(&self) -> &[PlanDoubt] {
         &self.doubts
@@ -210,10 +252,16 @@ impl Plan {
                 self.change_objects(known, edit, object)
             }
             Edit::Group { objects } => self.group(known, edit, objects),
-            Edit::Pack { .. } => Err(impossible("the order of first use is not replayed yet")),
-            Edit::Pages { .. } => Err(impossible(
-                "sizes of pages are not replayed here; `memlode sim --pages SIZE@OBJECT` simulates them",
-            )),
+            Edit::Pack { structure } => self.pack(known, edit, structure),
+            Edit::Pages { object, to } => {
+                let homes = homes_named(known, object);
+                let classes = known.profile.classes.iter().filter(|class| homes.contains(&class.home));
+                let largest = classes.map(|class| class.bytes / class.objects.max(1)).max();
+                if largest.is_some_and(|bytes| bytes < *to) {
+                    return Err(impossible("it is smaller than such a page"));
+                }
+                self.change_objects(known, edit, object)
+            }
             Edit::Place { .. } => Err(impossible(
                 "memory nodes are not replayed here; `memlode sim --placement` simulates them",
             )),
@@ -294,9 +342,39 @@ impl Plan {
                 Edit::Pad { to, .. } => whole.pad = *to,
                 Edit::Align { to, .. } => (whole.pad, whole.align) = (*to, *to),
                 Edit::PerThread { .. } => whole.per_thread = true,
+                Edit::Pages { to, .. } => (whole.pages, whole.align) = (*to, whole.align.max(*to)),
                 _ => {}
             }
         }
+        Ok(())
+    }
+
+    fn pack(&mut self, known: &PlanInputs<'_>, edit: &Edit, name: &str) -> Result<(), PlanError> {
+        let impossible = |why: String| PlanError::Impossible { edit: edit.to_string(), why };
+        let records = records_named(known.names, name);
+        if records.is_empty() {
+            return Err(unknown_type(known, edit, name));
+        }
+        let is_node = |class: &&Class| {
+            let record = record_of(known.names, class);
+            matches!(class.home, Home::Heap { .. })
+                && record.is_some_and(|(record, bytes)| {
+                    records.contains(&record) && class.bytes == class.objects * bytes
+                })
+        };
+        let nodes: Vec<&Class> = known.profile.classes.iter().filter(is_node).collect();
+        let Some((record, bytes)) = nodes.first().and_then(|class| record_of(known.names, class)) else {
+            return Err(impossible(format!("no block of the trace is known to be one `{name}`")));
+        };
+        let sites = first_users(known, &nodes);
+        if sites.is_empty() {
+            return Err(impossible("nothing reads its objects".into()));
+        }
+        for class in nodes {
+            self.subjects.entry(class.home.clone()).or_default().pack = Some(self.packs.len());
+        }
+        let align = structure(known.names, record).map_or(8, |shape| shape.align).max(1);
+        self.packs.push(Pack { structure: name.to_string(), bytes, align, sites });
         Ok(())
     }
 
@@ -323,6 +401,29 @@ impl Plan {
         self.groups.push(Group { names: objects.to_vec(), element_bytes });
         Ok(())
     }
+}
+
+/// The loads of some objects in the function that misses most on them.
+fn first_users(known: &PlanInputs<'_>, nodes: &[&Class]) -> Vec<SiteId> {
+    let is_node = |class: &Class| nodes.iter().any(|node| node.home == class.home);
+    let loads = || {
+        known.profile.cells.iter().filter(|cell| {
+            is_node(&known.profile.classes[cell.class.0 as usize])
+                && known.names.site(cell.site).kind == SiteKind::Load
+        })
+    };
+    let mut by_function: FxHashMap<FunctionId, (u64, u64)> = FxHashMap::default();
+    for cell in loads() {
+        let sum = by_function.entry(known.names.site(cell.site).function).or_default();
+        *sum = (sum.0 + cell.counts.misses(0), sum.1 + cell.counts.accesses());
+    }
+    let most = by_function.into_iter().max_by_key(|(function, sum)| (*sum, std::cmp::Reverse(function.0)));
+    let Some((function, _)) = most else { return Vec::new() };
+    let mut sites: Vec<SiteId> = loads().map(|cell| cell.site).collect();
+    sites.retain(|site| known.names.site(*site).function == function);
+    sites.sort_unstable_by_key(|site| site.0);
+    sites.dedup();
+    sites
 }
 
 /// Bytes of an element of a home's objects: by its type, else by the accesses to it, if all have one size.
@@ -369,7 +470,7 @@ fn homes_named(known: &PlanInputs<'_>, name: &str) -> Vec<Home> {
     let classes = known.profile.classes.iter().filter(|class| match &class.home {
         Home::Global { symbol, .. } => symbol == name || (known.written)(symbol) == name,
         Home::Heap { site, path, .. } => {
-            lines(known.names, *site).any(|line| line == name)
+            lines(known.names, *site).any(|line| is_called(&line, name))
                 || known
                     .profile
                     .paths
@@ -385,10 +486,19 @@ fn homes_named(known: &PlanInputs<'_>, name: &str) -> Vec<Home> {
 pub(crate) fn name_of(known: &PlanInputs<'_>, home: &Home) -> Option<String> {
     let names: Vec<String> = match home {
         Home::Global { symbol, .. } => vec![(known.written)(symbol)],
-        Home::Heap { site, .. } => lines(known.names, *site).collect(),
+        Home::Heap { site, .. } => {
+            let all: Vec<String> = lines(known.names, *site).collect();
+            let file = |line: &String| line.rsplit('/').next().unwrap_or(line).to_string();
+            all.iter().map(file).chain(all.iter().cloned()).collect()
+        }
         Home::Stack { .. } | Home::Unknown => Vec::new(),
     };
     names.into_iter().find(|name| homes_named(known, name) == [home.clone()])
+}
+
+/// Returns whether a line of a path goes by a name: the path, or the last parts of it.
+fn is_called(line: &str, name: &str) -> bool {
+    line == name || line.strip_suffix(name).is_some_and(|before| before.ends_with('/'))
 }
 
 /// `file:line` of a site and of where it was inlined.

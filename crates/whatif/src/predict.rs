@@ -1,12 +1,14 @@
 //! A trace as it is, and as it would be.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use memlode_attribute::simulator::{ImpossibleMachine, Setup};
+use memlode_attribute::sharing::{Order, Relocation, SharingProfile, sharing_moved};
+use memlode_attribute::simulator::{ImpossibleMachine, NamedMemory, NamedPages, Setup};
 use memlode_attribute::{
-    AddressMap, CostModel, HeapCall, Parallelism, Profile, Source, heap_calls, profile_in_detail,
-    profile_mapped, profile_mapped_in_detail, profile_trace,
+    AddressMap, CostModel, HeapCall, Parallelism, Profile, Source, UnderEdit, has_gaps, heap_calls,
+    profile_in_detail, profile_mapped, profile_mapped_in_detail, profile_trace,
 };
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
@@ -18,12 +20,13 @@ use crate::moved::Moved;
 use crate::noise::Noise;
 use crate::placement::{Allocators, Footprint, place, place_calls};
 use crate::plan::Plan;
+use crate::side_by_side::SideBySide;
 
 /// Placements of the same objects that are tried to see what placement alone changes.
 pub const PLACEMENTS: usize = 20;
 
 /// So many accesses are enough for that.
-const PART: u64 = 2_000_000;
+const PART: u64 = 500_000;
 
 /// A trace, and how it is simulated.
 pub struct Question<'a> {
@@ -33,6 +36,8 @@ pub struct Question<'a> {
     pub machine: &'a Machine,
     /// How the machine is set up, if its rules are simulated; else it is simulated as `report` does.
     pub setup: Option<&'a Setup>,
+    /// In which order the program's threads take lines from each other; none: side by side if the creation of all was recorded.
+    pub order: Option<Order>,
     /// Threads to use.
     pub threads: usize,
 }
@@ -54,6 +59,8 @@ pub struct Prediction {
     pub profile: Profile,
     /// What could not be decoded.
     pub replayed: Replayed,
+    /// The places of everything.
+    pub moved: Moved,
     /// The objects that the plan is about.
     pub footprint: Footprint,
 }
@@ -64,7 +71,20 @@ impl Question<'_> {
     /// # Errors
     /// That the machine cannot be simulated.
     pub fn as_it_is(&self, watch: impl Fn(usize) + Sync) -> Result<(Profile, Replayed), Unpredictable> {
-        self.count(None, usize::MAX, watch)
+        self.count(self.setup, None, usize::MAX, watch)
+    }
+
+    /// The machine's set-up with the pages of a plan.
+    fn setup_under(&self, plan: &Plan) -> Option<Setup> {
+        let mut setup = self.setup?.clone();
+        let pages = plan.pages().into_iter();
+        setup.named.extend(
+            pages.map(|(home, page_bytes)| NamedPages {
+                memory: NamedMemory::Objects(vec![home]),
+                page_bytes,
+            }),
+        );
+        Some(setup)
     }
 
     /// What is counted of the trace under a plan, of which `allocators` place the blocks.
@@ -79,22 +99,52 @@ impl Question<'_> {
     ) -> Result<Prediction, Unpredictable> {
         let placed = place(&self.trace, plan, self.threads.saturating_sub(1), allocators);
         let (moved, footprint) = placed.map_err(Unpredictable::Placement)?;
-        let (profile, replayed) = self.count(Some(&moved), usize::MAX, watch)?;
-        Ok(Prediction { profile, replayed, footprint })
+        let setup = self.setup_under(plan);
+        let (profile, replayed) = self.count(setup.as_ref(), Some(&moved), usize::MAX, watch)?;
+        Ok(Prediction { profile, replayed, moved, footprint })
     }
 
-    /// What a profile of this trace costs; under an edit, if the parallelism is told that it has as it is.
-    pub fn costs(&self, profile: &Profile, as_it_is: Option<&Parallelism>) -> CostModel {
-        let names = self.trace.sites();
-        match as_it_is {
-            None => CostModel::new(profile, names, self.machine),
-            Some(known) => CostModel::under_edit(profile, names, self.machine, known),
+    /// What the threads lose to lines that they take from each other, as it is or with objects moved. None of a sample, of a program with
+    /// one thread, and where the machine's rules are simulated, which have coherence of their own.
+    pub fn sharing(&self, profile: &Profile, moved: Option<&Moved>) -> Option<SharingProfile> {
+        if self.setup.is_some() || has_gaps(&self.trace) {
+            return None;
         }
+        let moved = moved.map(SideBySide::new);
+        let moved = moved.as_ref().map(|moved| moved as &dyn Relocation);
+        sharing_moved(&self.trace, profile, self.machine, self.order, moved, self.threads)
+    }
+
+    /// What a profile of this trace costs as it is.
+    pub fn costs(&self, profile: &Profile) -> CostModel {
+        CostModel::new(profile, self.trace.sites(), self.machine)
+    }
+
+    /// What a profile of this trace costs under a plan, if it has this parallelism as it is.
+    pub fn costs_under(&self, profile: &Profile, plan: &Plan, parallelism: &Parallelism) -> CostModel {
+        let edit = UnderEdit { parallelism: parallelism.clone(), pages: plan.pages() };
+        CostModel::under_edit(profile, self.trace.sites(), self.machine, &edit)
+    }
+
+    /// What the threads lose if objects are moved by a plan, whatever the caches do.
+    ///
+    /// # Errors
+    /// That the blocks cannot be placed.
+    pub fn lost_under(
+        &self,
+        profile: &Profile,
+        plan: &Plan,
+        allocators: Allocators<'_>,
+    ) -> Result<f64, Unpredictable> {
+        let placed = place(&self.trace, plan, self.threads.saturating_sub(1), allocators);
+        let (moved, _) = placed.map_err(Unpredictable::Placement)?;
+        let sharing = self.sharing(profile, Some(&moved));
+        Ok(sharing.as_ref().map_or(0.0, SharingProfile::lost_cycles))
     }
 
     /// The run's cycles in a profile of this trace as it is.
     pub fn cycles(&self, profile: &Profile) -> Cycles {
-        Cycles::of(profile, &self.costs(profile, None), self.machine)
+        Cycles::of(profile, &self.costs(profile), self.machine)
     }
 
     /// How far a run's cycles differ with the placement of its objects alone, of a part of the trace.
@@ -104,10 +154,11 @@ impl Question<'_> {
     pub fn noise(&self) -> Result<Noise, Unpredictable> {
         let part = self.part(PART)?;
         let plain = Plan::default();
-        let mut run = Vec::new();
-        for seed in 0..PLACEMENTS as u64 {
-            run.push(part.under(self, &plain, Some(seed))?.run / part.cycles.run.max(1.0));
-        }
+        let seeds: Vec<u64> = (0..PLACEMENTS as u64).collect();
+        let placed = side_by_side(self, &seeds, |question, &seed| part.under(question, &plain, Some(seed)));
+        let run: Result<Vec<f64>, Unpredictable> =
+            placed.into_iter().map(|cycles| Ok(cycles?.run / part.cycles.run.max(1.0))).collect();
+        let run = run?;
         Ok(Noise { chunks: part.chunks, accesses: part.accesses, run })
     }
 
@@ -131,8 +182,8 @@ impl Question<'_> {
             ControlFlow::Continue(())
         });
         // By the same road as its placements: others may be a few chunks further when they stop.
-        let (profile, _) = self.count(Some(&Moved::default()), chunks, |_| {})?;
-        let costs = self.costs(&profile, None);
+        let (profile, _) = self.count(self.setup, Some(&Moved::default()), chunks, |_| {})?;
+        let costs = self.costs(&profile);
         let mut part = TraceStart {
             chunks,
             accesses,
@@ -148,6 +199,7 @@ impl Question<'_> {
     /// Counts so many chunks.
     fn count(
         &self,
+        setup: Option<&Setup>,
         map: Option<&dyn AddressMap>,
         chunks: usize,
         watch: impl Fn(usize) + Sync,
@@ -158,7 +210,7 @@ impl Question<'_> {
             if done >= chunks { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let (machine, threads) = (self.machine, self.threads);
-        Ok(match (self.setup, map) {
+        Ok(match (setup, map) {
             (None, None) => {
                 profile_trace(&source, machine, threads, watch).map_err(ImpossibleMachine::from)?
             }
@@ -176,6 +228,33 @@ impl Question<'_> {
             }
         })
     }
+}
+
+/// Asks each of several questions on a thread of its own, as many at a time as the question may use threads. One thread replays a short
+/// part about as fast as several do.
+pub fn side_by_side<T: Sync, R: Send>(
+    question: &Question<'_>,
+    all: &[T],
+    ask: impl Fn(&Question<'_>, &T) -> R + Sync,
+) -> Vec<R> {
+    let (next, answers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let alone = || Question { trace: question.trace.clone(), threads: 1, ..*question };
+    let work = || {
+        let question = alone();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(one) = all.get(number) else { return };
+            let answer = ask(&question, one);
+            answers.lock().unwrap_or_else(PoisonError::into_inner).push((number, answer));
+        }
+    };
+    std::thread::scope(|scope| {
+        (1..question.threads.min(all.len())).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    answers.sort_by_key(|(number, _)| *number);
+    answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
 /// The beginning of a trace, and what was counted of it.
@@ -206,10 +285,17 @@ impl TraceStart {
         seed: Option<u64>,
     ) -> Result<Cycles, Unpredictable> {
         let mut model = |_| Ok(Box::new(AllocatorModel::new(seed)) as Box<_>);
-        let placed = place_calls(&question.trace, plan, &self.calls, &mut model);
+        let placed = place_calls(
+            &question.trace,
+            plan,
+            (&self.calls, self.chunks),
+            question.threads.saturating_sub(1),
+            &mut model,
+        );
         let (moved, _) = placed.map_err(Unpredictable::Placement)?;
-        let (profile, _) = question.count(Some(&moved), self.chunks, |_| {})?;
-        let costs = question.costs(&profile, Some(&self.parallelism));
+        let setup = question.setup_under(plan);
+        let (profile, _) = question.count(setup.as_ref(), Some(&moved), self.chunks, |_| {})?;
+        let costs = question.costs_under(&profile, plan, &self.parallelism);
         Ok(Cycles::of(&profile, &costs, question.machine))
     }
 }

@@ -23,8 +23,10 @@
 //! fewer passes over the data (tiling) or less data.
 //!
 //! If a finding says pointer chasing, it is the chain that has to change: fewer and larger nodes,
-//! nodes in the order of the walk, or several chains followed in turn. Where misses overlap,
-//! prefetching some iterations ahead can help.
+//! nodes in the order of the walk, or several chains followed in turn. Where misses overlap and
+//! addresses come from indices that were loaded before, prefetching can help. The finding says how
+//! many accesses ahead: memory's latency, divided by the cycles of instructions that the function
+//! executes for each access.
 //!
 //! **When it is wrong.** Costs are a formula on counts: it knows no time, so not that a stream was
 //! late, or that two loops of one function run one after the other. Walks are looked at in a part
@@ -39,12 +41,12 @@ use std::cmp::Reverse;
 use memlode_attribute::tables::{Place, Row, Tables, What};
 use memlode_attribute::{Cell, ClassId, Wait, WaitKind};
 use memlode_trace::layouts::{LayoutId, Member};
-use memlode_trace::sites::{SiteTable, StringId};
+use memlode_trace::sites::{Dependence, SiteTable, StringId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    Analysis, Arguments, BadArgument, Cost, Density, Evidence, Finding, Findings, Meta, RankedLine, Reads,
-    Splits, Subject, Suggestion, View,
+    Analysis, Arguments, BadArgument, Cost, Density, Evidence, Finding, Findings, Meta, PrefetchDistance,
+    RankedLine, Reads, Splits, Subject, Suggestion, View,
 };
 
 /// Lines that belong together are a finding from this part of all waiting on.
@@ -87,8 +89,10 @@ impl Analysis for Offenders {
     fn merge(&self, _state: &mut (), _later: ()) {}
 
     fn finish(&self, _state: (), view: &View<'_>) -> Findings {
-        let findings =
-            view.counted.map(|tables| findings(&Counted { tables, names: view.names })).unwrap_or_default();
+        let findings = view
+            .counted
+            .map(|tables| findings(&Counted { tables, names: view.names, latencies: view.latencies }))
+            .unwrap_or_default();
         Findings { findings, tables: Vec::new() }
     }
 }
@@ -97,6 +101,7 @@ impl Analysis for Offenders {
 struct Counted<'a> {
     tables: &'a Tables<'a>,
     names: &'a SiteTable,
+    latencies: &'a [u32],
 }
 
 /// The costliest lines, each with those that the same change would serve.
@@ -185,7 +190,11 @@ fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
     evidence.extend((!together.is_empty()).then_some(Evidence::Together(together)));
     evidence.push(Evidence::Objects(objects));
     evidence.extend(kind.map(Evidence::Waits));
-    evidence.extend(dependences.first().and_then(|costliest| costliest.key).map(Evidence::Addresses));
+    let addresses = dependences.first().and_then(|costliest| costliest.key);
+    evidence.extend(addresses.map(Evidence::Addresses));
+    if (kind, addresses) == (Some(WaitKind::Overlapping), Some(Dependence::Loaded)) {
+        evidence.extend(prefetch(counted, here).map(Evidence::Prefetch));
+    }
     evidence.extend(density.map(Evidence::Density));
     Finding {
         analysis: Offenders::META.id,
@@ -204,6 +213,31 @@ fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
         edit,
         doubt: Vec::new(),
     }
+}
+
+/// The most accesses ahead that are worth naming: of more, caches lose the first before they are used.
+const FARTHEST: f64 = 64.0;
+
+/// Returns how far ahead accesses of some cells have to be prefetched, if it is known how much the function does for each.
+fn prefetch(counted: &Counted<'_>, here: impl Fn(&Cell) -> bool) -> Option<PrefetchDistance> {
+    let costs = counted.tables.costs().filter(|costs| costs.knows_instructions())?;
+    let cells = || counted.tables.cells().iter().enumerate();
+    let functions: FxHashSet<_> = cells()
+        .filter(|(_, cell)| here(cell))
+        .map(|(_, cell)| counted.names.site(cell.site).function)
+        .collect();
+    let accesses: u64 = cells().filter(|(_, cell)| here(cell)).map(|(_, cell)| cell.counts.accesses()).sum();
+    let of_function = |cell: &Cell| functions.contains(&counted.names.site(cell.site).function);
+    let cycles: f64 =
+        cells().filter(|(_, cell)| of_function(cell)).map(|(number, _)| costs.of(number).instructions).sum();
+    let access_cycles = cycles / accesses.max(1) as f64;
+    let latency_cycles = *counted.latencies.last()?;
+    let ahead = (f64::from(latency_cycles) / access_cycles).ceil();
+    (access_cycles > 0.0 && ahead > 1.0).then(|| PrefetchDistance {
+        accesses: ahead.min(FARTHEST) as u32,
+        latency_cycles,
+        access_cycles,
+    })
 }
 
 /// Returns whether most of the cost is in blocks of several elements: nodes that are allocated one by one cannot be split but by a pointer more.

@@ -24,7 +24,7 @@ use memlode_simulate::MAX_LEVELS;
 use memlode_trace::sites::{SiteId, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::objects::classes::{Class, Home};
+use crate::objects::classes::Home;
 use crate::profile::{Cell, Profile};
 use crate::run::latencies;
 use crate::tables::place;
@@ -109,6 +109,29 @@ struct Prices {
 #[derive(Clone, Debug, Default)]
 pub struct Parallelism(FxHashMap<StringId, f64>);
 
+/// Misses that could overlap, and the instructions among which they are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Density {
+    misses: f64,
+    instructions: f64,
+}
+
+impl Density {
+    /// Returns the misses for each instruction.
+    fn each(self) -> f64 {
+        self.misses / self.instructions.max(1.0)
+    }
+}
+
+/// Facts about a trace under an edit that its profile does not tell.
+#[derive(Clone, Debug, Default)]
+pub struct UnderEdit {
+    /// The parallelism that it has as it is.
+    pub parallelism: Parallelism,
+    /// Bytes of a page of the objects that lie in pages of another size than the machine's.
+    pub pages: FxHashMap<Home, u64>,
+}
+
 /// The cost of the accesses of each cell of a profile.
 #[derive(Clone, Debug)]
 pub struct CostModel {
@@ -130,15 +153,22 @@ struct Constants {
     window: f64,
     instruction: f64,
     walk: f64,
-    /// Bytes whose translations the machine keeps.
-    reach: u64,
+    /// Bytes whose translations the machine keeps, by the size of a page.
+    reach: FxHashMap<u64, u64>,
+    page_bytes: u64,
 }
 
 impl Constants {
     fn of(machine: &Machine) -> Constants {
         let costs = &machine.costs;
         let first = machine.levels.first().map_or(0, |level| level.latency_cycles);
-        let reach = machine.tlbs.iter().filter(|tlb| tlb.page_bytes.contains(&machine.page_bytes));
+        let mut reach: FxHashMap<u64, u64> = FxHashMap::default();
+        for (tlb, &page) in
+            machine.tlbs.iter().flat_map(|tlb| tlb.page_bytes.iter().map(move |page| (tlb, page)))
+        {
+            let most = reach.entry(page).or_default();
+            *most = (*most).max(u64::from(tlb.entries).saturating_mul(page));
+        }
         Constants {
             latencies: latencies(machine)
                 .iter()
@@ -151,8 +181,18 @@ impl Constants {
             window: costs.window_instructions.value,
             instruction: costs.instruction_cycles.value,
             walk: machine.page_walk_cycles.into(),
-            reach: reach.map(|tlb| u64::from(tlb.entries) * machine.page_bytes).max().unwrap_or(u64::MAX),
+            reach,
+            page_bytes: machine.page_bytes,
         }
+    }
+
+    /// Cycles that a miss of an object's takes longer because its translation is not kept.
+    fn walk(&self, bytes: u64, page_bytes: Option<u64>) -> f64 {
+        let reach = match page_bytes {
+            Some(of_its_own) if !self.reach.is_empty() => self.reach.get(&of_its_own).copied().unwrap_or(0),
+            _ => self.reach.get(&self.page_bytes).copied().unwrap_or(u64::MAX),
+        };
+        if bytes > reach { self.walk } else { 0.0 }
     }
 }
 
@@ -162,23 +202,19 @@ impl CostModel {
         CostModel::with(profile, names, machine, None)
     }
 
-    /// Looks at all cells of a profile under an edit of the layout, whose trace has this parallelism as it is. Functions are not
-    /// credited with parallelism that an edit creates by missing more: the other misses need not be near those.
+    /// Looks at all cells of a profile under an edit of the layout, whose trace has this parallelism as it is. A site is not
+    /// credited with parallelism that an edit creates by making other sites miss: these need not be near it. Where it misses more
+    /// itself, its own misses are near each other.
     pub fn under_edit(
         profile: &Profile,
         names: &SiteTable,
         machine: &Machine,
-        as_it_is: &Parallelism,
+        edit: &UnderEdit,
     ) -> CostModel {
-        CostModel::with(profile, names, machine, Some(as_it_is))
+        CostModel::with(profile, names, machine, Some(edit))
     }
 
-    fn with(
-        profile: &Profile,
-        names: &SiteTable,
-        machine: &Machine,
-        as_it_is: Option<&Parallelism>,
-    ) -> CostModel {
+    fn with(profile: &Profile, names: &SiteTable, machine: &Machine, edit: Option<&UnderEdit>) -> CostModel {
         let constants = Constants::of(machine);
         let sites = names.sites().len();
         let mut seen =
@@ -192,21 +228,32 @@ impl CostModel {
         }
         let chained = chains::chained(names, &seen);
         let streamed = |site: SiteId| streamed(profile, names, site);
-        let mut misses = overlapping_misses(profile, names, &chained, &streamed);
-        for (function, misses) in misses.iter_mut() {
-            *misses =
-                as_it_is.map_or(*misses, |known| known.0.get(function).map_or(0.0, |most| misses.min(*most)));
+        let free = |cell: &Cell| free_misses(cell, names, &chained, &streamed);
+        let functions = overlapping_misses(profile, names, &free);
+        let mut own = vec![0.0; names.sites().len()];
+        for cell in &profile.cells {
+            own[cell.site.0 as usize] += free(cell);
         }
+        let overlapping = |site: SiteId| {
+            let function = place(names, names.site(site)).line.function;
+            let all = functions.get(&function).copied().unwrap_or_default();
+            let Some(UnderEdit { parallelism: known, .. }) = edit else { return all.each() };
+            let most = known.0.get(&function).copied().unwrap_or(0.0);
+            let own = Density { misses: own[site.0 as usize], ..all };
+            all.each().min(most).max(own.each())
+        };
         let price = |cell: &Cell| {
             let site = names.site(cell.site);
             let part = Parts {
                 is_write: site.kind.is_write(),
                 streamed: streamed(cell.site),
                 chained: chained[cell.site.0 as usize],
-                overlapping_misses: misses.get(&place(names, site).line.function).copied().unwrap_or(0.0),
+                overlapping_misses: overlapping(cell.site),
                 instructions: names.work(cell.site).map_or(0.0, |work| f64::from(work.before + work.after)),
             };
-            prices(&constants, &part, &profile.classes[cell.class.0 as usize])
+            let class = &profile.classes[cell.class.0 as usize];
+            let page_bytes = edit.and_then(|edit| edit.pages.get(&class.home)).copied();
+            prices(&constants, &part, constants.walk(class.bytes, page_bytes))
         };
         let prices: Vec<Prices> = profile.cells.iter().map(price).collect();
         let can_tell = profile.gaps.is_none();
@@ -231,7 +278,9 @@ impl CostModel {
             }
         }
         let knows_instructions = profile.cells.iter().any(|cell| names.work(cell.site).is_some());
-        CostModel { prices, waits, by_tag, knows_instructions, parallelism: Parallelism(misses) }
+        let parallelism = functions.into_iter().map(|(function, density)| (function, density.each()));
+        let parallelism = Parallelism(parallelism.collect());
+        CostModel { prices, waits, by_tag, knows_instructions, parallelism }
     }
 
     /// Returns how parallel the misses of each function were taken to be.
@@ -280,27 +329,29 @@ fn streamed(profile: &Profile, names: &SiteTable, site: SiteId) -> f64 {
     seen.unwrap_or_else(|| f64::from(u8::from(names.site(site).dependence().is_none())))
 }
 
-/// Returns, by function, how many misses that could overlap it has from behind the second level for each instruction.
+/// Returns how many misses of a cell from behind the second level could overlap.
+fn free_misses(cell: &Cell, names: &SiteTable, chained: &[f64], streamed: &impl Fn(SiteId) -> f64) -> f64 {
+    if names.site(cell.site).kind.is_write() {
+        return 0.0;
+    }
+    let free = (1.0 - streamed(cell.site)) * (1.0 - chained[cell.site.0 as usize]);
+    cell.counts.misses(1) as f64 * free
+}
+
+/// Returns, by function, its misses that could overlap and its instructions.
 fn overlapping_misses(
     profile: &Profile,
     names: &SiteTable,
-    chained: &[f64],
-    streamed: &impl Fn(SiteId) -> f64,
-) -> FxHashMap<StringId, f64> {
-    let mut sums: FxHashMap<StringId, (f64, f64)> = FxHashMap::default();
+    free: &impl Fn(&Cell) -> f64,
+) -> FxHashMap<StringId, Density> {
+    let mut sums: FxHashMap<StringId, Density> = FxHashMap::default();
     for cell in &profile.cells {
-        let site = names.site(cell.site);
-        let sum = sums.entry(place(names, site).line.function).or_default();
+        let sum = sums.entry(place(names, names.site(cell.site)).line.function).or_default();
         let work = names.work(cell.site).map_or(0.0, |work| f64::from(work.before + work.after));
-        sum.1 += cell.counts.accesses() as f64 * work;
-        if !site.kind.is_write() {
-            let free = (1.0 - streamed(cell.site)) * (1.0 - chained[cell.site.0 as usize]);
-            sum.0 += cell.counts.misses(1) as f64 * free;
-        }
+        sum.instructions += cell.counts.accesses() as f64 * work;
+        sum.misses += free(cell);
     }
-    sums.into_iter()
-        .map(|(function, (misses, instructions))| (function, misses / instructions.max(1.0)))
-        .collect()
+    sums
 }
 
 /// Facts about the accesses of a cell.
@@ -308,15 +359,14 @@ struct Parts {
     is_write: bool,
     streamed: f64,
     chained: f64,
-    /// Those of the function, for each instruction.
+    /// Those around it, for each instruction.
     overlapping_misses: f64,
     /// For each access.
     instructions: f64,
 }
 
-fn prices(constants: &Constants, parts: &Parts, class: &Class) -> Prices {
+fn prices(constants: &Constants, parts: &Parts, walk: f64) -> Prices {
     let Parts { is_write, streamed, chained, overlapping_misses, instructions } = *parts;
-    let walk = if class.bytes > constants.reach { constants.walk } else { 0.0 };
     let together = constants.overlap.min((constants.window * overlapping_misses).max(1.0));
     let levels = constants.latencies.len() - 1;
     let price = |depth: usize| {
@@ -363,7 +413,8 @@ mod tests {
             window: 400.0,
             instruction: 0.25,
             walk: 30.0,
-            reach: 1 << 20,
+            reach: [(4096, 1 << 20), (1 << 21, 1 << 30)].into_iter().collect(),
+            page_bytes: 4096,
         }
     }
 
@@ -373,9 +424,7 @@ mod tests {
 
     /// Cycles of accesses that missed one, two and three levels.
     fn cycles(parts: &Parts, bytes: u64) -> [f64; 3] {
-        let home = Home::Global { symbol: "a".into(), image: "b".into() };
-        let class = Class { home, element: None, element_by_use: false, objects: 1, bytes };
-        let prices = prices(&constants(), parts, &class);
+        let prices = prices(&constants(), parts, constants().walk(bytes, None));
         assert_eq!(prices.by_depth[0], Wait::default(), "a hit waits for nothing");
         assert_eq!(prices.instructions, 1.0);
         [1, 2, 3].map(|depth| prices.by_depth[depth].cycles())
@@ -386,6 +435,12 @@ mod tests {
         let chained = Parts { chained: 1.0, ..parts() };
         assert_eq!(cycles(&chained, 0), [10.0, 100.0, 300.0], "all of the latency");
         assert_eq!(cycles(&chained, 2 << 20), [10.0, 130.0, 330.0], "and a page walk");
+        assert_eq!(
+            constants().walk(2 << 20, Some(2 << 20)),
+            0.0,
+            "translations of large pages reach farther"
+        );
+        assert_eq!(constants().walk(2 << 20, Some(1 << 30)), 30.0, "of pages that it knows");
         let streamed = Parts { streamed: 1.0, chained: 1.0, ..parts() };
         assert_eq!(cycles(&streamed, 2 << 20), [2.0, 13.0, 13.0], "a chain in order is a stream");
         assert_eq!(cycles(&Parts { is_write: true, ..parts() }, 0), [2.0, 22.0, 22.0]);

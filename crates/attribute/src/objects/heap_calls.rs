@@ -9,11 +9,11 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use memlode_replay::{Piece, Replay, Replayed, Shards};
+use memlode_replay::{Piece, PieceEnd, Replay, Replayed, Shards};
 use memlode_trace::Trace;
 use memlode_trace::event::{Mark, ProcessId, ThreadId};
 use memlode_trace::sites::SiteId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::objects::classes::Home;
 use crate::paths::{PathId, Paths};
@@ -67,6 +67,77 @@ pub fn heap_calls(
         })
     };
     trace.interleave_shards(&Shards::one(), workers, vec![consume])
+}
+
+/// Returns the blocks of each process that accesses of some sites use, by number, in the order in which these first use them. It looks at
+/// so many chunks, which `workers` threads help to decode.
+pub fn first_uses(
+    trace: &Trace,
+    chunks: usize,
+    workers: usize,
+    wanted: impl Fn(SiteId) -> bool + Sync,
+) -> FxHashMap<ProcessId, Vec<u64>> {
+    let mut calls = Calls::new(trace);
+    let mut used: FxHashMap<ProcessId, Uses> = FxHashMap::default();
+    let mut done = 0;
+    let consume = |piece: &Piece<'_>| {
+        let Some(process) = piece.batch.process else { return ControlFlow::Continue(()) };
+        for (events, end) in piece.runs() {
+            let mut marks = events.marks.iter().peekable();
+            for (number, access) in (events.before..).zip(events.accesses) {
+                while let Some((_, mark)) = marks.next_if(|(at, _)| *at as usize <= number) {
+                    calls.allocate(process, mark);
+                }
+                if wanted(access.site) {
+                    used.entry(process).or_default().note(&calls, process, access.address);
+                }
+            }
+            marks.for_each(|(_, mark)| calls.allocate(process, mark));
+            if let Some(PieceEnd::Loop(next, _)) = end {
+                let strides = &piece.batch.strides[next.strides.start as usize..next.strides.end as usize];
+                let strides: Vec<_> = strides.iter().filter(|stride| wanted(stride.access.site)).collect();
+                let turns = if strides.is_empty() { 0 } else { next.turns };
+                for turn in 0..turns {
+                    for stride in &strides {
+                        let address = stride.access_in(turn).address;
+                        used.entry(process).or_default().note(&calls, process, address);
+                    }
+                }
+            }
+        }
+        watched(piece, &mut done, &mut |done| match done >= chunks {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
+    };
+    trace.interleave_shards(&Shards::one(), workers, vec![consume]);
+    used.into_iter().map(|(process, uses)| (process, uses.order)).collect()
+}
+
+/// Blocks in the order of their first uses.
+#[derive(Default)]
+struct Uses {
+    order: Vec<u64>,
+    known: FxHashSet<u64>,
+    /// The block that was used last: its first and last address.
+    last: Option<(u64, u64)>,
+}
+
+impl Uses {
+    fn note(&mut self, calls: &Calls<'_>, process: ProcessId, address: u64) {
+        if self.last.is_some_and(|(first, last)| (first..=last).contains(&address)) {
+            return;
+        }
+        let Some(blocks) = calls.processes.get(&process) else { return };
+        let Some((&base, block)) = blocks.live.range(..=address).next_back() else { return };
+        if address - base >= block.bytes {
+            return;
+        }
+        self.last = Some((base, base + (block.bytes - 1)));
+        if self.known.insert(block.number) {
+            self.order.push(block.number);
+        }
+    }
 }
 
 /// Facts that are known while a trace goes by.
@@ -132,6 +203,26 @@ impl Blocks {
     }
 }
 
+/// A block that a mark brings to life: its allocation, base and size, and bytes of an element of an array.
+type Made = (SiteId, u64, u64, Option<u64>);
+
+/// Returns the block that a mark brings to life, and the base of the one that it ends.
+fn allocation(mark: &Mark) -> (Option<Made>, Option<u64>) {
+    let (made, ended) = match *mark {
+        Mark::Alloc { site, base, count, element_bytes } => {
+            let array_of = (count > 1).then_some(element_bytes);
+            (Some((site, base, count.saturating_mul(element_bytes), array_of)), None)
+        }
+        Mark::Realloc { site, base, bytes, old } => {
+            let ended = (old != 0 && (base != 0 || bytes == 0)).then_some(old);
+            (Some((site, base, bytes, None)), ended)
+        }
+        Mark::Free { base, .. } | Mark::Unmap { base, .. } => (None, Some(base)),
+        _ => (None, None),
+    };
+    (made.filter(|&(_, base, ..)| base != 0), ended.filter(|&base| base != 0))
+}
+
 impl<'t> Calls<'t> {
     fn new(trace: &'t Trace) -> Calls<'t> {
         Calls {
@@ -156,33 +247,16 @@ impl<'t> Calls<'t> {
             stack.begin(batch);
         }
         for (_, mark) in &batch.marks[piece.places().1] {
-            let (made, ended) = match *mark {
-                Mark::Enter { function, frame } => {
-                    stack.enter(function, frame);
-                    continue;
-                }
-                Mark::Exit { function } => {
-                    stack.exit(function);
-                    continue;
-                }
-                Mark::Resume { function, frame } => {
-                    stack.resume(function, frame);
-                    continue;
-                }
-                Mark::Stamp { .. } | Mark::Sync { .. } => continue,
-                Mark::Alloc { site, base, count, element_bytes } => {
-                    let array_of = (count > 1).then_some(element_bytes);
-                    (Some((site, base, count.saturating_mul(element_bytes), array_of)), None)
-                }
-                Mark::Realloc { site, base, bytes, old } => {
-                    let ended = (old != 0 && (base != 0 || bytes == 0)).then_some(old);
-                    (Some((site, base, bytes, None)), ended)
-                }
-                Mark::Free { base, .. } | Mark::Unmap { base, .. } => (None, Some(base)),
-            };
+            match *mark {
+                Mark::Enter { function, frame } => stack.enter(function, frame),
+                Mark::Exit { function } => stack.exit(function),
+                Mark::Resume { function, frame } => stack.resume(function, frame),
+                _ => {}
+            }
+            let (made, ended) = allocation(mark);
             let blocks = self.processes.entry(process).or_default();
-            let ended = ended.filter(|&base| base != 0).and_then(|base| blocks.end(base));
-            let made = made.filter(|&(_, base, ..)| base != 0).map(|(site, base, bytes, array_of)| {
+            let ended = ended.and_then(|base| blocks.end(base));
+            let made = made.map(|(site, base, bytes, array_of)| {
                 let (number, inside) = blocks.make(base, bytes);
                 let home = home(self.trace, &mut self.paths, stack, site);
                 MadeBlock { number, base, bytes, array_of, home, inside }
@@ -192,6 +266,21 @@ impl<'t> Calls<'t> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// Follows a mark, whoever called.
+    fn allocate(&mut self, process: ProcessId, mark: &Mark) {
+        let (made, ended) = allocation(mark);
+        if made.is_none() && ended.is_none() {
+            return;
+        }
+        let blocks = self.processes.entry(process).or_default();
+        if let Some(base) = ended {
+            blocks.end(base);
+        }
+        if let Some((_, base, bytes, _)) = made {
+            blocks.make(base, bytes);
+        }
     }
 }
 

@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 
 use memlode_simulate::side_by_side::{Act, CYCLE, Item, Program, Step, Ticks};
-use memlode_trace::event::{Access, Batch, Mark, ProcessId, SyncKind};
+use memlode_trace::event::{Access, Batch, Mark, ProcessId, SyncKind, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{SiteId, SiteKind, SiteTable};
 use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
 use super::order::{Orders, Waits};
+use super::relocation::{Placed, Relocation};
 use super::survey::{LINE, Survey, line_of};
 
 /// Parts of an instruction in which they are counted.
@@ -103,6 +104,7 @@ pub(super) struct Threads<'t> {
 struct Cursor<'t> {
     chunks: std::slice::Iter<'t, usize>,
     process: ProcessId,
+    placed: Placed<'t>,
     /// Added to a site's number, it is the place of an access.
     first_place: u32,
     decoder: Decoder,
@@ -138,6 +140,7 @@ impl<'t> Threads<'t> {
         survey: &'t Survey,
         orders: &'t Orders,
         recorded: Option<Recorded>,
+        moved: Option<&'t dyn Relocation>,
     ) -> Threads<'t> {
         let sites = trace.sites();
         let count = sites.sites().len() as u32;
@@ -147,9 +150,12 @@ impl<'t> Threads<'t> {
             if let Some(start) = orders.starts[number] {
                 out.push_back(Item::Acquire(vec![start]));
             }
+            let (process, thread) =
+                (facts.process.unwrap_or(ProcessId(0)), facts.thread.unwrap_or(ThreadId(0)));
             Cursor {
                 chunks: facts.chunks.iter(),
-                process: facts.process.unwrap_or(ProcessId(0)),
+                process,
+                placed: Placed::new(moved, process, thread),
                 first_place: number as u32 * count,
                 decoder: Decoder::new(Loops::Kept),
                 batch: Batch::default(),
@@ -396,7 +402,8 @@ impl Cursor<'_> {
             let last = stride.access_in(turns.saturating_sub(1)).address;
             let (low, high) = (stride.access.address.min(last), stride.access.address.max(last));
             let high = high.saturating_add(u64::from(stride.access.bytes) - 1);
-            around.contended.any(line_of(self.process, low), line_of(self.process, high))
+            self.placed.touches(low, high)
+                || around.contended.any(line_of(self.process, low), line_of(self.process, high))
         })
     }
 
@@ -404,11 +411,14 @@ impl Cursor<'_> {
     fn access(&mut self, around: &Around<'_>, access: &Access) {
         let facts = around.sites[access.site.0 as usize];
         self.parts += facts.before;
-        let last = access.address.saturating_add(u64::from(access.bytes) - 1);
-        for line in line_of(self.process, access.address)..=line_of(self.process, last) {
-            if let Some(number) = around.contended.number(line) {
-                self.step(access, facts.act, line, number);
+        if self.placed.moves(access.address, access.bytes) {
+            for number in 0..self.placed.pieces.len() {
+                let piece = self.placed.pieces[number];
+                let act = if piece.is_link { Act::Load } else { facts.act };
+                self.bytes(around, &Access { address: piece.address, bytes: piece.bytes, ..*access }, act);
             }
+        } else {
+            self.bytes(around, access, facts.act);
         }
         self.parts += facts.after;
         if facts.is_fenced {
@@ -416,6 +426,16 @@ impl Cursor<'_> {
         }
         if self.parts > MOST_WORK * PARTS {
             self.tell_rest();
+        }
+    }
+
+    #[inline]
+    fn bytes(&mut self, around: &Around<'_>, access: &Access, act: Act) {
+        let last = access.address.saturating_add(u64::from(access.bytes) - 1);
+        for line in line_of(self.process, access.address)..=line_of(self.process, last) {
+            if let Some(number) = around.contended.number(line) {
+                self.step(access, act, line, number);
+            }
         }
     }
 

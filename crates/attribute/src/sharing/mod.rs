@@ -13,6 +13,7 @@
 
 mod cursor;
 mod order;
+mod relocation;
 mod survey;
 
 use memlode_machine::{Machine, SharingCosts};
@@ -26,6 +27,7 @@ use rustc_hash::FxHashMap;
 use crate::objects::classes::{ClassId, Home};
 use crate::profile::Profile;
 use cursor::{Recorded, Threads};
+pub use relocation::Relocation;
 use survey::{LINE, Survey};
 
 /// Accesses to lines of several threads that are simulated one by one; of more, a part is.
@@ -142,7 +144,19 @@ pub fn sharing(
     order: Option<Order>,
     workers: usize,
 ) -> Option<SharingProfile> {
-    let survey = survey::survey(trace, workers)?;
+    sharing_moved(trace, profile, machine, order, None, workers)
+}
+
+/// Finds out the same of a trace some of whose objects lie elsewhere. What orders threads stays as it was recorded.
+pub fn sharing_moved(
+    trace: &Trace,
+    profile: &Profile,
+    machine: &Machine,
+    order: Option<Order>,
+    moved: Option<&dyn Relocation>,
+    workers: usize,
+) -> Option<SharingProfile> {
+    let survey = survey::survey(trace, moved, workers)?;
     let orders = order::orders(&survey.threads);
     let default = if orders.unknown == 0 { Order::Parallel } else { Order::Recorded };
     let order = order.unwrap_or(default);
@@ -168,7 +182,7 @@ pub fn sharing(
         };
         let pace = pace(costs, machine);
         let recorded = recorded.filter(|_| order == Order::Recorded);
-        let mut threads = Threads::new(trace, &survey, &orders, recorded);
+        let mut threads = Threads::new(trace, &survey, &orders, recorded, moved);
         simulate(&mut threads, survey.lines.len(), &pace, sampling)
     };
     let near = run(&machine.costs.near);

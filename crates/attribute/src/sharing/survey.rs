@@ -9,6 +9,8 @@ use memlode_trace::sites::{SiteId, SiteKind, SiteTable};
 use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
+use super::relocation::{Placed, Relocation};
+
 /// Bytes of a line.
 pub(super) const LINE: u64 = 64;
 
@@ -67,7 +69,7 @@ pub(super) fn line_of(process: ProcessId, address: u64) -> u64 {
 }
 
 /// Looks at all threads of processes that have several. None if there are none.
-pub(super) fn survey(trace: &Trace, workers: usize) -> Option<Survey> {
+pub(super) fn survey(trace: &Trace, moved: Option<&dyn Relocation>, workers: usize) -> Option<Survey> {
     let mut threads = threads_of(trace);
     if threads.is_empty() {
         return None;
@@ -80,7 +82,7 @@ pub(super) fn survey(trace: &Trace, workers: usize) -> Option<Survey> {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(number) else { return };
             let Some(facts) = job.lock().unwrap_or_else(PoisonError::into_inner).take() else { continue };
-            let looked = Look::at(trace, facts);
+            let looked = Look::at(trace, moved, facts);
             done.lock().unwrap_or_else(PoisonError::into_inner).push((number, looked));
         }
     };
@@ -125,6 +127,7 @@ fn threads_of(trace: &Trace) -> Vec<ThreadFacts> {
 /// Looks at one thread.
 struct Look<'t> {
     sites: &'t SiteTable,
+    placed: Placed<'t>,
     facts: ThreadFacts,
     process: ProcessId,
     /// Threads that it made and that it did not join yet.
@@ -133,11 +136,12 @@ struct Look<'t> {
     recent: Vec<(u64, u8, u64)>,
 }
 
-impl Look<'_> {
-    fn at(trace: &Trace, facts: ThreadFacts) -> ThreadFacts {
-        let Some(process) = facts.process else { return facts };
+impl<'t> Look<'t> {
+    fn at(trace: &'t Trace, moved: Option<&'t dyn Relocation>, facts: ThreadFacts) -> ThreadFacts {
+        let (Some(process), Some(thread)) = (facts.process, facts.thread) else { return facts };
         let recent = vec![(u64::MAX, 0, 0); RECENT];
-        let mut look = Look { sites: trace.sites(), facts, process, others: 0, recent };
+        let placed = Placed::new(moved, process, thread);
+        let mut look = Look { sites: trace.sites(), placed, facts, process, others: 0, recent };
         let (mut decoder, mut batch) = (Decoder::new(Loops::Kept), Batch::default());
         for number in std::mem::take(&mut look.facts.chunks) {
             let is_sound = decoder.stored(trace, &trace.chunks()[number], &mut batch).is_ok();
@@ -209,12 +213,27 @@ impl Look<'_> {
     }
 
     fn accesses(&mut self, accesses: &[Access]) {
-        for access in accesses {
-            let last = access.address.saturating_add(u64::from(access.bytes) - 1);
-            let does = self.does(access.site);
-            for line in line_of(self.process, access.address)..=line_of(self.process, last) {
-                self.touch(line, does, 1);
+        accesses.iter().for_each(|access| self.access(access));
+    }
+
+    #[inline]
+    fn access(&mut self, access: &Access) {
+        let does = self.does(access.site);
+        if self.placed.moves(access.address, access.bytes) {
+            for number in 0..self.placed.pieces.len() {
+                let piece = self.placed.pieces[number];
+                self.bytes(piece.address, piece.bytes, if piece.is_link { does_as_read(does) } else { does });
             }
+            return;
+        }
+        self.bytes(access.address, access.bytes, does);
+    }
+
+    #[inline]
+    fn bytes(&mut self, address: u64, bytes: u32, does: u8) {
+        let last = address.saturating_add(u64::from(bytes) - 1);
+        for line in line_of(self.process, address)..=line_of(self.process, last) {
+            self.touch(line, does, 1);
         }
     }
 
@@ -233,8 +252,12 @@ impl Look<'_> {
         let step = stride.step as i64;
         let reach = u64::from(stride.access.bytes) - 1;
         let last = stride.access_in(turns.saturating_sub(1)).address;
+        let (low, high) = (stride.access.address.min(last), stride.access.address.max(last));
+        if self.placed.touches(low, high.saturating_add(reach)) {
+            (0..turns).for_each(|turn| self.access(&stride.access_in(turn)));
+            return;
+        }
         if step.unsigned_abs() <= LINE && turns > 0 {
-            let (low, high) = (stride.access.address.min(last), stride.access.address.max(last));
             let lines = line_of(self.process, low)..=line_of(self.process, high.saturating_add(reach));
             let each = turns.div_ceil(lines.clone().count().max(1) as u64);
             lines.for_each(|line| self.touch(line, does, each));
@@ -268,6 +291,11 @@ impl Look<'_> {
             known.1 += times;
         }
     }
+}
+
+/// Returns what is done where a link is read, be it known that the process had no other thread or not.
+fn does_as_read(does: u8) -> u8 {
+    if does & (READ | WRITTEN) != 0 { READ } else { READ << ALONE }
 }
 
 /// The lines that several threads use and one writes, numbered by address, and the accesses to them.

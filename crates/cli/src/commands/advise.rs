@@ -12,7 +12,7 @@ use memlode_report::render::{json, svg, terminal};
 use memlode_report::{Advice, Sources};
 
 use super::OK;
-use super::report::MachineArgs;
+use super::report::{MachineArgs, OrderArgs};
 use crate::args::numbers;
 use crate::args::traces::TraceArgs;
 use crate::next::ContextArgs;
@@ -32,8 +32,10 @@ pub struct Args {
     #[command(flatten)]
     machine: MachineArgs,
     /// Simulate the machine's rules, as `memlode sim` does, in the place of `report`'s model
-    #[arg(long)]
+    #[arg(long, conflicts_with = "threads")]
     sim: bool,
+    #[command(flatten)]
+    order: OrderArgs,
     /// Types to try layouts of, those that the program waits for most
     #[arg(long, value_name = "N", default_value = "3", value_parser = numbers::small_count)]
     types: usize,
@@ -55,7 +57,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     let machine = Machine::find(&args.machine.machine)?;
-    let as_it_is = AsItIs::count(args.trace.open()?, machine, args.sim)?;
+    let as_it_is = AsItIs::count(args.trace.open()?, machine, args.sim, args.order.order())?;
     let mut sources = Sources::new(&as_it_is.trace, args.sources.context);
     let found = advise(&as_it_is, args.types, &mut sources)?;
     if let Some(folder) = &args.svg {

@@ -124,7 +124,8 @@ impl Held {
     }
 
     fn question(&self) -> Question<'_> {
-        Question { trace: self.trace.clone(), machine: &self.machine, setup: None, threads: threads() }
+        let (trace, machine) = (self.trace.clone(), &self.machine);
+        Question { trace, machine, setup: None, order: None, threads: threads() }
     }
 
     fn usage(&self, plan: &Plan, per: Option<&str>) -> Result<Usage> {

@@ -12,7 +12,7 @@ use memlode_report::render::{json, terminal};
 use memlode_trace::Trace;
 
 use super::OK;
-use super::report::MachineArgs;
+use super::report::{MachineArgs, OrderArgs};
 use crate::show::{Out, ShapeArgs};
 use crate::whatif::AsItIs;
 
@@ -35,8 +35,10 @@ pub struct Args {
     #[arg(long, value_name = "M")]
     other_machine: Option<String>,
     /// Simulate the machine's rules, as `memlode sim` does, in the place of `report`'s model
-    #[arg(long)]
+    #[arg(long, conflicts_with = "threads")]
     sim: bool,
+    #[command(flatten)]
+    order: OrderArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     /// Print JSON
@@ -50,9 +52,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let after = args.after.as_ref().unwrap_or(&args.before);
     // Both are opened before minutes of work on one.
     let (before, after) = (Trace::open(&args.before)?, Trace::open(after)?);
-    let before = AsItIs::count(before, machine, args.sim)?;
-    let after = AsItIs::count(after, other, args.sim)?;
-    let cycles = [&before, &after].map(|side| side.question().cycles(&side.profile).run);
+    let before = AsItIs::count(before, machine, args.sim, args.order.order())?;
+    let after = AsItIs::count(after, other, args.sim, args.order.order())?;
+    let cycles = [&before, &after].map(|side| side.cycles().run);
     let noise = before.noise()?.range();
     let found = build::comparison(&before.report(), &after.report(), cycles, Some(noise));
     let text = match args.json {

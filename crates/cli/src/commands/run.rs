@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 use clap::error::ErrorKind;
@@ -218,6 +218,7 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
     }
     let output = if to_stdout { ProgramOutput::StandardError } else { ProgramOutput::Own };
     recorded(&options.recording, command, output, purpose, |recorded| {
+        let started = Instant::now();
         let analysed = match (recorded, later) {
             (Recorded::Analysed(analysed), _) => *analysed,
             (Recorded::Trace(trace), Some(job)) => job.run(open(trace)?)?,
@@ -231,22 +232,25 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
         let next = options.next(&analysed);
         analysed.show_with(&options.shape, options.sources, next.as_ref(), options.json, out)?;
         if let Some(next) = next.filter(|_| !options.json && options.report_to.is_none()) {
-            advice(analysed, &next);
+            advice(analysed, &next, started.elapsed().max(SHORTEST_GLANCE));
         }
         Ok(())
     })
 }
 
-/// Ends a report of a whole trace with the change of layout that is most worth a try.
-fn advice(analysed: Analysed, next: &NextCommands) {
+/// Nobody notices a wait of this.
+const SHORTEST_GLANCE: Duration = Duration::from_millis(200);
+
+/// Ends a report of a whole trace with the change of layout that is most worth a try. That takes no longer than the report, `budget`, did.
+fn advice(analysed: Analysed, next: &NextCommands, budget: Duration) {
     let Analysed { trace, machine, found, replayed } = analysed;
-    let Found::Report(profile, None, _) = found else { return };
+    let Found::Report(profile, None, sharing) = found else { return };
     // Of a sample nothing is replayed, and of what is not stored nothing can be.
     if profile.gaps.is_some() || trace.chunks().is_empty() || !trace.directory().exists() {
         return;
     }
-    let as_it_is = AsItIs::of(trace, machine, *profile, replayed);
-    match glance(&as_it_is, next) {
+    let as_it_is = AsItIs::of(trace, machine, *profile, sharing.map(|found| *found), replayed);
+    match glance(&as_it_is, next, budget) {
         Ok(sentence) => term::line(&format!("what if: {sentence}")),
         Err(error) => term::note(&format!("no change of layout was tried: {error:#}")),
     }

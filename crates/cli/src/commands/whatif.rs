@@ -11,7 +11,7 @@ use memlode_report::render::terminal::By;
 use memlode_report::render::{json, terminal};
 
 use super::OK;
-use super::report::MachineArgs;
+use super::report::{MachineArgs, OrderArgs};
 use crate::args::traces::TraceArgs;
 use crate::show::{Out, ShapeArgs};
 use crate::whatif::AsItIs;
@@ -23,7 +23,7 @@ Edits, one a line or with `;` between them:
   pad worker to 64                    align worker to 64                    (a type, or an object with of=object)
   index node: next                    narrow arc: cost to 4                 remove arc: spare
   group x, y                          shift buffer by 256                   per-thread hits
-  pack node
+  pack node                           pages table to 2MiB
 Objects are global variables, or lines of allocations such as main.c:12.
 
 Exit status: 0 whatever the verdict, 1 the trace, the machine or an edit cannot be used, 2 wrong usage.";
@@ -46,8 +46,10 @@ pub struct Args {
     #[command(flatten)]
     machine: MachineArgs,
     /// Simulate the machine's rules, as `memlode sim` does, in the place of `report`'s model
-    #[arg(long)]
+    #[arg(long, conflicts_with = "threads")]
     sim: bool,
+    #[command(flatten)]
+    order: OrderArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     /// Write the edited structures as a patch of the program's sources, with the lines that have to change besides
@@ -61,7 +63,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<ExitCode> {
     let edits = edits(&args)?;
     let machine = Machine::find(&args.machine.machine)?;
-    let as_it_is = AsItIs::count(args.trace.open()?, machine, args.sim)?;
+    let as_it_is = AsItIs::count(args.trace.open()?, machine, args.sim, args.order.order())?;
     let found = match &args.search {
         Some(ty) => crate::search::search(&as_it_is, ty)?,
         None => {

@@ -402,6 +402,11 @@ impl Builder<'_> {
             analyses::Evidence::Addresses(dependence) => {
                 model::Evidence::Addresses { from: dependence.word() }
             }
+            analyses::Evidence::Prefetch(distance) => model::Evidence::Prefetch {
+                accesses_ahead: distance.accesses,
+                latency_cycles: distance.latency_cycles,
+                access_cycles: (distance.access_cycles * 10.0).round() / 10.0,
+            },
             analyses::Evidence::Density(density) => model::Evidence::Density(model::Density {
                 ty: self.string(density.ty),
                 type_bytes: density.type_bytes,

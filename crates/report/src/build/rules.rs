@@ -34,13 +34,15 @@ fn assumptions(machine: &Machine, detailed: &DetailedProfile, with_rules: bool) 
             page_walk_cycles: machine.page_walk_cycles,
             second_level_cycles: second.filter(|cycles| *cycles > 0),
         });
-        assumptions.extend(detailed.setup.named.iter().map(|named| Assumption::PageSize {
-            memory: match &named.memory {
+        assumptions.extend(detailed.setup.named.iter().filter_map(|named| {
+            let memory = match &named.memory {
                 NamedMemory::Heap => Pages::Heap,
                 NamedMemory::Stack => Pages::Stack,
                 NamedMemory::Global { name, .. } => Pages::Global(name.clone()),
-            },
-            page_bytes: named.page_bytes,
+                // An edit's, which is told where the edit is.
+                NamedMemory::Objects(_) => return None,
+            };
+            Some(Assumption::PageSize { memory, page_bytes: named.page_bytes })
         }));
     }
     if machine.nodes > 1 {

@@ -18,6 +18,8 @@ pub struct Advice {
     pub worth_it: Vec<WhatIf>,
     /// Edits that were tried and are not, the best first.
     pub rejected: Vec<Rejected>,
+    /// Objects that threads would take from each other if they began elsewhere, and do not where they begin now.
+    pub latent: Vec<LatentSharing>,
     /// Live structures, their members marked hot or cold.
     pub structures: Vec<StructureChart>,
 }
@@ -33,6 +35,19 @@ pub struct Rejected {
     pub verdict: Verdict,
     /// True if the whole trace was replayed, or its beginning alone.
     pub is_whole: bool,
+}
+
+/// An object whose beginning alone keeps threads from sharing its lines.
+#[derive(Clone, Debug, Serialize)]
+pub struct LatentSharing {
+    /// The object, as edits name it.
+    pub object: String,
+    /// Bytes by which it would begin later.
+    pub shifted_by: u64,
+    /// The part of the run's cycles that threads would then lose.
+    pub lost_share: f64,
+    /// The edit that keeps threads apart wherever it begins.
+    pub edit: String,
 }
 
 /// A live structure.

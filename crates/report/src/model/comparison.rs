@@ -34,6 +34,8 @@ pub struct Compared {
     pub total: Numbers,
     /// Modelled cycles of the run.
     pub run_cycles: f64,
+    /// Those of them that threads lose to lines that they take from each other; none if that was not found out.
+    pub lost_cycles: Option<u64>,
     /// Counts of the caches.
     pub levels: Vec<Level>,
 }

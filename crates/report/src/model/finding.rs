@@ -70,6 +70,15 @@ pub enum Evidence {
         /// `chased`, `loaded` or `computed`.
         from: &'static str,
     },
+    /// Prefetching can help: addresses are known some accesses before.
+    Prefetch {
+        /// So many accesses ahead.
+        accesses_ahead: u32,
+        /// Cycles until memory answers.
+        latency_cycles: u32,
+        /// Cycles of instructions for each access.
+        access_cycles: f64,
+    },
     /// The part of the type that the code around the line uses.
     Density(Density),
 }

@@ -4,6 +4,9 @@
 
 mod conflicts;
 mod grouping;
+mod packing;
+mod pages;
+pub mod threads;
 mod unused;
 
 use memlode_attribute::CostModel;
@@ -58,6 +61,8 @@ pub fn proposals(known: &PlanInputs<'_>, machine: &Machine) -> Vec<Proposal> {
     let mut found = unused::proposals(known, &uses);
     found.extend(conflicts::proposals(machine, &uses));
     found.extend(grouping::proposals(&uses));
+    found.extend(packing::proposals(&uses));
+    found.extend(pages::proposals(machine, &uses));
     found
 }
 

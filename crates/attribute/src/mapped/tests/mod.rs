@@ -321,18 +321,18 @@ fn naive(chunks: &[Chunk], edit: &Edit, mut ask: impl FnMut(MemRef) -> u8) -> De
         if u64::from(access.bytes) <= LINE {
             let (links, others): (Vec<_>, Vec<_>) = pieces.into_iter().partition(|(_, _, is_link)| *is_link);
             links.into_iter().for_each(|(address, bytes, _)| count(ask(address, bytes, true)));
-            // Neighbours that begin in the same line are one access.
-            let mut at_hand: Option<(u64, u8)> = None;
-            for (address, bytes, _) in others {
-                let depth = ask(address, bytes, false);
-                let (line, before) = (address / LINE, at_hand.take());
-                let joined = before.filter(|(known, _)| *known == line).map(|(_, other)| other.max(depth));
-                if let Some((_, other)) = before.filter(|_| joined.is_none()) {
-                    count(other);
+            // All that begin in the same line are one access.
+            let mut lines: Vec<u64> = Vec::new();
+            for line in others.iter().map(|(address, ..)| address / LINE) {
+                if !lines.contains(&line) {
+                    lines.push(line);
                 }
-                at_hand = Some((line, joined.unwrap_or(depth)));
             }
-            at_hand.into_iter().for_each(|(_, depth)| count(depth));
+            for line in lines {
+                let together = others.iter().filter(|(address, ..)| address / LINE == line);
+                let depth = together.map(|&(address, bytes, _)| ask(address, bytes, false)).max();
+                depth.into_iter().for_each(&mut count);
+            }
             return;
         }
         for (mut address, bytes, is_link) in pieces {

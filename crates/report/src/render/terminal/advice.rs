@@ -49,6 +49,19 @@ pub fn advice(found: &Advice, style: Style) -> String {
             out += &style.indented(2, &text);
         }
     }
+    if !found.latent.is_empty() {
+        let _ = writeln!(out, "\n{}", style.heading("Only where it begins now"));
+        for latent in &found.latent {
+            let text = format!(
+                "{}: {} bytes later, threads would lose {} of the cycles to each other; wherever it begins: {}",
+                printable(&latent.object),
+                latent.shifted_by,
+                percent_of(latent.lost_share),
+                printable(&latent.edit)
+            );
+            out += &style.indented(2, &text);
+        }
+    }
     for chart in found.structures.iter().take(style.top) {
         out += &structure(chart, style);
     }
@@ -73,7 +86,7 @@ fn one(number: usize, item: &WhatIf, style: Style) -> String {
     }
     let missed = |level: &Level| level.read_misses + level.write_misses;
     let (before, after) = (&item.comparison.before, &item.comparison.after);
-    let levels: Vec<String> = before
+    let mut levels: Vec<String> = before
         .levels
         .iter()
         .zip(&after.levels)
@@ -81,6 +94,12 @@ fn one(number: usize, item: &WhatIf, style: Style) -> String {
             format!("{} misses {} → {}", before.name, count(missed(before)), count(missed(after)))
         })
         .collect();
+    let lost = before.lost_cycles.zip(after.lost_cycles).filter(|(before, after)| before != after);
+    levels.extend(
+        lost.map(|(before, after)| {
+            format!("cycles lost to other threads {} → {}", count(before), count(after))
+        }),
+    );
     out += &style.indented(4, &format!("{}: {}", gain(item.gain), levels.join(", ")));
     out + &style.indented(4, &confidence(item))
 }

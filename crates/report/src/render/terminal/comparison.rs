@@ -119,6 +119,11 @@ fn totals(out: &mut String, found: &Comparison) {
     let wait = |side: &Compared| side.total.wait.cycles.round() as u64;
     let (before, after) = (wait(&found.before), wait(&found.after));
     table.add_row(["cycles of wait".to_string(), count(before), count(after), changed(before, after)]);
+    let lost = |side: &Compared| side.lost_cycles.unwrap_or(0);
+    let (before, after) = (lost(&found.before), lost(&found.after));
+    if (before, after) != (0, 0) {
+        table.add_row(["lost to threads".to_string(), count(before), count(after), changed(before, after)]);
+    }
     write_table(out, &table);
 }
 

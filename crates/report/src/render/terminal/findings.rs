@@ -86,6 +86,10 @@ fn facts(report: &Report, finding: &Finding) -> Vec<String> {
             Evidence::Waits { how, .. } => facts.push(waits(how).to_string()),
             // What the code looks like is not what was seen.
             Evidence::Addresses { .. } => {}
+            Evidence::Prefetch { accesses_ahead, latency_cycles, access_cycles } => facts.push(format!(
+                "software prefetch can help, {accesses_ahead} accesses ahead: memory answers after {latency_cycles} cycles, \
+                 and each access takes {access_cycles:.0} of instructions"
+            )),
             // The advice says it, or there is nothing to say.
             Evidence::Density(density)
                 if finding.edit.is_some() || density.used_bytes == density.type_bytes => {}

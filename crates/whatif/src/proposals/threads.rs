@@ -1,0 +1,168 @@
+//! Data that threads take from each other although none needs what another one wrote, or needs only the sum.
+//!
+//! Elements of an array of records, one for each thread, that begin in the middle of lines: each gets lines of its own. Variables that
+//! share a line get one each. Counters that threads merely add to have a copy for each thread, and whoever reads them adds up the copies.
+
+use memlode_attribute::sharing::{SharedPair, Shares, SharingProfile};
+use memlode_attribute::tables::{Line, place};
+use memlode_attribute::{ClassId, Home};
+use memlode_layout::{Edit, Scope};
+use memlode_trace::sites::{SiteId, SiteKind, SiteTable};
+use rustc_hash::FxHashMap;
+
+use super::Proposal;
+use crate::plan::{PlanInputs, name_of, record_of};
+
+/// Data that cost less of a run are left alone.
+const LEAST_SHARE: f64 = 0.02;
+
+/// Bytes of a line that threads take from each other.
+const LINE: u64 = 64;
+
+/// So many objects are looked at, those that cost most.
+const MOST: usize = 3;
+
+/// Fewer writes of a second thread are no work.
+const LEAST_WRITES: u64 = 1000;
+
+/// The part of an object's reads that must be those of additions, for each thread to have a copy.
+const ADDED: f64 = 0.9;
+
+/// An object that threads take from each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contended {
+    /// The site that loses most.
+    pub site: SiteId,
+    /// Edits to try, of which one is advised at most.
+    pub proposals: Vec<Proposal>,
+}
+
+/// Finds edits to try on what threads lose most for.
+pub fn proposals(known: &PlanInputs<'_>, sharing: &SharingProfile, run_cycles: f64) -> Vec<Contended> {
+    let mut lost: FxHashMap<ClassId, (f64, f64)> = FxHashMap::default();
+    for pair in &sharing.pairs {
+        let sum = lost.entry(pair.missed.class).or_default();
+        match pair.shares {
+            Shares::Falsely => sum.0 += pair.cycles,
+            Shares::Truly => sum.1 += pair.cycles,
+        }
+    }
+    let mut lost: Vec<(ClassId, (f64, f64))> = lost.into_iter().collect();
+    lost.retain(|(_, (falsely, truly))| falsely + truly >= run_cycles * LEAST_SHARE);
+    lost.sort_by(|(a, x), (b, y)| (y.0 + y.1).total_cmp(&(x.0 + x.1)).then(a.cmp(b)));
+    let mut found: Vec<Contended> = Vec::new();
+    for (class, (falsely, _)) in lost.into_iter().take(MOST) {
+        let mut edits = Vec::new();
+        if falsely >= run_cycles * LEAST_SHARE {
+            edits.extend(apart(known, sharing, class));
+        }
+        edits.extend(copied(known, class));
+        let proposal =
+            |edits: Vec<Edit>| Some(Proposal { subject: edits.first()?.subject().to_string(), edits });
+        let proposals: Vec<Proposal> = edits.into_iter().filter_map(proposal).collect();
+        // Pairs are ranked.
+        let costliest = sharing.pairs.iter().find(|pair| pair.missed.class == class);
+        if let (Some(pair), false) =
+            (costliest, proposals.is_empty() || found.iter().any(|known| known.proposals == proposals))
+        {
+            found.push(Contended { site: pair.missed.site, proposals });
+        }
+    }
+    found
+}
+
+/// Objects that several threads write, each at bytes of its own, and that lose nothing where they begin now, by name; with the edit that
+/// keeps it so wherever they begin.
+pub fn latent(known: &PlanInputs<'_>, sharing: &SharingProfile) -> Vec<(String, Vec<Edit>)> {
+    let mut writers: FxHashMap<ClassId, FxHashMap<u32, u64>> = FxHashMap::default();
+    for cell in &known.profile.cells {
+        if known.names.site(cell.site).kind.is_write() {
+            *writers.entry(cell.class).or_default().entry(cell.thread.0).or_default() +=
+                cell.counts.accesses();
+        }
+    }
+    let suffers =
+        |class: ClassId| sharing.pairs.iter().any(|pair| pair.missed.class == class && pair.cycles > 0.0);
+    let mut found: Vec<(u64, String, Vec<Edit>)> = Vec::new();
+    for (class, threads) in writers {
+        // The thread that writes most may be the one that makes them.
+        let mut writes: Vec<u64> = threads.into_values().collect();
+        writes.sort_unstable();
+        let [.., second, _] = writes[..] else { continue };
+        if second < LEAST_WRITES || suffers(class) {
+            continue;
+        }
+        let of = &known.profile.classes[class.0 as usize];
+        let record = record_of(known.names, of).filter(|(_, bytes)| of.bytes > *bytes);
+        let record = record.and_then(|(record, _)| known.names.layouts().layout(record).name);
+        if let (Some(name), Some(record), 1) = (name_of(known, &of.home), record, of.objects) {
+            let subject = known.names.string(record).to_string();
+            found.push((second, name, vec![Edit::Align { subject, of: None, to: LINE }]));
+        }
+    }
+    found.sort_by(|(a, name, _), (b, other, _)| b.cmp(a).then_with(|| name.cmp(other)));
+    found.into_iter().take(MOST).map(|(_, name, edits)| (name, edits)).collect()
+}
+
+/// Gives what shares lines lines of its own.
+fn apart(known: &PlanInputs<'_>, sharing: &SharingProfile, class: ClassId) -> Option<Vec<Edit>> {
+    let of = &known.profile.classes[class.0 as usize];
+    if let Some((record, bytes)) = record_of(known.names, of) {
+        let layout = known.names.layouts().layout(record);
+        let is_array = of.objects > 1 || of.bytes > bytes;
+        if let (Some(name), true) = (layout.name, is_array) {
+            let subject = known.names.string(name).to_string();
+            return Some(vec![Edit::Align { subject, of: None, to: LINE }]);
+        }
+    }
+    // One of the two is enough to part them; both also part from whatever stands beside.
+    let others = sharing.pairs.iter().filter(|pair| is_between(pair, class));
+    let mut classes: Vec<ClassId> = others.filter_map(|pair| Some(pair.other?.class)).collect();
+    classes.push(class);
+    classes.sort_unstable();
+    classes.dedup();
+    let is_variable =
+        |class: &ClassId| matches!(known.profile.classes[class.0 as usize].home, Home::Global { .. });
+    if classes.len() < 2 || !classes.iter().all(is_variable) {
+        return None;
+    }
+    let align = |class: ClassId| {
+        let subject = name_of(known, &known.profile.classes[class.0 as usize].home)?;
+        Some(Edit::Align { subject, of: Some(Scope::Object), to: LINE })
+    };
+    classes.into_iter().map(align).collect()
+}
+
+fn is_between(pair: &SharedPair, class: ClassId) -> bool {
+    pair.shares == Shares::Falsely && pair.missed.class == class && pair.cycles > 0.0
+}
+
+/// Gives each thread a copy of what threads merely add to.
+fn copied(known: &PlanInputs<'_>, class: ClassId) -> Option<Vec<Edit>> {
+    let cells = || known.profile.cells.iter().filter(|cell| cell.class == class);
+    let stored: Vec<_> = cells()
+        .filter(|cell| known.names.site(cell.site).kind == SiteKind::Store)
+        .map(|cell| line_of(known.names, cell.site))
+        .collect();
+    let (mut all, mut added) = (0, 0);
+    for cell in cells() {
+        let reads = match known.names.site(cell.site).kind {
+            SiteKind::Load | SiteKind::Update => cell.counts.accesses(),
+            _ => continue,
+        };
+        all += reads;
+        let is_update = known.names.site(cell.site).kind == SiteKind::Update;
+        added += if is_update || stored.contains(&line_of(known.names, cell.site)) { reads } else { 0 };
+    }
+    if all == 0 || (added as f64) < all as f64 * ADDED {
+        return None;
+    }
+    let object = name_of(known, &known.profile.classes[class.0 as usize].home)?;
+    Some(vec![Edit::PerThread { object }])
+}
+
+/// The line of a site that somebody can change.
+fn line_of(names: &SiteTable, site: SiteId) -> Line {
+    let place = place(names, names.site(site));
+    place.inlined_into.unwrap_or(place.line)
+}

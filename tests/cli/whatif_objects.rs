@@ -1,0 +1,161 @@
+//! `memlode whatif` under edits of objects against the edited program: an order of nodes, lines of threads, sizes of pages.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::whatif::{Folder, misses};
+use crate::{assert_one_sentence, stdout};
+
+/// Nodes, linked at random, that lie where malloc puts them, or in the order of the walk.
+const NODES: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+enum { NODES = 30000, WALKS = 6 };
+struct node { struct node *next; long value, weight, spare; };
+int main(void) {
+  int *order = malloc(NODES * sizeof(int));
+  struct node **nodes = malloc(NODES * sizeof(struct node *));
+  struct node *all = aligned_alloc(64, NODES * sizeof *all);
+  for (int i = 0; i < NODES; i++) order[i] = i;
+  unsigned seed = 7;
+  for (int i = NODES - 1; i > 0; i--) {
+    seed = seed * 1664525 + 1013904223;
+    const int other = (seed >> 8) % (i + 1), at = order[i];
+    order[i] = order[other];
+    order[other] = at;
+  }
+  if (!PACKED)
+    for (int i = 0; i < NODES; i++) {
+      nodes[i] = malloc(sizeof(struct node));
+      nodes[i]->value = i;
+    }
+  else
+    for (int i = 0; i < NODES; i++) {
+      nodes[order[i]] = &all[i];
+      all[i].value = order[i];
+    }
+  for (int i = 0; i < NODES; i++)
+    nodes[order[i]]->next = i + 1 < NODES ? nodes[order[i + 1]] : NULL;
+  long sum = 0;
+  for (int walk = 0; walk < WALKS; walk++)
+    for (struct node *node = nodes[order[0]]; node; node = node->next) sum += node->value;
+  printf("%ld\n", sum);
+}
+"#;
+
+/// Four threads that add to a structure each; all lie in two lines, or each in its own.
+const THREADS: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#ifndef ALIGNED
+#define ALIGNED
+#endif
+struct ALIGNED sums { volatile long count, total; int thread; };
+static struct sums sums[4];
+static void *add(void *argument) {
+  struct sums *mine = argument;
+  for (int i = 0; i < 30000; i++) { mine->count++; mine->total += i; }
+  return NULL;
+}
+int main(void) {
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) { sums[i].thread = i; pthread_create(&threads[i], NULL, add, &sums[i]); }
+  long total = 0;
+  for (int i = 0; i < 4; i++) { pthread_join(threads[i], NULL); total += sums[i].total; }
+  printf("%ld\n", total);
+}
+"#;
+
+/// Jumps about in 64 MiB.
+const TABLE: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+static int small[64];
+int main(void) {
+  int *table = calloc(1 << 24, sizeof *table);
+  unsigned seed = 3;
+  long sum = 0;
+  for (int i = 0; i < 100000; i++) {
+    seed = seed * 1664525 + 1013904223;
+    sum += table[seed >> 8] + small[i % 64]++;
+  }
+  printf("%ld %p\n", sum, (void *)table);
+}
+"#;
+
+fn record(folder: &Folder, name: &str, source: &str, option: &str) -> String {
+    fs::write(folder.0.path().join("object.c"), source).expect("a file");
+    let trace = format!("{name}.trace");
+    folder.run(&["cc", "-O2", "-g", "-pthread", option, "object.c", "-o", name]);
+    folder.run(&["record", "-o", &trace, "--", &format!("./{name}")]);
+    trace
+}
+
+#[test]
+fn packed_nodes_miss_as_those_do_that_lie_in_order() {
+    let folder = Folder::new();
+    let before = record(&folder, "scattered", NODES, "-DPACKED=0");
+    let after = record(&folder, "packed", NODES, "-DPACKED=1");
+    let found = folder.json(&["whatif", &before, "-e", "pack node"]);
+    assert_eq!(found["verdict"], "worth_it");
+    let predicted = misses(&found["comparison"]["after"]["levels"]);
+    let actual = misses(&folder.json(&["report", &after])["machine"]["levels"]);
+    for (&predicted, &actual) in predicted.iter().zip(&actual) {
+        assert!(actual > 10_000, "too few to tell: {actual}");
+        assert!((predicted as f64 / actual as f64 - 1.0).abs() < 0.1, "{predicted} for {actual}");
+    }
+    let advised = folder.json(&["advise", &before]);
+    assert_eq!(advised["worth_it"][0]["edits"][0], "pack node", "{}", advised["worth_it"]);
+    for both in ["pack node; reorder node: value", "reorder node: value; pack node"] {
+        let refused = folder.try_run(&["whatif", &before, "-e", both]);
+        assert_one_sentence(&refused, &["pack node", "one after the other"]);
+    }
+}
+
+#[test]
+fn threads_lose_what_those_of_the_edited_program_do() {
+    let folder = Folder::new();
+    let before = record(&folder, "beside", THREADS, "-DNOTHING");
+    let after = record(&folder, "apart", THREADS, "-DALIGNED=__attribute__((aligned(64)))");
+    let lost = |found: &Value| found["lost_cycles"].as_f64().expect("a number");
+    let actual = folder.json(&["report", &after])["sharing"]["cycles"].as_f64().expect("a number");
+    for edit in ["align sums to 64", "per-thread sums"] {
+        let found = folder.json(&["whatif", &before, "-e", edit]);
+        assert_eq!(found["verdict"], "worth_it", "{edit}");
+        let (was, predicted) = (lost(&found["comparison"]["before"]), lost(&found["comparison"]["after"]));
+        assert!(was > 100_000.0, "{was}");
+        assert!((predicted - actual).abs() < was * 0.05, "{edit}: {was}, {predicted} for {actual}");
+    }
+    // The same elements, moved by a line.
+    let moved = folder.json(&["whatif", &before, "-e", "shift sums by 64", "--threads", "parallel"]);
+    let (was, is) = (lost(&moved["comparison"]["before"]), lost(&moved["comparison"]["after"]));
+    assert!((is / was - 1.0).abs() < 0.1, "{was} {is}");
+    let advised = folder.json(&["advise", &before]);
+    assert_eq!(advised["worth_it"][0]["edits"][0], "align sums to 64");
+    assert!(advised["worth_it"][0]["at"]["member"].is_string(), "{}", advised["worth_it"][0]["at"]);
+    let none = folder.json(&["advise", &after]);
+    assert_eq!(none["worth_it"].as_array().map(Vec::len), Some(0), "{}", none["worth_it"]);
+    // Between the programs themselves, too.
+    let found = folder.json(&["diff", &before, &after]);
+    assert!(lost(&found["before"]) > 20.0 * lost(&found["after"]), "{}", found["after"]["lost_cycles"]);
+}
+
+#[test]
+fn large_pages_save_walks_and_no_misses() {
+    let folder = Folder::new();
+    let trace = record(&folder, "table", TABLE, "-DNOTHING");
+    for more in [&[][..], &["--sim"]] {
+        let words = ["whatif", &trace, "-e", "pages object.c:6 to 2MiB", "-m", "generic", "--json"];
+        let text = folder.run(&[&words, more].concat());
+        let found: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(found["verdict"], "worth_it", "{more:?} {}", found["gain"]);
+        let [before, after] = ["before", "after"].map(|side| misses(&found["comparison"][side]["levels"]));
+        for (&before, &after) in before.iter().zip(&after) {
+            assert!(before.abs_diff(after) < before / 50, "{before} {after}");
+        }
+    }
+    let refused = folder.try_run(&["whatif", &trace, "-e", "pages small to 2MiB"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", stdout(&refused));
+    assert_one_sentence(&refused, &["pages small to 2MiB", "smaller than such a page"]);
+}
