@@ -6,6 +6,7 @@ on the path; a command that fails fails the story. Its ```toml expect blocks say
     [first_finding]     trace, type, member, line: what the report's first finding names
     [line_falls]        before, after: {trace, line}; level, by_at_least: misses at a line, as a share
     [total_falls]       before, after: a trace each; level, by_at_least: misses of the whole program
+    [silent]            trace: of which `memlode advise` advises nothing
     [what_if]           before, after: a trace each; edit, verdict: what `memlode whatif` predicts of the one, and
                         says of it (a list: either of these). The misses of each level are within 10% of those
                         of the other, or within 0.1% of the accesses where they are less than 10,000
@@ -144,12 +145,24 @@ def what_if(stage, before, after, edit, verdict):
     return f"{edit} is {found['verdict'].replace('_', ' ')}, and predicts {story}"
 
 
+def silent(stage, trace):
+    command = [BIN / "memlode", "advise", stage.folder / trace, "--json", "--machine", "generic"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Broken(f"advise {trace}: {done.stderr}")
+    found = json.loads(done.stdout)
+    if found["worth_it"]:
+        advised = [f"{'; '.join(item['edits'])} ({item['gain']:.1%})" for item in found["worth_it"]]
+        raise Broken(f"{trace}: advised is {', '.join(advised)}")
+    return f"{trace}: nothing is advised, {len(found['rejected'])} changes are rejected"
+
+
 def is_close(level, accesses):
     apart = abs(level["predicted"] - level["actual"])
     return apart <= 0.1 * level["actual"] if level["actual"] >= 10_000 else apart <= 0.001 * accesses
 
 
-EXPECTATIONS = {check.__name__: check for check in (first_finding, line_falls, total_falls, what_if)}
+EXPECTATIONS = {check.__name__: check for check in (first_finding, line_falls, total_falls, silent, what_if)}
 
 
 def measure(stage, rounds):
@@ -194,7 +207,8 @@ def play(story, rounds):
         return None
     if rounds:
         stage.prediction["time_ratio_measured"] = measure(stage, rounds)
-    return {"name": story.parent.name, "finding_first": "first_finding" in held, **stage.prediction}
+    kept = {"finding_first": "first_finding" in held, "silent_twin": "silent" in held}
+    return {"name": story.parent.name, **kept, **stage.prediction}
 
 
 def table(programs):

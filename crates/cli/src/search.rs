@@ -8,7 +8,7 @@ use memlode_attribute::tables::{place, what};
 use memlode_layout::{Edit, Link};
 use memlode_report::text::{count, percent_of};
 use memlode_report::{
-    Access, Advice, LatentSharing, Located, MarkedMember, Rejected, Sources, StructureChart, Tried, WhatIf,
+    Advice, LatentSharing, Located, MarkedMember, Rejected, Sources, StructureChart, Tried, WhatIf,
 };
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::{SiteId, StringId};
@@ -54,7 +54,7 @@ const MOST_PROPOSALS: usize = 8;
 /// Bytes by which objects of threads are shifted to see what they would lose elsewhere: what allocators align to, and more.
 const SHIFTS: [u64; 3] = [16, 32, 48];
 
-/// What is lost elsewhere is told from this part of the run's cycles on.
+/// The part of the run's cycles from which on losses elsewhere are told.
 const LATENT_LEAST: f64 = 0.05;
 
 /// Edits that are made together.
@@ -117,7 +117,7 @@ pub fn advise(as_it_is: &AsItIs, types: usize, sources: &mut Sources) -> Result<
             }
             let found = confirm(as_it_is, &edits)?;
             if found.verdict == Verdict::WorthIt {
-                advice.worth_it.push(located(found, sources, |_| true));
+                advice.worth_it.push(located(found, sources, Some(0)));
                 is_found = true;
             } else {
                 advice.rejected.push(rejected(&edits, found.gain, found.verdict, true));
@@ -154,7 +154,8 @@ fn try_for_threads(as_it_is: &AsItIs, advice: &mut Advice, sources: &mut Sources
         let mut is_found = false;
         for (gain, edits, found) in tried {
             if found.verdict == Verdict::WorthIt && !is_found {
-                advice.worth_it.push(located(found, sources, |row| is_at(as_it_is, row, site)));
+                let line = line_of(as_it_is, &found, site);
+                advice.worth_it.push(located(found, sources, line));
                 is_found = true;
             } else {
                 advice.rejected.push(rejected(&edits, gain, found.verdict, true));
@@ -189,25 +190,20 @@ fn latent(as_it_is: &AsItIs) -> Result<Vec<LatentSharing>> {
     Ok(found)
 }
 
-/// Adds the line that an edit changes most, of those that count.
-fn located(mut found: WhatIf, sources: &mut Sources, counts: impl Fn(&Access) -> bool) -> WhatIf {
-    let mut lines = found.comparison.lines.iter().map(|line| &line.subject);
-    let line = lines.find(|subject| counts(subject)).cloned();
-    found.at = line.map(|access| Located { source: sources.around(&access.position), access });
+/// Adds a line of those that an edit changes.
+fn located(mut found: WhatIf, sources: &mut Sources, line: Option<usize>) -> WhatIf {
+    let access = line.and_then(|at| found.comparison.lines.get(at)).map(|line| line.subject.clone());
+    found.at = access.map(|access| Located { source: sources.around(&access.position), access });
     found
 }
 
-/// Returns whether a row is about the line of a site, and what that touches.
-fn is_at(as_it_is: &AsItIs, row: &Access, site: SiteId) -> bool {
+/// Returns the place among the changed lines of a site's.
+fn line_of(as_it_is: &AsItIs, found: &WhatIf, site: SiteId) -> Option<usize> {
     let names = as_it_is.trace.sites();
     let site = names.site(site);
     let (what, line) = (what(names, site, true), place(names, site).line);
-    let is_called =
-        |name: &Option<String>, id: Option<StringId>| name.as_deref() == id.map(|id| names.string(id));
-    row.position.line == Some(line.line)
-        && row.position.linkage_name == names.string(line.function)
-        && is_called(&row.data.member, what.member)
-        && is_called(&row.data.variable, what.variable)
+    let name = |id: Option<StringId>| id.map(|id| names.string(id));
+    found.line_of((names.string(line.function), line.line), name(what.member), name(what.variable))
 }
 
 /// Edits by what they compete for: a type, or objects. Of each group one is advised at most.

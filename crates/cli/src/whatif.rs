@@ -142,7 +142,7 @@ impl AsItIs {
         proposals(&self.inputs(), &self.machine)
     }
 
-    /// What threads take from each other, with edits that may be worth it.
+    /// Objects that threads take from each other, with edits that may be worth it.
     pub fn contended(&self) -> Vec<Contended> {
         let run = self.cycles().run;
         self.sharing().map_or(Vec::new(), |found| threads::proposals(&self.inputs(), found, run))
@@ -153,7 +153,7 @@ impl AsItIs {
         self.sharing().map_or(Vec::new(), |found| threads::latent(&self.inputs(), found))
     }
 
-    /// What its threads lose under edits.
+    /// Cycles that its threads lose to each other under edits.
     pub fn lost_under(&self, edits: &[Edit]) -> Result<f64> {
         let plan = self.plan(edits)?;
         Ok(self.question().lost_under(&self.profile, &plan, &mut crate::place::allocators())?)

@@ -15,7 +15,7 @@ pub mod render;
 pub use build::source::Sources;
 pub use build::{notes, records, report, simulation, timing};
 pub use model::{
-    Access, Advice, Confidence, LatentSharing, Located, MarkedMember, MemoryUse, Note, Numbers, Rejected,
-    Report, SourceText, StructureChart, TimeReport, Tried, WhatIf,
+    Advice, Confidence, LatentSharing, Located, MarkedMember, MemoryUse, Note, Numbers, Rejected, Report,
+    SourceText, StructureChart, TimeReport, Tried, WhatIf,
 };
 pub use render::text;

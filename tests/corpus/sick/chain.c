@@ -9,14 +9,13 @@ struct node {
   long value, weight, spare;
 };
 
+static struct node *order[NODES];
+
 int main(void) {
-  struct node **order = malloc(NODES * sizeof(struct node *));
-  if (!order)
-    return 1;
   for (long i = 0; i < NODES; i++) {
     order[i] = malloc(sizeof(struct node));
     if (!order[i])
-      return 1;
+      abort();
     *order[i] = (struct node){NULL, i, i % 7, 0};
   }
   unsigned seed = 7;
@@ -36,6 +35,5 @@ int main(void) {
   printf("%ld\n", sum);
   for (int i = 0; i < NODES; i++)
     free(order[i]);
-  free(order);
   return 0;
 }

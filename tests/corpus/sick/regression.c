@@ -6,7 +6,7 @@
 
 enum { THREADS = 4, POINTS = 20000 };
 struct point {
-  signed char x, y;
+  short x, y;
 };
 struct work {
   pthread_t thread;
@@ -31,7 +31,7 @@ static void *sum(void *argument) {
 int main(void) {
   static struct point points[THREADS * POINTS];
   for (int i = 0; i < THREADS * POINTS; i++)
-    points[i] = (struct point){(signed char)(i % 101), (signed char)(i % 89)};
+    points[i] = (struct point){(short)(i % 101), (short)(i % 89)};
   struct work *works = calloc(THREADS, sizeof *works);
   if (!works)
     return 1;

@@ -97,6 +97,24 @@ pub struct WhatIf {
     pub tried: Vec<Tried>,
 }
 
+impl WhatIf {
+    /// Returns the place among the changed lines of one that touches this data in a function, by its linkage name.
+    pub fn line_of(
+        &self,
+        (function, line): (&str, u32),
+        member: Option<&str>,
+        variable: Option<&str>,
+    ) -> Option<usize> {
+        let is_it = |Access { data, position }: &Access| {
+            position.line == Some(line)
+                && position.linkage_name == function
+                && data.member.as_deref() == member
+                && data.variable.as_deref() == variable
+        };
+        self.comparison.lines.iter().position(|change| is_it(&change.subject))
+    }
+}
+
 /// A line with its text.
 #[derive(Clone, Debug, Serialize)]
 pub struct Located {
