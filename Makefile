@@ -71,7 +71,7 @@ fuzz: build ## Random programs against their own account, strangers' bytes again
 
 bias-test: build ## The laws of `memlode bench`, `bias` and `alias`, on samples whose truth is known and on small programs
 	cargo test --release --package memlode-measure
-	cargo test --release --package memlode-cli --test cli -- bench:: bias::
+	cargo test --release --package memlode-cli --test cli -- bench:: bias:: bias_machine::
 
 ##@ Measure
 

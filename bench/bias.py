@@ -156,7 +156,9 @@ def layout(run):
         "bench", "--relink", lines["near"], "--relink", lines["far"], *limit,
         "--", programs["near"], 20_000, "--", programs["far"], 20_000,
     )
-    links = run.json("bias", "link", "--relink", lines["far"], *limit, "--", programs["far"], 10_000)
+    links = run.json(
+        "bias", "link", "--relink", lines["far"], "--function", "smooth", *limit, "--", programs["far"], 10_000
+    )
     [comparison] = compared["comparisons"]
     return {"sentence": comparison["sentence"], "comparison": comparison, "links": links}
 

@@ -120,6 +120,114 @@ fn links_have_a_floor() {
     assert_one_sentence(&output, &["nothing in the link line"]);
 }
 
+/// `memlode cc` leaves the link line in a program: `bias link` and `bench` need no other, as long as it still makes the same
+/// program. Where the data of the looked-at function lie is what the order of the link decides.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_link_line_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    let run = |words: &[&str]| {
+        let mut command = memlode();
+        command.env("MEMLODE_HOME", installation()).current_dir(folder.path()).args(words);
+        command.output().expect("memlode runs")
+    };
+    let json = |words: &[&str]| -> Value {
+        let output = run(words);
+        assert!(output.status.success(), "{words:?}: {}", stderr(&output));
+        serde_json::from_str(&stdout(&output)).expect("JSON")
+    };
+    write(
+        "main.c",
+        "extern volatile char to[], from[];\n__attribute__((noinline)) void work(void) {\n  for (int i = 0; i < 1000; i++)\n    \
+         to[i + 1] = from[i];\n}\nint main(void) { work(); return 0; }\n",
+    );
+    for (name, bytes) in [("to", 4096), ("from", 4096), ("hole", 2048)] {
+        write(&format!("{name}.c"), &format!("_Alignas(16) char {name}[{bytes}] = {{1}};\n"));
+    }
+    write("inputs", "main.c to.c from.c hole.c");
+    assert!(run(&["cc", "-O1", "@inputs", "-o", "program"]).status.success());
+    fs::remove_file(folder.path().join("inputs")).expect("a file");
+    let limits =
+        ["--links", "12", "--seed", "1", "--time-limit", "8s", "--json", "--svg", "links.svg", "./program"];
+    let found = json(&[&["bias", "link", "--function", "work"], &limits[..]].concat());
+    let floor = &found["floor"];
+    assert!(floor["varied"].as_str().expect("text").contains("order of 4 objects"), "{floor}");
+    let counts = floor["aliasing"]["aliases"].as_array().expect("a list");
+    // With the hole between them the arrays agree nowhere, and else everywhere.
+    assert_eq!(counts.len(), 13);
+    assert!(counts.iter().any(|count| *count == 0), "{floor}");
+    assert!(counts.iter().any(|count| count.as_u64() > Some(900)), "{floor}");
+    let pair = &floor["aliasing"]["pairs"][0];
+    assert_eq!(
+        (&pair["load"]["data"], &pair["store"]["data"]),
+        (&"from+1".into(), &"to+1".into()),
+        "{floor}"
+    );
+    let svg = fs::read_to_string(folder.path().join("links.svg")).expect("a picture");
+    assert!(svg.starts_with("<svg") && svg.contains("red: data alias"));
+    let compared = json(&["bench", "--rounds", "12", "--links", "6", "--json", "./program"]);
+    assert!(compared["varied"].as_str().expect("text").contains("order of 4 objects"), "{compared}");
+
+    write("hole.c", "char hole[64] = {2};\n");
+    let output = run(&["bias", "link", "./program"]);
+    assert_one_sentence(&output, &["program", "makes another program now", "link it again"]);
+    let output = run(&["bench", "--rounds", "12", "./program"]);
+    assert!(output.status.success() && stderr(&output).contains("code layout is not varied"));
+    fs::remove_file(folder.path().join("hole.c")).expect("a file");
+    assert_one_sentence(&run(&["bias", "link", "./program"]), &["hole.c"]);
+    assert_one_sentence(&run(&["bias", "link", "true"]), &["nothing says how true is linked", "memlode cc"]);
+}
+
+/// Loads that agree with stores to another page are counted and tried where they are: which of them collide is up to the
+/// processor and the kernel's choice of pages, what is tried and that the program's data survive is not.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn pages_of_a_program_are_tried_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("work.c");
+    fs::write(
+        &source,
+        "static _Alignas(4096) volatile long from[512], to[520], far[512];\n\
+         __attribute__((noinline)) void work(void) {\n  for (int i = 0; i < 500; i++)\n    to[i + 1] = from[i];\n}\n\
+         __attribute__((noinline)) void quiet(void) {\n  for (int i = 0; i < 200; i++)\n    to[i + 256] = far[i];\n}\n\
+         int main(void) { work(); quiet(); return 0; }\n",
+    )
+    .expect("a file");
+    let program = folder.path().join("work").display().to_string();
+    let status = Process::new("clang-22").args(["-O1", "-g", "-o", &program]).arg(&source).status();
+    assert!(status.expect("clang-22 runs").success());
+    let found = json(&["bias", "pages", "--function", "work", "--json", "--", &program]);
+    let named = &found["named"];
+    assert_eq!((&named["loads"], &named["pairs"], &named["tried"]), (&499.into(), &1.into(), &1.into()));
+    // Colliding or not, all of it is one pair.
+    for pair in named["names"].as_array().expect("a list") {
+        assert_eq!((&pair["load"]["data"], &pair["count"]), (&"from+8".into(), &499.into()), "{found}");
+        assert!(pair["measured"].as_f64() >= Some(2.0), "{found}");
+    }
+    let found = json(&["bias", "pages", "--function", "quiet", "--json", "--", &program]);
+    assert_eq!(found["named"]["loads"], 0);
+    assert!(found["sentence"].as_str().expect("text").contains("no pages can collide"), "{found}");
+    let output = memlode().args(["bias", "pages", "--function", "wrok", "--", &program]).output();
+    assert_one_sentence(&output.expect("memlode runs"), &["no function `wrok`"]);
+}
+
+#[test]
+fn tables_are_drawn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let draw = |words: &[&str], shows: &str| {
+        let file = folder.path().join("picture.svg");
+        let output = memlode().args(words).arg("--svg").arg(&file).output().expect("memlode runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let svg = fs::read_to_string(&file).expect("a picture");
+        assert!(svg.starts_with("<svg") && svg.contains(shows), "{svg}");
+    };
+    draw(&["bias", "alloc"], "jemalloc 64 KiB");
+    draw(&["bias", "pages", "--pages", "40"], "of 780 pairs of pages");
+    let output = memlode().args(["bias", "alloc", "--svg", "/nonexistent/x.svg"]).output();
+    assert_one_sentence(&output.expect("memlode runs"), &["cannot write /nonexistent/x.svg"]);
+}
+
 #[test]
 fn events_are_read_from_a_table() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -165,6 +273,31 @@ fn a_function_that_is_slow_at_one_place_of_the_stack_is_found() {
     let [first, second] = slow[..] else { panic!("{found}") };
     assert_eq!(second - first, 4096, "{found}");
     assert!(found["sentence"].as_str().expect("text").contains(&first.to_string()), "{found}");
+}
+
+/// What calls do at each length is a table that `bias counters` reads: of the loop that is called, loads of the variable on
+/// the stack agree with stores to a static one at two lengths 4096 bytes apart, whatever that costs here.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn what_is_predicted_stands_in_for_counters() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compiled(folder.path(), "kernel.c", &["-O0", "-fno-pie", "-no-pie"], "kernel");
+    let table = folder.path().join("table.csv").display().to_string();
+    let words = ["bias", "env", "--function", "work", "--time-limit", "8s", "--json", "--predict", &table];
+    json(&[&words[..], &["--", &program]].concat());
+    let text = fs::read_to_string(&table).expect("a table");
+    let aliases = |line: &str| line.split(',').nth(2).and_then(|word| word.parse::<u64>().ok());
+    let aliases: Vec<u64> = text.lines().skip(1).filter_map(aliases).collect();
+    assert_eq!(aliases.len(), 512, "{text}");
+    let many: Vec<usize> = (0..512).filter(|context| aliases[*context] > 100).collect();
+    assert!(!many.is_empty() && many.len() < 16 && many.len().is_multiple_of(2), "{many:?}");
+    let (first, second) = many.split_at(many.len() / 2);
+    assert!(first.iter().zip(second).all(|(a, b)| b - a == 256), "{many:?}");
+    let found = json(&["bias", "counters", &table, "--json"]);
+    assert_eq!(found["contexts"], 512);
+    assert!(found["rows"].as_array().expect("rows").iter().any(|row| row["event"] == "aliases"), "{found}");
+    let output = memlode().args(["bias", "counters"]).output().expect("memlode runs");
+    assert_one_sentence(&output, &["counters", "--predict"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod answers;
 mod bad_input;
 mod bench;
 mod bias;
+mod bias_machine;
 mod budget;
 mod builds;
 mod bursts;

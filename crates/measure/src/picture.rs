@@ -17,6 +17,8 @@ pub struct Picture<'a> {
     pub points: &'a [(f64, f64)],
     /// Points among them that are claimed to differ.
     pub marked: &'a [(f64, f64)],
+    /// Names of the points, written beside them; none, or one for each.
+    pub names: &'a [String],
 }
 
 impl Picture<'_> {
@@ -64,6 +66,11 @@ fn draw(
     // A comb, as contexts have nothing between them.
     let comb = points.iter().map(|(x, y)| PathElement::new([(*x, up.start), (*x, *y)], BLUE.mix(0.6)));
     chart.draw_series(comb)?;
+    // Written from the foot of the comb upwards.
+    let font = ("sans-serif", 11).into_font().transform(FontTransform::Rotate270);
+    let foot = up.start + 0.02 * (up.end - up.start);
+    let name = |(point, name): (&(f64, f64), &String)| Text::new(name.clone(), (point.0, foot), font.clone());
+    chart.draw_series(points.iter().zip(picture.names).map(name))?;
     chart.draw_series(picture.marked.iter().map(|point| Circle::new(*point, 4, RED.filled())))?;
     area.present()?;
     Ok(())
@@ -76,13 +83,23 @@ mod tests {
     #[test]
     fn draws_what_is_finite() {
         let points = [(0.0, 1.0), (16.0, f64::NAN), (32.0, 1.1)];
-        let picture =
-            Picture { title: "a < b", across: "bytes", up: "ratio", points: &points, marked: &points[2..] };
+        let picture = Picture {
+            title: "a < b",
+            across: "bytes",
+            up: "ratio",
+            points: &points,
+            marked: &points[2..],
+            names: &[],
+        };
         let svg = picture.svg().expect("a picture");
         assert!(
             svg.starts_with("<svg") && svg.contains("a &lt; b") && svg.matches("<circle").count() == 1,
             "{svg}"
         );
+        let names = ["first", "lost", "third"].map(str::to_owned);
+        let finite = [points[0], points[2], points[2]];
+        let named = Picture { points: &finite, names: &names, ..picture }.svg().expect("a picture");
+        assert!(named.contains("first") && named.contains("rotate(270"), "{named}");
         assert!(Picture { points: &[], ..picture }.svg().is_err());
         assert!(Picture { points: &points[..1], ..picture }.svg().is_ok(), "one point");
     }

@@ -10,7 +10,7 @@
 //!
 //! **What to do.** Move one of the two by some lines: another alignment, padding between them, an
 //! allocator that staggers large blocks. Where the compiler reloads what a store cannot have
-//! changed, `restrict` takes the loads away.
+//! changed, `restrict` takes the loads away: [reloads](reloads.md).
 //!
 //! **When it is wrong.** A trace has no time: what is in flight is told by order. The rank weighs
 //! each conflict by how close the store is, from 1 for the access before to 0 at 30 accesses.

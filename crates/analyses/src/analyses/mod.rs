@@ -2,6 +2,7 @@
 
 pub(crate) mod alias;
 pub(crate) mod offenders;
+pub(crate) mod reloads;
 pub(crate) mod reuse;
 pub(crate) mod shared;
 pub(crate) mod strides;
@@ -11,10 +12,11 @@ pub(crate) mod working_set;
 use crate::Registered;
 
 /// All analyses.
-pub fn all() -> [Registered; 7] {
+pub fn all() -> [Registered; 8] {
     [
         Registered::of::<alias::Alias>(),
         Registered::of::<offenders::Offenders>(),
+        Registered::of::<reloads::Reloads>(),
         Registered::of::<reuse::Reuse>(),
         Registered::of::<shared::Shared>(),
         Registered::of::<strides::Strides>(),

@@ -18,15 +18,15 @@ use crate::show::{Out, ShapeArgs};
 /// Name the loads that agree with a store to other data in the low 12 address bits
 #[derive(Debug, Parser)]
 #[command(after_help = "\
-On any machine, from the trace alone: pairs that can collide, ranked by how often and how close. What it costs
-is for `memlode bench` and `memlode bias` to measure: docs/bias.md.
+On any machine, from the trace alone: pairs that can collide, ranked by how often and how close, and loads that
+`restrict` would save. What it costs is for `memlode bench` and `memlode bias` to measure: docs/bias.md.
 Exit status: 0 success, 1 the trace cannot be used, 2 wrong usage.")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
     #[command(flatten)]
     machine: MachineArgs,
-    /// Conflicts of a pair from which on it is shown
+    /// Conflicts, or reloads, of a pair from which on it is shown
     #[arg(long, value_name = "N", default_value = "100", value_parser = numbers::count)]
     least: u64,
     /// Pairs
@@ -38,9 +38,10 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    let wanted = format!("alias:least={}", args.least);
     let mut analyses = Run::default();
-    add(&mut analyses, &wanted)?;
+    for analysis in ["alias", "reloads"] {
+        add(&mut analyses, &format!("{analysis}:least={}", args.least))?;
+    }
     let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Accesses(analyses)))?;
     job.run(args.trace.open()?)?.show(&ShapeArgs::rows(args.top), args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))

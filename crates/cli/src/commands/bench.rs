@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
@@ -15,6 +15,7 @@ use memlode_measure::process::{Launch, Output};
 
 use super::{OK, print, print_json};
 use crate::args::times::parse_duration;
+use crate::driver::toolchain::search_path;
 use crate::term;
 
 /// Compare programs, and say how much of the difference is memory layout
@@ -46,7 +47,7 @@ pub struct Args {
     #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan")]
     parameter_step_size: Option<String>,
     /// Link a program anew for random layouts, as in `cc a.o b.o -o {out}`: its objects are permuted. Once for each
-    /// program, in their order; `-` for none
+    /// program, in their order; `-` for none [default: as `memlode cc` linked it, if it did]
     #[arg(long, value_name = "LINE")]
     relink: Vec<String>,
     /// Links to make of each program
@@ -167,7 +168,10 @@ fn plan(args: &Args) -> Result<BenchPlan> {
             programs.len()
         );
     }
-    let mut links = vec![None; programs.len()];
+    let mut links = match args.relink.is_empty() {
+        true => programs.iter().map(|program| kept(program, args.links, args.time_limit)).collect(),
+        false => vec![None; programs.len()],
+    };
     for (link, line) in links.iter_mut().zip(&args.relink).filter(|(_, line)| *line != "-") {
         *link = Some(LinkLine::parse(line)?);
     }
@@ -185,6 +189,25 @@ fn plan(args: &Args) -> Result<BenchPlan> {
         }),
         seed: args.seed.unwrap_or_else(fresh_seed),
     })
+}
+
+/// The link line that `memlode cc` left in a program, if linking it as often as asked takes little of the time.
+fn kept(program: &Launch, links: u32, time: Duration) -> Option<LinkLine> {
+    let file = search_path(program.words.first()?)?;
+    let started = Instant::now();
+    let line = LinkLine::kept(&file).unwrap_or_else(|why| {
+        term::line(&format!("code layout is not varied: {why}"));
+        None
+    })?;
+    let takes = started.elapsed() * links;
+    if takes > time / 3 {
+        let (takes, file) = (takes.as_secs_f64(), file.display());
+        term::line(&format!(
+            "code layout is not varied: {links} links of {file} take {takes:.0} s; give a longer --time-limit, or fewer --links"
+        ));
+        return None;
+    }
+    Some(line)
 }
 
 /// Short enough to be typed again.

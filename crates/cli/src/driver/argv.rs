@@ -148,6 +148,13 @@ pub fn parse(args: &[OsString], read: &dyn Fn(&OsStr) -> Option<Vec<u8>>) -> Req
     scan.finish()
 }
 
+/// A command line with its response files read; `None` if some of it is no text.
+pub fn flat(args: &[OsString], read: &dyn Fn(&OsStr) -> Option<Vec<u8>>) -> Option<Vec<String>> {
+    let mut flat = Vec::new();
+    args.iter().for_each(|arg| flatten(arg, 0, read, 0, &mut flat));
+    flat.into_iter().map(|(word, _)| String::from_utf8(word).ok()).collect()
+}
+
 /// One argument and the position on the command line that brought it.
 type Arg = (Vec<u8>, usize);
 

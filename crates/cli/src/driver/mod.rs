@@ -61,6 +61,11 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     }
     let additions = Additions::new(language, &request, &compiler, &install, &own)?;
     let line = additions.weave(args, &request);
+    let links = request.stage == Stage::Link && !request.relocatable && !request.is_shared;
+    let kept = match links && !request.freestanding && !own.print {
+        true => link_words(&compiler, &line, &own),
+        false => None,
+    };
     let cache = match request.stage >= Stage::Preprocess && !request.freestanding {
         true => ccache::wanted(&install.plugin(compiler.version), &own.variables)?,
         false => None,
@@ -87,10 +92,35 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
         return Err(command.exec()).with_context(cannot);
     }
     let status = child::run_in_our_place(&mut command).with_context(cannot)?;
+    if let Some(kept) = kept.filter(|_| status.success()) {
+        // A program without it is as good: nothing is said of failures.
+        if let Ok(folder) = std::env::current_dir() {
+            let _ = memlode_measure::link::keep(&folder, &kept);
+        }
+    }
     if status.code() == Some(1) {
         refused::explain(language, &compiler, &words);
     }
     Ok(ExitCode::from(child::exit_code(status)))
+}
+
+/// The command that links a program, for `bench` and `bias link`; `None` if it cannot be repeated.
+fn link_words(compiler: &Compiler, line: &[OsString], own: &Own) -> Option<Vec<String>> {
+    // While response files are there: build systems remove them after the link.
+    let line = argv::flat(line, &|name| std::fs::read(Path::new(name)).ok())?;
+    if line.iter().any(|word| word == "-###" || word == "-") {
+        return None;
+    }
+    let mut words = Vec::new();
+    if !own.variables.is_empty() {
+        words.push("env".to_owned());
+        for (name, value) in &own.variables {
+            words.push(format!("{name}={}", value.to_str()?));
+        }
+    }
+    words.push(compiler.path.to_str()?.to_owned());
+    words.extend(line);
+    Some(words)
 }
 
 /// Options of memlode's own, accepted only before the first of clang's.

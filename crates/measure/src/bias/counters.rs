@@ -52,6 +52,33 @@ pub struct CounterRow {
     pub spikes: Vec<f64>,
 }
 
+/// A table of what calls do in each context (see [`crate::bias::function::facts_by_context`]) beside their times, in
+/// millionths of the median context's: CSV that [`CounterTable::parse`] reads.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub fn predicted(sweep: &super::environment::Sweep, facts: &[crate::inside::Facts]) -> String {
+    let mut text =
+        "bytes,cycles,aliases,split_loads,split_stores,page_splits,set_conflicts,loads,stores\n".to_owned();
+    for ((bytes, ratio), facts) in sweep.padding.iter().zip(&sweep.swept.ratio).zip(facts) {
+        let counts = [
+            facts.aliases,
+            facts.split_loads,
+            facts.split_stores,
+            facts.page_splits,
+            facts.set_conflicts,
+            facts.loads,
+            facts.stores,
+        ];
+        let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+        text += &format!("{bytes},{:.0},{}\n", 1e6 * ratio, counts.join(","));
+    }
+    text
+}
+
+/// Whether the kernel lets this process count cycles.
+pub fn can_count() -> bool {
+    perf_event::Builder::new(perf_event::events::Hardware::CPU_CYCLES).build().is_ok()
+}
+
 impl CounterTable {
     /// Reads CSV with a head. Without a name for it, the first column is the context.
     ///

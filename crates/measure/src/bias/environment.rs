@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::sweep::{Candidate, Extent, LEAST_ROUNDS, SweepSource, SweepVerdict, Swept, sweep};
 use crate::Error;
 use crate::names::Name;
-use crate::process::{AddressLayout, Launch, RunLimits, StopFlag, calibrate};
+use crate::process::{AddressLayout, Launch, RunLimits, StopFlag, calibrate, can_fix_addresses};
 
 /// Contexts: stack starts that the kernel tells apart, over two pages.
 pub const CONTEXTS: usize = 512;
@@ -37,8 +37,6 @@ pub struct Sweep {
     /// By candidate, in their order: loads that agree in the low 12 bits with stores to other data there and not at the control.
     /// Known of spikes of functions only.
     pub pairs: Vec<Vec<EnvironmentPair>>,
-    /// The program's addresses could not be fixed, so nothing of this means anything.
-    pub not_fixed: bool,
 }
 
 /// A load and a store to other data whose addresses agree in the low 12 bits.
@@ -104,7 +102,8 @@ pub(super) fn layout(context: usize) -> AddressLayout {
 /// Sweeps a whole program. `tell` hears how many runs there will be, and seconds of each.
 ///
 /// # Errors
-/// If the program fails, if the fewest runs do not fit into the time, or if somebody wants to stop.
+/// If addresses cannot be fixed, if the program fails, if the fewest runs do not fit into the time, or if somebody wants to
+/// stop.
 pub fn sweep_program(
     plan: &EnvironmentPlan,
     stop: &StopFlag,
@@ -122,11 +121,24 @@ pub fn sweep_program(
             Ok((cpu / (before + calibrate())).ln())
         }
     }
+    needs_fixed_addresses()?;
     let clock = 2.0 * calibrate();
     let mut runs = Runs { program: &plan.program, limits: RunLimits { stop, longest: plan.time } };
     plan.program.run(AddressLayout::GIVEN, runs.limits)?;
     let swept = sweep(plan.extent(LEAST_ROUNDS), &mut runs, stop, tell)?;
     Ok(Sweep::new(swept, clock))
+}
+
+/// Where the stack begins anywhere, the environment's length decides nothing.
+pub(super) fn needs_fixed_addresses() -> Result<(), Error> {
+    match can_fix_addresses() {
+        true => Ok(()),
+        false => Err(Error::Machine(
+            "this system does not let a program have fixed addresses (it refuses `personality`, as containers do), so the \
+             environment's length decides nothing here"
+                .into(),
+        )),
+    }
 }
 
 impl Sweep {
@@ -138,7 +150,6 @@ impl Sweep {
             function: None,
             pairs: vec![Vec::new(); swept.candidates.len()],
             swept,
-            not_fixed: !crate::process::can_fix_addresses(),
         }
     }
 
@@ -155,10 +166,6 @@ impl Sweep {
 
     /// All of it in one sentence.
     pub fn sentence(&self) -> String {
-        if self.not_fixed {
-            return "This system does not let a program have fixed addresses, so the environment decides nothing here."
-                .into();
-        }
         let what = self.function.as_deref().unwrap_or("this program");
         let percent = |ratio: f64| format!("{:.1}%", 100.0 * (ratio - 1.0));
         let place =

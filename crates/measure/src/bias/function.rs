@@ -2,8 +2,11 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use super::environment::{EnvironmentPair, EnvironmentPlan, STEP, Sweep, layout};
+use super::environment::{
+    CONTEXTS, EnvironmentPair, EnvironmentPlan, STEP, Sweep, layout, needs_fixed_addresses,
+};
 use super::sweep::{SweepSource, SweepVerdict, sweep};
 use crate::Error;
 use crate::inside::{
@@ -14,6 +17,8 @@ use crate::process::{Pinned, StopFlag, processors};
 
 /// Instructions of one call that are looked at: a few seconds.
 const MOST: usize = 1_000_000;
+/// Instructions of one call that are looked at in each context, where that is done in all of them.
+const FEW: usize = 4000;
 /// Confirming rounds in any case: a round takes milliseconds.
 pub(super) const ROUNDS: usize = 60;
 /// Seconds of one step of the chain that times are told in, at three cycles and 3 GHz: only for saying how long a call is.
@@ -29,6 +34,7 @@ pub fn sweep_function(
     stop: &Arc<StopFlag>,
     tell: &mut dyn FnMut(usize, f64),
 ) -> Result<Sweep, Error> {
+    needs_fixed_addresses()?;
     let mut source = Calls { plan, function, stop, now: None };
     source.renew()?;
     let swept = sweep(plan.extent(ROUNDS), &mut source, stop, tell)?;
@@ -39,8 +45,8 @@ pub fn sweep_function(
     let (mut call, names) = start(plan, function, stop)?;
     for (at, candidate) in found.swept.candidates.iter().enumerate() {
         if candidate.verdict() == SweepVerdict::Spike {
-            let slow = look(&mut call, candidate.context)?;
-            let control = look(&mut call, candidate.control)?;
+            let slow = look(&mut call, candidate.context, MOST)?;
+            let control = look(&mut call, candidate.control, MOST)?;
             found.pairs[at] = pairs(&slow, Some(&control), &|access| names.name(access));
         }
     }
@@ -80,9 +86,29 @@ fn start(plan: &EnvironmentPlan, function: &str, stop: &Arc<StopFlag>) -> Result
     names.map(|names| (call, names)).ok_or(Error::Interrupted)
 }
 
-fn look(call: &mut Repeated, context: usize) -> Result<(Steps, Facts), Error> {
+/// Looks at the beginning of a call in each context: what a processor's counters might show, without counters.
+///
+/// # Errors
+/// As [`sweep_function`].
+pub fn facts_by_context(
+    plan: &EnvironmentPlan,
+    function: &str,
+    stop: &Arc<StopFlag>,
+) -> Result<Vec<Facts>, Error> {
+    needs_fixed_addresses()?;
+    let _pinned = processors().first().map(|cpu| Pinned::to(*cpu));
+    let (mut call, _) = start(plan, function, stop)?;
+    (0..CONTEXTS)
+        .map(|context| match stop.load(Ordering::Relaxed) {
+            true => Err(Error::Interrupted),
+            false => Ok(look(&mut call, context, FEW)?.1),
+        })
+        .collect()
+}
+
+fn look(call: &mut Repeated, context: usize, most: usize) -> Result<(Steps, Facts), Error> {
     let (back, stack) = call.rewind((STEP * context) as u64)?;
-    let steps = step(call.tracee(), back, stack, MOST)?;
+    let steps = step(call.tracee(), back, stack, most)?;
     let facts = facts(&steps, first_level());
     Ok((steps, facts))
 }

@@ -1,20 +1,27 @@
 //! How far links of the same code move a benchmark: the least change that a gate can believe in.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
+use super::environment::EnvironmentPair;
 use crate::Error;
 use crate::link::LinkLine;
 use crate::process::{AddressLayout, Launch, Pinned, RunLimits, StopFlag, processors};
-use crate::stats::{median, pseudomedian, quantile, random};
+use crate::stats::{median, pearson, pseudomedian, quantile, random};
 
 /// Fewer links say nothing of their spread.
 const LEAST_LINKS: usize = 5;
 /// Rounds that any figure needs.
 const LEAST_ROUNDS: usize = 5;
+
+/// Shuffles of the links that a correlation is compared with.
+const SHUFFLES: usize = 10_000;
+/// A correlation that so few shuffles reach is one.
+const SIGNIFICANT: f64 = 0.01;
 
 /// What to link and run.
 #[derive(Clone, Debug)]
@@ -23,6 +30,8 @@ pub struct LinksPlan {
     pub line: LinkLine,
     /// The program, whose first word is replaced by each link of it.
     pub program: Launch,
+    /// A function whose data may alias, by name.
+    pub function: Option<String>,
     /// Links beside the order given.
     pub links: usize,
     /// Time for everything after linking.
@@ -50,13 +59,47 @@ pub struct Floor {
     pub floor: f64,
     /// Seconds of the median link.
     pub seconds: f64,
+    /// The part that data aliasing in one function explains, if a function was named.
+    pub aliasing: Option<Aliasing>,
+}
+
+/// The aliases of one call in one link.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CallAliases {
+    /// Loads that agree in the low 12 bits with a store to other data shortly before; those of the stack do not count.
+    pub count: usize,
+    /// The pairs, the most frequent first.
+    pub pairs: Vec<EnvironmentPair>,
+}
+
+/// How far the times of links follow the aliases of a function.
+#[derive(Clone, Debug, Serialize)]
+pub struct Aliasing {
+    /// The function.
+    pub function: String,
+    /// By link: aliases of a call.
+    pub aliases: Vec<usize>,
+    /// Pearson's correlation of the links' times with them; none if they are as many in all links.
+    pub correlation: Option<f64>,
+    /// The share of random orders of the links that correlate as much.
+    pub p: f64,
+    /// The share of the links' variance that goes with the aliases; 0 unless `p` is below 0.01.
+    pub explained: f64,
+    /// The standard deviation of links that is left, as a part of the time: code layout, and data of other functions.
+    pub rest: f64,
+    /// The pairs of the link that has most of them.
+    pub pairs: Vec<EnvironmentPair>,
 }
 
 /// Links, runs, and computes the floor.
 ///
 /// # Errors
 /// If links or runs fail, the time does not suffice, or somebody wants to stop.
-pub fn floor(plan: &LinksPlan, stop: &StopFlag, tell: &mut dyn FnMut(usize, f64)) -> Result<Floor, Error> {
+pub fn floor(
+    plan: &LinksPlan,
+    stop: &Arc<StopFlag>,
+    tell: &mut dyn FnMut(usize, f64),
+) -> Result<Floor, Error> {
     if plan.links < LEAST_LINKS {
         return Err(Error::Usage(format!(
             "{} links say nothing of their spread: ask for {LEAST_LINKS} or more",
@@ -76,6 +119,10 @@ pub fn floor(plan: &LinksPlan, stop: &StopFlag, tell: &mut dyn FnMut(usize, f64)
         program.words[0] = plan.line.link(seed, folder.path())?.into();
         programs.push(program);
     }
+    let aliases = match &plan.function {
+        Some(function) => Some((function.as_str(), look(plan, function, &programs, stop)?)),
+        None => None,
+    };
     let limits = RunLimits { stop, longest: plan.time };
     let started = Instant::now();
     let pilot = programs[0].run(AddressLayout::GIVEN, limits)?;
@@ -107,7 +154,39 @@ pub fn floor(plan: &LinksPlan, stop: &StopFlag, tell: &mut dyn FnMut(usize, f64)
         }
         times.iter_mut().zip(one).for_each(|(times, time)| times.push(time));
     }
-    Ok(summary(&times, plan.line.varies()))
+    let mut floor = summary(&times, plan.line.varies());
+    floor.aliasing = aliases.map(|(function, calls)| explain(function, calls, &floor, plan.seed));
+    Ok(floor)
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use super::link_aliasing::look;
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn look(_: &LinksPlan, _: &str, _: &[Launch], _: &Arc<StopFlag>) -> Result<Vec<CallAliases>, Error> {
+    Err(Error::Machine("calls are looked at by the registers of x86-64, and this is none".into()))
+}
+
+/// How far the times of links follow the aliases of their calls.
+fn explain(function: &str, calls: Vec<CallAliases>, floor: &Floor, seed: u64) -> Aliasing {
+    let times: Vec<f64> = floor.links.iter().map(|link| link.ln()).collect();
+    let mut counts: Vec<f64> = calls.iter().map(|call| call.count as f64).collect();
+    let aliases = calls.iter().map(|call| call.count).collect();
+    let correlation = Some(pearson(&counts, &times)).filter(|r| r.is_finite());
+    let mut random = random(seed);
+    let reached = (0..SHUFFLES).filter(|_| {
+        counts.shuffle(&mut random);
+        correlation.is_none_or(|r| pearson(&counts, &times) >= r - 1e-12)
+    });
+    let p = (1 + reached.count()) as f64 / (1 + SHUFFLES) as f64;
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    let measured = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (times.len() - 1) as f64;
+    let shared = correlation.filter(|r| *r > 0.0 && p < SIGNIFICANT).map_or(0.0, |r| r * r * measured);
+    // Noise is in what was measured, and not in the spread.
+    let rest = (floor.spread.powi(2) - shared).max(0.0).sqrt();
+    let explained = if floor.spread > 0.0 { (shared / floor.spread.powi(2)).min(1.0) } else { 0.0 };
+    let most = calls.into_iter().max_by_key(|call| call.count).unwrap_or_default();
+    Aliasing { function: function.into(), aliases, correlation, p, explained, rest, pairs: most.pairs }
 }
 
 /// From the times of each link, one for each round.
@@ -144,6 +223,7 @@ fn summary(times: &[Vec<f64>], varied: String) -> Floor {
         // Two links differ by √2 times one's deviation.
         floor: (1.96 * std::f64::consts::SQRT_2 * spread).exp_m1(),
         seconds: centre.iter().map(|log| log.exp()).sum::<f64>() / rounds as f64,
+        aliasing: None,
     }
 }
 
@@ -166,13 +246,43 @@ impl Floor {
                 percent(1.5 * self.hidden())
             );
         }
+        let aliasing = self.aliasing.as_ref().map_or(String::new(), |aliasing| aliasing.sentence());
         format!(
             "Links of the same code move this program by {} (standard deviation of {links} links; {}; the slowest takes {} \
-             more time than the fastest): a change of less than {} is no change until it is seen over several links.",
+             more time than the fastest): a change of less than {} is no change until it is seen over several \
+             links.{aliasing}",
             percent(self.spread),
             self.varied,
             percent(self.range - 1.0),
             percent(self.floor)
+        )
+    }
+}
+
+impl Aliasing {
+    /// Begins with a blank, to follow the floor's sentence.
+    fn sentence(&self) -> String {
+        let percent = |part: f64| format!("{:.1}%", 100.0 * part);
+        let function = &self.function;
+        let Some(correlation) = self.correlation else {
+            let count = self.aliases.first().copied().unwrap_or(0);
+            return format!(
+                " In all links as many loads of {function} ({count} a call) agree with stores to other data shortly before: \
+                 this is code layout, or the data of other functions."
+            );
+        };
+        if self.explained == 0.0 {
+            return format!(
+                " The times do not follow the aliases of {function} (r = {correlation:.2}): this is code layout, or the data \
+                 of other functions."
+            );
+        }
+        let pairs = EnvironmentPair::list(&self.pairs, 3).unwrap_or_else(|| "of its data".into());
+        format!(
+            " Data aliasing in {function} explains {:.0}% of the links' variance (r = {correlation:.2}): loads agree in their \
+             low 12 bits with stores shortly before, {pairs}. The rest, {}, is code layout.",
+            100.0 * self.explained,
+            percent(self.rest)
         )
     }
 }
@@ -208,5 +318,31 @@ mod tests {
             floor.floor > 2.0 * floor.spread && floor.sentence().contains("no change until"),
             "{floor:?}"
         );
+    }
+
+    /// Links whose times are aliases, code layout, or both.
+    #[test]
+    fn aliases_and_code_layout_are_told_apart() {
+        let calls = |of: &dyn Fn(usize) -> usize| -> Vec<CallAliases> {
+            (0..25).map(|link| CallAliases { count: of(link), pairs: Vec::new() }).collect()
+        };
+        let aliased = |link: usize| if link.is_multiple_of(5) { 900 } else { 0 };
+        let found = |times: &dyn Fn(usize) -> f64, of: &dyn Fn(usize) -> usize| {
+            let links: Vec<f64> = (0..25).map(times).collect();
+            let mut floor = summary(&super::tests::times(&links, 30, 0.01), "x".into());
+            let aliasing = explain("work", calls(of), &floor, 1);
+            floor.aliasing = Some(aliasing.clone());
+            (aliasing, floor.sentence())
+        };
+        let slow = |link: usize| 0.08 * (aliased(link) as f64) / 900.0;
+        let layout = |link: usize| 0.04 * ((link * 7 % 11) as f64) / 10.0;
+        let (all, said) = found(&slow, &aliased);
+        assert!(all.explained > 0.95 && all.rest < 0.01 && said.contains("explains"), "{all:?}");
+        let (none, said) = found(&layout, &aliased);
+        assert!(none.explained == 0.0 && said.contains("do not follow"), "{none:?} {said}");
+        let (both, _) = found(&|link| slow(link) + layout(link), &aliased);
+        assert!((0.6..0.97).contains(&both.explained) && both.rest > 0.008, "{both:?}");
+        let (even, said) = found(&layout, &|_| 7);
+        assert!(even.correlation.is_none() && said.contains("as many loads of work (7 a call)"), "{said}");
     }
 }

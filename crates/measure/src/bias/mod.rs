@@ -9,7 +9,11 @@ pub mod environment;
 pub mod function;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod heap;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod link_aliasing;
 pub mod links;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod page_names;
 pub mod pages;
 pub mod sweep;
 mod ticks;

@@ -28,7 +28,7 @@ const STEPS: usize = WORDS / 2 - 16;
 const HUGE: usize = 2 << 20;
 /// A copy that takes so many times as long as others is one between pages that collide. Where pages do collide it was
 /// seen to be more than five times; below two, nothing is claimed.
-const FACTOR: f64 = 2.0;
+pub(super) const FACTOR: f64 = 2.0;
 /// Distances of the store before the load, in words, that the cost is measured at.
 const DISTANCES: [usize; 6] = [1, 2, 4, 8, 12, 16];
 
@@ -47,7 +47,7 @@ pub struct PagePairs {
     /// Nanoseconds of a copied word between pages that do not collide.
     pub nanoseconds: f64,
     /// By distance of the store before the load in words: how many times as long a copied word takes between pages that
-    /// collide. Empty if none do.
+    /// collide, or between two others if none do.
     pub costs: Vec<PageCost>,
     /// The same in huge pages, if the kernel gives any.
     pub huge: Option<Huge>,
@@ -109,7 +109,7 @@ pub fn probe(pages: usize) -> Result<PagePairs, Error> {
     let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
     classes.values().for_each(|class| *sizes.entry(*class).or_default() += 1);
     let implied: usize = sizes.values().map(|size| size * (size - 1) / 2).sum();
-    let costs = found.first().map(|(from, to)| probe.costs(*from, *to)).unwrap_or_default();
+    let costs = probe.costs(found.first().copied().unwrap_or((0, 1)));
     Ok(PagePairs {
         pairs: pages * pages.saturating_sub(1) / 2,
         colliding: found.len(),
@@ -244,7 +244,7 @@ impl Probe<'_> {
         })
     }
 
-    fn costs(&self, from: usize, to: usize) -> Vec<PageCost> {
+    fn costs(&self, (from, to): (usize, usize)) -> Vec<PageCost> {
         let one = |distance| {
             let control = self.ticks(from, to, distance, WORDS / 2, 50);
             (control, self.ticks(from, to, distance, 0, 50))

@@ -210,6 +210,29 @@ pub struct Agreeing {
     pub store: usize,
 }
 
+/// A load that agrees in the low 12 bits with a store to other data shortly before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Met {
+    /// Position of the load in the call's accesses.
+    pub load: usize,
+    /// Position of the store.
+    pub store: usize,
+    /// Accesses from the store to the load.
+    pub accesses: u32,
+}
+
+/// All loads that agree with a store shortly before.
+pub fn met(steps: &Steps) -> Vec<Met> {
+    let mut stores = StoreBuffer::new(STORES, WINDOW, 1);
+    let mut found = Vec::new();
+    for (load, access) in steps.accesses.iter().enumerate() {
+        let met = stores.access(access.made().tagged(load as u32));
+        let met = met.filter(|met| met.accesses <= REACH);
+        found.extend(met.map(|met| Met { load, store: met.store_tag.index(), accesses: met.accesses }));
+    }
+    found
+}
+
 /// The first-level cache of this machine.
 pub fn first_level() -> LevelSpec {
     let machine = HostSources::default().detect();
@@ -220,9 +243,7 @@ pub fn first_level() -> LevelSpec {
 /// Counts, with a first-level cache of such a kind.
 pub fn facts(steps: &Steps, cache: LevelSpec) -> Facts {
     let mut facts = Facts { instructions: steps.instructions, ..Facts::default() };
-    let mut stores = StoreBuffer::new(STORES, WINDOW, 1);
-    let mut pairs: BTreeMap<(u64, u64), Agreeing> = BTreeMap::new();
-    for (number, access) in steps.accesses.iter().enumerate() {
+    for access in &steps.accesses {
         let crosses = |unit: u64| access.address % unit + u64::from(access.bytes) > unit;
         let (count, split) = match access.is_store {
             true => (&mut facts.stores, &mut facts.split_stores),
@@ -231,16 +252,14 @@ pub fn facts(steps: &Steps, cache: LevelSpec) -> Facts {
         *count += 1;
         *split += usize::from(crosses(LINE));
         facts.page_splits += usize::from(crosses(PAGE));
-        let met = stores.access(access.made().tagged(number as u32));
-        if let Some(met) = met.filter(|met| met.accesses <= REACH) {
-            facts.aliases += 1;
-            let store = met.store_tag.index();
-            let new = Agreeing { count: 0, least: met.accesses, load: number, store };
-            let key = (access.instruction, steps.accesses[store].instruction);
-            let pair = pairs.entry(key).or_insert(new);
-            pair.count += 1;
-            pair.least = pair.least.min(met.accesses);
-        }
+    }
+    let mut pairs: BTreeMap<(u64, u64), Agreeing> = BTreeMap::new();
+    for Met { load, store, accesses: least } in met(steps) {
+        facts.aliases += 1;
+        let key = (steps.accesses[load].instruction, steps.accesses[store].instruction);
+        let pair = pairs.entry(key).or_insert(Agreeing { count: 0, least, load, store });
+        pair.count += 1;
+        pair.least = pair.least.min(least);
     }
     facts.pairs = pairs.into_values().collect();
     facts.pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.count), pair.least, pair.load));

@@ -119,13 +119,14 @@ const DATA: u64 = 4096;
 
 /// A function of a program, stopped where it is first called.
 pub struct Repeated {
-    tracee: Tracee,
+    pub(super) tracee: Tracee,
     function: u64,
-    entry: Registers,
+    pub(super) entry: Registers,
     block: Block,
     arguments: [u8; ARGUMENTS],
-    code: u64,
-    data: u64,
+    /// A page of the program with our instructions, and one for what they read and write.
+    pub(super) code: u64,
+    pub(super) data: u64,
     calls: u64,
 }
 

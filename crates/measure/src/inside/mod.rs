@@ -9,10 +9,11 @@
 
 mod accesses;
 mod call;
+mod copy;
 mod names;
 mod tracee;
 
-pub use accesses::{Agreeing, Facts, SteppedAccess, SteppedFrame, Steps, facts, first_level, step};
+pub use accesses::{Agreeing, Facts, Met, SteppedAccess, SteppedFrame, Steps, facts, first_level, met, step};
 pub use call::{Repeated, Timing};
 pub use names::Names;
 pub use tracee::{Registers, Tracee};

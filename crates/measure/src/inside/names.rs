@@ -1,5 +1,6 @@
 //! Names of what lies at an address: variables of the stack by debug information, static ones by the symbol table.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -19,6 +20,9 @@ type Slice = EndianRcSlice<RunTimeEndian>;
 const FRAME_POINTER: u16 = 6;
 /// From there to the canonical address: the return address and the old frame pointer.
 const ABOVE_FRAME_POINTER: i64 = 16;
+
+/// Suffix of the symbol of a version that records nothing.
+const DORMANT: &str = ".dormant";
 
 /// Names of functions in an executable that runs.
 pub struct Names {
@@ -54,6 +58,7 @@ impl Names {
                 _ => {}
             }
         }
+        let functions = as_they_run(functions);
         let lowest = image.segments().map(|segment| segment.address()).min().unwrap_or(0) & !0xfff;
         let load = |id: gimli::SectionId| -> Result<Slice, gimli::Error> {
             let section = image.section_by_name(id.name()).and_then(|section| section.data().ok());
@@ -218,6 +223,18 @@ impl Names {
             _ => 0,
         })
     }
+}
+
+/// Programs that memlode built have each function several times. Started by themselves they run the one that records
+/// nothing, and it goes by the function's name.
+fn as_they_run(functions: Vec<(u64, u64, String)>) -> Vec<(u64, u64, String)> {
+    let dormant: HashSet<String> =
+        functions.iter().filter_map(|(_, _, name)| Some(name.strip_suffix(DORMANT)?.to_owned())).collect();
+    let one = |(address, bytes, name): (u64, u64, String)| match name.strip_suffix(DORMANT) {
+        Some(plain) => Some((address, bytes, plain.to_owned())),
+        None => (!dormant.contains(&name)).then_some((address, bytes, name)),
+    };
+    functions.into_iter().filter_map(one).collect()
 }
 
 fn low(

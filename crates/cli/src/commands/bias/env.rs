@@ -1,10 +1,10 @@
 //! `memlode bias env`: the length of the environment.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Parser;
 use memlode_measure::bias::environment::{self, CONTEXTS, EnvironmentPlan, Sweep};
 use memlode_measure::bias::sweep::SweepVerdict;
@@ -22,6 +22,9 @@ pub struct Env {
     /// Time one function, called again and again where the program first calls it, with its stack moved
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
+    /// Write what a call does at each length (aliases, splits, conflicts) beside its time: a table for `bias counters`
+    #[arg(long, value_name = "FILE", requires = "function")]
+    predict: Option<PathBuf>,
     /// Time for everything
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     time_limit: Duration,
@@ -41,6 +44,9 @@ pub fn run(args: &Env) -> Result<()> {
         seed: program.seed.unwrap_or_else(fresh_seed),
     };
     let found = sweep(args, &plan, &stop)?;
+    if let Some(file) = &args.predict {
+        predict(args, &plan, &found, &stop, file)?;
+    }
     if let Some(file) = &args.svg {
         let points = found.padding.iter().map(|padding| *padding as f64);
         let points: Vec<(f64, f64)> = points.zip(found.swept.ratio.iter().copied()).collect();
@@ -53,6 +59,7 @@ pub fn run(args: &Env) -> Result<()> {
             up: "time over the median context's",
             points: &points,
             marked: &marked,
+            names: &[],
         };
         draw(file, &picture)?;
     }
@@ -88,4 +95,23 @@ fn sweep(args: &Env, plan: &EnvironmentPlan, stop: &Arc<StopFlag>) -> Result<Swe
         #[cfg(not(target_arch = "x86_64"))]
         Some(_) => anyhow::bail!("--function calls functions by the registers of x86-64, and this is none"),
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn predict(
+    args: &Env,
+    plan: &EnvironmentPlan,
+    found: &Sweep,
+    stop: &Arc<StopFlag>,
+    file: &Path,
+) -> Result<()> {
+    let function = args.function.as_deref().unwrap_or_default();
+    let facts = memlode_measure::bias::function::facts_by_context(plan, function, stop)?;
+    let table = memlode_measure::bias::counters::predicted(found, &facts);
+    std::fs::write(file, table).with_context(|| format!("cannot write {}", file.display()))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn predict(_: &Env, _: &EnvironmentPlan, _: &Sweep, _: &Arc<StopFlag>, _: &Path) -> Result<()> {
+    anyhow::bail!("--predict looks at instructions of x86-64, and this is none")
 }

@@ -108,7 +108,14 @@ pub fn sweep(args: &Block) -> Result<()> {
         let marked: Vec<_> = spikes.iter().map(|spike| points[spike.context]).collect();
         let across = format!("bytes by which block {} is moved", block.number);
         let up = "time over the median";
-        let picture = Picture { title: &block.place, across: &across, up, points: &points, marked: &marked };
+        let picture = Picture {
+            title: &block.place,
+            across: &across,
+            up,
+            points: &points,
+            marked: &marked,
+            names: &[],
+        };
         draw(file, &picture)?;
     }
     let what = format!("block {} ({}, {})", block.number, size(block.bytes), block.place);

@@ -113,6 +113,7 @@ fn picture(file: &std::path::Path, found: &memlode_measure::bias::heap::Heap) ->
         up: "time over the median",
         points: &points,
         marked: &marked,
+        names: &[],
     };
     draw(file, &picture)
 }

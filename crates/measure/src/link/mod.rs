@@ -11,6 +11,10 @@ use rand::seq::SliceRandom;
 use crate::Error;
 use crate::stats::random;
 
+mod kept;
+
+pub use kept::keep;
+
 /// Stands for the program that a link line makes.
 const OUT: &str = "{out}";
 /// Stands for a file that names functions in the order in which lld is to place them.
@@ -22,6 +26,8 @@ const SEED: &str = "{seed}";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkLine {
     words: Vec<String>,
+    /// Where the command runs, if not where we do.
+    folder: Option<PathBuf>,
     /// Positions of words that are object files.
     objects: Vec<usize>,
     /// Functions that the objects define.
@@ -42,18 +48,33 @@ impl LinkLine {
             let hint = "write {out} where it names the program that it makes, as in `cc a.o b.o -o {out}`";
             return Err(Error::Usage(format!("the link line `{line}` has no {OUT}: {hint}")));
         }
-        let is_object = |word: &String| word.ends_with(".o") && Path::new(word).is_file();
-        let objects: Vec<usize> = (0..words.len()).filter(|at| is_object(&words[*at])).collect();
-        let has = |placeholder| words.iter().any(|word: &String| word.contains(placeholder));
-        let functions = match has(ORDER) {
-            true => functions(objects.iter().map(|at| Path::new(&words[*at])))?,
-            false => Vec::new(),
-        };
-        if objects.len() < 2 && functions.len() < 2 && !has(SEED) {
+        let found = LinkLine::of(words, None, &["o"])?;
+        if !found.can_vary() {
             let hint = "it needs two object files that exist, {order} and functions in them, or {seed}";
             return Err(Error::Usage(format!("nothing in the link line `{line}` can be varied: {hint}")));
         }
-        Ok(LinkLine { words, objects, functions })
+        Ok(found)
+    }
+
+    /// Of words that make `{out}`, run in a folder; files with one of these extensions are permuted.
+    fn of(words: Vec<String>, folder: Option<PathBuf>, extensions: &[&str]) -> Result<LinkLine, Error> {
+        let path = |word: &String| folder.as_deref().unwrap_or(Path::new("")).join(word);
+        let is_object = |word: &String| {
+            let extension = Path::new(word).extension().and_then(|extension| extension.to_str());
+            extension.is_some_and(|extension| extensions.contains(&extension)) && path(word).is_file()
+        };
+        let objects: Vec<usize> = (0..words.len()).filter(|at| is_object(&words[*at])).collect();
+        let functions = match words.iter().any(|word| word.contains(ORDER)) {
+            true => functions(objects.iter().map(|at| path(&words[*at])))?,
+            false => Vec::new(),
+        };
+        Ok(LinkLine { words, folder, objects, functions })
+    }
+
+    fn can_vary(&self) -> bool {
+        self.objects.len() > 1
+            || self.functions.len() > 1
+            || self.words.iter().any(|word| word.contains(SEED))
     }
 
     /// Returns what is varied: "link order", "function order", both, or what the line's own `{seed}` does.
@@ -101,7 +122,11 @@ impl LinkLine {
                 .replace(ORDER, &order.to_string_lossy())
                 .replace(SEED, &seed.to_string());
         }
-        let output = Command::new(&words[0])
+        let mut command = Command::new(&words[0]);
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        let output = command
             .args(&words[1..])
             .stdin(Stdio::null())
             .output()
@@ -119,10 +144,10 @@ impl LinkLine {
 }
 
 /// Names of the functions that objects define, each once.
-fn functions<'a>(objects: impl Iterator<Item = &'a Path>) -> Result<Vec<String>, Error> {
+fn functions(objects: impl Iterator<Item = PathBuf>) -> Result<Vec<String>, Error> {
     let mut names = BTreeSet::new();
     for path in objects {
-        let bytes = fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
+        let bytes = fs::read(&path).map_err(|source| Error::File { path: path.clone(), source })?;
         let file = object::File::parse(&*bytes)
             .map_err(|why| Error::Usage(format!("{} is no object file: {why}", path.display())))?;
         let defined =

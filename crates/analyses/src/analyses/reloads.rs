@@ -1,0 +1,208 @@
+//! # Reloads
+//!
+//! **What it finds.** Loads that read the same address as the time before, with a store to other data
+//! in between and none to that address: the value was known, and the program loads it again.
+//!
+//! **Why it costs.** A compiler that cannot tell whether a store changes what a pointer points to
+//! loads it again after each store. The load waits where it agrees with the store in the low bits of
+//! its address (see [alias](alias.md)), and keeps the loop from being vectorised.
+//!
+//! **What to do.** Declare the pointers `restrict` (`__restrict` in C++), or keep the value in a local
+//! variable before the loop.
+//!
+//! **When it is wrong.** Code compiled without optimisation loads everything again. So does code that
+//! reads a `volatile` or atomic variable, which other threads may have changed, and code that calls a
+//! function in between that is not inlined: `restrict` changes nothing there.
+//!
+//! **Reference.** ISO C, 6.7.3.1: formal definition of restrict.
+//!
+//! **Arguments.** `least=N`: reloads of a pair from which on it counts (100). `memlode alias DIR`
+//! shows them, too.
+
+use std::collections::VecDeque;
+
+use memlode_attribute::annotate::AnnotatedAccesses;
+use memlode_attribute::tables::{Place, What};
+use memlode_trace::event::ThreadId;
+use rustc_hash::FxHashMap;
+
+use crate::{
+    Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
+    TableMeta, Value, View,
+};
+
+/// Accesses within which a load that is repeated belongs to the same loop.
+const WINDOW: u64 = 224;
+/// A load is told of if so much of what it does is loading again, in parts of 2.
+const LEAST_PARTS: u64 = 2;
+
+/// See the module's page.
+pub struct Reloads {
+    /// Pairs with fewer reloads are left out.
+    least: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Touch {
+    address: u64,
+    bytes: u32,
+    cell: u32,
+    /// The number of the access in its thread.
+    at: u64,
+}
+
+impl Touch {
+    fn overlaps(&self, other: &Touch) -> bool {
+        self.address < other.address + u64::from(other.bytes)
+            && other.address < self.address + u64::from(self.bytes)
+    }
+}
+
+/// The last stores of a thread.
+#[derive(Default)]
+struct Recent {
+    now: u64,
+    stores: VecDeque<Touch>,
+}
+
+impl Recent {
+    /// The last store after an access, if there are any and none of them is to what was accessed.
+    fn stored_since(&self, load: &Touch) -> Option<u32> {
+        let mut since = self.stores.iter().rev().take_while(|store| store.at > load.at).peekable();
+        let last = since.peek()?.cell;
+        since.all(|store| !store.overlaps(load)).then_some(last)
+    }
+}
+
+/// The reloads so far, and what threads did last.
+pub struct Counts {
+    threads: Vec<Recent>,
+    /// The thread of each cell, and whether the cell writes.
+    cells: Vec<(ThreadId, bool)>,
+    /// By cell: what it loaded last, and how often it did.
+    loads: Vec<(Option<Touch>, u64)>,
+    /// Reloads of each pair of cells, of a load and of the store before it.
+    reloads: FxHashMap<(u32, u32), u64>,
+}
+
+impl Counts {
+    fn access(&mut self, address: u64, bytes: u32, cell: u32) {
+        let (thread, writes) = self.cells[cell as usize];
+        let thread = thread.0 as usize;
+        if thread >= self.threads.len() {
+            self.threads.resize_with(thread + 1, Recent::default);
+        }
+        let recent = &mut self.threads[thread];
+        recent.now += 1;
+        let touch = Touch { address, bytes, cell, at: recent.now };
+        if writes {
+            recent.stores.push_back(touch);
+            while recent.stores.front().is_some_and(|store| store.at + WINDOW < touch.at) {
+                recent.stores.pop_front();
+            }
+            return;
+        }
+        let (last, loads) = &mut self.loads[cell as usize];
+        *loads += 1;
+        let before = last.replace(touch);
+        let again = before.filter(|before| before.address == address && before.at + WINDOW >= touch.at);
+        if let Some(store) = again.and_then(|before| recent.stored_since(&before)) {
+            *self.reloads.entry((cell, store)).or_default() += 1;
+        }
+    }
+}
+
+impl Analysis for Reloads {
+    const META: Meta = Meta {
+        id: "reloads",
+        title: "loads of what was known, after stores to other data",
+        reads: Reads::Rows,
+        inlines: false,
+        after: &[],
+        // What was loaded and stored before decides, by the thread.
+        splits: Splits { address: None, thread: true, time: false },
+        arguments: &[Argument {
+            name: "least",
+            help: "reloads of a pair from which on it counts [default: 100]",
+        }],
+        tables: &[TableMeta {
+            id: "reloads",
+            title: "Loads of what no store in between has changed: `restrict`, or a local variable, saves them",
+            is_whole: false,
+            columns: &[
+                Column { id: "load", holds: Holds::What },
+                Column { id: "load_line", holds: Holds::Place },
+                Column { id: "store", holds: Holds::What },
+                Column { id: "store_line", holds: Holds::Place },
+                Column { id: "reloads", holds: Holds::Count },
+                Column { id: "share_of_loads", holds: Holds::Share },
+            ],
+        }],
+    };
+
+    type State = Counts;
+
+    fn new(arguments: &Arguments) -> Result<Reloads, BadArgument> {
+        Ok(Reloads { least: arguments.get("least", "a number of reloads")?.unwrap_or(100) })
+    }
+
+    fn start(&self) -> Counts {
+        Counts { threads: Vec::new(), cells: Vec::new(), loads: Vec::new(), reloads: FxHashMap::default() }
+    }
+
+    fn observe(&self, counts: &mut Counts, rows: &AnnotatedAccesses, view: &View<'_>) {
+        for cell in counts.cells.len()..view.cells.cells.len() {
+            counts.cells.push((view.cell(cell as u32).thread, view.writes(cell as u32)));
+            counts.loads.push((None, 0));
+        }
+        for ((&address, &bytes), &cell) in rows.address.iter().zip(&rows.bytes).zip(&rows.cell) {
+            counts.access(address, bytes, cell);
+        }
+    }
+
+    fn merge(&self, counts: &mut Counts, later: Counts) {
+        for (pair, reloads) in later.reloads {
+            *counts.reloads.entry(pair).or_default() += reloads;
+        }
+        if later.cells.len() > counts.cells.len() {
+            counts.cells = later.cells;
+            counts.loads.resize(later.loads.len(), (None, 0));
+        }
+        for ((last, sum), (later, more)) in counts.loads.iter_mut().zip(later.loads) {
+            *last = later.or(*last);
+            *sum += more;
+        }
+    }
+
+    fn finish(&self, counts: Counts, view: &View<'_>) -> Findings {
+        // Threads and classes of objects that do the same are one row.
+        let mut loads: FxHashMap<(What, Place), u64> = FxHashMap::default();
+        for (cell, (_, count)) in counts.loads.iter().enumerate().filter(|(_, (_, count))| *count > 0) {
+            *loads.entry(view.key(cell as u32)).or_default() += count;
+        }
+        type Key = ((What, Place), (What, Place));
+        let mut sums: FxHashMap<Key, u64> = FxHashMap::default();
+        for ((load, store), reloads) in counts.reloads {
+            *sums.entry((view.key(load), view.key(store))).or_default() += reloads;
+        }
+        let mut again: FxHashMap<(What, Place), u64> = FxHashMap::default();
+        sums.iter().for_each(|((load, _), reloads)| *again.entry(*load).or_default() += reloads);
+        let mostly = |load: &(What, Place)| LEAST_PARTS * again[load] >= loads[load];
+        let mut rows: Vec<(Key, u64)> =
+            sums.into_iter().filter(|((load, _), reloads)| *reloads >= self.least && mostly(load)).collect();
+        rows.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        let row = |((load, store), reloads): (Key, u64)| {
+            let share = reloads as f64 / loads[&load].max(1) as f64;
+            vec![
+                Value::What(load.0),
+                Value::Place(load.1),
+                Value::What(store.0),
+                Value::Place(store.1),
+                Value::Count(reloads),
+                Value::Share(share),
+            ]
+        };
+        let rows = rows.into_iter().map(row).collect();
+        Findings { findings: Vec::new(), tables: vec![Table::plain(&Reloads::META.tables[0], rows)] }
+    }
+}

@@ -1,0 +1,239 @@
+//! Pages of a program that collide, by the names of what lies in them.
+//!
+//! One call of a function is looked at, instruction by instruction. Loads that agree in their low 12 bits with a store to
+//! another page shortly before are candidates; which of their pages collide is for a copy between these very pages to say, in
+//! the program that stands there. That needs neither rights nor a kernel that tells the truth about physical addresses.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::pages::FACTOR;
+use crate::Error;
+use crate::inside::{Met, Names, Repeated, SteppedAccess, Steps, Tracee, met, step};
+use crate::names::Name;
+use crate::process::{AddressLayout, Launch, Pinned, StopFlag, processors};
+
+/// Instructions of the call that are looked at: a few seconds.
+const MOST: usize = 1_000_000;
+/// Pairs of pages that are tried at most, those of most loads first.
+const MOST_PAIRS: usize = 2000;
+const PAGE: u64 = 4096;
+/// Bits that huge pages of 2 MiB keep.
+const LOW_20: u64 = 0xf_ffff;
+
+/// Pairs of pages that one call of a function reads and writes.
+#[derive(Clone, Debug, Serialize)]
+pub struct NamedPages {
+    /// The function.
+    pub function: String,
+    /// Loads of one call that agree in their low 12 bits with a store to another page shortly before.
+    pub loads: usize,
+    /// Pairs of pages that these lie in.
+    pub pairs: usize,
+    /// Pairs that were tried.
+    pub tried: usize,
+    /// Those of them that collide.
+    pub colliding: usize,
+    /// By load and store instruction: what collides, the most frequent first.
+    pub names: Vec<NamedPagePair>,
+    /// Loads that would collide in each run if these data lay in huge pages: they agree in 20 bits of the virtual address.
+    pub huge: usize,
+    /// Instructions of the call were left out.
+    pub cut: bool,
+}
+
+/// A load and a store whose pages collide.
+#[derive(Clone, Debug, Serialize)]
+pub struct NamedPagePair {
+    /// What is loaded.
+    pub load: Name,
+    /// What was stored to before.
+    pub store: Name,
+    /// Loads of one call that collide.
+    pub count: usize,
+    /// Accesses from the store to the load, at least.
+    pub least: u32,
+    /// The time of a copy between these pages over that between halves of them that do not agree.
+    pub measured: f64,
+    /// The part of the call's time that these loads wait by the law of a copy: the wait of one word, divided by the words from
+    /// store to load. Whoever has other work to do meanwhile waits less.
+    pub modelled: f64,
+}
+
+/// Looks at the first call of a function.
+///
+/// # Errors
+/// If the program does not call it or cannot be controlled, or if somebody wants to stop.
+pub fn named(
+    program: &Launch,
+    function: &str,
+    longest: Duration,
+    stop: &Arc<StopFlag>,
+) -> Result<NamedPages, Error> {
+    // To wake a process on another processor takes ten times as long as one instruction of it.
+    let _pinned = processors().first().map(|cpu| Pinned::to(*cpu));
+    let mut names = None;
+    let find = |tracee: &Tracee| {
+        let found = names.insert(Names::of(&tracee.file()?)?);
+        found.loaded_at(tracee.entry()?);
+        found.function(function)
+    };
+    let layout = AddressLayout { padding: 0, randomised: true };
+    let mut call = Repeated::start(program, layout, function, find, stop, longest)?;
+    let names = names.ok_or(Error::Interrupted)?;
+    let ticks = call.time(0)?.ticks;
+    let (back, stack) = call.rewind(0)?;
+    let steps = step(call.tracee(), back, stack, MOST)?;
+    let met: Vec<Met> = met(&steps);
+    let by_pages = by_pages(&steps, &met);
+    let mut found = NamedPages {
+        function: function.to_owned(),
+        loads: by_pages.iter().map(|(_, met)| met.len()).sum(),
+        pairs: by_pages.len(),
+        tried: by_pages.len().min(MOST_PAIRS),
+        colliding: 0,
+        names: Vec::new(),
+        huge: met.iter().filter(|met| huge(&steps, met)).count(),
+        cut: steps.cut,
+    };
+    let mut collected: BTreeMap<(u64, u64), NamedPagePair> = BTreeMap::new();
+    for ((from, to), met) in by_pages.iter().take(MOST_PAIRS) {
+        let Some((ratio, wait)) = collides(&mut call, *from, *to)? else { continue };
+        found.colliding += 1;
+        for met in met {
+            let (load, store) = (&steps.accesses[met.load], &steps.accesses[met.store]);
+            let pair =
+                collected.entry((load.instruction, store.instruction)).or_insert_with(|| NamedPagePair {
+                    load: names.name(load),
+                    store: names.name(store),
+                    count: 0,
+                    least: met.accesses,
+                    measured: ratio,
+                    modelled: 0.0,
+                });
+            pair.count += 1;
+            pair.least = pair.least.min(met.accesses);
+            // In a copy there are two accesses a word.
+            pair.modelled += wait / f64::from(met.accesses.div_ceil(2).max(1)) / ticks;
+        }
+    }
+    found.names = collected.into_values().collect();
+    found.names.sort_by_key(|pair| std::cmp::Reverse(pair.count));
+    Ok(found)
+}
+
+fn page(access: &SteppedAccess) -> u64 {
+    access.address & !(PAGE - 1)
+}
+
+/// Whether a load and a store lie in other pages, a multiple of 1 MiB apart. Accesses that agree by some of their bytes only
+/// do as well: the pages decide.
+fn huge(steps: &Steps, met: &Met) -> bool {
+    let apart = page(&steps.accesses[met.load]).wrapping_sub(page(&steps.accesses[met.store]));
+    apart != 0 && apart & LOW_20 == 0
+}
+
+/// Loads that met a store to another page, by the two pages, those of most loads first.
+fn by_pages(steps: &Steps, met: &[Met]) -> Vec<((u64, u64), Vec<Met>)> {
+    let mut pages: BTreeMap<(u64, u64), Vec<Met>> = BTreeMap::new();
+    for met in met {
+        let pair = (page(&steps.accesses[met.load]), page(&steps.accesses[met.store]));
+        if pair.0 != pair.1 {
+            pages.entry(pair).or_default().push(*met);
+        }
+    }
+    let mut pages: Vec<_> = pages.into_iter().collect();
+    pages.sort_by_key(|(pages, met)| (std::cmp::Reverse(met.len()), *pages));
+    pages
+}
+
+/// If a copy between the pages is slow each time: how many times as slow, and the ticks that a word waits.
+fn collides(call: &mut Repeated, from: u64, to: u64) -> Result<Option<(f64, f64)>, Error> {
+    let mut least = (f64::INFINITY, 0.0);
+    for passes in [2, 5, 5, 5] {
+        let (agreeing, control) = call.copy_between(from, to, passes)?;
+        let ratio = agreeing / control.max(1e-3);
+        if ratio < FACTOR {
+            return Ok(None);
+        }
+        if ratio < least.0 {
+            least = (ratio, agreeing - control);
+        }
+    }
+    Ok(Some(least))
+}
+
+impl NamedPages {
+    /// All of it in one sentence or three.
+    pub fn sentence(&self) -> String {
+        let NamedPages { function, loads, pairs, tried, colliding, huge, .. } = self;
+        if *loads == 0 {
+            return format!(
+                "In one call of {function} no load agrees in the low 12 bits with a store to another page shortly before, so \
+                 no pages can collide."
+            );
+        }
+        let what = match self.names.first() {
+            None => format!(
+                "none of {tried} tried collides in this run; by chance {:.1} would",
+                *tried as f64 / 256.0
+            ),
+            Some(first) => {
+                let part = self.names.iter().map(|pair| pair.modelled).sum::<f64>();
+                format!(
+                    "{colliding} of {tried} tried collide in this run, those of {} ({}) with {} ({}) first, with {} loads: a \
+                     copy between them takes {:.1} times as long, and by its law these loads wait {:.0}% of the call",
+                    first.load.data,
+                    first.load.place,
+                    first.store.data,
+                    first.store.place,
+                    first.count,
+                    first.measured,
+                    100.0 * part.min(1.0)
+                )
+            }
+        };
+        let huge = match huge {
+            0 => " In huge pages none of these loads would collide.".to_owned(),
+            huge => format!(" In huge pages {huge} of these loads would collide in every run."),
+        };
+        format!(
+            "In one call of {function} {loads} loads agree in the low 12 bits with a store to another page shortly before, in \
+             {pairs} pairs of pages; {what}.{huge}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(address: u64, is_store: bool) -> SteppedAccess {
+        SteppedAccess { instruction: 1 + u64::from(is_store), address, bytes: 8, is_store, frame: None }
+    }
+
+    /// Stores to two pages, each met by a load of a third; one on its own page is no pair.
+    #[test]
+    fn loads_are_dealt_to_pairs_of_pages() {
+        let accesses = vec![
+            access(0x10_0010, true),
+            access(0x20_0010, false),
+            access(0x10_1020, true),
+            access(0x20_0020, false),
+            access(0x10_0030, true),
+            access(0x20_0030, false),
+        ];
+        let steps = Steps { accesses, ..Steps::default() };
+        let met = met(&steps);
+        assert_eq!(met.len(), 3);
+        let found = by_pages(&steps, &met);
+        let sizes: Vec<_> = found.iter().map(|(pages, met)| (*pages, met.len())).collect();
+        assert_eq!(sizes, [((0x20_0000, 0x10_0000), 2), ((0x20_0000, 0x10_1000), 1)]);
+        // A multiple of 1 MiB apart, and a page more.
+        let huge: Vec<bool> = met.iter().map(|met| huge(&steps, met)).collect();
+        assert_eq!(huge, [true, false, true]);
+    }
+}
