@@ -275,7 +275,7 @@ fn a_function_that_is_slow_at_one_place_of_the_stack_is_found() {
     assert!(found["sentence"].as_str().expect("text").contains(&first.to_string()), "{found}");
 }
 
-/// What calls do at each length is a table that `bias counters` reads: of the loop that is called, loads of the variable on
+/// The table of what calls do at each length is one that `bias counters` reads: of the loop that is called, loads of the variable on
 /// the stack agree with stores to a static one at two lengths 4096 bytes apart, whatever that costs here.
 #[test]
 #[cfg(target_arch = "x86_64")]

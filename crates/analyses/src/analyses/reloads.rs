@@ -79,7 +79,7 @@ pub struct Counts {
     threads: Vec<Recent>,
     /// The thread of each cell, and whether the cell writes.
     cells: Vec<(ThreadId, bool)>,
-    /// By cell: what it loaded last, and how often it did.
+    /// Last loads by cell, and how often it did.
     loads: Vec<(Option<Touch>, u64)>,
     /// Reloads of each pair of cells, of a load and of the store before it.
     reloads: FxHashMap<(u32, u32), u64>,

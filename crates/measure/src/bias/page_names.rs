@@ -26,7 +26,7 @@ const LOW_20: u64 = 0xf_ffff;
 
 /// Pairs of pages that one call of a function reads and writes.
 #[derive(Clone, Debug, Serialize)]
-pub struct NamedPages {
+pub struct PagesByName {
     /// The function.
     pub function: String,
     /// Loads of one call that agree in their low 12 bits with a store to another page shortly before.
@@ -72,7 +72,7 @@ pub fn named(
     function: &str,
     longest: Duration,
     stop: &Arc<StopFlag>,
-) -> Result<NamedPages, Error> {
+) -> Result<PagesByName, Error> {
     // To wake a process on another processor takes ten times as long as one instruction of it.
     let _pinned = processors().first().map(|cpu| Pinned::to(*cpu));
     let mut names = None;
@@ -89,7 +89,7 @@ pub fn named(
     let steps = step(call.tracee(), back, stack, MOST)?;
     let met: Vec<Met> = met(&steps);
     let by_pages = by_pages(&steps, &met);
-    let mut found = NamedPages {
+    let mut found = PagesByName {
         function: function.to_owned(),
         loads: by_pages.iter().map(|(_, met)| met.len()).sum(),
         pairs: by_pages.len(),
@@ -166,10 +166,10 @@ fn collides(call: &mut Repeated, from: u64, to: u64) -> Result<Option<(f64, f64)
     Ok(Some(least))
 }
 
-impl NamedPages {
+impl PagesByName {
     /// All of it in one sentence or three.
     pub fn sentence(&self) -> String {
-        let NamedPages { function, loads, pairs, tried, colliding, huge, .. } = self;
+        let PagesByName { function, loads, pairs, tried, colliding, huge, .. } = self;
         if *loads == 0 {
             return format!(
                 "In one call of {function} no load agrees in the low 12 bits with a store to another page shortly before, so \

@@ -6,7 +6,7 @@ use super::call::Repeated;
 use super::tracee::Registers;
 use crate::Error;
 
-/// Where the instructions lie: behind those that repeat calls, on the same page.
+/// Place of the instructions: behind those that repeat calls, on the same page.
 const CODE: u64 = 2048;
 /// Words of one copy: half a page, so that the other half is for the control.
 const STEPS: u64 = 240;

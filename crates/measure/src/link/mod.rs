@@ -26,7 +26,7 @@ const SEED: &str = "{seed}";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkLine {
     words: Vec<String>,
-    /// Where the command runs, if not where we do.
+    /// Folder in which the command runs, if not ours.
     folder: Option<PathBuf>,
     /// Positions of words that are object files.
     objects: Vec<usize>,
@@ -56,7 +56,7 @@ impl LinkLine {
         Ok(found)
     }
 
-    /// Of words that make `{out}`, run in a folder; files with one of these extensions are permuted.
+    /// Makes a command of words that make `{out}`, run in a folder; files with one of these extensions are permuted.
     fn of(words: Vec<String>, folder: Option<PathBuf>, extensions: &[&str]) -> Result<LinkLine, Error> {
         let path = |word: &String| folder.as_deref().unwrap_or(Path::new("")).join(word);
         let is_object = |word: &String| {

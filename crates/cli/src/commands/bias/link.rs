@@ -18,7 +18,7 @@ use crate::term;
 /// Run links of the same code in other orders, and say how far they differ
 #[derive(Debug, Parser)]
 pub struct Link {
-    /// How to link the program, as in `cc a.o b.o -o {out}`: its objects are permuted [default: as `memlode cc` linked
+    /// Command that links the program, as in `cc a.o b.o -o {out}`: its objects are permuted [default: as `memlode cc` linked
     /// it, if it did]
     #[arg(long, value_name = "LINE")]
     relink: Option<String>,
