@@ -421,3 +421,64 @@ fn programs_that_fork_are_measured() {
         json(&["bench", "--rounds", "12", "--json", "sh -c 'sleep 0.01 & sh -c :'", "--", "sh -c 'sh -c :'"]);
     assert!(found["notes"].to_string().contains("went on after its end"), "{found}");
 }
+
+/// A program that reads its input, prints, and has a child is stopped where it calls the function; how long that takes is
+/// said before it begins, and memlode's output has nothing of the program's.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_program_that_reads_prints_and_forks_is_swept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("talker.c");
+    fs::write(
+        &source,
+        "#include <stdio.h>\n#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+         static volatile int sum;\n\
+         __attribute__((noinline)) void work(void) {\n  for (int i = 0; i < 500; i++)\n    sum += i;\n}\n\
+         int main(void) {\n  int number = 0;\n  if (scanf(\"%d\", &number) != 1 || number != 42)\n    return 3;\n  \
+         for (int i = 0; i < 100000; i++)\n    puts(\"talk\");\n  fflush(stdout);\n  if (fork() == 0)\n    _exit(0);\n  \
+         wait(NULL);\n  work();\n  return 0;\n}\n",
+    )
+    .expect("a file");
+    let input = folder.path().join("input");
+    fs::write(&input, "42\n").expect("a file");
+    let program = folder.path().join("talker").display().to_string();
+    let status = Process::new("clang-22").args(["-O1", "-g", "-o", &program]).arg(&source).status();
+    assert!(status.expect("clang-22 runs").success());
+    let sweep = |more: &[&str]| {
+        let words = ["bias", "env", "--function", "work", "--time-limit", "6s", "--json"];
+        memlode().args(words).args(more).args(["--", &program]).output().expect("memlode runs")
+    };
+    let output = sweep(&["--input", &input.display().to_string()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(found["sweep"]["padding"].as_array().map(Vec::len), Some(512));
+    let said = stderr(&output);
+    assert!(said.contains("timings of 512 contexts, about ") && !said.contains("talk"), "{said}");
+    // Without its input it ends before.
+    assert_one_sentence(&sweep(&[]), &["talker", "ended and never called work"]);
+}
+
+/// Ten minutes do not pass before a program that takes ten minutes is refused.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn programs_that_take_too_long_are_ended() {
+    let started = std::time::Instant::now();
+    let output = memlode().args(["bias", "env", "--time-limit", "1s", "sleep", "600"]).output();
+    assert_one_sentence(
+        &output.expect("memlode runs"),
+        &["`sleep 600` had not ended after 1", "--time-limit"],
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("late.c");
+    let text = "#include <unistd.h>\n__attribute__((noinline)) void work(void) { __asm__(\"\"); }\n\
+                int main(void) { sleep(600); work(); return 0; }\n";
+    fs::write(&source, text).expect("a file");
+    let program = folder.path().join("late").display().to_string();
+    let status = Process::new("clang-22").args(["-O1", "-o", &program]).arg(&source).status();
+    assert!(status.expect("clang-22 runs").success());
+    for words in [&["bias", "env", "--time-limit", "1s"][..], &["bias", "pages", "--time-limit", "1s"]] {
+        let output = memlode().args(words).args(["--function", "work", "--", &program]).output();
+        assert_one_sentence(&output.expect("memlode runs"), &["had not called work", "--time-limit"]);
+    }
+    assert!(started.elapsed() < std::time::Duration::from_secs(60));
+}

@@ -280,7 +280,8 @@ impl Aliasing {
         let pairs = EnvironmentPair::list(&self.pairs, 3).unwrap_or_else(|| "of its data".into());
         format!(
             " Data aliasing in {function} explains {:.0}% of the links' variance (r = {correlation:.2}): loads agree in their \
-             low 12 bits with stores shortly before, {pairs}. The rest, {}, is code layout.",
+             low 12 bits with stores shortly before, {pairs}. The rest, {}, is code \
+             layout, or data of other functions.",
             100.0 * self.explained,
             percent(self.rest)
         )

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::pages::FACTOR;
 use crate::Error;
-use crate::inside::{Met, Names, Repeated, SteppedAccess, Steps, Tracee, met, step};
+use crate::inside::{AliasedLoad, Names, Repeated, SteppedAccess, Steps, Tracee, aliased_loads, step};
 use crate::names::Name;
 use crate::process::{AddressLayout, Launch, Pinned, StopFlag, processors};
 
@@ -39,7 +39,8 @@ pub struct PagesByName {
     pub colliding: usize,
     /// By load and store instruction: what collides, the most frequent first.
     pub names: Vec<NamedPagePair>,
-    /// Loads that would collide in each run if these data lay in huge pages: they agree in 20 bits of the virtual address.
+    /// Loads that would collide if these data lay in huge pages at these addresses: they agree in 20 bits of the virtual
+    /// address.
     pub huge: usize,
     /// Instructions of the call were left out.
     pub cut: bool,
@@ -87,37 +88,37 @@ pub fn named(
     let ticks = call.time(0)?.ticks;
     let (back, stack) = call.rewind(0)?;
     let steps = step(call.tracee(), back, stack, MOST)?;
-    let met: Vec<Met> = met(&steps);
-    let by_pages = by_pages(&steps, &met);
+    let aliased = aliased_loads(&steps);
+    let by_pages = by_pages(&steps, &aliased);
     let mut found = PagesByName {
         function: function.to_owned(),
-        loads: by_pages.iter().map(|(_, met)| met.len()).sum(),
+        loads: by_pages.iter().map(|(_, loads)| loads.len()).sum(),
         pairs: by_pages.len(),
         tried: by_pages.len().min(MOST_PAIRS),
         colliding: 0,
         names: Vec::new(),
-        huge: met.iter().filter(|met| huge(&steps, met)).count(),
+        huge: aliased.iter().filter(|load| huge(&steps, load)).count(),
         cut: steps.cut,
     };
     let mut collected: BTreeMap<(u64, u64), NamedPagePair> = BTreeMap::new();
-    for ((from, to), met) in by_pages.iter().take(MOST_PAIRS) {
+    for ((from, to), loads) in by_pages.iter().take(MOST_PAIRS) {
         let Some((ratio, wait)) = collides(&mut call, *from, *to)? else { continue };
         found.colliding += 1;
-        for met in met {
-            let (load, store) = (&steps.accesses[met.load], &steps.accesses[met.store]);
+        for aliased in loads {
+            let (load, store) = (&steps.accesses[aliased.load], &steps.accesses[aliased.store]);
             let pair =
                 collected.entry((load.instruction, store.instruction)).or_insert_with(|| NamedPagePair {
                     load: names.name(load),
                     store: names.name(store),
                     count: 0,
-                    least: met.accesses,
+                    least: aliased.accesses,
                     measured: ratio,
                     modelled: 0.0,
                 });
             pair.count += 1;
-            pair.least = pair.least.min(met.accesses);
+            pair.least = pair.least.min(aliased.accesses);
             // In a copy there are two accesses a word.
-            pair.modelled += wait / f64::from(met.accesses.div_ceil(2).max(1)) / ticks;
+            pair.modelled += wait / f64::from(aliased.accesses.div_ceil(2).max(1)) / ticks;
         }
     }
     found.names = collected.into_values().collect();
@@ -131,22 +132,22 @@ fn page(access: &SteppedAccess) -> u64 {
 
 /// Whether a load and a store lie in other pages, a multiple of 1 MiB apart. Accesses that agree by some of their bytes only
 /// do as well: the pages decide.
-fn huge(steps: &Steps, met: &Met) -> bool {
-    let apart = page(&steps.accesses[met.load]).wrapping_sub(page(&steps.accesses[met.store]));
+fn huge(steps: &Steps, aliased: &AliasedLoad) -> bool {
+    let apart = page(&steps.accesses[aliased.load]).wrapping_sub(page(&steps.accesses[aliased.store]));
     apart != 0 && apart & LOW_20 == 0
 }
 
-/// Loads that met a store to another page, by the two pages, those of most loads first.
-fn by_pages(steps: &Steps, met: &[Met]) -> Vec<((u64, u64), Vec<Met>)> {
-    let mut pages: BTreeMap<(u64, u64), Vec<Met>> = BTreeMap::new();
-    for met in met {
-        let pair = (page(&steps.accesses[met.load]), page(&steps.accesses[met.store]));
+/// Aliased loads whose store was to another page, by the two pages, those of most loads first.
+fn by_pages(steps: &Steps, loads: &[AliasedLoad]) -> Vec<((u64, u64), Vec<AliasedLoad>)> {
+    let mut pages: BTreeMap<(u64, u64), Vec<AliasedLoad>> = BTreeMap::new();
+    for load in loads {
+        let pair = (page(&steps.accesses[load.load]), page(&steps.accesses[load.store]));
         if pair.0 != pair.1 {
-            pages.entry(pair).or_default().push(*met);
+            pages.entry(pair).or_default().push(*load);
         }
     }
     let mut pages: Vec<_> = pages.into_iter().collect();
-    pages.sort_by_key(|(pages, met)| (std::cmp::Reverse(met.len()), *pages));
+    pages.sort_by_key(|(pages, loads)| (std::cmp::Reverse(loads.len()), *pages));
     pages
 }
 
@@ -197,8 +198,8 @@ impl PagesByName {
             }
         };
         let huge = match huge {
-            0 => " In huge pages none of these loads would collide.".to_owned(),
-            huge => format!(" In huge pages {huge} of these loads would collide in every run."),
+            0 => " In huge pages at these addresses none of these loads would collide.".to_owned(),
+            huge => format!(" In huge pages at these addresses {huge} of these loads would collide."),
         };
         format!(
             "In one call of {function} {loads} loads agree in the low 12 bits with a store to another page shortly before, in \
@@ -215,7 +216,7 @@ mod tests {
         SteppedAccess { instruction: 1 + u64::from(is_store), address, bytes: 8, is_store, frame: None }
     }
 
-    /// Stores to two pages, each met by a load of a third; one on its own page is no pair.
+    /// Stores to two pages, and loads of a third that agree with them.
     #[test]
     fn loads_are_dealt_to_pairs_of_pages() {
         let accesses = vec![
@@ -227,13 +228,13 @@ mod tests {
             access(0x20_0030, false),
         ];
         let steps = Steps { accesses, ..Steps::default() };
-        let met = met(&steps);
-        assert_eq!(met.len(), 3);
-        let found = by_pages(&steps, &met);
-        let sizes: Vec<_> = found.iter().map(|(pages, met)| (*pages, met.len())).collect();
+        let loads = aliased_loads(&steps);
+        assert_eq!(loads.len(), 3);
+        let found = by_pages(&steps, &loads);
+        let sizes: Vec<_> = found.iter().map(|(pages, loads)| (*pages, loads.len())).collect();
         assert_eq!(sizes, [((0x20_0000, 0x10_0000), 2), ((0x20_0000, 0x10_1000), 1)]);
         // A multiple of 1 MiB apart, and a page more.
-        let huge: Vec<bool> = met.iter().map(|met| huge(&steps, met)).collect();
+        let huge: Vec<bool> = loads.iter().map(|load| huge(&steps, load)).collect();
         assert_eq!(huge, [true, false, true]);
     }
 }

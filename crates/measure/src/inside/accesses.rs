@@ -212,7 +212,7 @@ pub struct Agreeing {
 
 /// A load that agrees in the low 12 bits with a store to other data shortly before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Met {
+pub struct AliasedLoad {
     /// Position of the load in the call's accesses.
     pub load: usize,
     /// Position of the store.
@@ -221,14 +221,14 @@ pub struct Met {
     pub accesses: u32,
 }
 
-/// All loads that agree with a store shortly before.
-pub fn met(steps: &Steps) -> Vec<Met> {
+/// Finds all loads that agree with a store shortly before.
+pub fn aliased_loads(steps: &Steps) -> Vec<AliasedLoad> {
     let mut stores = StoreBuffer::new(STORES, WINDOW, 1);
     let mut found = Vec::new();
     for (load, access) in steps.accesses.iter().enumerate() {
-        let met = stores.access(access.made().tagged(load as u32));
-        let met = met.filter(|met| met.accesses <= REACH);
-        found.extend(met.map(|met| Met { load, store: met.store_tag.index(), accesses: met.accesses }));
+        let conflict = stores.access(access.made().tagged(load as u32));
+        let Some(conflict) = conflict.filter(|conflict| conflict.accesses <= REACH) else { continue };
+        found.push(AliasedLoad { load, store: conflict.store_tag.index(), accesses: conflict.accesses });
     }
     found
 }
@@ -254,7 +254,7 @@ pub fn facts(steps: &Steps, cache: LevelSpec) -> Facts {
         facts.page_splits += usize::from(crosses(PAGE));
     }
     let mut pairs: BTreeMap<(u64, u64), Agreeing> = BTreeMap::new();
-    for Met { load, store, accesses: least } in met(steps) {
+    for AliasedLoad { load, store, accesses: least } in aliased_loads(steps) {
         facts.aliases += 1;
         let key = (steps.accesses[load].instruction, steps.accesses[store].instruction);
         let pair = pairs.entry(key).or_insert(Agreeing { count: 0, least, load, store });

@@ -13,7 +13,9 @@ mod copy;
 mod names;
 mod tracee;
 
-pub use accesses::{Agreeing, Facts, Met, SteppedAccess, SteppedFrame, Steps, facts, first_level, met, step};
+pub use accesses::{
+    Agreeing, AliasedLoad, Facts, SteppedAccess, SteppedFrame, Steps, aliased_loads, facts, first_level, step,
+};
 pub use call::{Repeated, Timing};
 pub use names::Names;
 pub use tracee::{Registers, Tracee};

@@ -161,14 +161,12 @@ pub fn can_fix_addresses() -> bool {
     let refused = || {
         // SAFETY: as in `fixed_addresses`.
         let answer = unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
-        Err(std::io::Error::from(match answer {
-            ..0 => std::io::ErrorKind::PermissionDenied,
-            _ => std::io::ErrorKind::Other,
-        }))
+        // Only a number of the system's comes back from there.
+        Err(std::io::Error::from_raw_os_error(if answer < 0 { libc::EPERM } else { libc::ECANCELED }))
     };
     // SAFETY: as in `fixed_addresses`; the child never comes to run a program.
     unsafe { command.pre_exec(refused) };
-    command.spawn().is_err_and(|error| error.kind() != std::io::ErrorKind::PermissionDenied)
+    command.spawn().is_err_and(|error| error.raw_os_error() == Some(libc::ECANCELED))
 }
 
 enum GivenUp {
