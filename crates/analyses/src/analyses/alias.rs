@@ -1,12 +1,14 @@
 //! # Aliasing
 //!
 //! **What it finds.** Pairs of a load and a store to other data whose addresses agree in the low 12
-//! bits while the store may still be on its way to the cache: both by data and line, how often, and
-//! how close they are.
+//! bits while the store may still be on its way to the cache: both by data and line, how often, how
+//! close they are, and in how many pairs of pages (4096 at most).
 //!
 //! **Why it costs.** Processors compare a load with stores in flight by part of the address first.
 //! One that agrees there waits as if it depended on the store. Where also the low 20 bits agree and
-//! pages are huge, physical addresses agree, and the wait was seen to be ten times as long.
+//! pages are huge, physical addresses agree, and the wait was seen to be ten times as long. In small
+//! pages one in 256 pairs of pages agrees so, anew in each run: conflicts that lie in few pairs of
+//! pages all wait or none do, and those in many are slow by 1/256 of that.
 //!
 //! **What to do.** Move one of the two by some lines: another alignment, padding between them, an
 //! allocator that staggers large blocks. Where the compiler reloads what a store cannot have
@@ -27,7 +29,7 @@ use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_attribute::tables::{Place, What};
 use memlode_simulate::{AliasConflict, MemRef, StoreBuffer};
 use memlode_trace::event::ThreadId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
@@ -41,17 +43,23 @@ const WINDOW: u32 = 224;
 const REACH: u64 = 30;
 /// Bits that physical addresses share with virtual ones in huge pages, and that were seen to matter.
 const LOW20: u64 = (1 << 20) - 1;
+/// log2 of the bytes of a small page.
+const PAGE: u32 = 12;
+/// Pairs of pages of one pair of cells that are counted; from there on chance evens them out.
+const MOST_PAGES: usize = 4096;
 
 /// All conflicts of one load with one store.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Pair {
     conflicts: u64,
     /// Conflicts by closeness, in parts of [`REACH`].
     weight: u64,
     low20: u64,
     least: u32,
-    /// From the store to the load, of the last conflict.
+    /// From the store to the load, of the closest conflict.
     apart: i64,
+    /// Pages of the load and of the store, where these are two: [`MOST_PAGES`] at most.
+    pages: FxHashSet<(u64, u64)>,
 }
 
 /// See the module's page.
@@ -86,28 +94,49 @@ impl Conflicts {
         let apart = address.wrapping_sub(store_address);
         // The two overlap in the low 12 bits; if they agree in 20, they lie as close there.
         let near = |apart: u64| apart & LOW20 < 64;
-        let pair = Pair {
-            conflicts: 1,
-            weight: (REACH + 1).saturating_sub(accesses.into()),
-            low20: u64::from(near(apart) || near(apart.wrapping_neg())),
-            least: accesses,
-            apart: apart as i64,
-        };
-        self.pairs.entry((cell, store_tag.number())).and_modify(|sum| sum.add(&pair)).or_insert(pair);
+        let pair = self.pairs.entry((cell, store_tag.number())).or_insert_with(Pair::new);
+        pair.conflicts += 1;
+        pair.weight += (REACH + 1).saturating_sub(accesses.into());
+        pair.low20 += u64::from(near(apart) || near(apart.wrapping_neg()));
+        pair.least = pair.least.min(accesses);
+        pair.nearest(apart as i64);
+        pair.page((address >> PAGE, store_address >> PAGE));
     }
 }
 
 impl Pair {
+    fn new() -> Pair {
+        Pair {
+            conflicts: 0,
+            weight: 0,
+            low20: 0,
+            least: u32::MAX,
+            apart: i64::MAX,
+            pages: FxHashSet::default(),
+        }
+    }
+
     fn add(&mut self, more: &Pair) {
         self.conflicts += more.conflicts;
         self.weight += more.weight;
         self.low20 += more.low20;
         self.least = self.least.min(more.least);
-        // Any rule will do that does not depend on the order.
-        self.apart = [self.apart, more.apart]
-            .into_iter()
-            .min_by_key(|apart| (apart.unsigned_abs(), *apart))
-            .unwrap_or(0);
+        self.nearest(more.apart);
+        more.pages.iter().for_each(|pages| self.page(*pages));
+    }
+
+    /// Any rule will do that does not depend on the order.
+    fn nearest(&mut self, apart: i64) {
+        let key = |apart: i64| (apart.unsigned_abs(), apart);
+        if key(apart) < key(self.apart) {
+            self.apart = apart;
+        }
+    }
+
+    fn page(&mut self, (load, store): (u64, u64)) {
+        if load != store && self.pages.len() < MOST_PAGES {
+            self.pages.insert((load, store));
+        }
     }
 }
 
@@ -139,6 +168,7 @@ impl Analysis for Alias {
                 Column { id: "least_accesses", holds: Holds::Count },
                 Column { id: "apart_bytes", holds: Holds::Step },
                 Column { id: "low20_conflicts", holds: Holds::Count },
+                Column { id: "page_pairs", holds: Holds::Count },
             ],
         }],
     };
@@ -164,7 +194,7 @@ impl Analysis for Alias {
 
     fn merge(&self, conflicts: &mut Conflicts, later: Conflicts) {
         for (key, pair) in later.pairs {
-            conflicts.pairs.entry(key).and_modify(|sum| sum.add(&pair)).or_insert(pair);
+            conflicts.pairs.entry(key).or_insert_with(Pair::new).add(&pair);
         }
         if later.cells.len() > conflicts.cells.len() {
             conflicts.cells = later.cells;
@@ -177,8 +207,7 @@ impl Analysis for Alias {
         let mut sums: FxHashMap<Key, Pair> = FxHashMap::default();
         for ((load, store), pair) in conflicts.pairs {
             let ((load, load_place), (store, store_place)) = (view.key(load), view.key(store));
-            let sum = sums.entry((load, load_place, store, store_place));
-            sum.and_modify(|sum| sum.add(&pair)).or_insert(pair);
+            sums.entry((load, load_place, store, store_place)).or_insert_with(Pair::new).add(&pair);
         }
         let all: u64 = sums.values().map(|pair| pair.weight).sum();
         let mut rows: Vec<(Key, Pair)> =
@@ -197,6 +226,7 @@ impl Analysis for Alias {
                 Value::Count(pair.least.into()),
                 Value::Step(pair.apart),
                 Value::Count(pair.low20),
+                Value::Count(pair.pages.len() as u64),
             ]
         };
         let rows = rows.into_iter().map(row).collect();
