@@ -19,6 +19,7 @@ mod doctor;
 mod dormant;
 mod empty;
 mod errors;
+mod findings;
 mod hostile;
 mod install;
 mod live;

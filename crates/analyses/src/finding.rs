@@ -1,6 +1,6 @@
 //! Findings of analyses, as data: numbers, ids of names, and the change that the evidence carries.
 
-use memlode_attribute::tables::{Place, Row, What};
+use memlode_attribute::tables::{Line, Place, Row, What};
 use memlode_attribute::{ClassId, Counts, Errors, Estimate, Wait, WaitKind};
 use memlode_trace::sites::{Dependence, StringId};
 
@@ -60,6 +60,8 @@ pub enum Evidence {
     /// Other lines of the same function that touch the same type, the costliest first: one change of
     /// layout serves them all. None of them is a finding of its own.
     Together(Vec<RankedLine>),
+    /// The calls that the line was inlined at.
+    Callers(Callers),
     /// The object classes touched, the costliest first.
     Objects(Vec<Row<ClassId>>),
     /// The source of the addresses in the code, where most of the cost is.
@@ -98,14 +100,24 @@ pub struct RankedLine {
     pub errors: Option<Errors>,
 }
 
-/// Which part of each object of a type the code around a line uses.
+/// The calls that a line was inlined at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Callers {
+    /// Calls that all of its wait goes through, the innermost first.
+    pub through: Vec<Line>,
+    /// Where they divide: calls and their parts of the wait, 0 to 1, the costliest first. `None` is the function that the
+    /// last of [`Callers::through`] stands in where it was not inlined itself. Empty if they do not divide.
+    pub divided: Vec<(Option<Line>, f64)>,
+}
+
+/// Which part of each object of a type is used while its lines are in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Density {
     /// The type.
     pub ty: StringId,
     /// Its size in bytes.
     pub type_bytes: u64,
-    /// Bytes of the members that are used, at most `type_bytes`.
+    /// Bytes of the members that are used, an upper bound, at most `type_bytes`.
     pub used_bytes: u64,
     /// Those members, the most used first.
     pub members: Vec<StringId>,

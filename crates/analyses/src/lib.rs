@@ -12,7 +12,9 @@
 mod analyses;
 mod analysis;
 mod arguments;
+mod callers;
 mod finding;
+mod partition;
 mod run;
 mod table;
 mod view;
@@ -21,7 +23,7 @@ pub use analyses::all;
 pub use analysis::{Analysis, Argument, Findings, Meta, Reads, Registered, Running, Splits};
 pub use arguments::{Arguments, BadArgument};
 pub use finding::{
-    Cost, Density, Doubt, Evidence, Finding, PrefetchDistance, RankedLine, Subject, Suggestion,
+    Callers, Cost, Density, Doubt, Evidence, Finding, PrefetchDistance, RankedLine, Subject, Suggestion,
 };
 pub use run::Run;
 pub use table::{Column, Holds, Table, TableMeta, Value};

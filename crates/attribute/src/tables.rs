@@ -2,6 +2,7 @@
 
 use std::hash::Hash;
 
+use memlode_simulate::MAX_LEVELS;
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{FunctionId, Site, SiteTable, StringId};
 use rustc_hash::FxHashMap;
@@ -165,6 +166,19 @@ impl<'a> Tables<'a> {
     /// Modelled cycles beyond the first level ([`Counts::stall_cycles`]).
     pub fn stall_cycles(&self, counts: &Counts) -> u64 {
         counts.stall_cycles(self.latencies)
+    }
+
+    /// Returns how often the level whose misses cost most was missed: so often it fetched a line.
+    pub fn costliest_misses(&self, counts: &Counts) -> u64 {
+        let first = self.latencies.first().copied().unwrap_or(0);
+        let cost = |level: &usize| {
+            let served = counts.misses(*level) - counts.misses(*level + 1);
+            let latency = self.latencies.get(*level + 1).copied().unwrap_or(first);
+            served * u64::from(latency.saturating_sub(first))
+        };
+        let levels = self.latencies.len().saturating_sub(1).min(MAX_LEVELS);
+        // Of equal ones, the outermost: it is missed least.
+        (0..levels).max_by_key(cost).map_or(0, |level| counts.misses(level))
     }
 
     /// Returns what is touched, at which line.

@@ -20,7 +20,13 @@
 //! **What to do.** Look at how much of each fetched line is used. If the program touches 8 bytes of
 //! a 64-byte structure, seven eighths of the memory traffic is waste: keep the touched members
 //! together in an array of their own, or move the others out. If all of it is used, the remedy is
-//! fewer passes over the data (tiling) or less data.
+//! fewer passes over the data (tiling) or less data. A member counts as in use unless its accesses,
+//! by anybody and of all objects of the type, are fewer than a tenth of the times that lines of the
+//! type were fetched: then it cannot have been touched while most of them were in the cache. Arrays
+//! count whole.
+//!
+//! A line of a small function that was inlined says little by itself: the finding has the calls
+//! that it was inlined at, with their parts of its wait.
 //!
 //! If a finding says pointer chasing, it is the chain that has to change: fewer and larger nodes,
 //! nodes in the order of the walk, or several chains followed in turn. Where misses overlap and
@@ -36,14 +42,13 @@
 //! **Reference.** Miucin, Brady, Fedorova: DINAMITE, a modern approach to memory performance
 //! profiling (2016), which ranks (variable, file, line) by misses.
 
-use std::cmp::Reverse;
-
 use memlode_attribute::tables::{Place, Row, Tables, What};
 use memlode_attribute::{Cell, ClassId, Wait, WaitKind};
-use memlode_trace::layouts::{LayoutId, Member};
 use memlode_trace::sites::{Dependence, SiteTable, StringId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::callers::callers;
+use crate::partition::density;
 use crate::{
     Analysis, Arguments, BadArgument, Cost, Density, Evidence, Finding, Findings, Meta, PrefetchDistance,
     RankedLine, Reads, Splits, Subject, Suggestion, View,
@@ -179,15 +184,17 @@ fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
     let here = |cell: &Cell| tables.key_of(cell) == (what, place);
     let objects: Vec<Row<ClassId>> = tables.roll(|cell| here(cell).then_some(cell.class));
     let dependences = tables.roll(|cell| here(cell).then(|| counted.names.site(cell.site).dependence()));
-    let density = what.ty.and_then(|ty| density(counted, ty, row.counts.accesses()));
+    let density = what.ty.and_then(|ty| density(tables, counted.names, ty));
     let kind = row.wait.main_kind();
     let edit = density
         .as_ref()
-        .filter(|density| is_sparse(density) && what.member.is_some() && kind != Some(WaitKind::Chained))
+        .filter(|density| is_sparse(density) && kind != Some(WaitKind::Chained))
+        .filter(|density| what.member.is_some_and(|member| density.members.contains(&member)))
         .filter(|density| are_arrays(counted, &objects, density.type_bytes))
         .map(|density| Suggestion::Split { ty: density.ty, members: density.members.clone() });
     let mut evidence = Vec::new();
     evidence.extend((!together.is_empty()).then_some(Evidence::Together(together)));
+    evidence.extend(callers(tables, counted.names, &place, here).map(Evidence::Callers));
     evidence.push(Evidence::Objects(objects));
     evidence.extend(kind.map(Evidence::Waits));
     let addresses = dependences.first().and_then(|costliest| costliest.key);
@@ -253,51 +260,4 @@ fn are_arrays(counted: &Counted<'_>, objects: &[Row<ClassId>], type_bytes: u64) 
 fn is_sparse(density: &Density) -> bool {
     let unused = density.type_bytes - density.used_bytes;
     unused >= 16 && unused * 2 >= density.type_bytes
-}
-
-/// The members of `ty` that the program touches in at least a tenth as many accesses as the finding has. Nothing is said of the types of
-/// libraries, which nobody can change, nor of one whose layout is not known.
-fn density(counted: &Counted<'_>, ty: StringId, accesses: u64) -> Option<Density> {
-    if is_of_library(counted.names.string(ty)) {
-        return None;
-    }
-    let mut members: FxHashMap<StringId, u64> = FxHashMap::default();
-    let (mut type_bytes, mut layout) = (0, None);
-    for cell in counted.tables.cells() {
-        let site = counted.names.site(cell.site);
-        let Some((site_ty, member)) = site.ty.zip(site.member) else { continue };
-        if counted.names.ty(site_ty).name != ty {
-            continue;
-        }
-        type_bytes = type_bytes.max(counted.names.ty(site_ty).bytes);
-        layout = layout.or_else(|| counted.names.layouts().of_type(site_ty));
-        *members.entry(member).or_default() += cell.counts.accesses();
-    }
-    let mut members: Vec<_> = members.into_iter().filter(|(_, n)| n * 10 >= accesses).collect();
-    members.sort_by_key(|&(member, n)| (Reverse(n), member));
-    let mut used: Vec<(u64, u64)> = Vec::new();
-    for (member, _) in &members {
-        used.push(bits(counted.names, layout?, counted.names.string(*member))?);
-    }
-    used.sort_unstable();
-    used.dedup();
-    let used_bytes = used.iter().map(|(_, bits)| bits.div_ceil(8)).sum::<u64>().min(type_bytes);
-    let members: Vec<_> = members.into_iter().map(|(member, _)| member).collect();
-    (type_bytes > 0 && !members.is_empty()).then_some(Density { ty, type_bytes, used_bytes, members })
-}
-
-/// Returns whether a type came with the compiler, as far as its name says.
-fn is_of_library(name: &str) -> bool {
-    ["std::", "core::", "alloc::", "hashbrown::", "__gnu_cxx::"].iter().any(|start| name.starts_with(start))
-}
-
-/// Returns where a member lies, by its path (`at.x`, `grid[].z`): its first bit and how many it has. Of an array all of it, whichever elements are
-/// touched: it stays whole. `None` if it is not in the layout.
-fn bits(names: &SiteTable, layout: LayoutId, path: &str) -> Option<(u64, u64)> {
-    let end = path.find(['.', '[']).unwrap_or(path.len());
-    let named = |member: &&Member| member.name.is_some_and(|name| names.string(name) == &path[..end]);
-    let member = names.layouts().layout(layout).members().iter().find(named)?;
-    let rest = path[end..].strip_prefix('.');
-    let inner = rest.zip(member.ty).and_then(|(rest, ty)| bits(names, ty, rest));
-    Some(inner.map_or((member.first_bit, member.bits), |(first, bits)| (member.first_bit + first, bits)))
 }

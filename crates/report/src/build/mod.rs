@@ -20,7 +20,7 @@ use memlode_analyses::{self as analyses, View};
 use memlode_attribute::annotate::Cells;
 use memlode_attribute::run::latencies;
 use memlode_attribute::sharing::SharingProfile;
-use memlode_attribute::tables::{Place, Row, Tables, What, place};
+use memlode_attribute::tables::{Line, Place, Row, Tables, What, place};
 use memlode_attribute::{ClassId, CostModel, Counts, Coverage, Errors, PathId, Profile, Wait, WaitKind};
 use memlode_machine::{Machine, Provenance};
 use memlode_replay::Replayed;
@@ -393,6 +393,17 @@ impl Builder<'_> {
                     })
                     .collect(),
             },
+            analyses::Evidence::Callers(callers) => {
+                let naming = Naming::new(self.names);
+                let call = |line: Option<Line>| line.map(|line| naming.line(&line));
+                let divided = callers.divided.iter();
+                model::Evidence::Callers {
+                    through: callers.through.iter().map(|line| naming.line(line)).collect(),
+                    divided: divided
+                        .map(|&(line, share)| model::Caller { call: call(line), share })
+                        .collect(),
+                }
+            }
             analyses::Evidence::Objects(objects) => {
                 model::Evidence::Objects { objects: self.rows(objects, |class| self.object(*class)) }
             }

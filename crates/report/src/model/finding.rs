@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Access, Numbers, Object, Row, SourceText};
+use super::{Access, Numbers, Object, Position, Row, SourceText};
 
 /// One finding.
 #[derive(Clone, Debug, Serialize)]
@@ -53,6 +53,13 @@ pub enum Evidence {
         /// The costliest first.
         lines: Vec<Row<Access>>,
     },
+    /// The calls that the line was inlined at.
+    Callers {
+        /// Calls that all of its wait goes through, the innermost first.
+        through: Vec<Position>,
+        /// Where they divide, the costliest first; empty if they do not.
+        divided: Vec<Caller>,
+    },
     /// The objects touched.
     Objects {
         /// The costliest first.
@@ -83,7 +90,16 @@ pub enum Evidence {
     Density(Density),
 }
 
-/// The part of each object of a type that is used.
+/// One of several calls that a line was inlined at.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Caller {
+    /// The call; `None` where the function was not inlined.
+    pub call: Option<Position>,
+    /// Its part of the line's wait, 0 to 1.
+    pub share: f64,
+}
+
+/// The part of each object of a type that is used while its lines are in the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Density {
     /// The type.

@@ -20,7 +20,7 @@ mod transfers;
 
 pub use advice::{Advice, LatentSharing, MarkedMember, Rejected, StructureChart};
 pub use comparison::{Change, Compared, Comparison, Confidence, Located, MemoryUse, Status, Tried, WhatIf};
-pub use finding::{Cost, Density, Doubt, Edit, Evidence, Finding};
+pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};
 pub use report::{

@@ -7,11 +7,16 @@ use super::names::{data_label, home_label, place_label};
 use super::sample::{not_told_apart, stall_share, with_error};
 use super::source::source;
 use super::style::together as together_text;
-use crate::model::{Access, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row};
+use crate::model::{
+    Access, Caller, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row,
+};
 use crate::render::text::{brief, bytes, count, percent, percent_of, printable};
 
 /// Findings shown on a screen.
 const FINDINGS: usize = 5;
+
+/// Calls shown of those that a line was inlined at.
+const CALLERS: usize = 3;
 
 /// Columns in front of a finding's facts.
 const INDENT: usize = 4;
@@ -82,6 +87,7 @@ fn facts(report: &Report, finding: &Finding) -> Vec<String> {
     for evidence in &finding.evidence {
         match evidence {
             Evidence::Together { lines } => facts.extend(together(finding, lines)),
+            Evidence::Callers { through, divided } => facts.push(callers(through, divided)),
             Evidence::Objects { objects } => facts.extend(memory(objects)),
             Evidence::Waits { how, .. } => facts.push(waits(how).to_string()),
             // What the code looks like is not what was seen.
@@ -128,6 +134,25 @@ fn together(finding: &Finding, lines: &[Row<Access>]) -> Option<String> {
 
 fn is_same_line(one: &Position, other: &Position) -> bool {
     (&one.file, one.line) == (&other.file, other.line)
+}
+
+/// `called at list.c:40 sum ← main.c:12 main`, or with shares where calls divide: `called at main.c:12 main (72%), main.c:20
+/// main (28%)`.
+fn callers(through: &[Position], divided: &[Caller]) -> String {
+    let one = |position: &Position| together_text(&place_label(position, 0).whole());
+    let path: Vec<String> = through.iter().map(one).collect();
+    let share = |caller: &Caller| {
+        let call = caller.call.as_ref().map_or_else(|| together_text("not inlined"), &one);
+        format!("{call} {}", together_text(&format!("({})", percent_of(caller.share))))
+    };
+    let shown: Vec<String> = divided.iter().take(CALLERS).map(share).collect();
+    let more = match divided.len().saturating_sub(CALLERS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let path = path.join(&format!(" {}", together_text("← ")));
+    let between = if path.is_empty() || shown.is_empty() { "" } else { ", and that at " };
+    format!("called at {path}{between}{}{more}", shown.join(", "))
 }
 
 /// `memory allocated at arena.cc:59 grow ← main (548 blocks, 2.14 MiB) and at 2 other places`.

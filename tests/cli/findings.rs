@@ -1,0 +1,152 @@
+//! Findings by name: the calls of small functions, and which part of a type is in use.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{installation, memlode, stderr, stdout};
+
+struct Folder(TempDir);
+
+impl Folder {
+    /// Compiles and records a program, and reports on it.
+    fn recorded(program: &str) -> Folder {
+        let folder = Folder(TempDir::new().expect("a temporary folder"));
+        fs::write(folder.0.path().join("program.c"), program).expect("a file");
+        folder.run(&["cc", "-O1", "-g", "program.c", "-o", "program"]);
+        folder.run(&["record", "-o", "trace", "--", "./program"]);
+        folder
+    }
+
+    fn run(&self, words: &[&str]) -> String {
+        let mut command = memlode();
+        command.env("MEMLODE_HOME", installation()).env("COLUMNS", "100").current_dir(self.0.path());
+        let output = command.args(words).output().expect("memlode runs");
+        assert!(output.status.success(), "{words:?}: {}", stderr(&output));
+        stdout(&output)
+    }
+
+    fn text(&self) -> String {
+        self.run(&["report", "trace", "-m", "generic"])
+    }
+
+    fn findings(&self) -> Vec<Value> {
+        let report: Value =
+            serde_json::from_str(&self.run(&["report", "trace", "-m", "generic", "--json"])).expect("JSON");
+        report["findings"].as_array().expect("findings").clone()
+    }
+}
+
+fn evidence<'f>(finding: &'f Value, kind: &str) -> Option<&'f Value> {
+    finding["evidence"].as_array().expect("a list").iter().find(|fact| fact["kind"] == kind)
+}
+
+/// Jumps through an array so that every access misses, three times by one call of an accessor and once by another.
+const ACCESSORS: &str = "\
+#include <stdio.h>
+#include <stdlib.h>
+struct item { long key; char payload[56]; };
+enum { ITEMS = 300000 };
+static inline __attribute__((always_inline)) long key(const struct item *item) { return item->key; }
+static inline __attribute__((always_inline)) long larger(const struct item *items, long at, long best) {
+  long other = key(&items[at]);
+  return other > best ? other : best;
+}
+int main(void) {
+  struct item *items = malloc(ITEMS * sizeof *items);
+  for (long i = 0; i < ITEMS; i++) items[i].key = i;
+  long best = 0;
+  for (long round = 0; round < 3; round++)
+    for (long i = 0; i < ITEMS; i++)
+      best = larger(items, i * 7919 % ITEMS, best);
+  for (long i = 0; i < ITEMS; i++)
+    best = larger(items, i * 7919 % ITEMS, best);
+  printf(\"%ld\\n\", best);
+}
+";
+
+#[test]
+fn calls_of_small_functions_have_their_shares() {
+    let folder = Folder::recorded(ACCESSORS);
+    let findings = folder.findings();
+    let finding = &findings[0];
+    assert_eq!((&finding["line"], &finding["function"]), (&5.into(), &"key".into()), "{finding}");
+    let callers = evidence(finding, "callers").expect("callers");
+    let through = callers["through"].as_array().expect("a list");
+    assert_eq!(through.len(), 1);
+    assert_eq!((&through[0]["line"], &through[0]["function"]), (&7.into(), &"larger".into()));
+    let divided = callers["divided"].as_array().expect("a list");
+    let lines: Vec<_> = divided.iter().map(|caller| caller["call"]["line"].as_u64()).collect();
+    assert_eq!(lines, [Some(16), Some(18)]);
+    for (caller, share) in divided.iter().zip([0.75, 0.25]) {
+        assert_eq!(caller["call"]["function"], "main");
+        assert!((caller["share"].as_f64().expect("a share") - share).abs() < 0.02, "{callers}");
+    }
+    let text = folder.text();
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected =
+        "called at program.c:7 larger, and that at program.c:16 main (75%), program.c:18 main (25%)";
+    assert!(said.contains(expected), "{text}");
+}
+
+/// Three functions touch three members as often as each other, one of them one element of an array; the rest of the type is
+/// touched once.
+const MEMBERS: &str = "\
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+struct cell { long hot; long other; int grid[4]; char cold[32]; };
+enum { CELLS = 300000, ROUNDS = 5 };
+static struct cell *cells;
+static struct cell copy;
+__attribute__((noinline)) long hot(long i) { return cells[i].hot; }
+__attribute__((noinline)) long other(long i) { return cells[i].other; }
+__attribute__((noinline)) long grid(long i) { return cells[i].grid[1]; }
+__attribute__((noinline)) long whole(long i) { copy = cells[i]; return copy.cold[i & 31]; }
+int main(void) {
+  cells = malloc(CELLS * sizeof *cells);
+  for (long i = 0; i < CELLS; i++) {
+    cells[i].hot = cells[i].other = i;
+    for (int j = 0; j < 4; j++) cells[i].grid[j] = j;
+    cells[i].cold[0] = 1;
+  }
+  long sum = 0;
+  for (long round = 0; round < ROUNDS; round++) {
+    for (long i = 0; i < CELLS; i++) sum += hot(i * 7919 % CELLS);
+    for (long i = 0; i < CELLS; i++) sum += other(i * 7919 % CELLS);
+    for (long i = 0; i < CELLS; i++) sum += grid(i * 7919 % CELLS);
+    WHOLE
+  }
+  printf(\"%ld\\n\", sum);
+}
+";
+
+#[test]
+fn a_type_is_divided_once_for_all_its_findings() {
+    let folder = Folder::recorded(&MEMBERS.replace("WHOLE", ""));
+    let findings = folder.findings();
+    let of_type: Vec<&Value> = findings.iter().filter(|finding| finding["type"] == "cell").collect();
+    let functions: Vec<&str> = of_type.iter().filter_map(|finding| finding["function"].as_str()).collect();
+    assert!(["hot", "other", "grid"].iter().all(|name| functions.contains(name)), "{functions:?}");
+    for finding in &of_type {
+        let density = evidence(finding, "density").expect("a density");
+        assert_eq!((&density["used_bytes"], &density["type_bytes"]), (&32.into(), &64.into()), "{density}");
+        let mut members: Vec<&str> =
+            density["members"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+        members.sort_unstable();
+        assert_eq!(members, ["grid[]", "hot", "other"]);
+    }
+    assert_eq!(of_type.iter().filter(|finding| !finding["edit"].is_null()).count(), 1);
+}
+
+/// Who copies objects whole touches all of them: nothing is said of parts that are in use.
+#[test]
+fn objects_that_are_copied_whole_are_not_divided() {
+    let whole = "for (long i = 0; i < CELLS; i++) sum += whole(i * 7919 % CELLS);";
+    let findings = Folder::recorded(&MEMBERS.replace("WHOLE", whole)).findings();
+    assert!(findings.iter().any(|finding| finding["function"] == "hot"));
+    for finding in &findings {
+        assert!(evidence(finding, "density").is_none() && finding["edit"].is_null(), "{finding}");
+    }
+}
