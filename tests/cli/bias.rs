@@ -283,7 +283,7 @@ fn what_is_predicted_stands_in_for_counters() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = compiled(folder.path(), "kernel.c", &["-O0", "-fno-pie", "-no-pie"], "kernel");
     let table = folder.path().join("table.csv").display().to_string();
-    let words = ["bias", "env", "--function", "work", "--time-limit", "8s", "--json", "--predict", &table];
+    let words = ["bias", "env", "--function", "work", "--time-limit", "16s", "--json", "--predict", &table];
     json(&[&words[..], &["--", &program]].concat());
     let text = fs::read_to_string(&table).expect("a table");
     let aliases = |line: &str| line.split(',').nth(2).and_then(|word| word.parse::<u64>().ok());
