@@ -77,7 +77,13 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
     let cells = recorded().cells.cells.len() as u32;
     let levels = recorded().levels.len() as u8;
     // Few lines, so that they are touched again; a few accesses cross lines and pages.
-    let address = prop_oneof![0x10_0000u64..0x10_0400, 0x10_0f80u64..0x10_1080, 0x20_0000u64..0x20_8000];
+    let address = prop_oneof![
+        0x10_0000u64..0x10_0400,
+        0x10_0f80u64..0x10_1080,
+        0x20_0000u64..0x20_8000,
+        // And again at the same byte.
+        (0u64..4).prop_map(|at| 0x10_0000 + 256 * at),
+    ];
     let row = (address, 1u32..200, 0..cells, 0..levels, 0u64..5000);
     prop::collection::vec(row, 1..300)
 }
@@ -190,8 +196,9 @@ fn split(known: &Registered, arguments: &str, parts: &[Vec<(u64, Row)>], from_le
 }
 
 /// Arguments that make something of a few hundred accesses.
-const ARGUMENTS: [(&str, &str); 7] = [
+const ARGUMENTS: [(&str, &str); 8] = [
     ("alias", "least=1"),
+    ("reloads", "least=1,share=0"),
     ("shared", "least=2"),
     ("reuse", ""),
     ("strides", ""),

@@ -16,8 +16,9 @@
 //!
 //! **Reference.** ISO C, 6.7.3.1: formal definition of restrict.
 //!
-//! **Arguments.** `least=N`: reloads of a pair from which on it counts (100). `memlode alias DIR`
-//! shows them, too.
+//! **Arguments.** `least=N`: reloads of a pair from which on it counts (100). `share=PART`: the part
+//! of a load's executions that are reloads, 0 to 1, from which on it counts (0.5). `memlode alias DIR`
+//! shows reloads, too.
 
 use std::collections::VecDeque;
 
@@ -33,13 +34,15 @@ use crate::{
 
 /// Accesses within which a load that is repeated belongs to the same loop.
 const WINDOW: u64 = 224;
-/// A load is told of if so much of what it does is loading again, in parts of 2.
-const LEAST_PARTS: u64 = 2;
+/// A load that loads again in a smaller part of its executions has another reason to be there.
+const LEAST_SHARE: f64 = 0.5;
 
 /// See the module's page.
 pub struct Reloads {
     /// Pairs with fewer reloads are left out.
     least: u64,
+    /// So are loads that are reloads in a smaller part of their executions.
+    share: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -121,10 +124,13 @@ impl Analysis for Reloads {
         after: &[],
         // What was loaded and stored before decides, by the thread.
         splits: Splits { address: None, thread: true, time: false },
-        arguments: &[Argument {
-            name: "least",
-            help: "reloads of a pair from which on it counts [default: 100]",
-        }],
+        arguments: &[
+            Argument { name: "least", help: "reloads of a pair from which on it counts [default: 100]" },
+            Argument {
+                name: "share",
+                help: "part of a load's executions that are reloads from which on it counts [default: 0.5]",
+            },
+        ],
         tables: &[TableMeta {
             id: "reloads",
             title: "Loads of what no store in between has changed: `restrict`, or a local variable, saves them",
@@ -143,7 +149,10 @@ impl Analysis for Reloads {
     type State = Counts;
 
     fn new(arguments: &Arguments) -> Result<Reloads, BadArgument> {
-        Ok(Reloads { least: arguments.get("least", "a number of reloads")?.unwrap_or(100) })
+        Ok(Reloads {
+            least: arguments.get("least", "a number of reloads")?.unwrap_or(100),
+            share: arguments.get("share", "a part, 0 to 1")?.unwrap_or(LEAST_SHARE),
+        })
     }
 
     fn start(&self) -> Counts {
@@ -187,7 +196,7 @@ impl Analysis for Reloads {
         }
         let mut again: FxHashMap<(What, Place), u64> = FxHashMap::default();
         sums.iter().for_each(|((load, _), reloads)| *again.entry(*load).or_default() += reloads);
-        let mostly = |load: &(What, Place)| LEAST_PARTS * again[load] >= loads[load];
+        let mostly = |load: &(What, Place)| again[load] as f64 >= self.share * loads[load] as f64;
         let mut rows: Vec<(Key, u64)> =
             sums.into_iter().filter(|((load, _), reloads)| *reloads >= self.least && mostly(load)).collect();
         rows.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
