@@ -140,7 +140,7 @@ fn a_type_is_divided_once_for_all_its_findings() {
     assert_eq!(of_type.iter().filter(|finding| !finding["edit"].is_null()).count(), 1);
 }
 
-/// Who copies objects whole touches all of them: nothing is said of parts that are in use.
+/// A copy of whole objects touches all of them: nothing is said of parts that are in use.
 #[test]
 fn objects_that_are_copied_whole_are_not_divided() {
     let whole = "for (long i = 0; i < CELLS; i++) sum += whole(i * 7919 % CELLS);";

@@ -105,7 +105,7 @@ pub struct RankedLine {
 pub struct Callers {
     /// Calls that all of its wait goes through, the innermost first.
     pub through: Vec<Line>,
-    /// Where they divide: calls and their parts of the wait, 0 to 1, the costliest first. `None` is the function that the
+    /// Calls at which they divide, and their parts of the wait, 0 to 1, the costliest first. `None` is the function that the
     /// last of [`Callers::through`] stands in where it was not inlined itself. Empty if they do not divide.
     pub divided: Vec<(Option<Line>, f64)>,
 }

@@ -57,7 +57,7 @@ pub enum Evidence {
     Callers {
         /// Calls that all of its wait goes through, the innermost first.
         through: Vec<Position>,
-        /// Where they divide, the costliest first; empty if they do not.
+        /// Calls at which they divide, the costliest first; empty if they do not.
         divided: Vec<Caller>,
     },
     /// The objects touched.
