@@ -43,7 +43,7 @@ suite_corpus() { python3 tests/corpus/corpus.py; }
 
 suite_safety() { python3 tests/safety/safety.py; }
 
-suite_sharing() { python3 tests/sharing.py; }
+suite_sharing() { python3 tests/sharing/sharing.py; }
 
 suite_languages() { python3 tests/languages/languages.py; }
 

@@ -92,6 +92,7 @@ struct NameBook::Impl {
   Walked walk(Value *Pointer, const AccessShape &A);
   Name decide(ArrayRef<Entry> Filed, const AccessShape &A, Value *Pointer);
   Name allocation(CallBase &Call);
+  void held(Name &N, const AccessShape &A, Value *Pointer);
   bool scalar(Name &N, const AccessShape &A);
 };
 
@@ -293,6 +294,40 @@ Walked NameBook::Impl::walk(Value *Pointer, const AccessShape &A) {
   return W;
 }
 
+/// Types of libraries that hold one value: it goes by the name of the member that it is.
+static bool isWrapper(StringRef Type) {
+  static constexpr StringLiteral Prefixes[] = {"std::__atomic_",
+                                               "std::atomic",
+                                               "std::_Head_base<",
+                                               "std::__uniq_ptr_",
+                                               "std::__shared_ptr<",
+                                               "std::__shared_count<",
+                                               "std::__1::__cxx_atomic",
+                                               "std::__1::__atomic",
+                                               "std::__1::unique_ptr<",
+                                               "std::__1::shared_ptr<",
+                                               "core::sync::atomic::Atomic",
+                                               "core::cell::UnsafeCell<"};
+  return any_of(Prefixes, [&](StringRef Prefix) { return Type.starts_with(Prefix); });
+}
+
+/// A value in a wrapper goes by the member that holds the wrapper: `gate.waiting`, not
+/// `std::atomic<long>._M_i`.
+void NameBook::Impl::held(Name &N, const AccessShape &A, Value *Pointer) {
+  if (N.Member.empty() || !isWrapper(N.Type))
+    return;
+  std::optional<Reading> R = Walk->holder(Pointer, A, N.Member);
+  if (!R || !R->Found.Owner)
+    return;
+  StringRef Path = R->Found.Member;
+  Path = Path.drop_back(N.Member.size()).rtrim('.');
+  N.Type = Types->name(R->Found.Owner).str();
+  N.TypeBytes = TypeNames::bytes(R->Found.Owner);
+  N.Member = Path.str();
+  if (N.Variable == "this" || N.Variable == "self" || N.Variable.empty())
+    N.Variable = R->At.Text;
+}
+
 /// Joins what is filed for the access's place in the source with what the walk finds now.
 Name NameBook::Impl::decide(ArrayRef<Entry> Filed, const AccessShape &A, Value *Pointer) {
   SmallVector<const Entry *, 8> Left;
@@ -369,6 +404,7 @@ Name NameBook::nameOf(Instruction &I, Value *Pointer, Direction D, uint64_t Byte
   if (L.At && !L.Approximate)
     Filed = P->Filed.find(keyOf(*L.At, static_cast<unsigned>(D)));
   Name N = Filed == P->Filed.end() ? P->walk(Pointer, A).Found : P->decide(Filed->second, A, Pointer);
+  P->held(N, A, Pointer);
   N.Location = L.At;
   N.Approximate = L.Approximate;
   if (N.Variable.empty() && N.Type.empty() && !L.At)

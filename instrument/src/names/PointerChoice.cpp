@@ -134,6 +134,22 @@ std::optional<Reading> PointerWalk::read(const Value *Pointer, const AccessShape
   return weigh(P, A);
 }
 
+std::optional<Reading> PointerWalk::holder(const Value *Pointer, const AccessShape &A, StringRef Part) {
+  std::optional<Reading> Best;
+  for (const Place &P : places(Pointer)) {
+    if (P.Indirect || P.Merged || !P.Type)
+      continue;
+    Reading R = weigh(P, A);
+    StringRef Path = R.Found.Member;
+    if (R.Found.Doubtful || R.Found.Ambiguous || !Path.consume_back(Part) || !Path.ends_with("."))
+      continue;
+    // Of wrappers in wrappers, the outermost.
+    if (!Best || R.Found.Member.size() > Best->Found.Member.size())
+      Best = std::move(R);
+  }
+  return Best;
+}
+
 const DIType *PointerWalk::typeOfValue(const AccessShape &A) const {
   return memlode::typeOfValue(A, Records);
 }

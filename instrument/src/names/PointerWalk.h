@@ -39,6 +39,10 @@ public:
   /// The most credible reading of \p Pointer, or nothing when nothing is known about it.
   std::optional<Reading> read(const llvm::Value *Pointer, const AccessShape &A);
 
+  /// The record that has at \p Pointer a member in which \p Part lies, with nothing guessed; nothing if no
+  /// such record is believed in.
+  std::optional<Reading> holder(const llvm::Value *Pointer, const AccessShape &A, llvm::StringRef Part);
+
   /// All beliefs about \p V, best first.
   llvm::ArrayRef<Place> places(const llvm::Value *V);
 

@@ -492,7 +492,14 @@ void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
   if (!Stamps)
     return;
   Word Object{Word::How::Value, Call.getArgOperand(What.Object)};
-  if (What.Kind == MEMLODE_SYNC_CREATE) {
+  if (What.IsReturned) {
+    IRBuilder<> B(Before);
+    Value *Handle = B.CreateExtractValue(&Call, 1);
+    Object.A = Handle->getType()->isPointerTy() ? B.CreatePtrToInt(Handle, B.getInt64Ty()) : Handle;
+  } else if (What.Distance != 0) {
+    IRBuilder<> B(&Call);
+    Object.A = B.CreatePtrAdd(Object.A, B.getInt64(What.Distance));
+  } else if (What.Kind == MEMLODE_SYNC_CREATE) {
     Object.Computed = Word::How::Stored;
   } else if (What.IsStored) {
     IRBuilder<> B(&Call);

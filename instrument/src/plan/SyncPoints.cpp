@@ -170,10 +170,40 @@ static const StringMap<SyncList> &syncsByName() {
   return Known;
 }
 
+/// Bytes from the beginning of what the threads of a scope of Rust's library share to their number, which the
+/// last of them sets to nought, and the scope's end waits for.
+constexpr int64_t RunningThreads = 8;
+
+/// Finds the effect on the order of threads of a function of Rust's library, which is compiled beforehand.
+static SyncList rustSyncs(const Function &Callee) {
+  const StringRef Name = Callee.getName();
+  // Demangling takes long, and few names pass.
+  if (!Name.contains("3std") || !(Name.contains("6Thread") || Name.contains("9ScopeData")))
+    return {};
+  std::string Plain = demangle(Name);
+  StringRef Path = Plain;
+  if (size_t Hash = Path.rfind("::h"); Hash != StringRef::npos && Path.size() - Hash == 19)
+    Path = Path.take_front(Hash);
+  if (Path.ends_with("::ScopeData>::decrement_num_running_threads") ||
+      Path.ends_with("::ScopeData::decrement_num_running_threads"))
+    return {{MEMLODE_SYNC_SIGNAL, 0, /*IsBehind=*/false, /*IsStored=*/false, RunningThreads}};
+  if (!Path.contains("std::sys::") || !Path.contains("::unix::"))
+    return {};
+  if (Path.ends_with("Thread>::join") || Path.ends_with("Thread::join"))
+    return {{MEMLODE_SYNC_JOIN, 0, /*IsBehind=*/true}};
+  const auto *Result = dyn_cast<StructType>(Callee.getReturnType());
+  if ((Path.ends_with("Thread>::new") || Path.ends_with("Thread::new")) && Result &&
+      Result->getNumElements() == 2)
+    return {{MEMLODE_SYNC_CREATE, 0, /*IsBehind=*/true, /*IsStored=*/false, 0, /*IsReturned=*/true}};
+  return {};
+}
+
 SmallVector<SyncCall, 3> syncsOf(const CallBase &Call) {
   const auto *Callee = dyn_cast<Function>(Call.getCalledOperand()->stripPointerCastsAndAliases());
   if (!Callee || Callee->isIntrinsic())
     return {};
+  if (SyncList Found = rustSyncs(*Callee); !Found.empty())
+    return Found;
   const auto Found = syncsByName().find(Callee->getName());
   const auto isGiven = [&](const SyncCall &S) { return S.Object < Call.arg_size(); };
   if (Found == syncsByName().end() || !all_of(Found->second, isGiven))

@@ -28,6 +28,9 @@ struct SyncCall {
   unsigned Object;       ///< which argument leads to it
   bool IsBehind;         ///< whether it has done so when it returns
   bool IsStored = false; ///< whether the argument leads to a thread's handle
+  int64_t Distance = 0;  ///< from where the argument leads to the object
+  /// True if the object is the second of two words that are returned, and no argument.
+  bool IsReturned = false;
 };
 
 /// All of what \p Call does by objects.
