@@ -126,7 +126,19 @@ class Table:
             self.instructions = [([r.varint() for _ in ops], r.varint()) for _, ops in self.segments]
         if f.TABLE_SECTION_FEEDS in sections:
             r = Reader(sections[f.TABLE_SECTION_FEEDS])
-            self.feeds = r.list(lambda: self.feeds_of(r))
+            self.feeds = r.list(lambda: self.feeds_of(r, 2))
+        if f.TABLE_SECTION_LEFT_OUT in sections:
+            r = Reader(sections[f.TABLE_SECTION_LEFT_OUT])
+            self.left_out = dict(r.list(lambda: (r.u8(), r.varint())))
+            assert r.left() == 0
+        if f.TABLE_SECTION_ASKED in sections:
+            r = Reader(sections[f.TABLE_SECTION_ASKED])
+            self.asked = {self.strings[r.varint()]: bool(r.u8()) for _ in range(r.varint())}
+            assert r.left() == 0
+        if f.TABLE_SECTION_BRANCHES in sections:
+            r = Reader(sections[f.TABLE_SECTION_BRANCHES])
+            self.branches = r.list(lambda: self.feeds_of(r, 1))
+            assert r.left() == 0
 
     def types_of(self, r):
         """What types are made of, which of them the table's own are, and which the variables."""
@@ -156,8 +168,8 @@ class Table:
         assert len(listed) == len(self.types)
         return types, listed, r.list(lambda: (self.strings[r.varint()], types[r.varint()]))
 
-    def feeds_of(self, r):
-        """The op, and for its address and what it stores, groups of ops."""
+    def feeds_of(self, r, kinds):
+        """The op, and for its address and what it stores, or for the branches behind it, groups of ops."""
         segment, op = r.varint(), r.varint()
 
         def one():
@@ -165,7 +177,7 @@ class Table:
             assert found[1] < len(self.segments[found[0]][1])
             return found
 
-        return segment, op, r.list(lambda: r.list(one)), r.list(lambda: r.list(one))
+        return segment, op, *(r.list(lambda: r.list(one)) for _ in range(kinds))
 
     @staticmethod
     def op(r):

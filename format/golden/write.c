@@ -107,10 +107,13 @@ enum string {
   S_KEY,
   S_BUFFER,
   S_W,
+  S_RULE,
+  S_NAME,
   STRINGS
 };
-static const char *const strings[STRINGS] = {"/src", "pricing.c",   "price", "key_of", "struct arc", "cost",
-                                             "a",    "struct node", "key",   "buffer", "w"};
+static const char *const strings[STRINGS] = {
+    "/src",        "pricing.c", "price",  "key_of", "struct arc",       "cost",       "a",
+    "struct node", "key",       "buffer", "w",      "rules:2: exclude", "pools: grab"};
 
 enum site {
   SITE_COST,
@@ -222,6 +225,32 @@ static void put_feeds(struct bytes *out) {
   put_section(out, MEMLODE_TABLE_SECTION_FEEDS, &p);
 }
 
+/* Reasons and how often they stand in the code; the last is one that nobody knows. */
+static void put_left_out(struct bytes *out) {
+  struct bytes p = {.length = 0};
+  put_varints(&p, 7, 3u, (unsigned)MEMLODE_LEFT_OUT_ASSEMBLY, 2u, (unsigned)MEMLODE_LEFT_OUT_FILTER, 200u,
+              100u, 7u);
+  put_section(out, MEMLODE_TABLE_SECTION_LEFT_OUT, &p);
+}
+
+/* Rules and names, and whether the unit has something for them. */
+static void put_asked(struct bytes *out) {
+  struct bytes p = {.length = 0};
+  put_varints(&p, 5, 2u, (unsigned)S_RULE, 1u, (unsigned)S_NAME, 0u);
+  put_section(out, MEMLODE_TABLE_SECTION_ASKED, &p);
+}
+
+/* The branches behind the key hang on the cost; what the gather's hang on is not known. */
+static void put_branches(struct bytes *out) {
+  struct bytes p = {.length = 0};
+  put_varint(&p, 2);
+  put_varints(&p, 4, (unsigned)SEG_BODY, 1u, 1u, 1u);
+  put_svarint(&p, 0);
+  put_varint(&p, 0);
+  put_varints(&p, 3, (unsigned)SEG_VECTOR, 0u, 0u);
+  put_section(out, MEMLODE_TABLE_SECTION_BRANCHES, &p);
+}
+
 static void put_table(struct bytes *out) {
   struct bytes p = {.length = 0};
   put_varint(&p, STRINGS);
@@ -284,6 +313,9 @@ static void put_table(struct bytes *out) {
   put_types(&known);
   put_instructions(&known);
   put_feeds(&known);
+  put_left_out(&known);
+  put_asked(&known);
+  put_branches(&known);
   put_sections(&p, MEMLODE_TABLE_SECTION_PRIVATE, &known);
 
   const struct memlode_table_header header = {.magic = MEMLODE_MAGIC_TABLE,

@@ -79,6 +79,7 @@ def case_what_is_not_recorded_is_told():
     report = run([MEMLODE, "report", "--machine", "generic", traced.directory])
     said = "not recorded, by places in the code: inline assembly (1), by-value copies (1), whole functions (1)"
     expect(said in report.stdout, f"{said!r} is not in\n{report.stdout}{report.stderr}")
+    expect("loaded and not recorded" not in report.stdout, "the usual libraries are told")
 
 
 def case_exceptions_through_plain_frames():
@@ -146,7 +147,7 @@ def linked_parts(name, kinds):
     return programs
 
 
-def library_run(name, kinds, silent):
+def library_run(name, kinds, silent, plain):
     programs = linked_parts(name, kinds)
     native = {"LD_LIBRARY_PATH": str(WORK / "native")}
     expected = run([programs["native"]], native)
@@ -159,14 +160,18 @@ def library_run(name, kinds, silent):
         expect(f"no access recorded of {silent}" in str(failure), str(failure))
     else:
         raise Failure(f"plain code is recorded: {found}")
+    said = f"loaded and not recorded, as memlode did not build it: {', '.join(plain)}\n"
+    report = run([MEMLODE, "report", "--machine", "generic", traced.directory]).stdout
+    expect(said in " ".join(report.replace("\n ", " ").split(" ")), f"{said!r} is not in\n{report}")
 
 
 def case_a_plain_library_between_instrumented_ones():
-    library_run("between", {"middle": "native"}, ["in_middle"])
+    library_run("between", {"middle": "native"}, ["in_middle"], ["libmiddle.so"])
 
 
 def case_instrumented_libraries_and_a_plain_main():
-    library_run("plain-main", {"main": "native", "middle": "native"}, ["answers", "in_middle"])
+    plain = ["libmiddle.so", "plain-main-memlode"]
+    library_run("plain-main", {"main": "native", "middle": "native"}, ["answers", "in_middle"], plain)
 
 
 def case_straight_line_code_longer_than_the_slack():
@@ -354,6 +359,14 @@ def case_thread_local_data_by_calls():
     source = HERE / "called.cpp"
     done = run([MEMLODE, "c++", *FLAGS, "-femulated-tls", "-c", source, "-o", "emulated.o"])
     expect(done.returncode != 0 and "-femulated-tls: what memlode records" in done.stderr, f"not refused: {done}")
+
+
+def case_hooks_that_are_called_too_late():
+    """As the program is written, accesses are found before calls of hooks are added: that is refused, in a sentence."""
+    hooks = "-fsanitize-coverage=func,trace-pc-guard"
+    done = run([MEMLODE, "c++", "--fidelity=source", *FLAGS, hooks, "-c", HERE / "called.cpp", "-o", "late.o"])
+    expect(done.returncode != 0 and "leave one of the two out" in done.stderr, f"not refused: {done}")
+    expect(len(done.stderr.splitlines()) == 1, f"more than a sentence: {done.stderr}")
 
 
 def case_functions_that_are_chosen_at_the_start():

@@ -1,5 +1,6 @@
 //! From what a program says about an image to the ELF file behind it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use memlode_symbols::ElfImage;
 use memlode_trace::module::{Module, ModuleId, ModuleImage};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::process::Pid;
 
 use crate::output::{Output, lock};
@@ -133,10 +134,26 @@ pub fn mapped_at(maps: &[u8], address: u64) -> Option<(PathBuf, u64)> {
     Some((PathBuf::from(OsStr::from_bytes(here.path)), first.start))
 }
 
+/// Returns the files whose code is mapped, but for those that hold one of the addresses.
+pub fn code_without(maps: &[u8], addresses: &[u64]) -> BTreeSet<PathBuf> {
+    let mappings = || maps.split(|&byte| byte == b'\n').filter_map(Mapping::parse);
+    let ours: FxHashSet<&[u8]> = mappings()
+        .filter(|mapping| addresses.iter().any(|at| (mapping.start..mapping.end).contains(at)))
+        .map(|mapping| mapping.path)
+        .collect();
+    let is_file =
+        |path: &[u8]| path.starts_with(b"/") && !path.starts_with(b"/memfd:") && !path.starts_with(b"/dev/");
+    mappings()
+        .filter(|mapping| mapping.is_executable && is_file(mapping.path) && !ours.contains(mapping.path))
+        .map(|mapping| PathBuf::from(OsStr::from_bytes(mapping.path)))
+        .collect()
+}
+
 /// A line of `/proc/PID/maps`.
 struct Mapping<'a> {
     start: u64,
     end: u64,
+    is_executable: bool,
     offset: u64,
     path: &'a [u8],
 }
@@ -151,12 +168,13 @@ impl<'a> Mapping<'a> {
             rest = after;
             std::str::from_utf8(field).ok()
         };
-        let (range, _access, offset, _device, _inode) = (field()?, field()?, field()?, field()?, field()?);
+        let (range, access, offset, _device, _inode) = (field()?, field()?, field()?, field()?, field()?);
         let (start, end) = range.split_once('-')?;
         let number = |text| u64::from_str_radix(text, 16).ok();
         Some(Mapping {
             start: number(start)?,
             end: number(end)?,
+            is_executable: access.contains('x'),
             offset: number(offset)?,
             path: rest.trim_ascii_start(),
         })
@@ -178,6 +196,17 @@ mod tests {
         for nonsense in [&b""[..], b"-", b"zz-1 r 0 0 0", b"1-2"] {
             assert!(Mapping::parse(nonsense).is_none());
         }
+    }
+
+    #[test]
+    fn code_is_that_of_files_without_our_anchors() {
+        let maps = b"1000-2000 r--p 0 fd:00 1 /bin/ours\n2000-3000 r-xp 1000 fd:00 1 /bin/ours\n\
+            4000-5000 r--p 0 fd:00 2 /lib/libplain.so\n5000-6000 r-xp 1000 fd:00 2 /lib/libplain.so\n\
+            6000-7000 r--p 0 fd:00 3 /share/data\n7000-8000 r-xp 0 00:01 4 /memfd:jit (deleted)\n\
+            8000-9000 r-xp 0 00:00 0 [vdso]\n9000-a000 r-xp 0 00:00 0";
+        assert_eq!(code_without(maps, &[0x1800]), [PathBuf::from("/lib/libplain.so")].into());
+        assert_eq!(code_without(maps, &[0x1800, 0x4000]), BTreeSet::new());
+        assert_eq!(code_without(maps, &[]).len(), 2);
     }
 
     #[test]

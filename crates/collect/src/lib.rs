@@ -323,6 +323,7 @@ impl Collector {
             unknown_words: summary.unknown_words,
             unregistered_threads: summary.unregistered_threads,
             given_up: summary.given_up,
+            plain: output.plain(),
             notes: summary.notes.iter().cloned().chain(summary.failure.clone()).collect(),
         });
         if let Err(error) = finished {

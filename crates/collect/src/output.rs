@@ -1,7 +1,7 @@
 //! Destinations of the streams.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -42,6 +42,8 @@ pub struct Output {
     failed: AtomicBool,
     failure: Mutex<Option<String>>,
     notes: Mutex<BTreeSet<String>>,
+    /// Files of code that processes had mapped, and that has no site tables.
+    plain: Mutex<BTreeSet<PathBuf>>,
     /// Counts so far.
     pub counters: Counters,
 }
@@ -62,6 +64,9 @@ pub struct Counters {
     pub given_up: AtomicU64,
     pub refused_processes: AtomicU64,
 }
+
+/// Files of code without site tables that a manifest names, at most.
+const MOST_PLAIN: usize = 256;
 
 /// Adds to a counter.
 pub fn count(counter: &AtomicU64, amount: u64) {
@@ -88,6 +93,7 @@ impl Output {
             failed: AtomicBool::new(false),
             failure: Mutex::default(),
             notes: Mutex::default(),
+            plain: Mutex::default(),
             counters: Counters::default(),
         })
     }
@@ -178,6 +184,20 @@ impl Output {
     /// A sentence for the user about something that is missing.
     pub fn note(&self, note: String) {
         lock(&self.notes).insert(note);
+    }
+
+    /// Adds files of code that nothing is recorded of, as far as there is room in the manifest.
+    pub fn add_plain(&self, files: BTreeSet<PathBuf>) {
+        let mut plain = lock(&self.plain);
+        plain.extend(files);
+        while plain.len() > MOST_PLAIN {
+            plain.pop_last();
+        }
+    }
+
+    /// Returns the files of code that nothing is recorded of, in alphabetical order.
+    pub fn plain(&self) -> Vec<String> {
+        lock(&self.plain).iter().map(|file| file.to_string_lossy().into_owned()).collect()
     }
 
     /// Returns whether writing has stopped.

@@ -113,6 +113,10 @@ pub struct Summary {
     /// Processes that went on unrecorded, because the collector had shown no sign of life for too long.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub given_up: u64,
+    /// Files of code that processes had mapped when they began or ended, and that has no site tables: nothing it does is
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plain: Vec<String>,
     /// Sentences about anything else that is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

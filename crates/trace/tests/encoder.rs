@@ -163,6 +163,27 @@ fn a_long_loop_is_several_chunks() {
     assert_eq!(expected.next(), None);
 }
 
+/// A count that wrapped, of a loop that a fault ended after a few turns. The program went on.
+#[test]
+fn a_loop_that_leaves_the_address_space_counts_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut writer, space, _) = setup(directory.path());
+    for count in [u64::MAX, 1 << 60, (1 << 48) / 24 + 1] {
+        let words = [header(3), count, 0x1000, 0x2000, 0x4000_0000, header(0), 9];
+        let (mut encoder, mut packer) = (ChunkEncoder::new(), Packer::new());
+        let whole = encoder.append(&words, Tail::HandedOver, (1, 2), &space);
+        assert_eq!(whole, Appended { consumed: words.len(), stop: Stop::End });
+        writer.append(0, 0, encoder.finish().unwrap().pack(&mut packer)).unwrap();
+    }
+    writer.finish(Default::default()).unwrap();
+    let mut addresses = Vec::new();
+    Trace::open(directory.path()).unwrap().replay(0, |batch| {
+        addresses.extend(batch.accesses.iter().map(|access| access.address));
+        ControlFlow::Continue(())
+    });
+    assert_eq!(addresses, [0x1000, 0x1008, 0x2000, 0x4000_0000, 9].repeat(3));
+}
+
 #[test]
 fn header_words_mean_what_is_loaded_now() {
     let directory = tempfile::tempdir().unwrap();

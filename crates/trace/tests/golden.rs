@@ -7,12 +7,12 @@ use std::process::Command;
 
 use memlode_replay::Replay;
 use memlode_replay::check::check;
-use memlode_trace::Trace;
 use memlode_trace::event::ProcessId;
 use memlode_trace::format::version;
 use memlode_trace::layouts::{Form, MemberKind, TypeLayout};
 use memlode_trace::sites::{NameEvidence, Site, SiteId, SiteKind, StringId};
 use memlode_trace::text::{HEADER, TextWriter};
+use memlode_trace::{LeftOut, Trace};
 
 fn format_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format")
@@ -109,7 +109,7 @@ fn names_and_globals_of_version_1() {
 
 /// Facts in sections, which the text does not show.
 #[test]
-fn types_and_work_of_the_newest() {
+fn sections_of_the_newest() {
     let trace = Trace::open(&goldens().pop().unwrap().0).unwrap();
     let sites = trace.sites();
     let layouts = sites.layouts();
@@ -172,6 +172,19 @@ fn types_and_work_of_the_newest() {
         .position(|site| site.kind == SiteKind::Store && site.flags == memlode_trace::format::flag::VECTOR);
     assert_eq!(sites.work(SiteId(stored.unwrap() as u32)).unwrap().data.len(), 1);
 
+    // The branches behind the key hang on the cost; of those behind the gather nothing is known.
+    let branches = sites.work(key).unwrap().branches.as_ref().unwrap();
+    assert!(branches.iter().any(|group| **group == [cost]), "{branches:?}");
+    let gather = sites.sites().iter().position(|site| site.kind == SiteKind::Load && site.bytes == 4);
+    assert_eq!(sites.work(SiteId(gather.unwrap() as u32)).unwrap().branches, None);
+
+    // A reason that no reader knows is skipped.
+    let left_out: Vec<_> = sites.left_out().iter().map(|(reason, count)| (*reason, *count)).collect();
+    assert_eq!(left_out, [(LeftOut::Assembly, 2), (LeftOut::Filter, 200)]);
+    let unmatched: Vec<_> = sites.unmatched().iter().map(|text| &**text).collect();
+    assert_eq!(unmatched, ["pools: grab"]);
+
     let older = Trace::open(&format_folder().join("golden/v3")).unwrap();
+    assert!(older.sites().left_out().is_empty() && older.sites().unmatched().is_empty());
     assert!(older.sites().layouts().all().is_empty() && older.sites().work(cost).is_none());
 }

@@ -79,6 +79,7 @@ public:
   bool leavesOut() const { return !LeftOut.empty(); }
   /// Adds something that the user asked for, and whether the unit has any of it.
   void asked(llvm::StringRef Text, bool Found);
+  bool hasAsked() const { return Asked.size() != 0; }
 
   /// Adds a section (MEMLODE_TABLE_SECTION_*, SPEC.md §5.1) with the given contents. One of each kind at
   /// most.

@@ -102,14 +102,17 @@ void Image::work(const std::vector<Segment> &Segments, uint32_t First) {
   }
 }
 
-/// A reader finds a table by its anchors, and this one has to say that there could be some.
+/// A reader finds a table by its anchors: where nothing is recorded, and there is something to say all the
+/// same, it needs one that is never executed.
 void Image::anchorForMarks() {
   const auto Body = find_if(M, [](const Function &F) { return !F.isDeclaration(); });
-  appendToUsed(M, {anchors(*Body, std::vector<Segment>(1))});
+  if (Body != M.end())
+    appendToUsed(M, {anchors(*Body, std::vector<Segment>(1))});
 }
 
 void Image::finish() {
-  if (!TableVariable && ((Sites.marks() & MEMLODE_TABLE_FLAG_FILTERED) || Sites.leavesOut()))
+  if (!TableVariable &&
+      ((Sites.marks() & MEMLODE_TABLE_FLAG_FILTERED) || Sites.leavesOut() || Sites.hasAsked()))
     anchorForMarks();
   if (!TableVariable)
     return;

@@ -237,6 +237,12 @@ impl Additions {
         }
         // Hooks must be called where the plug-in sees it, or what they do is not told apart from what is around them.
         if request.generates_code && request.coverage {
+            if as_written {
+                bail!(
+                    "-fsanitize-coverage= with --fidelity=source: calls of hooks are added behind the point where accesses are \
+                     found, and a hook that is recorded would tear what is around its calls; leave one of the two out"
+                );
+            }
             additions.before.extend(["-mllvm".into(), "-sanitizer-early-opt-ep".into()]);
         }
         if request.generates_code && !request.debug_level {

@@ -15,6 +15,7 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     let unmatched: Vec<String> = trace.sites().unmatched().iter().map(|rule| rule.to_string()).collect();
     notes.extend((!unmatched.is_empty()).then_some(Note::Unmatched { rules: unmatched }));
     notes.extend(not_recorded(trace.sites()));
+    notes.extend(plain(trace));
     notes.extend(trace.sites().is_nameless().then_some(Note::Nameless));
     notes.extend(manifest.info.only.iter().map(|to| Note::Narrowed { to: to.clone() }));
     notes.extend((!manifest.complete).then_some(Note::Unfinished));
@@ -48,6 +49,42 @@ fn not_recorded(sites: &SiteTable) -> Option<Note> {
         .filter_map(|(reason, &places)| name(*reason).map(|reason| NotRecorded { reason, places }))
         .collect();
     (!places.is_empty()).then_some(Note::NotRecorded { places })
+}
+
+/// Libraries of the languages and of the system, by their names in front of `.so`: every program has them, and pages say
+/// that they are not recorded.
+const USUAL: [&str; 17] = [
+    "libatomic",
+    "libc",
+    "libc++",
+    "libc++abi",
+    "libdl",
+    "libflang_rt.runtime",
+    "libgcc_s",
+    "libm",
+    "libmemlode_record",
+    "libmemlode_stagger",
+    "libmvec",
+    "libnss_files",
+    "libpthread",
+    "libresolv",
+    "librt",
+    "libstdc++",
+    "libunwind",
+];
+
+/// Returns the code that was loaded, and of which nothing is recorded as memlode did not build it.
+fn plain(trace: &Trace) -> Option<Note> {
+    let is_usual = |file: &str| {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let stem = name.split(".so").next().unwrap_or(name);
+        // glibc's once had their version in front: libc-2.31.so.
+        let stem = stem.split_once("-2.").map_or(stem, |(stem, _)| stem);
+        stem.starts_with("ld-linux") || stem == "ld" || USUAL.contains(&stem)
+    };
+    let files: Vec<String> =
+        trace.manifest().summary.as_ref()?.plain.iter().filter(|file| !is_usual(file)).cloned().collect();
+    (!files.is_empty()).then_some(Note::Plain { files })
 }
 
 /// The same as sentences.

@@ -22,6 +22,11 @@ pub enum Note {
         /// Numbers of places in the code of the images that were loaded, by reason.
         places: Vec<NotRecorded>,
     },
+    /// Code was loaded that was not built by memlode. The usual libraries of a language are not among it.
+    Plain {
+        /// Its files.
+        files: Vec<String>,
+    },
     /// Part of the program was compiled without names of variables, types and members.
     Nameless,
     /// Rules or names that were given when compiling matched nothing.

@@ -18,12 +18,11 @@ pub fn note(note: &Note) -> String {
             "part of the program was compiled without -g, or with -g1: its variables, types and members have no names"
                 .into()
         }
-        Note::Unmatched { rules } => {
-            const SHOWN: usize = 5;
-            let more = rules.len().saturating_sub(SHOWN);
-            let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("matched nothing in the program: {}{rest}", rules[..rules.len() - more].join(", "))
+        Note::Plain { files } => {
+            let names: Vec<&str> = files.iter().map(|file| file.rsplit('/').next().unwrap_or(file)).collect();
+            format!("loaded and not recorded, as memlode did not build it: {}", some(&names))
         }
+        Note::Unmatched { rules } => format!("matched nothing in the program: {}", some(rules)),
         Note::Narrowed { to } => to.clone(),
         Note::Part { between, functions, files, threads } => {
             let mut parts: Vec<String> = between.iter().map(|part| format!("accesses {part}")).collect();
@@ -54,6 +53,15 @@ pub fn note(note: &Note) -> String {
         Note::Lost { loss } => loss.clone(),
         Note::Signal { signal } => format!("the program was ended by signal {signal}"),
     }
+}
+
+/// Lists the first five, and the number of the rest.
+fn some<S: AsRef<str>>(all: &[S]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<&str> = all.iter().take(SHOWN).map(AsRef::as_ref).collect();
+    let more = all.len().saturating_sub(SHOWN);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{rest}", shown.join(", "))
 }
 
 /// Something that a simulation takes for granted, as a sentence.

@@ -6,8 +6,8 @@ use super::AddressSpace;
 use super::chunk::{Chunk, LooseChunk};
 use super::history::{Caller, SegmentName, Wanted};
 use super::known::{
-    Amount, Hot, ImageSegments, Known, NO_HEADER, NONE, STACK_OPS, StackOp, UNEVEN, fits, follow_stack,
-    is_last,
+    Amount, Hot, ImageSegments, Known, NO_HEADER, NONE, STACK_OPS, StackOp, UNEVEN, carried_out, fits,
+    follow_stack, is_last,
 };
 use super::payload::Form;
 use super::relative::RelativeStack;
@@ -339,13 +339,14 @@ impl Encoder {
         let Known { steps, strides, .. } = self.segments[id as usize];
         let base = self.hot[id as usize].base;
         let room = FULL_ACCESSES.saturating_sub(self.chunk.accesses).div_ceil(strides.into());
-        let left = operands[0].saturating_sub(self.repeated);
+        let steps = &self.steps[steps.0 as usize..steps.1 as usize];
+        let left = carried_out(operands[0], steps).saturating_sub(self.repeated);
         let turns = left.min(room);
         let mut part = std::borrow::Cow::Borrowed(operands);
         if turns != operands[0] {
             let part = part.to_mut();
             part[0] = turns;
-            for &(word, step) in &self.steps[steps.0 as usize..steps.1 as usize] {
+            for &(word, step) in steps {
                 part[word as usize] = part[word as usize].wrapping_add(step.wrapping_mul(self.repeated));
             }
         }

@@ -139,6 +139,15 @@ impl ImageSegments {
     }
 }
 
+/// Returns how often a loop was executed that was to be executed `count` times, in these steps of its words. One that would
+/// have gone further than any address space was not carried out: whoever began it met a fault, and went on.
+pub(super) fn carried_out(count: u64, steps: &[(u16, u64)]) -> u64 {
+    let goes_too_far = |&(_, step): &(u16, u64)| {
+        step.cast_signed().unsigned_abs().saturating_mul(count) > limit::RANGE_BYTES
+    };
+    if steps.iter().any(goes_too_far) { 1 } else { count }
+}
+
 #[derive(Clone, Copy)]
 pub(super) enum StackOp {
     Enter(u16),

@@ -1,6 +1,7 @@
 //! One traced process: its shared memory, its images, its threads.
 
-use std::ops::Range;
+mod loaded;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -9,23 +10,20 @@ use std::time::{Duration, Instant};
 
 use memlode_trace::format::ring;
 use memlode_trace::log::Event;
-use memlode_trace::module::{Module, ModuleId};
 use memlode_trace::write::AddressSpace;
 use rustc_hash::FxHashSet;
 use rustix::process::Pid;
 
+use loaded::LoadedImage;
+
 use crate::ahead::Space;
 use crate::clock;
-use crate::images::{self, Images, Known};
+use crate::images::{self, Images};
 use crate::output::{Output, count, lock};
 use crate::reader::{Ending, Reader, Tools};
 use crate::shared::SharedMemory;
 use crate::socket::{Connection, Message};
 use crate::worker::Shared;
-
-const PAGE_BITS: u32 = 12;
-/// Looking for an image takes a while; words that are no headers at all must not make us do it for ever.
-const MOST_STRANGERS: usize = 256;
 
 /// A process that said hello.
 pub struct Process {
@@ -50,6 +48,8 @@ pub struct Process {
     search: Mutex<()>,
     /// `/proc/PID/maps` when it said hello; it may be gone when we want to know.
     maps: Vec<u8>,
+    /// The same when it last unloaded an image, as it does when it ends.
+    last_maps: Mutex<Vec<u8>>,
     streams: Mutex<Arc<Vec<Arc<Stream>>>>,
     discovery: Mutex<Discovery>,
     /// Rings claimed when they were last looked for.
@@ -59,15 +59,6 @@ pub struct Process {
     /// Every thread of it is gone.
     gone: AtomicBool,
     closed: AtomicBool,
-}
-
-struct LoadedImage {
-    id: ModuleId,
-    load_bias: u64,
-    /// Run-time addresses of the anchors.
-    anchors: Range<u64>,
-    /// Not unloaded yet.
-    loaded: bool,
 }
 
 /// A ring, which is a thread's or that of signal handlers running on the thread.
@@ -130,6 +121,7 @@ impl Process {
             strangers: Mutex::default(),
             search: Mutex::default(),
             maps: images::maps(pid).unwrap_or_default(),
+            last_maps: Mutex::default(),
             streams: Mutex::default(),
             discovery: Mutex::default(),
             claims_seen: AtomicU64::new(0),
@@ -362,6 +354,7 @@ impl Process {
                 output.note(format!("process {pid} wrote over memlode's memory: threads of it are lost"));
             }
             self.tell_unrecorded(output);
+            self.tell_plain(output);
             let (clean, stamp) = (self.memory.exiting_thread() != 0, clock::stamp());
             output.event(&Event::ProcessEnd { process: self.index, clean, stamp });
         }
@@ -435,116 +428,6 @@ impl Process {
             }
         }
     }
-
-    /// The program loaded an image.
-    pub fn load_image(&self, message: &Message, output: &Output, tools: &mut Tools) {
-        if output.discards() {
-            return;
-        }
-        match self.library.find(self.pid, &message.path, &message.build_id, output) {
-            Ok(Some(image)) => {
-                // Words that are older than the image mean what was there before.
-                let replaced = self.images_in(&anchors(&image.module, message.load_bias));
-                self.read_everything(output, tools, &Ending::Replaced(replaced));
-                self.add_image(image, message.load_bias, output);
-            }
-            Ok(None) => {}
-            Err(error) => output.note(format!("{error}; what it does is not recorded")),
-        }
-    }
-
-    /// The anchors of images, unloaded by now, where another one's anchors are to be.
-    fn images_in(&self, anchors: &Range<u64>) -> Vec<Range<u64>> {
-        let images = lock(&self.images);
-        let old = images.iter().filter(|old| !old.loaded && overlap(&old.anchors, anchors));
-        old.map(|old| old.anchors.clone()).collect()
-    }
-
-    fn add_image(&self, image: Known, load_bias: u64, output: &Output) {
-        let Known { id, module, .. } = image;
-        lock(&self.strangers).clear();
-        let event = Event::ModuleLoad { process: self.index, module: id.0, load_bias, stamp: clock::stamp() };
-        output.event(&event);
-        let anchors = anchors(&module, load_bias);
-        {
-            let mut images = lock(&self.images);
-            images.retain(|old| !overlap(&old.anchors, &anchors));
-            images.push(LoadedImage { id, load_bias, anchors, loaded: true });
-        }
-        self.space.write().unwrap_or_else(PoisonError::into_inner).load(id, module, load_bias);
-    }
-
-    /// The program is about to unload an image, and waits for our reply.
-    pub fn unload_image(&self, message: &Message, output: &Output, tools: &mut Tools) {
-        let image = lock(&self.images)
-            .iter()
-            .find(|image| image.loaded && image.load_bias == message.load_bias)
-            .map(|image| image.id);
-        let Some(id) = image else { return };
-        // Other threads may be inside its code: this may be the program's end.
-        self.read_everything(output, tools, &Ending::Runs);
-        // Its anchors keep their meaning until another image takes their place: at exit, destructors of
-        // others may still call into it.
-        let load_bias = message.load_bias;
-        let gone = |image: &&mut LoadedImage| (image.id, image.load_bias) == (id, load_bias);
-        lock(&self.images).iter_mut().filter(gone).for_each(|image| image.loaded = false);
-        let event =
-            Event::ModuleUnload { process: self.index, module: id.0, load_bias, stamp: clock::stamp() };
-        output.event(&event);
-    }
-
-    /// The first word that is the address of an anchor.
-    pub fn find_header(&self, words: &[u64]) -> Option<usize> {
-        let images = lock(&self.images);
-        words.iter().position(|word| images.iter().any(|image| image.anchors.contains(word)))
-    }
-
-    /// Looks for the image of a header word among all that is mapped: code may run before its image's constructor. True if
-    /// the address space is not that of `generation` any more, so that the word may have a meaning now.
-    pub fn find_image_of(&self, header: u64, generation: u64, output: &Output) -> bool {
-        // Who reads another ring may be looking for the same image: what it finds is not to be dropped here.
-        let _one_at_a_time = lock(&self.search);
-        let has_changed = || self.space().generation() != generation;
-        if has_changed() {
-            return true;
-        }
-        let page = header >> PAGE_BITS;
-        {
-            let mut strangers = lock(&self.strangers);
-            if strangers.len() >= MOST_STRANGERS || !strangers.insert(page) {
-                return false;
-            }
-        }
-        if self.find_unknown_image(header, output) {
-            lock(&self.strangers).remove(&page);
-        }
-        has_changed()
-    }
-
-    fn find_unknown_image(&self, header: u64, output: &Output) -> bool {
-        let now = images::maps(self.pid).unwrap_or_default();
-        let mapped = [&now, &self.maps].into_iter().find_map(|maps| images::mapped_at(maps, header));
-        let Some((path, start)) = mapped else { return false };
-        let Ok(Some(image)) = self.library.find(self.pid, &path, &[], output) else { return false };
-        let load_bias = if image.relocatable { start } else { 0 };
-        let known = lock(&self.images).iter().any(|image| image.loaded && image.load_bias == load_bias);
-        if known || !anchors(&image.module, load_bias).contains(&header) {
-            return false;
-        }
-        self.add_image(image, load_bias, output);
-        true
-    }
-}
-
-/// Returns where an image's anchors are at run time.
-fn anchors(module: &Module, load_bias: u64) -> Range<u64> {
-    let section = &module.image().anchors;
-    let start = section.address.wrapping_add(load_bias);
-    start..start.saturating_add(section.bytes.len() as u64)
-}
-
-fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
-    one.start < other.end && other.start < one.end
 }
 
 /// The kernel's next act on a thread.
