@@ -37,7 +37,8 @@ pub(super) fn chained(names: &SiteTable, seen: &Seen) -> Vec<f64> {
         let all: u64 = group.iter().map(times).sum();
         let links: u64 = group.iter().filter(|site| is_link[site.0 as usize]).map(times).sum();
         let share = if all > 0 { links as f64 / all as f64 } else { 0.0 };
-        share * (links as f64 / missed.max(1) as f64).min(1.0)
+        // No more misses than links that were followed.
+        share.min(links as f64 / missed.max(1) as f64)
     };
     let sites = (0..names.sites().len() as u32).map(SiteId);
     let chained = sites.map(|id| {
