@@ -42,9 +42,9 @@ int main(void) {
   for (int i = 0; i < SEARCHES; i++) {
     unsigned key = number();
     struct node *node = root;
-    while (node && node->key != key) { // <-- hot
+    while (node && node->key != key) {
       sum += node->key & 1;
-      node = node->child[key > node->key];
+      node = node->child[key > node->key]; // <-- hot
     }
     if (node)
       sum += node->record[i % 104];
