@@ -54,15 +54,16 @@ const DILocation *Lines::borrowed(const Instruction &I) const {
   };
   // Nearest first: vectors are put together of what several loads read, by instructions without a line.
   SmallVector<const Value *, 8> Level = {&I}, Next;
-  for (unsigned D = 0, Users = 0; D != MaxUserDepth && Users != MaxUsers; ++D) {
+  for (unsigned D = 0, Users = 0; D != MaxUserDepth && Users < MaxUsers; ++D) {
     for (const Value *V : Level)
       for (const User *U : V->users()) {
-        if (Users == MaxUsers || isa<PHINode>(U))
+        if (Users++ == MaxUsers)
           break;
         if (const DILocation *L = consider(U))
           return L;
-        Next.push_back(U);
-        ++Users;
+        // Behind a phi, it is one of several values.
+        if (!isa<PHINode>(U))
+          Next.push_back(U);
       }
     Level.swap(Next);
     Next.clear();
