@@ -42,9 +42,9 @@ int main(void) {
   for (int i = 0; i < SEARCHES; i++) {
     unsigned key = number();
     struct node *node = root;
-    while (node && node->key != key) {
+    while (node && node->key != key) { // <-- hot
       sum += node->key & 1;
-      node = node->child[key > node->key]; // <-- hot
+      node = node->child[key > node->key];
     }
     if (node)
       sum += node->record[i % 104];
