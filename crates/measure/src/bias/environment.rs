@@ -42,9 +42,9 @@ pub struct Sweep {
 /// A load and a store to other data whose addresses agree in the low 12 bits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EnvironmentPair {
-    /// What is loaded.
+    /// Name of the data that is loaded.
     pub load: Name,
-    /// What was stored to before.
+    /// Name of the data that was stored to before.
     pub store: Name,
     /// Times in one call.
     pub count: usize,
@@ -129,7 +129,7 @@ pub fn sweep_program(
     Ok(Sweep::new(swept, clock))
 }
 
-/// Where the stack begins anywhere, the environment's length decides nothing.
+/// The environment's length decides nothing where the stack begins anywhere.
 pub(super) fn needs_fixed_addresses() -> Result<(), Error> {
     match can_fix_addresses() {
         true => Ok(()),

@@ -72,12 +72,12 @@ pub struct CallAliases {
     pub pairs: Vec<EnvironmentPair>,
 }
 
-/// How far the times of links follow the aliases of a function.
+/// Dependence of the times of links on the aliases of a function.
 #[derive(Clone, Debug, Serialize)]
 pub struct Aliasing {
     /// The function.
     pub function: String,
-    /// By link: aliases of a call.
+    /// Aliases of a call, in the order of the links.
     pub aliases: Vec<usize>,
     /// Pearson's correlation of the links' times with them; none if they are as many in all links.
     pub correlation: Option<f64>,
@@ -167,7 +167,7 @@ fn look(_: &LinksPlan, _: &str, _: &[Launch], _: &Arc<StopFlag>) -> Result<Vec<C
     Err(Error::Machine("calls are looked at by the registers of x86-64, and this is none".into()))
 }
 
-/// How far the times of links follow the aliases of their calls.
+/// Returns how far the times of links follow the aliases of their calls.
 fn explain(function: &str, calls: Vec<CallAliases>, floor: &Floor, seed: u64) -> Aliasing {
     let times: Vec<f64> = floor.links.iter().map(|link| link.ln()).collect();
     let mut counts: Vec<f64> = calls.iter().map(|call| call.count as f64).collect();

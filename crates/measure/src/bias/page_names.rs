@@ -37,7 +37,7 @@ pub struct PagesByName {
     pub tried: usize,
     /// Those of them that collide.
     pub colliding: usize,
-    /// By load and store instruction: what collides, the most frequent first.
+    /// Collisions of each pair of a load and a store instruction, the most frequent first.
     pub names: Vec<NamedPagePair>,
     /// Loads that would collide if these data lay in huge pages at these addresses: they agree in 20 bits of the virtual
     /// address.
@@ -49,9 +49,9 @@ pub struct PagesByName {
 /// A load and a store whose pages collide.
 #[derive(Clone, Debug, Serialize)]
 pub struct NamedPagePair {
-    /// What is loaded.
+    /// Name of the data that is loaded.
     pub load: Name,
-    /// What was stored to before.
+    /// Name of the data that was stored to before.
     pub store: Name,
     /// Loads of one call that collide.
     pub count: usize,
