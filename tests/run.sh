@@ -73,19 +73,22 @@ run_suite() {
   echo "$1 $how" >>"$results"
 }
 
-# The suites of a lane; what one of them prints comes as a whole.
+# The suites of a lane; what one of them prints comes as a whole, and the end of what a failed one printed once more at the
+# end of everything.
 run_lane() {
   local suite log
   log=$(mktemp)
   for suite in $1; do
     run_suite "$suite" >"$log" 2>&1
     flock "$results" cat "$log"
+    ! tail -n 1 "$log" | grep -q FAILED || tail -n 20 "$log" >>"$ends"
   done
   rm "$log"
 }
 
 results=$(mktemp)
-trap 'rm -f "$results"' EXIT
+ends=$(mktemp)
+trap 'rm -f "$results" "$ends"' EXIT
 for suite; do
   if ! declare -F "suite_$suite" >/dev/null; then
     echo "tests/run.sh: no suite called '$suite'; there are: ${lanes[*]}" >&2
@@ -101,6 +104,7 @@ else
   wait
 fi
 # Whatever did not come to its end has failed.
+cat "$ends"
 passed=$(grep -c "passed in" "$results")
 [ "$passed" -eq "$wanted" ] || echo "failed suites: $(grep FAILED "$results" | cut -d' ' -f1 | paste -sd' ')"
 echo "$passed passed, $((wanted - passed)) failed"

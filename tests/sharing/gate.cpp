@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <thread>
+#include <utility>
 
 struct alignas(256) Gate {
   std::atomic<long> waiting{0};
@@ -16,14 +17,17 @@ struct alignas(256) Gate {
 int main(int argc, char **argv) {
   const long turns = argc > 1 ? std::strtol(argv[1], nullptr, 10) : 1000;
   const auto gate = std::make_shared<Gate>();
-  std::thread waits([gate, turns] {
+  // Both have their pointers before either runs: one that is copied when the other's is given back, with the
+  // same count, would come after all that the other did.
+  auto wait = [gate, turns] {
     for (long i = 0; i < turns; i++)
       gate->waiting.fetch_add(1, std::memory_order_relaxed); // <-- wait
-  });
-  std::thread passes([gate, turns] {
+  };
+  auto pass = [gate, turns] {
     for (long i = 0; i < turns; i++)
       gate->passed.fetch_add(1, std::memory_order_relaxed); // <-- pass
-  });
+  };
+  std::thread waits(std::move(wait)), passes(std::move(pass));
   waits.join();
   passes.join();
   std::printf("%ld\n", gate->waiting.load() - gate->passed.load());
