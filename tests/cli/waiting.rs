@@ -193,6 +193,32 @@ fn a_chain_is_one_that_was_followed_and_may_go_through_memory() {
     assert_eq!(how(of("value")), Some("chained".into()), "{report}");
 }
 
+/// A walk of the page tables for nearly each of the nodes, which `report` takes for granted and `sim` counts.
+#[test]
+fn walks_of_the_page_tables_are_waited_for_once() {
+    const TLB: &str = r#"
+[[tlb]]
+name = "DTLB"
+level = 1
+pages = ["4 KiB"]
+entries = 64
+ways = 4
+"#;
+    let latency = "memory_latency_cycles = 300\n";
+    let machine = MACHINE.replace(latency, &format!("{latency}page_walk_cycles = 150\n")) + TLB;
+    let recorded = Recorded::new(LISTS, &machine);
+    let chained = |report: &Value| {
+        let objects = report["objects"].as_array().expect("objects");
+        let mixed = objects.iter().find(|row| row["symbol"] == "mixed").expect("a row");
+        let kinds = ["stored", "streamed", "chained", "overlapping"].map(|kind| &mixed["wait"][kind]);
+        kinds.map(|cycles| cycles.as_f64().expect("cycles"))
+    };
+    let ([.., guessed, none], [.., counted, others]) =
+        (chained(&report(&recorded)), chained(&recorded.json(&[])));
+    assert!((0.9..1.01).contains(&(counted / guessed)), "{counted} of {guessed}");
+    assert!(none == 0.0 && others < 0.01 * counted, "{none}, {others}");
+}
+
 #[test]
 fn a_program_that_waits_for_nothing_gets_one_sentence() {
     let recorded = Recorded::new(BUSY, MACHINE);

@@ -97,6 +97,11 @@ pub trait Engine {
         0
     }
 
+    /// Returns whether translations are simulated, whose cycles are among the others.
+    fn has_translations(&self) -> bool {
+        false
+    }
+
     /// Says that a block of memory begins: what was in its bytes is gone.
     fn begun(&mut self, _address: u64, _bytes: u64) {}
 
@@ -295,6 +300,10 @@ impl Engine for Detailed {
 
     fn other_cycles(&self, tag: Tag) -> u64 {
         Detailed::other_cycles(self, tag)
+    }
+
+    fn has_translations(&self) -> bool {
+        Detailed::has_translations(self)
     }
 }
 

@@ -54,6 +54,8 @@ pub struct Profile {
     pub gaps: Option<Gaps>,
     /// Indexed by site, as far as it goes: how it walked, in the chunks in which that was looked at.
     pub walks: Vec<Walk>,
+    /// Translations were simulated: what accesses waited for them is among their other cycles.
+    pub has_translations: bool,
 }
 
 /// A global variable of a loaded image, at its run-time address.
@@ -323,6 +325,7 @@ impl<E: Engine> Profiler<E> {
         });
         let cells = cells.collect();
         let part = Part {
+            has_translations: self.caches.has_translations(),
             sites: self.sites,
             cells,
             classes: self.classes,

@@ -11,7 +11,10 @@
 //!
 //! *r*, *w*, the overlaps *o2* and *o*, and the window *W* are the machine's ([`memlode_machine::Costs`]); *m* is how many such misses from
 //! behind the second level the function has for each instruction. Latencies are those beyond the first level's. The first touch of a
-//! line in memory that the program got while it was recorded costs what the second level does: the kernel has just zeroed it. All
+//! line in memory that the program got while it was recorded costs what the second level does: the kernel has just zeroed it.
+//!
+//! A page walk is one of a miss in an object that is larger than what the TLB reaches. Where translations are simulated, it is none:
+//! the cycles of those that were missing, and of memory of another node, are part of the latencies then, and wait as these do. All
 //! instructions cost some fraction of a cycle besides, so it can be said which part of the cycles is waiting at all.
 
 mod chains;
@@ -101,6 +104,8 @@ impl<'a> Sum<&'a Wait> for Wait {
 #[derive(Clone, Copy, Debug, Default)]
 struct Prices {
     by_depth: [Wait; MAX_LEVELS + 1],
+    /// The price of one more cycle of latency, by kind.
+    latency_cycle: [f64; 4],
     first_touch: f64,
     instructions: f64,
 }
@@ -253,7 +258,11 @@ impl CostModel {
             };
             let class = &profile.classes[cell.class.0 as usize];
             let page_bytes = edit.and_then(|edit| edit.pages.get(&class.home)).copied();
-            prices(&constants, &part, constants.walk(class.bytes, page_bytes))
+            let walk = match profile.has_translations {
+                true => 0.0,
+                false => constants.walk(class.bytes, page_bytes),
+            };
+            prices(&constants, &part, walk)
         };
         let prices: Vec<Prices> = profile.cells.iter().map(price).collect();
         let can_tell = profile.gaps.is_none();
@@ -265,7 +274,9 @@ impl CostModel {
                 std::array::from_fn(|depth| counts.reads[depth] + counts.writes[depth]);
             by_depth[machine.levels.len()] -= first;
             let mut wait = prices.wait(&by_depth);
-            wait.kinds[WaitKind::Overlapping as usize] += counts.other_cycles as f64;
+            for (sum, price) in wait.kinds.iter_mut().zip(prices.latency_cycle) {
+                *sum += counts.other_cycles as f64 * price;
+            }
             wait.first_touches = first as f64 * prices.first_touch;
             wait.instructions += first as f64 * prices.instructions;
             wait
@@ -391,9 +402,15 @@ fn prices(constants: &Constants, parts: &Parts, walk: f64) -> Prices {
         kinds[WaitKind::Overlapping as usize] = (1.0 - streamed) * (1.0 - chained) * jump;
         Wait { kinds, ..Wait::default() }
     };
+    let mut latency_cycle = [0.0; 4];
+    if !is_write {
+        latency_cycle[WaitKind::Chained as usize] = (1.0 - streamed) * chained;
+        latency_cycle[WaitKind::Overlapping as usize] = (1.0 - streamed) * (1.0 - chained) / together;
+    }
     let second = constants.latencies.get(1).copied().unwrap_or(0.0);
     Prices {
         by_depth: std::array::from_fn(price),
+        latency_cycle,
         first_touch: if is_write { NEAR_CYCLES } else { second / constants.overlap_l2 },
         instructions: instructions * constants.instruction,
     }
@@ -450,6 +467,10 @@ mod tests {
         let many = Parts { overlapping_misses: 0.1, ..parts() };
         assert_eq!(cycles(&many, 0), [2.0, 13.0, 15.0], "no less than a stream");
         assert_eq!(cycles(&parts(), 0), [2.0, 100.0, 300.0], "a miss alone waits alone");
+        let longer = |parts: &Parts| prices(&constants(), parts, 0.0).latency_cycle;
+        assert_eq!(longer(&chained), [0.0, 0.0, 1.0, 0.0], "another cycle of latency is another of waiting");
+        assert_eq!(longer(&some), [0.0, 0.0, 0.0, 0.25], "or of four that wait together");
+        assert_eq!(longer(&streamed), [0.0; 4]);
         // Half of each.
         let half = Parts { streamed: 0.5, chained: 0.5, ..parts() };
         assert_eq!(cycles(&half, 0), [1.0 + 2.5 + 0.5, 6.5 + 25.0 + 25.0, 6.5 + 75.0 + 75.0]);

@@ -181,6 +181,10 @@ impl Engine for Apart {
     fn other_cycles(&self, tag: Tag) -> u64 {
         self.whole.as_ref().map_or(0, |whole| whole.other_cycles(tag))
     }
+
+    fn has_translations(&self) -> bool {
+        self.whole.as_ref().is_some_and(Detailed::has_translations)
+    }
 }
 
 impl TakesFragments for Apart {

@@ -22,13 +22,15 @@ pub(crate) struct Part {
     pub gaps: Option<Gaps>,
     /// Indexed by site; all of them from one shard.
     pub walks: Vec<Walk>,
+    pub has_translations: bool,
 }
 
 /// Adds up parts, at least one. Classes and cells are in an order that does not depend on the number of parts.
 pub(crate) fn merge(parts: Vec<Part>) -> Profile {
     let mut parts = parts.into_iter();
     let first = parts.next().expect("at least one part");
-    let Part { mut sites, mut classes, paths, mut write_backs, mut cells, gaps, mut walks } = first;
+    let Part { mut sites, mut classes, paths, mut write_backs, mut cells, gaps, mut walks, has_translations } =
+        first;
     for part in parts {
         // One may have learnt of more than another before its last event.
         if part.sites.len() > sites.len() {
@@ -66,6 +68,7 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
         paths,
         gaps,
         walks,
+        has_translations,
     }
 }
 

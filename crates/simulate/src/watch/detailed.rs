@@ -177,6 +177,11 @@ impl Detailed {
         translations + self.far.numa.as_ref().map_or(0, |numa| numa.cycles(tag))
     }
 
+    /// Returns whether translations are simulated.
+    pub fn has_translations(&self) -> bool {
+        self.near.tlb.is_some()
+    }
+
     /// Counters of each level, innermost first.
     pub fn counters(&self) -> Vec<LevelCounters> {
         self.far.caches.counters()
