@@ -185,11 +185,14 @@ SmallPtrSet<const Function *, 4> resolvers(const Module &M) {
   return Found;
 }
 
-/// Returns whether no part of \p M has debug information of variables and types.
+/// Returns whether part of \p M has no debug information of variables and types. A link that optimises makes
+/// one module of many units; Rust's own library among them is as it was shipped.
 bool isNameless(const Module &M) {
-  return none_of(M.debug_compile_units(), [](const DICompileUnit *Unit) {
-    return Unit->getEmissionKind() == DICompileUnit::FullDebug;
-  });
+  const auto Units = M.debug_compile_units();
+  return Units.empty() || any_of(Units, [](const DICompileUnit *Unit) {
+           return Unit->getEmissionKind() != DICompileUnit::FullDebug &&
+                  !Unit->getDirectory().starts_with("/rustc/");
+         });
 }
 
 /// Attributes that stop being true of a function that records.

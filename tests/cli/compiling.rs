@@ -112,14 +112,58 @@ fn rules_and_names_that_match_nothing_are_told() {
 }
 
 #[test]
-fn a_unit_without_names_is_told() {
+fn a_unit_without_names_is_told_by_every_report() {
+    const TOLD: &str = "compiled without -g, or with -g1";
     let folder = TempDir::new().expect("a temporary folder");
-    let is_told =
-        |report: &Value| report["trace"]["notes"].to_string().contains("compiled without -g, or with -g1");
+    let is_told = |report: &Value| report["trace"]["notes"].to_string().contains(TOLD);
     assert!(compile(folder.path(), &[], "-O1").status.success());
     assert!(!is_told(&report(folder.path())));
     assert!(compile(folder.path(), &["-g1"], "-O1").status.success());
     assert!(is_told(&report(folder.path())));
+    for command in ["report t", "sim t", "sim t --time", "advise t", "timeline t", "alias t", "diff t t"] {
+        let words = command.split(' ').chain(["-m", "generic"]);
+        let output = memlode().current_dir(folder.path()).args(words).output().expect("memlode runs");
+        let said = stdout(&output) + &stderr(&output);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            output.status.success() && said.contains(TOLD) && said.contains("compile it with -g"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_unit_without_names_is_told_if_the_link_joins_it_with_others() {
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::write(folder.path().join("first.c"), "long get(long *p) { return *p; }").expect("a file");
+    fs::write(
+        folder.path().join("prog.c"),
+        "long get(long *); int main(void) { long one = 0; return get(&one); }",
+    )
+    .expect("a file");
+    let cc = |words: &[&str]| {
+        let output = memlode()
+            .env("MEMLODE_HOME", installation())
+            .current_dir(folder.path())
+            .args(["cc", "-O1", "-flto"])
+            .args(words)
+            .output()
+            .expect("memlode runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    cc(&["-c", "prog.c", "-o", "prog.o"]);
+    for (option, is_told) in [("-g", false), ("-g1", true)] {
+        cc(&[option, "-c", "first.c", "-o", "first.o"]);
+        cc(&["prog.o", "first.o", "-o", "prog"]);
+        let record =
+            memlode().current_dir(folder.path()).args(["record", "--force", "-o", "t", "./prog"]).output();
+        assert!(record.expect("memlode runs").status.success());
+        let output =
+            memlode().current_dir(folder.path()).args(["report", "t", "--json", "-m", "generic"]).output();
+        let report: Value = serde_json::from_str(&stdout(&output.expect("memlode runs"))).expect("JSON");
+        let notes = report["trace"]["notes"].to_string();
+        assert_eq!(notes.contains("compiled without -g"), is_told, "{notes}");
+    }
 }
 
 #[test]

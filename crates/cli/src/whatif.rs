@@ -12,7 +12,7 @@ use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_report::build;
 use memlode_report::names::demangle_short;
-use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
+use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded, sentences};
 use memlode_report::{Confidence, MemoryUse, Report, WhatIf};
 use memlode_trace::Trace;
 use memlode_whatif::cost::Cycles;
@@ -70,6 +70,9 @@ impl AsItIs {
         bar.finish();
         if let Some(why) = nothing_decoded(&trace, &replayed) {
             bail!("{why}");
+        }
+        for note in sentences(&trace, Some(&replayed)) {
+            term::note(&note);
         }
         let (noise, sharing) = (OnceCell::new(), OnceCell::new());
         Ok(AsItIs { trace, machine, setup, profile, replayed, noise, order, sharing })

@@ -15,7 +15,8 @@ pub fn note(note: &Note) -> String {
             format!("not recorded, by places in the code: {}", each.join(", "))
         }
         Note::Nameless => {
-            "part of the program was compiled without -g, or with -g1: its variables, types and members have no names"
+            "part of the program was compiled without -g, or with -g1: its variables, types and members have no names, \
+             and no advice is given on them; compile it with -g"
                 .into()
         }
         Note::Plain { files } => {
