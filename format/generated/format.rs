@@ -204,6 +204,8 @@ pub mod flag {
     pub const SEQUENTIAL: u32 = 8192;
     /// a full fence stands beside it, before the next access or behind the one before
     pub const FENCED: u32 = 16384;
+    /// a load that only asks for a line: nothing waits for it
+    pub const PREFETCH: u32 = 32768;
 }
 
 /// The form of a type, in the section `types` of a site table.

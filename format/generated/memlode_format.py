@@ -105,6 +105,7 @@ FLAG_ACQUIRE = 2048  # atomic: what stands behind it sees what came before the r
 FLAG_RELEASE = 4096  # atomic: who acquires what it leaves sees what stands before it
 FLAG_SEQUENTIAL = 8192  # atomic: it is in the one order of all such accesses; a store empties the store buffer
 FLAG_FENCED = 16384  # a full fence stands beside it, before the next access or behind the one before
+FLAG_PREFETCH = 32768  # a load that only asks for a line: nothing waits for it
 
 # The form of a type, in the section `types` of a site table.
 TYPE_FORM_SCALAR = 0  # whatever has no members and is none of the others

@@ -261,3 +261,80 @@ int main(void) {
     assert!(lines.iter().any(|line| line["function"] == "work"), "{report}");
     assert!(lines.iter().all(|line| line["function"] != "take"), "{report}");
 }
+
+/// Two tables of objects in an order that nothing foretells: what one walk waits for, the other has asked for.
+#[test]
+fn what_was_prefetched_is_not_waited_for() {
+    let recorded = Recorded::new(
+        &format!(
+            r#"{HEAD}
+enum {{ OBJECTS = 20000, AHEAD = 8 }};
+struct object {{ uint32_t value; char rest[124]; }};
+static struct object *waits[OBJECTS], *asks[OBJECTS + AHEAD];
+static uint32_t work(uint32_t value) {{
+  for (int i = 0; i < 60; i++) value = (value ^ value >> 7) * 31u;
+  return value;
+}}
+APART static uint32_t waiting(void) {{
+  uint32_t sum = 0;
+  for (int i = 0; i < OBJECTS; i++) sum += work(waits[i]->value);
+  return sum;
+}}
+APART static uint32_t asking(void) {{
+  uint32_t sum = 0;
+  for (int i = 0; i < OBJECTS; i++) {{
+    __builtin_prefetch(asks[i + AHEAD]);
+    sum += work(asks[i]->value);
+  }}
+  return sum;
+}}
+APART static void fill(struct object **table, uint32_t seed) {{
+  struct object *objects = calloc(OBJECTS, sizeof *objects);
+  for (int i = 0; i < OBJECTS; i++) table[i] = &objects[i];
+  for (int i = OBJECTS - 1; i > 0; i--) {{
+    int other = (int)((next(&seed) >> 8) % (uint32_t)i);
+    struct object *kept = table[i];
+    table[i] = table[other];
+    table[other] = kept;
+  }}
+}}
+int main(void) {{
+  fill(waits, 1);
+  fill(asks, 2);
+  uint32_t sum = 0;
+  for (int round = 0; round < 4; round++) sum += waiting() + asking();
+  printf("%u\n", sum);
+}}
+"#
+        ),
+        MACHINE,
+    );
+    let report = report(&recorded);
+    let misses = |row: &Value| row["misses"]["L2"].as_u64().expect("misses");
+    let cycles = |row: &Value, kind: &str| row["wait"][kind].as_f64().expect("cycles");
+    // The lines that name the objects, those that miss most first.
+    let lines = |function: &str| {
+        let rows = report["lines"].as_array().expect("lines").iter();
+        let of_it = |row: &&Value| row["function"] == function && row["member"] == "value";
+        let mut rows: Vec<&Value> = rows.filter(of_it).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(misses(row)));
+        rows
+    };
+    let (waiting, asking) = (lines("waiting"), lines("asking"));
+    let ([waits], [asked, asks]) = (&waiting[..], &asking[..]) else {
+        panic!("one line waits; one asks and one uses: {report}");
+    };
+    assert!(misses(waits) > 70_000 && misses(asks) < 100 && misses(asked) > 70_000, "{report}");
+    assert!(cycles(asked, "cycles") == cycles(asked, "streamed"), "nothing waits for it: {asked}");
+    assert!(cycles(waits, "overlapping") > 3.0 * cycles(asked, "streamed"), "{waits} {asked}");
+
+    let timed = recorded.json(&["--time"]);
+    let functions = timed["functions"].as_array().expect("functions");
+    let time = |function: &str| {
+        let row = functions.iter().find(|row| row["function"] == function).expect("a row");
+        row["cycles"].as_f64().expect("cycles")
+    };
+    assert!(time("waiting") > 1.5 * time("asking"), "{} {}", time("waiting"), time("asking"));
+    let dump = recorded.run(&["dump", "trace"]);
+    assert!(dump.lines().any(|line| line.split('\t').nth(2) == Some("prefetch")), "a word of its own");
+}

@@ -26,7 +26,7 @@ from generate import generate
 from program import minimise
 
 FAILURES = ROOT / "target/fuzz/failures"
-KINDS = {"load": 0, "store": 1, "update": 2}
+KINDS = {"load": 0, "store": 1, "update": 2, "prefetch": 0}
 ENTRY = struct.Struct("<QII")
 MOST_COMPARED = 400_000
 STACK_BYTES = 1 << 26

@@ -4,10 +4,10 @@ Lackey prints every load and store that the processor makes, with the instructio
 and knows neither LLVM nor us, so an access that the pass never found is missing in the trace alone. Both are of one
 process: the collector records a program that runs inside Valgrind.
 
-Compared are the bytes of the program's own variables (a copy for each thread where they are a thread's own) and of its
-heap, reads and writes apart, summed over threads. For each byte, `recorded` counts the events that contain it, `own`
-the accesses that instructions of the program make, `others` those of code that was not compiled by memlode, libc's
-above all. Then
+Compared are the bytes of the program's own variables (a copy for each thread where they are a thread's own) and of
+its heap, reads and writes apart, summed over threads. Valgrind leaves out prefetches, and so does this. For each
+byte, `recorded` counts the events that contain it, `own` the accesses that instructions of the program make, `others`
+those of code that was not compiled by memlode, libc's above all. Then
 
     own <= recorded                  nothing was lost, and
     recorded <= own + others         nothing was made up: what libc's functions look at is recorded by their callers.

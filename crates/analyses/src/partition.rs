@@ -36,6 +36,10 @@ pub(crate) fn density(tables: &Tables<'_>, names: &SiteTable, ty: StringId) -> O
             continue;
         }
         all += &cell.counts;
+        // It brings a line, whatever of it is needed.
+        if site.is_prefetch() {
+            continue;
+        }
         match of_type.zip(site.member) {
             Some((id, member)) => {
                 type_bytes = type_bytes.max(names.ty(id).bytes);

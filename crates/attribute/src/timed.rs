@@ -142,6 +142,7 @@ fn timed_sites(names: &SiteTable) -> Vec<TimedSite> {
                     Act::Atomic
                 }
                 SiteKind::Store => Act::Store,
+                _ if site.is_prefetch() => Act::Prefetch,
                 _ => Act::Load,
             },
             is_fenced: site.flags & flag::FENCED != 0,

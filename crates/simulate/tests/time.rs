@@ -149,6 +149,31 @@ fn independent_misses_take_a_latency_for_each_turn_of_the_fill_buffers() {
     }
 }
 
+/// So many misses, each asked for so many instructions before it is needed, in a walk that would have to wait for each.
+#[test]
+fn what_is_asked_for_in_time_is_not_waited_for() {
+    let walk = |k: u64, ahead: u64| {
+        let asked = |i: u64| Step { site: 1, act: Act::Prefetch, ..miss(i) };
+        let needed = |i: u64| Step {
+            level: 0,
+            address_feeds: fed_by(0),
+            instructions: if i == 0 { 4 * ahead } else { 0 },
+            ..miss(i)
+        };
+        run(&(0..k).map(asked).chain((0..k).map(needed)).collect::<Vec<_>>())
+    };
+    let alone: Vec<Step> = (0..10).map(|i| Step { address_feeds: fed_by(0), ..miss(i) }).collect();
+    assert_eq!(run(&alone).0, (10 * L) as f64);
+    // In time: ten hits of the first level, in a chain, behind the instructions.
+    assert_eq!(walk(10, 2 * L).0, (2 * L + 10 * 4) as f64);
+    // Too late: the first has all of its way before it, and the others come behind it, twelve cycles apart.
+    let (cycles, of) = walk(10, 0);
+    assert_eq!(cycles, (L + 9 * 12 + 4) as f64);
+    assert!(of(Stall::Bandwidth) == 0.0, "nobody waits on the way");
+    // More than there are fill buffers: the next ones have to wait for one.
+    assert!(walk(21, 2 * L).1(Stall::Buffers) > 0.0);
+}
+
 #[test]
 fn misses_overlap_within_the_window_and_not_beyond() {
     let two = |apart: u64| [miss(0), Step { instructions: apart, ..miss(1) }];
@@ -277,7 +302,7 @@ fn what_the_wrong_path_has_asked_for_is_on_its_way() {
 
 /// Six sites of random kinds, each followed by the next one, so that there is no branch; what they access is random.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let site = (0..10u32, prop::bool::weighted(0.05), prop::option::of(0..6u32), prop::option::of(0..6u32));
+    let site = (0..11u32, prop::bool::weighted(0.05), prop::option::of(0..6u32), prop::option::of(0..6u32));
     let sites = prop::collection::vec((site, prop::sample::select(vec![1u32, 4, 8, 16])), 6);
     // Few lines, so that accesses meet; runs of lines, so that there are streams.
     let address = prop_oneof![
@@ -294,7 +319,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             let walks = Some(number % 6) == stream;
             Step {
                 site: (number % 6) as u32,
-                act: [Act::Load, Act::Store, Act::Store, Act::Atomic][act.saturating_sub(6) as usize],
+                act: [Act::Load, Act::Store, Act::Store, Act::Atomic, Act::Prefetch]
+                    [act.saturating_sub(6) as usize],
                 is_fenced,
                 address: if walks {
                     (1u64 << 21).wrapping_add((step * number as i64) as u64)

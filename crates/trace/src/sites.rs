@@ -135,6 +135,11 @@ pub struct Site {
 }
 
 impl Site {
+    /// Returns whether it only asks for a line, which nothing waits for.
+    pub fn is_prefetch(&self) -> bool {
+        self.flags & flag::PREFETCH != 0
+    }
+
     /// Returns what its address comes out of. `None`: steps, something that other functions know, or a program that was
     /// compiled before this was looked at.
     pub fn dependence(&self) -> Option<Dependence> {

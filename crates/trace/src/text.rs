@@ -151,7 +151,9 @@ impl<'t> TextWriter<'t> {
 }
 
 pub(crate) fn kind(sites: &SiteTable, site: SiteId) -> &'static str {
-    match sites.site(site).kind {
+    let site = sites.site(site);
+    match site.kind {
+        SiteKind::Load if site.is_prefetch() => "prefetch",
         SiteKind::Load => "load",
         SiteKind::Store => "store",
         SiteKind::Update => "update",

@@ -147,7 +147,11 @@ public:
     case Intrinsic::masked_compressstore:
       masked(II, Access::Shape::Compressed, {II.getArgOperand(1), II.getArgOperand(2), II.getArgOperand(0)});
       return;
-    case Intrinsic::prefetch: // a hint: nothing waits for it
+    case Intrinsic::prefetch:
+      // One byte, as a prefetch is of one line. Those of instructions fetch code.
+      if (cast<ConstantInt>(II.getArgOperand(3))->isOne())
+        plain(II, II.getArgOperand(0), Type::getInt8Ty(II.getContext()), MEMLODE_KIND_LOAD,
+              MEMLODE_FLAG_PREFETCH);
       return;
     case Intrinsic::vastart:
     case Intrinsic::vacopy:

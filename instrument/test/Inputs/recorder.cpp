@@ -226,8 +226,9 @@ private:
     printf("%s", dependence(S));
     if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'o') {
       printf(S.Flags & MEMLODE_FLAG_ATOMIC ? ", atomic" : ", plain");
-      printf("%s%s", S.Flags & MEMLODE_FLAG_VOLATILE ? " volatile" : "",
-             S.Flags & MEMLODE_FLAG_NON_TEMPORAL ? " non-temporal" : "");
+      printf("%s%s%s", S.Flags & MEMLODE_FLAG_VOLATILE ? " volatile" : "",
+             S.Flags & MEMLODE_FLAG_NON_TEMPORAL ? " non-temporal" : "",
+             S.Flags & MEMLODE_FLAG_PREFETCH ? " prefetch" : "");
       printf("%s%s%s%s", S.Flags & MEMLODE_FLAG_ACQUIRE ? " acquire" : "",
              S.Flags & MEMLODE_FLAG_RELEASE ? " release" : "",
              S.Flags & MEMLODE_FLAG_SEQUENTIAL ? " sequential" : "",

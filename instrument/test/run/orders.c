@@ -1,4 +1,4 @@
-// What an access promises to other threads, and whether it asks for a way past the caches.
+// What an access promises to other threads, and whether it asks for a way past the caches, or for a line that nothing waits for.
 // RUN: %memlode-c -O2 -c %s -o %t.o && %link %t.o -o %t
 // RUN: env MEMLODE_TEST_PRINT=o %t | sort -u | %FileCheck %s
 
@@ -13,6 +13,8 @@ __attribute__((noinline)) long all(long X) {
   V = X;                                              // CHECK-DAG: store 8 all:[[#@LINE]], plain volatile{{$}}
   __builtin_nontemporal_store(X, &Stream[1]);         // CHECK-DAG: store 8 all:[[#@LINE]], plain non-temporal{{$}}
   X += __builtin_nontemporal_load(&Stream[2]);        // CHECK-DAG: load 8 all:[[#@LINE]], plain non-temporal{{$}}
+  __builtin_prefetch(&Stream[3]);                     // CHECK-DAG: load 1 all:[[#@LINE]], plain prefetch{{$}}
+  __builtin_prefetch(&Stream[4], 1, 0);               // CHECK-DAG: load 1 all:[[#@LINE]], plain prefetch{{$}}
   atomic_store_explicit(&A, X, memory_order_relaxed); // CHECK-DAG: store 8 all:[[#@LINE]], atomic{{$}}
   atomic_store_explicit(&A, X, memory_order_release); // CHECK-DAG: store 8 all:[[#@LINE]], atomic release{{$}}
   A = X;                                              // CHECK-DAG: store 8 all:[[#@LINE]], atomic release sequential{{$}}

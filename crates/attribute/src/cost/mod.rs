@@ -5,7 +5,7 @@
 //! | | from the second level | from behind it | recognised by |
 //! |---|---|---|---|
 //! | stored | 2 | a line written, `w` | the site stores |
-//! | streamed | 2 | a line read, `r` | the site goes to a line near one that it was at a moment ago |
+//! | streamed | 2 | a line read, `r` | the site goes to a line near one that it was at a moment ago, or is a prefetch |
 //! | chained | its latency | its latency and a page walk | the address comes from the load before in a chain |
 //! | overlapping | its latency / *o2* | the same / min(*o*, max(1, *W·m*)), at least *r* | everything else |
 //!
@@ -335,7 +335,11 @@ impl Prices {
 }
 
 /// The part of a site's lines that a prefetcher can have fetched: as it was seen to walk, or as the code says where it was not seen.
+/// All of them where the program fetches ahead itself.
 fn streamed(profile: &Profile, names: &SiteTable, site: SiteId) -> f64 {
+    if names.site(site).is_prefetch() {
+        return 1.0;
+    }
     let seen = profile.walks.get(site.0 as usize).and_then(|walk| walk.near_share());
     seen.unwrap_or_else(|| f64::from(u8::from(names.site(site).dependence().is_none())))
 }

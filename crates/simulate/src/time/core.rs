@@ -18,6 +18,8 @@ pub enum Act {
     Store,
     /// Reads and writes in one step, or exchanges: waits for all before it.
     Atomic,
+    /// Asks for its line, and does not wait for it.
+    Prefetch,
 }
 
 /// Groups of sites. All groups are waited for, and of each the site that was executed last.
@@ -205,6 +207,7 @@ impl CoreTime {
             Act::Load => self.load(access, issued, early, &mut way, &mut charged),
             Act::Store => self.store(access, issued, &mut way),
             Act::Atomic => self.atomic(access, issued, &mut way),
+            Act::Prefetch => self.prefetch(access, issued, &mut way),
         };
         let done = if site.is_fenced { self.fenced(done, &mut way) } else { done };
         // Whatever waits for nothing takes as long as a load that the first level answers.
@@ -321,6 +324,21 @@ impl CoreTime {
         (state.number, state.done, state.early) = (number, done, None);
         self.loaded = done;
         done
+    }
+
+    /// A prefetch is done when it has a port or a fill buffer, without which no line can be asked for (Intel's optimization
+    /// manual, "Software Data Prefetch"). The first load that needs the line waits for what is left of its way.
+    fn prefetch(&mut self, access: &TimedAccess<'_>, issued: u64, way: &mut Way) -> u64 {
+        let mut asked = issued;
+        for line in access.lines.iter().filter(|line| line.level > 0) {
+            let number = line.address >> self.line_shift;
+            if self.lines.take(number).is_none() {
+                let level = self.levels[usize::from(line.level).min(self.levels.len() - 1)];
+                asked = asked.max(self.lines.ask(number, issued, &level, false, false).start);
+            }
+        }
+        way[Stall::Buffers as usize] = asked - issued;
+        asked + self.levels[0].latency
     }
 
     /// A fence beside an access: what comes behind waits until all stores have left.

@@ -121,7 +121,7 @@ impl Naive {
         waits.insert(Stall::Walk, walk);
         let issued = ready + walk;
         let first = self.level(0).latency;
-        if site.act != Act::Atomic {
+        if matches!(site.act, Act::Load | Act::Store) {
             self.goes(site.number, address);
         }
         let mut done = match site.act {
@@ -168,8 +168,19 @@ impl Naive {
                 self.front = self.front.max(done);
                 done
             }
+            // Nobody waits for the line; only for something to ask with.
+            Act::Prefetch => {
+                let mut asked = issued;
+                for line in lines.iter().filter(|line| line.level > 0) {
+                    if self.is_used_first(line.address / 64).is_none() {
+                        asked = asked.max(self.ask(line, issued, false)[0]);
+                    }
+                }
+                waits.insert(Stall::Buffers, asked - issued);
+                asked + first
+            }
         };
-        if site.act != Act::Store {
+        if matches!(site.act, Act::Load | Act::Atomic) {
             self.loads.push((site.number, done));
         }
         if site.is_fenced {
@@ -245,30 +256,13 @@ impl Naive {
                 let known = waits.entry(stall).or_default();
                 *known = (*known).max(ticks);
             };
-            if let Some((_, there, true)) = known {
-                self.asked.insert(number % (1 << 14), (number, there, false));
+            if let Some(there) = self.is_used_first(number) {
                 wait(Stall::Bandwidth, there.saturating_sub(time));
                 done = done.max(there.max(time) + first);
             } else {
-                let there = if level.is_second {
-                    let start = time.max(self.port);
-                    wait(Stall::Buffers, start - time);
-                    self.port = start + ticks(self.spec.latencies[1] / self.spec.overlap_l2);
-                    start + level.latency
-                } else {
-                    // The buffer that is free first: all but the others' lines have come.
-                    let mut busy = self.fills.clone();
-                    busy.sort_unstable();
-                    let buffers = self.spec.overlap_memory.round() as usize;
-                    let start = time.max(if busy.len() < buffers { 0 } else { busy[busy.len() - buffers] });
-                    wait(Stall::Buffers, start - time);
-                    let departs = start.max(self.carried[1]);
-                    wait(Stall::Bandwidth, departs - start);
-                    self.carried[1] = departs + if is_write { level.write } else { level.read };
-                    self.fills.push(departs + level.latency);
-                    departs + level.latency
-                };
-                self.asked.insert(number % (1 << 14), (number, there, false));
+                let [start, departs, there] = self.ask(line, time, is_write);
+                wait(Stall::Buffers, start - time);
+                wait(Stall::Bandwidth, departs - start);
                 done = done.max(there);
             }
             for next in self.ahead(site, line.address, level.ahead) {
@@ -283,6 +277,36 @@ impl Naive {
             }
         }
         done
+    }
+
+    /// When a line is there that was fetched ahead and is used now.
+    fn is_used_first(&mut self, number: u64) -> Option<u64> {
+        let known = self.asked.get_mut(&(number % (1 << 14))).filter(|asked| asked.0 == number && asked.2)?;
+        known.2 = false;
+        Some(known.1)
+    }
+
+    /// Asks for a line: when it has a port or a buffer, when it departs, and when it is there.
+    fn ask(&mut self, line: &TimedLine, time: u64, is_write: bool) -> [u64; 3] {
+        let (number, level) = (line.address / 64, self.level(line.level));
+        let [start, departs] = if level.is_second {
+            let start = time.max(self.port);
+            self.port = start + ticks(self.spec.latencies[1] / self.spec.overlap_l2);
+            [start; 2]
+        } else {
+            // The buffer that is free first: all but the others' lines have come.
+            let mut busy = self.fills.clone();
+            busy.sort_unstable();
+            let buffers = self.spec.overlap_memory.round() as usize;
+            let start = time.max(if busy.len() < buffers { 0 } else { busy[busy.len() - buffers] });
+            let departs = start.max(self.carried[1]);
+            self.carried[1] = departs + if is_write { level.write } else { level.read };
+            self.fills.push(departs + level.latency);
+            [start, departs]
+        };
+        let there = departs + level.latency;
+        self.asked.insert(number % (1 << 14), (number, there, false));
+        [start, departs, there]
     }
 
     /// Lines to be fetched ahead.

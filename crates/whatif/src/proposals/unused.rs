@@ -35,7 +35,7 @@ fn unread(known: &PlanInputs<'_>, record: &str) -> Option<Vec<String>> {
     let mut read = vec![false; shape.members.len()];
     for site in names.sites() {
         let is_of_record = site.ty.is_some_and(|ty| names.string(names.ty(ty).name) == record);
-        if !is_of_record || !matches!(site.kind, SiteKind::Load | SiteKind::Update) {
+        if !is_of_record || site.is_prefetch() || !matches!(site.kind, SiteKind::Load | SiteKind::Update) {
             continue;
         }
         // What is read without a member's name may be any member.
