@@ -68,7 +68,7 @@ TRUTH = {
     "gather-counting": ("gather counting 50", "counting 10"),
     "search": ("search sorted 800", "sorted 160"),
     "search-eytzinger": ("search eytzinger 1000", "eytzinger 200"),
-    "recent": ("recent all 1200", "all 200"),
+    "recent": ("recent all 1200", "all 300"),
     "words": ("words all 60", "all 10"),
     "routes": ("routes all 20", "all 4"),
     "sparse-random": ("sparse random 150", "random 30"),
