@@ -74,7 +74,7 @@ TRUTH = {
     "sparse-random": ("sparse random 150", "random 30"),
     "sparse-banded": ("sparse banded 300", "banded 60"),
     "skip": ("skip all 400", "all 80"),
-    "log": ("log all 40", "all 8"),
+    "log": ("log all 40", "all 24"),
     "distance": ("distance all 200", "all 40"),
     "sets": ("sets all 14", "all 3"),
     "scan": ("scan all 150", "all 30"),

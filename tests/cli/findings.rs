@@ -5,6 +5,8 @@ use std::fs;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::sim::Recorded;
+use crate::waiting::MACHINE;
 use crate::{installation, memlode, stderr, stdout};
 
 struct Folder(TempDir);
@@ -149,4 +151,60 @@ fn objects_that_are_copied_whole_are_not_divided() {
     for finding in &findings {
         assert!(evidence(finding, "density").is_none() && finding["edit"].is_null(), "{finding}");
     }
+}
+
+/// Two loads that become one have no line, and are shown at that of their use, with a mark; what is loaded there itself has
+/// none.
+#[test]
+fn a_line_that_is_not_its_own_is_marked() {
+    let recorded = Recorded::new(
+        r#"
+#include <stdio.h>
+#include <stdlib.h>
+struct record { int size; char rest[124]; };
+struct sorter { struct record *other, *list; };
+struct value { int room; char rest[124]; };
+enum { COUNT = 20000 };
+static inline int size_of(const struct sorter *sorter) {
+  int size;
+  if (sorter->other)
+    size = sorter->other->size;
+  else
+    size = sorter->list->size;
+  return size;
+}
+__attribute__((noinline)) static long fits(const struct sorter *sorters, const struct value *values) {
+  long sum = 0;
+#pragma clang loop vectorize(disable)
+  for (int i = 0; i < COUNT; i++) {
+    int size = size_of(&sorters[i]);
+    if (values[i].room < size)
+      sum++;
+  }
+  return sum;
+}
+int main(void) {
+  struct record *records = malloc(COUNT * sizeof *records);
+  struct value *values = malloc(COUNT * sizeof *values);
+  struct sorter *sorters = calloc(COUNT, sizeof *sorters);
+  for (int i = 0; i < COUNT; i++) {
+    struct record *one = &records[(i * 7919L) % COUNT];
+    records[i].size = i;
+    values[i].room = COUNT - i;
+    *(i % 3 ? &sorters[i].other : &sorters[i].list) = one;
+  }
+  printf("%ld\n", fits(sorters, values));
+}
+"#,
+        MACHINE,
+    );
+    let sites = recorded.run(&["dump", "--sites", "trace"]);
+    let merged = |line: &&str| line.contains("\t~") && line.contains("\trecord\tsize\t");
+    assert!(sites.lines().any(|line| merged(&line)), "the loads are still two: {sites}");
+    let text = recorded.run(&["report", "trace", "-m", "./tiny.toml"]);
+    let line = |data: &str| {
+        text.lines().find(|line| line.contains(data) && line.contains(" fits ")).expect("a line")
+    };
+    assert!(line("record.size").contains(" ~program.c:21 "), "{text}");
+    assert!(line("value.room").contains(" program.c:21 "), "{text}");
 }

@@ -20,7 +20,7 @@ use memlode_analyses::{self as analyses, View};
 use memlode_attribute::annotate::Cells;
 use memlode_attribute::run::latencies;
 use memlode_attribute::sharing::SharingProfile;
-use memlode_attribute::tables::{Line, Place, Row, Tables, What, place};
+use memlode_attribute::tables::{Line, Place, Row, Tables, What, place, what};
 use memlode_attribute::{ClassId, CostModel, Counts, Coverage, Errors, PathId, Profile, Wait, WaitKind};
 use memlode_machine::{Machine, Provenance};
 use memlode_replay::Replayed;
@@ -28,9 +28,9 @@ use memlode_trace::Trace;
 use memlode_trace::event::ThreadId;
 use memlode_trace::format::flag;
 use memlode_trace::sites::{Site, SiteTable, StringId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use crate::build::naming::Naming;
+use crate::build::naming::{Borrowed, Naming};
 use crate::model::{self, ByLevel, Numbers, Report};
 use crate::names::demangle;
 
@@ -216,29 +216,33 @@ pub(crate) struct Builder<'a> {
     pub levels: &'a [Arc<str>],
     pub total_stall: u64,
     pub total_wait: f64,
-    /// Places whose line is that of a neighbouring instruction ([`borrowed`]).
-    pub borrowed: &'a FxHashSet<Place>,
+    /// Accesses whose line is that of a neighbouring instruction ([`borrowed`]).
+    pub borrowed: &'a Borrowed,
 }
 
-/// Places most accesses of which have no line of their own, but that of a neighbouring instruction.
-pub(crate) fn borrowed(tables: &Tables<'_>, names: &SiteTable) -> FxHashSet<Place> {
+/// Finds the data at a place, and the places, most accesses of which have no line of their own, but that of a neighbouring
+/// instruction.
+pub(crate) fn borrowed(tables: &Tables<'_>, names: &SiteTable) -> Borrowed {
     let cells = tables.cells().iter();
     most_borrowed(names, cells.map(|cell| (names.site(cell.site), cell.counts.accesses())))
 }
 
-/// The same where accesses are not counted: places most sites of which borrow their line.
-pub(crate) fn borrowed_by_site(names: &SiteTable) -> FxHashSet<Place> {
+/// Finds the same where accesses are not counted: by sites.
+pub(crate) fn borrowed_by_site(names: &SiteTable) -> Borrowed {
     most_borrowed(names, names.sites().iter().map(|site| (site, 1)))
 }
 
-fn most_borrowed<'s>(names: &SiteTable, weighted: impl Iterator<Item = (&'s Site, u64)>) -> FxHashSet<Place> {
-    let mut places: FxHashMap<Place, (u64, u64)> = FxHashMap::default();
+fn most_borrowed<'s>(names: &SiteTable, weighted: impl Iterator<Item = (&'s Site, u64)>) -> Borrowed {
+    let mut sums: FxHashMap<(Option<What>, Place), (u64, u64)> = FxHashMap::default();
     for (site, weight) in weighted {
-        let sums = places.entry(place(names, site)).or_default();
-        sums.0 += weight;
-        sums.1 += if site.flags & flag::APPROXIMATE != 0 { weight } else { 0 };
+        let place = place(names, site);
+        for what in [None, Some(what(names, site, true))] {
+            let sum = sums.entry((what, place)).or_default();
+            sum.0 += weight;
+            sum.1 += if site.flags & flag::APPROXIMATE != 0 { weight } else { 0 };
+        }
     }
-    places.into_iter().filter(|(_, (all, borrowed))| 2 * borrowed > *all).map(|(place, _)| place).collect()
+    sums.into_iter().filter(|(_, (all, borrowed))| 2 * borrowed > *all).map(|(key, _)| key).collect()
 }
 
 impl Builder<'_> {

@@ -8,11 +8,14 @@ use rustc_hash::FxHashSet;
 use crate::model;
 use crate::names::{demangle, demangle_short};
 
+/// Accesses whose line is that of a neighbouring instruction: those of some data at a place, and all of a place.
+pub(crate) type Borrowed = FxHashSet<(Option<What>, Place)>;
+
 /// Spells out what a trace's site table names.
 #[derive(Clone, Copy)]
 pub struct Naming<'t> {
     names: &'t SiteTable,
-    borrowed: Option<&'t FxHashSet<Place>>,
+    borrowed: Option<&'t Borrowed>,
 }
 
 impl<'t> Naming<'t> {
@@ -21,9 +24,9 @@ impl<'t> Naming<'t> {
         Naming { names, borrowed: None }
     }
 
-    /// Marks these places as lines of neighbouring instructions.
-    pub fn borrowing(self, places: &'t FxHashSet<Place>) -> Naming<'t> {
-        Naming { borrowed: Some(places), ..self }
+    /// Marks the lines of these as those of neighbouring instructions.
+    pub(crate) fn borrowing(self, borrowed: &'t Borrowed) -> Naming<'t> {
+        Naming { borrowed: Some(borrowed), ..self }
     }
 
     pub(crate) fn string(self, id: StringId) -> String {
@@ -41,13 +44,17 @@ impl<'t> Naming<'t> {
 
     /// Returns what it touches, and where it stands.
     pub fn access(self, what: &What, place: &Place) -> model::Access {
-        model::Access { data: self.data(what), position: self.position(place) }
+        model::Access { data: self.data(what), position: self.position_of(Some(*what), place) }
     }
 
     /// Returns where it stands.
     pub fn position(self, place: &Place) -> model::Position {
+        self.position_of(None, place)
+    }
+
+    fn position_of(self, what: Option<What>, place: &Place) -> model::Position {
         let inlined_into = place.inlined_into.map(|line| Box::new(self.line(&line)));
-        let borrowed = self.borrowed.is_some_and(|places| places.contains(place));
+        let borrowed = self.borrowed.is_some_and(|borrowed| borrowed.contains(&(what, *place)));
         // The mark is for the line that is shown first.
         let inlined_into = inlined_into.map(|into| Box::new(model::Position { borrowed, ..*into }));
         let borrowed = borrowed && inlined_into.is_none();
