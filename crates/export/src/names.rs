@@ -19,7 +19,7 @@ use crate::table::Strings;
 pub(crate) const NONE: i32 = -1;
 
 /// Kinds of accesses.
-pub(crate) const KINDS: [&str; 5] = ["load", "store", "atomic load", "atomic store", "update"];
+pub(crate) const KINDS: [&str; 6] = ["load", "store", "atomic load", "atomic store", "update", "prefetch"];
 
 /// Homes of objects; of memory of unknown origin there is nothing to say.
 pub(crate) const HOMES: [&str; 3] = ["heap", "global", "stack"];
@@ -162,6 +162,7 @@ impl SiteNames {
 
 fn kind(site: &Site) -> i8 {
     match (site.kind, site.flags & flag::ATOMIC != 0) {
+        _ if site.is_prefetch() => 5,
         (SiteKind::Store, false) => 1,
         (SiteKind::Store, true) => 3,
         (SiteKind::Update, _) => 4,
