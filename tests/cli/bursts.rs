@@ -146,7 +146,7 @@ fn a_sample_says_so_and_is_near_the_truth() {
 fn bursts_come_and_go_in_loops_without_calls() {
     let folder = TempDir::new().expect("a temporary folder");
     let trace = folder.path().join("trace");
-    record(&trace, &["--burst", "200us/10ms"], ["nested", "250"]);
+    record(&trace, &["--burst", "200us/10ms"], ["nested", "1500"]);
     let (sim, text) = simulated(&trace);
     let sample = &sim["trace"]["sample"];
     assert!(sample["runs"].as_u64() > Some(4), "{text}");
