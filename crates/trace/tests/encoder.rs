@@ -18,6 +18,8 @@ fn plan() -> Plan {
     let strides = strides.map(|(address, step)| Step::Stride(0, address, step));
     segments.push(Seg { function: 0, steps: [&[Step::Repeat], &strides[..]].concat() });
     segments.push(Seg { function: 0, steps: vec![Step::Range(0, Operand::Word, Operand::Word)] });
+    let still = vec![Step::Repeat, Step::Stride(0, Operand::Word, 0)];
+    segments.push(Seg { function: 0, steps: still });
     Plan { functions: 1, site_bytes: vec![8], segments }
 }
 
@@ -92,7 +94,7 @@ fn handed_over_words_all_count() {
         (vec![a, 7, 0, 0], 2, Stop::Unknown { header: 0 }),
         (vec![a, 7, b, 8], 2, Stop::Torn),
         (vec![a, 7, a + 1, 8], 2, Stop::Unknown { header: a + 1 }),
-        (vec![a, 7, header(5), 8], 2, Stop::Unknown { header: header(5) }),
+        (vec![a, 7, header(6), 8], 2, Stop::Unknown { header: header(6) }),
         (vec![u64::MAX, 8], 0, Stop::Unknown { header: u64::MAX }),
     ] {
         assert_eq!(append(&words, Tail::HandedOver), Appended { consumed, stop }, "{words:x?}");
@@ -163,17 +165,35 @@ fn a_long_loop_is_several_chunks() {
     assert_eq!(expected.next(), None);
 }
 
-/// A count that wrapped, of a loop that a fault ended after a few turns. The program went on.
+/// Counts that wrapped, of loops that a fault ended after a few turns. The program went on.
 #[test]
 fn a_loop_that_leaves_the_address_space_counts_once() {
     let directory = tempfile::tempdir().unwrap();
     let (mut writer, space, _) = setup(directory.path());
-    for count in [u64::MAX, 1 << 60, (1 << 48) / 24 + 1] {
-        let words = [header(3), count, 0x1000, 0x2000, 0x4000_0000, header(0), 9];
+    let mut expected = Vec::new();
+    let (up, still, down) = (0x1000, 0x2000, 0x4000_0000);
+    for (segment, words) in [
+        // Further than there are addresses.
+        (3, vec![u64::MAX, up, still, down]),
+        (3, vec![1 << 60, up, still, down]),
+        (3, vec![(1 << 48) / 24 + 2, up, still, down]),
+        // Not as far, but past the ends.
+        (3, vec![2 + 0x4000 / 8, up, still, 0x4000]),
+        (3, vec![100, u64::MAX - 99 * 24 + 1, still, down]),
+        // Nowhere, for longer than any program runs.
+        (5, vec![u64::MAX, still]),
+        (5, vec![(1 << 48) + 1, still]),
+    ] {
+        let addresses = match words[1..] {
+            [first, still, down] => vec![first, first + 8, still, down],
+            _ => vec![words[1]],
+        };
+        let words = [&[header(segment)], &words[..], &[header(0), 9]].concat();
         let (mut encoder, mut packer) = (ChunkEncoder::new(), Packer::new());
         let whole = encoder.append(&words, Tail::HandedOver, (1, 2), &space);
-        assert_eq!(whole, Appended { consumed: words.len(), stop: Stop::End });
+        assert_eq!(whole, Appended { consumed: words.len(), stop: Stop::End }, "{words:x?}");
         writer.append(0, 0, encoder.finish().unwrap().pack(&mut packer)).unwrap();
+        expected.extend([&addresses[..], &[9]].concat());
     }
     writer.finish(Default::default()).unwrap();
     let mut addresses = Vec::new();
@@ -181,7 +201,24 @@ fn a_loop_that_leaves_the_address_space_counts_once() {
         addresses.extend(batch.accesses.iter().map(|access| access.address));
         ControlFlow::Continue(())
     });
-    assert_eq!(addresses, [0x1000, 0x1008, 0x2000, 0x4000_0000, 9].repeat(3));
+    assert_eq!(addresses, expected);
+}
+
+/// Loops that go to the very ends of the address space.
+#[test]
+fn a_loop_that_stays_in_the_address_space_counts_in_full() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, space, _) = setup(directory.path());
+    for words in [
+        [header(3), 1 + 0x4000 / 8, 0x1000, 0x2000, 0x4000],
+        [header(3), 100, u64::MAX - 99 * 24, 0x2000, 0x4000],
+        [header(3), 0, 0x1000, 0x2000, 0],
+        [header(3), 1, u64::MAX, 0x2000, 0],
+    ] {
+        let mut encoder = ChunkEncoder::new();
+        encoder.append(&words, Tail::HandedOver, (1, 2), &space);
+        assert_eq!(encoder.finish().unwrap().pack(&mut Packer::new()).accesses(), 4 * words[1], "{words:x?}");
+    }
 }
 
 #[test]

@@ -145,11 +145,12 @@ fn executions(plan: Plan) -> impl Strategy<Value = (Plan, Vec<Vec<Vec<Execution>
     })
 }
 
-/// Lengths of ranges that a machine can have.
+/// Lengths of ranges that a machine can have, and loops that stay far from the ends of the address space.
 fn tame(site_bytes: &[u32], segment: &Seg, words: &mut [u64]) {
     let up_to = |steps: &[Step]| word_count(site_bytes, &Seg { function: 0, steps: steps.to_vec() });
     if segment.steps[0] == Step::Repeat {
         words[0] %= 100;
+        words[1..].iter_mut().for_each(|word| *word = *word % (1 << 62) + (1 << 62));
     }
     for (number, step) in segment.steps.iter().enumerate() {
         if let Step::Range(_, _, Operand::Word) = step {

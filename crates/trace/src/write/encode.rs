@@ -340,7 +340,7 @@ impl Encoder {
         let base = self.hot[id as usize].base;
         let room = FULL_ACCESSES.saturating_sub(self.chunk.accesses).div_ceil(strides.into());
         let steps = &self.steps[steps.0 as usize..steps.1 as usize];
-        let left = carried_out(operands[0], steps).saturating_sub(self.repeated);
+        let left = carried_out(operands, steps).saturating_sub(self.repeated);
         let turns = left.min(room);
         let mut part = std::borrow::Cow::Borrowed(operands);
         if turns != operands[0] {

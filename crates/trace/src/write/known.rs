@@ -139,13 +139,17 @@ impl ImageSegments {
     }
 }
 
-/// Returns how often a loop was executed that was to be executed `count` times, in these steps of its words. One that would
-/// have gone further than any address space was not carried out: whoever began it met a fault, and went on.
-pub(super) fn carried_out(count: u64, steps: &[(u16, u64)]) -> u64 {
-    let goes_too_far = |&(_, step): &(u16, u64)| {
-        step.cast_signed().unsigned_abs().saturating_mul(count) > limit::RANGE_BYTES
+/// Returns how often a loop was executed of which these are the words, the first of them its count, in these steps of the
+/// words. One that would have gone further than any address space, past one of its ends, or on for as many turns as it
+/// has bytes, was not carried out: whoever began it met a fault or was called away, and went on.
+pub(super) fn carried_out(operands: &[u64], steps: &[(u16, u64)]) -> u64 {
+    let count = operands[0];
+    let goes_too_far = |&(word, step): &(u16, u64)| {
+        let way = i128::from(step.cast_signed()) * i128::from(count.saturating_sub(1));
+        let last = i128::from(operands[word as usize]) + way;
+        way.unsigned_abs() >= limit::RANGE_BYTES.into() || u64::try_from(last).is_err()
     };
-    if steps.iter().any(goes_too_far) { 1 } else { count }
+    if count > limit::RANGE_BYTES || steps.iter().any(goes_too_far) { 1 } else { count }
 }
 
 #[derive(Clone, Copy)]
