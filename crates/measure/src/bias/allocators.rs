@@ -19,7 +19,7 @@ pub const BUFFERS: usize = 4;
 /// An allocator, and how it is put in place of the usual one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocatorLibrary {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The library to preload; none for the one that programs have anyhow.
     pub library: Option<PathBuf>,
@@ -27,7 +27,7 @@ pub struct AllocatorLibrary {
     pub huge: Option<(&'static str, &'static str)>,
 }
 
-/// How the addresses of consecutive buffers agree.
+/// The way in which the addresses of consecutive buffers agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Agreement {
     /// Pairs of consecutive buffers.
@@ -40,14 +40,14 @@ pub struct Agreement {
     pub low21: usize,
 }
 
-/// What one allocator does.
+/// The places that one allocator gives.
 #[derive(Clone, Debug, Serialize)]
 pub struct AllocatorRow {
     /// The allocator.
     pub allocator: String,
     /// It was asked for huge pages.
     pub huge: bool,
-    /// By size, as in [`SIZES`].
+    /// One entry for each size, as in [`SIZES`].
     pub sizes: Vec<Agreement>,
 }
 

@@ -1,4 +1,5 @@
-//! Large blocks of a program's heap, moved by a library that the program preloads: which places slow it down, and which are best?
+//! Large blocks of a program's heap, moved by a library that the program preloads: which places slow it down,
+//! and which are best?
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ const STEP: usize = 64;
 const COARSE: usize = 256;
 /// The part of a search's time in which places are tried; in the rest the best of them has to prove itself.
 const TRYING: f64 = 0.5;
-/// How often the fastest places are tried: all of them, a quarter, and the last few.
+/// Rounds in which the fastest places are tried: all of them, a quarter, and the last few.
 const RUNGS: [(usize, usize); 3] = [(1, 3), (4, 5), (12, 10)];
 /// The quantile of a place's times that stands for it: bursts of other programs only ever add.
 const QUANTILE: f64 = 0.2;
@@ -35,11 +36,11 @@ pub struct Block {
     pub number: usize,
     /// Its length.
     pub bytes: usize,
-    /// Where it was allocated, as far as that is known: "main conv.c:12", or a file and an address in it.
+    /// The place where it was allocated, as far as that is known: "main conv.c:12", or a file and an address in it.
     pub place: String,
 }
 
-/// What to move.
+/// The blocks to move.
 #[derive(Clone, Debug)]
 pub struct BlocksPlan {
     /// The program.

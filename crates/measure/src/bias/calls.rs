@@ -48,7 +48,7 @@ const QUANTILE: f64 = 0.25;
 /// Steps of the chain of multiplications that is timed before and after each sample.
 const CHAIN: u32 = 3000;
 
-/// What to call.
+/// The function to call.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -61,7 +61,7 @@ pub struct Spec {
     pub moved: String,
     /// In their order.
     pub arguments: Vec<CallArgument>,
-    /// What arguments can point to.
+    /// Memory that arguments can point to.
     #[serde(rename = "buffer")]
     pub buffers: Vec<Buffer>,
 }
@@ -90,10 +90,10 @@ pub struct Buffer {
     pub name: String,
     /// Its length.
     pub bytes: usize,
-    /// What is in it at the beginning.
+    /// Its contents at the beginning.
     #[serde(default)]
     pub fill: Fill,
-    /// Where it lies.
+    /// The place where it lies.
     #[serde(default)]
     pub memory: CallMemory,
     /// Bytes from the beginning of a page to it.
@@ -108,7 +108,7 @@ fn one() -> usize {
     1
 }
 
-/// What a buffer begins with.
+/// The contents that a buffer begins with.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Fill {
@@ -123,7 +123,7 @@ pub enum Fill {
     F64,
 }
 
-/// Where a buffer lies.
+/// The place where a buffer lies.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum CallMemory {
@@ -132,7 +132,7 @@ pub enum CallMemory {
     Pages,
     /// The same, but the kernel is asked for pages of 2 MiB.
     Huge,
-    /// What `malloc` gives.
+    /// The place that `malloc` gives.
     Malloc,
 }
 
@@ -187,7 +187,7 @@ impl Spec {
         }
     }
 
-    /// Whether the buffer that is moved can be.
+    /// Returns whether the buffer that is moved can be.
     ///
     /// # Errors
     /// If it is `malloc`'s to say where it lies.
@@ -206,7 +206,7 @@ impl Spec {
     }
 }
 
-/// Where a buffer lies in the process that calls, for whoever looks at its memory.
+/// The place of a buffer in the process that calls, for whoever looks at its memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
@@ -222,7 +222,7 @@ pub struct Placed {
 pub struct Ready<'a> {
     spec: &'a Spec,
     function: *mut c_void,
-    /// By number in the description: where each of its buffers lies when it is not moved.
+    /// Places of its buffers, by number in the description, when it is not moved.
     places: Vec<Vec<*mut u8>>,
     arrays: BTreeMap<String, Vec<*mut u8>>,
     calls: usize,
@@ -423,8 +423,9 @@ fn allocate(buffer: &Buffer, random: &mut crate::stats::Random) -> Result<*mut u
     Ok(start)
 }
 
-/// Calls a function whose arguments are integers and floating-point numbers. Either kind goes to its own registers, in order, and
-/// what does not fit into those to the stack, so that more arguments than the function has do no harm.
+/// Calls a function whose arguments are integers and floating-point numbers. Either kind goes to its own
+/// registers, in order, and what does not fit into those to the stack, so that more arguments than the
+/// function has do no harm.
 ///
 /// # Safety
 /// The function takes such arguments.

@@ -1,16 +1,18 @@
-//! Which events of a processor move with its cycles: a table of counters over many contexts, as `perf stat` can fill it.
+//! Which events of a processor move with its cycles: a table of counters over many contexts, as `perf stat`
+//! can fill it.
 //!
-//! The table has a row for each context and a column for each event. Events are ordered by how far they move with cycles, in
-//! a straight line (Pearson) and by rank (Spearman); beside each stand its median over all contexts and its value in the
-//! contexts whose cycles spike. An event that differs there, and nowhere else, points to the cause.
+//! The table has a row for each context and a column for each event. Events are ordered by how far they move
+//! with cycles, in a straight line (Pearson) and by rank (Spearman); beside each stand its median over all
+//! contexts and its value in the contexts whose cycles spike. An event that differs there, and nowhere else,
+//! points to the cause.
 
 use serde::Serialize;
 
 use crate::Error;
 use crate::stats::{median, pearson, quantile, spearman};
 
-/// A spike is a context whose cycles lie above the median by more than this many times the distance from the median to the
-/// 90% quantile: contexts that merely vary do not reach it.
+/// A spike is a context whose cycles lie above the median by more than this many times the distance from the
+/// median to the 90% quantile: contexts that merely vary do not reach it.
 const FAR: f64 = 3.0;
 /// A spike is at least this part slower, however even the others are.
 const LEAST: f64 = 0.02;
@@ -26,7 +28,7 @@ pub struct CounterTable {
     cycles: (String, Vec<f64>),
 }
 
-/// What moves with cycles.
+/// Events that move with cycles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Correlations {
     /// Contexts of the table.
@@ -48,7 +50,7 @@ pub struct CounterRow {
     pub spearman: f64,
     /// The median over all contexts.
     pub median: f64,
-    /// By spike: the count there.
+    /// Counts by spike.
     pub spikes: Vec<f64>,
 }
 
@@ -187,8 +189,8 @@ pub fn text(found: &Correlations, top: usize) -> String {
 mod tests {
     use super::*;
 
-    /// The shape of the published sweep: 512 environments of 16 bytes, two spikes 4 KiB apart where loads are blocked, and
-    /// an event that falls there, one that only wavers, and one that never changes.
+    /// The shape of the published sweep: 512 environments of 16 bytes, two spikes 4 KiB apart where loads are
+    /// blocked, and an event that falls there, one that only wavers, and one that never changes.
     fn sweep() -> String {
         let mut text =
             String::from("bytes,cycles,ld_blocks_partial.address_alias,resource_stalls.rs,branches,halts\n");

@@ -1,8 +1,9 @@
 //! A program, or one function of it, at every length of the environment: which of them slow it down?
 //!
-//! The length of the environment decides where the stack begins, and with fixed addresses nothing else does. Over two
-//! pages of 4 KiB there are 512 such contexts. A whole program is run at each of them; of a function the stack is moved in the
-//! program that runs, which takes microseconds and not milliseconds, and so shows smaller effects.
+//! The length of the environment decides where the stack begins, and with fixed addresses nothing else does.
+//! Over two pages of 4 KiB there are 512 such contexts. A whole program is run at each of them; of a function
+//! the stack is moved in the program that runs, which takes microseconds and not milliseconds, and so shows
+//! smaller effects.
 
 use std::time::Duration;
 
@@ -22,20 +23,20 @@ const FIRST: usize = 32;
 /// Contexts of one page.
 const PAGE: usize = 256;
 
-/// What was found.
+/// The times of a program at all sizes of its environment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sweep {
-    /// By context: bytes added to the environment.
+    /// Bytes added to the environment, by context.
     pub padding: Vec<usize>,
-    /// What was measured there.
+    /// The times, by context.
     #[serde(flatten)]
     pub swept: Swept,
     /// Seconds of the median context.
     pub seconds: f64,
     /// The function that was called, if it was not the whole program that ran.
     pub function: Option<String>,
-    /// By candidate, in their order: loads that agree in the low 12 bits with stores to other data there and not at the control.
-    /// Known of spikes of functions only.
+    /// Counts by candidate, in their order: loads that agree in the low 12 bits with stores to other data
+    /// there and not at the control. Known of spikes of functions only.
     pub pairs: Vec<Vec<EnvironmentPair>>,
 }
 
@@ -77,7 +78,7 @@ impl EnvironmentPair {
     }
 }
 
-/// What to sweep.
+/// The program to sweep.
 #[derive(Clone, Debug)]
 pub struct EnvironmentPlan {
     /// The program.
@@ -102,8 +103,8 @@ pub(super) fn layout(context: usize) -> AddressLayout {
 /// Sweeps a whole program. `tell` hears how many runs there will be, and seconds of each.
 ///
 /// # Errors
-/// If addresses cannot be fixed, if the program fails, if the fewest runs do not fit into the time, or if somebody wants to
-/// stop.
+/// If addresses cannot be fixed, if the program fails, if the fewest runs do not fit into the time, or if
+/// somebody wants to stop.
 pub fn sweep_program(
     plan: &EnvironmentPlan,
     stop: &StopFlag,
@@ -142,7 +143,7 @@ pub(super) fn needs_fixed_addresses() -> Result<(), Error> {
 }
 
 impl Sweep {
-    /// Of times in units of so many seconds.
+    /// Makes it of times in units of so many seconds.
     pub(super) fn new(swept: Swept, unit: f64) -> Sweep {
         Sweep {
             padding: (0..CONTEXTS).map(|context| FIRST + STEP * context).collect(),

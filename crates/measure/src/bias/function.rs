@@ -24,10 +24,12 @@ const FEW: usize = 4000;
 const LOOKING: Duration = Duration::from_secs(120);
 /// Confirming rounds in any case: a round takes milliseconds.
 pub(super) const ROUNDS: usize = 60;
-/// Seconds of one step of the chain that times are told in, at three cycles and 3 GHz: only for saying how long a call is.
+/// Seconds of one step of the chain that times are told in, at three cycles and 3 GHz: only for saying how
+/// long a call is.
 const STEP_SECONDS: f64 = 1e-9;
 
-/// Sweeps a function where the program first calls it. `tell` hears how many timings there will be, and seconds of each.
+/// Sweeps a function where the program first calls it. `tell` hears how many timings there will be, and
+/// seconds of each.
 ///
 /// # Errors
 /// If the program does not call it or does not survive calling it again, or if somebody wants to stop.

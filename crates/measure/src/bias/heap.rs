@@ -1,8 +1,8 @@
 //! One buffer of a function moved over a page: what of its cost is aliasing, and what is not?
 //!
-//! The function runs in a process of its own, which is started anew between passes. Each distance is timed beside the one
-//! 2 KiB away, which crosses lines in the same places and aliases nothing. A last process does one call at each distance
-//! instruction by instruction, and counts what can make it slow.
+//! The function runs in a process of its own, which is started anew between passes. Each distance is timed
+//! beside the one 2 KiB away, which crosses lines in the same places and aliases nothing. A last process does
+//! one call at each distance instruction by instruction, and counts what can make it slow.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -41,12 +41,12 @@ const FOLLOWS: f64 = 0.9;
 /// Contexts that differ less are not worth a word about what explains them.
 const SPREAD: f64 = 1.02;
 
-/// What to sweep.
+/// The program to sweep.
 #[derive(Clone, Debug)]
 pub struct HeapPlan {
     /// The file of the description.
     pub file: PathBuf,
-    /// What is in it.
+    /// Its contents.
     pub spec: Spec,
     /// Bytes from one distance to the next; divides 1024.
     pub step: usize,
@@ -60,26 +60,27 @@ pub struct HeapPlan {
     pub seed: u64,
 }
 
-/// What was found.
+/// The times of a program or call at all places of a buffer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Heap {
     /// The function.
     pub function: String,
     /// The buffer that was moved.
     pub moved: String,
-    /// By context: bytes by which it was moved.
+    /// Bytes by which it was moved, by context.
     pub distance: Vec<usize>,
-    /// What was measured there.
+    /// The times, by context.
     #[serde(flatten)]
     pub swept: Swept,
     /// Steps of a chain of multiplications that one call takes in the median context: some three cycles each.
     pub steps: f64,
-    /// By context: what one call does there, as far as there was time to look.
+    /// Counts of one call there, by context, as far as there was time to look.
     pub facts: Vec<Option<Facts>>,
-    /// By candidate, in their order: loads that agree in the low 12 bits with stores to other data there and not at the control.
+    /// Counts by candidate, in their order: loads that agree in the low 12 bits with stores to other data
+    /// there and not at the control.
     pub pairs: Vec<Vec<EnvironmentPair>>,
-    /// The correlation of times with stores that cross lines, over all contexts; none if these do not vary. Calls that were not
-    /// looked at are taken to do what the others do, but for where the buffer is.
+    /// The correlation of times with stores that cross lines, over all contexts; none if these do not vary.
+    /// Calls that were not looked at are taken to do what the others do, but for where the buffer is.
     pub follows_splits: Option<f64>,
     /// One call was not over after as many instructions as were looked at.
     pub cut: bool,
@@ -234,7 +235,7 @@ impl Drop for Server {
 
 struct Looked {
     facts: Vec<Option<Facts>>,
-    /// By context: stores that cross lines.
+    /// Stores that cross lines, by context.
     splits: Vec<usize>,
     pairs: Vec<Vec<EnvironmentPair>>,
     cut: bool,
@@ -411,7 +412,8 @@ impl Heap {
         said
     }
 
-    /// The sentence, and a table of the slowest distances, their controls and the fastest one, with what could make them slow.
+    /// The sentence, and a table of the slowest distances, their controls and the fastest one, with what
+    /// could make them slow.
     pub fn text(&self) -> String {
         let mut table = comfy_table::Table::new();
         let head =
@@ -448,7 +450,7 @@ impl Heap {
         )
     }
 
-    /// What differs between a spike and its control.
+    /// Returns what differs between a spike and its control.
     fn cause(&self, spike: &Candidate) -> String {
         let (Some(slow), Some(control)) = (&self.facts[spike.context], &self.facts[spike.control]) else {
             return String::new();

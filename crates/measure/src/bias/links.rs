@@ -1,4 +1,4 @@
-//! How far links of the same code move a benchmark: the least change that a gate can believe in.
+//! Spread of a benchmark over links of the same code: the least change that a gate can believe in.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,10 +23,10 @@ const SHUFFLES: usize = 10_000;
 /// A correlation that so few shuffles reach is one.
 const SIGNIFICANT: f64 = 0.01;
 
-/// What to link and run.
+/// The program to link and run.
 #[derive(Clone, Debug)]
 pub struct LinksPlan {
-    /// How to link it.
+    /// The command that links it.
     pub line: LinkLine,
     /// The program, whose first word is replaced by each link of it.
     pub program: Launch,
@@ -40,22 +40,23 @@ pub struct LinksPlan {
     pub seed: u64,
 }
 
-/// How far links move a program.
+/// Spread of a program's times over links.
 #[derive(Clone, Debug, Serialize)]
 pub struct Floor {
-    /// By link, the order given first: its time over the median link's.
+    /// Times over the median link's, by link, the order given first.
     pub links: Vec<f64>,
-    /// By link: the standard error of that, from its rounds.
+    /// Standard errors of these, by link, from their rounds.
     pub errors: Vec<f64>,
     /// Rounds; in each, every link runs once.
     pub rounds: usize,
-    /// What was varied, in words.
+    /// A sentence on what was varied.
     pub varied: String,
     /// The standard deviation of links that is left when the rounds' noise is taken out, as a part of the time.
     pub spread: f64,
     /// The slowest over the fastest link, as measured; noise makes it larger than it is.
     pub range: f64,
-    /// A change that is smaller can be a link's luck: 19 of 20 pairs of links differ by less, as far as the spread says.
+    /// A change that is smaller can be a link's luck: 19 of 20 pairs of links differ by less, as far as the
+    /// spread says.
     pub floor: f64,
     /// Seconds of the median link.
     pub seconds: f64,

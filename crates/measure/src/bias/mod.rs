@@ -1,4 +1,4 @@
-//! What moves times although no program changed: where data and code happen to lie.
+//! Effects that move times although no program changed: where data and code happen to lie.
 
 pub mod allocators;
 pub mod blocks;

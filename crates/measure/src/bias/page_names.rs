@@ -1,8 +1,9 @@
 //! Pages of a program that collide, by the names of what lies in them.
 //!
-//! One call of a function is looked at, instruction by instruction. Loads that agree in their low 12 bits with a store to
-//! another page shortly before are candidates; which of their pages collide is for a copy between these very pages to say, in
-//! the program that stands there. That needs neither rights nor a kernel that tells the truth about physical addresses.
+//! One call of a function is looked at, instruction by instruction. Loads that agree in their low 12 bits
+//! with a store to another page shortly before are candidates; which of their pages collide is for a copy
+//! between these very pages to say, in the program that stands there. That needs neither rights nor a kernel
+//! that tells the truth about physical addresses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,8 +40,8 @@ pub struct PagesByName {
     pub colliding: usize,
     /// Collisions of each pair of a load and a store instruction, the most frequent first.
     pub names: Vec<NamedPagePair>,
-    /// Loads that would collide if these data lay in huge pages at these addresses: they agree in 20 bits of the virtual
-    /// address.
+    /// Loads that would collide if these data lay in huge pages at these addresses: they agree in 20 bits of
+    /// the virtual address.
     pub huge: usize,
     /// Instructions of the call were left out.
     pub cut: bool,
@@ -59,8 +60,8 @@ pub struct NamedPagePair {
     pub least: u32,
     /// The time of a copy between these pages over that between halves of them that do not agree.
     pub measured: f64,
-    /// The part of the call's time that these loads wait by the law of a copy: the wait of one word, divided by the words from
-    /// store to load. Whoever has other work to do meanwhile waits less.
+    /// The part of the call's time that these loads wait by the law of a copy: the wait of one word, divided
+    /// by the words from store to load. Whoever has other work to do meanwhile waits less.
     pub modelled: f64,
 }
 
@@ -130,8 +131,8 @@ fn page(access: &SteppedAccess) -> u64 {
     access.address & !(PAGE - 1)
 }
 
-/// Whether a load and a store lie in other pages, a multiple of 1 MiB apart. Accesses that agree by some of their bytes only
-/// do as well: the pages decide.
+/// Returns whether a load and a store lie in other pages, a multiple of 1 MiB apart. Accesses that agree by
+/// some of their bytes only do as well: the pages decide.
 fn huge(steps: &Steps, aliased: &AliasedLoad) -> bool {
     let apart = page(&steps.accesses[aliased.load]).wrapping_sub(page(&steps.accesses[aliased.store]));
     apart != 0 && apart & LOW_20 == 0

@@ -6,8 +6,9 @@
 //! between any others, and no counter that is documented says so. Which pages do is for the kernel to decide, anew in
 //! each run; with huge pages it is all that lie a multiple of 1 MiB apart.
 //!
-//! The probe needs neither counters nor rights: it times a copy from one page to the other with the stores one word ahead
-//! of the loads, and for control the same copy 2 KiB apart within the pages, where nothing can agree.
+//! The probe needs neither counters nor rights: it times a copy from one page to the other with the stores
+//! one word ahead of the loads, and for control the same copy 2 KiB apart within the pages, where nothing can
+//! agree.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -31,22 +32,22 @@ pub(super) const FACTOR: f64 = 2.0;
 /// Distances of the store before the load, in words, that the cost is measured at.
 const DISTANCES: [usize; 6] = [1, 2, 4, 8, 12, 16];
 
-/// What was found.
+/// Pairs of pages that collide, and what that costs.
 #[derive(Clone, Debug, Serialize)]
 pub struct PagePairs {
     /// Pairs of 4 KiB pages that were tried.
     pub pairs: usize,
     /// Pairs that collide.
     pub colliding: usize,
-    /// Of three pages where two pairs collide and the third does not: how often. Equal bits cannot do that, so each is a
-    /// mistake of the probe; 0 if it makes none.
+    /// The number of triples of pages of which two pairs collide and the third does not. Equal bits cannot do
+    /// that, so each is a mistake of the probe; 0 if it makes none.
     pub contradictions: usize,
-    /// How often the kernel's own account of physical pages agrees, where it may be read.
+    /// The number of pairs for which the kernel's own account of physical pages agrees, where it may be read.
     pub pagemap: Option<Agreement>,
     /// Nanoseconds of a copied word between pages that do not collide.
     pub nanoseconds: f64,
-    /// By distance of the store before the load in words: how many times as long a copied word takes between pages that
-    /// collide, or between two others if none do.
+    /// Times by distance of the store before the load in words: how many times as long a copied word takes
+    /// between pages that collide, or between two others if none do.
     pub costs: Vec<PageCost>,
     /// The same in huge pages, if the kernel gives any.
     pub huge: Option<Huge>,
@@ -63,14 +64,14 @@ pub struct Agreement {
     pub pagemap_only: usize,
 }
 
-/// What colliding costs.
+/// The cost of colliding.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PageCost {
     /// Words from the load to the store that comes before it.
     pub distance: usize,
     /// The time of a word over that at the same distance between halves that do not agree.
     pub measured: f64,
-    /// What the law says: the wait at distance 1, divided by the distance, and never less than nothing.
+    /// The prediction of the law: the wait at distance 1, divided by the distance, and never less than nothing.
     pub modelled: f64,
 }
 
@@ -179,7 +180,7 @@ impl Memory {
         Ok(Memory { map, mapped, start, bytes })
     }
 
-    /// Whether the kernel made huge pages of it.
+    /// Returns whether the kernel made huge pages of it.
     fn is_huge(&self) -> bool {
         let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
         let mut inside = false;
@@ -247,7 +248,7 @@ impl Probe<'_> {
         (0..pages).flat_map(after).collect()
     }
 
-    /// Whether a load from one page waits for a store to the other.
+    /// Returns whether a load from one page waits for a store to the other.
     fn collides(&self, from: usize, to: usize) -> bool {
         let limit = FACTOR * self.usual;
         if self.copies.ticks(from, to, 1, 0, 2) < limit {
@@ -341,8 +342,8 @@ mod tests {
 
     use crate::stats::{Random, random};
 
-    /// A processor in which pages lie in these frames: how many low bits of a frame it compares, what is in its way, and
-    /// passes that its other half still disturbs.
+    /// A processor in which pages lie in these frames: how many low bits of a frame it compares, what is in
+    /// its way, and passes that its other half still disturbs.
     struct Simulated {
         frames: Vec<u64>,
         compared: u32,
@@ -392,8 +393,8 @@ mod tests {
         }
     }
 
-    /// Of 101,025 pairs in each of several runs the probe names exactly those whose frames agree; with a neighbour that
-    /// disturbs whole stretches it may miss some and still makes none up.
+    /// The probe names exactly those of 101,025 pairs whose frames agree, in each of several runs; with a
+    /// neighbour that disturbs whole stretches it may miss some and still makes none up.
     #[test]
     fn no_pair_of_a_hundred_thousand_is_made_up() {
         const PAGES: usize = 450;

@@ -1,9 +1,9 @@
 //! Many contexts of one thing that is timed: which of them slow it down?
 //!
-//! Each context is timed some times in random order, the slowest more often. The slowest of all are then timed again, in a new
-//! random order, beside two contexts that are alike but for what is suspected: the control, 2 KiB away, and a second control,
-//! 1 KiB away. Only what differs from the control is called a spike; if the controls differ from each other by a third of that,
-//! nothing is concluded.
+//! Each context is timed some times in random order, the slowest more often. The slowest of all are then
+//! timed again, in a new random order, beside two contexts that are alike but for what is suspected: the
+//! control, 2 KiB away, and a second control, 1 KiB away. Only what differs from the control is called a
+//! spike; if the controls differ from each other by a third of that, nothing is concluded.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ pub trait SweepSource {
     }
 }
 
-/// How many contexts, and for how long.
+/// The number of contexts, and how long each is timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     /// Contexts.
@@ -65,10 +65,10 @@ pub struct Extent {
     pub seed: u64,
 }
 
-/// What was found.
+/// The times of all contexts, and the slow ones that were tried again.
 #[derive(Clone, Debug, Serialize)]
 pub struct Swept {
-    /// By context: time over the median context's.
+    /// Times over the median context's, by context.
     pub ratio: Vec<f64>,
     /// Timings of each context; the slowest have more.
     pub runs: usize,
@@ -94,7 +94,7 @@ pub struct Candidate {
     pub controls: Effect,
 }
 
-/// What can be said of a candidate.
+/// The verdict on a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SweepVerdict {
@@ -107,8 +107,8 @@ pub enum SweepVerdict {
 }
 
 impl Candidate {
-    /// The test: p < 0.001, divided by the number of candidates, and three times as far from 1 as controls are from each
-    /// other: an even slope over the page moves them half as far.
+    /// The test: p < 0.001, divided by the number of candidates, and three times as far from 1 as controls
+    /// are from each other: an even slope over the page moves them half as far.
     pub fn verdict(&self) -> SweepVerdict {
         if !self.effect.is_claimed() || self.effect.ratio <= 1.0 {
             return SweepVerdict::Nothing;
@@ -136,7 +136,7 @@ impl Swept {
     }
 }
 
-/// How often so many of the slowest contexts are timed: most contexts are soon seen not to matter.
+/// Returns numbers of the slowest contexts, and how often these are timed: most contexts are soon seen not to matter.
 fn rungs(contexts: usize) -> [(usize, usize); 3] {
     [(contexts, LEAST_RUNS), (contexts.div_ceil(4), 6), (contexts.div_ceil(16), 16)]
 }
