@@ -105,10 +105,36 @@ def leaves(value, path=""):
         yield path, value
 
 
+def about(row):
+    """What a row of a table is about: its texts, in the order of their paths, and the number of its thread."""
+    parts = sorted(leaves(row), key=lambda leaf: leaf[0])
+    return [(path, str(value)) for path, value in parts if isinstance(value, str) or path == "thread"]
+
+
+def in_order_of_names(value, path, orders):
+    """The same document, its tables in the order of what their rows are about; adds the order that these had."""
+    if isinstance(value, dict):
+        return {key: in_order_of_names(part, f"{path}.{key}" if path else key, orders) for key, part in value.items()}
+    if not isinstance(value, list):
+        return value
+    parts = [in_order_of_names(part, f"{path}.{number}", orders) for number, part in enumerate(value)]
+    if not parts or not all(isinstance(part, dict) for part in parts):
+        return parts
+    order = [about(part) for part in parts]
+    orders[general(path)].append(order)
+    return [part for _, part in sorted(zip(order, parts), key=lambda pair: pair[0])]
+
+
 def compare(where, old, new, names, exceptions):
-    """Adds what differs to the exceptions."""
+    """Adds what differs to the exceptions. Rows of tables are compared by what they are about: where two cost the same,
+    either may be the first. Another order is an exception of its own."""
     if old == new:
         return
+    orders = collections.defaultdict(list), collections.defaultdict(list)
+    old, new = (in_order_of_names(document, "", found) for document, found in zip((old, new), orders))
+    for path, before in orders[0].items():
+        if before != orders[1].get(path, before) and not names.is_ignored(path):
+            exceptions[f"{path}, order"].append((where, path, "one order", "another"))
     there = {path: value for path, value in leaves(new) if not names.is_ignored(path)}
     for path, value in leaves(old):
         if names.is_ignored(path):
