@@ -12,11 +12,8 @@ use crate::law::sources;
 const FRAGMENTS: [&str; 8] = ["What", "Who", "Whose", "Whether", "Where", "How", "Of", "By"];
 
 /// Files whose comments still begin so. A file that leaves this list does not come back.
-const NOT_YET: [&str; 3] = [
-    "crates/cli/src/commands/advise.rs",
-    "crates/cli/src/commands/whatif",
-    "crates/whatif",
-];
+const NOT_YET: [&str; 3] =
+    ["crates/cli/src/commands/advise.rs", "crates/cli/src/commands/whatif", "crates/whatif"];
 
 /// Returns one sentence for each doc comment that begins with a fragment.
 pub fn fragments(root: &Path) -> Result<Vec<String>> {

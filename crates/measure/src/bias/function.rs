@@ -20,8 +20,8 @@ use crate::process::{Pinned, StopFlag, processors};
 const MOST: usize = 1_000_000;
 /// Instructions of one call that are looked at in each context, where that is done in all of them.
 const FEW: usize = 4000;
-/// Time for looking at all contexts, if the sweep has less: on a busy machine it takes ten times the usual.
-const LOOKING: Duration = Duration::from_secs(120);
+/// Time for looking at all contexts: what they need, however busy the machine is.
+const LOOKING: Duration = Duration::from_secs(3600);
 /// Confirming rounds in any case: a round takes milliseconds.
 pub(super) const ROUNDS: usize = 60;
 /// Seconds of one step of the chain that times are told in, at three cycles and 3 GHz: only for saying how
@@ -103,7 +103,7 @@ pub fn facts_by_context(
     needs_fixed_addresses()?;
     let _pinned = processors().first().map(|cpu| Pinned::to(*cpu));
     // Two million single steps take what they take, however little time the sweep was given.
-    let plan = EnvironmentPlan { time: plan.time.max(LOOKING), ..plan.clone() };
+    let plan = EnvironmentPlan { time: LOOKING, ..plan.clone() };
     let (mut call, _) = start(&plan, function, stop)?;
     (0..CONTEXTS)
         .map(|context| match stop.load(Ordering::Relaxed) {

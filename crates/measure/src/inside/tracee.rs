@@ -1,6 +1,7 @@
 //! A program that is stopped, looked at and continued.
 
 use std::fs::File;
+use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -21,6 +22,10 @@ pub type Registers = libc::user_regs_struct;
 
 /// The instruction that stops a program.
 const BREAKPOINT: u8 = 0xcc;
+/// The debug register that says which of the others are in use, and its value if the first one has the address of an
+/// instruction.
+const CONTROL: usize = 7;
+const ENABLED: u64 = 1;
 /// `syscall`, and a breakpoint behind it.
 const SYSCALL: [u8; 3] = [0x0f, 0x05, BREAKPOINT];
 /// Time between two looks whether to stop.
@@ -193,23 +198,26 @@ impl Tracee {
         self.request(libc::PTRACE_SETFPREGS, 0, ptr::from_ref(vectors) as usize)
     }
 
-    /// Runs until the instruction at this address is next. `what` names it in errors.
+    /// Runs until the first thread comes to the instruction at this address. `what` names it in errors. The processor
+    /// watches for it: its other threads and its children, which have registers of their own, go by.
     ///
     /// # Errors
     /// If the program ends before it comes there.
     pub fn run_to(&mut self, address: u64, what: &str) -> Result<Registers, Error> {
-        let mut before = [0];
-        self.read(address, &mut before)?;
-        self.write(address, &[BREAKPOINT])?;
+        self.set_debug_register(0, address)?;
+        self.set_debug_register(CONTROL, ENABLED)?;
         self.resume(Some(what))?;
-        let mut registers = self.registers()?;
-        if registers.rip != address + 1 {
+        self.set_debug_register(CONTROL, 0)?;
+        let registers = self.registers()?;
+        if registers.rip != address {
             return Err(Error::Usage(format!("`{}` stopped before it called {what}", self.command)));
         }
-        self.write(address, &before)?;
-        registers.rip = address;
-        self.set_registers(&registers)?;
         Ok(registers)
+    }
+
+    fn set_debug_register(&self, number: usize, value: u64) -> Result<(), Error> {
+        let place = offset_of!(libc::user, u_debugreg) + number * size_of::<u64>();
+        self.request(libc::PTRACE_POKEUSER, place, value as usize)
     }
 
     /// Runs until a breakpoint. `towards` names what is waited for, in errors.
@@ -300,7 +308,10 @@ impl Tracee {
         }
         let how = match (libc::WIFEXITED(status), towards) {
             (true, Some(what)) => {
-                return Error::Usage(format!("`{}` ended and never called {what}", self.command));
+                return Error::Usage(format!(
+                    "`{}` ended and never called {what}: neither its other threads nor its children count",
+                    self.command
+                ));
             }
             (true, None) => format!("exited with status {}", libc::WEXITSTATUS(status)),
             (false, _) => format!("was ended by signal {}", libc::WTERMSIG(status)),
