@@ -14,6 +14,7 @@ mod analysis;
 mod arguments;
 mod callers;
 mod finding;
+mod pairs;
 mod partition;
 mod run;
 mod table;

@@ -26,11 +26,10 @@
 //! alias DIR --least N`.
 
 use memlode_attribute::annotate::AnnotatedAccesses;
-use memlode_attribute::tables::{Place, What};
 use memlode_simulate::{AliasConflict, MemRef, StoreBuffer};
-use memlode_trace::event::ThreadId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::pairs::{Actors, LOAD, LOAD_LINE, LoadAndStore, STORE, STORE_LINE};
 use crate::{
     Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
     TableMeta, Value, View,
@@ -72,16 +71,14 @@ pub struct Alias {
 pub struct Conflicts {
     /// One for each thread, made when the thread first accesses anything.
     buffers: Vec<Option<StoreBuffer>>,
-    /// The thread of each cell, and whether the cell writes.
-    cells: Vec<(ThreadId, bool)>,
+    actors: Actors,
     /// The counts of each pair of cells, of a load and of a store.
     pairs: FxHashMap<(u32, u32), Pair>,
 }
 
 impl Conflicts {
     fn access(&mut self, address: u64, bytes: u32, cell: u32) {
-        let (thread, writes) = self.cells[cell as usize];
-        let thread = thread.0 as usize;
+        let (thread, writes) = self.actors.of(cell);
         if thread >= self.buffers.len() {
             self.buffers.resize(thread + 1, None);
         }
@@ -159,10 +156,10 @@ impl Analysis for Alias {
             title: "Loads that agree with a store to other data in the low 12 address bits",
             is_whole: false,
             columns: &[
-                Column { id: "load", holds: Holds::What },
-                Column { id: "load_line", holds: Holds::Place },
-                Column { id: "store", holds: Holds::What },
-                Column { id: "store_line", holds: Holds::Place },
+                LOAD,
+                LOAD_LINE,
+                STORE,
+                STORE_LINE,
                 Column { id: "conflicts", holds: Holds::Count },
                 Column { id: "rank_share", holds: Holds::Share },
                 Column { id: "least_accesses", holds: Holds::Count },
@@ -180,13 +177,11 @@ impl Analysis for Alias {
     }
 
     fn start(&self) -> Conflicts {
-        Conflicts { buffers: Vec::new(), cells: Vec::new(), pairs: FxHashMap::default() }
+        Conflicts { buffers: Vec::new(), actors: Actors::default(), pairs: FxHashMap::default() }
     }
 
     fn observe(&self, conflicts: &mut Conflicts, rows: &AnnotatedAccesses, view: &View<'_>) {
-        for cell in conflicts.cells.len()..view.cells.cells.len() {
-            conflicts.cells.push((view.cell(cell as u32).thread, view.writes(cell as u32)));
-        }
+        conflicts.actors.look_up(view);
         for ((&address, &bytes), &cell) in rows.address.iter().zip(&rows.bytes).zip(&rows.cell) {
             conflicts.access(address, bytes, cell);
         }
@@ -196,38 +191,29 @@ impl Analysis for Alias {
         for (key, pair) in later.pairs {
             conflicts.pairs.entry(key).or_insert_with(Pair::new).add(&pair);
         }
-        if later.cells.len() > conflicts.cells.len() {
-            conflicts.cells = later.cells;
-        }
+        conflicts.actors.merge(later.actors);
     }
 
     fn finish(&self, conflicts: Conflicts, view: &View<'_>) -> Findings {
-        // Threads and classes of objects that do the same are one row.
-        type Key = (What, Place, What, Place);
-        let mut sums: FxHashMap<Key, Pair> = FxHashMap::default();
-        for ((load, store), pair) in conflicts.pairs {
-            let ((load, load_place), (store, store_place)) = (view.key(load), view.key(store));
-            sums.entry((load, load_place, store, store_place)).or_insert_with(Pair::new).add(&pair);
+        let mut sums: FxHashMap<LoadAndStore, Pair> = FxHashMap::default();
+        for (cells, pair) in conflicts.pairs {
+            sums.entry(LoadAndStore::of(cells, view)).or_insert_with(Pair::new).add(&pair);
         }
         let all: u64 = sums.values().map(|pair| pair.weight).sum();
-        let mut rows: Vec<(Key, Pair)> =
+        let mut rows: Vec<(LoadAndStore, Pair)> =
             sums.into_iter().filter(|(_, pair)| pair.conflicts >= self.least).collect();
         rows.sort_by(|a, b| {
             (b.1.weight, b.1.conflicts).cmp(&(a.1.weight, a.1.conflicts)).then(a.0.cmp(&b.0))
         });
-        let row = |((load, load_place, store, store_place), pair): (Key, Pair)| {
-            vec![
-                Value::What(load),
-                Value::Place(load_place),
-                Value::What(store),
-                Value::Place(store_place),
+        let row = |(names, pair): (LoadAndStore, Pair)| {
+            names.row(&[
                 Value::Count(pair.conflicts),
                 Value::Share(pair.weight as f64 / all.max(1) as f64),
                 Value::Count(pair.least.into()),
                 Value::Step(pair.apart),
                 Value::Count(pair.low20),
                 Value::Count(pair.pages.len() as u64),
-            ]
+            ])
         };
         let rows = rows.into_iter().map(row).collect();
         Findings { findings: Vec::new(), tables: vec![Table::plain(&Alias::META.tables[0], rows)] }

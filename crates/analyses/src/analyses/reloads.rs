@@ -24,9 +24,9 @@ use std::collections::VecDeque;
 
 use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_attribute::tables::{Place, What};
-use memlode_trace::event::ThreadId;
 use rustc_hash::FxHashMap;
 
+use crate::pairs::{Actors, LOAD, LOAD_LINE, LoadAndStore, STORE, STORE_LINE};
 use crate::{
     Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
     TableMeta, Value, View,
@@ -80,8 +80,7 @@ impl Recent {
 /// The reloads so far, and what threads did last.
 pub struct Counts {
     threads: Vec<Recent>,
-    /// The thread of each cell, and whether the cell writes.
-    cells: Vec<(ThreadId, bool)>,
+    actors: Actors,
     /// Last loads by cell, and how often it did.
     loads: Vec<(Option<Touch>, u64)>,
     /// Reloads of each pair of cells, of a load and of the store before it.
@@ -90,8 +89,7 @@ pub struct Counts {
 
 impl Counts {
     fn access(&mut self, address: u64, bytes: u32, cell: u32) {
-        let (thread, writes) = self.cells[cell as usize];
-        let thread = thread.0 as usize;
+        let (thread, writes) = self.actors.of(cell);
         if thread >= self.threads.len() {
             self.threads.resize_with(thread + 1, Recent::default);
         }
@@ -136,10 +134,10 @@ impl Analysis for Reloads {
             title: "Loads of what no store in between has changed: `restrict`, or a local variable, saves them",
             is_whole: false,
             columns: &[
-                Column { id: "load", holds: Holds::What },
-                Column { id: "load_line", holds: Holds::Place },
-                Column { id: "store", holds: Holds::What },
-                Column { id: "store_line", holds: Holds::Place },
+                LOAD,
+                LOAD_LINE,
+                STORE,
+                STORE_LINE,
                 Column { id: "reloads", holds: Holds::Count },
                 Column { id: "share_of_loads", holds: Holds::Share },
             ],
@@ -156,14 +154,16 @@ impl Analysis for Reloads {
     }
 
     fn start(&self) -> Counts {
-        Counts { threads: Vec::new(), cells: Vec::new(), loads: Vec::new(), reloads: FxHashMap::default() }
+        Counts {
+            threads: Vec::new(),
+            actors: Actors::default(),
+            loads: Vec::new(),
+            reloads: FxHashMap::default(),
+        }
     }
 
     fn observe(&self, counts: &mut Counts, rows: &AnnotatedAccesses, view: &View<'_>) {
-        for cell in counts.cells.len()..view.cells.cells.len() {
-            counts.cells.push((view.cell(cell as u32).thread, view.writes(cell as u32)));
-            counts.loads.push((None, 0));
-        }
+        counts.loads.resize(counts.actors.look_up(view), (None, 0));
         for ((&address, &bytes), &cell) in rows.address.iter().zip(&rows.bytes).zip(&rows.cell) {
             counts.access(address, bytes, cell);
         }
@@ -173,10 +173,8 @@ impl Analysis for Reloads {
         for (pair, reloads) in later.reloads {
             *counts.reloads.entry(pair).or_default() += reloads;
         }
-        if later.cells.len() > counts.cells.len() {
-            counts.cells = later.cells;
-            counts.loads.resize(later.loads.len(), (None, 0));
-        }
+        counts.actors.merge(later.actors);
+        counts.loads.resize(counts.loads.len().max(later.loads.len()), (None, 0));
         for ((last, sum), (later, more)) in counts.loads.iter_mut().zip(later.loads) {
             *last = later.or(*last);
             *sum += more;
@@ -189,27 +187,21 @@ impl Analysis for Reloads {
         for (cell, (_, count)) in counts.loads.iter().enumerate().filter(|(_, (_, count))| *count > 0) {
             *loads.entry(view.key(cell as u32)).or_default() += count;
         }
-        type Key = ((What, Place), (What, Place));
-        let mut sums: FxHashMap<Key, u64> = FxHashMap::default();
-        for ((load, store), reloads) in counts.reloads {
-            *sums.entry((view.key(load), view.key(store))).or_default() += reloads;
+        let mut sums: FxHashMap<LoadAndStore, u64> = FxHashMap::default();
+        for (cells, reloads) in counts.reloads {
+            *sums.entry(LoadAndStore::of(cells, view)).or_default() += reloads;
         }
         let mut again: FxHashMap<(What, Place), u64> = FxHashMap::default();
-        sums.iter().for_each(|((load, _), reloads)| *again.entry(*load).or_default() += reloads);
+        sums.iter().for_each(|(names, reloads)| *again.entry(names.load).or_default() += reloads);
         let mostly = |load: &(What, Place)| again[load] as f64 >= self.share * loads[load] as f64;
-        let mut rows: Vec<(Key, u64)> =
-            sums.into_iter().filter(|((load, _), reloads)| *reloads >= self.least && mostly(load)).collect();
+        let mut rows: Vec<(LoadAndStore, u64)> = sums
+            .into_iter()
+            .filter(|(names, reloads)| *reloads >= self.least && mostly(&names.load))
+            .collect();
         rows.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-        let row = |((load, store), reloads): (Key, u64)| {
-            let share = reloads as f64 / loads[&load].max(1) as f64;
-            vec![
-                Value::What(load.0),
-                Value::Place(load.1),
-                Value::What(store.0),
-                Value::Place(store.1),
-                Value::Count(reloads),
-                Value::Share(share),
-            ]
+        let row = |(names, reloads): (LoadAndStore, u64)| {
+            let share = reloads as f64 / loads[&names.load].max(1) as f64;
+            names.row(&[Value::Count(reloads), Value::Share(share)])
         };
         let rows = rows.into_iter().map(row).collect();
         Findings { findings: Vec::new(), tables: vec![Table::plain(&Reloads::META.tables[0], rows)] }
