@@ -1,44 +1,10 @@
 //! Findings by name: the calls of small functions, and which part of a type is in use.
 
-use std::fs;
-
 use serde_json::Value;
-use tempfile::TempDir;
 
+use crate::reported::Reported;
 use crate::sim::Recorded;
 use crate::waiting::MACHINE;
-use crate::{installation, memlode, stderr, stdout};
-
-struct Folder(TempDir);
-
-impl Folder {
-    /// Compiles and records a program, and reports on it.
-    fn recorded(program: &str) -> Folder {
-        let folder = Folder(TempDir::new().expect("a temporary folder"));
-        fs::write(folder.0.path().join("program.c"), program).expect("a file");
-        folder.run(&["cc", "-O1", "-g", "program.c", "-o", "program"]);
-        folder.run(&["record", "-o", "trace", "--", "./program"]);
-        folder
-    }
-
-    fn run(&self, words: &[&str]) -> String {
-        let mut command = memlode();
-        command.env("MEMLODE_HOME", installation()).env("COLUMNS", "100").current_dir(self.0.path());
-        let output = command.args(words).output().expect("memlode runs");
-        assert!(output.status.success(), "{words:?}: {}", stderr(&output));
-        stdout(&output)
-    }
-
-    fn text(&self) -> String {
-        self.run(&["report", "trace", "-m", "generic"])
-    }
-
-    fn findings(&self) -> Vec<Value> {
-        let report: Value =
-            serde_json::from_str(&self.run(&["report", "trace", "-m", "generic", "--json"])).expect("JSON");
-        report["findings"].as_array().expect("findings").clone()
-    }
-}
 
 fn evidence<'f>(finding: &'f Value, kind: &str) -> Option<&'f Value> {
     finding["evidence"].as_array().expect("a list").iter().find(|fact| fact["kind"] == kind)
@@ -70,8 +36,8 @@ int main(void) {
 
 #[test]
 fn calls_of_small_functions_have_their_shares() {
-    let folder = Folder::recorded(ACCESSORS);
-    let findings = folder.findings();
+    let program = Reported::new(ACCESSORS);
+    let findings = program.findings();
     let finding = &findings[0];
     assert_eq!((&finding["line"], &finding["function"]), (&5.into(), &"key".into()), "{finding}");
     let callers = evidence(finding, "callers").expect("callers");
@@ -85,7 +51,7 @@ fn calls_of_small_functions_have_their_shares() {
         assert_eq!(caller["call"]["function"], "main");
         assert!((caller["share"].as_f64().expect("a share") - share).abs() < 0.02, "{callers}");
     }
-    let text = folder.text();
+    let text = program.report(&[]);
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected =
         "called at program.c:7 larger, and that at program.c:16 main (75%), program.c:18 main (25%)";
@@ -126,8 +92,8 @@ int main(void) {
 
 #[test]
 fn a_type_is_divided_once_for_all_its_findings() {
-    let folder = Folder::recorded(&MEMBERS.replace("WHOLE", ""));
-    let findings = folder.findings();
+    let program = Reported::new(&MEMBERS.replace("WHOLE", ""));
+    let findings = program.findings();
     let of_type: Vec<&Value> = findings.iter().filter(|finding| finding["type"] == "cell").collect();
     let functions: Vec<&str> = of_type.iter().filter_map(|finding| finding["function"].as_str()).collect();
     assert!(["hot", "other", "grid"].iter().all(|name| functions.contains(name)), "{functions:?}");
@@ -146,7 +112,7 @@ fn a_type_is_divided_once_for_all_its_findings() {
 #[test]
 fn objects_that_are_copied_whole_are_not_divided() {
     let whole = "for (long i = 0; i < CELLS; i++) sum += whole(i * 7919 % CELLS);";
-    let findings = Folder::recorded(&MEMBERS.replace("WHOLE", whole)).findings();
+    let findings = Reported::new(&MEMBERS.replace("WHOLE", whole)).findings();
     assert!(findings.iter().any(|finding| finding["function"] == "hot"));
     for finding in &findings {
         assert!(evidence(finding, "density").is_none() && finding["edit"].is_null(), "{finding}");

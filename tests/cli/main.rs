@@ -29,6 +29,7 @@ mod part;
 mod placement;
 mod record;
 mod replay;
+mod reported;
 mod sharing;
 mod signals;
 mod sim;

@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::{installation, memlode, stderr, stdout};
+use crate::reported::Reported;
+use crate::stderr;
 
 /// One line misses; its comment holds what a terminal would obey.
 const PROGRAM: &str = "\
@@ -27,41 +27,17 @@ int main(void) {
 }
 ";
 
-struct Folder(TempDir);
-
-impl Folder {
-    fn record() -> Folder {
-        let folder = Folder(TempDir::new().expect("a temporary folder"));
-        fs::write(folder.0.path().join("program.c"), PROGRAM).expect("a file");
-        folder.run(&["cc", "-O1", "-g", "program.c", "-o", "program"]);
-        folder.run(&["record", "-o", "a trace", "--", "./program"]);
-        folder
-    }
-
-    fn run(&self, words: &[&str]) -> String {
-        let mut command = memlode();
-        command.env("MEMLODE_HOME", installation()).env("COLUMNS", "100").current_dir(self.0.path());
-        let output = command.args(words).output().expect("memlode runs");
-        assert!(output.status.success(), "{words:?}: {}", stderr(&output));
-        stdout(&output)
-    }
-
-    fn report(&self, more: &[&str]) -> String {
-        self.run(&[&["report", "a trace", "-m", "generic"], more].concat())
-    }
-}
-
 #[test]
 fn a_finding_shows_its_line_and_neighbours_that_are_asked_for() {
-    let folder = Folder::record();
-    let text = folder.report(&[]);
+    let program = Reported::new(PROGRAM);
+    let text = program.report(&[]);
     assert!(text.contains("    11 │ sum += items[i].key; // \\u{1b}[31mred\n"), "{text}");
     assert!(!text.contains("written after"), "{text}");
 
-    let text = folder.report(&["--context", "1"]);
+    let text = program.report(&["--context", "1"]);
     assert!(text.contains("10 │ ") && text.contains("11>│ ") && text.contains("12 │ }"), "{text}");
 
-    let json: Value = serde_json::from_str(&folder.report(&["--json", "--context", "1"])).expect("JSON");
+    let json: Value = serde_json::from_str(&program.report(&["--json", "--context", "1"])).expect("JSON");
     let lines = json["findings"][0]["source"]["lines"].as_array().expect("lines");
     let numbers: Vec<_> = lines.iter().map(|line| line["line"].as_u64().expect("a number")).collect();
     assert_eq!(numbers, [10, 11, 12]);
@@ -70,31 +46,31 @@ fn a_finding_shows_its_line_and_neighbours_that_are_asked_for() {
 
 #[test]
 fn sources_that_changed_or_are_gone_are_told() {
-    let folder = Folder::record();
-    let source = folder.0.path().join("program.c");
+    let program = Reported::new(PROGRAM);
+    let source = program.path().join("program.c");
     let file = fs::File::options().append(true).open(&source).expect("the source");
     file.set_modified(SystemTime::now() + Duration::from_secs(60)).expect("a later time");
-    let text = folder.report(&[]);
+    let text = program.report(&[]);
     assert!(text.contains("the file was written after the program was started"), "{text}");
 
     fs::write(&source, "int main(void);\n").expect("a shorter file");
-    let text = folder.report(&[]);
+    let text = program.report(&[]);
     assert!(text.contains("it has 1 lines, and no line 11"), "{text}");
 
     fs::remove_file(&source).expect("the source");
-    let text = folder.report(&[]);
+    let text = program.report(&[]);
     assert!(text.contains("(no source line: ") && text.contains("it is not there)"), "{text}");
 
     // A pipe that nobody writes to must not be waited for.
     assert!(Command::new("mkfifo").arg(&source).status().expect("mkfifo").success());
-    let text = folder.report(&[]);
+    let text = program.report(&[]);
     assert!(text.contains("it is no file of text)"), "{text}");
 }
 
 #[test]
 fn the_commands_below_a_report_work_when_pasted() {
-    let folder = Folder::record();
-    let text = folder.report(&[]);
+    let program = Reported::new(PROGRAM);
+    let text = program.report(&[]);
     let next = text.lines().find(|line| line.starts_with("why: ")).expect("a line of commands");
     let commands: Vec<&str> =
         next.split(" · ").filter_map(|part| part.split_once(": ")).map(|(_, command)| command).collect();
@@ -103,7 +79,7 @@ fn the_commands_below_a_report_work_when_pasted() {
     for command in commands {
         let typed = command.replacen("memlode", &binary.display().to_string(), 1);
         let output =
-            Command::new("sh").args(["-c", &typed]).current_dir(folder.0.path()).output().expect("sh");
+            Command::new("sh").args(["-c", &typed]).current_dir(program.path()).output().expect("sh");
         assert!(output.status.success(), "{command}: {}", stderr(&output));
     }
 }
