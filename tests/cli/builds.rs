@@ -211,6 +211,16 @@ fn ccache_behind_us_misses_whatever_is_new() {
     assert_eq!(build(&[], ""), (hit, object));
 }
 
+/// sccache hashes none of what ccache is told.
+#[test]
+fn other_caches_behind_us_are_refused() {
+    let workshop = Workshop::new(&[("items.c", ITEMS)]);
+    let cache = workshop.path().join("sccache");
+    std::os::unix::fs::symlink("/usr/bin/env", &cache).expect("a link");
+    let output = workshop.run_with("cc -c items.c", &[("MEMLODE_CCACHE", &cache.display().to_string())]);
+    assert_one_sentence(&output, &["sccache", "another filter", "MEMLODE_CCACHE=1"]);
+}
+
 #[test]
 fn ccache_in_front_of_us_keeps_nothing() {
     let workshop = Workshop::new(&[("items.c", ITEMS)]);
@@ -238,4 +248,52 @@ fn ccache_in_front_of_us_keeps_nothing() {
     let output = ccache(true);
     assert!(!output.status.success());
     assert!(stderr(&output).contains("set MEMLODE_CCACHE=1"), "{}", stderr(&output));
+}
+
+/// A crate's build script compiles C by the cc crate, of the version that memlode's own dependencies need.
+#[test]
+fn the_cc_crate_compiles_with_us_if_it_is_told_to() {
+    let lock = include_str!("../../Cargo.lock");
+    let version = lock.split("name = \"cc\"\nversion = \"").nth(1).and_then(|rest| rest.split('"').next());
+    let manifest = format!(
+        "[package]\nname = \"mixed\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
+         [build-dependencies]\ncc = \"={}\"\n",
+        version.expect("cc")
+    );
+    let workshop = Workshop::new(&[
+        ("Cargo.toml", &manifest),
+        ("build.rs", "fn main() {\n    cc::Build::new().file(\"sum.c\").compile(\"sum\");\n}\n"),
+        (
+            "sum.c",
+            "long sum(const long *of, long n) {\n  long s = 0;\n  while (n--)\n    s += *of++;\n  return s;\n}\n",
+        ),
+        (
+            "main.rs",
+            "unsafe extern \"C\" {\n    fn sum(of: *const i64, n: i64) -> i64;\n}\nfn main() {\n    \
+             let all: Vec<i64> = (0..100).collect();\n    \
+             assert_eq!(unsafe { sum(all.as_ptr(), 100) }, 4950);\n}\n",
+        ),
+    ]);
+    fs::create_dir(workshop.path().join("src")).expect("a folder");
+    fs::rename(workshop.path().join("main.rs"), workshop.path().join("src/main.rs")).expect("a file");
+    let binary = assert_cmd::cargo::cargo_bin!("memlode");
+    std::os::unix::fs::symlink(binary, workshop.path().join("memlode-cc")).expect("a link");
+    let compiler = workshop.path().join("memlode-cc").display().to_string();
+    let loaded = |compiler: &str| {
+        let mut command = memlode();
+        command.env("MEMLODE_HOME", installation()).env("CC", compiler).current_dir(workshop.path());
+        for variable in ["RUSTC", "RUSTC_WRAPPER", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET"] {
+            command.env_remove(variable);
+        }
+        let output = command
+            .args(["cargo", "-o", "trace", "--force", "run", "--release", "--offline"])
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let dump = stdout(&workshop.run("dump trace"));
+        let bytes = |line: &str| line.split('\t').nth(4).and_then(|bytes| bytes.parse::<u64>().ok());
+        dump.lines().filter(|line| line.contains("sum.c:4")).filter_map(bytes).sum::<u64>()
+    };
+    assert_eq!(loaded(&compiler), 800);
+    assert_eq!(loaded("gcc"), 0);
 }

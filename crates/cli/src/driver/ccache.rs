@@ -40,6 +40,13 @@ pub fn wanted(
     let name = if how == "1" { OsStr::new("ccache") } else { &how };
     let ccache = search_path(name)
         .with_context(|| format!("{CCACHE} asks for {}, which is not on the path", name.display()))?;
+    if !ccache.file_name().is_some_and(|name| name.as_bytes().starts_with(b"ccache")) {
+        bail!(
+            "{CCACHE} asks for {}, which is not called ccache: other caches, sccache too, would take an object of another \
+             filter for this one; set {CCACHE}=1 for ccache, or leave it out",
+            ccache.display()
+        );
+    }
     let value = |name: &str| {
         let given = variables.iter().rev().find(|(given, _)| *given == name).map(|(_, value)| value.clone());
         given.or_else(|| std::env::var_os(name))
