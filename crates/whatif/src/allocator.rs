@@ -1,4 +1,4 @@
-//! Who places blocks: the calls of a program's allocator, made again.
+//! The places of blocks: the calls of a program's allocator, made again.
 //!
 //! [`AllocatorModel`] is glibc's malloc as far as places depend on it: blocks of 16 bytes and their multiples behind a word of
 //! their own, freed ones taken up again by the next call for their size, the others from the end of the heap, large ones in
@@ -70,10 +70,10 @@ const MAPPINGS: u64 = 0x3f00_0000_0000;
 /// glibc's malloc in a few lines.
 pub struct AllocatorModel {
     places: Vec<u64>,
-    /// By block, while it is live: its chunk's size and arena, or the bytes of its pages.
+    /// The size of its chunk and its arena, or the bytes of its pages, of each live block.
     live: FxHashMap<BlockId, (u64, Home)>,
     arenas: BTreeMap<u32, Arena>,
-    /// Where the next mapping ends: they grow downwards.
+    /// The end of the next mapping: they grow downwards.
     mapped: u64,
     threshold: u64,
     random: Option<ChaCha8Rng>,

@@ -26,7 +26,7 @@ const CALLS: f64 = 1000.0;
 /// A figure that differs by less is the same: it was a sum in another order.
 const SAME: f64 = 1e-9;
 
-/// What a recording uses of one type.
+/// The use that a recording makes of one type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeUse {
     /// Name.
@@ -41,7 +41,7 @@ pub struct TypeUse {
     pub members: Vec<MemberUse>,
 }
 
-/// What a recording uses of one member.
+/// The use that a recording makes of one member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberUse {
     /// Name.
@@ -54,7 +54,7 @@ pub struct MemberUse {
     pub misses: Vec<u64>,
 }
 
-/// What a recording uses.
+/// The use that a recording makes of its types.
 pub struct Usage {
     /// Calls that figures are given for.
     pub calls: u64,
@@ -62,11 +62,11 @@ pub struct Usage {
     pub threads: usize,
     /// Records that were accessed, those first that miss the first level most.
     pub types: Vec<TypeUse>,
-    /// What could not be decoded.
+    /// The chunks that were decoded, and those that could not be.
     pub replayed: Replayed,
 }
 
-/// What the budget of a program is: the file.
+/// The budget of a program: the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
@@ -101,7 +101,7 @@ pub struct LevelShape {
     pub line_bytes: u32,
 }
 
-/// What a type may use.
+/// The limits of a type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TypeBudget {
@@ -196,9 +196,9 @@ fn nearest(known: &[String]) -> String {
 pub struct Excess {
     /// The cache level; none for the lines touched.
     pub level: Option<String>,
-    /// What it may be.
+    /// The limit.
     pub budget: f64,
-    /// What it is.
+    /// The value that was counted.
     pub now: f64,
 }
 
@@ -218,7 +218,7 @@ pub struct MovedMember {
 }
 
 impl Usage {
-    /// What a trace uses under a plan, in 1,000 calls of a function or of all.
+    /// Counts the use that a trace makes of its types under a plan, in 1,000 calls of a function or of all.
     ///
     /// # Errors
     /// That the machine cannot be simulated, or the function was not called.
@@ -290,7 +290,7 @@ fn calls(
     Err(NoBudget::NotCalled { name: per.to_string(), trace: directory(), known })
 }
 
-/// What the cells of a profile use, by type and member.
+/// Counts the use that the cells of a profile make of types, by type and member.
 fn types(names: &SiteTable, profile: &Profile, machine: &Machine) -> Vec<TypeUse> {
     let levels = machine.levels.len();
     let mut found: Vec<TypeUse> = Vec::new();
@@ -349,7 +349,7 @@ pub fn levels(machine: &Machine) -> Vec<LevelShape> {
 }
 
 impl TypeBudget {
-    /// What a type uses in some recordings. `None` if there are none, or one has it not.
+    /// Returns the use that some recordings make of a type. `None` if there are none, or one has it not.
     pub fn of(name: &str, usages: &[Usage]) -> Option<TypeBudget> {
         let mut budget: Option<TypeBudget> = None;
         for usage in usages {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::structures::structure;
 
-/// How much the members of a record are used.
+/// The heat of a record: how much its members are used.
 pub struct Heat {
     /// The record.
     pub structure: Structure,
@@ -18,7 +18,7 @@ pub struct Heat {
     by_function: FxHashMap<FunctionId, Vec<u64>>,
 }
 
-/// How much the members of a record are used, by the names of the sites.
+/// Counts how much the members of a record are used, by the names of the sites.
 pub fn heat(names: &SiteTable, profile: &Profile, record: LayoutId) -> Option<Heat> {
     let structure = structure(names, record)?;
     let mut heat =

@@ -1,4 +1,4 @@
-//! What a run costs: one number for a profile, which a change of layout makes larger or smaller.
+//! The cost of a run: one number for a profile, which a change of layout makes larger or smaller.
 
 use memlode_attribute::{CostModel, Profile};
 use memlode_machine::Machine;

@@ -30,7 +30,7 @@ pub struct Chart {
     pub members: Vec<ChartMember>,
     /// The temperature differential of the marking.
     pub differential: f64,
-    /// Whether the rules split it.
+    /// True if the rules split it.
     pub is_split: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct ChartMember {
     pub bytes: u64,
     /// Accesses to it.
     pub accesses: u64,
-    /// Whether it is cold.
+    /// True if it is cold.
     pub is_cold: bool,
 }
 

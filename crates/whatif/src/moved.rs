@@ -1,4 +1,4 @@
-//! Where the bytes of moved objects lie.
+//! The places of the bytes of moved objects.
 
 use memlode_attribute::{AddressMap, MappedPiece, ObjectRef};
 use memlode_layout::{Layout, PartPiece};
@@ -12,7 +12,7 @@ use crate::side_by_side::EditedRanges;
 pub struct Moved {
     pub(crate) layouts: Vec<Layout>,
     pub(crate) heaps: FxHashMap<ProcessId, Heap>,
-    /// By process and address.
+    /// Objects by their process and address.
     pub(crate) globals: FxHashMap<(ProcessId, u64), MovedObject>,
     /// The objects that edits are about, by the addresses that they had.
     pub(crate) edited: EditedRanges,
@@ -23,7 +23,7 @@ pub struct Moved {
 /// The blocks of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
-    /// By number; 0 for those that stay, and [`EDITED`] with a place in `edited` for those of which more changed.
+    /// Objects by their number; 0 for those that stay, and [`EDITED`] with a place in `edited` for those of which more changed.
     pub bases: Vec<u64>,
     /// Blocks of which more changed than where they begin.
     pub edited: Vec<MovedObject>,
@@ -45,7 +45,7 @@ pub(crate) enum MovedObject {
         /// An index into [`Moved::layouts`].
         layout: usize,
         bases: Box<[u64]>,
-        /// How many elements of the parts behind the first lie in front of this object's.
+        /// The number of elements of the parts behind the first that lie in front of this object's.
         elements_before: u64,
     },
     /// Its elements are apart from each other.
@@ -56,7 +56,7 @@ pub(crate) enum MovedObject {
     Whole { base: u64 },
 }
 
-/// Where an object lies.
+/// The place of an object.
 enum Place<'m> {
     At(u64),
     Edited(&'m MovedObject),

@@ -1,4 +1,4 @@
-//! How much the place of objects alone changes a run: what a change of layout must exceed.
+//! The difference that the place of objects alone makes to a run, which a change of layout must exceed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub struct Noise {
     pub run: Vec<f64>,
 }
 
-/// What a change comes to.
+/// A judgement of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -41,7 +41,7 @@ impl Noise {
         apart.get(at).copied().unwrap_or(0.0)
     }
 
-    /// What it means that a run takes `after` cycles in the place of `before`.
+    /// Judges that a run takes `after` cycles in the place of `before`.
     pub fn verdict(&self, before: f64, after: f64) -> Verdict {
         let least = self.range().max(LEAST);
         match (after - before) / before.max(1.0) {
@@ -51,7 +51,7 @@ impl Noise {
         }
     }
 
-    /// What was kept beside a trace for a machine.
+    /// Reads what was kept beside a trace for a machine.
     pub fn kept(trace: &Path, machine: &Machine, rules: &str) -> Option<Noise> {
         let text = fs::read_to_string(file(trace, machine, rules)).ok()?;
         let noise: Noise = serde_json::from_str(&text).ok()?;

@@ -37,7 +37,7 @@ struct Declaration {
     /// Comments and blank lines in front of it.
     before: String,
     text: String,
-    /// What follows on its line.
+    /// The rest of its line.
     behind: String,
     names: Vec<String>,
 }
@@ -92,7 +92,7 @@ pub fn rewritten(text: &str, layout: &Layout) -> Result<String, Unwritten> {
     Ok(with_offsetof(&out))
 }
 
-/// What changes from one text of a file to another, as `patch` reads it.
+/// Returns the changes from one text of a file to another, as `patch` reads them.
 pub fn unified_diff(file: &str, before: &str, after: &str) -> String {
     let file = file.trim_start_matches('/');
     let (from, to) = (format!("a/{file}"), format!("b/{file}"));
@@ -136,7 +136,7 @@ fn declared(found: &Declaration, name: &str) -> String {
     format!("{base}{};", own.unwrap_or(name))
 }
 
-/// What stands in front of the first declarator: `struct node ` of `struct node *a, *b;`.
+/// Returns the text in front of the first declarator: `struct node ` of `struct node *a, *b;`.
 fn base_type(text: &str) -> &str {
     let first = text.split(',').next().unwrap_or(text);
     match first.find('*') {
@@ -201,7 +201,7 @@ fn without_comments(text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Where `struct NAME … {` begins, and its brace.
+/// Returns the place where `struct NAME … {` begins, and that of its brace.
 fn definition(plain: &str, name: &str) -> Option<(usize, usize)> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     plain.match_indices("struct").find_map(|(at, _)| {

@@ -15,7 +15,7 @@ use crate::moved::{EDITED, Heap, Moved, MovedObject};
 use crate::plan::{ObjectEdit, Plan};
 use crate::side_by_side::EditedRanges;
 
-/// Where records lie that a program would keep in a growing array of its own: no other object is there.
+/// The addresses of records that a program would keep in a growing array of its own: no other object is there.
 const POOLS: u64 = 0x2000_0000_0000;
 /// Pools, and moved global variables, are so far apart.
 const FAR: u64 = 1 << 36;
@@ -150,11 +150,11 @@ struct PlacedHeap {
     threads: u64,
     blocks: Vec<Block>,
     next: BlockId,
-    /// By layout: elements of it that have a place in the pool, and places that are free.
+    /// Elements of each layout that have a place in the pool, and places that are free.
     pools: FxHashMap<usize, Pool>,
     /// Elements of grouped arrays, by group and array.
     grouped: FxHashMap<usize, u64>,
-    /// By pack.
+    /// The nodes of each pack.
     packed: FxHashMap<usize, Packed>,
 }
 
@@ -258,7 +258,7 @@ impl PlacedHeap {
         }
     }
 
-    /// What becomes of a block: how it changes, and what it asks the allocator for.
+    /// Returns how a block changes, and the size that it asks the allocator for.
     fn changed(
         &mut self,
         plan: &Plan,
@@ -412,7 +412,7 @@ impl PlacedHeap {
     }
 }
 
-/// How the hot part of a layout leads to the cold one.
+/// Returns the way from the hot part of a layout to the cold one.
 fn link(layout: &Layout) -> Option<Link> {
     match layout.link_piece(0)?.bytes {
         8 => Some(Link::Pointer),
@@ -451,7 +451,7 @@ impl PlacedHeap {
     }
 }
 
-/// How many elements so many bytes are.
+/// Returns how many elements so many bytes are.
 fn whole_elements(bytes: u64, element: u64) -> Option<u64> {
     (element > 0 && bytes > 0 && bytes.is_multiple_of(element)).then(|| bytes / element)
 }

@@ -48,7 +48,7 @@ fn among(known: &[String]) -> String {
     }
 }
 
-/// What is done to one object as a whole.
+/// A change of one object as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectEdit {
     /// It begins so many bytes later.
@@ -72,7 +72,7 @@ pub struct EditedObjects {
     pub record: Option<(LayoutId, u64)>,
     /// The changed layout: an index into [`Plan::layouts`].
     pub layout: Option<usize>,
-    /// What is done to the object as a whole.
+    /// The changes of the object as a whole.
     pub whole: Option<ObjectEdit>,
     /// It lies among others of its type: an index into [`Plan::packs`].
     pub pack: Option<usize>,
@@ -86,7 +86,7 @@ pub struct Plan {
     subjects: FxHashMap<Home, EditedObjects>,
     groups: Vec<Group>,
     packs: Vec<Pack>,
-    /// What no object that is moved tells.
+    /// The doubts that concern no object that is moved.
     doubts: Vec<PlanDoubt>,
     is_fixed: bool,
 }
@@ -113,7 +113,7 @@ pub struct Group {
     pub element_bytes: Vec<u64>,
 }
 
-/// What a prediction leaves out.
+/// A thing that a prediction leaves out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanDoubt {
     /// Objects of other types hold the edited one by value, and were left as they are.
@@ -125,11 +125,11 @@ pub enum PlanDoubt {
     },
 }
 
-/// What the plan needs to know of a trace.
+/// The facts about a trace that a plan needs.
 pub struct PlanInputs<'a> {
     /// Its names.
     pub names: &'a SiteTable,
-    /// What was counted of it as it is: its classes tell what blocks hold.
+    /// The counts of it as it is: its classes tell what blocks hold.
     pub profile: &'a Profile,
     /// A symbol as people write it.
     pub written: &'a dyn Fn(&str) -> String,
@@ -173,7 +173,7 @@ impl Plan {
         Plan { is_fixed: true, ..self }
     }
 
-    /// Whether it does.
+    /// Tells if it does.
     pub fn is_fixed(&self) -> bool {
         self.is_fixed
     }
@@ -183,7 +183,7 @@ impl Plan {
         &self.layouts
     }
 
-    /// What is done to the objects of a home.
+    /// Returns the changes of the objects of a home.
     pub fn subject(&self, home: &Home) -> Option<&EditedObjects> {
         self.subjects.get(home)
     }
@@ -217,7 +217,7 @@ impl Plan {
         self.subjects.iter().filter_map(of).collect()
     }
 
-    /// What the prediction leaves out.
+    /// Returns the things that the prediction leaves out.
     pub fn doubts(&self) -> &[PlanDoubt] {
         &self.doubts
     }
@@ -552,7 +552,7 @@ fn nearest(name: &str, mut all: Vec<String>) -> Vec<String> {
     all
 }
 
-/// How an element's hot part leads to its cold one, of a split among edits.
+/// Returns the way from an element's hot part to its cold one, of a split among edits.
 pub fn link_of(edits: &[Edit], structure: &str) -> Option<Link> {
     edits.iter().find_map(|edit| match edit {
         Edit::Split { structure: name, by, .. } if name == structure => Some(*by),

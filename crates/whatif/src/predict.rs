@@ -34,7 +34,7 @@ pub struct Question<'a> {
     pub trace: Arc<Trace>,
     /// The machine.
     pub machine: &'a Machine,
-    /// How the machine is set up, if its rules are simulated; else it is simulated as `report` does.
+    /// The set-up of the machine, if its rules are simulated; else it is simulated as `report` does.
     pub setup: Option<&'a Setup>,
     /// In which order the program's threads take lines from each other; none: side by side if the creation of all was recorded.
     pub order: Option<Order>,
@@ -55,9 +55,9 @@ pub enum Unpredictable {
 
 /// A trace under a plan.
 pub struct Prediction {
-    /// What was counted.
+    /// The counts.
     pub profile: Profile,
-    /// What could not be decoded.
+    /// The chunks that were decoded, and those that could not be.
     pub replayed: Replayed,
     /// The places of everything.
     pub moved: Moved,
@@ -66,7 +66,7 @@ pub struct Prediction {
 }
 
 impl Question<'_> {
-    /// What is counted of the trace as it is.
+    /// Counts the trace as it is.
     ///
     /// # Errors
     /// That the machine cannot be simulated.
@@ -87,7 +87,7 @@ impl Question<'_> {
         Some(setup)
     }
 
-    /// What is counted of the trace under a plan, of which `allocators` place the blocks.
+    /// Counts the trace under a plan, of which `allocators` place the blocks.
     ///
     /// # Errors
     /// That the machine cannot be simulated, or the blocks not be placed.
@@ -104,7 +104,7 @@ impl Question<'_> {
         Ok(Prediction { profile, replayed, moved, footprint })
     }
 
-    /// What the threads lose to lines that they take from each other, as it is or with objects moved. None of a sample, of a program with
+    /// Finds what the threads lose to lines that they take from each other, as it is or with objects moved. None of a sample, of a program with
     /// one thread, and where the machine's rules are simulated, which have coherence of their own.
     pub fn sharing(&self, profile: &Profile, moved: Option<&Moved>) -> Option<SharingProfile> {
         if self.setup.is_some() || has_gaps(&self.trace) {
@@ -115,18 +115,18 @@ impl Question<'_> {
         sharing_moved(&self.trace, profile, self.machine, self.order, moved, self.threads)
     }
 
-    /// What a profile of this trace costs as it is.
+    /// Returns the costs of a profile of this trace as it is.
     pub fn costs(&self, profile: &Profile) -> CostModel {
         CostModel::new(profile, self.trace.sites(), self.machine)
     }
 
-    /// What a profile of this trace costs under a plan, if it has this parallelism as it is.
+    /// Returns the costs of a profile of this trace under a plan, if it has this parallelism as it is.
     pub fn costs_under(&self, profile: &Profile, plan: &Plan, parallelism: &Parallelism) -> CostModel {
         let edit = UnderEdit { parallelism: parallelism.clone(), pages: plan.pages() };
         CostModel::under_edit(profile, self.trace.sites(), self.machine, &edit)
     }
 
-    /// What the threads lose if objects are moved by a plan, whatever the caches do.
+    /// Finds the cycles that the threads lose if objects are moved by a plan, whatever the caches do.
     ///
     /// # Errors
     /// That the blocks cannot be placed.
@@ -147,7 +147,7 @@ impl Question<'_> {
         Cycles::of(profile, &self.costs(profile), self.machine)
     }
 
-    /// How far a run's cycles differ with the placement of its objects alone, of a part of the trace.
+    /// Finds how far a run's cycles differ with the placement of its objects alone, of a part of the trace.
     ///
     /// # Errors
     /// That the machine cannot be simulated.
@@ -269,7 +269,7 @@ pub struct TraceStart {
     pub cycles: Cycles,
     /// Its cycles when its blocks are placed by the model, as those of candidates are.
     pub placed: Cycles,
-    /// How parallel its misses are as it is.
+    /// The parallelism of its misses as it is.
     parallelism: Parallelism,
 }
 

@@ -1,4 +1,4 @@
-//! Where the bytes of edited objects lie for threads that are replayed side by side, which have no order among them.
+//! The places of the bytes of edited objects for threads that are replayed side by side, which have no order among them.
 //!
 //! An object is known by its addresses alone. Where a program had several edited objects at the same addresses, one after the other, the
 //! first one's place is that of the others too, as a program's allocator gives out the same place again; those that overlap in another

@@ -48,7 +48,7 @@ pub fn elements(layouts: &Layouts, id: LayoutId) -> (LayoutId, u64) {
     (id, count)
 }
 
-/// Whether a record holds another one by value, at any depth.
+/// Tells if a record holds another one by value, at any depth.
 pub fn holds(layouts: &Layouts, outer: LayoutId, inner: LayoutId) -> bool {
     let members = layouts.layout(outer).members().iter().filter_map(|member| member.ty);
     members.map(|ty| elements(layouts, ty).0).any(|ty| ty == inner || holds(layouts, ty, inner))
@@ -72,7 +72,7 @@ fn role(layouts: &Layouts, member: &Member, is_last: bool) -> Role {
     }
 }
 
-/// What alignment a member asks for: that of its type, as far as its place agrees.
+/// Returns the alignment that a member asks for: that of its type, as far as its place agrees.
 fn align_of_member(layouts: &Layouts, member: &Member) -> u64 {
     let of_type = match member.ty {
         Some(ty) => align(layouts, layouts.layout(ty)),

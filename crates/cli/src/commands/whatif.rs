@@ -34,7 +34,7 @@ Exit status: 0 whatever the verdict, 1 the trace, the machine or an edit cannot 
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// What to change (see below); several are made together
+    /// Change to make (see below); several are made together
     #[arg(long, short, value_name = "EDIT", required_unless_present_any = ["edits", "search"])]
     edit: Vec<String>,
     /// A file of edits: TOML if it ends with .toml, else one a line

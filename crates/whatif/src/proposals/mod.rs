@@ -66,7 +66,7 @@ pub fn proposals(known: &PlanInputs<'_>, machine: &Machine) -> Vec<Proposal> {
     found
 }
 
-/// What the program waits for enough, the most first.
+/// Returns the objects that the program waits for enough, the most first.
 fn uses(known: &PlanInputs<'_>, costs: &CostModel) -> Vec<Uses> {
     let profile = known.profile;
     let mut by_class: Vec<FxHashMap<FunctionId, Waits>> = vec![FxHashMap::default(); profile.classes.len()];
