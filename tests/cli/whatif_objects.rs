@@ -191,8 +191,8 @@ fn large_pages_save_walks_and_no_misses() {
         let words = ["whatif", &trace, "-e", "pages object.c:6 to 2MiB", "-m", "generic", "--json"];
         let text = folder.run(&[&words, more].concat());
         let found: Value = serde_json::from_str(&text).expect("JSON");
-        // Rules simulate translations; reports reckon that walks overlap as misses do.
-        let least = if more.is_empty() { 0.005 } else { 0.2 };
+        // Rules count the walks; reports take one for each miss. In both they overlap as the misses do.
+        let least = if more.is_empty() { 0.005 } else { 0.05 };
         assert!(found["gain"].as_f64().is_some_and(|gain| gain > least), "{more:?} {}", found["gain"]);
         let [before, after] = ["before", "after"].map(|side| misses(&found["comparison"][side]["levels"]));
         for (&before, &after) in before.iter().zip(&after) {
