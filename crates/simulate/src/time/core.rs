@@ -326,8 +326,8 @@ impl CoreTime {
         done
     }
 
-    /// A prefetch is done when it has a port or a fill buffer, without which no line can be asked for (Intel's optimization
-    /// manual, "Software Data Prefetch"). The first load that needs the line waits for what is left of its way.
+    /// A prefetch is done when it has a port or a fill buffer, without which no line can be asked for. The first load that
+    /// needs the line waits for what is left of its way.
     fn prefetch(&mut self, access: &TimedAccess<'_>, issued: u64, way: &mut Way) -> u64 {
         let mut asked = issued;
         for line in access.lines.iter().filter(|line| line.level > 0) {
