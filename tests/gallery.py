@@ -6,6 +6,8 @@ on the path; a command that fails fails the story. Its ```toml expect blocks say
     [first_finding]     trace, type, member, line: what the report's first finding names
     [line_falls]        before, after: {trace, line}; level, by_at_least: misses at a line, as a share
     [total_falls]       before, after: a trace each; level, by_at_least: misses of the whole program
+    [advised]           trace, edits: what `memlode advise` puts first begins with one of these, and is worth it; with
+                        verdict (a list), none of them is worth it, and the best of them has one of these
     [silent]            trace: of which `memlode advise` advises nothing
     [what_if]           before, after: a trace each; edit, verdict: what `memlode whatif` predicts of the one, and
                         says of it (a list: either of these). The misses of each level are within 10% of those
@@ -43,7 +45,7 @@ class Stage:
         self.folder = WORK / story.parent.name
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(story.parent, self.folder)
-        self.reports = {}
+        self.reports, self.advices = {}, {}
         self.prediction = None
 
     def run(self, commands):
@@ -64,6 +66,15 @@ class Stage:
             command = [BIN / "memlode", "report", self.folder / trace, "--json", "--machine", "generic"]
             self.reports[trace] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         return self.reports[trace]
+
+    def advice(self, trace):
+        if trace not in self.advices:
+            command = [BIN / "memlode", "advise", self.folder / trace, "--json", "--machine", "generic"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise Broken(f"advise {trace}: {done.stderr}")
+            self.advices[trace] = json.loads(done.stdout)
+        return self.advices[trace]
 
     def line(self, place):
         """(file, line number) of "FILE MARKER"."""
@@ -145,16 +156,31 @@ def what_if(stage, before, after, edit, verdict):
     return f"{edit} is {found['verdict'].replace('_', ' ')}, and predicts {story}"
 
 
+def advised(stage, trace, edits, verdict=None):
+    found = stage.advice(trace)
+    begins = tuple(edits)
+    if verdict is None:
+        first = proposed(found["worth_it"][:1])
+        if not first.startswith(begins):
+            raise Broken(f"{trace}: advised first is {first or 'nothing'}, not {' or '.join(edits)}")
+        return f"advised first is {first}"
+    if any(proposed([item]).startswith(begins) for item in found["worth_it"]):
+        raise Broken(f"{trace}: advised is {proposed(found['worth_it'])}")
+    best = next((item for item in found["rejected"] if item["edit"].startswith(begins)), None)
+    if best is None or best["verdict"] not in verdict:
+        raise Broken(f"{trace}: none of {' and '.join(edits)} is called {' or '.join(verdict)}, but {best}")
+    return f"{best['edit']} is not advised: {best['verdict']} ({best['gain']:+.1%})"
+
+
 def silent(stage, trace):
-    command = [BIN / "memlode", "advise", stage.folder / trace, "--json", "--machine", "generic"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Broken(f"advise {trace}: {done.stderr}")
-    found = json.loads(done.stdout)
+    found = stage.advice(trace)
     if found["worth_it"]:
-        advised = [f"{'; '.join(item['edits'])} ({item['gain']:.1%})" for item in found["worth_it"]]
-        raise Broken(f"{trace}: advised is {', '.join(advised)}")
+        raise Broken(f"{trace}: advised is {proposed(found['worth_it'])}")
     return f"{trace}: nothing is advised, {len(found['rejected'])} changes are rejected"
+
+
+def proposed(items):
+    return ", ".join(f"{'; '.join(item['edits'])} ({item['gain']:+.1%})" for item in items)
 
 
 def is_close(level, accesses):
@@ -162,7 +188,7 @@ def is_close(level, accesses):
     return apart <= 0.1 * level["actual"] if level["actual"] >= 10_000 else apart <= 0.001 * accesses
 
 
-EXPECTATIONS = {check.__name__: check for check in (first_finding, line_falls, total_falls, silent, what_if)}
+EXPECTATIONS = {check.__name__: check for check in (first_finding, line_falls, total_falls, advised, silent, what_if)}
 
 
 def measure(stage, rounds):
@@ -207,7 +233,7 @@ def play(story, rounds):
         return None
     if rounds:
         stage.prediction["time_ratio_measured"] = measure(stage, rounds)
-    kept = {"finding_first": "first_finding" in held, "silent_twin": "silent" in held}
+    kept = {"finding_first": "advised" in held or "first_finding" in held, "silent_twin": "silent" in held}
     return {"name": story.parent.name, **kept, **stage.prediction}
 
 

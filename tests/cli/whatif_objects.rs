@@ -108,12 +108,33 @@ int main(void) {
 }
 "#;
 
+/// Uses the beginning of each record.
+const RECORDS: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+enum { RECORDS = 200000 };
+struct record { long key, rest[REST]; };
+int main(void) {
+  struct record *all = malloc(RECORDS * sizeof *all);
+  for (int i = 0; i < RECORDS; i++) all[i].key = i;
+  long sum = 0;
+  for (int i = 0; i < RECORDS; i++) sum += all[i].key;
+  printf("%ld\n", sum);
+}
+"#;
+
 fn record(folder: &Folder, name: &str, source: &str, option: &str) -> String {
     fs::write(folder.0.path().join("object.c"), source).expect("a file");
     let trace = format!("{name}.trace");
     folder.run(&["cc", "-O2", "-g", "-pthread", option, "object.c", "-o", name]);
     folder.run(&["record", "-o", &trace, "--", &format!("./{name}")]);
     trace
+}
+
+/// The cycles of the second of two runs by those of the first.
+fn ratio(found: &Value) -> f64 {
+    let [before, after] = ["before", "after"].map(|side| found[side]["run_cycles"].as_f64().expect("cycles"));
+    after / before
 }
 
 #[test]
@@ -166,6 +187,22 @@ fn threads_lose_what_those_of_the_edited_program_do() {
 }
 
 #[test]
+fn memory_that_an_edit_adds_is_not_free() {
+    let folder = Folder::new();
+    let before = record(&folder, "dense", RECORDS, "-DREST=7");
+    let after = record(&folder, "sparse", RECORDS, "-DREST=15");
+    let found = folder.json(&["whatif", &before, "-e", "pad record to 128"]);
+    let [was, is] = ["before", "after"].map(|side| misses(&found["comparison"][side]["levels"]));
+    for (&was, &is) in was.iter().zip(&is) {
+        assert!(is.abs_diff(was) < was / 50, "each record has a line as before: {was} {is}");
+    }
+    assert_eq!(found["verdict"], "worse", "but twice as many pages: {}", found["gain"]);
+    let actual = folder.json(&["diff", &before, &after]);
+    let [predicted, actual] = [&found["comparison"], &actual].map(ratio);
+    assert!((predicted / actual - 1.0).abs() < 0.05, "{predicted} predicted, {actual} in the edited program");
+}
+
+#[test]
 fn what_an_edit_makes_worse_is_as_much_worse_in_the_edited_program() {
     let folder = Folder::new();
     let before = record(&folder, "dense", SWEEPS, "-DNOTHING");
@@ -173,11 +210,6 @@ fn what_an_edit_makes_worse_is_as_much_worse_in_the_edited_program() {
     let predicted = folder.json(&["whatif", &before, "-e", "align vector to 4096"]);
     assert_eq!(predicted["verdict"], "worse");
     let actual = folder.json(&["diff", &before, &after]);
-    let ratio = |found: &Value| {
-        let [before, after] =
-            ["before", "after"].map(|side| found[side]["run_cycles"].as_f64().expect("cycles"));
-        after / before
-    };
     let (predicted, actual) = (ratio(&predicted["comparison"]), ratio(&actual));
     assert!(actual > 1.5, "the edit makes little worse: {actual}");
     assert!((predicted / actual - 1.0).abs() < 0.2, "{predicted} predicted, {actual} in the edited program");

@@ -18,8 +18,8 @@ use memlode_whatif::noise::Verdict;
 use memlode_whatif::plan::Plan;
 use memlode_whatif::plan::records_named;
 use memlode_whatif::predict::{TraceStart, Unpredictable, side_by_side};
-use memlode_whatif::proposals::Proposal;
 use memlode_whatif::proposals::threads::Contended;
+use memlode_whatif::proposals::{Proposal, least_cycles};
 
 use crate::analyse::threads;
 use crate::next::NextCommands;
@@ -34,9 +34,6 @@ const PART: u64 = 8_000_000;
 /// The same where somebody waits for the end of a report, and what a gain there must exceed.
 const GLANCE: u64 = 1_000_000;
 const GLANCE_LEAST: f64 = 0.05;
-
-/// Types whose accesses wait for less of all that is waited are left alone.
-const LEAST_SHARE: f64 = 0.03;
 
 /// A glance at the end of a report looks at one such part of a trace, and at no fewer accesses than this.
 const GLANCE_PARTS: u64 = 32;
@@ -70,7 +67,7 @@ pub fn search(as_it_is: &AsItIs, ty: &str) -> Result<WhatIf> {
         as_it_is.plan(&[Edit::Soa { structure: ty.to_string(), members: Vec::new() }])?;
         bail!("the trace has no type `{ty}`");
     };
-    let part = as_it_is.question().part(PART)?;
+    let part = as_it_is.question().part(PART, &as_it_is.profile)?;
     let tried = try_all(as_it_is, &part, record)?;
     let mut found: Vec<(Edits, WhatIf)> = Vec::new();
     for (edits, _) in tried.iter().take(CONFIRMED) {
@@ -93,9 +90,9 @@ pub fn advise(as_it_is: &AsItIs, types: usize, sources: &mut Sources) -> Result<
     let charts = charts(as_it_is.trace.sites(), &as_it_is.profile);
     let noise = as_it_is.noise()?;
     let question = as_it_is.question();
-    let glance = question.part(GLANCE)?;
+    let glance = question.part(GLANCE, &as_it_is.profile)?;
     let all: u64 = as_it_is.trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
-    let more = if all > glance.accesses { Some(question.part(PART)?) } else { None };
+    let more = if all > glance.accesses { Some(question.part(PART, &as_it_is.profile)?) } else { None };
     let mut advice = Advice {
         trace: as_it_is.trace.directory().display().to_string(),
         machine: as_it_is.machine.name.clone(),
@@ -290,7 +287,8 @@ pub fn glance(as_it_is: &AsItIs, next: &NextCommands, budget: Duration) -> Resul
     edits.truncate(3);
     edits.extend(by_rules.and_then(|chart| chart.edit()));
     let whole: u64 = as_it_is.trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
-    let part = as_it_is.question().part((whole / GLANCE_PARTS).clamp(GLANCE_SHORTEST, GLANCE))?;
+    let part =
+        as_it_is.question().part((whole / GLANCE_PARTS).clamp(GLANCE_SHORTEST, GLANCE), &as_it_is.profile)?;
     // As it is and placed anew.
     let each = started.elapsed() / 2;
     let mut tried: Vec<Gain> = Vec::new();
@@ -365,7 +363,7 @@ fn waited_for(as_it_is: &AsItIs) -> Vec<(String, LayoutId)> {
         }
     }
     by_type.sort_by(|(a, cycles), (b, others)| others.total_cmp(cycles).then(a.cmp(b)));
-    let least = costs.total().cycles() * LEAST_SHARE;
+    let least = least_cycles(costs.total().cycles(), as_it_is.cycles().run);
     let enough = by_type.into_iter().filter(|&(_, cycles)| cycles >= least && cycles > 0.0);
     let record = |(ty, _): (StringId, f64)| {
         let name = names.string(ty).to_string();

@@ -127,7 +127,7 @@ impl AsItIs {
         let noise = match Noise::kept(directory, &self.machine, rules) {
             Some(noise) => noise,
             None => {
-                let noise = self.question().noise()?;
+                let noise = self.question().noise(&self.profile)?;
                 noise.keep(directory, &self.machine, rules);
                 noise
             }
@@ -142,7 +142,7 @@ impl AsItIs {
 
     /// Edits of objects that may be worth it.
     pub fn proposals(&self) -> Vec<Proposal> {
-        proposals(&self.inputs(), &self.machine)
+        proposals(&self.inputs(), &self.machine, self.cycles().run)
     }
 
     /// Objects that threads take from each other, with edits that may be worth it.
@@ -179,7 +179,7 @@ impl AsItIs {
         let costs = question.costs_under(&predicted.profile, plan, &parallelism);
         let sharing = question.sharing(&predicted.profile, Some(&predicted.moved));
         let lost = sharing.as_ref().map_or(0.0, SharingProfile::lost_cycles);
-        let after = Cycles::of(&predicted.profile, &costs, &self.machine).with_lost(lost);
+        let after = question.cycles_under(plan, (&predicted, &costs), &self.profile).with_lost(lost);
         let as_it_is = self.report();
         let (profile, replayed) = (&predicted.profile, &predicted.replayed);
         let as_it_would_be =

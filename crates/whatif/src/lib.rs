@@ -14,6 +14,7 @@ pub mod allocator;
 pub mod budget;
 pub mod candidates;
 pub mod cost;
+pub mod fresh;
 pub mod hot_cold;
 pub mod moved;
 pub mod noise;

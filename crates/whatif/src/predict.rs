@@ -13,9 +13,11 @@ use memlode_attribute::{
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
+use rustc_hash::FxHashMap;
 
 use crate::allocator::AllocatorModel;
 use crate::cost::Cycles;
+use crate::fresh::FreshMemory;
 use crate::moved::Moved;
 use crate::noise::Noise;
 use crate::placement::{Allocators, Footprint, place, place_calls};
@@ -144,15 +146,32 @@ impl Question<'_> {
 
     /// The run's cycles in a profile of this trace as it is.
     pub fn cycles(&self, profile: &Profile) -> Cycles {
-        Cycles::of(profile, &self.costs(profile), self.machine)
+        Cycles::of(profile, &self.costs(profile), self.machine, self.fresh_cycles(profile))
     }
 
-    /// Finds how far a run's cycles differ with the placement of its objects alone, of a part of the trace.
+    /// The kernel's cycles for the fresh memory of this trace as it is.
+    fn fresh_cycles(&self, profile: &Profile) -> f64 {
+        FreshMemory::of(profile).cycles(self.machine, &FxHashMap::default())
+    }
+
+    /// The run's cycles in a prediction, with these costs; `as_it_is` is the profile without the plan.
+    pub fn cycles_under(
+        &self,
+        plan: &Plan,
+        (predicted, costs): (&Prediction, &CostModel),
+        as_it_is: &Profile,
+    ) -> Cycles {
+        let fresh = FreshMemory::of(as_it_is).under(&predicted.profile, plan, predicted.footprint);
+        let kernel = fresh.cycles(self.machine, &plan.pages());
+        Cycles::of(&predicted.profile, costs, self.machine, kernel)
+    }
+
+    /// Finds how far a run's cycles differ with the placement of its objects alone, of a part of the trace with this profile.
     ///
     /// # Errors
     /// That the machine cannot be simulated.
-    pub fn noise(&self) -> Result<Noise, Unpredictable> {
-        let part = self.part(PART)?;
+    pub fn noise(&self, whole: &Profile) -> Result<Noise, Unpredictable> {
+        let part = self.part(PART, whole)?;
         let plain = Plan::default();
         let seeds: Vec<u64> = (0..PLACEMENTS as u64).collect();
         let placed = side_by_side(self, &seeds, |question, &seed| part.under(question, &plain, Some(seed)));
@@ -162,11 +181,11 @@ impl Question<'_> {
         Ok(Noise { chunks: part.chunks, accesses: part.accesses, run })
     }
 
-    /// The beginning of the trace: so many accesses, and a chunk more at most.
+    /// The beginning of the trace with this profile: so many accesses, and a chunk more at most.
     ///
     /// # Errors
     /// That the machine cannot be simulated.
-    pub fn part(&self, most: u64) -> Result<TraceStart, Unpredictable> {
+    pub fn part(&self, most: u64, whole: &Profile) -> Result<TraceStart, Unpredictable> {
         let mut accesses = 0_u64;
         let mut chunks = 0;
         for chunk in self.trace.chunks() {
@@ -184,12 +203,20 @@ impl Question<'_> {
         // By the same road as its placements: others may be a few chunks further when they stop.
         let (profile, _) = self.count(self.setup, Some(&Moved::default()), chunks, |_| {})?;
         let costs = self.costs(&profile);
+        // Programs get their memory when they begin, and a beginning stands for the whole.
+        let accesses_of =
+            |of: &Profile| of.cells.iter().map(|cell| cell.counts.accesses()).sum::<u64>() as f64;
+        let kernel = self.fresh_cycles(&profile);
+        let expected = self.fresh_cycles(whole) * accesses_of(&profile) / accesses_of(whole).max(1.0);
+        let fresh_share = if kernel > 0.0 { expected / kernel } else { 0.0 };
         let mut part = TraceStart {
             chunks,
             accesses,
             calls,
-            cycles: Cycles::of(&profile, &costs, self.machine),
+            cycles: Cycles::of(&profile, &costs, self.machine, kernel * fresh_share),
             placed: Cycles::default(),
+            fresh: FreshMemory::of(&profile),
+            fresh_share,
             parallelism: costs.parallelism().clone(),
         };
         part.placed = part.under(self, &Plan::default(), None)?;
@@ -269,6 +296,10 @@ pub struct TraceStart {
     pub cycles: Cycles,
     /// Its cycles when its blocks are placed by the model, as those of candidates are.
     pub placed: Cycles,
+    /// The fresh memory that it has as it is.
+    fresh: FreshMemory,
+    /// The part of the kernel's work for it that is charged to so many accesses.
+    fresh_share: f64,
     /// The parallelism of its misses as it is.
     parallelism: Parallelism,
 }
@@ -292,10 +323,12 @@ impl TraceStart {
             question.threads.saturating_sub(1),
             &mut model,
         );
-        let (moved, _) = placed.map_err(Unpredictable::Placement)?;
+        let (moved, footprint) = placed.map_err(Unpredictable::Placement)?;
         let setup = question.setup_under(plan);
         let (profile, _) = question.count(setup.as_ref(), Some(&moved), self.chunks, |_| {})?;
         let costs = question.costs_under(&profile, plan, &self.parallelism);
-        Ok(Cycles::of(&profile, &costs, question.machine))
+        let fresh = self.fresh.under(&profile, plan, footprint);
+        let kernel = fresh.cycles(question.machine, &plan.pages()) * self.fresh_share;
+        Ok(Cycles::of(&profile, &costs, question.machine, kernel))
     }
 }

@@ -17,8 +17,16 @@ use rustc_hash::FxHashMap;
 
 use crate::plan::{PlanInputs, element_of, name_of, record_of};
 
-/// Objects that wait for less of all the waiting are left alone.
+/// Types and objects that wait for less of all the waiting are left alone.
 const LEAST_SHARE: f64 = 0.03;
+
+/// And those that wait for less of the run's cycles: no edit of them is worth it.
+const LEAST_OF_RUN: f64 = 0.02;
+
+/// Returns the cycles of waiting from which on a type or object is worth a try.
+pub fn least_cycles(wait_cycles: f64, run_cycles: f64) -> f64 {
+    (wait_cycles * LEAST_SHARE).max(run_cycles * LEAST_OF_RUN)
+}
 
 /// Edits that are made together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,9 +63,9 @@ impl Uses {
 }
 
 /// Finds edits to try on objects and types that the program waits for, those that it waits for longest first.
-pub fn proposals(known: &PlanInputs<'_>, machine: &Machine) -> Vec<Proposal> {
+pub fn proposals(known: &PlanInputs<'_>, machine: &Machine, run_cycles: f64) -> Vec<Proposal> {
     let costs = CostModel::new(known.profile, known.names, machine);
-    let uses = uses(known, &costs);
+    let uses = uses(known, &costs, run_cycles);
     let mut found = unused::proposals(known, &uses);
     found.extend(conflicts::proposals(machine, &uses));
     found.extend(grouping::proposals(&uses));
@@ -67,7 +75,7 @@ pub fn proposals(known: &PlanInputs<'_>, machine: &Machine) -> Vec<Proposal> {
 }
 
 /// Returns the objects that the program waits for enough, the most first.
-fn uses(known: &PlanInputs<'_>, costs: &CostModel) -> Vec<Uses> {
+fn uses(known: &PlanInputs<'_>, costs: &CostModel, run_cycles: f64) -> Vec<Uses> {
     let profile = known.profile;
     let mut by_class: Vec<FxHashMap<FunctionId, Waits>> = vec![FxHashMap::default(); profile.classes.len()];
     for (number, cell) in profile.cells.iter().enumerate() {
@@ -80,7 +88,7 @@ fn uses(known: &PlanInputs<'_>, costs: &CostModel) -> Vec<Uses> {
         waits.all += cycles;
         waits.jumping += if jumps { cycles } else { 0.0 };
     }
-    let least = costs.total().cycles() * LEAST_SHARE;
+    let least = least_cycles(costs.total().cycles(), run_cycles);
     let mut uses: Vec<Uses> = Vec::new();
     for (class, by_function) in profile.classes.iter().zip(by_class) {
         let wait: f64 = by_function.values().map(|waits| waits.all).sum();
