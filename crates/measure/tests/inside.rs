@@ -132,3 +132,31 @@ fn a_program_that_never_comes_there_is_ended() {
     let error = Repeated::start(&launch, AddressLayout::GIVEN, "nothing", find, &stop, short).err();
     assert!(error.is_some());
 }
+
+/// gcc gives the versions of a function that it makes names like these.
+#[test]
+fn a_function_goes_by_its_name_where_one_version_of_it_is_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("versions.c");
+    let symbols = [
+        "smooth.constprop.0",
+        "smooth.constprop.0.cold",
+        "smooth.part.1",
+        "twice.isra.0",
+        "twice.constprop.1",
+        "whole",
+        "whole.isra.0",
+        "smoother",
+    ];
+    let mut text = String::new();
+    for (number, symbol) in symbols.iter().enumerate() {
+        text += &format!("void f{number}(void) __asm__(\"{symbol}\");\nvoid f{number}(void) {{}}\n");
+    }
+    std::fs::write(&source, text + "int main(void) { return 0; }\n").expect("a file");
+    let names = Names::of(&compiled(folder.path(), source.to_str().expect("text"), &["-O0"])).expect("names");
+    let found = |name: &str| names.function(name).ok();
+    assert!(found("smooth").is_some() && found("smooth") == found("smooth.constprop.0"));
+    assert!(found("whole").is_some() && found("whole") != found("whole.isra.0"));
+    let refused = names.function("twice").expect_err("two versions").to_string();
+    assert!(refused.contains("no function `twice`") && refused.contains("twice.isra.0"), "{refused}");
+}

@@ -96,12 +96,15 @@ impl Names {
         self.base = self.lowest.wrapping_neg();
     }
 
-    /// Returns where a function begins in the program that runs.
+    /// Returns where a function begins in the program that runs. Where a compiler has kept a specialised version alone
+    /// (`smooth.constprop.0`), it goes by the function's name, too.
     ///
     /// # Errors
     /// If there is none of that name.
     pub fn function(&self, name: &str) -> Result<u64, Error> {
-        let found = self.functions.iter().find(|(_, _, other)| other == name);
+        let mut versions = self.functions.iter().filter(|(_, _, other)| is_version_of(other, name));
+        let only = versions.next().filter(|_| versions.next().is_none());
+        let found = self.functions.iter().find(|(_, _, other)| other == name).or(only);
         let found = found.map(|(address, _, _)| address.wrapping_add(self.base));
         found.ok_or_else(|| {
             let few: Vec<&str> = self
@@ -269,4 +272,11 @@ fn name(
 ) -> Result<Option<String>, gimli::Error> {
     let Some(value) = entry.attr_value(gimli::DW_AT_name)? else { return Ok(None) };
     Ok(Some(debug.attr_string(unit, value)?.to_string_lossy()?.into_owned()))
+}
+
+/// Returns whether a symbol is a function's version that a compiler made: its name, and the compiler's behind a full stop.
+/// What is seldom executed of a function is none.
+fn is_version_of(symbol: &str, name: &str) -> bool {
+    let made = symbol.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
+    made.is_some_and(|made| !made.split('.').any(|part| part == "cold" || part == "part"))
 }
