@@ -52,8 +52,16 @@ pub mod table_section {
     pub const ASKED: u32 = 5;
     /// whose values the branches behind an access hang on (SPEC.md §2.4)
     pub const BRANCHES: u32 = 6;
+    /// which calls may come behind a segment (SPEC.md §2.5)
+    pub const CALLS: u32 = 7;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
+}
+
+/// Facts of a call (SPEC.md §2.5).
+pub mod call_flag {
+    /// it enters the function that it names, or none
+    pub const EXACT: u32 = 1;
 }
 
 /// The contents of a section of a module file (SPEC.md §5.1). Readers skip those that they do not know.

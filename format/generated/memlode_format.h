@@ -36,7 +36,11 @@
 #define MEMLODE_TABLE_SECTION_LEFT_OUT 4 // what touches memory in the unit and is not recorded, by reason
 #define MEMLODE_TABLE_SECTION_ASKED 5 // the user's rules and names of allocators, and whether the unit has something for them
 #define MEMLODE_TABLE_SECTION_BRANCHES 6 // whose values the branches behind an access hang on (SPEC.md §2.4)
+#define MEMLODE_TABLE_SECTION_CALLS 7 // which calls may come behind a segment (SPEC.md §2.5)
 #define MEMLODE_TABLE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
+
+// Facts of a call (SPEC.md §2.5).
+#define MEMLODE_CALL_FLAG_EXACT 1 // it enters the function that it names, or none
 
 // The contents of a section of a module file (SPEC.md §5.1). Readers skip those that they do not know.
 #define MEMLODE_MODULE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning

@@ -29,7 +29,11 @@ TABLE_SECTION_FEEDS = 3  # whose values addresses and stored data are made of (S
 TABLE_SECTION_LEFT_OUT = 4  # what touches memory in the unit and is not recorded, by reason
 TABLE_SECTION_ASKED = 5  # the user's rules and names of allocators, and whether the unit has something for them
 TABLE_SECTION_BRANCHES = 6  # whose values the branches behind an access hang on (SPEC.md §2.4)
+TABLE_SECTION_CALLS = 7  # which calls may come behind a segment (SPEC.md §2.5)
 TABLE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
+
+# Facts of a call (SPEC.md §2.5).
+CALL_FLAG_EXACT = 1  # it enters the function that it names, or none
 
 # The contents of a section of a module file (SPEC.md §5.1). Readers skip those that they do not know.
 MODULE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning

@@ -15,6 +15,7 @@
 #include "emit/Emit.h"
 #include "find/CallEffects.h"
 #include "find/RustAllocator.h"
+#include "plan/CallSites.h"
 #include "plan/CursorFlow.h"
 #include "plan/DerivedAddresses.h"
 #include "plan/Segments.h"
@@ -141,8 +142,8 @@ private:
   /// Returns whether this is where the user wants code to be added to \p M.
   bool isHere(Module &M) const;
   /// Plans and emits \p F; whether there was anything to record.
-  bool instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into, HiddenCalls &Hidden,
-                  DormantCalls &Calls);
+  bool instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into, const Frugal &Callees,
+                  HiddenCalls &Hidden, DormantCalls &Calls);
 
   std::shared_ptr<Session> S;
   Place Where;
@@ -238,7 +239,7 @@ Versions sidesOf(Function &F, Form Size, FunctionAnalysisManager &FAM, const Rep
 }
 
 bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into,
-                                HiddenCalls &Hidden, DormantCalls &Calls) {
+                                const Frugal &Callees, HiddenCalls &Hidden, DormantCalls &Calls) {
   if (prepare(F))
     FAM.invalidate(F, PreservedAnalyses::none());
   const DataLayout &DL = F.getParent()->getDataLayout();
@@ -272,6 +273,8 @@ bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager 
                         FAM.getResult<LoopAnalysis>(F), FAM.getResult<ScalarEvolutionAnalysis>(F),
                         FAM.getResult<TargetIRAnalysis>(F)});
   findFeeds(P);
+  if (Sites.frames() && How != Options::Mode::Call)
+    findCalls(P, Callees, TLI);
 
   if (How == Options::Mode::Call || How == Options::Mode::Both)
     emitCalls(F, P, Into);
@@ -334,10 +337,12 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
     markAsWritten(M);
     Into.table().mark(MEMLODE_TABLE_FLAG_AS_WRITTEN);
   }
-  DormantCalls Calls(M, [&FAM](Function &F) -> const TargetLibraryInfo & {
+  const auto libraryOf = [&FAM](Function &F) -> const TargetLibraryInfo & {
     return FAM.getResult<TargetLibraryAnalysis>(F);
-  });
+  };
+  DormantCalls Calls(M, libraryOf);
   HiddenCalls Hidden(M);
+  const Frugal Callees(M, S->Functions, libraryOf);
   const CompileCosts Costs(Functions, FAM);
   for (Function *F : Functions) {
     const char *Why =
@@ -352,7 +357,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
       });
       continue;
     }
-    NumFunctions += instrument(*F, Costs.formOf(*F), FAM, Into, Hidden, Calls);
+    NumFunctions += instrument(*F, Costs.formOf(*F), FAM, Into, Callees, Hidden, Calls);
   }
   Calls.redirect();
   markOwnDefinitions(M);

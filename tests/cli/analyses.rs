@@ -285,7 +285,7 @@ fn objects_that_the_same_code_walks_are_told_apart() {
         assert_eq!((&row["misses_32KiB"], &row["misses_1MiB"]), (&misses.0.into(), &misses.1.into()));
     }
     let text = recorded.run(&["replay", "trace", "--analyse", "reuse", "-m", "generic"]);
-    assert!(text.contains("Reuse by object") && text.contains("← main"), "{text}");
+    assert!(text.contains("make ← objects.c:9 small ← objects.c:11 main"), "{text}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod bias_machine;
 mod budget;
 mod builds;
 mod bursts;
+mod call_sites;
 mod cargo;
 mod compiler;
 mod compiling;

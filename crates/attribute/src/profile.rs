@@ -1,5 +1,7 @@
 //! Every access through the caches, then to its cell.
 
+use std::sync::Arc;
+
 use memlode_replay::{Piece, PieceEnd, Shards, Walk};
 use memlode_simulate::{
     Bounds, Fragment, Hierarchy, LevelCounters, MAX_LEVELS, MemRef, Request, Schedules, Shape, Space,
@@ -7,7 +9,7 @@ use memlode_simulate::{
 };
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
-use memlode_trace::sites::{Site, SiteId};
+use memlode_trace::sites::{Site, SiteId, SiteTable};
 use rustc_hash::FxHashMap;
 
 use crate::counts::Counts;
@@ -85,6 +87,8 @@ pub struct LoadedGlobal {
 /// Several profilers may each have one shard of the same trace ([`Shards`]): see [`Profiler::finish_all`].
 pub struct Profiler<E = Hierarchy> {
     pub(crate) sites: Vec<Site>,
+    /// The names that came last, if it is told.
+    names: Option<Arc<SiteTable>>,
     pub(crate) facts: Vec<SiteFacts>,
     pub(crate) caches: E,
     pub(crate) line_bytes: u32,
@@ -149,6 +153,7 @@ impl<E: Engine> Profiler<E> {
         let cores = (0..caches.cores()).collect();
         let mut profiler = Profiler {
             sites: Vec::new(),
+            names: None,
             facts: Vec::new(),
             line_bytes: caches.first_level().line_bytes,
             shard: (shard, shards),
@@ -186,6 +191,12 @@ impl<E: Engine> Profiler<E> {
         let new = &sites[self.sites.len()..];
         self.facts.extend(new.iter().map(|site| SiteFacts::new(site.kind.is_write())));
         self.sites.extend_from_slice(new);
+    }
+
+    /// The same, and where functions are called: objects whose allocations were called for at two lines are two.
+    pub fn know_names(&mut self, names: Arc<SiteTable>) {
+        self.know(names.sites());
+        self.names = Some(names);
     }
 
     /// Thread *t* runs on the *t*-th of these cores, modulo their number, which is not 0.
@@ -533,7 +544,7 @@ impl<E: Engine> Profiler<E> {
 
     pub(crate) fn mark(&mut self, mark: &Mark, objects: &mut Objects, stack: &mut ThreadStack) {
         match *mark {
-            Mark::Enter { function, frame } => stack.enter(function, frame),
+            Mark::Enter { function, frame, caller } => stack.enter(function, frame, caller),
             Mark::Exit { function } => stack.exit(function),
             Mark::Resume { function, frame } => stack.resume(function, frame),
             Mark::Alloc { site, base, count, element_bytes } => {
@@ -565,8 +576,8 @@ impl<E: Engine> Profiler<E> {
         }
         let facts = &self.sites[site.0 as usize];
         let path = match stack.dormant {
-            true => self.paths.enter(PathId::ROOT, facts.function),
-            false => stack.path(&mut self.paths),
+            true => self.paths.enter(PathId::ROOT, facts.function, None),
+            false => stack.path(&mut self.paths, self.names.as_deref()),
         };
         let class = self.classes.of_heap(site, path, stack.dormant, facts.ty);
         self.classes.count(class, bytes);

@@ -107,7 +107,7 @@ impl Known {
         if latest != self.news {
             self.news = latest;
             source.look(|trace| {
-                profiler.know(trace.sites().sites());
+                profiler.know_names(trace.sites_kept());
                 self.images = add_globals(trace, self.images, profiler);
             });
         }

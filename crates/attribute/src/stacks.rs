@@ -1,7 +1,8 @@
 //! A thread's shadow stack, with the call path of each frame.
 
+use memlode_trace::calls::Caller;
 use memlode_trace::event::{Batch, Frame};
-use memlode_trace::sites::FunctionId;
+use memlode_trace::sites::{FunctionId, SiteTable};
 use memlode_trace::stack::ShadowStack;
 
 use crate::paths::{PathId, Paths};
@@ -12,6 +13,14 @@ struct Call {
     function: FunctionId,
     /// Its path once somebody has asked: few calls allocate.
     path: Option<PathId>,
+    /// The segment that it executed last before it called the next one.
+    last: Caller,
+}
+
+impl Call {
+    fn new(function: FunctionId) -> Call {
+        Call { function, path: None, last: Caller::UNKNOWN }
+    }
 }
 
 impl PartialEq for Call {
@@ -26,6 +35,10 @@ pub(crate) struct ThreadStack {
     calls: ShadowStack<Call>,
     /// The chunk that continues the stack without a gap: its stream and sequence.
     next: Option<(u8, u32)>,
+    /// The segment executed last before the chunk at hand.
+    before: Caller,
+    /// The segment executed last in it.
+    at_end: Caller,
     /// Recording is off: the calls in progress are not known.
     pub dormant: bool,
 }
@@ -33,22 +46,27 @@ pub(crate) struct ThreadStack {
 impl ThreadStack {
     /// Takes up the thread at a chunk: goes on where the chunk before it ended, or starts from the chunk's snapshot.
     pub fn begin(&mut self, batch: &Batch) {
+        self.before = self.at_end;
         if batch.after_gap || batch.dormant || self.next != Some((batch.stream, batch.sequence)) {
-            let call = |frame: &Frame| (Call { function: frame.function, path: None }, frame.address);
-            self.calls.reset(batch.stack.iter().map(call));
+            self.calls
+                .reset(batch.stack.iter().map(|frame: &Frame| (Call::new(frame.function), frame.address)));
+            self.before = Caller::UNKNOWN;
         }
+        self.at_end = if batch.last == Caller::BEFORE { self.before } else { batch.last };
         self.dormant = batch.dormant;
         self.next = batch.sequence.checked_add(1).map(|next| (batch.stream, next));
     }
 
-    /// Call path of the innermost frame.
-    pub fn path(&mut self, paths: &mut Paths) -> PathId {
+    /// Call path of the innermost frame. `names` tell where functions were called.
+    pub fn path(&mut self, paths: &mut Paths, names: Option<&SiteTable>) -> PathId {
         let frames = self.calls.frames_mut();
         let known = frames.iter().rposition(|(call, _)| call.path.is_some());
         let mut path = known.and_then(|at| frames[at].0.path).unwrap_or(PathId::ROOT);
-        for (call, _) in &mut frames[known.map_or(0, |at| at + 1)..] {
-            path = paths.enter(path, call.function);
-            call.path = Some(path);
+        for at in known.map_or(0, |at| at + 1)..frames.len() {
+            let function = frames[at].0.function;
+            let last = at.checked_sub(1).map_or(Caller::UNKNOWN, |outer| frames[outer].0.last);
+            path = paths.enter(path, function, names.and_then(|names| names.call_of(last, function)));
+            frames[at].0.path = Some(path);
         }
         path
     }
@@ -68,18 +86,25 @@ impl ThreadStack {
 
     /// A function is entered.
     #[inline]
-    pub fn enter(&mut self, function: FunctionId, address: u64) {
-        self.calls.enter(Call { function, path: None }, address);
+    pub fn enter(&mut self, function: FunctionId, address: u64, caller: Caller) {
+        self.calls.drop_to(address);
+        let caller = if caller == Caller::BEFORE { self.before } else { caller };
+        if let Some((outer, _)) = self.calls.frames_mut().last_mut()
+            && caller != Caller::RETURNED
+        {
+            outer.last = caller;
+        }
+        self.calls.push([(Call::new(function), address)]);
     }
 
     /// A function is left.
     #[inline]
     pub fn exit(&mut self, function: FunctionId) {
-        self.calls.exit(Call { function, path: None });
+        self.calls.exit(Call::new(function));
     }
 
     /// Control came back to a frame.
     pub fn resume(&mut self, function: FunctionId, address: u64) {
-        self.calls.resume(Call { function, path: None }, address);
+        self.calls.resume(Call::new(function), address);
     }
 }

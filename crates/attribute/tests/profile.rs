@@ -6,6 +6,7 @@ use common::site;
 use memlode_attribute::profile::LoadedGlobal;
 use memlode_attribute::{Counts, Home, Profile, Profiler};
 use memlode_simulate::{Hierarchy, LevelSpec};
+use memlode_trace::calls::Caller;
 use memlode_trace::event::{Access, Batch, Frame, Mark, ProcessId, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{FunctionId, Site, SiteId, SiteKind, TypeId};
@@ -86,7 +87,7 @@ fn accesses_go_to_the_object_alive_at_that_moment() {
     let mut profiler = Profiler::new(&sites, caches(1));
     let mut first = batch(0, 0, 0);
     first.marks = vec![
-        (0, Mark::Enter { function: FunctionId(1), frame: 0x7ffe_ff00 }),
+        (0, Mark::Enter { function: FunctionId(1), frame: 0x7ffe_ff00, caller: Caller::UNKNOWN }),
         (0, Mark::Alloc { site: ALLOC, base: 0x1000, count: 4, element_bytes: 32 }),
         (3, Mark::Exit { function: FunctionId(1) }),
         (3, Mark::Free { site: FREE, base: 0x1000 }),
@@ -191,7 +192,8 @@ fn a_gap_in_the_stream_takes_the_stack_from_the_snapshot() {
     let sites = sites();
     let mut profiler = Profiler::new(&sites, caches(1));
     let mut first = batch(0, 0, 0);
-    first.marks = vec![(0, Mark::Enter { function: FunctionId(7), frame: 0x7ffe_0000 })];
+    first.marks =
+        vec![(0, Mark::Enter { function: FunctionId(7), frame: 0x7ffe_0000, caller: Caller::UNKNOWN })];
     profiler.observe(&first);
     let mut later = batch(0, 0, 5);
     later.marks = vec![(0, Mark::Alloc { site: ALLOC, base: 0x1000, count: 1, element_bytes: 8 })];

@@ -8,6 +8,7 @@ use memlode_attribute::profile::LoadedGlobal;
 use memlode_attribute::{Profile, Profiler};
 use memlode_replay::{Piece, Shards};
 use memlode_simulate::{Detailed, Hierarchy, LevelSpec, Pages, Shape, StoreBuffer, Tlb, TlbSpec};
+use memlode_trace::calls::Caller;
 use memlode_trace::event::{Access, Batch, Frame, Loop, Mark, ProcessId, Stride, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{FunctionId, Site, SiteId, SiteKind};
@@ -79,8 +80,11 @@ fn event() -> impl Strategy<Value = Event> {
         let base = if aligned { base & !15 } else { base };
         Mark::Alloc { site: SiteId(3), base, count: 1, element_bytes }
     });
-    let call =
-        (1..4u32).prop_map(|f| Mark::Enter { function: FunctionId(f), frame: FRAME - 64 * u64::from(f) });
+    let call = (1..4u32).prop_map(|f| Mark::Enter {
+        function: FunctionId(f),
+        frame: FRAME - 64 * u64::from(f),
+        caller: Caller::UNKNOWN,
+    });
     let exit = (1..4u32).prop_map(|f| Mark::Exit { function: FunctionId(f) });
     prop_oneof![
         8 => access().prop_map(Event::Access),

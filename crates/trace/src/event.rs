@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::calls::Caller;
 use crate::sites::{FunctionId, SiteId};
 
 /// Index of a traced process in its trace, in the order in which the processes said hello.
@@ -33,6 +34,8 @@ pub enum Mark {
         function: FunctionId,
         /// Address of its return-address slot.
         frame: u64,
+        /// The segment executed last before it.
+        caller: Caller,
     },
     /// The function on top of the shadow stack returned.
     Exit {
@@ -297,6 +300,8 @@ pub struct Batch {
     pub values: Values,
     /// The shadow stack before the first event.
     pub stack: Vec<Frame>,
+    /// The segment executed last.
+    pub last: Caller,
 }
 
 impl Batch {
@@ -308,6 +313,7 @@ impl Batch {
         self.strides.clear();
         self.values.clear();
         self.stack.clear();
+        self.last = Caller::BEFORE;
     }
 
     /// Takes over what another says of its chunk as a whole: all but accesses, marks, places of loops, and values.
@@ -321,5 +327,6 @@ impl Batch {
         self.stamps = other.stamps;
         self.stack.clone_from(&other.stack);
         self.strides.clone_from(&other.strides);
+        self.last = other.last;
     }
 }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::LeftOut;
+use crate::calls::{Call, Caller, TableCall};
+use crate::format::call_flag;
 use crate::module::Module;
 use crate::sites::{
     Function, FunctionId, Location, LocationId, Site, SiteId, SiteTable, StringId, Type, TypeId,
@@ -38,6 +40,8 @@ pub(crate) struct CodeSegment {
     pub words: u16,
     /// Access, range, masked and gather ops; 0 if it repeats strides.
     pub accesses: u32,
+    /// Calls by which a function may be entered next.
+    pub caller: Caller,
     templates: (u32, u32),
     marks: (u32, u32),
     ops: (u32, u32),
@@ -118,6 +122,7 @@ pub(crate) struct Flattener {
     sites: Interner<Site>,
     layouts: LayoutBook,
     work: WorkBook,
+    calls: Interner<Vec<Call>>,
     table_flags: u16,
     left_out: BTreeMap<LeftOut, u64>,
     /// Rules and names that the user gave, and whether any unit has something for them.
@@ -175,6 +180,7 @@ impl Flattener {
             work: self.work.work(),
             table_flags: self.table_flags,
             left_out: self.left_out.clone(),
+            calls: self.calls.values.clone(),
             unmatched: self
                 .asked
                 .iter()
@@ -224,6 +230,7 @@ impl Flattener {
         segment: usize,
         code: &mut Code,
     ) {
+        let calls = table.calls.get(segment).map_or(&[][..], Vec::as_slice);
         let segment = &table.segments[segment];
         let function = numbers.functions[segment.function as usize];
         let ops = &table.ops[segment.ops.start as usize..segment.ops.end as usize];
@@ -260,11 +267,28 @@ impl Flattener {
             function,
             words: segment.words,
             accesses: segment.accesses,
+            caller: self.caller(calls, ops, numbers),
             templates: (first_template, code.templates.len() as u32),
             marks: (first_mark, code.marks.len() as u32),
             ops: (first_op, code.ops.len() as u32),
             sources: (first_source, code.sources.len() as u32),
         });
+    }
+
+    /// Returns what a segment with these calls and ops tells of a function that is entered next.
+    fn caller(&mut self, calls: &[TableCall], ops: &[Op], numbers: &Numbers) -> Caller {
+        if ops.contains(&Op::Exit) {
+            return Caller::RETURNED;
+        }
+        if calls.is_empty() {
+            return Caller::UNKNOWN;
+        }
+        let call = |&(location, callee, flags): &TableCall| Call {
+            location: location.map(|index| numbers.locations[index as usize]),
+            callee: callee.map(|index| numbers.strings[index as usize]),
+            is_exact: u32::from(flags) & call_flag::EXACT != 0,
+        };
+        Caller::new(self.calls.number(calls.iter().map(call).collect()))
     }
 
     fn site(&mut self, site: &TableSite, numbers: &Numbers, function: FunctionId) -> u32 {

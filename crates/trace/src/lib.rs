@@ -16,6 +16,7 @@
 
 mod asked;
 mod bytes;
+pub mod calls;
 pub mod census;
 mod decode;
 pub mod error;

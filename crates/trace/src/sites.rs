@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::LeftOut;
+use crate::calls::Call;
 use crate::format::{evidence, flag, kind, table_flag};
 use crate::layouts::Layouts;
 use crate::work::Work;
@@ -210,6 +211,8 @@ pub struct SiteTable {
     pub(crate) table_flags: u16,
     pub(crate) left_out: BTreeMap<LeftOut, u64>,
     pub(crate) unmatched: Vec<Arc<str>>,
+    /// The calls behind segments, each list once.
+    pub(crate) calls: Vec<Vec<Call>>,
 }
 
 impl SiteTable {

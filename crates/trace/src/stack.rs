@@ -99,7 +99,7 @@ impl ShadowStack<crate::sites::FunctionId> {
     /// Follows a mark; allocations change nothing.
     pub fn apply(&mut self, mark: &Mark) {
         match *mark {
-            Mark::Enter { function, frame } => self.enter(function, frame),
+            Mark::Enter { function, frame, .. } => self.enter(function, frame),
             Mark::Exit { function } => self.exit(function),
             Mark::Resume { function, frame } => self.resume(function, frame),
             _ => {}

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::asked::{self, Asked};
 use crate::bytes::{Malformed, Reader};
+use crate::calls::{self, TableCall};
 use crate::event::SyncKind;
 use crate::format::{TableHeader, limit, magic, op, stream, table_section, version};
 use crate::left_out::{self, LeftOut};
@@ -45,6 +46,8 @@ pub(crate) struct Table {
     pub left_out: BTreeMap<LeftOut, u64>,
     /// The user's wishes, and whether the unit has any of it.
     pub asked: Vec<Asked>,
+    /// For each segment, the calls behind it; empty if the table does not say.
+    pub calls: Vec<Vec<TableCall>>,
 }
 
 pub(crate) struct TableFunction {
@@ -306,9 +309,16 @@ impl<'a> Parser<'a> {
         self.list = "sections";
         let sections = if header.version > 1 { self.get(Sections::read)? } else { Sections::default() };
         let descriptions = self.descriptions(&sections, strings.len(), types.len())?;
-        let work = self.work(&sections, &segments)?;
+        let ops_of: Vec<u32> = segments.iter().map(|segment| segment.ops.len() as u32).collect();
+        let work = TableWork::read(&sections, &ops_of).map_err(|(list, why)| TableError::Malformed {
+            at: self.at,
+            list,
+            why,
+        })?;
         let left_out = self.get(|_| left_out::read(&sections))?;
         let asked = self.get(|_| asked::read(&sections, strings.len()))?;
+        let counts = [segments.len(), locations.len(), strings.len()];
+        let calls = self.get(|_| calls::read(&sections, counts))?;
         match self.reader.left() {
             0 => Ok(Table {
                 flags: header.flags,
@@ -325,28 +335,10 @@ impl<'a> Parser<'a> {
                 work,
                 left_out,
                 asked,
+                calls,
             }),
             left => Err(TableError::LeftOver { at: self.at, left }),
         }
-    }
-
-    /// Returns what lies between accesses and what these wait for, if the table says so.
-    fn work(&mut self, sections: &Sections<'_>, segments: &[Segment]) -> Result<TableWork, TableError> {
-        let ops: Vec<u32> = segments.iter().map(|segment| segment.ops.len() as u32).collect();
-        let mut work = TableWork::default();
-        if let Some(mut reader) = sections.get(table_section::INSTRUCTIONS) {
-            self.list = "section instructions";
-            work.read_instructions(&mut reader, &ops).map_err(|why| self.malformed(why))?;
-        }
-        if let Some(mut reader) = sections.get(table_section::FEEDS) {
-            self.list = "section feeds";
-            work.read_feeds(&mut reader, &ops).map_err(|why| self.malformed(why))?;
-        }
-        if let Some(mut reader) = sections.get(table_section::BRANCHES) {
-            self.list = "section branches";
-            work.read_branches(&mut reader, &ops).map_err(|why| self.malformed(why))?;
-        }
-        Ok(work)
     }
 
     fn malformed(&self, why: Malformed) -> TableError {

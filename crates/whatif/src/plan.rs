@@ -1,9 +1,9 @@
 //! Edits, understood for one trace: which types and objects they are about.
 
-use memlode_attribute::{Class, Home, Profile};
+use memlode_attribute::{Class, Home, PathId, Profile};
 use memlode_layout::{Edit, Layout, Link, Refusal, Scope};
 use memlode_trace::layouts::LayoutId;
-use memlode_trace::sites::{FunctionId, SiteId, SiteKind, SiteTable};
+use memlode_trace::sites::{FunctionId, LocationId, SiteId, SiteKind, SiteTable};
 use rustc_hash::FxHashMap;
 
 use crate::structures::{elements, holds, structure};
@@ -470,7 +470,7 @@ fn homes_named(known: &PlanInputs<'_>, name: &str) -> Vec<Home> {
     let classes = known.profile.classes.iter().filter(|class| match &class.home {
         Home::Global { symbol, .. } => symbol == name || (known.written)(symbol) == name,
         Home::Heap { site, path, .. } => {
-            lines(known.names, *site).any(|line| is_called(&line, name))
+            lines(known.names, *site).chain(call_lines(known, *path)).any(|line| is_called(&line, name))
                 || known
                     .profile
                     .paths
@@ -486,8 +486,8 @@ fn homes_named(known: &PlanInputs<'_>, name: &str) -> Vec<Home> {
 pub(crate) fn name_of(known: &PlanInputs<'_>, home: &Home) -> Option<String> {
     let names: Vec<String> = match home {
         Home::Global { symbol, .. } => vec![(known.written)(symbol)],
-        Home::Heap { site, .. } => {
-            let all: Vec<String> = lines(known.names, *site).collect();
+        Home::Heap { site, path, .. } => {
+            let all: Vec<String> = lines(known.names, *site).chain(call_lines(known, *path)).collect();
             let file = |line: &String| line.rsplit('/').next().unwrap_or(line).to_string();
             all.iter().map(file).chain(all.iter().cloned()).collect()
         }
@@ -503,7 +503,17 @@ fn is_called(line: &str, name: &str) -> bool {
 
 /// `file:line` of a site and of where it was inlined.
 fn lines(names: &SiteTable, site: SiteId) -> impl Iterator<Item = String> {
-    let chain = names.site(site).location.into_iter().flat_map(|location| names.inline_chain(location));
+    names.site(site).location.into_iter().flat_map(|location| lines_of(names, location))
+}
+
+/// The same of the calls of a path, from the innermost on.
+fn call_lines(known: &PlanInputs<'_>, path: PathId) -> impl Iterator<Item = String> {
+    let calls = known.profile.paths.steps(path).filter_map(|(_, call)| call);
+    calls.flat_map(|location| lines_of(known.names, location))
+}
+
+fn lines_of(names: &SiteTable, location: LocationId) -> impl Iterator<Item = String> {
+    let chain = names.inline_chain(location);
     chain.filter_map(|at| Some(format!("{}:{}", names.file_name(at)?, at.line)))
 }
 
@@ -529,7 +539,9 @@ fn unknown_object(known: &PlanInputs<'_>, edit: &Edit, name: &str) -> PlanError 
     for class in &known.profile.classes {
         match &class.home {
             Home::Global { symbol, .. } => all.push((known.written)(symbol)),
-            Home::Heap { site, .. } => all.extend(lines(known.names, *site)),
+            Home::Heap { site, path, .. } => {
+                all.extend(lines(known.names, *site).chain(call_lines(known, *path)));
+            }
             Home::Stack { .. } | Home::Unknown => {}
         }
     }

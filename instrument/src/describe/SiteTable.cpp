@@ -68,14 +68,23 @@ std::string qualifiedName(const DISubprogram &Subprogram) {
   return Name;
 }
 
+static StringRef linkedAs(const DISubprogram &Subprogram) {
+  const StringRef Linkage = Subprogram.getLinkageName();
+  return Linkage.empty() ? Subprogram.getName() : Linkage;
+}
+
+uint32_t Table::linkageName(const Function &F) {
+  const DISubprogram *Subprogram = F.getSubprogram();
+  return string(Subprogram ? linkedAs(*Subprogram) : F.getName());
+}
+
 uint32_t Table::function(const DISubprogram &Subprogram, const DIFile *File) {
   auto Found = FunctionOf.find({&Subprogram, File});
   if (Found != FunctionOf.end())
     return Found->second;
   TableList::Bytes Entry;
-  StringRef Linkage = Subprogram.getLinkageName();
   putVarint(Entry, string(qualifiedName(Subprogram)));
-  putVarint(Entry, string(Linkage.empty() ? Subprogram.getName() : Linkage));
+  putVarint(Entry, string(linkedAs(Subprogram)));
   putVarint(Entry, File ? file(*File) + 1 : 0);
   putVarint(Entry, Subprogram.getLine());
   return FunctionOf[{&Subprogram, File}] = Functions.add(Entry);

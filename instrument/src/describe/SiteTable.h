@@ -70,6 +70,8 @@ public:
   uint32_t location(const llvm::DILocation &Location);
   /// The function whose code \p F is; \p F may lack debug info.
   uint32_t function(const llvm::Function &F);
+  /// The name by which the function of \p F's code is linked, as a string.
+  uint32_t linkageName(const llvm::Function &F);
   uint32_t site(const SiteEntry &Site);
   /// A new segment. \p Ops are \p OpCount encoded ops.
   uint32_t segment(uint32_t Function, uint32_t OpCount, llvm::StringRef Ops);

@@ -64,7 +64,7 @@ public:
   void runWithoutCursor(const Plan &P) {
     Places = 512;
     for (const Segment &S : P.Segments) {
-      IRBuilder<> B = at(S.Ops.front().Before);
+      IRBuilder<> B = at(S.first());
       words(B, S, B.CreateThreadLocalAddress(unread()), &S - P.Segments.data());
     }
   }
@@ -101,7 +101,7 @@ private:
   }
 
   void segment(const Segment &S, unsigned Index) {
-    Instruction *First = S.Ops.front().Before;
+    Instruction *First = S.first();
     if (S.TestsRoom)
       testRoom(First, S.Fresh);
     IRBuilder<> B = at(First);

@@ -44,13 +44,15 @@ public:
 private:
   /// Files the facts of TimeFacts.h of the segments that begin at \p First in the table.
   void work(const std::vector<Segment> &Segments, uint32_t First);
+  /// Files the calls behind the segments that begin at \p First.
+  void calls(const std::vector<Segment> &Segments, uint32_t First);
   llvm::GlobalVariable *placeholder();
   void anchorForMarks();
   void announce();
 
   llvm::Module &M;
   Table Sites;
-  TableList Instructions, Feeding, Branching; ///< of sections
+  TableList Instructions, Feeding, Branching, Calling; ///< of sections
   llvm::GlobalVariable *TableVariable = nullptr;
 };
 

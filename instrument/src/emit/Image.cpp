@@ -4,6 +4,7 @@
 
 #include "memlode_format.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
@@ -56,7 +57,32 @@ GlobalVariable *Image::anchors(Function &F, const std::vector<Segment> &Segments
   }
   Anchors->setInitializer(ConstantArray::get(Array, Elements));
   work(Segments, First.value_or(0));
+  calls(Segments, First.value_or(0));
   return Anchors;
+}
+
+void Image::calls(const std::vector<Segment> &Segments, uint32_t First) {
+  for (uint32_t S = 0; S < Segments.size(); ++S) {
+    // Where a call does not return, its line is of little use, and there may be many.
+    SetVector<std::tuple<uint32_t, uint32_t, uint8_t>> Found;
+    for (auto [Call, IsExact] : Segments[S].Calls) {
+      const DILocation *Line = Call->doesNotReturn() ? nullptr : Call->getDebugLoc().get();
+      const llvm::Function *Callee = Line ? Call->getCalledFunction() : nullptr;
+      Found.insert({Line ? Sites.location(*Line) + 1 : 0, Callee ? Sites.linkageName(*Callee) + 1 : 0,
+                    IsExact ? MEMLODE_CALL_FLAG_EXACT : 0});
+    }
+    if (Found.empty())
+      continue;
+    TableList::Bytes Entry;
+    putVarint(Entry, First + S);
+    putVarint(Entry, Found.size());
+    for (auto [Location, Name, Flags] : Found) {
+      putVarint(Entry, Location);
+      putVarint(Entry, Name);
+      Entry.push_back(static_cast<char>(Flags));
+    }
+    Calling.append(Entry);
+  }
 }
 
 void Image::work(const std::vector<Segment> &Segments, uint32_t First) {
@@ -118,7 +144,8 @@ void Image::finish() {
     return;
   for (auto [What, List] : {std::pair(MEMLODE_TABLE_SECTION_INSTRUCTIONS, &Instructions),
                             std::pair(MEMLODE_TABLE_SECTION_FEEDS, &Feeding),
-                            std::pair(MEMLODE_TABLE_SECTION_BRANCHES, &Branching)}) {
+                            std::pair(MEMLODE_TABLE_SECTION_BRANCHES, &Branching),
+                            std::pair(MEMLODE_TABLE_SECTION_CALLS, &Calling)}) {
     std::string Section;
     List->write(Section);
     Sites.section(What, Section);

@@ -52,8 +52,9 @@ public:
           Here.reset();
           continue;
         }
-        if (P.Segments[S.Segment].Ops.front().Code == MEMLODE_OP_REPEAT)
-          continue; // has been derived, and may be split on its way into the trace
+        const std::vector<Op> &Ops = P.Segments[S.Segment].Ops;
+        if (Ops.empty() || Ops.front().Code == MEMLODE_OP_REPEAT)
+          continue; // a loop has been derived, and may be split on its way into the trace
         segment(S.Segment);
         if (!Behind.empty())
           Here.set(S.Segment);

@@ -100,6 +100,12 @@ struct Op {
   void encode(llvm::SmallVectorImpl<char> &Out) const;
 };
 
+/// A call that may come behind a segment.
+struct NextCall {
+  const llvm::CallBase *Call;
+  bool IsExact; ///< it enters the function that it names, or none
+};
+
 struct Segment {
   std::vector<Op> Ops;
   bool TestsRoom = false;
@@ -107,6 +113,12 @@ struct Segment {
   /// taken up again at the test: what follows may be derived from what was written.
   bool Fresh = false;
   unsigned Rest = 0; ///< instructions behind its last access (TimeFacts.h)
+  /// The calls that may come between it and the function's next segment (CallSites.h).
+  llvm::SmallVector<NextCall, 1> Calls;
+  llvm::Instruction *Here = nullptr; ///< in front of which it stands, if it has no ops
+
+  /// The instruction in front of which its header is stored.
+  llvm::Instruction *first() const { return Ops.empty() ? Here : Ops.front().Before; }
 
   /// Header included.
   unsigned words() const;

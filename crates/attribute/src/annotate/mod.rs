@@ -21,7 +21,7 @@ use memlode_machine::Machine;
 use memlode_replay::{Piece, Replayed};
 use memlode_simulate::{Cause, Translation};
 use memlode_trace::event::{ProcessId, ThreadId};
-use memlode_trace::sites::{FunctionId, SiteId, TypeId};
+use memlode_trace::sites::{FunctionId, LocationId, SiteId, TypeId};
 
 use crate::annotate::recorder::{Answers, Recorder};
 use crate::objects::classes::Home;
@@ -143,8 +143,8 @@ pub struct EventCell {
 pub struct EventObject {
     /// The home of its objects. The path of a heap object is spelled out in `path`.
     pub home: Home,
-    /// Functions on the stack at the allocation, the innermost first.
-    pub path: Vec<FunctionId>,
+    /// Functions on the stack at the allocation, the innermost first, and where the next one called each.
+    pub path: Vec<(FunctionId, Option<LocationId>)>,
     /// Element type, if the allocation tells.
     pub element: Option<TypeId>,
 }

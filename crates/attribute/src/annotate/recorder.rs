@@ -188,7 +188,7 @@ impl<S: Answers> Engine for Recorder<S> {
         let next = self.objects.len() as u32;
         let object = *self.objects.entry(cell.class).or_insert_with(|| {
             let path = match home {
-                Home::Heap { path, .. } => cell.paths.functions(*path).collect(),
+                Home::Heap { path, .. } => cell.paths.steps(*path).collect(),
                 _ => Vec::new(),
             };
             news.objects.push(EventObject { home: home.clone(), path, element });

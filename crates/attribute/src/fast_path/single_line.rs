@@ -260,7 +260,7 @@ fn usual(
             break;
         }
         match next {
-            Some((_, Mark::Enter { function, frame })) => stack.enter(*function, *frame),
+            Some((_, Mark::Enter { function, frame, caller })) => stack.enter(*function, *frame, *caller),
             Some((_, Mark::Exit { function })) => stack.exit(*function),
             _ => break,
         }

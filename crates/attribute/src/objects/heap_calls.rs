@@ -248,7 +248,7 @@ impl<'t> Calls<'t> {
         }
         for (_, mark) in &batch.marks[piece.places().1] {
             match *mark {
-                Mark::Enter { function, frame } => stack.enter(function, frame),
+                Mark::Enter { function, frame, caller } => stack.enter(function, frame, caller),
                 Mark::Exit { function } => stack.exit(function),
                 Mark::Resume { function, frame } => stack.resume(function, frame),
                 _ => {}
@@ -287,8 +287,8 @@ impl<'t> Calls<'t> {
 /// The home of a block, as [`crate::Profiler`] finds it.
 fn home(trace: &Trace, paths: &mut Paths, stack: &mut ThreadStack, site: SiteId) -> Home {
     let path = match stack.dormant {
-        true => paths.enter(PathId::ROOT, trace.sites().site(site).function),
-        false => stack.path(paths),
+        true => paths.enter(PathId::ROOT, trace.sites().site(site).function, None),
+        false => stack.path(paths, Some(trace.sites())),
     };
     Home::Heap { site, path, dormant: stack.dormant }
 }

@@ -342,7 +342,7 @@ impl Builder<'_> {
             _ => PathId::ROOT,
         };
         model::Object {
-            home: self.naming().home(&class.home, self.profile.paths.functions(path)),
+            home: self.naming().home(&class.home, self.profile.paths.steps(path)),
             element: class.element.map(|ty| self.string(self.names.ty(ty).name)),
             element_by_use: class.element_by_use,
             count: class.objects,

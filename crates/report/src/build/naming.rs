@@ -2,7 +2,7 @@
 
 use memlode_attribute::Home;
 use memlode_attribute::tables::{Line, Place, What, is_library_function, place};
-use memlode_trace::sites::{FunctionId, Site, SiteTable, StringId};
+use memlode_trace::sites::{FunctionId, Location, LocationId, Site, SiteTable, StringId};
 use rustc_hash::FxHashSet;
 
 use crate::model;
@@ -10,6 +10,9 @@ use crate::names::{demangle, demangle_short};
 
 /// Accesses whose line is that of a neighbouring instruction: those of some data at a place, and all of a place.
 pub(crate) type Borrowed = FxHashSet<(Option<What>, Place)>;
+
+/// A function of a call path, and where it was called.
+pub(crate) type Step = (FunctionId, Option<LocationId>);
 
 /// Spells out what a trace's site table names.
 #[derive(Clone, Copy)]
@@ -90,11 +93,21 @@ impl<'t> Naming<'t> {
         if mangled.is_empty() { self.string(function.name) } else { demangle_short(mangled) }
     }
 
-    /// The functions of a path, from the first that is the program's own: how a `Vec` grows is the same for all.
-    fn callers(self, path: impl Iterator<Item = FunctionId>) -> Vec<String> {
-        let all: Vec<FunctionId> = path.collect();
-        let own = all.iter().position(|&function| !is_library_function(self.names, function)).unwrap_or(0);
-        all[own..].iter().map(|&function| self.function(function)).collect()
+    /// The functions of a path, from the first that is the program's own: how a `Vec` grows is the same for all. Each with
+    /// the lines by which it called the one before it.
+    fn callers(self, path: impl Iterator<Item = Step>) -> (Vec<String>, Vec<Vec<model::Position>>) {
+        let all: Vec<Step> = path.collect();
+        let own = all.iter().position(|step| !is_library_function(self.names, step.0)).unwrap_or(0);
+        let calls = (own..all.len()).map(|at| at.checked_sub(1).and_then(|inner| all[inner].1));
+        let calls = calls.map(|call| call.map_or(Vec::new(), |call| self.call(call)));
+        (all[own..].iter().map(|step| self.function(step.0)).collect(), calls.collect())
+    }
+
+    /// The lines of a call, from the first that is the program's own outwards.
+    fn call(self, location: LocationId) -> Vec<model::Position> {
+        let lines: Vec<&Location> = self.names.inline_chain(location).collect();
+        let own = lines.iter().position(|at| !is_library_function(self.names, at.function)).unwrap_or(0);
+        lines[own..].iter().map(|at| self.line(&Line::of(self.names, at.function, at.line))).collect()
     }
 
     /// The lines that an allocating call was inlined into, behind that which [`place`] names.
@@ -107,17 +120,19 @@ impl<'t> Naming<'t> {
         lines.skip_while(|line| *line != named).skip(1).map(|line| self.line(&line)).collect()
     }
 
-    /// Returns where objects live; `path` is the call path of heap objects, the innermost function first.
-    pub fn home(self, home: &Home, path: impl Iterator<Item = FunctionId>) -> model::Home {
+    /// Returns where objects live; `path` is the call path of heap objects, the innermost function first, each with the call
+    /// by which the next one entered it.
+    pub fn home(self, home: &Home, path: impl Iterator<Item = Step>) -> model::Home {
         match home {
             Home::Unknown => model::Home::Unknown,
-            Home::Heap { site, dormant, .. } => model::Home::Heap {
+            Home::Heap { site, dormant, .. } => {
+                let (path, called_at) = self.callers(path);
                 // The call's own line is right, whatever line accesses borrow.
-                allocated_at: Naming::new(self.names).position(&place(self.names, self.names.site(*site))),
-                inlined_through: self.inlined_through(self.names.site(*site)),
-                path: self.callers(path),
-                path_complete: !dormant,
-            },
+                let allocated_at =
+                    Naming::new(self.names).position(&place(self.names, self.names.site(*site)));
+                let inlined_through = self.inlined_through(self.names.site(*site));
+                model::Home::Heap { allocated_at, inlined_through, path, called_at, path_complete: !dormant }
+            }
             Home::Global { symbol, image } => {
                 model::Home::Global { symbol: demangle(symbol), image: image.clone() }
             }

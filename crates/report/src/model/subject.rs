@@ -87,6 +87,9 @@ pub enum Home {
         /// Functions on the stack, the innermost first, demangled, without parameters; a library's functions in
         /// front of the program's are left out.
         path: Vec<String>,
+        /// For each function of the path, the line that called the one before it, and the lines which that was inlined
+        /// into; empty where it cannot be told, and for the function that holds the allocating call.
+        called_at: Vec<Vec<Position>>,
         /// True if these are all that were recorded of it; false if it was allocated while recording was off, when
         /// only the allocating function is known.
         path_complete: bool,

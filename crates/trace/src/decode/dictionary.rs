@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::bytes::Reader;
+use crate::calls::Caller;
 use crate::flatten::{Code, Template};
 use crate::sites::FunctionId;
 use crate::table::{Op, Source};
@@ -14,6 +15,8 @@ use super::DecodeError;
 /// A dictionary entry.
 pub(super) struct Local<'t> {
     pub function: FunctionId,
+    /// Calls by which a function may be entered next.
+    pub caller: Caller,
     pub templates: &'t [Template],
     /// Marks of one that is plain, by the number of accesses before them.
     pub marks: &'t [(u16, Op)],
@@ -64,6 +67,7 @@ pub(super) fn dictionary<'t>(
         numbers.insert((module, anchor as u32), number);
         locals.push(Local {
             function: segment.function,
+            caller: segment.caller,
             templates: code.templates(segment),
             marks: code.marks(segment),
             ops: code.ops(segment),

@@ -1,5 +1,6 @@
 //! Events of segments besides accesses.
 
+use crate::calls::Caller;
 use crate::event::Mark;
 use crate::format::limit;
 use crate::sites::SiteId;
@@ -8,9 +9,9 @@ use crate::table::Op;
 use super::dictionary::Local;
 use super::{DecodeError, Fallible};
 
-/// The mark that an execution of a segment leaves, with the last words as they are.
+/// The mark that an execution of a segment leaves, with the last words as they are, and what was executed before it.
 #[inline(always)]
-pub(super) fn mark(op: Op, local: &Local<'_>, last: &[u64]) -> Option<Mark> {
+pub(super) fn mark(op: Op, local: &Local<'_>, last: &[u64], caller: Caller) -> Option<Mark> {
     let function = local.function;
     let word = |word: u16| last[local.base + word as usize];
     let mark = match op {
@@ -22,7 +23,7 @@ pub(super) fn mark(op: Op, local: &Local<'_>, last: &[u64]) -> Option<Mark> {
             0 | 1 => return None,
             stamp => Mark::Sync { kind, object: word(at.word).wrapping_add(at.offset), stamp },
         },
-        Op::Enter { frame } => Mark::Enter { function, frame: word(frame) },
+        Op::Enter { frame } => Mark::Enter { function, frame: word(frame), caller },
         Op::Exit => Mark::Exit { function },
         Op::Resume { frame } => Mark::Resume { function, frame: word(frame) },
         Op::Alloc { site, first } => {

@@ -1,5 +1,6 @@
 //! Segments of which not all is known before their words are: ranges, lanes, values, loops.
 
+use crate::calls::Caller;
 use crate::event::{Access, Loop, Stride};
 use crate::format::limit;
 use crate::sites::SiteId;
@@ -11,8 +12,8 @@ use super::plain::add;
 use super::{DecodeError, Fallible, Loops, Run};
 
 impl Run<'_> {
-    /// An execution of a segment that is not plain.
-    pub fn other(&mut self, local: &Local<'_>) -> Fallible {
+    /// An execution of a segment that is not plain, and what was executed before it.
+    pub fn other(&mut self, local: &Local<'_>, caller: Caller) -> Fallible {
         let own = &mut self.last[local.base..local.base + local.words as usize];
         let (deltas, words) = self.words.split_at_checked(own.len()).ok_or(DecodeError::Words)?;
         self.words = words;
@@ -21,7 +22,7 @@ impl Run<'_> {
         let before = self.batch.accesses.len();
         match *local.ops {
             [Op::Repeat { count }, ref body @ ..] => self.repeat(local.base, count, body)?,
-            _ => self.ops(local)?,
+            _ => self.ops(local, caller)?,
         }
         self.others += (self.batch.accesses.len() - before) as u64;
         Ok(())
@@ -70,7 +71,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn ops(&mut self, local: &Local<'_>) -> Fallible {
+    fn ops(&mut self, local: &Local<'_>, caller: Caller) -> Fallible {
         let base = local.base;
         for &op in local.ops {
             let word = |run: &Self, word: u16| run.last[base + word as usize];
@@ -108,7 +109,7 @@ impl Run<'_> {
                 }
                 op => {
                     let before = self.batch.accesses.len();
-                    tell(&mut self.batch.marks, before, mark(op, local, self.last))?;
+                    tell(&mut self.batch.marks, before, mark(op, local, self.last, caller))?;
                 }
             }
         }

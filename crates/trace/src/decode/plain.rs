@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use crate::bytes::{Malformed, Reader};
+use crate::calls::Caller;
 use crate::event::{Access, Batch, Mark};
 use crate::format::limit;
 use crate::sites::SiteId;
@@ -83,6 +84,8 @@ struct Cursor<'a> {
     run: u64,
     /// The entry at hand.
     current: u32,
+    /// The one executed before it.
+    previous: u32,
 }
 
 /// Why the loop was left.
@@ -99,7 +102,7 @@ impl Run<'_> {
     /// Executes the control stream.
     pub fn control(&mut self, control: &[u8], segments: u32, plans: &mut [Plan]) -> Fallible {
         let (left, current) = (segments.into(), plans.len() as u32 - 1);
-        let mut cursor = Cursor { control, at: 0, left, run: 0, current };
+        let mut cursor = Cursor { control, at: 0, left, run: 0, current, previous: current };
         let mut more = cursor.advance(plans)?;
         while more {
             more = match self.plain(plans, &mut cursor)? {
@@ -115,12 +118,13 @@ impl Run<'_> {
                         self.fill(plan, local)?;
                         true
                     } else {
-                        self.other(local)?;
+                        self.other(local, caller(self.locals, cursor.previous))?;
                         cursor.advance(plans)?
                     }
                 }
             }
         }
+        self.batch.last = caller(self.locals, cursor.current);
         match (control.len() - cursor.at) as u64 {
             0 => Ok(()),
             found => {
@@ -139,7 +143,7 @@ impl Run<'_> {
         let room = accesses.spare_capacity_mut();
         let most = room.len().min(limit::CHUNK_ACCESSES as usize - before);
         let mut room = &mut room[..most];
-        let Cursor { mut current, mut run, .. } = *cursor;
+        let Cursor { mut current, mut previous, mut run, .. } = *cursor;
         let stop = loop {
             let plan = &plans[current as usize];
             // Loops cost more than their one turn, which is what most would have.
@@ -161,7 +165,8 @@ impl Run<'_> {
                     break Ok(Stop::Look);
                 }
                 let done = before + most - room.len();
-                if let Err(error) = leave(&locals[current as usize], last, done, marks) {
+                let caller = caller(locals, previous);
+                if let Err(error) = leave(&locals[current as usize], last, caller, done, marks) {
                     break Err(error);
                 }
             }
@@ -177,6 +182,7 @@ impl Run<'_> {
             }
             if run > 0 {
                 run -= 1;
+                previous = current;
                 current = plan.next;
                 continue;
             }
@@ -187,9 +193,9 @@ impl Run<'_> {
             if let Err(error) = cursor.step(plans) {
                 break Err(error);
             }
-            (current, run) = (cursor.current, cursor.run);
+            (current, previous, run) = (cursor.current, cursor.previous, cursor.run);
         };
-        (cursor.current, cursor.run) = (current, run);
+        (cursor.current, cursor.previous, cursor.run) = (current, previous, run);
         self.words = words;
         let written = most - room.len();
         // SAFETY: so many places were written, from the first one on, of those that there is capacity for.
@@ -242,6 +248,7 @@ impl Cursor<'_> {
     fn advance(&mut self, plans: &mut [Plan]) -> Result<bool, Box<DecodeError>> {
         if self.run > 0 {
             self.run -= 1;
+            self.previous = self.current;
             self.current = plans[self.current as usize].next;
         } else if self.left > 0 {
             self.step(plans)?;
@@ -264,6 +271,7 @@ impl Cursor<'_> {
             _ => self.long(entries as usize).map_err(DecodeError::from)?,
         };
         plans[self.current as usize].next = next;
+        self.previous = self.current;
         (self.current, self.run) = (next, run);
         self.left -= 1 + run;
         Ok(())
@@ -306,11 +314,23 @@ pub(super) fn add(words: &mut [u64], deltas: &[u64]) {
     }
 }
 
-/// The marks of an execution, before which so many accesses were.
+/// Returns what an entry tells of a function that is entered behind it. The one behind the last stands for what was before the chunk.
+#[inline(always)]
+fn caller(locals: &[Local<'_>], entry: u32) -> Caller {
+    locals.get(entry as usize).map_or(Caller::BEFORE, |local| local.caller)
+}
+
+/// The marks of an execution, before which so many accesses were, and behind what it was.
 #[inline(never)]
-fn leave(local: &Local<'_>, last: &[u64], done: usize, marks: &mut Vec<(u32, Mark)>) -> Fallible {
+fn leave(
+    local: &Local<'_>,
+    last: &[u64],
+    caller: Caller,
+    done: usize,
+    marks: &mut Vec<(u32, Mark)>,
+) -> Fallible {
     for &(at, op) in local.marks {
-        tell(marks, done + usize::from(at), mark(op, local, last))?;
+        tell(marks, done + usize::from(at), mark(op, local, last, caller))?;
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! The sections of a site table that say what lies between accesses and what these wait for (SPEC §2.4).
 
 use crate::bytes::{Malformed, Reader};
+use crate::format::table_section;
+use crate::sections::Sections;
 
 /// Facts of the ops of a table, which are numbered through all segments.
 #[derive(Default)]
@@ -24,8 +26,23 @@ pub(crate) struct OpFeeds {
 }
 
 impl TableWork {
+    /// Reads what a table says whose segments have so many ops. An error names the section.
+    pub fn read(sections: &Sections<'_>, ops: &[u32]) -> Result<TableWork, (&'static str, Malformed)> {
+        let mut work = TableWork::default();
+        if let Some(mut reader) = sections.get(table_section::INSTRUCTIONS) {
+            work.read_instructions(&mut reader, ops).map_err(|why| ("section instructions", why))?;
+        }
+        if let Some(mut reader) = sections.get(table_section::FEEDS) {
+            work.read_feeds(&mut reader, ops).map_err(|why| ("section feeds", why))?;
+        }
+        if let Some(mut reader) = sections.get(table_section::BRANCHES) {
+            work.read_branches(&mut reader, ops).map_err(|why| ("section branches", why))?;
+        }
+        Ok(work)
+    }
+
     /// Reads the section of instructions of a table with segments of so many ops.
-    pub fn read_instructions(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
+    fn read_instructions(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
         counted(reader, ops.len())?;
         for &count in ops {
             for _ in 0..count {
@@ -37,7 +54,7 @@ impl TableWork {
     }
 
     /// Reads the section of feeds of a table whose segments have these ops.
-    pub fn read_feeds(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
+    fn read_feeds(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
         let firsts = firsts(ops);
         for _ in 0..reader.count()? {
             let (segment, op) = place(reader, ops, &firsts)?;
@@ -49,7 +66,7 @@ impl TableWork {
     }
 
     /// Reads the section of branches of a table whose segments have these ops.
-    pub fn read_branches(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
+    fn read_branches(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
         let firsts = firsts(ops);
         let branches = self.branches.insert(Vec::new());
         for _ in 0..reader.count()? {

@@ -423,7 +423,7 @@ pub fn happened(trace: &memlode_trace::Trace, batch: &memlode_trace::event::Batc
     for at in 0..=batch.accesses.len() {
         while let Some((_, mark)) = marks.next_if(|(before, _)| *before as usize == at) {
             out.push(match *mark {
-                Mark::Enter { function, frame } => Happened::Enter(name(function), frame),
+                Mark::Enter { function, frame, .. } => Happened::Enter(name(function), frame),
                 Mark::Exit { function } => Happened::Exit(name(function)),
                 Mark::Resume { function, frame } => Happened::Resume(name(function), frame),
                 Mark::Alloc { site, base, count, element_bytes } => {

@@ -206,7 +206,9 @@ impl Aligned for Object {
 
     fn line(&self) -> Option<u32> {
         match &self.home {
-            Home::Heap { allocated_at, .. } => allocated_at.line,
+            Home::Heap { allocated_at, called_at, .. } => {
+                called_at.iter().flatten().next().unwrap_or(allocated_at).line
+            }
             _ => None,
         }
     }

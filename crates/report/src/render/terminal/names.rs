@@ -88,7 +88,7 @@ pub fn home_label(home: &Home, detail: Detail) -> Label {
     let label = Label::default();
     match home {
         Home::Unknown => label.fixed("memory of unknown origin"),
-        Home::Heap { allocated_at, inlined_through, path, path_complete } => {
+        Home::Heap { allocated_at, inlined_through, path, called_at, path_complete } => {
             let mut label = place_label(allocated_at, detail);
             for step in inlined_through {
                 label = label.caller(&place_label(step, detail).whole());
@@ -97,8 +97,15 @@ pub fn home_label(home: &Home, detail: Detail) -> Label {
             let outer = allocated_at.inlined_into.as_deref().unwrap_or(allocated_at);
             let own = inlined_through.last().unwrap_or(outer);
             let own = demangle_short(&own.linkage_name);
-            for caller in path.iter().skip_while(|function| **function == own) {
-                label = label.caller(&brief(caller));
+            // Directories tell allocating calls apart; of callers they would fill the line.
+            let few = detail.min(MOST_DETAIL - 1);
+            for (caller, lines) in path.iter().zip(called_at).skip_while(|(function, _)| **function == own) {
+                label = match lines.is_empty() {
+                    true => label.caller(&brief(caller)),
+                    false => {
+                        lines.iter().fold(label, |label, line| label.caller(&place_label(line, few).whole()))
+                    }
+                };
             }
             if *path_complete { label } else { label.caller("(recording was off)") }
         }
