@@ -40,6 +40,9 @@ class Expected:
     waits: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     transfers: tuple[int, int] = (1, 1 << 40)
+    # Lines handed over, and a mark where one that is handed over most often is used.
+    handed_over: tuple[int, int] = (0, 1 << 40)
+    receives: str = ""
     flags: tuple[str, ...] = ()
     has_twin: bool = True
     # Transfers of the other kind, at most, as a part of those of this kind.
@@ -66,6 +69,13 @@ PROGRAMS = {
     # Two transfers a round: the letter to the reader, and the line back to the writer.
     "letter": Expected(
         "letter.c", 2_000, TRUE, ("post",), "post", ("read", "envelope"), ("write", "read"), transfers=(3_900, 4_100),
+        has_twin=False,
+    ),
+    # The line of the words goes from each thread to the next, and to the one who adds up.
+    "phases": Expected("phases.c", 200, None, handed_over=(200, 4_000), receives="count", has_twin=False),
+    # The form is true sharing, and what lies there in between is not.
+    "frame": Expected(
+        "frame.c", 2_000, TRUE, ("form",), "", ("fill",), ("ask",), handed_over=(1_900, 2_200), receives="note",
         has_twin=False,
     ),
     "ring": Expected("ring.c", 20_000, TRUE, ("ends",), "ends", has_twin=False, wrong=1e9, spread=None),
@@ -144,11 +154,24 @@ def wrong_places(expected, row):
     return problems
 
 
+def wrong_hand_overs(expected, rows):
+    problems = []
+    least, most = expected.handed_over
+    lines = sum(row["transfers"] for row in rows)
+    if not least <= lines <= most:
+        problems.append(f"{lines} lines handed over, expected {least} to {most}")
+    places = [row["missed"].get("line") for row in sorted(rows, key=lambda row: -row["transfers"])]
+    if expected.receives and places[:1] != list(marked(expected.source, (expected.receives,))):
+        problems.append(f"lines handed over to line {places[:1]}, expected {expected.receives}")
+    return problems
+
+
 def judge(expected, found):
     """What is wrong about a report."""
     problems = []
     if found["order"] != "parallel" or found["unknown_starts"] or found["unmet"]:
         problems.append(f"order {found['order']}, {found['unknown_starts']} unknown, {found['unmet']} unmet")
+    problems += wrong_hand_overs(expected, found["handed_over"])
     if expected.kind is None:
         wrong = sum(row["transfers"] for row in found[FALSE])
         return [*problems, f"{wrong} transfers of false sharing"] if wrong else problems

@@ -28,8 +28,8 @@ pub enum Wanted {
     Report(Option<Order>),
     /// The same, of a part of the accesses.
     Part(Box<Part>),
-    /// Why, with the machine set up so.
-    Simulation(Box<Setup>),
+    /// Why, with the machine set up so; and what threads lose to each other, in this order, if one is asked for.
+    Simulation(Box<Setup>, Option<Order>),
     /// Times of accesses, with the machine set up so.
     Timing(Box<Setup>),
     /// Findings of some analyses of every access.
@@ -40,8 +40,8 @@ pub enum Wanted {
 pub enum Found {
     /// Counts, what they are of if it is a part, and what threads lose to each other.
     Report(Box<Profile>, Option<Note>, Option<Box<SharingProfile>>),
-    /// Counts and causes.
-    Simulation(Box<DetailedProfile>),
+    /// Counts and causes, and what threads lose to each other.
+    Simulation(Box<DetailedProfile>, Option<Box<SharingProfile>>),
     /// Counts and times.
     Timing(Box<TimedProfile>),
     /// Tables.
@@ -81,7 +81,7 @@ impl Job {
             Wanted::Report(_) | Wanted::Part(_) | Wanted::Accesses(_) => {
                 caches(&self.machine, 1).map(drop).map_err(Into::into)
             }
-            Wanted::Simulation(setup) | Wanted::Timing(setup) => {
+            Wanted::Simulation(setup, _) | Wanted::Timing(setup) => {
                 // Whether it is one core or many does not matter, but for the memory.
                 let one = Setup { cores: Vec::new(), ..(**setup).clone() };
                 detailed(&self.machine, &one, 1).map(drop)
@@ -115,22 +115,19 @@ impl Job {
         let found = match wanted {
             Wanted::Report(order) => {
                 let found = profile_trace(source, &machine, threads(), watched).context(impossible)?;
-                let sharing = match source {
-                    Source::Stored(trace) if !has_gaps(trace) => {
-                        sharing(trace, &found.0, &machine, order, threads()).map(Box::new)
-                    }
-                    _ => None,
-                };
+                let sharing = losses(source, &found.0, &machine, order);
                 (Found::Report(Box::new(found.0), None, sharing), found.1)
             }
             Wanted::Part(part) => {
                 let (profile, replayed) = part.profile(source, &machine, threads(), watched)?;
                 (Found::Report(Box::new(profile), Some(part.note()), None), replayed)
             }
-            Wanted::Simulation(setup) => {
+            Wanted::Simulation(setup, order) => {
                 let found =
                     profile_in_detail(source, &machine, &setup, threads(), watched).context(impossible)?;
-                (Found::Simulation(Box::new(found.0)), found.1)
+                let order = order.map(Some);
+                let sharing = order.and_then(|order| losses(source, &found.0.profile, &machine, order));
+                (Found::Simulation(Box::new(found.0), sharing), found.1)
             }
             Wanted::Timing(setup) => {
                 let found =
@@ -157,6 +154,21 @@ impl Analysed {
             Some(why) => bail!("{why}"),
             None => Ok(Analysed { trace, machine, found, replayed }),
         }
+    }
+}
+
+/// Losses of threads to each other; none of what is not stored, or of a sample.
+fn losses(
+    source: &Source,
+    profile: &Profile,
+    machine: &Machine,
+    order: Option<Order>,
+) -> Option<Box<SharingProfile>> {
+    match source {
+        Source::Stored(trace) if !has_gaps(trace) => {
+            sharing(trace, profile, machine, order, threads()).map(Box::new)
+        }
+        _ => None,
     }
 }
 

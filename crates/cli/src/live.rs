@@ -78,7 +78,8 @@ impl Beside {
         let Done { machine, found, replayed, trace } =
             self.thread.join().map_err(|_| anyhow::anyhow!("the simulation failed"))??;
         let trace = trace.take_trace();
-        let without_bounds = matches!(found, Found::Report(..) | Found::Simulation(_)) && !self.may_have_gaps;
+        let without_bounds =
+            matches!(found, Found::Report(..) | Found::Simulation(..)) && !self.may_have_gaps;
         if without_bounds && trace.chunks().iter().any(|chunk| chunk.is_after_gap()) {
             term::note(
                 "recording was off for a while: the figures are those of what was recorded, without bounds for the rest; with \

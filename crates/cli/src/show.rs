@@ -171,11 +171,11 @@ impl Analysed {
                 }
                 out.write(&text, as_json)
             }
-            Found::Simulation(profile) => {
+            Found::Simulation(profile, sharing) => {
                 for name in profile.unmet_names() {
                     term::note(&format!("--pages: nothing that was accessed is called {name}"));
                 }
-                let simulation = build::simulation(trace, machine, profile, replayed);
+                let simulation = build::simulation(trace, machine, profile, replayed, sharing.as_deref());
                 let text = match as_json {
                     true => json::simulation(&simulation)?,
                     false => terminal::simulation(&simulation, &shape.tables(By::Data), style),

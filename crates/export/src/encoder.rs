@@ -15,7 +15,8 @@ use crate::table::{
 };
 
 /// Why a level missed.
-pub(crate) const CAUSES: [&str; 5] = ["cold", "capacity", "conflict", "true sharing", "false sharing"];
+pub(crate) const CAUSES: [&str; 6] =
+    ["cold", "capacity", "conflict", "true sharing", "false sharing", "held by another core"];
 
 /// The levels that had the translation of an address.
 pub(crate) const TRANSLATIONS: [&str; 3] = ["first", "second", "walk"];
@@ -216,6 +217,7 @@ pub(crate) fn cause(cause: Cause) -> i8 {
         Cause::Conflict => 2,
         Cause::TrueSharing => 3,
         Cause::FalseSharing => 4,
+        Cause::HeldElsewhere => 5,
     }
 }
 

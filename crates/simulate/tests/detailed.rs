@@ -142,7 +142,7 @@ proptest! {
                     Cause::Cold => counts.cold += 1,
                     Cause::Capacity => counts.capacity += 1,
                     Cause::Conflict => counts.conflict += 1,
-                    Cause::TrueSharing | Cause::FalseSharing => unreachable!("no coherence"),
+                    Cause::HeldElsewhere | Cause::TrueSharing | Cause::FalseSharing => unreachable!("no coherence"),
                 }
             }
             let outcome = detailed.access(MemRef::read(a.core, a.address, a.bytes).writing(a.write).tagged(tag));

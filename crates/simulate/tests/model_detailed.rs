@@ -78,7 +78,7 @@ impl Definitions {
         (self.core, self.tag) = (access.core, tag);
         let end = access.address.saturating_add(u64::from(access.bytes.max(1)) - 1);
         let mut causes = BTreeMap::new();
-        let mut lost = None;
+        let (mut lost, mut held, mut is_held) = (None, None, false);
         let mut shared: Vec<(Sharing, u64)> = Vec::new();
         for event in events {
             match *event {
@@ -90,14 +90,16 @@ impl Definitions {
                         shared.push((sharing, at));
                     }
                 }
+                Event::HeldElsewhere(line) => held = Some(line),
                 Event::Asked(level, cache, line, found) => {
                     if level == 0 {
+                        is_held = held.take() == Some(line);
                         self.use_piece();
                         let start = line * self.line_bytes(0);
                         let last = start + (self.line_bytes(0) - 1);
                         self.piece = Some((access.address.max(start), end.min(last)));
                     }
-                    if let Some(cause) = self.asked((level, cache, line), found, lost.take()) {
+                    if let Some(cause) = self.asked((level, cache, line), found, lost.take(), is_held) {
                         causes.entry(level).or_insert(cause);
                     }
                 }
@@ -138,6 +140,7 @@ impl Definitions {
                 Cause::Cold => counts.cold += 1,
                 Cause::Capacity => counts.capacity += 1,
                 Cause::Conflict => counts.conflict += 1,
+                Cause::HeldElsewhere => counts.held_elsewhere += 1,
                 Cause::TrueSharing => counts.true_sharing += 1,
                 Cause::FalseSharing => counts.false_sharing += 1,
             }
@@ -145,7 +148,7 @@ impl Definitions {
         causes
     }
 
-    fn asked(&mut self, key: Key, found: Found, lost: Option<Sharing>) -> Option<Cause> {
+    fn asked(&mut self, key: Key, found: Found, lost: Option<Sharing>, is_held: bool) -> Option<Cause> {
         let (level, cache, line) = key;
         let twin = self.twins.entry((level, cache)).or_default();
         let has = twin.contains(&line);
@@ -164,13 +167,14 @@ impl Definitions {
         let cause = match lost {
             Some(Sharing { is_true: true, .. }) => Cause::TrueSharing,
             Some(_) => Cause::FalseSharing,
+            None if is_held => Cause::HeldElsewhere,
             None if !known || found == Found::Part => Cause::Cold,
             None if has => Cause::Conflict,
             None => Cause::Capacity,
         };
         let by = match lost {
             Some(sharing) => Some(sharing.by_tag.number()),
-            None if cause == Cause::Cold => None,
+            None if matches!(cause, Cause::Cold | Cause::HeldElsewhere) => None,
             None => self.left_by.get(&key).copied(),
         };
         if let Some(by) = by {
@@ -357,15 +361,15 @@ fn who_takes_whose_line_is_told_by_tag() {
     }
     let details = detailed.finish();
     let causes = |tag: u32| {
-        let LevelDetail { cold, true_sharing, false_sharing, invalidations, .. } =
-            details.levels[tag as usize][0];
-        (cold, true_sharing, false_sharing, invalidations)
+        let found = details.levels[tag as usize][0];
+        (found.cold, found.held_elsewhere, found.true_sharing, found.false_sharing, found.invalidations)
     };
-    assert_eq!(causes(mine), (1, 0, 99, 99));
-    assert_eq!(causes(yours), (1, 0, 99, 100));
+    assert_eq!(causes(mine), (1, 0, 0, 99, 99));
+    // The other has it, at first.
+    assert_eq!(causes(yours), (0, 1, 0, 99, 100));
     // A write finds its line shared, takes the copy, and misses nothing.
-    assert_eq!(causes(flag_write), (1, 0, 0, 99));
-    assert_eq!(causes(flag_read), (1, 99, 0, 0));
+    assert_eq!(causes(flag_write), (1, 0, 0, 0, 99));
+    assert_eq!(causes(flag_read), (0, 1, 99, 0, 0));
     let line = |tag, by, is_true, address| SharedLine {
         tag: Tag::new(tag),
         by: Tag::new(by),
@@ -397,6 +401,34 @@ fn prefetched_lines_take_room() {
         (cold, capacity, conflict)
     };
     assert_eq!([causes(0), causes(1)], [(64, 128, 0), (0, 1, 0)]);
+}
+
+/// A core drops a line for want of room, and another one writes to it: it comes from there, whatever the size of the cache. What
+/// was taken away is shared, and what nobody wrote to is missed for want of room.
+#[test]
+fn a_line_that_another_core_has_written_to_is_held_by_it() {
+    use Cause::{Capacity, Cold, HeldElsewhere, TrueSharing};
+    let spec =
+        ModelSpec { coherence: Coherence::Mesi, ..ModelSpec::new(vec![level(1, 1, 1), level(1, 8, 2)], 2) };
+    let mut detailed = Detailed::of_model(Model::new(&spec).unwrap());
+    let mut causes = |core, line: u64, is_write| {
+        let at = if is_write { MemRef::write } else { MemRef::read };
+        detailed.access(at(core, line * 64, 8)).causes().collect::<Vec<_>>()
+    };
+    assert_eq!(causes(0, 0, false), [Cold, Cold]);
+    assert_eq!(causes(1, 8, true), [Cold, Cold]);
+    assert_eq!(causes(0, 1, false), [Cold, Cold]);
+    assert_eq!(causes(0, 0, false), [Capacity]);
+    assert_eq!(causes(0, 1, false), [Capacity]);
+    assert_eq!(causes(1, 0, true), [Cold]);
+    assert_eq!(causes(0, 0, false), [HeldElsewhere]);
+    assert_eq!(causes(0, 0, false), []);
+    // Now it is taken away, and read where it was written.
+    assert_eq!(causes(1, 0, true), []);
+    assert_eq!(causes(0, 0, false), [TrueSharing]);
+    // Nobody has written to it since it was dropped.
+    assert_eq!(causes(0, 1, false), [Capacity]);
+    assert_eq!(causes(0, 0, false), [Capacity]);
 }
 
 /// Shows the effect of rules on a line in its causes: an exclusive level is given what the first drops, a write passes

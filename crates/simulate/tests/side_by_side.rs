@@ -15,18 +15,24 @@ const NEVER: Ticks = Ticks::MAX;
 struct Script {
     threads: Vec<Vec<Item>>,
     next: Vec<usize>,
+    makers: Vec<Option<(u32, u64)>>,
 }
 
 impl Script {
     fn new(threads: Vec<Vec<Item>>) -> Script {
         let next = vec![0; threads.len()];
-        Script { threads, next }
+        let makers = vec![None; threads.len()];
+        Script { threads, next, makers }
     }
 }
 
 impl Program for Script {
     fn threads(&self) -> usize {
         self.threads.len()
+    }
+
+    fn maker(&self, thread: usize) -> Option<(u32, u64)> {
+        self.makers[thread]
     }
 
     fn next(&mut self, thread: usize) -> Option<Item> {
@@ -396,7 +402,11 @@ fn times(item: &Item, count: usize) -> Vec<Item> {
 
 /// Returns what transfers were for, by kind, place and the other's place.
 fn kinds(threads: Vec<Vec<Item>>, lines: usize) -> BTreeMap<(Kind, u32, u32), u64> {
-    let found = simulate(&mut Script::new(threads), lines, &pace(), Sampling::ALL);
+    kinds_of(Script::new(threads), lines)
+}
+
+fn kinds_of(mut script: Script, lines: usize) -> BTreeMap<(Kind, u32, u32), u64> {
+    let found = simulate(&mut script, lines, &pace(), Sampling::ALL);
     let mut kinds = BTreeMap::new();
     for (pair, taken) in found.pairs {
         *kinds.entry((pair.kind, pair.place, pair.other)).or_default() += taken.transfers;
@@ -448,6 +458,58 @@ fn data_that_are_needed_are_not_shared_falsely() {
     let falsely: u64 = found.iter().filter(|((kind, ..), _)| *kind == Kind::False).map(|(_, n)| n).sum();
     let truly: u64 = found.values().sum::<u64>() - falsely;
     assert!(truly >= 19 * 64 && falsely * 50 <= truly, "{falsely} {truly}");
+}
+
+/// Thread 0 sets a line up, makes thread 1 and, when that has ended, thread 2; then it adds up. Each uses a word of its own
+/// and reads what was set up.
+#[test]
+fn what_is_ordered_by_creation_and_end_is_handed_over() {
+    let counts = |byte, place| times(&step(Act::Increment, 0, byte, 4, place), 100);
+    let made = |release, byte, place| {
+        let begins = [Item::Acquire(vec![(0, release)]), step(Act::Load, 0, 0, 3, place)];
+        begins.into_iter().chain(counts(byte, place)).chain([Item::Release]).collect()
+    };
+    let maker = vec![
+        step(Act::Store, 0, 0, 3, 10),
+        Item::Release,
+        Item::Acquire(vec![(1, 1)]),
+        Item::Release,
+        Item::Acquire(vec![(2, 1)]),
+        step(Act::Load, 0, 8, 3, 11),
+        step(Act::Load, 0, 16, 3, 11),
+    ];
+    let mut script = Script::new(vec![maker, made(1, 8, 1), made(2, 16, 2)]);
+    let fights = kinds_of(script.clone(), 1);
+    script.makers = vec![None, Some((0, 1)), Some((0, 2))];
+    let handed = kinds_of(script, 1);
+    let expected =
+        [((Kind::HandedOver, 1, 10), 1), ((Kind::HandedOver, 2, 1), 1), ((Kind::HandedOver, 11, 2), 1)];
+    assert_eq!(handed, BTreeMap::from(expected));
+    // Without knowing who made whom, the first is for what was set up; those that have ended have ended all the same.
+    assert_eq!(fights[&(Kind::True, 1, 10)], 1);
+    assert_eq!(fights[&(Kind::HandedOver, 2, 1)], 1);
+}
+
+/// In turns, one thread writes a word and another takes the line to write the same word: with an end in between, to another
+/// variable.
+#[test]
+fn what_has_ended_is_not_needed() {
+    let turns = |ends: bool| {
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for turn in 0..10 {
+            first.push(Item::Acquire(vec![(1, turn)]));
+            first.extend(ends.then_some(Item::Ended { line: 0, bytes: 0xff }));
+            first.extend([step(Act::Store, 0, 0, 3, 1), Item::Release]);
+            second.extend([Item::Acquire(vec![(0, turn + 1)]), step(Act::Store, 0, 0, 3, 2), Item::Release]);
+        }
+        // Neither ends before the other is done.
+        first.push(Item::Acquire(vec![(1, 10)]));
+        second.extend([Item::Work(100_000), Item::Release]);
+        kinds(vec![first, second], 1)
+    };
+    let (alive, ended) = (turns(false), turns(true));
+    assert_eq!(alive, BTreeMap::from([((Kind::True, 1, 2), 9), ((Kind::True, 2, 1), 10)]));
+    assert_eq!(ended, BTreeMap::from([((Kind::HandedOver, 1, 2), 9), ((Kind::True, 2, 1), 10)]));
 }
 
 /// Keeps what is ordered in order, and loses no waiting.

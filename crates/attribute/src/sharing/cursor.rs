@@ -22,6 +22,8 @@ const UNKNOWN: f32 = 3.0;
 const INCREMENT: u32 = 8;
 /// So many instructions are handed over at a time.
 const MOST_WORK: u64 = 1 << 20;
+/// Bytes of a stack that are told apart.
+const WORD: u64 = 8;
 /// Bits of the filter in front of the table of lines: 2^21.
 const FILTER_BITS: u32 = 21;
 
@@ -35,6 +37,8 @@ struct SiteFacts {
     after: u64,
     /// A full fence stands beside the access.
     is_fenced: bool,
+    /// The function that has the variable on its stack, counted from 1; 0 of all others.
+    frame: u32,
 }
 
 /// Which lines count.
@@ -70,6 +74,13 @@ impl<'s> Contended<'s> {
         self.lines.get(&line).copied()
     }
 
+    /// Those between two lines.
+    fn between(&self, first: u64, last: u64) -> &[u64] {
+        let from = self.sorted.partition_point(|&line| line < first);
+        let lines = &self.sorted[from..];
+        &lines[..lines.partition_point(|&line| line <= last)]
+    }
+
     /// Returns whether one of them lies between two lines.
     fn any(&self, first: u64, last: u64) -> bool {
         let from = self.sorted.partition_point(|&line| line < first);
@@ -97,6 +108,7 @@ pub(super) struct Threads<'t> {
     contended: Contended<'t>,
     sites: Vec<SiteFacts>,
     cursors: Vec<Cursor<'t>>,
+    makers: &'t [Option<(u32, u64)>],
     recorded: Option<Recorded>,
 }
 
@@ -110,6 +122,8 @@ struct Cursor<'t> {
     decoder: Decoder,
     batch: Batch,
     at: At,
+    /// Keyed by line and word: the function that had it on the stack last.
+    frames: FxHashMap<(u32, u8), u32>,
     waits: std::iter::Peekable<std::slice::Iter<'t, (u64, Waits)>>,
     acquired: u64,
     /// Parts of instructions that nobody was told of.
@@ -160,6 +174,7 @@ impl<'t> Threads<'t> {
                 decoder: Decoder::new(Loops::Kept),
                 batch: Batch::default(),
                 at: At::default(),
+                frames: FxHashMap::default(),
                 waits: orders.waits[number].iter().peekable(),
                 acquired: 0,
                 parts: 0,
@@ -176,9 +191,15 @@ impl<'t> Threads<'t> {
             contended: Contended::new(&survey.lines),
             sites: facts,
             cursors: cursors.collect(),
+            makers: &orders.starts,
             recorded,
         }
     }
+}
+
+/// Bits of the bytes `first..end` of a line.
+fn bits(first: u64, end: u64) -> u64 {
+    (u64::MAX >> (LINE - (end - first))) << first
 }
 
 fn facts_of(sites: &SiteTable, id: SiteId) -> SiteFacts {
@@ -195,12 +216,18 @@ fn facts_of(sites: &SiteTable, id: SiteId) -> SiteFacts {
     let (before, after) = sites.work(id).map_or((UNKNOWN, 0.0), |work| (work.before, work.after));
     let parts = |instructions: f32| (f64::from(instructions) * PARTS as f64).round() as u64;
     let is_fenced = site.flags & flag::FENCED != 0;
-    SiteFacts { act, before: parts(before), after: parts(after), is_fenced }
+    let holds = site.location.and_then(|at| sites.inline_chain(at).last()).map_or(0, |at| at.function.0 + 1);
+    let frame = if site.flags & flag::STACK != 0 { holds } else { 0 };
+    SiteFacts { act, before: parts(before), after: parts(after), is_fenced, frame }
 }
 
 impl Program for Threads<'_> {
     fn threads(&self) -> usize {
         self.cursors.len()
+    }
+
+    fn maker(&self, thread: usize) -> Option<(u32, u64)> {
+        self.makers[thread]
     }
 
     fn next(&mut self, thread: usize) -> Option<Item> {
@@ -319,7 +346,40 @@ impl Cursor<'_> {
                 self.not_before(around, stamp);
             }
             Mark::Stamp { stamp } => self.not_before(around, stamp),
+            Mark::Alloc { base, count, element_bytes, .. } => {
+                self.begin_block(around, base, count.saturating_mul(element_bytes));
+            }
+            Mark::Realloc { base, bytes, old, .. } if base != old => self.begin_block(around, base, bytes),
             _ => {}
+        }
+    }
+
+    /// A block begins: what was there before has ended.
+    fn begin_block(&mut self, around: &Around<'_>, base: u64, bytes: u64) {
+        let Some(last) = bytes.checked_sub(1).and_then(|more| base.checked_add(more)) else { return };
+        if base == 0 || self.is_quiet || self.placed.touches(base, last) {
+            return;
+        }
+        let (first_line, last_line) = (line_of(self.process, base), line_of(self.process, last));
+        for &line in around.contended.between(first_line, last_line) {
+            let from = if line == first_line { base % LINE } else { 0 };
+            let to = if line == last_line { last % LINE } else { LINE - 1 };
+            if let Some(line) = around.contended.number(line) {
+                self.tell_load();
+                self.out.push_back(Item::Ended { line, bytes: bits(from, to + 1) });
+            }
+        }
+    }
+
+    /// A function accesses a variable of its frame: if another's lay there, that has ended.
+    fn in_frame(&mut self, function: u32, line: u32, first: u64, end: u64) {
+        for word in first / WORD..=(end - 1) / WORD {
+            let before = self.frames.insert((line, word as u8), function);
+            if before.is_some_and(|before| before != function) && !self.is_quiet {
+                self.tell_load();
+                let bytes = bits(word * WORD, (word + 1) * WORD);
+                self.out.push_back(Item::Ended { line, bytes });
+            }
         }
     }
 
@@ -434,7 +494,7 @@ impl Cursor<'_> {
         let last = access.address.saturating_add(u64::from(access.bytes) - 1);
         for line in line_of(self.process, access.address)..=line_of(self.process, last) {
             if let Some(number) = around.contended.number(line) {
-                self.step(access, act, line, number);
+                self.step(around, access, act, (line, number));
             }
         }
     }
@@ -450,12 +510,16 @@ impl Cursor<'_> {
     }
 
     /// An access to a line that others use.
-    fn step(&mut self, access: &Access, act: Act, line: u64, number: u32) {
+    fn step(&mut self, around: &Around<'_>, access: &Access, act: Act, (line, number): (u64, u32)) {
         let start = line * LINE;
         let address = line_of(self.process, access.address) * LINE + access.address % LINE;
         let first = address.max(start) - start;
         let end = (address.saturating_add(access.bytes.into()) - start).min(LINE);
-        let bytes = if end - first == LINE { u64::MAX } else { ((1 << (end - first)) - 1) << first };
+        let bytes = bits(first, end);
+        let function = around.sites[access.site.0 as usize].frame;
+        if function != 0 {
+            self.in_frame(function, number, first, end);
+        }
         let instructions = self.instructions().max(act.instructions());
         let place = self.first_place + access.site.0;
         self.has_stored |= act.writes();

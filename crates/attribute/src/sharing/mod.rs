@@ -52,6 +52,8 @@ pub enum Shares {
     Falsely,
     /// Bytes that another thread had written.
     Truly,
+    /// None, but the line comes once: the other thread has ended, or made this one afterwards, or what it wrote has ended.
+    HandedOver,
 }
 
 /// An access, by thread and site, to objects of a class.
@@ -219,7 +221,11 @@ pub fn sharing_moved(
         SharedPair {
             process,
             line,
-            shares: if pair.kind == Kind::True { Shares::Truly } else { Shares::Falsely },
+            shares: match pair.kind {
+                Kind::False => Shares::Falsely,
+                Kind::HandedOver => Shares::HandedOver,
+                Kind::True => Shares::Truly,
+            },
             missed: names.sharer(pair.place, line),
             other: (pair.other != u32::MAX).then(|| names.sharer(pair.other, line)),
             transfers: taken.transfers,

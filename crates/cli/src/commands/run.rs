@@ -17,7 +17,7 @@ use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::write::DirectoryStore;
 
 use super::replay::is_stdout;
-use super::report::MachineArgs;
+use super::report::{MachineArgs, OrderArgs};
 use super::timeline::IntervalArgs;
 use crate::accesses;
 use crate::analyse::{Analysed, Found, Job, Wanted, open};
@@ -58,6 +58,7 @@ pub struct Args {
     mut_arg("cores", only_with_sim),
     mut_arg("placement", only_with_sim),
     mut_arg("rules", only_with_sim),
+    mut_arg("threads", |threads| threads.conflicts_with_all(["live", "analyse", "timeline", "no_report"])),
     mut_arg("every", |every| every.requires("timeline").help_heading("With --timeline").hide_short_help(true)),
     mut_arg("by", |by| by.help("Tables to show [default: line; with --sim field]"))
 )]
@@ -87,6 +88,8 @@ pub struct Options {
     shape: ShapeArgs,
     #[command(flatten)]
     sources: ContextArgs,
+    #[command(flatten)]
+    order: OrderArgs,
     /// Record without a report
     #[arg(long, hide_short_help = true, help_heading = REPORTING, conflicts_with_all = ["json", "report_to", "sim", "analyse", "timeline"])]
     no_report: bool,
@@ -117,10 +120,10 @@ impl Options {
         }
         let wanted = |machine: &_| {
             if self.sim {
-                return Ok(Wanted::Simulation(Box::new(self.setup.of(machine)?)));
+                return Ok(Wanted::Simulation(Box::new(self.setup.of(machine)?), self.order.order()));
             }
             if self.analyse.is_empty() && !self.timeline {
-                return Ok(Wanted::Report(None));
+                return Ok(Wanted::Report(self.order.order()));
             }
             let mut analyses = Run::default();
             self.analyse.iter().try_for_each(|wanted| accesses::add(&mut analyses, wanted))?;

@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser};
 use memlode_attribute::has_gaps;
 use serde_json::json;
 
-use super::report::MachineArgs;
+use super::report::{MachineArgs, OrderArgs};
 use super::{OK, print, print_json};
 use crate::analyse::{Job, Wanted};
 use crate::args::part::PartArgs;
@@ -21,6 +21,11 @@ use crate::show::{Out, ShapeArgs};
 #[command(
     after_help = "Exit status: 0 success, 1 the trace or the machine cannot be used, 2 wrong usage.",
     mut_arg("by", |by| by.help("Tables to show, of functions and threads with --time only [default: data, with --time line]")),
+    mut_arg("threads", |threads| {
+        threads
+            .help("Say besides what threads lose to each other: as if each had a core of its own, or none earlier than it was recorded")
+            .conflicts_with("time")
+    }),
     mut_args(PartArgs::hidden)
 )]
 pub struct Args {
@@ -32,6 +37,8 @@ pub struct Args {
     setup: SetupArgs,
     #[command(flatten)]
     shape: ShapeArgs,
+    #[command(flatten)]
+    order: OrderArgs,
     /// Say how long accesses take and what they wait for, by a model of the core beside exact LRU caches: chains, window, fill
     /// buffers, bandwidth, walks, stores in flight
     #[arg(long, conflicts_with_all = ["rules", "placement"])]
@@ -65,7 +72,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let setup = |machine: &_| {
         let setup = Box::new(args.setup.of(machine)?);
-        Ok(if args.time { Wanted::Timing(setup) } else { Wanted::Simulation(setup) })
+        Ok(if args.time { Wanted::Timing(setup) } else { Wanted::Simulation(setup, args.order.order()) })
     };
     let job = Job::new(&args.machine.machine, setup)?;
     let trace = args.trace.open()?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use memlode_attribute::detail::{AliasRow, CellDetail, DetailRow, DetailedProfile};
 use memlode_attribute::run::latencies;
+use memlode_attribute::sharing::SharingProfile;
 use memlode_attribute::tables::{Place, Tables, What};
 use memlode_attribute::{Cell, CostModel};
 use memlode_machine::Machine;
@@ -25,8 +26,9 @@ pub fn simulation(
     machine: &Machine,
     detailed: &DetailedProfile,
     replayed: &Replayed,
+    side_by_side: Option<&SharingProfile>,
 ) -> Simulation {
-    let mut report = report(trace, machine, &detailed.profile, replayed, None);
+    let mut report = report(trace, machine, &detailed.profile, replayed, side_by_side);
     for thread in &mut report.threads {
         let cores = &detailed.setup.cores;
         thread.subject.core = cores[thread.subject.thread as usize % cores.len()];
@@ -101,6 +103,7 @@ impl Maker<'_> {
                 cold: counts.cold,
                 capacity: counts.capacity,
                 conflict: counts.conflict,
+                held_elsewhere: counts.held_elsewhere,
                 true_sharing: counts.true_sharing,
                 false_sharing: counts.false_sharing,
                 invalidations: counts.invalidations,

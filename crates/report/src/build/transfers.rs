@@ -62,6 +62,7 @@ impl Builder<'_> {
             rest_ms: ms(found.threads.iter().map(|thread| thread.alone_cycles).sum()),
             false_sharing: self.shared_data(found, Shares::Falsely, ms),
             true_sharing: self.shared_data(found, Shares::Truly, ms),
+            handed_over: self.shared_data(found, Shares::HandedOver, ms),
             cache_lines: self.shared_lines(found),
         }
     }

@@ -46,6 +46,8 @@ pub struct LevelCauses {
     pub capacity: u64,
     /// Misses that it would not have had.
     pub conflict: u64,
+    /// Misses of lines that another core had written to and held, which it had not taken from the cache.
+    pub held_elsewhere: u64,
     /// Misses because of another core's write of the same bytes.
     pub true_sharing: u64,
     /// Misses because of another core's write of other bytes of the line.
@@ -63,7 +65,8 @@ pub struct LevelCauses {
 impl LevelCauses {
     /// All of them.
     pub fn misses(&self) -> u64 {
-        self.cold + self.capacity + self.conflict + self.true_sharing + self.false_sharing
+        let alone = self.cold + self.capacity + self.conflict;
+        alone + self.held_elsewhere + self.true_sharing + self.false_sharing
     }
 }
 

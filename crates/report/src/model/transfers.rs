@@ -35,6 +35,9 @@ pub struct Transfers {
     pub false_sharing: Vec<SharedData>,
     /// Bytes that another thread had written were needed.
     pub true_sharing: Vec<SharedData>,
+    /// Lines that came once: from a thread that has ended, or that made the one that uses them, or because what they were used for
+    /// has ended.
+    pub handed_over: Vec<SharedData>,
     /// All of it by cache line, the costliest first.
     pub cache_lines: Vec<SharedLine>,
 }

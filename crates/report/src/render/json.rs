@@ -54,6 +54,7 @@ pub fn simulation(simulation: &Simulation) -> serde_json::Result<String> {
         coherence: &simulation.coherence,
         besides: &simulation.besides,
         sharing: &simulation.sharing,
+        side_by_side: report.sharing.as_ref(),
     })
 }
 
@@ -200,6 +201,8 @@ struct SimulationDocument<'a> {
     coherence: &'a Option<CoherenceNumbers>,
     besides: &'a [LevelBesides],
     sharing: &'a [Sharing],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    side_by_side: Option<&'a Transfers>,
 }
 
 #[derive(Serialize)]

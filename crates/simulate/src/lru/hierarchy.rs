@@ -99,6 +99,10 @@ pub trait Observer {
     /// [`Model`](crate::Model) only: the cache that is asked next misses because of another core's write.
     #[inline(always)]
     fn lost(&mut self, _level: usize, _cache: usize, _line: u64, _sharing: Sharing) {}
+    /// [`Model`](crate::Model) only: another core's cache has the line of the first level that is asked for next, and newer bytes of
+    /// it than the levels outside.
+    #[inline(always)]
+    fn held_elsewhere(&mut self, _line: u64) {}
     /// [`Model`](crate::Model) only: a cache got a line without being asked for it by an access.
     #[inline(always)]
     fn entered(&mut self, _level: usize, _cache: usize, _line: u64) {}

@@ -385,6 +385,9 @@ impl Model {
     #[inline(never)]
     fn access_slowly(&mut self, request: Request, observer: &mut impl Observer) -> Answer {
         let claimed = self.claim(&request, observer);
+        if claimed.dirty {
+            observer.held_elsewhere(request.first >> self.line_shifts[0]);
+        }
         let walked = self.walk(&request, Origin::Core, claimed.shared && !request.is_write, observer);
         if claimed.dirty && request.is_write && !walked.kept_dirty {
             // Nobody inside keeps the other core's bytes.

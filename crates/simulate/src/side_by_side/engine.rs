@@ -2,6 +2,7 @@
 
 use super::ledger::{Ledger, Pair, Taken};
 use super::line::Line;
+use super::past::Past;
 use super::thread::{Shared, Stage, Thread};
 use super::{Item, NEVER, Pace, Program, Ticks};
 
@@ -55,6 +56,7 @@ pub fn simulate(program: &mut dyn Program, lines: usize, pace: &Pace, sampling: 
         next: vec![(NEVER, Stage::Issue); threads],
         lines: (0..lines).map(|_| Line::new(threads)).collect(),
         ledger: Ledger::new(sampling.every),
+        past: Past::new((0..threads).map(|thread| program.maker(thread)).collect()),
         pace: *pace,
         sums: vec![ThreadOutcome::default(); threads],
         before: vec![(0, 0, 0, 0); threads],
@@ -70,6 +72,7 @@ struct Run {
     next: Vec<(Ticks, Stage)>,
     lines: Vec<Line>,
     ledger: Ledger,
+    past: Past,
     pace: Pace,
     sums: Vec<ThreadOutcome>,
     /// Indexed by thread, at the beginning of a window: lost, alone, transfers, waited.
@@ -105,7 +108,8 @@ impl Run {
             };
             let (_, stage) = self.next[thread];
             let before = (self.threads[thread].steps, self.threads[thread].releases);
-            let mut shared = Shared { lines: &mut self.lines, ledger: &mut self.ledger, pace: &self.pace };
+            let (lines, ledger, past) = (&mut self.lines, &mut self.ledger, &self.past);
+            let mut shared = Shared { lines, ledger, past, pace: &self.pace };
             match stage {
                 Stage::Store => self.threads[thread].store(at, &mut shared),
                 Stage::Retire => self.threads[thread].retire(at, &mut shared),
@@ -134,6 +138,8 @@ impl Run {
     fn look(&mut self, thread: usize, program: &mut dyn Program) {
         self.threads[thread].look_ahead(program);
         self.next[thread] = self.next_of(thread);
+        self.past.releases[thread] = self.threads[thread].releases;
+        self.past.has_ended[thread] = self.threads[thread].is_done();
     }
 
     fn next_of(&self, thread: usize) -> (Ticks, Stage) {

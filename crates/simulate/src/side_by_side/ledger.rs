@@ -9,6 +9,9 @@ use super::Ticks;
 pub enum Kind {
     /// Nothing: no byte was touched that another thread had written.
     False,
+    /// For a use that follows another's, once: the thread that had the line has ended, or made this one afterwards, or what it
+    /// wrote has.
+    HandedOver,
     /// For bytes that another thread had written.
     True,
 }
@@ -71,11 +74,11 @@ impl Ledger {
         self.lives.len() as u32 - 1
     }
 
-    /// The life was needed: for bytes that `place` touched and `other` had written. The first time counts.
-    pub fn needed(&mut self, id: u32, place: u32, other: u32) {
+    /// The life was for bytes that `place` touched and `other` had written. The first time counts.
+    pub fn needed(&mut self, id: u32, kind: Kind, place: u32, other: u32) {
         let pair = &mut self.lives[id as usize].pair;
         if pair.kind == Kind::False {
-            *pair = Pair { kind: Kind::True, place, other, ..*pair };
+            *pair = Pair { kind, place, other, ..*pair };
         }
     }
 

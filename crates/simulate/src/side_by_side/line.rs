@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::ledger::{Kind, Ledger, Pair};
+use super::past::Past;
 use super::{NEVER, Pace, Step, Ticks};
 
 /// One thread's rights to a line.
@@ -14,6 +15,8 @@ struct Copy {
     life: Option<u32>,
     /// Bytes that others wrote since this thread last needed a transfer.
     foreign: u64,
+    /// Bytes of which that was so when what they were of ended.
+    former: u64,
     /// The thread that took the line away last.
     taker: u32,
 }
@@ -21,7 +24,8 @@ struct Copy {
 const NOTHING: (Ticks, Ticks) = (0, Ticks::MIN);
 
 impl Copy {
-    const NONE: Copy = Copy { readable: NOTHING, writable: NOTHING, life: None, foreign: 0, taker: u32::MAX };
+    const NONE: Copy =
+        Copy { readable: NOTHING, writable: NOTHING, life: None, foreign: 0, former: 0, taker: u32::MAX };
 }
 
 /// A line of several threads.
@@ -31,21 +35,34 @@ pub(crate) struct Line {
     copies: Box<[Copy]>,
     /// The thread that wrote each byte last.
     writers: Box<[u32; 64]>,
-    /// Thread and place of its latest access, and of the latest of another thread.
-    latest: [(usize, u32); 2],
+    /// Its latest access, and the latest of another thread.
+    latest: [Latest; 2],
 }
+
+/// An access to a line.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    /// More than any thread's number before there was one.
+    thread: usize,
+    /// Releases of the thread before it.
+    releases: u64,
+    place: u32,
+}
+
+const NOBODY: Latest = Latest { thread: usize::MAX, releases: 0, place: u32::MAX };
 
 /// Facts about the thread that makes a request.
 pub(crate) struct Asker<'a> {
     pub thread: usize,
     /// Arrivals of the latest requests of the thread, the oldest first.
     pub arrivals: &'a mut VecDeque<Ticks>,
+    pub past: &'a Past,
 }
 
 impl Line {
     pub fn new(threads: usize) -> Line {
         let copies = vec![Copy::NONE; threads].into_boxed_slice();
-        Line { arrived: None, copies, writers: Box::new([u32::MAX; 64]), latest: [(usize::MAX, u32::MAX); 2] }
+        Line { arrived: None, copies, writers: Box::new([u32::MAX; 64]), latest: [NOBODY; 2] }
     }
 
     /// The life of the line in a thread's cache.
@@ -94,14 +111,19 @@ impl Line {
         self.arrived = Some(arrival);
         let leave = arrival - (pace.arrival - pace.usable);
         let readers = self.grant(x, (write, has_read, place), arrival, leave, ledger);
-        let latest = self.latest[usize::from(self.latest[0].0 == x)].1;
+        let latest = self.latest[usize::from(self.latest[0].thread == x)];
+        let is_over = latest.thread != usize::MAX && asker.past.is_over(latest.thread, latest.releases, x);
         let mine = &mut self.copies[x];
         if let Some(life) = mine.life.take() {
             ledger.end(life);
         }
-        // To write what others only read takes as long; it was needed if what they did with it was.
-        let kind = if has_read { readers } else { Kind::False };
-        let other = if has_read || mine.taker == u32::MAX { latest } else { mine.taker };
+        let (kind, other) = match has_read {
+            _ if is_over => (Kind::HandedOver, latest.place),
+            // To write what others only read takes as long; it was needed if what they did with it was.
+            true => (readers, latest.place),
+            false if mine.taker == u32::MAX => (Kind::False, latest.place),
+            false => (Kind::False, mine.taker),
+        };
         mine.life = Some(ledger.begin(Pair { line: step.line, kind, place, other }));
         (arrival, true)
     }
@@ -122,7 +144,9 @@ impl Line {
             if write {
                 other.readable.1 = other.readable.1.min(leave);
                 // It lasts until `leave`, so it ends when its owner asks again.
-                kind = other.life.map_or(kind, |life| kind.max(ledger.kind(life)));
+                if other.life.is_some_and(|life| ledger.kind(life) == Kind::True) {
+                    kind = Kind::True;
+                }
                 other.taker = place;
             }
         }
@@ -141,17 +165,18 @@ impl Line {
     }
 
     /// A thread reads bytes.
-    pub fn read(&mut self, thread: usize, bytes: u64, place: u32, ledger: &mut Ledger) {
-        self.touch(thread, bytes, place, ledger);
+    pub fn read(&mut self, thread: usize, step: &Step, past: &Past, ledger: &mut Ledger) {
+        self.touch(thread, step, past, ledger);
     }
 
     /// A thread writes bytes.
-    pub fn write(&mut self, thread: usize, step: &Step, ledger: &mut Ledger) {
-        self.touch(thread, step.bytes, step.place, ledger);
-        self.copies[thread].foreign &= !step.bytes;
+    pub fn write(&mut self, thread: usize, step: &Step, past: &Past, ledger: &mut Ledger) {
+        self.touch(thread, step, past, ledger);
+        let own = &mut self.copies[thread];
+        (own.foreign, own.former) = (own.foreign & !step.bytes, own.former & !step.bytes);
         for (other, copy) in self.copies.iter_mut().enumerate() {
             if other != thread {
-                copy.foreign |= step.bytes;
+                (copy.foreign, copy.former) = (copy.foreign | step.bytes, copy.former & !step.bytes);
             }
         }
         let mut left = step.bytes;
@@ -161,18 +186,29 @@ impl Line {
         }
     }
 
-    fn touch(&mut self, thread: usize, bytes: u64, place: u32, ledger: &mut Ledger) {
-        if self.latest[0].0 != thread {
+    /// Ends what these bytes are of: nobody needs any more what was written to them.
+    pub fn end(&mut self, bytes: u64) {
+        for copy in &mut self.copies {
+            copy.former |= copy.foreign & bytes;
+            copy.foreign &= !bytes;
+        }
+    }
+
+    fn touch(&mut self, thread: usize, step: &Step, past: &Past, ledger: &mut Ledger) {
+        if self.latest[0].thread != thread {
             self.latest[1] = self.latest[0];
         }
-        self.latest[0] = (thread, place);
+        self.latest[0] = Latest { thread, releases: past.releases[thread], place: step.place };
         let copy = &mut self.copies[thread];
-        let foreign = copy.foreign & bytes;
-        if foreign != 0
-            && let Some(life) = copy.life
-        {
-            copy.foreign = 0;
-            ledger.needed(life, place, self.writers[foreign.trailing_zeros() as usize]);
+        let Some(life) = copy.life else { return };
+        let (foreign, former) = (copy.foreign & step.bytes, copy.former & step.bytes);
+        let writer = |bytes: u64| self.writers[bytes.trailing_zeros() as usize];
+        if foreign != 0 {
+            (copy.foreign, copy.former) = (0, 0);
+            ledger.needed(life, Kind::True, step.place, writer(foreign));
+        } else if former != 0 {
+            copy.former &= !former;
+            ledger.needed(life, Kind::HandedOver, step.place, writer(former));
         }
     }
 

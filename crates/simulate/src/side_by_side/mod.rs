@@ -25,11 +25,16 @@
 //! The need for a transfer is decided over the whole life of the line in a cache (Dubois, Skeppstedt, Ricciulli,
 //! Ramamurthy and Stenström, "The detection and elimination of useless misses in multiprocessors", ISCA 1993): it was,
 //! if any access during that life touched a byte that another thread wrote since the thread's last needed transfer.
+//!
+//! A line that comes from a thread which has ended, or from a maker of the thread that it comes to, by what that did before,
+//! is *handed over*: that happens once, and no other place of the data would save it. So is memory that is used for
+//! something else now: what was written to a block or a stack frame that has ended is nobody's need.
 
 mod alone;
 mod engine;
 mod ledger;
 mod line;
+mod past;
 mod thread;
 
 pub use engine::{Outcome, Sampling, ThreadOutcome, simulate};
@@ -140,6 +145,13 @@ pub enum Item {
     Step(Step),
     /// It executes instructions that touch no line of several threads.
     Work(u32),
+    /// A block or a stack frame that had these bytes of a line has ended, or another begins there.
+    Ended {
+        /// Which line.
+        line: u32,
+        /// Bytes of the line, a bit each.
+        bytes: u64,
+    },
     /// It releases what it did. Releases of a thread are counted from 1.
     Release,
     /// It goes on when these threads have released so often.
@@ -152,6 +164,12 @@ pub enum Item {
 pub trait Program {
     /// Returns how many threads there are.
     fn threads(&self) -> usize;
+
+    /// Returns the thread that made a thread, and which of its releases that was, if that is known.
+    fn maker(&self, thread: usize) -> Option<(u32, u64)> {
+        let _ = thread;
+        None
+    }
 
     /// Returns what a thread does next, nothing at its end.
     fn next(&mut self, thread: usize) -> Option<Item>;

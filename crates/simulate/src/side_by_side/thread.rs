@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::alone::Alone;
 use super::ledger::Ledger;
 use super::line::{Asker, Line};
+use super::past::Past;
 use super::{Act, Item, NEVER, Pace, Program, Step, Ticks, fixed};
 
 /// So many more items than a window has instructions are looked at ahead for a store that follows a load.
@@ -14,6 +15,16 @@ const MOST_AHEAD: u64 = 32;
 
 /// Stands in the window and in the buffer where a release is: others see it once all stores before it are seen.
 const RELEASE: Step = Step { act: Act::Fence, line: u32::MAX, bytes: 0, instructions: 0, place: u32::MAX };
+
+/// Stands there where what some bytes are of ends.
+fn end_of(line: u32, bytes: u64) -> Step {
+    Step { line, bytes, ..RELEASE }
+}
+
+/// Returns whether a step stands in the buffer for what is no store.
+fn is_mark(step: &Step) -> bool {
+    step.act == Act::Fence
+}
 
 /// A step that was issued and has not retired.
 #[derive(Clone, Copy)]
@@ -93,6 +104,7 @@ pub(crate) struct Thread {
 pub(crate) struct Shared<'a> {
     pub lines: &'a mut [Line],
     pub ledger: &'a mut Ledger,
+    pub past: &'a Past,
     pub pace: &'a Pace,
 }
 
@@ -169,7 +181,9 @@ impl Thread {
     /// Forgets what was looked at ahead, which is left out, but for what orders threads; says how many steps that were.
     pub fn leave_out_ahead(&mut self) -> u64 {
         let mut steps = 0;
-        while let Some(Ahead { item: Item::Step(_) | Item::Work(_), .. }) = self.ahead.front() {
+        while let Some(Ahead { item: Item::Step(_) | Item::Work(_) | Item::Ended { .. }, .. }) =
+            self.ahead.front()
+        {
             steps += 1;
             self.pop();
         }
@@ -241,7 +255,7 @@ impl Thread {
                 (0, Act::Fence) if !self.is_idle() => NEVER,
                 _ => self.clock,
             },
-            Item::Release => self.clock,
+            Item::Release | Item::Ended { .. } => self.clock,
             Item::Acquire(others) if self.is_idle() => match acquired(others) {
                 Some(at) => self.clock.max(self.retired).max(self.committed).max(at),
                 None => NEVER,
@@ -271,12 +285,8 @@ impl Thread {
                 }
                 return;
             }
-            Item::Release => {
-                let number = self.issued;
-                self.window.push_back(Issued { number, step: RELEASE, done: t, life: None });
-                self.pop();
-                return;
-            }
+            Item::Release => return self.mark(RELEASE, t),
+            Item::Ended { line, bytes } => return self.mark(end_of(line, bytes), t),
             Item::Acquire(_) | Item::NotBefore(_) => {
                 self.alone.drain();
                 self.waited += t - busy;
@@ -297,6 +307,12 @@ impl Thread {
         self.steps += 1;
         self.clock = self.clock.max(t);
         self.begin(&step, ahead.stores_soon, shared);
+    }
+
+    /// Has something be true for others once all stores before it are seen.
+    fn mark(&mut self, step: Step, t: Ticks) {
+        self.window.push_back(Issued { number: self.issued, step, done: t, life: None });
+        self.pop();
     }
 
     /// Executes instructions that touch nothing, up to the window's end; whether those were all.
@@ -344,7 +360,7 @@ impl Thread {
         };
         let line = &mut shared.lines[step.line as usize];
         if matches!(step.act, Act::Load | Act::Increment) {
-            line.read(self.number, step.bytes, step.place, shared.ledger);
+            line.read(self.number, step, shared.past, shared.ledger);
         }
         let life = line.life(self.number).filter(|_| done > t);
         if let Some(life) = life {
@@ -373,7 +389,7 @@ impl Thread {
 
     fn request(&mut self, step: &Step, write: bool, t: Ticks, shared: &mut Shared<'_>) -> Ticks {
         let line = &mut shared.lines[step.line as usize];
-        let asker = Asker { thread: self.number, arrivals: &mut self.arrivals };
+        let asker = Asker { thread: self.number, arrivals: &mut self.arrivals, past: shared.past };
         let (at, comes) = line.request(asker, write, t, step, shared.pace, shared.ledger);
         self.transfers += u64::from(comes);
         at
@@ -403,7 +419,7 @@ impl Thread {
                     shared.ledger.hold(life);
                     shared.ledger.let_go(life, has - t);
                 }
-                line.write(self.number, &step, shared.ledger);
+                line.write(self.number, &step, shared.past, shared.ledger);
                 t = has + self.pace.atomic;
             }
             Act::Store | Act::Increment | Act::Fence => self.buffer.push_back(Waiting { at: t, step }),
@@ -418,11 +434,10 @@ impl Thread {
     /// The oldest store of the buffer asks for its line, or goes there.
     pub fn store(&mut self, t: Ticks, shared: &mut Shared<'_>) {
         let Some(&Waiting { step, .. }) = self.buffer.front() else { return };
-        let is_release = step == RELEASE;
-        let asked = if is_release { t } else { self.request(&step, true, t, shared) };
+        let asked = if is_mark(&step) { t } else { self.request(&step, true, t, shared) };
         if self.pace.forwards && asked > t {
             let behind = self.buffer.iter().skip(1).take(self.pace.on_their_way).map(|waiting| waiting.step);
-            let behind: Vec<Step> = behind.filter(|step| *step != RELEASE).collect();
+            let behind: Vec<Step> = behind.filter(|step| !is_mark(step)).collect();
             self.ask_again(&behind, t, shared);
         }
         let at = asked.max(self.committed);
@@ -434,15 +449,19 @@ impl Thread {
             return;
         }
         self.buffer.pop_front();
-        if is_release {
+        if step == RELEASE {
             self.releases += 1;
             self.released_at = t;
+            return;
+        }
+        if is_mark(&step) {
+            shared.lines[step.line as usize].end(step.bytes);
             return;
         }
         if let Some(own) = self.own.get_mut(&(step.line, step.bytes)) {
             *own = Own { under_way: own.under_way - 1, committed: t };
         }
-        shared.lines[step.line as usize].write(self.number, &step, shared.ledger);
+        shared.lines[step.line as usize].write(self.number, &step, shared.past, shared.ledger);
         let life = shared.lines[step.line as usize].life(self.number);
         if let Some(life) = life {
             shared.ledger.hold(life);
@@ -465,6 +484,11 @@ impl Thread {
         if let Some(life) = self.latest.take() {
             ledger.let_go(life, 0);
         }
+    }
+
+    /// Returns whether it has done all that it does.
+    pub fn is_done(&self) -> bool {
+        self.has_ended && self.ahead.is_empty() && self.is_idle()
     }
 
     /// When it is done with everything so far.

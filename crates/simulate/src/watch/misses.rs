@@ -15,6 +15,8 @@ pub enum Cause {
     Capacity,
     /// Too many other lines of the same set were used since; or a rule of the level dropped it.
     Conflict,
+    /// Another core had written to the line and held it, and this cache had not lost it to that.
+    HeldElsewhere,
     /// Another core wrote what the access touches.
     TrueSharing,
     /// Another core wrote to the line, but not to what the access touches.
@@ -30,6 +32,8 @@ pub struct LevelDetail {
     pub capacity: u64,
     /// Misses that full associativity would have avoided.
     pub conflict: u64,
+    /// Misses of lines that another core held, newer than the levels outside, and had not taken from the cache.
+    pub held_elsewhere: u64,
     /// Misses because of another core's write of the same bytes.
     pub true_sharing: u64,
     /// Misses because of another core's write of other bytes of the line.
@@ -56,6 +60,7 @@ impl AddAssign<&LevelDetail> for LevelDetail {
         self.cold += other.cold;
         self.capacity += other.capacity;
         self.conflict += other.conflict;
+        self.held_elsewhere += other.held_elsewhere;
         self.true_sharing += other.true_sharing;
         self.false_sharing += other.false_sharing;
         self.invalidations += other.invalidations;
@@ -71,7 +76,8 @@ impl AddAssign<&LevelDetail> for LevelDetail {
 impl LevelDetail {
     /// Accesses that missed.
     pub fn misses(&self) -> u64 {
-        self.cold + self.capacity + self.conflict + self.true_sharing + self.false_sharing
+        let alone = self.cold + self.capacity + self.conflict;
+        alone + self.held_elsewhere + self.true_sharing + self.false_sharing
     }
 
     /// Counts a miss.
@@ -81,6 +87,7 @@ impl LevelDetail {
             Cause::Cold => self.cold += 1,
             Cause::Capacity => self.capacity += 1,
             Cause::Conflict => self.conflict += 1,
+            Cause::HeldElsewhere => self.held_elsewhere += 1,
             Cause::TrueSharing => self.true_sharing += 1,
             Cause::FalseSharing => self.false_sharing += 1,
         }

@@ -10,7 +10,8 @@
 //! also hit where the fully associative one misses, for example in loops just over its size; such lines are
 //! counted as *spared*: the lines that the fully associative cache misses are cold, capacity and spared.
 //! Where cores are kept coherent, a miss is **true** or **false sharing** instead if the cache lost the line
-//! to another core's write.
+//! to another core's write, and the line is **held elsewhere** if it did not, but another core has written to
+//! it since, and has it still: then it comes from there, and a larger cache would not have helped.
 //!
 //! A *fetch* of a cache begins when the cache gets a line and ends when the line leaves. A byte of the
 //! line is used by the fetch if, between the two, an access of a core that shares the cache touches it,
@@ -169,12 +170,20 @@ impl Watcher {
     }
 
     /// Notes that a cache does not have a line, or lacks a part of it, and why: because it was lost to another
-    /// core, or else by what the fully associative cache knew of it, and who had made it leave.
+    /// core, because another core `is_held` to have it, or else by what the fully associative cache knew of it, and who had made it leave.
     #[inline(always)]
-    pub fn missed(&mut self, level: usize, lost: Option<Sharing>, before: Before, left_by: Option<Tag>) {
+    pub fn missed(
+        &mut self,
+        level: usize,
+        lost: Option<Sharing>,
+        is_held: bool,
+        before: Before,
+        left_by: Option<Tag>,
+    ) {
         let (cause, by) = match (lost, before) {
             (Some(Sharing { is_true: true, by_tag, .. }), _) => (Cause::TrueSharing, Some(by_tag)),
             (Some(Sharing { by_tag, .. }), _) => (Cause::FalseSharing, Some(by_tag)),
+            (None, _) if is_held => (Cause::HeldElsewhere, None),
             (None, Before::Never) => (Cause::Cold, None),
             (None, Before::Lost) => (Cause::Capacity, left_by),
             (None, Before::Held) => (Cause::Conflict, left_by),

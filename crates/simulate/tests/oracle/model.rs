@@ -20,6 +20,7 @@ use memlode_simulate::{
 pub enum Event {
     Asked(usize, usize, u64, Found),
     Lost(usize, usize, u64, Sharing),
+    HeldElsewhere(u64),
     Filled(usize, usize, u64, u64),
     Evicted(usize, usize, u64),
     Entered(usize, usize, u64),
@@ -57,6 +58,9 @@ impl Observer for Log {
     }
     fn lost(&mut self, level: usize, cache: usize, line: u64, sharing: Sharing) {
         self.events.push(Event::Lost(level, cache, line, sharing));
+    }
+    fn held_elsewhere(&mut self, line: u64) {
+        self.events.push(Event::HeldElsewhere(line));
     }
     fn filled(&mut self, level: usize, cache: usize, line: u64, bytes: u64) {
         self.events.push(Event::Filled(level, cache, line, bytes));
@@ -245,6 +249,9 @@ impl NaiveModel {
         if self.private > 0 && !owned && (write || !here) {
             self.coherence.upgrades += u64::from(write && held.is_some());
             (shared, dirty) = self.claim(core, bytes, write, tag);
+            if dirty {
+                self.log.events.push(Event::HeldElsewhere(line));
+            }
         }
         if write {
             self.writes.push((core, bytes));

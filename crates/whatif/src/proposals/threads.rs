@@ -45,6 +45,8 @@ pub fn proposals(known: &PlanInputs<'_>, sharing: &SharingProfile, run_cycles: f
         match pair.shares {
             Shares::Falsely => sum.0 += pair.cycles,
             Shares::Truly => sum.1 += pair.cycles,
+            // It comes once, wherever the data are.
+            Shares::HandedOver => {}
         }
     }
     let mut lost: Vec<(ClassId, (f64, f64))> = lost.into_iter().collect();

@@ -12,7 +12,7 @@ use crate::render::text::{count, cut_end, percent, percent_of};
 const NUMBERS: usize = 57;
 
 /// Columns that the causes take that other cores are.
-const SHARING: usize = 20;
+const SHARING: usize = 26;
 
 /// Columns that the errors of misses take.
 const ERRORS: usize = 9;
@@ -43,7 +43,7 @@ pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
         By::Object => ("Objects", named(&report.objects, object_label, width)),
         By::Function | By::Thread => return String::new(),
     };
-    let shared: &[&str] = if coherent { &["true sh.", "false sh."] } else { &[] };
+    let shared: &[&str] = if coherent { &["held", "true sh.", "false sh."] } else { &[] };
     let headings = [
         &["", "level", "misses"][..],
         if sampled { &["±"] } else { &[] },
@@ -141,7 +141,8 @@ fn lines(
         line.extend(errors.map(|errors| errors.get(number).cloned().unwrap_or_default()));
         line.extend([level.cold, level.capacity, level.conflict].map(|part| percent(part, misses)));
         if coherent {
-            line.extend([level.true_sharing, level.false_sharing].map(|part| percent(part, misses)));
+            let shared = [level.held_elsewhere, level.true_sharing, level.false_sharing];
+            line.extend(shared.map(|part| percent(part, misses)));
         }
         // What is fetched by nobody, as by an exclusive level, is not unused.
         let fetched = level.fetched_bytes > 0;
@@ -151,7 +152,7 @@ fn lines(
     }
     // Other lines have no causes.
     let mut other = |name: &str, number: u64, unused: String, last: String| {
-        let causes = if coherent { 5 } else { 3 } + usize::from(errors.is_some());
+        let causes = if coherent { 6 } else { 3 } + usize::from(errors.is_some());
         let line = [name.to_string(), count(number)].into_iter().chain(vec![String::new(); causes]);
         lines.push(line.chain([unused, last]).collect());
     };

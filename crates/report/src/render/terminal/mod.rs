@@ -53,9 +53,13 @@ pub enum By {
 
 /// Returns what `memlode report` prints.
 pub fn report(found: &Report, by: &[By], style: Style) -> String {
-    let sharing = found.sharing.as_ref().map(|found| transfers::transfers(found, style)).unwrap_or_default();
+    let sharing = side_by_side(found, style);
     let (header, findings) = (report::header(found, style), findings::findings(found, style));
     header + &findings + &sharing + &report::tables(found, by, style)
+}
+
+fn side_by_side(found: &Report, style: Style) -> String {
+    found.sharing.as_ref().map(|found| transfers::transfers(found, style)).unwrap_or_default()
 }
 
 /// Returns what `memlode sim` prints.
@@ -66,6 +70,7 @@ pub fn simulation(found: &Simulation, by: &[By], style: Style) -> String {
         text += &causes::causes(found, table, style);
     }
     text += &sharing::sharing(found, style);
+    text += &side_by_side(&found.report, style);
     text += &rules::prefetchers(&found.besides, style);
     text += &causes::aliases(found, style);
     text + &report::tables(&found.report, &[By::Thread], Style { top: usize::MAX, ..style })

@@ -35,6 +35,7 @@ pub fn transfers(found: &Transfers, style: Style) -> String {
     };
     out += &style.indented(2, &lost);
     out += &style.indented(2, &order(found));
+    out += &handed_over(found, style);
     let kinds = [
         ("False sharing: other bytes of the line were written", "taken by", &found.false_sharing),
         ("True sharing: bytes that another thread wrote are needed", "written by", &found.true_sharing),
@@ -53,6 +54,23 @@ pub fn transfers(found: &Transfers, style: Style) -> String {
         }
     }
     out
+}
+
+/// The lines that came once, in a sentence: nothing is to be done about them.
+fn handed_over(found: &Transfers, style: Style) -> String {
+    let transfers: u64 = found.handed_over.iter().map(|row| row.transfers).sum();
+    if transfers == 0 {
+        return String::new();
+    }
+    let ms: f64 = found.handed_over.iter().map(|row| row.ms).sum();
+    let transfers =
+        if transfers == 1 { "1 transfer".into() } else { format!("{} transfers", count(transfers)) };
+    let text = format!(
+        "handed over: {transfers}, {}, of lines of threads that have ended, or of what was done before a thread was made, or of \
+         memory that is used anew; each comes once and is not shared",
+        milliseconds(ms)
+    );
+    style.indented(2, &text)
 }
 
 fn write_row(out: &mut String, row: &SharedData, by: &str, style: Style) {

@@ -244,7 +244,7 @@ impl WatchedLru {
     #[inline(always)]
     fn miss(&mut self, level: usize, place: Place, before: Before) {
         let left_by = self.watcher.fetched(place, self.at.1);
-        self.watcher.missed(level, None, before, left_by);
+        self.watcher.missed(level, None, false, before, left_by);
     }
 
     /// Drops a line of an outer cache.

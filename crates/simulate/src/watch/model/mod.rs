@@ -35,6 +35,9 @@ use crate::watch::twin::{Before, Twin};
 use crate::watch::watched::{Found as AllFound, Miss, Watched, WatchedCaches};
 use crate::watch::watcher::Watcher;
 
+/// No line has this number: lines have at least 4 bytes.
+const NO_LINE: u64 = u64::MAX;
+
 /// Accesses of a loop that are written out at a time.
 const UNROLLED: usize = 256;
 
@@ -88,7 +91,6 @@ struct Layer {
 }
 
 /// The access under way.
-#[derive(Default)]
 struct Now {
     /// Its bytes.
     first: u64,
@@ -99,6 +101,8 @@ struct Now {
     shared: Option<(Sharing, u64)>,
     /// Address of the line that was missed last for such a reason.
     lost_at: u64,
+    /// The line of the first level that another core's cache holds; no line's number if none does.
+    held: u64,
 }
 
 impl WatchedModel {
@@ -123,9 +127,8 @@ impl WatchedModel {
             watcher,
             caches,
             sharing: FxHashMap::default(),
-            now: Now::default(),
-            // No line has this number: lines have at least 4 bytes.
-            recent: Box::new([Recent { line: u64::MAX, used: 0, core: 0, record: 0 }; RECENT]),
+            now: Now { first: 0, last: 0, lost: None, shared: None, lost_at: 0, held: NO_LINE },
+            recent: Box::new([Recent { line: NO_LINE, used: 0, core: 0, record: 0 }; RECENT]),
             last: 0,
             is_first: false,
             at: 0,
@@ -240,6 +243,7 @@ impl Lines {
         self.watcher.begin(access.core(), access.tag);
         // The last byte matters only when there is one.
         (self.now.first, self.now.last) = (access.address, access.last());
+        self.now.held = NO_LINE;
     }
 
     /// Ends an access that missed: counts its causes, and the line that it shares; returns the causes.
@@ -290,7 +294,8 @@ impl Lines {
         }
         let (line, left_by) = (table.key(at), LineState::of(table.get(at, place.word)).whose());
         let before = if found == Found::Part { Before::Never } else { before };
-        self.watcher.missed(level, self.now.lost.take(), before, left_by);
+        let is_held = self.now.held == self.recent[self.last].line;
+        self.watcher.missed(level, self.now.lost.take(), is_held, before, left_by);
         if found == Found::Miss {
             // Enters what others have used of lines in it, while it was not here.
             if self.watcher.levels[level].line_shift != self.watcher.levels[0].line_shift {
@@ -383,6 +388,10 @@ impl Observer for Lines {
         if self.now.shared.is_none_or(|(have, _)| sharing.is_true && !have.is_true && !again) {
             self.now.shared = Some((sharing, address));
         }
+    }
+
+    fn held_elsewhere(&mut self, line: u64) {
+        self.now.held = line;
     }
 
     fn entered(&mut self, level: usize, cache: usize, line: u64) {
