@@ -108,6 +108,66 @@ fn a_type_is_divided_once_for_all_its_findings() {
     assert_eq!(of_type.iter().filter(|finding| !finding["edit"].is_null()).count(), 1);
 }
 
+/// Looks up values by an index that was read before, and walks a list that lies in no order.
+const JUMPS: &str = "\
+#include <stdio.h>
+#include <stdlib.h>
+struct node { struct node *next; long value; char rest[48]; };
+enum { NODES = 1 << 17, ROUNDS = 3 };
+static int order[NODES];
+static struct node *nodes;
+__attribute__((noinline)) static long gather(void) {
+  long sum = 0;
+  for (long i = 0; i < NODES; i++) {
+    unsigned long mixed = (unsigned long)nodes[order[i]].value;
+    mixed ^= mixed << 13, mixed ^= mixed >> 7, mixed ^= mixed << 17;
+    mixed *= 0x9e3779b97f4a7c15, mixed ^= mixed >> 31, mixed *= 0xbf58476d1ce4e5b9, mixed ^= mixed >> 29;
+    mixed ^= mixed << 13, mixed ^= mixed >> 7, mixed ^= mixed << 17;
+    sum += (long)(mixed & 255);
+  }
+  return sum;
+}
+__attribute__((noinline)) static long chase(void) {
+  long sum = 0;
+  for (struct node *node = &nodes[order[0]]; node; node = node->next) sum += node->value;
+  return sum;
+}
+int main(void) {
+  nodes = malloc(NODES * sizeof *nodes);
+  for (int i = 0; i < NODES; i++) {
+    order[i] = (int)(i * 48271l % NODES);
+    nodes[i].value = i;
+  }
+  for (int i = 0; i < NODES; i++) nodes[order[i]].next = i + 1 < NODES ? &nodes[order[i + 1]] : NULL;
+  long sum = 0;
+  for (int round = 0; round < ROUNDS; round++) sum += gather() + chase();
+  printf(\"%ld\\n\", sum);
+}
+";
+
+/// An address that is known turns before can be fetched ahead: as far as the other turns' work takes memory's latency. One that comes out of
+/// the load before is not known any earlier.
+#[test]
+fn what_can_be_prefetched_is_told_with_how_far_ahead() {
+    let program = Reported::new(JUMPS);
+    let findings = program.findings();
+    let of = |function: &str| {
+        let finding = findings.iter().find(|finding| finding["function"] == function);
+        finding.unwrap_or_else(|| panic!("no finding in {function}: {findings:?}"))
+    };
+    let distance = evidence(of("gather"), "prefetch").expect("a distance");
+    let [ahead, latency, work] = ["accesses_ahead", "latency_cycles", "access_cycles"]
+        .map(|name| distance[name].as_f64().unwrap_or_else(|| panic!("{name} of {distance}")));
+    assert_eq!(latency, 250.0, "the generic machine's memory");
+    // Some thirty instructions, of 0.3 cycles each.
+    assert!(work > 5.0 && work < 20.0, "{distance}");
+    assert!((ahead - latency / work).abs() <= 1.0 + 0.05 * ahead, "{distance}");
+    assert!(evidence(of("chase"), "prefetch").is_none(), "{}", of("chase"));
+    let text = program.report(&[]);
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(&format!("software prefetch can help, {ahead} accesses ahead")), "{text}");
+}
+
 /// A copy of whole objects touches all of them: nothing is said of parts that are in use.
 #[test]
 fn objects_that_are_copied_whole_are_not_divided() {

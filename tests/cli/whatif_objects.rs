@@ -108,6 +108,26 @@ int main(void) {
 }
 "#;
 
+/// Four threads that write both ends of a line each, of lines next to each other or not.
+const CELLS: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+struct ALIGNED cell { volatile long first; long spare[6]; volatile long last; };
+static struct cell cells[4] __attribute__((aligned(128)));
+static void *add(void *argument) {
+  struct cell *mine = argument;
+  for (int i = 0; i < 30000; i++) { mine->first++; mine->last += i; }
+  return NULL;
+}
+int main(void) {
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) { cells[i].spare[0] = i; pthread_create(&threads[i], NULL, add, &cells[i]); }
+  long total = 0;
+  for (int i = 0; i < 4; i++) { pthread_join(threads[i], NULL); total += cells[i].first + cells[i].last; }
+  printf("%ld\n", total);
+}
+"#;
+
 /// Uses the beginning of each record.
 const RECORDS: &str = r#"
 #include <stdio.h>
@@ -184,6 +204,26 @@ fn threads_lose_what_those_of_the_edited_program_do() {
     // Between the programs themselves, too.
     let found = folder.json(&["diff", &before, &after]);
     assert!(lost(&found["before"]) > 20.0 * lost(&found["after"]), "{}", found["after"]["lost_cycles"]);
+}
+
+#[test]
+fn records_of_threads_are_told_that_are_apart_by_chance() {
+    let folder = Folder::new();
+    let full = record(&folder, "full", CELLS, "-DALIGNED=");
+    let found = folder.json(&["advise", &full]);
+    assert_eq!(found["worth_it"].as_array().map(Vec::len), Some(0), "{}", found["worth_it"]);
+    let [latent, pair] = [&found["latent"][0], &found["pairs"][0]];
+    assert_eq!((&latent["object"], &latent["edit"]), (&"cells".into(), &"align cell to 64".into()));
+    assert!(latent["lost_share"].as_f64().is_some_and(|share| share > 0.2), "{latent}");
+    assert_eq!((&pair["object"], &pair["edit"]), (&"cells".into(), &"align cell to 128".into()));
+    let text = folder.run(&["advise", &full, "-m", "./small.toml"]);
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("fetched in pairs of 128 bytes; apart: align cell to 128"), "{text}");
+    let apart = record(&folder, "apart", CELLS, "-DALIGNED=__attribute__((aligned(128)))");
+    let found = folder.json(&["advise", &apart]);
+    for kind in ["worth_it", "latent", "pairs"] {
+        assert_eq!(found[kind].as_array().map(Vec::len), Some(0), "{kind}: {}", found[kind]);
+    }
 }
 
 #[test]

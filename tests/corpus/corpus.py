@@ -47,11 +47,18 @@ def nothing_is_advised(name, folder="clean"):
     if found["worth_it"]:
         advised = [f"{'; '.join(item['edits'])} ({item['gain']:.1%})" for item in found["worth_it"]]
         raise Wrong(f"advised: {', '.join(advised)}")
+    if found["aliased"]:
+        raise Wrong(f"told of aliasing: {found['aliased']}")
     return f"nothing advised, {len(found['rejected'])} rejected"
 
 
 def the_cure_is_advised(name, answer):
     found = json_of("advise", recorded(HERE / "sick" / f"{name}.c", answer.get("options", ["-O2"])))
+    if "aliased" in answer:
+        told = found["aliased"][0] if found["aliased"] else None
+        if not told or not told["edit"].startswith(tuple(answer["aliased"])):
+            raise Wrong(f"told of aliasing: {told}, not {' or '.join(answer['aliased'])}")
+        return f"{told['edit']}: {told['conflicts']:,} of {told['accesses']:,}, then {told['conflicts_left']:,}"
     advised = ["; ".join(item["edits"]) for item in found["worth_it"]]
     if not advised or not any(advised[0].startswith(cure) for cure in answer["cures"]):
         raise Wrong(f"advised first: {advised[:1] or 'nothing'}, not {' or '.join(answer['cures'])}")

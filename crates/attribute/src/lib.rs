@@ -38,7 +38,7 @@ mod window;
 pub use cost::{CostModel, Parallelism, UnderEdit, Wait, WaitKind};
 pub use counts::Counts;
 pub use coverage::Coverage;
-pub use detail::DetailedProfile;
+pub use detail::{AliasRow, DetailedProfile};
 pub use engine::Engine;
 pub use map::{AddressMap, MappedPiece, ObjectRef};
 pub use objects::classes;

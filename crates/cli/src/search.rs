@@ -8,7 +8,8 @@ use memlode_attribute::tables::{place, what};
 use memlode_layout::{Edit, Link};
 use memlode_report::text::{count, percent_of};
 use memlode_report::{
-    Advice, LatentSharing, Located, MarkedMember, Rejected, Sources, StructureChart, Tried, WhatIf,
+    Advice, AliasedLoads, LatentSharing, Located, MarkedMember, PairedLines, Rejected, Sources,
+    StructureChart, Tried, WhatIf,
 };
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::{SiteId, StringId};
@@ -18,7 +19,8 @@ use memlode_whatif::noise::Verdict;
 use memlode_whatif::plan::Plan;
 use memlode_whatif::plan::records_named;
 use memlode_whatif::predict::{TraceStart, Unpredictable, side_by_side};
-use memlode_whatif::proposals::threads::Contended;
+use memlode_whatif::proposals::aliasing::{conflicts_of, is_cure};
+use memlode_whatif::proposals::threads::{Apart, Contended};
 use memlode_whatif::proposals::{Proposal, least_cycles};
 
 use crate::analyse::threads;
@@ -100,6 +102,8 @@ pub fn advise(as_it_is: &AsItIs, types: usize, sources: &mut Sources) -> Result<
         worth_it: Vec::new(),
         rejected: Vec::new(),
         latent: Vec::new(),
+        pairs: Vec::new(),
+        aliased: Vec::new(),
         structures: drawn(as_it_is, &charts),
     };
     for rivals in rivals(as_it_is, types, &charts) {
@@ -122,7 +126,10 @@ pub fn advise(as_it_is: &AsItIs, types: usize, sources: &mut Sources) -> Result<
         }
     }
     try_for_threads(as_it_is, &mut advice, sources)?;
-    advice.latent = latent(as_it_is)?;
+    let apart = as_it_is.apart_now();
+    advice.latent = latent(as_it_is, &apart)?;
+    advice.pairs = in_pairs(as_it_is, &apart)?;
+    advice.aliased = aliased(as_it_is, more.as_ref().unwrap_or(&glance))?;
     advice.worth_it.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     advice.rejected.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     Ok(advice)
@@ -163,13 +170,13 @@ fn try_for_threads(as_it_is: &AsItIs, advice: &mut Advice, sources: &mut Sources
 }
 
 /// Objects that threads would take from each other if they began elsewhere: an allocator or a linker may put them there any day.
-fn latent(as_it_is: &AsItIs) -> Result<Vec<LatentSharing>> {
+fn latent(as_it_is: &AsItIs, apart: &[Apart]) -> Result<Vec<LatentSharing>> {
     let cycles = as_it_is.cycles();
     let mut found = Vec::new();
-    for (object, edits) in as_it_is.latent() {
+    for apart in apart {
         let mut most = (0, 0.0);
         for by in SHIFTS {
-            let lost = as_it_is.lost_under(&[Edit::Shift { object: object.clone(), by }])? - cycles.lost;
+            let lost = as_it_is.lost_under(&[moved(apart, by)])? - cycles.lost;
             if lost > most.1 {
                 most = (by, lost);
             }
@@ -177,11 +184,59 @@ fn latent(as_it_is: &AsItIs) -> Result<Vec<LatentSharing>> {
         let share = most.1 / (cycles.run + most.1).max(1.0);
         if share >= LATENT_LEAST {
             found.push(LatentSharing {
-                object,
+                object: apart.object.clone(),
                 shifted_by: most.0,
                 lost_share: share,
-                edit: written(&edits),
+                edit: apart.at_lines().to_string(),
             });
+        }
+    }
+    Ok(found)
+}
+
+/// Objects of which threads write neighbouring lines, which some processors fetch in pairs.
+fn in_pairs(as_it_is: &AsItIs, apart: &[Apart]) -> Result<Vec<PairedLines>> {
+    let cycles = as_it_is.cycles();
+    let mut found = Vec::new();
+    for apart in apart {
+        let edit = apart.at_pairs();
+        if as_it_is.plan(std::slice::from_ref(&edit)).is_err() {
+            continue;
+        }
+        let [now, then] = [moved(apart, 0), edit.clone()].map(|edit| as_it_is.lost_in_pairs(&[edit]));
+        let lost = now? - then?;
+        let share = lost / (cycles.run + lost).max(1.0);
+        if share >= LATENT_LEAST {
+            found.push(PairedLines { object: apart.object.clone(), edit: edit.to_string() });
+        }
+    }
+    Ok(found)
+}
+
+fn moved(apart: &Apart, by: u64) -> Edit {
+    Edit::Shift { object: apart.object.clone(), by }
+}
+
+/// Buffers whose loads agree with stores to another one in the low 12 bits, and no more if one of them begins later.
+fn aliased(as_it_is: &AsItIs, part: &TraceStart) -> Result<Vec<AliasedLoads>> {
+    let question = as_it_is.question();
+    let rows = question.aliases(part, None)?;
+    let mut found = Vec::new();
+    for buffers in as_it_is.aliased(&rows, part.accesses) {
+        for edit in &buffers.shifts {
+            let Ok(plan) = as_it_is.plan(std::slice::from_ref(edit)) else { continue };
+            let left = conflicts_of(&question.aliases(part, Some(&plan))?, &buffers);
+            if is_cure(buffers.conflicts, left) {
+                found.push(AliasedLoads {
+                    load: buffers.load.1.clone(),
+                    store: buffers.store.1.clone(),
+                    accesses: part.accesses,
+                    conflicts: buffers.conflicts,
+                    conflicts_left: left,
+                    edit: edit.to_string(),
+                });
+                break;
+            }
         }
     }
     Ok(found)

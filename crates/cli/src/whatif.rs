@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use memlode_attribute::sharing::{Order, SharingProfile};
 use memlode_attribute::simulator::{self, Homes, Pages, Setup};
-use memlode_attribute::{Home, Profile};
+use memlode_attribute::{AliasRow, Home, Profile};
 use memlode_layout::Edit;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
@@ -20,7 +20,8 @@ use memlode_whatif::noise::Noise;
 use memlode_whatif::placement::Footprint;
 use memlode_whatif::plan::{Plan, PlanDoubt, PlanInputs};
 use memlode_whatif::predict::Question;
-use memlode_whatif::proposals::threads::{self, Contended};
+use memlode_whatif::proposals::aliasing::{self, AliasedBuffers};
+use memlode_whatif::proposals::threads::{self, Apart, Contended};
 use memlode_whatif::proposals::{Proposal, proposals};
 
 use crate::analyse;
@@ -151,9 +152,21 @@ impl AsItIs {
         self.sharing().map_or(Vec::new(), |found| threads::proposals(&self.inputs(), found, run))
     }
 
-    /// Objects of threads that lose nothing where they begin now, with the edit that keeps it so.
-    pub fn latent(&self) -> Vec<(String, Vec<Edit>)> {
-        self.sharing().map_or(Vec::new(), |found| threads::latent(&self.inputs(), found))
+    /// Arrays of which threads lose next to nothing to each other as they lie now.
+    pub fn apart_now(&self) -> Vec<Apart> {
+        let run = self.cycles().run;
+        self.sharing().map_or(Vec::new(), |found| threads::apart_now(&self.inputs(), found, run))
+    }
+
+    /// Buffers whose loads agree with stores to another one in the low 12 bits.
+    pub fn aliased(&self, rows: &[AliasRow<Home>], accesses: u64) -> Vec<AliasedBuffers> {
+        aliasing::proposals(&self.inputs(), rows, accesses)
+    }
+
+    /// Cycles that its threads lose to each other under edits, if lines are taken in pairs.
+    pub fn lost_in_pairs(&self, edits: &[Edit]) -> Result<f64> {
+        let plan = self.plan(edits)?;
+        Ok(self.question().lost_in_pairs(&self.profile, &plan, &mut crate::place::allocators())?)
     }
 
     /// Cycles that its threads lose to each other under edits.

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memlode_attribute::sharing::{Order, Relocation, SharingProfile, sharing_moved};
-use memlode_attribute::simulator::{ImpossibleMachine, NamedMemory, NamedPages, Setup};
+use memlode_attribute::simulator::{ImpossibleMachine, NamedMemory, NamedPages, RuleChoice, Setup};
 use memlode_attribute::{
-    AddressMap, CostModel, HeapCall, Parallelism, Profile, Source, UnderEdit, has_gaps, heap_calls,
-    profile_in_detail, profile_mapped, profile_mapped_in_detail, profile_trace,
+    AddressMap, AliasRow, CostModel, HeapCall, Home, Parallelism, Profile, Source, UnderEdit, has_gaps,
+    heap_calls, profile_in_detail, profile_mapped, profile_mapped_in_detail, profile_trace,
 };
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
@@ -115,6 +115,50 @@ impl Question<'_> {
         let moved = moved.map(SideBySide::new);
         let moved = moved.as_ref().map(|moved| moved as &dyn Relocation);
         sharing_moved(&self.trace, profile, self.machine, self.order, moved, self.threads)
+    }
+
+    /// Finds the cycles that the threads lose if objects are moved by a plan, and whoever takes a line of theirs takes its pair of lines.
+    ///
+    /// # Errors
+    /// That the blocks cannot be placed.
+    pub fn lost_in_pairs(
+        &self,
+        profile: &Profile,
+        plan: &Plan,
+        allocators: Allocators<'_>,
+    ) -> Result<f64, Unpredictable> {
+        let placed = place(&self.trace, plan, self.threads.saturating_sub(1), allocators);
+        let (moved, _) = placed.map_err(Unpredictable::Placement)?;
+        let places = SideBySide::new(&moved).in_pairs();
+        let lost = sharing_moved(&self.trace, profile, self.machine, self.order, Some(&places), self.threads);
+        Ok(lost.as_ref().map_or(0.0, SharingProfile::lost_cycles))
+    }
+
+    /// Counts loads of a part of the trace that agree with a store on its way to other memory in the low 12 bits, by what both lie in, as
+    /// it is or under a plan. None if the machine does not say what is on its way.
+    ///
+    /// # Errors
+    /// That the machine cannot be simulated, or the blocks not be placed.
+    pub fn aliases(
+        &self,
+        part: &TraceStart,
+        plan: Option<&Plan>,
+    ) -> Result<Vec<AliasRow<Home>>, Unpredictable> {
+        if self.machine.in_flight.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut model = |_| Ok(Box::new(AllocatorModel::new(None)) as Box<_>);
+        let calls = (&part.calls[..], part.chunks);
+        let place = |plan| place_calls(&self.trace, plan, calls, self.threads.saturating_sub(1), &mut model);
+        let moved = plan.map(place).transpose().map_err(Unpredictable::Placement)?;
+        let setup = Setup { rules: RuleChoice::Lru, ..Setup::of(self.machine) };
+        let watch = |done: usize| {
+            if done >= part.chunks { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let source = Source::Stored(self.trace.clone());
+        let map = moved.as_ref().map(|(moved, _)| moved as &dyn AddressMap);
+        let (found, _) = profile_mapped_in_detail(&source, self.machine, &setup, map, self.threads, watch)?;
+        Ok(found.aliases(|cell| found.profile.classes[cell.class.0 as usize].home.clone()))
     }
 
     /// Returns the costs of a profile of this trace as it is.

@@ -48,13 +48,22 @@ impl EditedRanges {
 /// The places of edited objects.
 pub struct SideBySide<'m> {
     moved: &'m Moved,
+    /// The lines that are taken together, as a power of two.
+    together: u32,
     ranges: FxHashMap<ProcessId, Vec<Placed>>,
 }
 
 impl<'m> SideBySide<'m> {
     /// The places that objects have in `moved`.
     pub fn new(moved: &'m Moved) -> SideBySide<'m> {
-        SideBySide { moved, ranges: moved.edited.sorted() }
+        SideBySide { moved, together: 0, ranges: moved.edited.sorted() }
+    }
+
+    /// The same where whoever takes a line takes the other one of its pair, too: two lines are as large as one, and all in them is half
+    /// as large.
+    #[must_use]
+    pub fn in_pairs(self) -> SideBySide<'m> {
+        SideBySide { together: 1, ..self }
     }
 
     /// The ranges that have a byte between two addresses.
@@ -109,7 +118,10 @@ impl Relocation for SideBySide<'_> {
             };
             let before = pieces.len();
             self.moved.map(&object, at - range.first, (end - at + 1) as u32, pieces);
-            pieces[before..].iter_mut().for_each(|piece| piece.address ^= EDITED);
+            for piece in &mut pieces[before..] {
+                piece.address = (piece.address >> self.together) ^ EDITED;
+                piece.bytes = (piece.bytes >> self.together).max(1);
+            }
             if end == last {
                 return;
             }

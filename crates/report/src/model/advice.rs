@@ -20,6 +20,10 @@ pub struct Advice {
     pub rejected: Vec<Rejected>,
     /// Objects that threads would take from each other if they began elsewhere, and do not where they begin now.
     pub latent: Vec<LatentSharing>,
+    /// Objects of which threads write neighbouring lines, one of a pair of lines each.
+    pub pairs: Vec<PairedLines>,
+    /// Buffers whose loads agree with stores to another one in the low 12 bits of the address.
+    pub aliased: Vec<AliasedLoads>,
     /// Live structures, their members marked hot or cold.
     pub structures: Vec<StructureChart>,
 }
@@ -47,6 +51,33 @@ pub struct LatentSharing {
     /// The part of the run's cycles that threads would then lose.
     pub lost_share: f64,
     /// The edit that keeps threads apart wherever it begins.
+    pub edit: String,
+}
+
+/// An object of which threads write neighbouring lines: where a processor fetches lines in pairs, they may take them from each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct PairedLines {
+    /// The object, as edits name it.
+    pub object: String,
+    /// The edit that gives each thread pairs of lines of its own.
+    pub edit: String,
+}
+
+/// Loads of one buffer that agree in the low 12 bits of their address with stores to another one that may be on their way. What that costs
+/// is not modelled.
+#[derive(Clone, Debug, Serialize)]
+pub struct AliasedLoads {
+    /// The buffer that is read.
+    pub load: String,
+    /// The buffer that is written.
+    pub store: String,
+    /// So many accesses were looked at.
+    pub accesses: u64,
+    /// The loads that agree.
+    pub conflicts: u64,
+    /// Those that still do under the edit.
+    pub conflicts_left: u64,
+    /// The edit.
     pub edit: String,
 }
 

@@ -18,7 +18,7 @@ mod table;
 mod timing;
 mod transfers;
 
-pub use advice::{Advice, LatentSharing, MarkedMember, Rejected, StructureChart};
+pub use advice::{Advice, AliasedLoads, LatentSharing, MarkedMember, PairedLines, Rejected, StructureChart};
 pub use comparison::{Change, Compared, Comparison, Confidence, Located, MemoryUse, Status, Tried, WhatIf};
 pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use note::{NotRecorded, Note};

@@ -2,6 +2,7 @@
 //!
 //! A proposal is no promise. Whoever asks for them replays each, and most are turned down.
 
+pub mod aliasing;
 mod conflicts;
 mod grouping;
 mod packing;

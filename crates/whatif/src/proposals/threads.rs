@@ -11,13 +11,16 @@ use memlode_trace::sites::{SiteId, SiteKind, SiteTable};
 use rustc_hash::FxHashMap;
 
 use super::Proposal;
-use crate::plan::{PlanInputs, name_of, record_of};
+use crate::plan::{PlanInputs, name_of, record_of, records_named};
 
 /// Data that cost less of a run are left alone.
 const LEAST_SHARE: f64 = 0.02;
 
 /// Bytes of a line that threads take from each other.
 const LINE: u64 = 64;
+
+/// And of the pair of lines that some processors fetch together.
+const PAIR: u64 = 128;
 
 /// So many objects are looked at, those that cost most.
 const MOST: usize = 3;
@@ -73,9 +76,33 @@ pub fn proposals(known: &PlanInputs<'_>, sharing: &SharingProfile, run_cycles: f
     found
 }
 
-/// Objects that several threads write, each at bytes of its own, and that lose nothing where they begin now, by name; with the edit that
-/// keeps it so wherever they begin.
-pub fn latent(known: &PlanInputs<'_>, sharing: &SharingProfile) -> Vec<(String, Vec<Edit>)> {
+/// An array of records that several threads write, each at lines of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// The array.
+    pub object: String,
+    /// The records.
+    pub structure: String,
+}
+
+impl Apart {
+    /// The edit that has records begin at lines, wherever the array begins.
+    pub fn at_lines(&self) -> Edit {
+        self.aligned(LINE)
+    }
+
+    /// The edit that has records begin at pairs of lines.
+    pub fn at_pairs(&self) -> Edit {
+        self.aligned(PAIR)
+    }
+
+    fn aligned(&self, to: u64) -> Edit {
+        Edit::Align { subject: self.structure.clone(), of: None, to }
+    }
+}
+
+/// Finds arrays of records that several threads write and of which they lose next to nothing to each other.
+pub fn apart_now(known: &PlanInputs<'_>, sharing: &SharingProfile, run_cycles: f64) -> Vec<Apart> {
     let mut writers: FxHashMap<ClassId, FxHashMap<u32, u64>> = FxHashMap::default();
     for cell in &known.profile.cells {
         if known.names.site(cell.site).kind.is_write() {
@@ -83,9 +110,12 @@ pub fn latent(known: &PlanInputs<'_>, sharing: &SharingProfile) -> Vec<(String, 
                 cell.counts.accesses();
         }
     }
-    let suffers =
-        |class: ClassId| sharing.pairs.iter().any(|pair| pair.missed.class == class && pair.cycles > 0.0);
-    let mut found: Vec<(u64, String, Vec<Edit>)> = Vec::new();
+    // Somebody reads what the threads found, in the end.
+    let suffers = |class: ClassId| {
+        let of_class = sharing.pairs.iter().filter(|pair| pair.missed.class == class);
+        of_class.map(|pair| pair.cycles).sum::<f64>() >= run_cycles * LEAST_SHARE
+    };
+    let mut found: Vec<(u64, Apart)> = Vec::new();
     for (class, threads) in writers {
         // The thread that writes most may be the one that makes them.
         let mut writes: Vec<u64> = threads.into_values().collect();
@@ -95,15 +125,19 @@ pub fn latent(known: &PlanInputs<'_>, sharing: &SharingProfile) -> Vec<(String, 
             continue;
         }
         let of = &known.profile.classes[class.0 as usize];
-        let record = record_of(known.names, of).filter(|(_, bytes)| of.bytes > *bytes);
-        let record = record.and_then(|(record, _)| known.names.layouts().layout(record).name);
-        if let (Some(name), Some(record), 1) = (name_of(known, &of.home), record, of.objects) {
-            let subject = known.names.string(record).to_string();
-            found.push((second, name, vec![Edit::Align { subject, of: None, to: LINE }]));
+        let Some((record, _)) = record_of(known.names, of).filter(|(_, bytes)| of.bytes > *bytes) else {
+            continue;
+        };
+        let structure = known.names.layouts().layout(record).name;
+        let structure = structure.map(|name| known.names.string(name).to_string());
+        // A record without a name of its own is none that an edit can be about.
+        let structure = structure.filter(|name| !records_named(known.names, name).is_empty());
+        if let (Some(object), Some(structure), 1) = (name_of(known, &of.home), structure, of.objects) {
+            found.push((second, Apart { object, structure }));
         }
     }
-    found.sort_by(|(a, name, _), (b, other, _)| b.cmp(a).then_with(|| name.cmp(other)));
-    found.into_iter().take(MOST).map(|(_, name, edits)| (name, edits)).collect()
+    found.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.object.cmp(&other.object)));
+    found.into_iter().take(MOST).map(|(_, apart)| apart).collect()
 }
 
 /// Gives what shares lines lines of its own.

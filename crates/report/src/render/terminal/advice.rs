@@ -7,7 +7,7 @@ use super::comparison::{confidence, verdict};
 use super::names::access_label;
 use super::record::draw_with;
 use super::source::source;
-use crate::model::{Advice, Level, StructureChart, WhatIf};
+use crate::model::{Advice, Level, Position, StructureChart, WhatIf};
 use crate::render::text::{brief, count, percent_of, printable};
 
 /// Columns of the longest bar.
@@ -62,8 +62,40 @@ pub fn advice(found: &Advice, style: Style) -> String {
             out += &style.indented(2, &text);
         }
     }
+    out += &possible(found, style);
     for chart in found.structures.iter().take(style.top) {
         out += &structure(chart, style);
+    }
+    out
+}
+
+/// Lists what some processors wait for and others do not, so that no cycles are told.
+fn possible(found: &Advice, style: Style) -> String {
+    let mut out = String::new();
+    if found.pairs.is_empty() && found.aliased.is_empty() {
+        return out;
+    }
+    let _ = writeln!(out, "\n{}", style.heading("Possible, on some processors: to be measured"));
+    for pair in &found.pairs {
+        let text = format!(
+            "{}: threads write lines next to each other, which may be fetched in pairs of 128 bytes; apart: {}",
+            printable(&pair.object),
+            printable(&pair.edit)
+        );
+        out += &style.indented(2, &text);
+    }
+    for aliased in &found.aliased {
+        let text = format!(
+            "{}: {} of {} accesses load what agrees in the low 12 address bits with a store to {} shortly before, and may wait \
+             for it; {} do with: {}",
+            printable(&aliased.load),
+            count(aliased.conflicts),
+            count(aliased.accesses),
+            printable(&aliased.store),
+            count(aliased.conflicts_left),
+            printable(&aliased.edit)
+        );
+        out += &style.indented(2, &text);
     }
     out
 }
@@ -83,6 +115,10 @@ fn one(number: usize, item: &WhatIf, style: Style) -> String {
         let line = access_label(&at.access, 0).fit(style.width.saturating_sub(4));
         out += &format!("    {}\n", style.heading(&line));
         out += &at.source.as_ref().map(|found| source(found, style)).unwrap_or_default();
+        if is_borrowed(&at.access.position) {
+            let text = "~: the line of a neighbouring instruction, as the access has none of its own";
+            out += &style.indented(4, text);
+        }
     }
     let missed = |level: &Level| level.read_misses + level.write_misses;
     let (before, after) = (&item.comparison.before, &item.comparison.after);
@@ -102,6 +138,11 @@ fn one(number: usize, item: &WhatIf, style: Style) -> String {
     );
     out += &style.indented(4, &format!("{}: {}", gain(item.gain), levels.join(", ")));
     out + &style.indented(4, &confidence(item))
+}
+
+/// Tells if the line that stands for an access is that of another one.
+fn is_borrowed(position: &Position) -> bool {
+    position.borrowed || position.inlined_into.as_ref().is_some_and(|outer| is_borrowed(outer))
 }
 
 /// A structure in pahole's notation, with a bar behind each member: full if it is hot, shaded if it is cold.
