@@ -55,6 +55,8 @@ SECONDS = {
 TIMES = {"same": (100, 3), "two_percent": (20, 2), "pages": (3, 1)}
 # Thousands of steps that take some 20 ms and 100 ms.
 SHORT, LONG = 10_000, 50_000
+# Of smooth.c, in some 100 ms.
+ROUNDS = 500_000
 
 
 class Failure(Exception):
@@ -154,10 +156,10 @@ def layout(run):
     limit = ["--time-limit", run.seconds("layout"), "--seed", 1, "--json"]
     compared = run.json(
         "bench", "--relink", lines["near"], "--relink", lines["far"], *limit,
-        "--", programs["near"], 20_000, "--", programs["far"], 20_000,
+        "--", programs["near"], ROUNDS, "--", programs["far"], ROUNDS,
     )
     links = run.json(
-        "bias", "link", "--relink", lines["far"], "--function", "smooth", *limit, "--", programs["far"], 10_000
+        "bias", "link", "--relink", lines["far"], "--function", "smooth", *limit, "--", programs["far"], ROUNDS
     )
     [comparison] = compared["comparisons"]
     claimed = {name: comparison[name]["p"] < 0.001 for name in ("given", "random", "layout")}
