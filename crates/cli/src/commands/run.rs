@@ -58,7 +58,10 @@ pub struct Args {
     mut_arg("cores", only_with_sim),
     mut_arg("placement", only_with_sim),
     mut_arg("rules", only_with_sim),
-    mut_arg("threads", |threads| threads.conflicts_with_all(["live", "analyse", "timeline", "no_report"])),
+    mut_arg("threads", |threads| {
+        let threads = threads.conflicts_with_all(["live", "analyse", "timeline", "no_report"]);
+        threads.hide_short_help(true).help_heading(REPORTING)
+    }),
     mut_arg("every", |every| every.requires("timeline").help_heading("With --timeline").hide_short_help(true)),
     mut_arg("by", |by| by.help("Tables to show [default: line; with --sim field]"))
 )]
