@@ -275,7 +275,7 @@ fn name(
 }
 
 /// Returns whether a symbol is a function's version that a compiler made: its name, and the compiler's behind a full stop.
-/// What is seldom executed of a function is none.
+/// The seldom executed part of a function (`.cold`, `.part`) is none.
 fn is_version_of(symbol: &str, name: &str) -> bool {
     let made = symbol.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
     made.is_some_and(|made| !made.split('.').any(|part| part == "cold" || part == "part"))
