@@ -366,7 +366,8 @@ fn a_buffer_is_moved_and_calls_are_looked_at() {
             (&252.into(), &0.into(), &0.into())
         );
         let near = !(128..=3968).contains(&distance.as_u64().expect("a distance"));
-        assert!(near || facts["aliases"] == 0, "{distance} {facts}");
+        // The return reads the stack, wherever that lies: its low 12 bits may be those of a last store.
+        assert!(near || facts["aliases"].as_u64() <= Some(1), "{distance} {facts}");
     }
     assert!(facts.iter().filter(|facts| !facts.is_null()).count() >= 6);
     let wrong = |from: &str, to: &str, words: &[&str]| {

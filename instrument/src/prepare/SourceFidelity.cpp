@@ -52,6 +52,15 @@ static void forgetPurity(CallBase &Call) {
     Callee->removeFnAttr(Attribute::Memory);
 }
 
+/// A call of fmod with known operands would become an `frem`, which touches no memory as far as an optimiser
+/// knows: it would move to where the cursor has not been handed over. lrint and others become intrinsics.
+static void keepCallOfLibm(CallBase &Call) {
+  const FunctionType *Type = Call.getFunctionType();
+  if (Type->getReturnType()->isFPOrFPVectorTy() ||
+      any_of(Type->params(), [](const llvm::Type *T) { return T->isFPOrFPVectorTy(); }))
+    Call.addFnAttr(Attribute::NoBuiltin);
+}
+
 void keepThroughOptimisation(Function &F) {
   // Entry and exit name the frame of the code they stand in: a body inlined elsewhere would speak of another.
   F.removeFnAttr(Attribute::AlwaysInline);
@@ -63,8 +72,10 @@ void keepThroughOptimisation(Function &F) {
       continue;
     // `flatten` demands it of calls whose callee will be known later only.
     Call->removeFnAttr(Attribute::AlwaysInline);
-    if (mayRecord(*Call))
-      forgetPurity(*Call);
+    if (!mayRecord(*Call))
+      continue;
+    forgetPurity(*Call);
+    keepCallOfLibm(*Call);
   }
 }
 
