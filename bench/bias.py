@@ -55,7 +55,8 @@ SECONDS = {
 TIMES = {"same": (100, 3), "two_percent": (20, 2), "pages": (3, 1)}
 # Thousands of steps that take some 20 ms and 100 ms.
 SHORT, LONG = 10_000, 50_000
-# Of smooth.c, in some 100 ms.
+# Of coroutine.c and of smooth.c, in some 100 ms.
+TURNS = 60_000_000
 ROUNDS = 500_000
 
 
@@ -141,28 +142,35 @@ def two_percent(run):
     return {"instructions_ratio": counts[1] / counts[0], **found}
 
 
+def linked(name, compiler, objects):
+    """Links them in this order; the program, and the line of the link for --relink."""
+    line = shlex.join([*compiler.split(), *map(str, objects), "-o"]) + " {out}"
+    return build(name, compiler, *objects), line
+
+
+def arrays(compiler, sizes):
+    """An object for each array."""
+    return [build(f"{name}.o", f"{compiler} -DNAME={name} -DBYTES={size}", "array.c") for name, size in sizes.items()]
+
+
 def layout(run):
-    """Arrays that follow each other agree in their low 12 bits; with half a page between them they do not."""
-    objects = [build("smooth.o", "gcc -O3 -g -c", "smooth.c")]
-    sizes = {"samples": 4096, "smoothed": 4096, "half": 2048} | {f"more{i}": 1024 + 512 * i for i in range(6)}
-    for name, size in sizes.items():
-        objects.append(build(f"{name}.o", f"gcc -O3 -c -DNAME={name} -DBYTES={size}", "array.c"))
-    main, samples, smoothed, half, *others = objects
-    orders = {"near": [main, samples, smoothed, half, *others], "far": [main, samples, half, smoothed, *others]}
-    lines, programs = {}, {}
-    for name, order in orders.items():
-        programs[name] = build(name, "gcc", *order)
-        lines[name] = shlex.join(["gcc", *map(str, order), "-o"]) + " {out}"
+    """Where the coroutine's stack follows its variables they agree in their low 12 bits; half a page on they do not."""
+    compiler = "clang-19 -O0 -g -fno-pie -c"
+    others = {f"more{i}": 1024 + 512 * i for i in range(6)}
+    main = build("coroutine.o", compiler, "coroutine.c")
+    gap, stack, half, *more = arrays(compiler, {"gap": 32, "stack": 16384, "half": 2048, **others})
+    near, near_line = linked("near", "clang-19 -no-pie", [main, gap, stack, half, *more])
+    far, far_line = linked("far", "clang-19 -no-pie", [main, gap, half, stack, *more])
     limit = ["--time-limit", run.seconds("layout"), "--seed", 1, "--json"]
-    compared = run.json(
-        "bench", "--relink", lines["near"], "--relink", lines["far"], *limit,
-        "--", programs["near"], ROUNDS, "--", programs["far"], ROUNDS,
-    )
-    links = run.json(
-        "bias", "link", "--relink", lines["far"], "--function", "smooth", *limit, "--", programs["far"], ROUNDS
-    )
-    [comparison] = compared["comparisons"]
+    [comparison] = run.json(
+        "bench", "--relink", near_line, "--relink", far_line, *limit, "--", near, TURNS, "--", far, TURNS
+    )["comparisons"]
     claimed = {name: comparison[name]["p"] < 0.001 for name in ("given", "random", "layout")}
+
+    main = build("smooth.o", "gcc -O3 -g -c", "smooth.c")
+    objects = arrays("gcc -O3 -c", {"samples": 4096, "smoothed": 4096, "half": 2048, **others})
+    smooth, line = linked("smooth", "gcc", [main, *objects])
+    links = run.json("bias", "link", "--relink", line, "--function", "smooth", *limit, "--", smooth, ROUNDS)
     return {
         "sentence": comparison["sentence"],
         # The code is the same: a difference at the layouts given is to be called layout, and none over random ones.

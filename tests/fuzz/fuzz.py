@@ -171,7 +171,8 @@ def examine(program, seed, work):
         raise Failure("count", f"{called} accesses called, {recorded_ops(trace)} recorded")
     bursts = ["--allow-empty", "--burst", "100us/200us"]
     sampled = record("recorded in bursts", plain, work / "sampled", expected, WITH_CHILDREN, bursts, program.killing)
-    if sampled and sampled["accesses"] > checked["accesses"]:
+    # Children that a signal ends come as far as they come.
+    if sampled and sampled["accesses"] > checked["accesses"] and not program.killing:
         raise Failure("bursts", f"{checked['accesses']} accesses, and {sampled['accesses']} of them in bursts")
     report = call("report", [MEMLODE, "report", "--json", "--machine", "generic", trace], 120)
     json.loads(report.stdout)

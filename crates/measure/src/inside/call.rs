@@ -237,7 +237,13 @@ impl Repeated {
     /// The stack pointer at the function's beginning, with the arguments that lie on the stack above it.
     fn place(&self, shift: u64) -> Result<u64, Error> {
         let stack = self.entry.rsp - BELOW - shift;
-        self.tracee.write(stack + 8, &self.arguments)?;
+        self.tracee.write(stack + 8, &self.arguments).map_err(|_| {
+            Error::Usage(format!(
+                "{} KiB below where the function is called there is no more stack, as in a coroutine; it cannot be \
+                 measured there",
+                (BELOW + shift) >> 10
+            ))
+        })?;
         Ok(stack)
     }
 }
