@@ -563,3 +563,13 @@ fn what_a_fence_waits_for_is_charged_to_the_line() {
         assert!(lost > 0 && (0.8..1.3).contains(&(stalled as f64 / lost as f64)), "{stalled} {lost}");
     }
 }
+
+/// What a thread does before it needs a line is no part of what it waits for it.
+#[test]
+fn work_before_an_access_is_not_charged_to_its_line() {
+    let write = step(Act::Store, 0, 0, 1, 1);
+    let read = step(Act::Load, 0, 0, 1_000_000, 2);
+    let found = simulate(&mut Script::new(vec![vec![write], vec![read]]), 1, &pace(), Sampling::ALL);
+    let [(_, taken)] = found.pairs[..] else { panic!("{:?}", found.pairs) };
+    assert!(taken.stalled > 0 && taken.stalled <= pace().transfer, "{taken:?}");
+}

@@ -3,7 +3,9 @@
 #include "prepare/SourceFidelity.h"
 
 #include "find/CallEffects.h"
+#include "prepare/HiddenCalls.h"
 
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
@@ -61,6 +63,16 @@ static void keepCallOfLibm(CallBase &Call) {
     Call.addFnAttr(Attribute::NoBuiltin);
 }
 
+/// What is a call in machine code only is one here of a function of this module, which touches no memory as far
+/// as an optimiser can see: it must not find that out.
+static void keepHiddenCall(Function &Callee) {
+  Instruction *End = Callee.getEntryBlock().getTerminator();
+  if (const auto *Last = dyn_cast_or_null<CallInst>(End->getPrevNode()); Last && Last->isInlineAsm())
+    return;
+  FunctionType *Type = FunctionType::get(llvm::Type::getVoidTy(Callee.getContext()), false);
+  CallInst::Create(Type, InlineAsm::get(Type, "", "~{memory}", true), "", End->getIterator());
+}
+
 void keepThroughOptimisation(Function &F) {
   // Entry and exit name the frame of the code they stand in: a body inlined elsewhere would speak of another.
   F.removeFnAttr(Attribute::AlwaysInline);
@@ -76,6 +88,8 @@ void keepThroughOptimisation(Function &F) {
       continue;
     forgetPurity(*Call);
     keepCallOfLibm(*Call);
+    if (Function *Callee = Call->getCalledFunction(); Callee && HiddenCalls::isOne(*Callee))
+      keepHiddenCall(*Callee);
   }
 }
 

@@ -65,13 +65,16 @@ impl<'s> Contended<'s> {
         (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER_BITS)) as usize
     }
 
+    /// Returns false only of a line that is none of them.
+    #[inline]
+    fn may_have(&self, line: u64) -> bool {
+        let bit = Self::bit(line);
+        self.filter[bit / 64] >> (bit % 64) & 1 != 0
+    }
+
     #[inline]
     fn number(&self, line: u64) -> Option<u32> {
-        let bit = Self::bit(line);
-        if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
-            return None;
-        }
-        self.lines.get(&line).copied()
+        if self.may_have(line) { self.lines.get(&line).copied() } else { None }
     }
 
     /// Those between two lines.
@@ -287,13 +290,43 @@ impl Cursor<'_> {
         {
             self.at.mark += 1;
             self.mark(around, &next);
-        } else if let Some(&next) = self.batch.accesses.get(access) {
+        } else if !self.pass_by(around) {
+            let Some(&next) = self.batch.accesses.get(self.at.access) else {
+                return self.next_chunk(around);
+            };
             self.at.access += 1;
             self.access(around, &next);
-        } else {
-            return self.next_chunk(around);
         }
         true
+    }
+
+    /// Counts the instructions of accesses in a row that concern nobody else: most do. Returns whether there were any.
+    fn pass_by(&mut self, around: &Around<'_>) -> bool {
+        if self.placed.are_moved() {
+            return false;
+        }
+        let from = self.at.access;
+        let mark = self.batch.marks.get(self.at.mark).map_or(usize::MAX, |mark| mark.0 as usize);
+        let repeat = self.batch.loops.get(self.at.next_loop).map_or(usize::MAX, |next| next.access as usize);
+        let to = self.batch.accesses.len().min(mark).min(repeat).max(from);
+        let mut parts = self.parts;
+        let concerns = |access: &Access| {
+            let facts = &around.sites[access.site.0 as usize];
+            let last = access.address.saturating_add(u64::from(access.bytes) - 1);
+            let (first, last) = (line_of(self.process, access.address), line_of(self.process, last));
+            if facts.is_fenced
+                || parts > MOST_WORK * PARTS
+                || (first..=last).any(|line| around.contended.may_have(line))
+            {
+                return true;
+            }
+            parts += facts.before + facts.after;
+            false
+        };
+        let accesses = &self.batch.accesses[from..to];
+        self.at.access += accesses.iter().position(concerns).unwrap_or(accesses.len());
+        self.parts = parts;
+        self.at.access > from
     }
 
     fn next_chunk(&mut self, around: &Around<'_>) -> bool {

@@ -4,6 +4,7 @@
 //! survey   every thread by itself: lines that several use and one writes; what orders threads
 //! order    who waits for which release of whom
 //! cursor   each thread's accesses to those lines; all else is instructions
+//! tape     the same for a second run, with other costs
 //! model    memlode_simulate::side_by_side: clocks, transfers, what each was for
 //! ```
 //!
@@ -15,10 +16,11 @@ mod cursor;
 mod order;
 mod relocation;
 mod survey;
+mod tape;
 
 use memlode_machine::{Machine, SharingCosts};
 use memlode_simulate::Space;
-use memlode_simulate::side_by_side::{CYCLE, Kind, Pace, Sampling, Ticks, simulate};
+use memlode_simulate::side_by_side::{CYCLE, Kind, Pace, Program, Sampling, Ticks, simulate};
 use memlode_trace::Trace;
 use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::SiteId;
@@ -29,6 +31,7 @@ use crate::profile::Profile;
 use cursor::{Recorded, Threads};
 pub use relocation::Relocation;
 use survey::{LINE, Survey};
+use tape::Recorder;
 
 /// Accesses to lines of several threads that are simulated one by one; of more, a part is.
 const MOST_STEPS: u64 = 24_000_000;
@@ -177,23 +180,26 @@ pub fn sharing_moved(
         pairs: Vec::new(),
         far_cycles: None,
     };
-    let run = |costs: &SharingCosts| {
-        let sampling = match found.one_in {
-            1 => Sampling::ALL,
-            every => Sampling { window: WINDOW, every },
-        };
-        let pace = pace(costs, machine);
-        let recorded = recorded.filter(|_| order == Order::Recorded);
-        let mut threads = Threads::new(trace, &survey, &orders, recorded, moved);
-        simulate(&mut threads, survey.lines.len(), &pace, sampling)
+    let sampling = match found.one_in {
+        1 => Sampling::ALL,
+        every => Sampling { window: WINDOW, every },
     };
-    let near = run(&machine.costs.near);
-    found.far_cycles = machine
-        .costs
-        .far
-        .as_ref()
-        .filter(|_| !survey.lines.is_empty())
-        .map(|far| run(far).threads.iter().map(|thread| cycles(thread.lost.max(0))).sum());
+    let run = |program: &mut dyn Program, costs: &SharingCosts| {
+        simulate(program, survey.lines.len(), &pace(costs, machine), sampling)
+    };
+    let recorded = recorded.filter(|_| order == Order::Recorded);
+    let threads = || Threads::new(trace, &survey, &orders, recorded, moved);
+    let mut first = threads();
+    let mut recorder = Recorder::new(&mut first);
+    let near = run(&mut recorder, &machine.costs.near);
+    let tape = recorder.tape();
+    if let Some(far) = machine.costs.far.as_ref().filter(|_| !survey.lines.is_empty()) {
+        let far = match tape {
+            Some(mut tape) => run(&mut tape, far),
+            None => run(&mut threads(), far),
+        };
+        found.far_cycles = Some(far.threads.iter().map(|thread| cycles(thread.lost.max(0))).sum());
+    }
     found.unmet = near.unmet;
     found.threads = (survey.threads.iter().zip(&near.threads))
         .filter_map(|(facts, outcome)| {

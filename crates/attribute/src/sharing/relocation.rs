@@ -49,6 +49,11 @@ impl<'r> Placed<'r> {
         true
     }
 
+    /// Returns whether anything lies elsewhere at all.
+    pub fn are_moved(&self) -> bool {
+        self.moved.is_some()
+    }
+
     /// Returns whether a byte between two addresses, both included, lies elsewhere.
     pub fn touches(&self, first: u64, last: u64) -> bool {
         self.moved.is_some_and(|moved| moved.touches(self.process, first, last))

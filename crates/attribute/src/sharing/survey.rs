@@ -74,6 +74,7 @@ pub(super) fn survey(trace: &Trace, moved: Option<&dyn Relocation>, workers: usi
     if threads.is_empty() {
         return None;
     }
+    let does: Vec<u8> = trace.sites().sites().iter().map(|site| does_of(site.kind)).collect();
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let jobs: Vec<Mutex<Option<ThreadFacts>>> =
         threads.drain(..).map(|facts| Mutex::new(Some(facts))).collect();
@@ -82,7 +83,7 @@ pub(super) fn survey(trace: &Trace, moved: Option<&dyn Relocation>, workers: usi
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(number) else { return };
             let Some(facts) = job.lock().unwrap_or_else(PoisonError::into_inner).take() else { continue };
-            let looked = Look::at(trace, moved, facts);
+            let looked = Look::at(trace, moved, &does, facts);
             done.lock().unwrap_or_else(PoisonError::into_inner).push((number, looked));
         }
     };
@@ -127,6 +128,8 @@ fn threads_of(trace: &Trace) -> Vec<ThreadFacts> {
 /// Looks at one thread.
 struct Look<'t> {
     sites: &'t SiteTable,
+    /// Indexed by site: what it does to lines.
+    does: &'t [u8],
     placed: Placed<'t>,
     facts: ThreadFacts,
     process: ProcessId,
@@ -137,11 +140,16 @@ struct Look<'t> {
 }
 
 impl<'t> Look<'t> {
-    fn at(trace: &'t Trace, moved: Option<&'t dyn Relocation>, facts: ThreadFacts) -> ThreadFacts {
+    fn at(
+        trace: &'t Trace,
+        moved: Option<&'t dyn Relocation>,
+        does: &'t [u8],
+        facts: ThreadFacts,
+    ) -> ThreadFacts {
         let (Some(process), Some(thread)) = (facts.process, facts.thread) else { return facts };
         let recent = vec![(u64::MAX, 0, 0); RECENT];
         let placed = Placed::new(moved, process, thread);
-        let mut look = Look { sites: trace.sites(), placed, facts, process, others: 0, recent };
+        let mut look = Look { sites: trace.sites(), does, placed, facts, process, others: 0, recent };
         let (mut decoder, mut batch) = (Decoder::new(Loops::Kept), Batch::default());
         for number in std::mem::take(&mut look.facts.chunks) {
             let is_sound = decoder.stored(trace, &trace.chunks()[number], &mut batch).is_ok();
@@ -237,13 +245,10 @@ impl<'t> Look<'t> {
         }
     }
 
-    /// Returns what a site does to lines.
+    /// Returns what a site does to lines, now.
+    #[inline]
     fn does(&self, site: SiteId) -> u8 {
-        let does = match self.sites.site(site).kind {
-            SiteKind::Load => READ,
-            SiteKind::Store => WRITTEN,
-            _ => READ | WRITTEN,
-        };
+        let does = self.does[site.0 as usize];
         if self.facts.is_first && self.others == 0 { does << ALONE } else { does }
     }
 
@@ -290,6 +295,15 @@ impl<'t> Look<'t> {
             known.0 |= does;
             known.1 += times;
         }
+    }
+}
+
+/// Returns what sites of a kind do to lines.
+fn does_of(kind: SiteKind) -> u8 {
+    match kind {
+        SiteKind::Load => READ,
+        SiteKind::Store => WRITTEN,
+        _ => READ | WRITTEN,
     }
 }
 

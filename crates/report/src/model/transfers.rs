@@ -49,7 +49,7 @@ pub struct SharedData {
     pub object: Object,
     /// Address of the costliest line, in hexadecimal.
     pub line: String,
-    /// Number of lines.
+    /// Number of lines that came in what was simulated.
     pub lines: usize,
     /// Number of times that one came.
     pub transfers: u64,

@@ -31,6 +31,8 @@ fn is_mark(step: &Step) -> bool {
 struct Issued {
     number: u64,
     step: Step,
+    /// When it was issued.
+    at: Ticks,
     done: Ticks,
     /// The life of the line that it may wait for.
     life: Option<u32>,
@@ -311,7 +313,7 @@ impl Thread {
 
     /// Has something be true for others once all stores before it are seen.
     fn mark(&mut self, step: Step, t: Ticks) {
-        self.window.push_back(Issued { number: self.issued, step, done: t, life: None });
+        self.window.push_back(Issued { number: self.issued, step, at: t, done: t, life: None });
         self.pop();
     }
 
@@ -369,7 +371,7 @@ impl Thread {
         if self.pace.forwards && matches!(step.act, Act::Store | Act::Increment) {
             self.own.entry((step.line, step.bytes)).or_default().under_way += 1;
         }
-        self.window.push_back(Issued { number: self.issued, step: *step, done, life });
+        self.window.push_back(Issued { number: self.issued, step: *step, at: t, done, life });
         self.issued += u64::from(own);
         self.clock += Ticks::from(own) * shared.pace.instruction;
     }
@@ -397,11 +399,12 @@ impl Thread {
 
     /// The oldest step retires.
     pub fn retire(&mut self, t: Ticks, shared: &mut Shared<'_>) {
-        let Some(Issued { number, step, done, life }) = self.window.pop_front() else { return };
+        let Some(Issued { number, step, at, done, life }) = self.window.pop_front() else { return };
         let earliest = self.retired + (number - self.retired_to) as Ticks * fixed::RETIRE;
         let mut t = t.max(earliest);
         if let Some(life) = life {
-            shared.ledger.let_go(life, (done - earliest).max(0));
+            // What was not issued by then could not have retired anyway.
+            shared.ledger.let_go(life, (done - earliest.max(at)).max(0));
         }
         self.retired_to = number;
         match step.act {

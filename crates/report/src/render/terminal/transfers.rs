@@ -41,7 +41,8 @@ pub fn transfers(found: &Transfers, style: Style) -> String {
         ("True sharing: bytes that another thread wrote are needed", "written by", &found.true_sharing),
     ];
     for (title, by, rows) in kinds {
-        let costly = |row: &&SharedData| row.ms >= LEAST * whole && row.transfers > 1;
+        // One transfer that was simulated stands for several that were not.
+        let costly = |row: &&SharedData| row.ms >= LEAST * whole && row.transfers > found.one_in;
         let all: Vec<&SharedData> = rows.iter().filter(costly).collect();
         if all.is_empty() {
             continue;
@@ -50,7 +51,7 @@ pub fn transfers(found: &Transfers, style: Style) -> String {
         let of = if all.len() > shown { format!(" (first {shown} of {})", all.len()) } else { String::new() };
         let _ = writeln!(out, "\n{}{of}", style.heading(title));
         for row in &all[..shown] {
-            write_row(&mut out, row, by, style);
+            write_row(&mut out, row, by, found.one_in > 1, style);
         }
     }
     out
@@ -73,11 +74,13 @@ fn handed_over(found: &Transfers, style: Style) -> String {
     style.indented(2, &text)
 }
 
-fn write_row(out: &mut String, row: &SharedData, by: &str, style: Style) {
+fn write_row(out: &mut String, row: &SharedData, by: &str, is_part: bool, style: Style) {
     let lines = match row.lines {
         1 => "1 line".to_string(),
         lines => format!("{} lines", count(lines as u64)),
     };
+    // Transfers count for those that were left out, too; which lines those were of is not known.
+    let lines = if is_part { format!("{lines} or more") } else { lines };
     let room = style.width.saturating_sub(21).max(24);
     let _ = writeln!(out, "  {:<15} {} transfers of {lines}", milliseconds(row.ms), count(row.transfers));
     let _ = writeln!(out, "  {:<15} {}", "waiting", side(&row.missed, style));
