@@ -425,6 +425,21 @@ fn counters_beside_each_other_are_shared_falsely_and_one_counter_truly() {
     assert!(truly > 200 && truly + 2 >= one.values().sum::<u64>(), "{one:?}");
 }
 
+/// An atomic counter of two threads, updated now and then, is all that its line is asked for: also where the line goes back
+/// before it was used.
+#[test]
+fn one_atomic_counter_is_shared_truly() {
+    for pace in [pace(), forwarding()] {
+        for instructions in [4, 20, 60, 150] {
+            let count = |place| times(&step(Act::Atomic, 0, 0, instructions, place), 3000);
+            let found = simulate(&mut Script::new(vec![count(1), count(2)]), 1, &pace, Sampling::ALL);
+            let falsely: u64 =
+                found.pairs.iter().filter(|(pair, _)| pair.kind == Kind::False).map(|p| p.1.transfers).sum();
+            assert!(falsely <= 1, "{instructions}: {:?}", found.pairs);
+        }
+    }
+}
+
 /// The reader's line is taken by the write of `a`, but what it needs is what the write of `b` left.
 #[test]
 fn a_needed_transfer_names_the_write_of_the_bytes() {

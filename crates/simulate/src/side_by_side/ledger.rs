@@ -46,6 +46,8 @@ struct Life {
     /// Accesses in flight that may wait for it yet.
     refs: u32,
     is_over: bool,
+    /// The access that missed touches bytes for which the line had been taken away.
+    is_contended: bool,
 }
 
 /// All lives, and what they came to.
@@ -64,8 +66,10 @@ impl Ledger {
         Ledger { weight, ..Ledger::default() }
     }
 
-    pub fn begin(&mut self, pair: Pair) -> u32 {
-        let life = Life { pair, taken: Taken { transfers: 1, stalled: 0 }, refs: 0, is_over: false };
+    /// `is_contended` says whether the access that missed touches bytes for which the line had been taken away.
+    pub fn begin(&mut self, pair: Pair, is_contended: bool) -> u32 {
+        let taken = Taken { transfers: 1, stalled: 0 };
+        let life = Life { pair, taken, refs: 0, is_over: false, is_contended };
         if let Some(id) = self.free.pop() {
             self.lives[id as usize] = life;
             return id;
@@ -103,6 +107,10 @@ impl Ledger {
     pub fn end(&mut self, id: u32) {
         let life = &mut self.lives[id as usize];
         life.is_over = true;
+        // It came back before the other had used it, for the same bytes: that is no other bytes' fault.
+        if life.is_contended && life.pair.kind == Kind::False {
+            life.pair.kind = Kind::True;
+        }
         if life.refs == 0 {
             self.close(id);
         }

@@ -17,15 +17,23 @@ struct Copy {
     foreign: u64,
     /// Bytes of which that was so when what they were of ended.
     former: u64,
-    /// The thread that took the line away last.
+    /// The access that took the line away last, and its bytes.
     taker: u32,
+    taken_for: u64,
 }
 
 const NOTHING: (Ticks, Ticks) = (0, Ticks::MIN);
 
 impl Copy {
-    const NONE: Copy =
-        Copy { readable: NOTHING, writable: NOTHING, life: None, foreign: 0, former: 0, taker: u32::MAX };
+    const NONE: Copy = Copy {
+        readable: NOTHING,
+        writable: NOTHING,
+        life: None,
+        foreign: 0,
+        former: 0,
+        taker: u32::MAX,
+        taken_for: 0,
+    };
 }
 
 /// A line of several threads.
@@ -86,7 +94,7 @@ impl Line {
         pace: &Pace,
         ledger: &mut Ledger,
     ) -> (Ticks, bool) {
-        let (x, place) = (asker.thread, step.place);
+        let x = asker.thread;
         let mine = &self.copies[x];
         let (from, until) = if write { mine.writable } else { mine.readable };
         if t < until {
@@ -96,7 +104,7 @@ impl Line {
         let Some(last) = self.arrived else {
             // Nobody had it: it comes from memory, like any other.
             self.arrived = Some(t);
-            self.grant(x, (write, has_read, place), t, t, ledger);
+            self.grant(x, (write, has_read, step), t, t, ledger);
             return (t, false);
         };
         let mut arrival = t + pace.transfer;
@@ -110,7 +118,7 @@ impl Line {
         asker.arrivals.push_back(arrival);
         self.arrived = Some(arrival);
         let leave = arrival - (pace.arrival - pace.usable);
-        let readers = self.grant(x, (write, has_read, place), arrival, leave, ledger);
+        let readers = self.grant(x, (write, has_read, step), arrival, leave, ledger);
         let latest = self.latest[usize::from(self.latest[0].thread == x)];
         let is_over = latest.thread != usize::MAX && asker.past.is_over(latest.thread, latest.releases, x);
         let mine = &mut self.copies[x];
@@ -124,7 +132,9 @@ impl Line {
             false if mine.taker == u32::MAX => (Kind::False, latest.place),
             false => (Kind::False, mine.taker),
         };
-        mine.life = Some(ledger.begin(Pair { line: step.line, kind, place, other }));
+        let is_contended = !has_read && mine.taken_for & step.bytes != 0;
+        let pair = Pair { line: step.line, kind, place: step.place, other };
+        mine.life = Some(ledger.begin(pair, is_contended));
         (arrival, true)
     }
 
@@ -133,7 +143,7 @@ impl Line {
     fn grant(
         &mut self,
         x: usize,
-        (write, has_read, place): (bool, bool, u32),
+        (write, has_read, step): (bool, bool, &Step),
         from: Ticks,
         leave: Ticks,
         ledger: &Ledger,
@@ -147,7 +157,7 @@ impl Line {
                 if other.life.is_some_and(|life| ledger.kind(life) == Kind::True) {
                     kind = Kind::True;
                 }
-                other.taker = place;
+                (other.taker, other.taken_for) = (step.place, step.bytes);
             }
         }
         let mine = &mut self.copies[x];
