@@ -197,9 +197,12 @@ class Surroundings:
         self.killing = status != 0
         self.header += "#include <sys/wait.h>\n#include <sys/mman.h>\n#include <sys/resource.h>\n"
         self.data += f"{self.mine} u64 *volatile never;\nu8 *doomed;\nvolatile u32 nothing;\n"
+        # Of one that a signal ends, what a handler of another did last may be lost.
+        ignored = ["signal(SIGUSR1, SIG_IGN);"] if self.killing else []
         self.functions += [
             # Two pages, behind which is nothing.
             Function("NOINLINE static void begin_child(void)", [
+                *ignored,
                 "const struct rlimit none = {0, 0};\nsetrlimit(RLIMIT_CORE, &none);",
                 "doomed = (u8 *)mmap(0, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);",
                 "mprotect(doomed, 8192, PROT_READ | PROT_WRITE);"], [], [], 0),

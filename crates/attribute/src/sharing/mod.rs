@@ -30,13 +30,18 @@ use crate::objects::classes::{ClassId, Home};
 use crate::profile::Profile;
 use cursor::{Recorded, Threads};
 pub use relocation::Relocation;
-use survey::{LINE, Survey};
+use survey::{LINE, Survey, ThreadFacts};
 use tape::Recorder;
 
 /// Accesses to lines of several threads that are simulated one by one; of more, a part is.
 const MOST_STEPS: u64 = 24_000_000;
 /// Accesses in a row that are, then.
 const WINDOW: u64 = 200_000;
+
+/// Bytes of a stack at most: what is further apart is on several.
+const LARGEST_STACK: u64 = 64 << 20;
+/// Bytes that the variables of the innermost function may take.
+const LAST_FRAME: u64 = 16 << 10;
 
 /// In which order threads are replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,12 +130,20 @@ pub struct SharingProfile {
     pub pairs: Vec<SharedPair>,
     /// Cycles lost by all threads where cores are far from each other, if the machine has such.
     pub far_cycles: Option<f64>,
+    /// Stacks, by their first and last address.
+    stacks: Vec<(ThreadId, u64, u64)>,
 }
 
 impl SharingProfile {
     /// Cycles lost by all threads.
     pub fn lost_cycles(&self) -> f64 {
         self.threads.iter().map(|thread| thread.lost_cycles.max(0.0)).sum()
+    }
+
+    /// Returns the thread on whose stack a line is that no object has.
+    pub fn stack_at(&self, line: u64) -> Option<ThreadId> {
+        let mut stacks = self.stacks.iter();
+        stacks.find(|(_, first, last)| (*first..=*last).contains(&line)).map(|(thread, ..)| *thread)
     }
 
     /// Transfers.
@@ -179,6 +192,7 @@ pub fn sharing_moved(
         threads: Vec::new(),
         pairs: Vec::new(),
         far_cycles: None,
+        stacks: survey.threads.iter().filter_map(stack_of).collect(),
     };
     let sampling = match found.one_in {
         1 => Sampling::ALL,
@@ -241,6 +255,13 @@ pub fn sharing_moved(
     found.pairs = pairs.collect();
     found.pairs.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(b.transfers.cmp(&a.transfers)));
     Some(found)
+}
+
+/// A thread's stack, as far as its functions are known: nobody says where one ends. None if they run on several.
+fn stack_of(facts: &ThreadFacts) -> Option<(ThreadId, u64, u64)> {
+    let (low, high) = facts.frames.filter(|(low, high)| high - low < LARGEST_STACK)?;
+    let space = Space::of(facts.process?.0);
+    Some((facts.thread?, space.place(low.saturating_sub(LAST_FRAME)), space.place(high)))
 }
 
 fn cycles(ticks: Ticks) -> f64 {

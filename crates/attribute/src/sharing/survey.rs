@@ -48,6 +48,8 @@ pub(super) struct ThreadFacts {
     pub longest: u64,
     /// Return-address slot of its first call.
     pub frame: Option<u64>,
+    /// The lowest and the highest of these slots.
+    pub frames: Option<(u64, u64)>,
     pub events: Vec<SyncEvent>,
     /// First and last address of each block, and its allocation.
     pub blocks: Vec<(u64, u64, SiteId)>,
@@ -165,9 +167,7 @@ impl<'t> Look<'t> {
     }
 
     fn chunk(&mut self, batch: &Batch) {
-        if self.facts.frame.is_none() {
-            self.facts.frame = batch.stack.first().map(|frame| frame.address);
-        }
+        batch.stack.iter().for_each(|frame| self.frame(frame.address));
         let (mut done, mut loops) = (0, batch.loops.iter().peekable());
         for (number, (at, mark)) in batch.marks.iter().enumerate() {
             while let Some(next) = loops.next_if(|next| next.mark as usize <= number) {
@@ -190,7 +190,7 @@ impl<'t> Look<'t> {
     fn mark(&mut self, mark: &Mark, batch: &Batch, at: usize) {
         match *mark {
             Mark::Enter { frame, .. } | Mark::Resume { frame, .. } => {
-                self.facts.frame.get_or_insert(frame);
+                self.frame(frame);
             }
             Mark::Alloc { site, base, count, element_bytes } => {
                 self.block(site, base, count.saturating_mul(element_bytes));
@@ -212,6 +212,12 @@ impl<'t> Look<'t> {
             }
             _ => {}
         }
+    }
+
+    fn frame(&mut self, slot: u64) {
+        self.facts.frame.get_or_insert(slot);
+        let (low, high) = self.facts.frames.get_or_insert((slot, slot));
+        (*low, *high) = (slot.min(*low), slot.max(*high));
     }
 
     fn block(&mut self, site: SiteId, base: u64, bytes: u64) {

@@ -95,6 +95,7 @@ impl Builder<'_> {
         };
         let row = |(between, sum): (Between, Sum)| SharedData {
             object: self.object(between.class),
+            stack_of: stack_of(found, between.class, sum.costliest()),
             line: hexadecimal(sum.costliest()),
             lines: sum.lines.len(),
             transfers: sum.transfers,
@@ -121,8 +122,9 @@ impl Builder<'_> {
         rows.sort_by(|(a, x), (b, y)| y.0.total_cmp(&x.0).then(y.1.cmp(&x.1)).then(a.cmp(b)));
         let row =
             |((_, line), (cycles, transfers, false_transfers, class)): (_, (f64, u64, u64, ClassId))| {
-                let (line, object) = (hexadecimal(line), self.object(class));
-                SharedLine { line, object, transfers, false_transfers, cycles: cycles as u64 }
+                let (stack_of, object) = (stack_of(found, class, line), self.object(class));
+                let (line, cycles) = (hexadecimal(line), cycles as u64);
+                SharedLine { line, object, stack_of, transfers, false_transfers, cycles }
             };
         rows.into_iter().take(LINES).map(row).collect()
     }
@@ -148,6 +150,11 @@ impl Sum {
         let most = lines.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         most.map_or(0, |((_, line), _)| *line)
     }
+}
+
+/// The thread on whose stack a line is that no object has.
+fn stack_of(found: &SharingProfile, class: ClassId, line: u64) -> Option<u32> {
+    found.stack_at(line).filter(|_| class == ClassId::UNKNOWN).map(|thread| thread.0)
 }
 
 fn hexadecimal(address: u64) -> String {

@@ -47,6 +47,8 @@ pub struct Transfers {
 pub struct SharedData {
     /// The object that the lines are of.
     pub object: Object,
+    /// The thread on whose stack the costliest line is, if no object is known.
+    pub stack_of: Option<u32>,
     /// Address of the costliest line, in hexadecimal.
     pub line: String,
     /// Number of lines that came in what was simulated.
@@ -70,6 +72,8 @@ pub struct SharedLine {
     pub line: String,
     /// The object that it is of.
     pub object: Object,
+    /// The thread on whose stack it is, if no object is known.
+    pub stack_of: Option<u32>,
     /// Number of times that it came.
     pub transfers: u64,
     /// Number of these that nobody needed.

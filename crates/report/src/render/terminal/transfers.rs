@@ -87,7 +87,11 @@ fn write_row(out: &mut String, row: &SharedData, by: &str, is_part: bool, style:
     if let Some(written) = &row.written {
         let _ = writeln!(out, "  {by:<15} {}", side(written, style));
     }
-    let _ = writeln!(out, "  {:<15} {}", "in", object_label(&row.object, 0).fit(room));
+    let home = match row.stack_of {
+        Some(thread) => format!("the stack of thread {thread}"),
+        None => object_label(&row.object, 0).fit(room),
+    };
+    let _ = writeln!(out, "  {:<15} {home}", "in");
     let other = row.written.as_ref().filter(|other| other.object.home != row.object.home);
     if let Some(other) = other {
         let _ = writeln!(out, "  {:<15} {}", "and", object_label(&other.object, 0).fit(room));
