@@ -47,6 +47,8 @@ class Expected:
     has_twin: bool = True
     # Transfers of the other kind, at most, as a part of those of this kind.
     wrong: float = 0.02
+    # They lie on the stack of the thread that the row names as the other.
+    is_on_stack: bool = False
     # How far a trace of one processor may be from one of all, in times; none where the schedule decides.
     spread: float | None = 1.1
 
@@ -76,7 +78,7 @@ PROGRAMS = {
     # The form is true sharing, and what lies there in between is not.
     "frame": Expected(
         "frame.c", 2_000, TRUE, ("form",), "", ("fill",), ("ask",), handed_over=(1_900, 2_200), receives="note",
-        has_twin=False,
+        has_twin=False, is_on_stack=True,
     ),
     "ring": Expected("ring.c", 20_000, TRUE, ("ends",), "ends", has_twin=False, wrong=1e9, spread=None),
     "ring-fence": Expected(
@@ -149,6 +151,8 @@ def wrong_places(expected, row):
         problems.append(f"{names!r} without {', '.join(missing)}")
     if expected.object not in json.dumps(row["object"]):
         problems.append(f"in {row['object']}, expected {expected.object}")
+    if expected.is_on_stack and [row["stack_of"]] != (row["written"] or {}).get("threads"):
+        problems.append(f"on the stack of thread {row['stack_of']}, written by {row['written']}")
     if not row["written"]:
         problems.append("nobody is named who took the line")
     return problems

@@ -579,7 +579,7 @@ fn what_a_fence_waits_for_is_charged_to_the_line() {
     }
 }
 
-/// What a thread does before it needs a line is no part of what it waits for it.
+/// Work before an access is no part of the wait for its line.
 #[test]
 fn work_before_an_access_is_not_charged_to_its_line() {
     let write = step(Act::Store, 0, 0, 1, 1);

@@ -1,4 +1,4 @@
-//! What threads do, kept from one run of the model for the next: most have few accesses that concern others.
+//! Steps of all threads, kept from one run of the model for the next: most have few that concern others.
 
 use memlode_simulate::side_by_side::{Item, Program};
 
@@ -19,7 +19,7 @@ impl<'p> Recorder<'p> {
         Recorder { program, kept, items: 0 }
     }
 
-    /// What was kept, if that is all.
+    /// Returns the tape, if all of it was kept.
     pub fn tape(self) -> Option<Tape> {
         let makers = (0..self.program.threads()).map(|thread| self.program.maker(thread)).collect();
         let items = self.kept?.into_iter().map(Vec::into_iter).collect();
