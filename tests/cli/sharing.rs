@@ -140,3 +140,17 @@ fn false_and_true_sharing_have_names() {
     assert_eq!(field(&plain, "slot", "count")["causes"][0]["cold"], 2);
     assert_eq!(field(&plain, "slot", "count")["misses"]["L1d"], 2);
 }
+
+/// Whose caches wait for nothing while its lines go to and fro is not told that another layout gains little.
+#[test]
+fn a_run_that_only_loses_lines_is_told_to_read_on() {
+    let recorded = Recorded::new(PROGRAM, MACHINE);
+    let report = ["report", "trace", "-m", "generic"];
+    let json: Value =
+        serde_json::from_str(&recorded.run(&[&report[..], &["--json"]].concat())).expect("JSON");
+    let ms = |key: &str| json["sharing"][key].as_f64().expect(key);
+    assert!(ms("ms") > 0.02 * (ms("ms") + ms("rest_ms")), "{}", json["sharing"]);
+    let text = recorded.run(&report).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("What threads lose to each other is more, and follows."), "{text}");
+    assert!(!text.contains("would gain little"), "{text}");
+}

@@ -15,6 +15,9 @@ use crate::render::text::{brief, bytes, count, percent, percent_of, printable};
 /// Findings shown on a screen.
 const FINDINGS: usize = 5;
 
+/// A run whose threads lose this part of their time to each other has something to read on.
+const WORTH_READING: f64 = 0.02;
+
 /// Calls shown of those that a line was inlined at.
 const CALLERS: usize = 3;
 
@@ -196,9 +199,16 @@ fn nothing(report: &Report) -> String {
         return "none: no line stands out.".into();
     }
     let all = wait.cycles + wait.instruction_cycles;
+    let of_caches = percent_of(wait.cycles / all);
+    let lost = report.sharing.as_ref().map_or(0.0, |found| found.ms / (found.ms + found.rest_ms));
+    if lost >= WORTH_READING {
+        return format!(
+            "none for one thread by itself: misses of caches are about {of_caches} of its modelled cycles. What threads lose to each \
+             other is more, and follows."
+        );
+    }
     format!(
-        "none. This run waits for data in about {} of its modelled cycles: another layout would gain little.",
-        percent_of(wait.cycles / all)
+        "none. This run waits for data in about {of_caches} of its modelled cycles: another layout would gain little."
     )
 }
 
