@@ -141,7 +141,7 @@ fn false_and_true_sharing_have_names() {
     assert_eq!(field(&plain, "slot", "count")["misses"]["L1d"], 2);
 }
 
-/// Whose caches wait for nothing while its lines go to and fro is not told that another layout gains little.
+/// A run that waits for nothing but lines that go to and fro is not told that another layout gains little.
 #[test]
 fn a_run_that_only_loses_lines_is_told_to_read_on() {
     let recorded = Recorded::new(PROGRAM, MACHINE);

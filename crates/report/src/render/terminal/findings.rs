@@ -203,7 +203,7 @@ fn nothing(report: &Report) -> String {
     let lost = report.sharing.as_ref().map_or(0.0, |found| found.ms / (found.ms + found.rest_ms));
     if lost >= WORTH_READING {
         return format!(
-            "none for one thread by itself: misses of caches are about {of_caches} of its modelled cycles. What threads lose to each \
+            "none for one thread by itself: misses of caches cost {of_caches} of its modelled cycles. What threads lose to each \
              other is more, and follows."
         );
     }
