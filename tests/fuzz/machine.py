@@ -213,16 +213,23 @@ def read_trace(trace, owned, about):
     found = {pid: (Side(), collections.defaultdict(set)) for pid in processes(trace).values()}
     by_number = {number: found[pid] for number, pid in processes(trace).items()}
     dump = subprocess.Popen([MEMLODE, "dump", trace], stdout=subprocess.PIPE, text=True)
+    before = None
     for line in dump.stdout:
         thread, _, kind, address, size, place, function, _ = line.split("\t", 7)
         if kind not in WAYS:
             continue
         where, size = int(address, 16), int(size)
+        # glibc copies nothing from a large object to itself.
+        is_copy_of_itself = size > 64 and before == ("load", thread, where, size, place)
+        before = kind, thread, where, size, place
         if owned.of(where):
             side, lines = by_number[thread.partition(".")[0]]
             lines[where, size].add(f"{kind} at {place} in {function}")
             for way in WAYS[kind] if os.path.basename(place.rpartition(":")[0]) in about else ():
                 side.about[way][where, size] += 1
+            if kind == "store" and is_copy_of_itself:
+                side.about[0][where, size] += 1
+                side.about[1][where, size] += 1
             side.updates[where, size] += kind == "update"
             for way in WAYS[kind]:
                 side.accesses[way][where, size] += 1

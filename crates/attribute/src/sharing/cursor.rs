@@ -316,7 +316,8 @@ impl Cursor<'_> {
             let (first, last) = (line_of(self.process, access.address), line_of(self.process, last));
             if facts.is_fenced
                 || parts > MOST_WORK * PARTS
-                || (first..=last).any(|line| around.contended.may_have(line))
+                || around.contended.may_have(first)
+                || (last != first && (first + 1..=last).any(|line| around.contended.may_have(line)))
             {
                 return true;
             }

@@ -227,7 +227,23 @@ impl<'t> Look<'t> {
     }
 
     fn accesses(&mut self, accesses: &[Access]) {
-        accesses.iter().for_each(|access| self.access(access));
+        if self.placed.are_moved() {
+            accesses.iter().for_each(|access| self.access(access));
+            return;
+        }
+        // Nearly all are to a line that was used not long ago.
+        for access in accesses {
+            let does = self.does(access.site);
+            let line = line_of(self.process, access.address);
+            let recent = &mut self.recent[line as usize % RECENT];
+            let fits = access.address % LINE + u64::from(access.bytes) <= LINE;
+            if fits && recent.0 == line {
+                recent.1 |= does;
+                recent.2 += 1;
+            } else {
+                self.bytes(access.address, access.bytes, does);
+            }
+        }
     }
 
     #[inline]
