@@ -199,9 +199,10 @@ fn nothing(report: &Report) -> String {
         return "none: no line stands out.".into();
     }
     let all = wait.cycles + wait.instruction_cycles;
-    let of_caches = percent_of(wait.cycles / all);
+    let share = wait.cycles / all;
+    let of_caches = percent_of(share);
     let lost = report.sharing.as_ref().map_or(0.0, |found| found.ms / (found.ms + found.rest_ms));
-    if lost >= WORTH_READING {
+    if lost >= share.max(WORTH_READING) {
         return format!(
             "none for one thread by itself: misses of caches cost {of_caches} of its modelled cycles. What threads lose to each \
              other is more, and follows."
