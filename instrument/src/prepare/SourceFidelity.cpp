@@ -63,8 +63,8 @@ static void keepCallOfLibm(CallBase &Call) {
     Call.addFnAttr(Attribute::NoBuiltin);
 }
 
-/// A call that there is in machine code only is one of a function of this module here, which touches no memory
-/// as far as an optimiser can see: it must not find that out.
+/// A call that there is in machine code only is one of a function of this module here, which touches no
+/// memory as far as an optimiser can see: it must not find that out.
 static void keepHiddenCall(Function &Callee) {
   Instruction *End = Callee.getEntryBlock().getTerminator();
   if (const auto *Last = dyn_cast_or_null<CallInst>(End->getPrevNode()); Last && Last->isInlineAsm())
