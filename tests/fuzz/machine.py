@@ -219,8 +219,8 @@ def read_trace(trace, owned, about):
         if kind not in WAYS:
             continue
         where, size = int(address, 16), int(size)
-        # glibc copies nothing from a large object to itself.
-        is_copy_of_itself = size > 64 and before == ("load", thread, where, size, place)
+        # glibc copies nothing from an object to itself, if that is larger than eight vectors.
+        is_copy_of_itself = size > 128 and before == ("load", thread, where, size, place)
         before = kind, thread, where, size, place
         if owned.of(where):
             side, lines = by_number[thread.partition(".")[0]]

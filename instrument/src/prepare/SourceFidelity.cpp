@@ -63,8 +63,8 @@ static void keepCallOfLibm(CallBase &Call) {
     Call.addFnAttr(Attribute::NoBuiltin);
 }
 
-/// A call that there is in machine code only is one of a function of this module here, which touches no
-/// memory as far as an optimiser can see: it must not find that out.
+/// Makes one of the HiddenCalls opaque. It holds a single instruction, so an optimiser would find that it
+/// touches no memory, and move its calls past loads and stores of the cursor.
 static void keepHiddenCall(Function &Callee) {
   Instruction *End = Callee.getEntryBlock().getTerminator();
   if (const auto *Last = dyn_cast_or_null<CallInst>(End->getPrevNode()); Last && Last->isInlineAsm())
