@@ -204,7 +204,8 @@ fn the_link_line_is_kept() {
 }
 
 /// Loads that agree with stores to another page are counted and tried where they are: which of them collide is up to the
-/// processor and the kernel's choice of pages, what is tried and that the program's data survive is not.
+/// processor and the kernel's choice of pages, what is tried and that the program's data survive is not. The stack is at
+/// the beginning of a page, so that no return address agrees with a store by chance.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn pages_of_a_program_are_tried_by_name() {
@@ -215,7 +216,8 @@ fn pages_of_a_program_are_tried_by_name() {
         "static _Alignas(4096) volatile long from[512], to[520], far[512];\n\
          __attribute__((noinline)) void work(void) {\n  for (int i = 0; i < 500; i++)\n    to[i + 1] = from[i];\n}\n\
          __attribute__((noinline)) void quiet(void) {\n  for (int i = 0; i < 200; i++)\n    to[i + 256] = far[i];\n}\n\
-         int main(void) { work(); quiet(); return 0; }\n",
+         int main(void) {\n  _Alignas(4096) volatile char page[4096];\n  page[0] = 1;\n  work();\n  quiet();\n  \
+         return page[0] - 1;\n}\n",
     )
     .expect("a file");
     let program = folder.path().join("work").display().to_string();
