@@ -214,6 +214,8 @@ pub mod flag {
     pub const FENCED: u32 = 16384;
     /// a load that only asks for a line: nothing waits for it
     pub const PREFETCH: u32 = 32768;
+    /// in a loop that only waits for another thread: a turn that changes nothing says nothing else
+    pub const POLL: u32 = 65536;
 }
 
 /// The form of a type, in the section `types` of a site table.

@@ -117,6 +117,7 @@
 #define MEMLODE_FLAG_SEQUENTIAL 8192 // atomic: it is in the one order of all such accesses; a store empties the store buffer
 #define MEMLODE_FLAG_FENCED 16384 // a full fence stands beside it, before the next access or behind the one before
 #define MEMLODE_FLAG_PREFETCH 32768 // a load that only asks for a line: nothing waits for it
+#define MEMLODE_FLAG_POLL 65536 // in a loop that only waits for another thread: a turn that changes nothing says nothing else
 
 // The form of a type, in the section `types` of a site table.
 #define MEMLODE_TYPE_FORM_SCALAR 0 // whatever has no members and is none of the others

@@ -110,6 +110,7 @@ FLAG_RELEASE = 4096  # atomic: who acquires what it leaves sees what stands befo
 FLAG_SEQUENTIAL = 8192  # atomic: it is in the one order of all such accesses; a store empties the store buffer
 FLAG_FENCED = 16384  # a full fence stands beside it, before the next access or behind the one before
 FLAG_PREFETCH = 32768  # a load that only asks for a line: nothing waits for it
+FLAG_POLL = 65536  # in a loop that only waits for another thread: a turn that changes nothing says nothing else
 
 # The form of a type, in the section `types` of a site table.
 TYPE_FORM_SCALAR = 0  # whatever has no members and is none of the others

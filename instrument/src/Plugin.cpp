@@ -143,7 +143,7 @@ private:
   bool isHere(Module &M) const;
   /// Plans and emits \p F; whether there was anything to record.
   bool instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into, const Frugal &Callees,
-                  HiddenCalls &Hidden, DormantCalls &Calls);
+                  HiddenCalls &Hidden, DormantCalls &Calls, const AwaitedMemory &Awaited);
 
   std::shared_ptr<Session> S;
   Place Where;
@@ -239,7 +239,8 @@ Versions sidesOf(Function &F, Form Size, FunctionAnalysisManager &FAM, const Rep
 }
 
 bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into,
-                                const Frugal &Callees, HiddenCalls &Hidden, DormantCalls &Calls) {
+                                const Frugal &Callees, HiddenCalls &Hidden, DormantCalls &Calls,
+                                const AwaitedMemory &Awaited) {
   if (prepare(F))
     FAM.invalidate(F, PreservedAnalyses::none());
   const DataLayout &DL = F.getParent()->getDataLayout();
@@ -254,6 +255,7 @@ bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager 
   // Code as written is optimised later: that would make one of two sides, or undo the other.
   const bool Twice =
       S->Asked.Versions && How != Options::Mode::Call && How != Options::Mode::Words && !AsWritten;
+  const Polls Looks = findPolls(F, Accesses, FAM);
   RepeatedLoops Repeats;
   if (S->Asked.Derive && How != Options::Mode::Call && !AsWritten && !Sites.takesValues())
     Repeats = findRepeats(Accesses, FAM.getResult<DominatorTreeAnalysis>(F), FAM.getResult<LoopAnalysis>(F),
@@ -264,7 +266,8 @@ bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager 
   Opened |= Ranges.compute(F, Sides.Dormant);
   if (Opened)
     FAM.invalidate(F, PreservedAnalyses::none());
-  Plan P = Planner(F, Sides, Accesses, S->Functions, TLI, Sites, Remarks, S->Asked.Stamps).plan();
+  Plan P =
+      Planner(F, Sides, Accesses, S->Functions, TLI, Sites, Remarks, S->Asked.Stamps, Looks, Awaited).plan();
   if (!P.Useful) {
     dropDormant(F, Sides); // the filter leaves nothing
     return false;
@@ -344,6 +347,10 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
   HiddenCalls Hidden(M);
   const Frugal Callees(M, S->Functions, libraryOf);
   const CompileCosts Costs(Functions, FAM);
+  AwaitedMemory Awaited;
+  const LibraryRanges NoRanges;
+  for (Function *F : Functions)
+    Awaited.add(findPolls(*F, Finder(*F, FAM.getResult<TargetLibraryAnalysis>(*F), NoRanges), FAM));
   for (Function *F : Functions) {
     const char *Why =
         Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated" : whySkipped(*F);
@@ -357,7 +364,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
       });
       continue;
     }
-    NumFunctions += instrument(*F, Costs.formOf(*F), FAM, Into, Callees, Hidden, Calls);
+    NumFunctions += instrument(*F, Costs.formOf(*F), FAM, Into, Callees, Hidden, Calls, Awaited);
   }
   Calls.redirect();
   markOwnDefinitions(M);

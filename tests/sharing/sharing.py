@@ -80,6 +80,18 @@ PROGRAMS = {
         "frame.c", 2_000, TRUE, ("form",), "", ("fill",), ("ask",), handed_over=(1_900, 2_200), receives="note",
         has_twin=False, is_on_stack=True,
     ),
+    **{
+        # A transfer a turn of each of three threads, who want the line for writing at once; two where a flag is taken.
+        name: Expected(
+            "baton.c", 500, TRUE, (data,), data if data == "baton" else "seats", ("look", "pass"), ("look", "pass"),
+            transfers=transfers, flags=flags, has_twin=False,
+        )
+        for name, data, flags, transfers in (
+            ("baton", "baton", (), (1_480, 1_510)),
+            ("baton-atomic", "baton", ("-DATOMIC",), (1_480, 1_510)),
+            ("baton-flag", "busy", ("-DFLAG",), (2_980, 3_010)),
+        )
+    },
     "ring": Expected("ring.c", 20_000, TRUE, ("ends",), "ends", has_twin=False, wrong=1e9, spread=None),
     "ring-fence": Expected(
         "ring.c", 20_000, TRUE, ("ends",), "ends", flags=("-DFENCE",), has_twin=False, wrong=1e9, spread=None

@@ -365,6 +365,9 @@ private:
       store(B, integer(B, O.Length), Start, Position);
     for (const Word &W : O.Words) {
       if (W.Computed == Word::How::FirstStamp) {
+        // The thread may act on what its maker does from now on before it records anything itself.
+        B.CreateAlignedStore(B.getInt32(1), M.getOrInsertGlobal("__memlode_others", B.getInt32Ty()), Align(4))
+            ->setAtomic(AtomicOrdering::Monotonic);
         store(B, readCounter(B, /*Waits=*/false), Start, Position);
         continue;
       }

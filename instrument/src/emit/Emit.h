@@ -10,7 +10,7 @@
 //   void __memlode_dormant_1(anchor, word);      what the dormant side says of an object that comes or goes;
 //   … _2, _3                                     and with more words
 //   char __memlode_control[];                    begins as the shared memory does: is recording off?
-//   uint32_t __memlode_others;                   not 0 once there are other threads to learn from
+//   uint32_t __memlode_others;                   not 0 once there is another thread, or one is made
 //   void __memlode_module_load(const void *);    an image's events are about to begin
 //   void __memlode_module_unload(const void *);  … have ended
 //   const char __memlode_abi_2_link_with_memlode_cc;  exists as long as the above mean the same; linkers name

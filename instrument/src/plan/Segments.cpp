@@ -197,8 +197,11 @@ void Planner::instruction(Instruction &I) {
   // What becomes a call without being one is recorded as a whole when it is done: what it read must stand
   // beside it, and is known then.
   Behind = Hands && !isa<CallBase>(I);
-  if (Value *Object = releasedBy(I))
-    sync(&I, Object, MEMLODE_SYNC_RELEASE);
+  Value *Released = releasedBy(I);
+  if (!Released)
+    Released = Awaited.releasedBy(I);
+  if (Released)
+    sync(&I, Released, MEMLODE_SYNC_RELEASE);
   if (!Behind)
     opsOf(I);
   if (isa<ResumeInst>(I))
@@ -236,10 +239,13 @@ void Planner::opsOf(Instruction &I) {
     missed(S.Remark, I, S.Why);
     Sites.leaveOut(S.Reason);
   }
-  for (const Access &A : Found.Accesses)
+  const bool Waits = Looks.contains(&I);
+  for (Access &A : Found.Accesses) {
+    A.Flags |= Waits ? MEMLODE_FLAG_POLL : 0;
     if (!A.Behind)
       access(A);
-  if (acquires(I)) {
+  }
+  if (acquires(I) || (Waits && acquiresByWaiting(I))) {
     if (Value *Object = atomicObject(I))
       sync(I.getNextNode(), Object, MEMLODE_SYNC_ACQUIRE);
     else

@@ -25,6 +25,7 @@
 #include "find/Allocators.h"
 #include "find/Finder.h"
 #include "plan/SyncPoints.h"
+#include "plan/WaitingLoops.h"
 #include "sides/Versions.h"
 
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
@@ -162,9 +163,9 @@ class Planner {
 public:
   Planner(llvm::Function &F, const Versions &Sides, const Finder &Accesses, const Allocators &Functions,
           const llvm::TargetLibraryInfo &TLI, Describer &Sites, llvm::OptimizationRemarkEmitter &Remarks,
-          bool Stamps)
+          bool Stamps, const Polls &Looks, const AwaitedMemory &Awaited)
       : F(F), Sides(Sides), Accesses(Accesses), Functions(Functions), TLI(TLI), Sites(Sites),
-        Remarks(Remarks), Frames(Sites.frames()), Stamps(Stamps) {}
+        Remarks(Remarks), Frames(Sites.frames()), Stamps(Stamps), Looks(Looks), Awaited(Awaited) {}
 
   Plan plan();
 
@@ -202,6 +203,8 @@ private:
   llvm::OptimizationRemarkEmitter &Remarks;
   const bool Frames; ///< whether entries and exits are recorded
   const bool Stamps; ///< whether they are asked for
+  const Polls &Looks;
+  const AwaitedMemory &Awaited;
 
   Plan Made;
   std::vector<Step> *Steps = nullptr; ///< of the block at hand

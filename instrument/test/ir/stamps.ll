@@ -113,6 +113,7 @@ define void @locks(ptr %m) {
 ; CHECK: call i32 @pthread_create
 ; CHECK: [[HANDLE:%.*]] = load i64, ptr %o
 ; CHECK: load ptr, ptr %t
+; CHECK: store atomic i32 1, ptr @__memlode_others monotonic
 ; CHECK: asm sideeffect "rdtsc
 ; CHECK-NOT: __memlode_others
 ; CHECK: call void @_ZNSt6thread4joinEv

@@ -10,9 +10,11 @@ use memlode_trace::sites::{SiteId, SiteKind, SiteTable};
 use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
+use super::contended::Contended;
 use super::order::{Orders, Waits};
 use super::relocation::{Placed, Relocation};
 use super::survey::{LINE, Survey, line_of};
+use super::turns::{is_in_vain, is_learnt_by, is_release_of};
 
 /// Parts of an instruction in which they are counted.
 const PARTS: u64 = 16;
@@ -24,8 +26,6 @@ const INCREMENT: u32 = 8;
 const MOST_WORK: u64 = 1 << 20;
 /// Bytes of a stack that are told apart.
 const WORD: u64 = 8;
-/// Bits of the filter in front of the table of lines: 2^21.
-const FILTER_BITS: u32 = 21;
 
 /// Facts about a site.
 #[derive(Clone, Copy)]
@@ -37,58 +37,10 @@ struct SiteFacts {
     after: u64,
     /// A full fence stands beside the access.
     is_fenced: bool,
+    /// It is of a waiting loop.
+    looks: bool,
     /// The function that has the variable on its stack, counted from 1; 0 of all others.
     frame: u32,
-}
-
-/// Which lines count.
-struct Contended<'s> {
-    lines: &'s FxHashMap<u64, u32>,
-    /// In their order.
-    sorted: Vec<u64>,
-    filter: Vec<u64>,
-}
-
-impl<'s> Contended<'s> {
-    fn new(lines: &'s FxHashMap<u64, u32>) -> Contended<'s> {
-        let mut sorted: Vec<u64> = lines.keys().copied().collect();
-        sorted.sort_unstable();
-        let mut filter = vec![0; 1 << (FILTER_BITS - 6)];
-        for &line in &sorted {
-            let bit = Self::bit(line);
-            filter[bit / 64] |= 1 << (bit % 64);
-        }
-        Contended { lines, sorted, filter }
-    }
-
-    fn bit(line: u64) -> usize {
-        (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER_BITS)) as usize
-    }
-
-    /// Returns false only of a line that is none of them.
-    #[inline]
-    fn may_have(&self, line: u64) -> bool {
-        let bit = Self::bit(line);
-        self.filter[bit / 64] >> (bit % 64) & 1 != 0
-    }
-
-    #[inline]
-    fn number(&self, line: u64) -> Option<u32> {
-        if self.may_have(line) { self.lines.get(&line).copied() } else { None }
-    }
-
-    /// Those between two lines.
-    fn between(&self, first: u64, last: u64) -> &[u64] {
-        let from = self.sorted.partition_point(|&line| line < first);
-        let lines = &self.sorted[from..];
-        &lines[..lines.partition_point(|&line| line <= last)]
-    }
-
-    /// Returns whether one of them lies between two lines.
-    fn any(&self, first: u64, last: u64) -> bool {
-        let from = self.sorted.partition_point(|&line| line < first);
-        self.sorted.get(from).is_some_and(|&line| line <= last)
-    }
 }
 
 /// The time of stamps, where threads go on when they did.
@@ -221,7 +173,8 @@ fn facts_of(sites: &SiteTable, id: SiteId) -> SiteFacts {
     let is_fenced = site.flags & flag::FENCED != 0;
     let holds = site.location.and_then(|at| sites.inline_chain(at).last()).map_or(0, |at| at.function.0 + 1);
     let frame = if site.flags & flag::STACK != 0 { holds } else { 0 };
-    SiteFacts { act, before: parts(before), after: parts(after), is_fenced, frame }
+    let looks = site.flags & flag::POLL != 0;
+    SiteFacts { act, before: parts(before), after: parts(after), is_fenced, looks, frame }
 }
 
 impl Program for Threads<'_> {
@@ -289,13 +242,25 @@ impl Cursor<'_> {
             && at as usize <= access
         {
             self.at.mark += 1;
+            let is_its = is_release_of(&self.batch, mark, access);
+            let is_last = self.batch.marks.get(mark + 1).is_none_or(|(at, _)| *at as usize > access);
+            if is_its && is_in_vain(around.trace.sites(), &self.batch, access) {
+                return true;
+            }
+            if is_its
+                && is_last
+                && self.batch.loops.get(next_loop).is_none_or(|next| next.access as usize > access)
+            {
+                // Others see the release when they see what it wrote.
+                let written = self.batch.accesses[access];
+                self.look(around, access, &written);
+            }
             self.mark(around, &next);
         } else if !self.pass_by(around) {
-            let Some(&next) = self.batch.accesses.get(self.at.access) else {
+            let Some(&next) = self.batch.accesses.get(access) else {
                 return self.next_chunk(around);
             };
-            self.at.access += 1;
-            self.access(around, &next);
+            self.look(around, access, &next);
         }
         true
     }
@@ -315,6 +280,7 @@ impl Cursor<'_> {
             let last = access.address.saturating_add(u64::from(access.bytes) - 1);
             let (first, last) = (line_of(self.process, access.address), line_of(self.process, last));
             if facts.is_fenced
+                || facts.looks
                 || parts > MOST_WORK * PARTS
                 || around.contended.may_have(first)
                 || (last != first && (first + 1..=last).any(|line| around.contended.may_have(line)))
@@ -328,6 +294,22 @@ impl Cursor<'_> {
         self.at.access += accesses.iter().position(concerns).unwrap_or(accesses.len());
         self.parts = parts;
         self.at.access > from
+    }
+
+    /// Takes up the next access, unless it is a look in vain, and before it what it saw.
+    fn look(&mut self, around: &Around<'_>, at: usize, access: &Access) {
+        self.at.access += 1;
+        let mark = self.at.mark;
+        let learns = is_learnt_by(&self.batch, mark, at);
+        self.at.mark += usize::from(learns);
+        if is_in_vain(around.trace.sites(), &self.batch, at) {
+            return;
+        }
+        if learns {
+            let learnt = self.batch.marks[mark].1;
+            self.mark(around, &learnt);
+        }
+        self.access(around, access);
     }
 
     fn next_chunk(&mut self, around: &Around<'_>) -> bool {

@@ -12,11 +12,13 @@
 //! when the trace was recorded. What the program orders stays ordered. What the schedule decided (who got a lock first, who
 //! took which piece of work) stays as it was recorded.
 
+mod contended;
 mod cursor;
 mod order;
 mod relocation;
 mod survey;
 mod tape;
+mod turns;
 
 use memlode_machine::{Machine, SharingCosts};
 use memlode_simulate::Space;

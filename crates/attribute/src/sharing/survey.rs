@@ -1,15 +1,18 @@
 //! A first look at a trace: which lines several threads use, one of them writing, and what orders the threads.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use memlode_simulate::Space;
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, Stride, SyncKind, ThreadId};
-use memlode_trace::sites::{SiteId, SiteKind, SiteTable};
+use memlode_trace::format::flag;
+use memlode_trace::sites::{Site, SiteId, SiteKind, SiteTable};
 use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
 use super::relocation::{Placed, Relocation};
+use super::turns::{is_in_vain, is_learnt_by, is_release_of};
 
 /// Bytes of a line.
 pub(super) const LINE: u64 = 64;
@@ -19,6 +22,8 @@ const READ: u8 = 1;
 const WRITTEN: u8 = 2;
 /// The same, while its process had no other thread.
 const ALONE: u32 = 2;
+/// The bit of sites of waiting loops.
+const LOOKS: u8 = 16;
 
 /// Lines whose latest use is counted without a table: a power of two.
 const RECENT: usize = 1 << 13;
@@ -76,7 +81,7 @@ pub(super) fn survey(trace: &Trace, moved: Option<&dyn Relocation>, workers: usi
     if threads.is_empty() {
         return None;
     }
-    let does: Vec<u8> = trace.sites().sites().iter().map(|site| does_of(site.kind)).collect();
+    let does: Vec<u8> = trace.sites().sites().iter().map(does_of).collect();
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let jobs: Vec<Mutex<Option<ThreadFacts>>> =
         threads.drain(..).map(|facts| Mutex::new(Some(facts))).collect();
@@ -171,20 +176,24 @@ impl<'t> Look<'t> {
         let (mut done, mut loops) = (0, batch.loops.iter().peekable());
         for (number, (at, mark)) in batch.marks.iter().enumerate() {
             while let Some(next) = loops.next_if(|next| next.mark as usize <= number) {
-                self.accesses(&batch.accesses[done..next.access as usize]);
+                self.accesses(batch, done..next.access as usize);
                 done = next.access as usize;
                 let strides = next.strides.start as usize..next.strides.end as usize;
                 batch.strides[strides].iter().for_each(|stride| self.stride(stride, next.turns));
             }
-            self.accesses(&batch.accesses[done..*at as usize]);
+            self.accesses(batch, done..*at as usize);
             done = *at as usize;
-            self.mark(mark, batch, done);
+            let look = done.checked_sub(1).filter(|&look| is_learnt_by(batch, number, look));
+            let look = look.or_else(|| is_release_of(batch, number, done).then_some(done));
+            if look.is_none_or(|look| !is_in_vain(self.sites, batch, look)) {
+                self.mark(mark, batch, done);
+            }
         }
         for next in loops {
             let strides = next.strides.start as usize..next.strides.end as usize;
             batch.strides[strides].iter().for_each(|stride| self.stride(stride, next.turns));
         }
-        self.accesses(&batch.accesses[done..]);
+        self.accesses(batch, done..batch.accesses.len());
     }
 
     fn mark(&mut self, mark: &Mark, batch: &Batch, at: usize) {
@@ -226,13 +235,18 @@ impl<'t> Look<'t> {
         }
     }
 
-    fn accesses(&mut self, accesses: &[Access]) {
-        if self.placed.are_moved() {
-            accesses.iter().for_each(|access| self.access(access));
-            return;
-        }
+    fn accesses(&mut self, batch: &Batch, range: Range<usize>) {
+        let are_moved = self.placed.are_moved();
         // Nearly all are to a line that was used not long ago.
-        for access in accesses {
+        for at in range {
+            let access = &batch.accesses[at];
+            if self.does[access.site.0 as usize] & LOOKS != 0 && is_in_vain(self.sites, batch, at) {
+                continue;
+            }
+            if are_moved {
+                self.access(access);
+                continue;
+            }
             let does = self.does(access.site);
             let line = line_of(self.process, access.address);
             let recent = &mut self.recent[line as usize % RECENT];
@@ -270,7 +284,7 @@ impl<'t> Look<'t> {
     /// Returns what a site does to lines, now.
     #[inline]
     fn does(&self, site: SiteId) -> u8 {
-        let does = self.does[site.0 as usize];
+        let does = self.does[site.0 as usize] & (READ | WRITTEN);
         if self.facts.is_first && self.others == 0 { does << ALONE } else { does }
     }
 
@@ -320,13 +334,14 @@ impl<'t> Look<'t> {
     }
 }
 
-/// Returns what sites of a kind do to lines.
-fn does_of(kind: SiteKind) -> u8 {
-    match kind {
+/// Returns what a site does to lines, and whether it is one of a waiting loop.
+fn does_of(site: &Site) -> u8 {
+    let does = match site.kind {
         SiteKind::Load => READ,
         SiteKind::Store => WRITTEN,
         _ => READ | WRITTEN,
-    }
+    };
+    if site.flags & flag::POLL != 0 { does | LOOKS } else { does }
 }
 
 /// Returns what is done where a link is read, be it known that the process had no other thread or not.

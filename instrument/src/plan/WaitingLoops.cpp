@@ -1,0 +1,170 @@
+//===- WaitingLoops.cpp ---------------------------------------------------===//
+
+#include "plan/WaitingLoops.h"
+
+#include "memlode_format.h"
+
+#include "llvm/ADT/Statistic.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+#define DEBUG_TYPE "memlode"
+
+using namespace llvm;
+
+STATISTIC(NumWaitingLoops, "Loops that wait for another thread");
+
+namespace memlode {
+
+namespace {
+
+/// Returns whether a loop may hang on \p I: it looks at what others change, or takes it if it can.
+bool mayPoll(const Instruction &I) {
+  if (const auto *Load = dyn_cast<LoadInst>(&I))
+    return Load->isVolatile() || Load->isAtomic();
+  if (const auto *Update = dyn_cast<AtomicRMWInst>(&I))
+    return Update->getOperation() == AtomicRMWInst::Xchg || Update->getOperation() == AtomicRMWInst::Or;
+  return isa<AtomicCmpXchgInst>(I);
+}
+
+/// Returns whether \p Call does nothing but let time pass.
+bool letsTimePass(const CallBase &Call) {
+  if (const auto *II = dyn_cast<IntrinsicInst>(&Call))
+    return II->getIntrinsicID() != Intrinsic::memcpy && II->getIntrinsicID() != Intrinsic::memset &&
+           II->getIntrinsicID() != Intrinsic::memmove;
+  if (Call.isInlineAsm())
+    return true; // accesses of its operands are found, and no loop may have others
+  static const StringSet<> Names = {"sched_yield", "pthread_yield", "thrd_yield",     "usleep",
+                                    "nanosleep",   "thrd_sleep",    "clock_nanosleep"};
+  const auto *Callee = dyn_cast<Function>(Call.getCalledOperand()->stripPointerCastsAndAliases());
+  return Callee && Names.contains(Callee->getName());
+}
+
+/// A loop, and what it looks at.
+class Candidate {
+public:
+  Candidate(const Loop &L, const Finder &Accesses) : L(L), Accesses(Accesses) {}
+
+  /// Returns whether it waits and does nothing else.
+  bool waits() {
+    for (BasicBlock *B : L.blocks())
+      for (Instruction &I : *B)
+        if (!looks(I))
+          return false;
+    return any_of(Looks, [&](const Instruction *I) { return mayPoll(*I) && decides(*I); });
+  }
+
+  ArrayRef<const Instruction *> looksAt() const { return Looks; }
+
+private:
+  /// Returns whether \p I does no more than look.
+  bool looks(Instruction &I) {
+    if (const auto *Call = dyn_cast<CallBase>(&I); Call && !letsTimePass(*Call))
+      return false;
+    for (const Access &A : Accesses.find(I).Accesses) {
+      const bool Changes = A.Kind != MEMLODE_KIND_LOAD && !mayPoll(I);
+      if (Changes || A.Is != Access::Shape::Plain || !L.isLoopInvariant(A.Pointer))
+        return false;
+      Looks.push_back(&I);
+    }
+    return true;
+  }
+
+  /// Returns whether the loop is left because of what \p From saw, and that is kept for no other turn. What a
+  /// failed exchange saw may be: it has changed nothing.
+  bool decides(const Instruction &From) const {
+    SmallPtrSet<const Value *, 16> Seen;
+    SmallVector<const Instruction *, 16> Pending{&From};
+    bool Leaves = false;
+    while (!Pending.empty()) {
+      const Instruction *I = Pending.pop_back_val();
+      if (!L.contains(I) || !Seen.insert(I).second)
+        continue;
+      if (isa<PHINode>(I) && I->getParent() == L.getHeader()) {
+        if (isa<LoadInst>(From))
+          return false;
+        continue;
+      }
+      Leaves |= I->isTerminator() && L.isLoopExiting(I->getParent());
+      for (const User *U : I->users())
+        if (const auto *By = dyn_cast<Instruction>(U))
+          Pending.push_back(By);
+    }
+    return Leaves;
+  }
+
+  const Loop &L;
+  const Finder &Accesses;
+  SmallVector<const Instruction *, 4> Looks;
+};
+
+/// Returns whether something is recorded between two runs of \p L in its parent, so that they are told apart.
+bool isToldApart(const Loop &L, const Finder &Accesses, const DominatorTree &DT) {
+  const Loop *Outer = L.getParentLoop();
+  return !Outer || any_of(Outer->blocks(), [&](BasicBlock *B) {
+    const bool Always =
+        DT.dominates(B, L.getHeader()) || (Outer->getLoopLatch() && DT.dominates(B, Outer->getLoopLatch()));
+    return Always && !L.contains(B) &&
+           any_of(*B, [&](Instruction &I) { return !Accesses.find(I).Accesses.empty(); });
+  });
+}
+
+/// The variable, or member, that \p Pointer leads to, as far as the code of \p I says; null if it does not.
+const void *placeOf(const Instruction &I, const Value *Pointer) {
+  if (const auto *Variable = dyn_cast<GlobalVariable>(getUnderlyingObject(Pointer)))
+    return Variable;
+  return I.getMetadata(LLVMContext::MD_tbaa);
+}
+
+} // namespace
+
+Polls findPolls(Function &F, const Finder &Accesses, FunctionAnalysisManager &FAM) {
+  Polls Found;
+  if (none_of(instructions(F), mayPoll))
+    return Found;
+  const auto &DT = FAM.getResult<DominatorTreeAnalysis>(F);
+  SmallPtrSet<const Loop *, 4> Waiting;
+  for (const Loop *L : FAM.getResult<LoopAnalysis>(F).getLoopsInPreorder()) {
+    // A loop inside one that waits is part of its turns.
+    if (Waiting.contains(L->getParentLoop())) {
+      Waiting.insert(L);
+      continue;
+    }
+    Candidate Here(*L, Accesses);
+    if (!Here.waits() || !isToldApart(*L, Accesses, DT))
+      continue;
+    ++NumWaitingLoops;
+    Waiting.insert(L);
+    Found.insert(Here.looksAt().begin(), Here.looksAt().end());
+  }
+  return Found;
+}
+
+bool acquiresByWaiting(const Instruction &I) {
+  const auto *Load = dyn_cast<LoadInst>(&I);
+  return Load && (Load->isVolatile() || Load->isAtomic()) && !isAcquireOrStronger(Load->getOrdering()) &&
+         !(Load->isAtomic() && Load->getSyncScopeID() == SyncScope::SingleThread);
+}
+
+void AwaitedMemory::add(const Polls &Looks) {
+  for (const Instruction *I : Looks)
+    if (acquiresByWaiting(*I))
+      if (const void *Place = placeOf(*I, cast<LoadInst>(I)->getPointerOperand()))
+        Places.insert(Place);
+}
+
+Value *AwaitedMemory::releasedBy(Instruction &I) const {
+  auto *Store = dyn_cast<StoreInst>(&I);
+  if (!Store || !(Store->isVolatile() || Store->isAtomic()) || isReleaseOrStronger(Store->getOrdering()) ||
+      (Store->isAtomic() && Store->getSyncScopeID() == SyncScope::SingleThread))
+    return nullptr;
+  return Places.contains(placeOf(I, Store->getPointerOperand())) ? Store->getPointerOperand() : nullptr;
+}
+
+} // namespace memlode
