@@ -139,7 +139,9 @@ void Planner::begin(BasicBlock &B, Instruction *&First) {
     reload(First);
   }
   if (&B == (Sides ? Sides.Body : &F.getEntryBlock())) {
-    if (isParallelBody(F))
+    if (isForkedBody(F))
+      syncOfBody(First, 0, MEMLODE_SYNC_WAIT);
+    else if (isParallelBody(F))
       stamp(First, Word::How::Stamp);
     if (Frames)
       frame(MEMLODE_OP_ENTER, First);
@@ -511,6 +513,11 @@ void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
     IRBuilder<> B(&Call);
     Object.A = B.CreateLoad(B.getInt64Ty(), Object.A);
   }
+  if (What.Done != SyncCall::If::Always) {
+    IRBuilder<> B(Before);
+    Value *Done = What.Done == SyncCall::If::Zero ? B.CreateIsNull(&Call) : B.CreateIsNotNull(&Call);
+    Object.A = B.CreateSelect(Done, Object.A, Constant::getNullValue(Object.A->getType()));
+  }
   const bool IsRelease = What.Kind & 1;
   ++NumStamps;
   Made.Useful = true;
@@ -519,9 +526,9 @@ void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
   O.Sync = What.Kind;
   O.Before = Before;
   O.Words = {Object,
-             {What.Kind == MEMLODE_SYNC_CREATE ? Word::How::FirstStamp
-              : IsRelease                      ? Word::How::LooseStamp
-                                               : Word::How::Stamp}};
+             {What.MakesThreads ? Word::How::FirstStamp
+              : IsRelease       ? Word::How::LooseStamp
+                                : Word::How::Stamp}};
   add(std::move(O));
 }
 
@@ -540,7 +547,25 @@ void Planner::sync(Instruction *Before, Value *Object, uint8_t Kind) {
   add(std::move(O));
 }
 
+/// A thread begins or ends the body of a parallel region.
+void Planner::syncOfBody(Instruction *Before, int64_t Distance, uint8_t Kind) {
+  if (!Stamps)
+    return;
+  ++NumStamps;
+  Made.Useful = true;
+  IRBuilder<> B(Before);
+  Op O;
+  O.Code = MEMLODE_OP_SYNC;
+  O.Sync = Kind;
+  O.Before = Before;
+  O.Words = {{Word::How::Value, Distance ? B.CreatePtrAdd(&F, B.getInt64(Distance)) : &F},
+             {Kind & 1 ? Word::How::LooseStamp : Word::How::Stamp}};
+  add(std::move(O));
+}
+
 void Planner::exit(Instruction *Before) {
+  if (isForkedBody(F))
+    syncOfBody(Before, EndOfBody, MEMLODE_SYNC_SIGNAL);
   if (Frames) {
     Op O;
     O.Code = MEMLODE_OP_EXIT;

@@ -112,9 +112,20 @@ static bool isWaitingRustName(StringRef Name) {
 
 using SyncList = SmallVector<SyncCall, 3>;
 
+/// \p What, of a call behind whose beginning there may be other threads.
+static SyncCall makingThreads(SyncCall What) {
+  What.MakesThreads = true;
+  return What;
+}
+
 /// The effects of functions on the order of threads, by their names.
 static const StringMap<SyncList> &syncsByName() {
   constexpr bool InFront = false, Behind = true;
+  using If = SyncCall::If;
+  const auto done = [](SyncCall What, If Done) {
+    What.Done = Done;
+    return What;
+  };
   const SyncList Lock = {{MEMLODE_SYNC_LOCK, 0, Behind}};
   const SyncList Unlock = {{MEMLODE_SYNC_UNLOCK, 0, InFront}};
   const SyncList Wait = {{MEMLODE_SYNC_WAIT, 0, Behind}};
@@ -122,7 +133,15 @@ static const StringMap<SyncList> &syncsByName() {
   const SyncList WaitUnlocked = {
       {MEMLODE_SYNC_UNLOCK, 1, InFront}, {MEMLODE_SYNC_WAIT, 0, Behind}, {MEMLODE_SYNC_LOCK, 1, Behind}};
   const SyncList Meet = {{MEMLODE_SYNC_ARRIVE, 0, InFront}, {MEMLODE_SYNC_LEAVE, 0, Behind}};
-  const SyncList Create = {{MEMLODE_SYNC_CREATE, 0, Behind}};
+  const SyncList TimedWaitUnlocked = {{MEMLODE_SYNC_UNLOCK, 1, InFront},
+                                      done({MEMLODE_SYNC_WAIT, 0, Behind}, If::Zero),
+                                      {MEMLODE_SYNC_LOCK, 1, Behind}};
+  const SyncList TryLock = {done({MEMLODE_SYNC_LOCK, 0, Behind}, If::Zero)};
+  const SyncList TryLockTrue = {done({MEMLODE_SYNC_LOCK, 0, Behind}, If::NotZero)};
+  const SyncList TryWait = {done({MEMLODE_SYNC_WAIT, 0, Behind}, If::Zero)};
+  const SyncList Fork = {makingThreads({MEMLODE_SYNC_SIGNAL, 2, InFront}),
+                         {MEMLODE_SYNC_WAIT, 2, Behind, /*IsStored=*/false, EndOfBody}};
+  const SyncList Create = {makingThreads({MEMLODE_SYNC_CREATE, 0, Behind})};
   const SyncList Join = {{MEMLODE_SYNC_JOIN, 0, Behind}};
   const SyncList JoinStored = {{MEMLODE_SYNC_JOIN, 0, Behind, /*IsStored=*/true}};
   static const StringMap<SyncList> Known = {
@@ -134,6 +153,30 @@ static const StringMap<SyncList> &syncsByName() {
       {"omp_set_lock", Lock},
       {"_ZNSt3__15mutex4lockEv", Lock},
       {"_ZNSt3__115recursive_mutex4lockEv", Lock},
+      {"pthread_mutex_trylock", TryLock},
+      {"pthread_mutex_timedlock", TryLock},
+      {"pthread_mutex_clocklock", TryLock},
+      {"pthread_rwlock_tryrdlock", TryLock},
+      {"pthread_rwlock_trywrlock", TryLock},
+      {"pthread_rwlock_timedrdlock", TryLock},
+      {"pthread_rwlock_timedwrlock", TryLock},
+      {"pthread_rwlock_clockrdlock", TryLock},
+      {"pthread_rwlock_clockwrlock", TryLock},
+      {"pthread_spin_trylock", TryLock},
+      {"mtx_trylock", TryLock},
+      {"mtx_timedlock", TryLock},
+      {"omp_test_lock", TryLockTrue},
+      {"_ZNSt3__15mutex8try_lockEv", TryLockTrue},
+      {"_ZNSt3__115recursive_mutex8try_lockEv", TryLockTrue},
+      {"__kmpc_fork_call", Fork},
+      {"__kmpc_barrier", Meet},
+      {"__kmpc_critical", {{MEMLODE_SYNC_LOCK, 2, Behind}}},
+      {"__kmpc_critical_with_hint", {{MEMLODE_SYNC_LOCK, 2, Behind}}},
+      {"__kmpc_end_critical", {{MEMLODE_SYNC_UNLOCK, 2, InFront}}},
+      {"__kmpc_reduce", {{MEMLODE_SYNC_LOCK, 6, Behind}}},
+      {"__kmpc_reduce_nowait", {{MEMLODE_SYNC_LOCK, 6, Behind}}},
+      {"__kmpc_end_reduce", {{MEMLODE_SYNC_UNLOCK, 2, InFront}}},
+      {"__kmpc_end_reduce_nowait", {{MEMLODE_SYNC_UNLOCK, 2, InFront}}},
       {"pthread_mutex_unlock", Unlock},
       {"pthread_rwlock_unlock", Unlock},
       {"pthread_spin_unlock", Unlock},
@@ -142,8 +185,9 @@ static const StringMap<SyncList> &syncsByName() {
       {"_ZNSt3__15mutex6unlockEv", Unlock},
       {"_ZNSt3__115recursive_mutex6unlockEv", Unlock},
       {"sem_wait", Wait},
-      {"sem_timedwait", Wait},
-      {"sem_clockwait", Wait},
+      {"sem_trywait", TryWait},
+      {"sem_timedwait", TryWait},
+      {"sem_clockwait", TryWait},
       {"sem_post", Signal},
       {"pthread_cond_signal", Signal},
       {"pthread_cond_broadcast", Signal},
@@ -154,8 +198,8 @@ static const StringMap<SyncList> &syncsByName() {
       {"_ZNSt3__118condition_variable10notify_oneEv", Signal},
       {"_ZNSt3__118condition_variable10notify_allEv", Signal},
       {"pthread_cond_wait", WaitUnlocked},
-      {"pthread_cond_timedwait", WaitUnlocked},
-      {"pthread_cond_clockwait", WaitUnlocked},
+      {"pthread_cond_timedwait", TimedWaitUnlocked},
+      {"pthread_cond_clockwait", TimedWaitUnlocked},
       {"cnd_wait", WaitUnlocked},
       {"cnd_timedwait", WaitUnlocked},
       {"pthread_barrier_wait", Meet},
@@ -194,7 +238,8 @@ static SyncList rustSyncs(const Function &Callee) {
   const auto *Result = dyn_cast<StructType>(Callee.getReturnType());
   if ((Path.ends_with("Thread>::new") || Path.ends_with("Thread::new")) && Result &&
       Result->getNumElements() == 2)
-    return {{MEMLODE_SYNC_CREATE, 0, /*IsBehind=*/true, /*IsStored=*/false, 0, /*IsReturned=*/true}};
+    return {makingThreads(
+        {MEMLODE_SYNC_CREATE, 0, /*IsBehind=*/true, /*IsStored=*/false, 0, /*IsReturned=*/true})};
   return {};
 }
 
@@ -218,8 +263,10 @@ bool waitsForOthers(const CallBase &Call) {
 }
 
 bool isParallelBody(const Function &F) {
-  return F.getName().contains(".omp_outlined") || F.getName().starts_with(".omp_task_entry");
+  return isForkedBody(F) || F.getName().starts_with(".omp_task_entry");
 }
+
+bool isForkedBody(const Function &F) { return F.getName().contains(".omp_outlined"); }
 
 /// Without waiting, the counter could be read while an acquisition is still under way, and be smaller than
 /// those of the threads that were waited for.

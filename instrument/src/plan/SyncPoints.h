@@ -31,6 +31,10 @@ struct SyncCall {
   int64_t Distance = 0;  ///< from where the argument leads to the object
   /// True if the object is the second of two words that are returned, and no argument.
   bool IsReturned = false;
+  /// What the call returns if it has done so; otherwise there is no object.
+  enum class If { Always, Zero, NotZero } Done = If::Always;
+  /// Whether there may be other threads from now on.
+  bool MakesThreads = false;
 };
 
 /// All of what \p Call does by objects.
@@ -42,6 +46,11 @@ bool waitsForOthers(const llvm::CallBase &Call);
 
 /// Returns whether \p F is the body of a parallel region, run by threads that wait for work in a library.
 bool isParallelBody(const llvm::Function &F);
+
+/// Returns whether it is one whose threads all begin and end together: they begin behind a signal on the function,
+/// and their ends are signals on what stands EndOfBody bytes behind its address.
+bool isForkedBody(const llvm::Function &F);
+constexpr int64_t EndOfBody = 1;
 
 /// The time stamp counter, read where \p B stands. If it \p Waits, everything before it is done by then.
 llvm::Value *readCounter(llvm::IRBuilder<> &B, bool Waits);

@@ -104,14 +104,32 @@ private:
   SmallVector<const Instruction *, 4> Looks;
 };
 
-/// Returns whether something is recorded between two runs of \p L in its parent, so that they are told apart.
-bool isToldApart(const Loop &L, const Finder &Accesses, const DominatorTree &DT) {
+/// The looks in front of \p L that are copies of those in it: a loop whose first look is outside has been
+/// rotated.
+SmallVector<const Instruction *, 2> firstLooks(const Loop &L, ArrayRef<const Instruction *> Looks) {
+  SmallVector<const Instruction *, 2> Found;
+  const BasicBlock *Guard = L.getLoopPredecessor();
+  if (Guard && Guard->getTerminator()->getNumSuccessors() < 2)
+    Guard = Guard->getSinglePredecessor();
+  if (!Guard || L.contains(Guard) || Guard->getTerminator()->getNumSuccessors() < 2)
+    return Found;
+  for (const Instruction &I : *Guard)
+    if (mayPoll(I) && any_of(Looks, [&](const Instruction *Look) { return Look->isIdenticalTo(&I); }))
+      Found.push_back(&I);
+  return Found;
+}
+
+/// Returns whether something else than \p Looks is recorded between two runs of \p L in its parent, so that
+/// they are told apart.
+bool isToldApart(const Loop &L, const Finder &Accesses, const DominatorTree &DT,
+                 ArrayRef<const Instruction *> Looks) {
   const Loop *Outer = L.getParentLoop();
   return !Outer || any_of(Outer->blocks(), [&](BasicBlock *B) {
     const bool Always =
         DT.dominates(B, L.getHeader()) || (Outer->getLoopLatch() && DT.dominates(B, Outer->getLoopLatch()));
-    return Always && !L.contains(B) &&
-           any_of(*B, [&](Instruction &I) { return !Accesses.find(I).Accesses.empty(); });
+    return Always && !L.contains(B) && any_of(*B, [&](Instruction &I) {
+             return !is_contained(Looks, &I) && !Accesses.find(I).Accesses.empty();
+           });
   });
 }
 
@@ -137,11 +155,15 @@ Polls findPolls(Function &F, const Finder &Accesses, FunctionAnalysisManager &FA
       continue;
     }
     Candidate Here(*L, Accesses);
-    if (!Here.waits() || !isToldApart(*L, Accesses, DT))
+    if (!Here.waits())
+      continue;
+    const auto First = firstLooks(*L, Here.looksAt());
+    if (!isToldApart(*L, Accesses, DT, First))
       continue;
     ++NumWaitingLoops;
     Waiting.insert(L);
     Found.insert(Here.looksAt().begin(), Here.looksAt().end());
+    Found.insert(First.begin(), First.end());
   }
   return Found;
 }

@@ -19,6 +19,8 @@ target triple = "x86_64-pc-linux-gnu"
 @_ZGVZ3onevE1x = global i8 0
 
 declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_trylock(ptr)
+declare void @__kmpc_fork_call(ptr, i32, ptr, ...)
 declare i32 @pthread_mutex_unlock(ptr)
 declare ptr @malloc(i64)
 declare void @take()
@@ -145,6 +147,42 @@ define i32 @wrapper(ptr %m) {
 define ptr @allocates() {
   %a = call ptr @malloc(i64 8)
   ret ptr %a
+}
+
+; An attempt that failed took nothing.
+; CHECK-LABEL: define void @tries(
+; CHECK: [[R:%.*]] = call i32 @pthread_mutex_trylock
+; CHECK: [[TOOK:%.*]] = icmp eq i32 [[R]], 0
+; CHECK: [[OBJECT:%.*]] = select i1 [[TOOK]], ptr %m, ptr null
+; CHECK: store ptr [[OBJECT]]
+; CHECK: lfence{{.*}}rdtsc
+; CHECK: ret void
+define void @tries(ptr %m) {
+  %a = call i32 @pthread_mutex_trylock(ptr %m)
+  ret void
+}
+
+; The region's body waits for the signal in front of the call, and the call for those at the body's ends.
+; CHECK-LABEL: define void @forks(
+; CHECK: store atomic i32 1, ptr @__memlode_others monotonic
+; CHECK: asm sideeffect "rdtsc
+; CHECK: call void {{.*}}@__kmpc_fork_call
+; CHECK: lfence{{.*}}rdtsc
+; CHECK: ret void
+define void @forks() {
+  call void (ptr, i32, ptr, ...) @__kmpc_fork_call(ptr null, i32 0, ptr @forks.omp_outlined)
+  ret void
+}
+
+; CHECK-LABEL: define internal void @forks.omp_outlined(
+; CHECK: store ptr @forks.omp_outlined
+; CHECK: lfence{{.*}}rdtsc
+; CHECK: getelementptr{{.*}}@forks.omp_outlined, i64 1
+; CHECK: asm sideeffect "rdtsc
+; CHECK: ret void
+define internal void @forks.omp_outlined(ptr %global, ptr %bound) {
+  store i32 1, ptr @guard
+  ret void
 }
 
 ; The threads that run it have waited for work.

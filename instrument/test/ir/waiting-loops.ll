@@ -110,3 +110,24 @@ next:
 exit:
   ret void
 }
+
+; The first look stands in front of the loop, which has been rotated: both acquire.
+; CHECK-LABEL: define void @looks_first(
+; CHECK: load volatile i32, ptr @flag
+; CHECK: lfence{{.*}}rdtsc
+; CHECK: load volatile i32, ptr @flag
+; CHECK: lfence{{.*}}rdtsc
+; CHECK: ret void
+define void @looks_first() {
+entry:
+  %x = load volatile i32, ptr @flag
+  %c = icmp eq i32 %x, 0
+  br i1 %c, label %loop, label %exit
+loop:
+  %y = call i32 @sched_yield()
+  %z = load volatile i32, ptr @flag
+  %d = icmp eq i32 %z, 0
+  br i1 %d, label %loop, label %exit
+exit:
+  ret void
+}

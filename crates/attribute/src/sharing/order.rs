@@ -13,7 +13,7 @@ pub(super) type Waits = Vec<(u32, u64)>;
 pub(super) struct Orders {
     /// Indexed by thread: its acquisitions that wait, counted from 0, and for what.
     pub waits: Vec<Vec<(u64, Waits)>>,
-    /// Indexed by thread: the creation that it begins with, if it was seen.
+    /// Indexed by thread: the creation, or the call for work, that it begins with, if it was seen.
     pub starts: Vec<Option<(u32, u64)>>,
     /// Threads of which it was not.
     pub unknown: usize,
@@ -35,12 +35,13 @@ struct Latest {
 /// An acquisition comes after the latest releases of its object by other threads whose stamps are smaller. A barrier is
 /// left for the *n*th time by a thread when the others have arrived for the *n*th time. An atomic read-modify-write does
 /// not wait for another: which of them came first is the schedule's doing.
+///
+/// A waiting loop whose thread comes back late sees more releases than it waited for, and how many is the schedule's doing,
+/// too. Where only one other thread releases, it waits for the first behind its last look in vain; where its first look saw
+/// enough, for one more than the time before, if there was one more.
 pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
-    let (starts, ends) = lives(threads);
+    let (mut starts, ends) = lives(threads);
     let mut orders = Orders { waits: vec![Vec::new(); threads.len()], ..Orders::default() };
-    orders.unknown =
-        threads.iter().zip(&starts).filter(|(facts, start)| !facts.is_first && start.is_none()).count();
-    orders.starts = starts;
     let mut times: Vec<(u64, u32, usize)> = Vec::new();
     for (thread, facts) in (0u32..).zip(threads) {
         let mut latest = 0;
@@ -53,8 +54,20 @@ pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
     times.sort_by_key(|&(stamp, thread, number)| {
         (stamp, !threads[thread as usize].events[number].kind.releases(), thread, number)
     });
+    let mut releasers: FxHashMap<Object, Vec<u32>> = FxHashMap::default();
+    for (thread, facts) in (0u32..).zip(threads) {
+        for event in facts.events.iter().filter(|event| event.kind.releases()) {
+            let of_object = releasers.entry((facts.process, event.object)).or_default();
+            if of_object.last() != Some(&thread) {
+                of_object.push(thread);
+            }
+        }
+    }
     let mut state = State {
         threads,
+        releasers,
+        releases: FxHashMap::default(),
+        seen: FxHashMap::default(),
         released: vec![0; threads.len()],
         acquired: vec![0; threads.len()],
         known: vec![FxHashMap::default(); threads.len()],
@@ -65,9 +78,17 @@ pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
     };
     for (stamp, thread, number) in times {
         if let Some((ordinal, waits)) = state.event(stamp, thread, number) {
+            // A library made it, and it begins by waiting for work.
+            let start = &mut starts[thread as usize];
+            if number == 0 && start.is_none() && !threads[thread as usize].acts_first {
+                *start = waits.iter().copied().min();
+            }
             orders.waits[thread as usize].push((ordinal, waits));
         }
     }
+    orders.unknown =
+        threads.iter().zip(&starts).filter(|(facts, start)| !facts.is_first && start.is_none()).count();
+    orders.starts = starts;
     orders
 }
 
@@ -84,6 +105,12 @@ struct State<'t> {
     /// Indexed by thread: what it has waited for already.
     known: Vec<FxHashMap<u32, u64>>,
     latest: FxHashMap<Object, Vec<Latest>>,
+    /// Threads that ever release an object.
+    releasers: FxHashMap<Object, Vec<u32>>,
+    /// By object and thread: when it released, which of its releases that was, and whether by an update.
+    releases: FxHashMap<(Object, u32), Vec<(u64, u64, bool)>>,
+    /// By object and thread: how many of them its looks saw.
+    seen: FxHashMap<(Object, u32), usize>,
     /// Releases of each arrival at a barrier, by thread.
     arrived: FxHashMap<Object, FxHashMap<u32, Vec<u64>>>,
     /// Number of times that a thread left a barrier.
@@ -100,7 +127,7 @@ impl State<'_> {
         let object = (facts.process, event.object);
         if event.kind.releases() {
             self.released[thread as usize] += 1;
-            self.release(object, event.kind, thread, event.is_update);
+            self.release(object, event.kind, thread, stamp, event.is_update);
             return None;
         }
         let ordinal = self.acquired[thread as usize];
@@ -116,7 +143,10 @@ impl State<'_> {
                     .collect()
             }
             SyncKind::Leave => self.leave(object, thread),
-            _ => self.acquire(object, thread, event.is_update),
+            _ => match event.look.and_then(|in_vain| self.look(object, thread, event.is_update, in_vain)) {
+                Some(seen) => seen,
+                None => self.acquire(object, thread, event.is_update),
+            },
         };
         let known = &mut self.known[thread as usize];
         waits.retain(|&(other, releases)| {
@@ -128,7 +158,7 @@ impl State<'_> {
         (!waits.is_empty()).then_some((ordinal, waits))
     }
 
-    fn release(&mut self, object: Object, kind: SyncKind, thread: u32, is_update: bool) {
+    fn release(&mut self, object: Object, kind: SyncKind, thread: u32, stamp: u64, is_update: bool) {
         let releases = self.released[thread as usize];
         match kind {
             SyncKind::Create => {}
@@ -139,6 +169,7 @@ impl State<'_> {
                 let latest = self.latest.entry(object).or_default();
                 latest.retain(|other| other.thread != thread || other.is_update != is_update);
                 latest.push(Latest { thread, releases, is_update });
+                self.releases.entry((object, thread)).or_default().push((stamp, releases, is_update));
             }
         }
     }
@@ -147,6 +178,20 @@ impl State<'_> {
         let latest = self.latest.get(&object).map_or(&[][..], |latest| latest);
         let others = latest.iter().filter(|other| other.thread != thread && !(is_update && other.is_update));
         others.map(|other| (other.thread, other.releases)).collect()
+    }
+
+    /// The release that a look waited for; none if several threads release, or if both are updates.
+    fn look(&mut self, object: Object, thread: u32, is_update: bool, in_vain: u64) -> Option<Waits> {
+        let mut others = self.releasers.get(&object)?.iter().filter(|&&other| other != thread);
+        let (Some(&other), None) = (others.next(), others.next()) else { return None };
+        let releases = self.releases.get(&(object, other)).map_or(&[][..], |releases| releases);
+        let seen = self.seen.entry((object, thread)).or_default();
+        let next = if in_vain > 0 { releases.partition_point(|release| release.0 <= in_vain) } else { *seen };
+        *seen = releases.len().min(next.max(*seen) + 1);
+        let Some(&(_, release, by_update)) = seen.checked_sub(1).and_then(|at| releases.get(at)) else {
+            return Some(Waits::new());
+        };
+        (!(is_update && by_update)).then(|| vec![(other, release)])
     }
 
     fn leave(&mut self, object: Object, thread: u32) -> Waits {
@@ -205,4 +250,51 @@ fn lives(threads: &[ThreadFacts]) -> (Vec<Option<(u32, u64)>>, Handles) {
         }
     }
     (starts, ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sharing::survey::SyncEvent;
+
+    /// A thread of process 0 that does something to object 8 at each time.
+    fn thread(events: &[(u64, SyncKind, Option<u64>)]) -> ThreadFacts {
+        let event = |&(stamp, kind, look)| SyncEvent { stamp, kind, object: 8, is_update: false, look };
+        ThreadFacts {
+            process: Some(ProcessId(0)),
+            is_first: true,
+            events: events.iter().map(event).collect(),
+            ..ThreadFacts::default()
+        }
+    }
+
+    fn releases(stamps: &[u64]) -> ThreadFacts {
+        thread(&stamps.iter().map(|&stamp| (stamp, SyncKind::Release, None)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_look_waits_for_what_it_could_not_do_without() {
+        let looks = [
+            (15, SyncKind::Acquire, Some(0)),  // at once: one release
+            (55, SyncKind::Acquire, Some(25)), // in vain at 25: the first behind it, of those at 30, 40 and 50
+            (56, SyncKind::Acquire, Some(0)),  // at once: one more
+            (57, SyncKind::Acquire, Some(0)),
+            (58, SyncKind::Acquire, Some(0)), // there is none
+        ];
+        let writer = releases(&[10, 20, 30, 40, 50]);
+        let orders = orders(&[writer, thread(&looks)]);
+        let expected = [(0, 1), (1, 3), (2, 4), (3, 5)].map(|(look, release)| (look, vec![(0, release)]));
+        assert_eq!(orders.waits[1], expected);
+    }
+
+    #[test]
+    fn an_acquisition_waits_for_what_it_saw() {
+        let late = thread(&[(55, SyncKind::Acquire, None)]);
+        let one = orders(&[releases(&[10, 20, 60]), late]);
+        assert_eq!(one.waits[1], [(0, vec![(0, 2)])]);
+        // Where several release, a look does, too.
+        let look = thread(&[(55, SyncKind::Acquire, Some(5))]);
+        let several = orders(&[releases(&[10, 20]), look, releases(&[30, 40])]);
+        assert_eq!(several.waits[1], [(0, vec![(0, 2), (2, 2)])]);
+    }
 }

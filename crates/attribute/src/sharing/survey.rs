@@ -36,6 +36,8 @@ pub(super) struct SyncEvent {
     pub object: u64,
     /// It is of an atomic read-modify-write.
     pub is_update: bool,
+    /// Of the last look of a waiting loop: when the one before was that was in vain, 0 if there was none.
+    pub look: Option<u64>,
 }
 
 /// Facts about a thread.
@@ -56,9 +58,11 @@ pub(super) struct ThreadFacts {
     /// The lowest and the highest of these slots.
     pub frames: Option<(u64, u64)>,
     pub events: Vec<SyncEvent>,
+    /// It accessed memory before the first of them.
+    pub acts_first: bool,
     /// First and last address of each block, and its allocation.
     pub blocks: Vec<(u64, u64, SiteId)>,
-    lines: FxHashMap<u64, (u8, u64)>,
+    pub lines: FxHashMap<u64, (u8, u64)>,
 }
 
 /// The result of the look.
@@ -140,6 +144,10 @@ struct Look<'t> {
     placed: Placed<'t>,
     facts: ThreadFacts,
     process: ProcessId,
+    /// It accessed memory in a chunk or a loop before.
+    has_acted: bool,
+    /// Object and time of its latest look in vain.
+    in_vain: (u64, u64),
     /// Threads that it made and that it did not join yet.
     others: u64,
     /// Line, what was done to it, how often.
@@ -156,7 +164,18 @@ impl<'t> Look<'t> {
         let (Some(process), Some(thread)) = (facts.process, facts.thread) else { return facts };
         let recent = vec![(u64::MAX, 0, 0); RECENT];
         let placed = Placed::new(moved, process, thread);
-        let mut look = Look { sites: trace.sites(), does, placed, facts, process, others: 0, recent };
+        let sites = trace.sites();
+        let mut look = Look {
+            sites,
+            does,
+            placed,
+            facts,
+            process,
+            has_acted: false,
+            in_vain: (0, 0),
+            others: 0,
+            recent,
+        };
         let (mut decoder, mut batch) = (Decoder::new(Loops::Kept), Batch::default());
         for number in std::mem::take(&mut look.facts.chunks) {
             let is_sound = decoder.stored(trace, &trace.chunks()[number], &mut batch).is_ok();
@@ -180,6 +199,7 @@ impl<'t> Look<'t> {
                 done = next.access as usize;
                 let strides = next.strides.start as usize..next.strides.end as usize;
                 batch.strides[strides].iter().for_each(|stride| self.stride(stride, next.turns));
+                self.has_acted = true;
             }
             self.accesses(batch, done..*at as usize);
             done = *at as usize;
@@ -187,6 +207,8 @@ impl<'t> Look<'t> {
             let look = look.or_else(|| is_release_of(batch, number, done).then_some(done));
             if look.is_none_or(|look| !is_in_vain(self.sites, batch, look)) {
                 self.mark(mark, batch, done);
+            } else if let Mark::Sync { object, stamp, .. } = *mark {
+                self.in_vain = (object, stamp);
             }
         }
         for next in loops {
@@ -194,6 +216,7 @@ impl<'t> Look<'t> {
             batch.strides[strides].iter().for_each(|stride| self.stride(stride, next.turns));
         }
         self.accesses(batch, done..batch.accesses.len());
+        self.has_acted |= !batch.accesses.is_empty() || !batch.loops.is_empty();
     }
 
     fn mark(&mut self, mark: &Mark, batch: &Batch, at: usize) {
@@ -217,7 +240,16 @@ impl<'t> Look<'t> {
                     SyncKind::Join => self.others = self.others.saturating_sub(1),
                     _ => {}
                 }
-                self.facts.events.push(SyncEvent { stamp, kind, object, is_update });
+                self.facts.acts_first |= self.facts.events.is_empty() && (at > 0 || self.has_acted);
+                let looks = |access: &Access| {
+                    access.address == object && self.does[access.site.0 as usize] & LOOKS != 0
+                };
+                let in_vain = if self.in_vain.0 == object { self.in_vain.1 } else { 0 };
+                let look = (kind == SyncKind::Acquire && beside.is_some_and(looks)).then_some(in_vain);
+                if look.is_some() {
+                    self.in_vain = (0, 0);
+                }
+                self.facts.events.push(SyncEvent { stamp, kind, object, is_update, look });
             }
             _ => {}
         }

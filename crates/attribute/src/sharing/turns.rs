@@ -4,14 +4,15 @@ use memlode_trace::event::{Batch, Mark, SyncKind};
 use memlode_trace::format::flag;
 use memlode_trace::sites::SiteTable;
 
-/// So many accesses behind a look the same site looks again, if it does: a turn of a waiting loop has no more.
+/// So many accesses behind a look its loop looks again, if it does: a turn of a waiting loop has no more.
 const LONGEST_TURN: usize = 16;
 
-/// Returns whether an access of a batch is a look in vain: its site looks again at the same address, and between are only such
-/// looks and what they learnt.
+/// Returns whether an access of a batch is a look in vain: its loop looks again at the same address in the same way, and between
+/// are only such looks and what they learnt. A loop's first look may have a site of its own.
 pub(super) fn is_in_vain(sites: &SiteTable, batch: &Batch, at: usize) -> bool {
     let access = batch.accesses[at];
-    if sites.site(access.site).flags & flag::POLL == 0 {
+    let site = sites.site(access.site);
+    if site.flags & flag::POLL == 0 {
         return false;
     }
     let mut mark = batch.marks.partition_point(|&(place, _)| place as usize <= at);
@@ -29,10 +30,11 @@ pub(super) fn is_in_vain(sites: &SiteTable, batch: &Batch, at: usize) -> bool {
             }
             mark += 1;
         }
-        if sites.site(next.site).flags & flag::POLL == 0 {
+        let looks = sites.site(next.site);
+        if looks.flags & flag::POLL == 0 {
             return false;
         }
-        if (next.site, next.address) == (access.site, access.address) {
+        if next.address == access.address && (next.site == access.site || looks.kind == site.kind) {
             return true;
         }
     }
