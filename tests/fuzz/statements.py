@@ -176,7 +176,9 @@ class Statements:
             "x0 += (u64)(((unsigned __int128)x1 << 32) / ((unsigned __int128)x2 | 1));",
             "x1 += (u64)(unsigned __int128)((double)x0 * 1e-3);",
             # What is compared where the call was, and what libc looks at.
-            f"x2 += (u64)(memcmp(&{n}[0], &{n}[{size - 1}], sizeof {n}[0] < 16 ? sizeof {n}[0] : 16) == 0);",
+            # An object's comparison with itself is left out by the code generator.
+            f"x2 += (u64)(memcmp(&{n}[0], {f'&{n}[{size - 1}]' if size > 1 else 'text'}, "
+            f"sizeof {n}[0] < 16 ? sizeof {n}[0] : 16) == 0);",
             "x0 += (u64)(strchr(text, 'm') != 0) + (u64)strncmp(text, \"memo\", 3);",
             "{ char *const copy = strdup(text);\n  x1 += strlen(copy);\n  free(copy); }",
             f"x0 += variadic(3, {self.value(1)}, {self.value(0)}, {self.value(0)});",
