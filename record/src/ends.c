@@ -1,7 +1,7 @@
 /* The process's end, as far as it has a say in it: the shared memory tells which streams are whole.
  *
  * The collector cannot see where a thread's last segment ends: the words behind it are zero, and its own last
- * words may be. Code that calls one of the functions here, or in leaving.c, is between two segments. And of
+ * words may be. Code that calls one of the functions here, in exec.c or in leaving.c, is between two segments. And of
  * threads that are not there any more all words are, for a thread ends when it calls something, unless it is
  * cancelled. */
 #include "runtime.h"
@@ -84,15 +84,3 @@ MEMLODE_EXPORT _Noreturn void _exit(int status) {
 }
 
 MEMLODE_EXPORT _Noreturn void _Exit(int status) { _exit(status); }
-
-MEMLODE_EXPORT int execve(const char *path, char *const arguments[], char *const environment[]) {
-  memlode_leave();
-  long error = memlode_call(SYS_execve, path, arguments, environment);
-  memlode_stay();
-  errno = (int)-error;
-  return -1;
-}
-
-MEMLODE_EXPORT int execv(const char *path, char *const arguments[]) {
-  return execve(path, arguments, environ);
-}

@@ -438,6 +438,15 @@ def case_threads_that_end_with_a_zero():
         expect('"clean":true' in events, f"{flags}: its end is not known")
 
 
+def case_processes_that_become_another_program_with_a_zero():
+    for flags in ([], ["-static"]):
+        programs = both("last" + "".join(flags), ["last.c"], *flags)
+        traced = compare("last", programs, "exec", 0)
+        expect(traced.stdout.startswith("63 "), f"{flags}: {traced.stdout}")
+        # Each of nine children reads and writes a cell, and reads what it frees.
+        expect(traced.accesses >= 9 * 3, f"{flags}: {traced.accesses} accesses")
+
+
 def case_other_allocators():
     programs = both("work", ["work.c"])
     for name, library in ALLOCATORS.items():

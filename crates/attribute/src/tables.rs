@@ -1,6 +1,7 @@
 //! Roll-ups of a profile: the same counts by line, field, type, object, function or thread.
 
 use std::hash::Hash;
+use std::sync::OnceLock;
 
 use memlode_simulate::MAX_LEVELS;
 use memlode_trace::event::ThreadId;
@@ -108,13 +109,18 @@ fn is_library_path(path: &str) -> bool {
         || ["/include/c++/", "/lib/rustlib/src/rust/"].iter().any(|part| path.contains(part))
 }
 
-/// Orders a table's rows: by their cost, then by cycles beyond the first level, then by accesses.
-fn order<K: Ord>(rows: &mut [Row<K>], latencies: &[u32]) {
-    rows.sort_by(|a, b| {
-        let weight = |row: &Row<K>| (row.counts.stall_cycles(latencies), row.counts.accesses());
-        let waits = b.wait.cycles().total_cmp(&a.wait.cycles());
-        waits.then_with(|| weight(b).cmp(&weight(a))).then_with(|| a.key.cmp(&b.key))
+/// Returns a table's rows in their order: by their cost, then by cycles beyond the first level, then by accesses.
+fn ordered<K: Ord>(rows: Vec<Row<K>>, latencies: &[u32]) -> Vec<Row<K>> {
+    let weight =
+        |row: &Row<K>| (row.wait.cycles(), row.counts.stall_cycles(latencies), row.counts.accesses());
+    // Weights are long to work out, and rows to move.
+    let mut places: Vec<_> = rows.iter().map(weight).zip(0..).collect();
+    places.sort_by(|&((a, a_counts, a_accesses), at), &((b, b_counts, b_accesses), other)| {
+        let weights = b.total_cmp(&a).then_with(|| (b_counts, b_accesses).cmp(&(a_counts, a_accesses)));
+        weights.then_with(|| rows[at].key.cmp(&rows[other].key))
     });
+    let mut rows: Vec<Option<Row<K>>> = rows.into_iter().map(Some).collect();
+    places.into_iter().filter_map(|(_, at)| rows[at].take()).collect()
 }
 
 /// The tables of a profile.
@@ -124,12 +130,15 @@ pub struct Tables<'a> {
     latencies: &'a [u32],
     costs: Option<&'a CostModel>,
     sample: Option<Sampled<'a>>,
+    /// Indexed by site: what it touches, and where. Names are long to look at, and each is asked for often.
+    keys: Box<[OnceLock<(What, Place)>]>,
 }
 
 impl<'a> Tables<'a> {
     /// `latencies` orders the rows: cycles of each level, innermost first, memory last.
     pub fn new(profile: &'a Profile, names: &'a SiteTable, latencies: &'a [u32]) -> Tables<'a> {
-        Tables { profile, names, latencies, costs: None, sample: None }
+        let keys = names.sites().iter().map(|_| OnceLock::new()).collect();
+        Tables { profile, names, latencies, costs: None, sample: None, keys }
     }
 
     /// Rows say what they cost, and are ordered by it. To be said before [`Tables::of_sample`].
@@ -208,7 +217,7 @@ impl<'a> Tables<'a> {
 
     /// Functions whose text holds the access: an inlined callee counts for itself.
     pub fn functions(&self) -> Vec<Row<StringId>> {
-        self.roll(|cell| Some(place(self.names, self.site(cell)).line.function))
+        self.roll(|cell| Some(self.key_of(cell).1.line.function))
     }
 
     /// Threads.
@@ -227,8 +236,7 @@ impl<'a> Tables<'a> {
             }
         }
         let row = |(key, (counts, wait))| Row { key, counts, wait, errors: None };
-        let mut rows: Vec<Row<K>> = sums.into_iter().map(row).collect();
-        order(&mut rows, self.latencies);
+        let mut rows: Vec<Row<K>> = ordered(sums.into_iter().map(row).collect(), self.latencies);
         if let Some(sample) = &self.sample {
             let numbers: FxHashMap<&K, usize> =
                 rows.iter().enumerate().map(|(i, row)| (&row.key, i)).collect();
@@ -276,8 +284,10 @@ impl<'a> Tables<'a> {
 
     /// Returns what a cell's accesses touch, and where: its row in [`Tables::lines`].
     pub fn key_of(&self, cell: &Cell) -> (What, Place) {
-        let site = self.site(cell);
-        (self.what(site, true), place(self.names, site))
+        *self.keys[cell.site.0 as usize].get_or_init(|| {
+            let site = self.site(cell);
+            (self.what(site, true), place(self.names, site))
+        })
     }
 
     /// The data that a cell's accesses touch: its row in [`Tables::data`].

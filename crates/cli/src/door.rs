@@ -33,12 +33,24 @@ impl<W: Write> Door<W> {
         Door { out, form, begun: Vec::new() }
     }
 
+    /// Returns where the first character is that does not pass as it is.
+    fn first_unsafe(&self, text: &str) -> Option<usize> {
+        let stays = |c| is_unsafe(c) && c != '\n' && (c != '\t' || self.form == Form::Json);
+        let mut from = 0;
+        while let Some(at) = first_special(&text.as_bytes()[from..]) {
+            let c = text[from + at..].chars().next()?;
+            if stays(c) {
+                return Some(from + at);
+            }
+            from += at + c.len_utf8();
+        }
+        None
+    }
+
     /// Writes a piece of text.
     fn text(&mut self, text: &str) -> io::Result<()> {
         let mut rest = text;
-        while let Some(at) =
-            rest.find(|c| is_unsafe(c) && c != '\n' && (c != '\t' || self.form == Form::Json))
-        {
+        while let Some(at) = self.first_unsafe(rest) {
             let (before, from) = rest.split_at(at);
             self.out.write_all(before.as_bytes())?;
             let passes = if self.form == (Form::Text { colours: true }) { colour(from) } else { 0 };
@@ -60,6 +72,15 @@ impl<W: Write> Door<W> {
         }
         self.out.write_all(rest.as_bytes())
     }
+}
+
+/// Returns where the first byte is that is no printable ASCII and ends no line. Nearly all are, so blocks of them are passed.
+fn first_special(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 32;
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n');
+    let all_plain = |block: &&[u8]| block.iter().fold(true, |all, &byte| all & is_plain(byte));
+    let passed = BLOCK * bytes.chunks_exact(BLOCK).take_while(all_plain).count();
+    bytes[passed..].iter().position(|&byte| !is_plain(byte)).map(|at| passed + at)
 }
 
 /// Bytes of a sequence at the beginning of the text that makes what follows bold, dim, italic, underlined or coloured,

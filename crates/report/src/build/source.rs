@@ -23,7 +23,22 @@ pub struct Sources {
 
 struct SourceFile {
     text: String,
+    /// Where its lines begin, counted in bytes.
+    begins: Vec<usize>,
     changed: bool,
+}
+
+impl SourceFile {
+    /// Number of lines; behind the last line feed there is none.
+    fn lines(&self) -> u32 {
+        let open = self.begins.last().is_some_and(|&begin| begin < self.text.len());
+        (self.begins.len() - usize::from(!open)) as u32
+    }
+
+    /// A line, counted from 1.
+    fn line(&self, number: u32) -> &str {
+        self.text[self.begins[number as usize - 1]..].lines().next().unwrap_or_default()
+    }
 }
 
 impl Sources {
@@ -52,19 +67,15 @@ impl Sources {
             Err(why) => return Some(missing(why.clone())),
         };
         let (first, last) = (line.saturating_sub(self.context).max(1), line.saturating_add(self.context));
-        let numbered = (1..).zip(file.text.lines());
-        let lines: Vec<SourceLine> = numbered
-            .skip_while(|(number, _)| *number < first)
-            .take_while(|(number, _)| *number <= last)
-            .map(|(number, text)| SourceLine {
-                line: number,
-                text: text.to_string(),
-                is_subject: number == line,
-            })
-            .collect();
-        if !lines.iter().any(|line| line.is_subject) {
-            return Some(missing(format!("it has {} lines, and no line {line}", file.text.lines().count())));
+        if line == 0 || line > file.lines() {
+            return Some(missing(format!("it has {} lines, and no line {line}", file.lines())));
         }
+        let lines = (first..=last.min(file.lines())).map(|number| SourceLine {
+            line: number,
+            text: file.line(number).to_string(),
+            is_subject: number == line,
+        });
+        let lines = lines.collect();
         Some(SourceText::Lines { lines, changed: file.changed })
     }
 }
@@ -85,5 +96,9 @@ fn read(name: &str, started: SystemTime) -> Result<SourceFile, String> {
     let mut bytes = Vec::new();
     File::open(name).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes)).map_err(cannot)?;
     let changed = known.modified().is_ok_and(|modified| modified > started);
-    Ok(SourceFile { text: String::from_utf8_lossy(&bytes).into_owned(), changed })
+    let text = String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    let feeds = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+    let begins = std::iter::once(0).chain(feeds.map(|(at, _)| at + 1));
+    Ok(SourceFile { begins: begins.collect(), text, changed })
 }
