@@ -12,7 +12,7 @@
 
 /* The shell that runs files which the kernel does not know (POSIX, execvp). */
 #define SHELL "/bin/sh"
-/* Where programs are without PATH: what confstr(_CS_PATH) is in glibc. */
+/* Directories of programs without PATH: what confstr(_CS_PATH) is in glibc. */
 #define DIRECTORIES "/bin:/usr/bin"
 
 /* Returns what a system call did that came back. */

@@ -19,6 +19,10 @@ const REMEMBERED: usize = 4;
 const FIRST: u32 = 8;
 const ONE_OF: u32 = 8;
 
+/// Lines gone to in a chunk, by a site, from which on its further accesses are taken to go as these did: a share of 1,024
+/// has a standard error of 1.6% at most.
+const ENOUGH: u64 = 1024;
+
 /// Counts of a site's accesses that went to another line than the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walk {
@@ -59,7 +63,13 @@ struct Lines {
     chunk: u32,
     latest: u32,
     lines: [u64; REMEMBERED],
+    /// Of accesses one by one.
     walk: Walk,
+    /// Number of those that were looked at, and of those that were passed by.
+    looked: u32,
+    passed: u32,
+    /// Of loops.
+    repeated: Walk,
 }
 
 /// No line has this number.
@@ -91,6 +101,18 @@ impl Lines {
             }
         }
         self.lines[self.latest as usize] = line;
+    }
+
+    /// All of the chunk, with what was passed by.
+    fn whole(&self) -> Walk {
+        let all = u64::from(self.looked) + u64::from(self.passed);
+        let scaled = |lines: u64| {
+            let scaled = u128::from(lines) * u128::from(all) / u128::from(self.looked.max(1));
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        let mut whole = Walk { near: scaled(self.walk.near), far: scaled(self.walk.far) };
+        whole.add(self.repeated);
+        whole
     }
 }
 
@@ -130,6 +152,11 @@ impl Walks {
         // Of a range, the lines behind the first are near each other.
         let lines = u64::from(access.bytes).saturating_sub(1) >> LINE_SHIFT;
         let site = self.site(access.site);
+        if site.walk.near + site.walk.far >= ENOUGH {
+            site.passed += 1;
+            return;
+        }
+        site.looked += 1;
         site.go(access.address >> LINE_SHIFT);
         if lines > 0 {
             site.walk.near += lines;
@@ -146,7 +173,7 @@ impl Walks {
         let lines = (u128::from(step) * u128::from(further)) >> LINE_SHIFT;
         let lines = u64::try_from(lines).unwrap_or(u64::MAX).min(further);
         let (near, far) = if step >> LINE_SHIFT <= NEAR_LINES { (lines, 0) } else { (0, lines) };
-        site.walk.add(Walk { near, far });
+        site.repeated.add(Walk { near, far });
         let last = stride.access_in(further).address >> LINE_SHIFT;
         site.lines[site.latest as usize] = last;
     }
@@ -154,7 +181,7 @@ impl Walks {
     /// Ends the chunk: what was seen of its sites.
     pub fn end(&mut self) -> impl Iterator<Item = (SiteId, Walk)> + '_ {
         let Walks { sites, met, .. } = self;
-        let walked = |site: SiteId| (site, sites[site.0 as usize].walk);
+        let walked = |site: SiteId| (site, sites[site.0 as usize].whole());
         met.drain(..).map(walked).filter(|(_, walk)| *walk != Walk::default())
     }
 
@@ -166,7 +193,7 @@ impl Walks {
         }
         let lines = &mut self.sites[place];
         if lines.chunk != self.chunk {
-            *lines = Lines { chunk: self.chunk, latest: 0, lines: [NONE; REMEMBERED], walk: Walk::default() };
+            *lines = Lines { chunk: self.chunk, lines: [NONE; REMEMBERED], ..Lines::default() };
             self.met.push(site);
         }
         lines
@@ -199,6 +226,14 @@ mod tests {
         assert_eq!(walk(arrays), Walk { near: 297, far: 2 });
         let random = (0..1000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
         assert!(walk(random).near_share().is_some_and(|share| share < 0.01));
+    }
+
+    #[test]
+    fn of_many_lines_some_stand_for_all() {
+        // Three of four steps are near.
+        let line = |i: u64| (i / 4 * 1000 + i % 4) * 64;
+        let Walk { near, far } = walk((0..40_000).map(line));
+        assert!(near.abs_diff(30_000) <= 300 && far.abs_diff(10_000) <= 100, "{near} {far}");
     }
 
     #[test]

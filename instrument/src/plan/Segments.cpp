@@ -494,6 +494,18 @@ void Planner::stamp(Instruction *Before, Word::How How) {
   add(std::move(O));
 }
 
+/// Begins with the words for what orders threads: a release's stamp may be read early.
+Op Planner::syncOp(Instruction *Before, uint8_t Kind) {
+  ++NumStamps;
+  Made.Useful = true;
+  Op O;
+  O.Code = MEMLODE_OP_SYNC;
+  O.Sync = Kind;
+  O.Before = Before;
+  O.Words = {{Kind & 1 ? Word::How::LooseStamp : Word::How::Stamp}};
+  return O;
+}
+
 /// Plans the words for what \p Call does to the order of threads. A handle is read in front of it: joining
 /// forgets it.
 void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
@@ -518,17 +530,10 @@ void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
     Value *Done = What.Done == SyncCall::If::Zero ? B.CreateIsNull(&Call) : B.CreateIsNotNull(&Call);
     Object.A = B.CreateSelect(Done, Object.A, Constant::getNullValue(Object.A->getType()));
   }
-  const bool IsRelease = What.Kind & 1;
-  ++NumStamps;
-  Made.Useful = true;
-  Op O;
-  O.Code = MEMLODE_OP_SYNC;
-  O.Sync = What.Kind;
-  O.Before = Before;
-  O.Words = {Object,
-             {What.MakesThreads ? Word::How::FirstStamp
-              : IsRelease       ? Word::How::LooseStamp
-                                : Word::How::Stamp}};
+  Op O = syncOp(Before, What.Kind);
+  O.Words.insert(O.Words.begin(), Object);
+  if (What.MakesThreads)
+    O.Words.back().Computed = Word::How::FirstStamp;
   add(std::move(O));
 }
 
@@ -536,14 +541,8 @@ void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
 void Planner::sync(Instruction *Before, Value *Object, uint8_t Kind) {
   if (!Stamps)
     return;
-  ++NumStamps;
-  Made.Useful = true;
-  Op O;
-  O.Code = MEMLODE_OP_SYNC;
-  O.Sync = Kind;
-  O.Before = Before;
+  Op O = syncOp(Before, Kind);
   O.Address = Object;
-  O.Words = {{Kind & 1 ? Word::How::LooseStamp : Word::How::Stamp}};
   add(std::move(O));
 }
 
@@ -551,15 +550,10 @@ void Planner::sync(Instruction *Before, Value *Object, uint8_t Kind) {
 void Planner::syncOfBody(Instruction *Before, int64_t Distance, uint8_t Kind) {
   if (!Stamps)
     return;
-  ++NumStamps;
-  Made.Useful = true;
   IRBuilder<> B(Before);
-  Op O;
-  O.Code = MEMLODE_OP_SYNC;
-  O.Sync = Kind;
-  O.Before = Before;
-  O.Words = {{Word::How::Value, Distance ? B.CreatePtrAdd(&F, B.getInt64(Distance)) : &F},
-             {Kind & 1 ? Word::How::LooseStamp : Word::How::Stamp}};
+  Op O = syncOp(Before, Kind);
+  O.Words.insert(O.Words.begin(),
+                 {Word::How::Value, Distance ? B.CreatePtrAdd(&F, B.getInt64(Distance)) : &F});
   add(std::move(O));
 }
 

@@ -187,6 +187,7 @@ private:
   void stamp(llvm::Instruction *Before, Word::How How);
   void sync(llvm::Instruction *Before, llvm::CallBase &Call, const SyncCall &What);
   void sync(llvm::Instruction *Before, llvm::Value *Object, uint8_t Kind);
+  Op syncOp(llvm::Instruction *Before, uint8_t Kind);
   void syncOfBody(llvm::Instruction *Before, int64_t Distance, uint8_t Kind);
   void exit(llvm::Instruction *Before);
   /// Adds \p O to the open segment, or to a new one if it and so many words \p Behind it do not fit.

@@ -31,9 +31,9 @@ struct SyncCall {
   int64_t Distance = 0;  ///< from where the argument leads to the object
   /// True if the object is the second of two words that are returned, and no argument.
   bool IsReturned = false;
-  /// What the call returns if it has done so; otherwise there is no object.
+  /// The result of the call if it has done so; otherwise there is no object.
   enum class If { Always, Zero, NotZero } Done = If::Always;
-  /// Whether there may be other threads from now on.
+  /// True if there may be other threads from now on.
   bool MakesThreads = false;
 };
 

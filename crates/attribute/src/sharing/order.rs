@@ -107,9 +107,9 @@ struct State<'t> {
     latest: FxHashMap<Object, Vec<Latest>>,
     /// Threads that ever release an object.
     releasers: FxHashMap<Object, Vec<u32>>,
-    /// By object and thread: when it released, which of its releases that was, and whether by an update.
+    /// Releases of an object by a thread: when, which of all its releases, and whether by an update.
     releases: FxHashMap<(Object, u32), Vec<(u64, u64, bool)>>,
-    /// By object and thread: how many of them its looks saw.
+    /// Number of them that the looks of a thread saw, by object.
     seen: FxHashMap<(Object, u32), usize>,
     /// Releases of each arrival at a barrier, by thread.
     arrived: FxHashMap<Object, FxHashMap<u32, Vec<u64>>>,

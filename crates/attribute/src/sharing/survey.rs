@@ -36,7 +36,7 @@ pub(super) struct SyncEvent {
     pub object: u64,
     /// It is of an atomic read-modify-write.
     pub is_update: bool,
-    /// Of the last look of a waiting loop: when the one before was that was in vain, 0 if there was none.
+    /// Present if it is the last look of a waiting loop: when the one before was that was in vain, 0 if there was none.
     pub look: Option<u64>,
 }
 

@@ -23,7 +23,7 @@ pub struct Sources {
 
 struct SourceFile {
     text: String,
-    /// Where its lines begin, counted in bytes.
+    /// Bytes in front of each line.
     begins: Vec<usize>,
     changed: bool,
 }
