@@ -1,5 +1,7 @@
 //! `memlode sim` with the rules of a machine: what threads take from each other, told by name.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::sim::{Recorded, field};
@@ -153,4 +155,26 @@ fn a_run_that_only_loses_lines_is_told_to_read_on() {
     let text = recorded.run(&report).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("What threads lose to each other is more, and follows."), "{text}");
     assert!(!text.contains("would gain little"), "{text}");
+}
+
+/// `run` takes the order of threads as `report` does: without a word each goes on as if it had a core of its own.
+#[test]
+fn threads_of_a_run_go_on_as_it_is_told() {
+    let recorded = Recorded::new(PROGRAM, MACHINE);
+    for (words, order) in [
+        (&[][..], "parallel"),
+        (&["--threads", "parallel"], "parallel"),
+        (&["--threads", "recorded"], "recorded"),
+    ] {
+        let run = ["run", "-o", "again", "--force", "-m", "generic", "--json", "--report-to", "report.json"];
+        recorded.run(&[&run[..], words, &["--", "./program"]].concat());
+        let report = fs::read_to_string(recorded.0.path().join("report.json")).expect("a report");
+        let sharing = serde_json::from_str::<Value>(&report).expect("JSON")["sharing"].take();
+        assert_eq!(sharing["order"], order, "{sharing}");
+        // A slot's line comes twice in each turn but the first, whatever the order: turns are turns.
+        let slots = &sharing["false_sharing"][0];
+        assert_eq!(slots["object"]["symbol"], "slots", "{sharing}");
+        let transfers = slots["transfers"].as_u64().expect("a number");
+        assert!((1900..=2000).contains(&transfers), "{sharing}");
+    }
 }
