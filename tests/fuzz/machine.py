@@ -120,6 +120,9 @@ class Side:
         found.accesses[0].update(self.updates)
         for mine, added in zip(self.accesses, found.accesses):
             added.update({access: times for access, times in mine.items() if access[1] not in WHOLE})
+        # Vectors that are put together of others are loaded anew, in pieces that overlap (EltsFromConsecutiveLoads of
+        # LLVM's for x86): a word up to three times.
+        found.accesses[0].update({access: times * 2 for access, times in self.accesses[0].items() if access[1] >= 16})
         return found
 
     def by_byte(self, way, owned):

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! survey   every thread by itself: lines that several use and one writes; what orders threads
+//! turns    of waiting loops, those in vain: for the survey and the cursor there are none
 //! order    who waits for which release of whom
 //! cursor   each thread's accesses to those lines; all else is instructions
 //! tape     the same for a second run, with other costs
