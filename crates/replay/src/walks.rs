@@ -63,12 +63,12 @@ struct Lines {
     chunk: u32,
     latest: u32,
     lines: [u64; REMEMBERED],
-    /// Of accesses one by one.
+    /// Lines gone to by accesses one by one.
     walk: Walk,
     /// Number of those that were looked at, and of those that were passed by.
     looked: u32,
     passed: u32,
-    /// Of loops.
+    /// Lines gone to by loops.
     repeated: Walk,
 }
 
