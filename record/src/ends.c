@@ -1,9 +1,9 @@
 /* The process's end, as far as it has a say in it: the shared memory tells which streams are whole.
  *
  * The collector cannot see where a thread's last segment ends: the words behind it are zero, and its own last
- * words may be. Code that calls one of the functions here, in exec.c or in leaving.c, is between two segments. And of
- * threads that are not there any more all words are, for a thread ends when it calls something, unless it is
- * cancelled. */
+ * words may be. Code that calls one of the functions here, in exec.c or in leaving.c, is between two
+ * segments. And of threads that are not there any more all words are, for a thread ends when it calls
+ * something, unless it is cancelled. */
 #include "runtime.h"
 #include "syscalls.h"
 

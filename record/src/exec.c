@@ -116,6 +116,7 @@ static void gather_arguments(char *array[], size_t count, const char *first, va_
   array[0] = (char *)(uintptr_t)first;
   for (size_t i = 1; i <= count; i++)
     array[i] = va_arg(list, char *);
+  array[count] = 0; /* as it is; analysers do not see it */
 }
 
 MEMLODE_EXPORT int execl(const char *path, const char *first, ...) {

@@ -1,5 +1,5 @@
-// Threads of OpenMP count in slots beside each other, and then add up the columns of a table that the first one filled in.
-// Only in the first loop do they take lines from each other.
+// Threads of OpenMP count in slots beside each other, and then add up the columns of a table that the first
+// one filled in. Only in the first loop do they take lines from each other.
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

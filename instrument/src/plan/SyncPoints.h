@@ -47,8 +47,8 @@ bool waitsForOthers(const llvm::CallBase &Call);
 /// Returns whether \p F is the body of a parallel region, run by threads that wait for work in a library.
 bool isParallelBody(const llvm::Function &F);
 
-/// Returns whether it is one whose threads all begin and end together: they begin behind a signal on the function,
-/// and their ends are signals on what stands EndOfBody bytes behind its address.
+/// Returns whether it is one whose threads all begin and end together: they begin behind a signal on the
+/// function, and their ends are signals on what stands EndOfBody bytes behind its address.
 bool isForkedBody(const llvm::Function &F);
 constexpr int64_t EndOfBody = 1;
 
