@@ -171,7 +171,7 @@ Polls findPolls(Function &F, const Finder &Accesses, FunctionAnalysisManager &FA
 bool acquiresByWaiting(const Instruction &I) {
   const auto *Load = dyn_cast<LoadInst>(&I);
   return Load && (Load->isVolatile() || Load->isAtomic()) && !isAcquireOrStronger(Load->getOrdering()) &&
-         !(Load->isAtomic() && Load->getSyncScopeID() == SyncScope::SingleThread);
+         (!Load->isAtomic() || Load->getSyncScopeID() != SyncScope::SingleThread);
 }
 
 void AwaitedMemory::add(const Polls &Looks) {
