@@ -30,6 +30,14 @@ struct Latest {
     is_update: bool,
 }
 
+/// A release of an object by a thread, among all of its.
+#[derive(Clone, Copy)]
+struct Given {
+    stamp: u64,
+    releases: u64,
+    is_update: bool,
+}
+
 /// Finds out who waits for whom.
 ///
 /// An acquisition comes after the latest releases of its object by other threads whose stamps are smaller. A barrier is
@@ -66,7 +74,7 @@ pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
     let mut state = State {
         threads,
         releasers,
-        releases: FxHashMap::default(),
+        given: FxHashMap::default(),
         seen: FxHashMap::default(),
         released: vec![0; threads.len()],
         acquired: vec![0; threads.len()],
@@ -107,8 +115,8 @@ struct State<'t> {
     latest: FxHashMap<Object, Vec<Latest>>,
     /// Threads that ever release an object.
     releasers: FxHashMap<Object, Vec<u32>>,
-    /// Releases of an object by a thread: when, which of all its releases, and whether by an update.
-    releases: FxHashMap<(Object, u32), Vec<(u64, u64, bool)>>,
+    /// Releases by object and thread.
+    given: FxHashMap<(Object, u32), Vec<Given>>,
     /// Number of them that the looks of a thread saw, by object.
     seen: FxHashMap<(Object, u32), usize>,
     /// Releases of each arrival at a barrier, by thread.
@@ -169,7 +177,7 @@ impl State<'_> {
                 let latest = self.latest.entry(object).or_default();
                 latest.retain(|other| other.thread != thread || other.is_update != is_update);
                 latest.push(Latest { thread, releases, is_update });
-                self.releases.entry((object, thread)).or_default().push((stamp, releases, is_update));
+                self.given.entry((object, thread)).or_default().push(Given { stamp, releases, is_update });
             }
         }
     }
@@ -184,14 +192,14 @@ impl State<'_> {
     fn look(&mut self, object: Object, thread: u32, is_update: bool, in_vain: u64) -> Option<Waits> {
         let mut others = self.releasers.get(&object)?.iter().filter(|&&other| other != thread);
         let (Some(&other), None) = (others.next(), others.next()) else { return None };
-        let releases = self.releases.get(&(object, other)).map_or(&[][..], |releases| releases);
+        let given = self.given.get(&(object, other)).map_or(&[][..], |given| given);
         let seen = self.seen.entry((object, thread)).or_default();
-        let next = if in_vain > 0 { releases.partition_point(|release| release.0 <= in_vain) } else { *seen };
-        *seen = releases.len().min(next.max(*seen) + 1);
-        let Some(&(_, release, by_update)) = seen.checked_sub(1).and_then(|at| releases.get(at)) else {
+        let next = if in_vain > 0 { given.partition_point(|other| other.stamp <= in_vain) } else { *seen };
+        *seen = given.len().min(next.max(*seen) + 1);
+        let Some(release) = seen.checked_sub(1).and_then(|at| given.get(at)) else {
             return Some(Waits::new());
         };
-        (!(is_update && by_update)).then(|| vec![(other, release)])
+        (!(is_update && release.is_update)).then(|| vec![(other, release.releases)])
     }
 
     fn leave(&mut self, object: Object, thread: u32) -> Waits {
