@@ -104,54 +104,45 @@ MEMLODE_EXPORT int execvp(const char *file, char *const arguments[]) {
   return execvpe(file, arguments, environ);
 }
 
-static size_t count_arguments(const char *first, va_list list) {
-  size_t count = 0;
-  for (const char *argument = first; argument; argument = va_arg(list, const char *))
-    count++;
-  return count;
-}
+typedef int become(const char *, char *const[], char *const[]);
 
-/* Writes `first`, the arguments behind it and the null pointer at their end into `array`: `count` + 1. */
-static void gather_arguments(char *array[], size_t count, const char *first, va_list list) {
-  array[0] = (char *)(uintptr_t)first;
+/* Executes with the arguments of a list, which a null pointer ends and the environment may follow. */
+static int become_listed(become *execute, const char *file, const char *first, va_list list,
+                         bool has_environment) {
+  va_list again;
+  va_copy(again, list);
+  size_t count = 0;
+  for (const char *argument = first; argument; argument = va_arg(again, const char *))
+    count++;
+  va_end(again);
+  char *arguments[count + 1];
+  arguments[0] = (char *)(uintptr_t)first;
   for (size_t i = 1; i <= count; i++)
-    array[i] = va_arg(list, char *);
-  array[count] = 0; /* as it is; analysers do not see it */
+    arguments[i] = va_arg(list, char *);
+  arguments[count] = 0; /* as it is; analysers do not see it */
+  return execute(file, arguments, has_environment ? va_arg(list, char *const *) : environ);
 }
 
 MEMLODE_EXPORT int execl(const char *path, const char *first, ...) {
   va_list list;
   va_start(list, first);
-  size_t count = count_arguments(first, list);
-  char *arguments[count + 1];
+  int result = become_listed(execve, path, first, list, false);
   va_end(list);
-  va_start(list, first);
-  gather_arguments(arguments, count, first, list);
-  va_end(list);
-  return execve(path, arguments, environ);
+  return result;
 }
 
 MEMLODE_EXPORT int execlp(const char *file, const char *first, ...) {
   va_list list;
   va_start(list, first);
-  size_t count = count_arguments(first, list);
-  char *arguments[count + 1];
+  int result = become_listed(execvpe, file, first, list, false);
   va_end(list);
-  va_start(list, first);
-  gather_arguments(arguments, count, first, list);
-  va_end(list);
-  return execvpe(file, arguments, environ);
+  return result;
 }
 
 MEMLODE_EXPORT int execle(const char *path, const char *first, ...) {
   va_list list;
   va_start(list, first);
-  size_t count = count_arguments(first, list);
-  char *arguments[count + 1];
+  int result = become_listed(execve, path, first, list, true);
   va_end(list);
-  va_start(list, first);
-  gather_arguments(arguments, count, first, list);
-  char *const *environment = va_arg(list, char *const *);
-  va_end(list);
-  return execve(path, arguments, environment);
+  return result;
 }
