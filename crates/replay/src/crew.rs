@@ -14,6 +14,7 @@ use std::time::Duration;
 use memlode_trace::event::Batch;
 use memlode_trace::{ChunkRef, Decoder, Error, Loops, Trace};
 
+use crate::moments::{Moment, moments};
 use crate::shards::{Dealer, Dealing, Shards};
 use crate::walks::Walks;
 
@@ -42,6 +43,9 @@ pub(crate) trait Source: Sync {
     /// A chunk that [`Source::begins`] said is there.
     fn chunk(&self, number: usize) -> ChunkRef;
 
+    /// Returns whether no other stream can have run while a chunk that is there was written. It may say no in vain.
+    fn is_alone(&self, number: usize) -> bool;
+
     /// Decodes a chunk that is there. Each is asked for once, in order.
     fn decode(&self, number: usize, decoder: &mut Decoder, batch: &mut Batch) -> Result<(), Error>;
 }
@@ -55,8 +59,18 @@ pub(crate) struct Chunk {
 
 /// Chunks of a trace that is complete, in their given order.
 pub(crate) struct Stored<'a> {
-    pub trace: &'a Trace,
-    pub chunks: &'a [ChunkRef],
+    trace: &'a Trace,
+    chunks: &'a [ChunkRef],
+    /// All are of one stream.
+    is_alone: bool,
+}
+
+impl<'a> Stored<'a> {
+    pub fn new(trace: &'a Trace, chunks: &'a [ChunkRef]) -> Stored<'a> {
+        let stream = |chunk: &ChunkRef| (chunk.thread, chunk.stream());
+        let is_alone = chunks.iter().all(|chunk| stream(chunk) == stream(&chunks[0]));
+        Stored { trace, chunks, is_alone }
+    }
 }
 
 impl Source for Stored<'_> {
@@ -66,6 +80,10 @@ impl Source for Stored<'_> {
 
     fn chunk(&self, number: usize) -> ChunkRef {
         self.chunks[number]
+    }
+
+    fn is_alone(&self, _: usize) -> bool {
+        self.is_alone
     }
 
     fn decode(&self, number: usize, decoder: &mut Decoder, batch: &mut Batch) -> Result<(), Error> {
@@ -183,6 +201,7 @@ struct Hand {
     whole: Batch,
     dealer: Dealer,
     walks: Walks,
+    moments: Vec<Moment>,
 }
 
 /// Threads that decode chunks, and deal them out.
@@ -247,8 +266,8 @@ impl<'a> Crew<'a> {
     }
 
     fn hand(&self) -> Hand {
-        let (whole, walks) = (Batch::default(), Walks::default());
-        Hand { decoder: Decoder::new(self.loops), whole, dealer: self.shards.dealer(), walks }
+        let (decoder, dealer) = (Decoder::new(self.loops), self.shards.dealer());
+        Hand { decoder, whole: Batch::default(), dealer, walks: Walks::default(), moments: Vec::new() }
     }
 
     /// A thread that consumes a shard.
@@ -320,7 +339,7 @@ impl<'a> Crew<'a> {
 
     /// Decodes a claimed chunk and leaves it for the consumers.
     fn decode(&self, hand: &mut Hand, number: usize) -> MutexGuard<'_, State> {
-        let Hand { decoder, whole, dealer, walks } = hand;
+        let Hand { decoder, whole, dealer, walks, moments: found } = hand;
         let count = self.shards.count();
         let mut parts: Vec<Chunk> = {
             let spare = &mut self.lock().spare;
@@ -330,9 +349,16 @@ impl<'a> Crew<'a> {
         let parts = match self.source.decode(number, decoder, into) {
             Ok(()) => {
                 // They are told to the first shard.
-                let seen = walks.of(if count == 1 { &parts[0].batch } else { whole });
+                let decoded = if count == 1 { &parts[0].batch } else { &*whole };
+                let seen = walks.of(decoded);
+                found.clear();
+                if self.source.chunk(number).tells_releases() && !self.source.is_alone(number) {
+                    moments(decoded, found);
+                }
                 if count > 1 {
-                    self.shards.deal_out(whole, &mut parts, dealer);
+                    self.shards.deal_out(whole, found, &mut parts, dealer);
+                } else {
+                    parts[0].dealing.moments.clone_from(found);
                 }
                 parts.iter_mut().for_each(|part| part.dealing.walks.clear());
                 parts[0].dealing.walks = seen;

@@ -11,6 +11,7 @@
 pub mod check;
 mod crew;
 mod live;
+mod moments;
 mod order;
 mod piece;
 mod shards;
@@ -19,6 +20,7 @@ mod walks;
 
 pub use crew::Replayed;
 pub use live::{LiveStore, LiveTrace, live};
+pub use moments::Moment;
 pub use order::Replay;
 pub use piece::{Events, Piece, PieceEnd};
 pub use shards::{Cuts, Dealer, Dealing, Dealt, Half, Shards};

@@ -21,7 +21,7 @@ use memlode_trace::event::{Batch, ThreadId};
 use memlode_trace::format::ChunkHeader;
 use memlode_trace::write::{Form, Payload, Store, TraceFile};
 use memlode_trace::{ChunkRef, Decoder, Error, GrowingTrace, Loops, Trace};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::crew::{Begins, Replayed, Source};
 use crate::order::{interleave, interleave_shards};
@@ -38,6 +38,7 @@ pub fn live(name: &Path, kept: Option<Box<dyn Store>>) -> (LiveStore, LiveTrace)
     let state = State {
         trace: GrowingTrace::new(name),
         bounds: FxHashMap::default(),
+        streams: FxHashSet::default(),
         all_known: 0,
         early: BinaryHeap::new(),
         ready: FxHashMap::default(),
@@ -72,6 +73,8 @@ struct State {
     trace: GrowingTrace,
     /// Keyed by thread and stream, when their next chunk may begin.
     bounds: FxHashMap<(ThreadId, u8), u64>,
+    /// All that were ever in `bounds`.
+    streams: FxHashSet<(ThreadId, u8)>,
     /// When a chunk of a stream that is not in `bounds` may begin.
     all_known: u64,
     /// Chunks before which others may come.
@@ -142,11 +145,17 @@ impl State {
         horizon
     }
 
+    /// No further chunk of a stream begins before a stamp.
+    fn not_before(&mut self, thread: ThreadId, stream: u8, stamp: u64) {
+        self.streams.insert((thread, stream));
+        let bound = self.bounds.entry((thread, stream)).or_default();
+        *bound = stamp.max(*bound);
+    }
+
     fn chunk(&mut self, header: ChunkHeader, payload: Payload) {
         let chunk = self.trace.arrives(header, payload.bytes());
         let thread = chunk.thread;
-        let bound = self.bounds.entry((thread, header.stream)).or_default();
-        *bound = header.first_stamp.max(*bound);
+        self.not_before(thread, header.stream, header.first_stamp);
         self.bytes += payload.bytes();
         let key = (header.first_stamp, thread, header.sequence);
         self.early.push(Reverse(Early { key, chunk, payload }));
@@ -242,10 +251,7 @@ impl Store for LiveStore {
         let mut state = self.shared.lock();
         let thread = state.trace.thread(process, thread);
         match stamp {
-            Some(stamp) => {
-                let bound = state.bounds.entry((thread, stream)).or_default();
-                *bound = stamp.max(*bound);
-            }
+            Some(stamp) => state.not_before(thread, stream, stamp),
             None => _ = state.bounds.remove(&(thread, stream)),
         }
     }
@@ -282,6 +288,12 @@ impl Source for Live {
 
     fn chunk(&self, number: usize) -> ChunkRef {
         self.lock().trace.chunks()[number]
+    }
+
+    fn is_alone(&self, number: usize) -> bool {
+        let state = self.lock();
+        let known = if state.over { u64::MAX } else { state.all_known };
+        state.streams.len() == 1 && state.trace.chunks()[number].stamps().1 < known
     }
 
     fn decode(&self, number: usize, decoder: &mut Decoder, batch: &mut Batch) -> Result<(), Error> {

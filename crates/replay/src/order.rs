@@ -1,8 +1,8 @@
 //! Streams merged as their threads ran (SPEC §4.4).
 //!
 //! ```text
-//! stream 0  │ 10 ──────────── 40 ───── 60 ─────────│      a piece runs from one stamp to the next;
-//! stream 1       │ 20 ── 30 ─────── 50 ─────│             its time is the stamp it begins with
+//! stream 0  │ 10 ──────────── 40 ───── 60 ─────────│      a piece runs from one stamp to the next, or to a moment that lies
+//! stream 1       │ 20 ── 30 ─────── 50 ─────│             between stamps; its time is that of its beginning
 //! replay      10   20   30   40   50   60
 //! ```
 
@@ -10,11 +10,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
 
-use memlode_trace::event::{Batch, Mark, ThreadId};
+use memlode_trace::event::{Batch, Mark, ProcessId, SyncKind, ThreadId};
 use memlode_trace::{ChunkRef, Loops, Trace};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::crew::{Begins, Chunk, Replayed, Source, Stored, Supply, supply, supply_shards};
+use crate::moments::Moment;
 use crate::piece::Piece;
 use crate::shards::Shards;
 
@@ -26,57 +27,132 @@ struct Place {
     loops: usize,
 }
 
+/// A chunk at hand.
+struct AtHand {
+    chunk: Chunk,
+    /// The place where its next piece begins.
+    next: Place,
+    /// The next mark and the next moment to look at.
+    marks: usize,
+    moments: usize,
+}
+
 /// A stream with the chunks of it that are decoded.
 #[derive(Default)]
 struct Stream {
-    /// Time of its latest piece.
+    /// Latest stamp that it began, or learnt something, at.
+    since: u64,
+    /// Time of its latest piece: `since`, or a moment behind that.
     time: u64,
-    /// The chunk at hand, and where in it the next piece begins.
-    at_hand: Option<(Chunk, Place)>,
+    /// A stamp at which another stream learnt something that may come from whatever this one did since an earlier stamp.
+    hurries: u64,
+    /// The key under which it waits for its turn.
+    key: u64,
+    at_hand: Option<AtHand>,
     /// Chunks whose turn has come by their `first_stamp`, before the end of the one at hand.
     waiting: VecDeque<Chunk>,
 }
 
 impl Stream {
-    /// Takes up the next chunk.
-    fn begin(&mut self) -> Option<u64> {
-        let chunk = self.waiting.pop_front()?;
-        self.time = self.time.max(chunk.batch.stamps.0);
-        self.at_hand = Some((chunk, Place::default()));
-        Some(self.time)
+    /// Takes up the next chunk; returns whether there is one.
+    fn begin(&mut self) -> bool {
+        let Some(chunk) = self.waiting.pop_front() else { return false };
+        let first = chunk.batch.stamps.0;
+        self.since = self.since.max(first);
+        self.time = self.time.max(first);
+        self.at_hand = Some(AtHand { chunk, next: Place::default(), marks: 0, moments: 0 });
+        true
     }
 
-    /// The piece at hand, up to the first stamp behind `limit`; the stream's time is that stamp then.
-    fn piece(&mut self, limit: u64) -> Option<Piece<'_>> {
-        let (Chunk { batch, dealing }, next) = self.at_hand.as_mut()?;
+    /// True while it must not be cut at moments.
+    fn is_hurried(&self) -> bool {
+        self.since < self.hurries
+    }
+
+    /// When its next piece has its turn.
+    fn turn(&self) -> u64 {
+        if self.is_hurried() { self.since } else { self.time }
+    }
+
+    /// The mark that the next piece begins with, if that is one at which the thread learnt something.
+    fn learns(&self) -> Option<(ProcessId, &Mark)> {
+        let AtHand { chunk, next, marks, .. } = self.at_hand.as_ref()?;
+        let (_, mark) = chunk.batch.marks.get(next.marks).filter(|_| *marks > next.marks)?;
+        learnt(mark).map(|_| (chunk.batch.process.unwrap_or(ProcessId(0)), mark))
+    }
+
+    /// The piece at hand, up to the first stamp or moment behind `limit`; the stream's time is that then. With `others`, it also ends
+    /// at a stamp at which the thread learnt what nobody knows when it was released.
+    fn piece(&mut self, limit: u64, others: bool, released: &mut Released) -> Option<Piece<'_>> {
+        let mut hurried = self.is_hurried();
+        let AtHand { chunk: Chunk { batch, dealing }, next, marks, moments } = self.at_hand.as_mut()?;
+        let process = batch.process.unwrap_or(ProcessId(0));
         let begin = *next;
-        // The stamp a piece begins with has been looked at.
-        let looked_at = usize::from(begin != Place::default());
-        *next = Place { accesses: batch.accesses.len(), marks: batch.marks.len(), loops: batch.loops.len() };
-        for (number, (at, mark)) in batch.marks.iter().enumerate().skip(begin.marks + looked_at) {
-            if let Some(stamp) = learnt(mark) {
-                self.time = self.time.max(stamp);
+        let end =
+            Place { accesses: batch.accesses.len(), marks: batch.marks.len(), loops: batch.loops.len() };
+        let mut ends = true;
+        *next = end;
+        loop {
+            let moment = dealing.moments.get(*moments);
+            if let Some(moment) = moment.filter(|moment| moment.marks as usize <= *marks) {
+                *moments += 1;
+                if hurried {
+                    continue;
+                }
+                self.time = self.time.max(moment.time);
                 if self.time > limit {
-                    let accesses = (*at as usize).clamp(begin.accesses, batch.accesses.len());
-                    let loops = batch.loops.partition_point(|l| l.mark as usize <= number).max(begin.loops);
-                    *next = Place { accesses, marks: number, loops };
+                    let Moment { accesses, marks, loops, .. } = *moment;
+                    *next =
+                        Place { accesses: accesses as usize, marks: marks as usize, loops: loops as usize };
+                    ends = false;
                     break;
                 }
+                continue;
+            }
+            let Some((at, mark)) = batch.marks.get(*marks) else { break };
+            let number = *marks;
+            *marks += 1;
+            if let Mark::Sync { kind, object, .. } = *mark
+                && kind.releases()
+            {
+                released.insert((process, object));
+            }
+            let Some(stamp) = learnt(mark) else { continue };
+            self.since = self.since.max(stamp);
+            self.time = self.time.max(self.since);
+            hurried = self.since < self.hurries;
+            let turn = if hurried { self.since } else { self.time };
+            if turn > limit || others && !is_released_at_a_stamp(process, mark, released) {
+                let accesses = (*at as usize).clamp(begin.accesses, end.accesses);
+                let loops = batch.loops.partition_point(|l| l.mark as usize <= number).max(begin.loops);
+                *next = Place { accesses, marks: number, loops };
+                ends = false;
+                break;
             }
         }
         let Place { accesses, marks, loops } = *next;
         let loops = begin.loops..loops;
-        Some(Piece { batch, dealing, accesses: begin.accesses..accesses, marks: begin.marks..marks, loops })
+        let (accesses, marks) = (begin.accesses..accesses, begin.marks..marks);
+        Some(Piece { batch, dealing, accesses, marks, loops, ends })
     }
 }
 
-/// When the thread learnt from others, if it did at a mark. Pieces are cut there alone: what a release orders, the
-/// acquisition that follows it does.
+/// When the thread learnt from others, if it did at a mark. What a release orders, the acquisition that follows it does.
 fn learnt(mark: &Mark) -> Option<u64> {
     match *mark {
         Mark::Sync { kind, .. } if kind.releases() => None,
         _ => mark.stamp(),
     }
+}
+
+/// Objects by which something was released so far.
+type Released = FxHashSet<(ProcessId, u64)>;
+
+/// Returns whether all that a thread learnt at a mark was released in front of a stamp, and not by the end of a thread: then
+/// moments, which lie between stamps, do not come behind it.
+fn is_released_at_a_stamp(process: ProcessId, mark: &Mark, released: &Released) -> bool {
+    matches!(*mark, Mark::Sync { kind, object, .. }
+        if kind != SyncKind::Join && released.contains(&(process, object)))
 }
 
 /// Replays a trace.
@@ -123,7 +199,7 @@ impl Replay for Trace {
         workers: usize,
         mut consume: impl FnMut(&Batch) -> ControlFlow<()>,
     ) -> Replayed {
-        supply(&Stored { trace: self, chunks }, workers, Loops::Unrolled, |supply| {
+        supply(&Stored::new(self, chunks), workers, Loops::Unrolled, |supply| {
             for _ in chunks {
                 if let Some(chunk) = supply.next() {
                     consume(&chunk.batch)?;
@@ -144,14 +220,14 @@ impl Replay for Trace {
         workers: usize,
         mut consume: impl FnMut(&Piece<'_>) -> ControlFlow<()>,
     ) -> Replayed {
-        interleave(&Stored { trace: self, chunks }, workers, &mut consume)
+        interleave(&Stored::new(self, chunks), workers, &mut consume)
     }
 
     fn interleave_shards<C>(&self, shards: &Shards, workers: usize, consumers: Vec<C>) -> Replayed
     where
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
     {
-        interleave_shards(&Stored { trace: self, chunks: self.chunks() }, shards, workers, consumers)
+        interleave_shards(&Stored::new(self, self.chunks()), shards, workers, consumers)
     }
 }
 
@@ -181,11 +257,10 @@ fn merge(
     consume: &mut impl FnMut(&Piece<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let mut numbers: FxHashMap<(ThreadId, u8), usize> = FxHashMap::default();
-    let mut streams: Vec<Stream> = Vec::new();
-    // Time of the next piece, stream.
-    let mut next: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+    let mut turns = Turns::default();
+    let mut released = Released::default();
     loop {
-        let time = next.peek().map(|&Reverse((time, _))| time);
+        let time = turns.first();
         let begins = supply.begins(time);
         if let Begins::At(stamp) = begins
             && time.is_none_or(|time| stamp <= time)
@@ -193,36 +268,102 @@ fn merge(
             let Some(chunk) = supply.next() else { continue };
             let identity = (chunk.batch.thread.unwrap_or(ThreadId(0)), chunk.batch.stream);
             let number = *numbers.entry(identity).or_insert_with(|| {
-                streams.push(Stream::default());
-                streams.len() - 1
+                turns.streams.push(Stream::default());
+                turns.streams.len() - 1
             });
-            let stream = &mut streams[number];
+            let stream = &mut turns.streams[number];
             stream.waiting.push_back(chunk);
-            if stream.at_hand.is_none() {
-                next.extend(stream.begin().map(|time| Reverse((time, number))));
+            if stream.at_hand.is_none() && stream.begin() {
+                turns.wait(number);
             }
             continue;
         }
-        let Some(Reverse((_, number))) = next.pop() else { return ControlFlow::Continue(()) };
+        let Some(number) = turns.next() else { return ControlFlow::Continue(()) };
+        if let Some((process, mark)) = turns.streams[number].learns()
+            && !is_released_at_a_stamp(process, mark, &released)
+            && turns.hurry_others(number)
+        {
+            turns.wait(number);
+            continue;
+        }
         let begins = match begins {
             Begins::At(stamp) | Begins::NotBefore(stamp) => stamp,
             Begins::Never => u64::MAX,
         };
-        let limit = next.peek().map_or(begins, |&Reverse((time, _))| time.min(begins));
-        let stream = &mut streams[number];
-        let Some(piece) = stream.piece(limit) else { continue };
+        let others = turns.first();
+        let limit = others.map_or(begins, |time| time.min(begins));
+        let stream = &mut turns.streams[number];
+        let Some(piece) = stream.piece(limit, others.is_some(), &mut released) else { continue };
         let ends = piece.is_last();
         // A chunk may begin with a stamp.
         if ends || !piece.is_empty() {
             consume(&piece)?;
         }
         if !ends {
-            next.push(Reverse((stream.time, number)));
+            turns.wait(number);
             continue;
         }
-        if let Some((chunk, _)) = stream.at_hand.take() {
+        if let Some(AtHand { chunk, .. }) = stream.at_hand.take() {
             supply.give_back(chunk);
         }
-        next.extend(stream.begin().map(|time| Reverse((time, number))));
+        if stream.begin() {
+            turns.wait(number);
+        }
+    }
+}
+
+/// Streams, and which of them has its turn when.
+#[derive(Default)]
+struct Turns {
+    streams: Vec<Stream>,
+    /// Time, stream. Where that is not the stream's key, it waits under another.
+    next: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
+impl Turns {
+    /// The time of the next turn.
+    fn first(&mut self) -> Option<u64> {
+        while let Some(&Reverse((time, number))) = self.next.peek() {
+            if self.streams[number].key == time {
+                return Some(time);
+            }
+            self.next.pop();
+        }
+        None
+    }
+
+    /// The stream that has its turn.
+    fn next(&mut self) -> Option<usize> {
+        self.first()?;
+        let Reverse((_, number)) = self.next.pop()?;
+        self.streams[number].key = u64::MAX;
+        Some(number)
+    }
+
+    /// A stream with a chunk at hand waits for its turn.
+    fn wait(&mut self, number: usize) {
+        let stream = &mut self.streams[number];
+        let turn = stream.turn();
+        if stream.key != turn {
+            stream.key = turn;
+            self.next.push(Reverse((turn, number)));
+        }
+    }
+
+    /// A stream learnt something, and nobody knows when that was released: the others go on first to where they next learn
+    /// something, if that is not known to be later. Returns whether any of them has to.
+    fn hurry_others(&mut self, number: usize) -> bool {
+        let learnt = self.streams[number].since;
+        let waiting: Vec<usize> = self.next.iter().map(|&Reverse((_, other))| other).collect();
+        let mut any = false;
+        for other in waiting {
+            let stream = &mut self.streams[other];
+            if other != number && stream.since < learnt && stream.hurries < learnt {
+                stream.hurries = learnt;
+                any = true;
+                self.wait(other);
+            }
+        }
+        any
     }
 }

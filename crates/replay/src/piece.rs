@@ -16,6 +16,8 @@ pub struct Piece<'b> {
     pub(crate) accesses: Range<usize>,
     pub(crate) marks: Range<usize>,
     pub(crate) loops: Range<usize>,
+    /// The chunk ends with it.
+    pub(crate) ends: bool,
 }
 
 /// The end of a run of events.
@@ -47,7 +49,7 @@ impl<'b> Piece<'b> {
     /// All of a shard's part of a chunk.
     pub fn dealt(batch: &'b Batch, dealing: &'b Dealing) -> Piece<'b> {
         let (accesses, marks) = (0..batch.accesses.len(), 0..batch.marks.len());
-        Piece { batch, dealing, accesses, marks, loops: 0..batch.loops.len() }
+        Piece { batch, dealing, accesses, marks, loops: 0..batch.loops.len(), ends: true }
     }
 
     /// Returns whether the chunk begins with it.
@@ -57,9 +59,7 @@ impl<'b> Piece<'b> {
 
     /// Returns whether the chunk ends with it.
     pub fn is_last(&self) -> bool {
-        self.accesses.end == self.batch.accesses.len()
-            && self.marks.end == self.batch.marks.len()
-            && self.loops.end == self.batch.loops.len()
+        self.ends
     }
 
     /// Returns whether it has no events.

@@ -11,6 +11,7 @@ use memlode_trace::event::{Access, Batch, Loop, Stride};
 use memlode_trace::sites::SiteId;
 
 use crate::crew::Chunk;
+use crate::moments::Moment;
 use crate::strides::strided;
 use crate::walks::Walk;
 
@@ -82,44 +83,70 @@ impl Shards {
     /// Deals a chunk out: by shard, what is its own of it, and how.
     pub fn deal(&self, whole: &Batch, dealer: &mut Dealer) -> Vec<(Batch, Dealing)> {
         let mut parts: Vec<Chunk> = (0..self.count).map(|_| Chunk::default()).collect();
-        self.deal_out(whole, &mut parts, dealer);
+        self.deal_out(whole, &[], &mut parts, dealer);
         parts.into_iter().map(|part| (part.batch, part.dealing)).collect()
     }
 
-    /// Deals a chunk out, to as many parts as there are shards.
-    pub(crate) fn deal_out(&self, whole: &Batch, parts: &mut [Chunk], dealer: &mut Dealer) {
+    /// Deals a chunk with its moments out, to as many parts as there are shards.
+    pub(crate) fn deal_out(
+        &self,
+        whole: &Batch,
+        moments: &[Moment],
+        parts: &mut [Chunk],
+        dealer: &mut Dealer,
+    ) {
         for Chunk { batch, dealing } in parts.iter_mut() {
             batch.clear();
             batch.clone_header(whole);
             batch.accesses.reserve(whole.accesses.len() / self.count + whole.accesses.len() / 8);
             dealing.halves.clear();
             dealing.loops.clear();
+            dealing.moments.clear();
         }
         let mut cuts = 0;
-        let mut done = 0;
-        let mut loops = whole.loops.iter().peekable();
+        let mut from = Undealt { whole, access: 0, loops: 0, moments };
         for (mark, &(at, event)) in whole.marks.iter().enumerate() {
-            while let Some(next) = loops.next_if(|next| next.mark as usize <= mark) {
-                self.accesses(&whole.accesses[done..next.access as usize], parts, &mut cuts);
-                done = next.access as usize;
-                self.repeat(next, &whole.strides, parts, &mut cuts, dealer);
-            }
-            self.accesses(&whole.accesses[done..at as usize], parts, &mut cuts);
-            done = at as usize;
+            self.loops_before(mark, &mut from, parts, &mut cuts, dealer);
+            self.accesses_to(at as usize, &mut from, parts, &mut cuts);
             for part in parts.iter_mut() {
                 part.batch.marks.push((part.batch.accesses.len() as u32, event));
             }
         }
-        for next in loops {
-            self.accesses(&whole.accesses[done..next.access as usize], parts, &mut cuts);
-            done = next.access as usize;
-            self.repeat(next, &whole.strides, parts, &mut cuts, dealer);
-        }
-        self.accesses(&whole.accesses[done..], parts, &mut cuts);
+        self.loops_before(whole.marks.len(), &mut from, parts, &mut cuts, dealer);
+        self.accesses_to(whole.accesses.len(), &mut from, parts, &mut cuts);
         let depths = (0..cuts).map(|_| AtomicU8::new(0)).collect();
         let cuts = Arc::new(Cuts { depths, shards: self.count, done: AtomicUsize::new(0) });
         for part in parts {
             part.dealing.cuts = Some(cuts.clone());
+        }
+    }
+
+    /// Deals out the loops that stand before a mark.
+    fn loops_before(
+        &self,
+        mark: usize,
+        from: &mut Undealt<'_>,
+        parts: &mut [Chunk],
+        cuts: &mut u32,
+        dealer: &mut Dealer,
+    ) {
+        let whole = from.whole;
+        while let Some(next) = whole.loops.get(from.loops).filter(|next| next.mark as usize <= mark) {
+            self.accesses_to(next.access as usize, from, parts, cuts);
+            from.moments_here(parts);
+            from.loops += 1;
+            self.repeat(next, &whole.strides, parts, cuts, dealer);
+        }
+    }
+
+    /// Deals out the accesses up to one, which no loop or mark stands before.
+    fn accesses_to(&self, access: usize, from: &mut Undealt<'_>, parts: &mut [Chunk], cuts: &mut u32) {
+        while from.access < access {
+            from.moments_here(parts);
+            let moment = from.moments.first().map_or(access, |moment| moment.accesses as usize);
+            let to = moment.min(access);
+            self.accesses(&from.whole.accesses[from.access..to], parts, cuts);
+            from.access = to;
         }
     }
 
@@ -219,6 +246,30 @@ impl Shards {
     }
 }
 
+/// A chunk that is being dealt out: how far, and the moments that are left.
+struct Undealt<'a> {
+    whole: &'a Batch,
+    access: usize,
+    loops: usize,
+    moments: &'a [Moment],
+}
+
+impl Undealt<'_> {
+    /// Gives every part the moments that stand before the next event.
+    fn moments_here(&mut self, parts: &mut [Chunk]) {
+        while let Some((&moment, rest)) = self.moments.split_first()
+            && (moment.accesses as usize, moment.loops as usize) <= (self.access, self.loops)
+        {
+            self.moments = rest;
+            for Chunk { batch, dealing } in parts.iter_mut() {
+                let (accesses, marks) = (batch.accesses.len() as u32, batch.marks.len() as u32);
+                let loops = batch.loops.len() as u32;
+                dealing.moments.push(Moment { accesses, marks, loops, ..moment });
+            }
+        }
+    }
+}
+
 /// A dealing thread's knowledge of loops.
 pub struct Dealer {
     schedules: Schedules,
@@ -235,6 +286,8 @@ pub struct Dealing {
     pub loops: Vec<Dealt>,
     /// Cuts of those accesses, which the shards tell each other.
     pub cuts: Option<Arc<Cuts>>,
+    /// Moments between its stamps, if others may have run meanwhile.
+    pub moments: Vec<Moment>,
     /// The walks of the chunk's sites, as far as they were looked at. The first shard is told of the whole chunk.
     pub walks: Vec<(SiteId, Walk)>,
 }
@@ -242,8 +295,13 @@ pub struct Dealing {
 impl Dealing {
     /// That of a chunk that was not dealt out.
     pub fn none() -> &'static Dealing {
-        static NONE: Dealing =
-            Dealing { halves: Vec::new(), loops: Vec::new(), cuts: None, walks: Vec::new() };
+        static NONE: Dealing = Dealing {
+            halves: Vec::new(),
+            loops: Vec::new(),
+            cuts: None,
+            moments: Vec::new(),
+            walks: Vec::new(),
+        };
         &NONE
     }
 }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use memlode_replay::{Piece, Replay, Shards, live};
+use memlode_replay::{Piece, PieceEnd, Replay, Shards, live};
 use memlode_simulate::Shape;
 use memlode_trace::Trace;
 use memlode_trace::log::Event;
@@ -20,26 +20,36 @@ use support::*;
 /// A step of a program of several threads, in the order in which they were taken.
 #[derive(Clone, Copy, Debug)]
 enum Done {
-    /// Accesses the address that is the number of the step.
-    Access {
-        stamp_before: bool,
-    },
+    /// Accesses the address that is the number of the step, so many times.
+    Access { stamp_before: bool, times: u64 },
+    /// The same in a loop that is one record.
+    Loop { turns: u64 },
     /// Learns all that was done by those who released this lock so far.
     Acquire(usize),
+    /// Nothing is recorded of the first lock but a stamp where it is acquired.
     Release(usize),
     /// A chunk ends; the next begins.
     HandOver,
 }
 
 const LOCKS: usize = 3;
+/// Its number in the format; the one before acquires.
+const RELEASE: u8 = 1;
 
-fn done() -> impl Strategy<Value = Done> {
+fn done(loops: u32) -> impl Strategy<Value = Done> {
+    let times = || prop_oneof![3 => 1..=1u64, 1 => 60..200u64];
     prop_oneof![
-        4 => any::<bool>().prop_map(|stamp_before| Done::Access { stamp_before }),
+        4 => (any::<bool>(), times()).prop_map(|(stamp_before, times)| Done::Access { stamp_before, times }),
+        loops => times().prop_map(|turns| Done::Loop { turns }),
         2 => (0..LOCKS).prop_map(Done::Acquire),
         2 => (0..LOCKS).prop_map(Done::Release),
         1 => Just(Done::HandOver),
     ]
+}
+
+/// Steps of all streams, with loops among them or without.
+fn steps(loops: u32) -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec((0..STREAMS, done(loops)), 0..120)
 }
 
 /// Thread (its stream 1 from 4 on), and what it does.
@@ -48,6 +58,7 @@ const STREAMS: usize = 6;
 
 fn plan() -> Plan {
     let access = support::Step::Access(0, Operand::Word);
+    let turn = support::Step::Stride(0, Operand::Word, 0);
     Plan {
         functions: 1,
         site_bytes: vec![8],
@@ -55,6 +66,9 @@ fn plan() -> Plan {
             Seg { function: 0, steps: vec![access] },
             Seg { function: 0, steps: vec![support::Step::Stamp] },
             Seg { function: 0, steps: vec![support::Step::Stamp, access] },
+            Seg { function: 0, steps: vec![support::Step::Sync(RELEASE, Operand::Word)] },
+            Seg { function: 0, steps: vec![support::Step::Sync(RELEASE - 1, Operand::Word)] },
+            Seg { function: 0, steps: vec![support::Step::Repeat, turn] },
         ],
     }
 }
@@ -90,18 +104,24 @@ fn write_to(store: Box<dyn Store>, steps: &[Step]) {
     (0..STREAMS).for_each(|stream| finish(stream, &mut ChunkEncoder::new(), Some(1)));
     for (number, &(stream, done)) in steps.iter().enumerate() {
         let now = 10 * (number as u64 + 1);
-        let execution = match done {
-            Done::Access { stamp_before: false } => (0, vec![number as u64]),
-            Done::Access { stamp_before: true } => (2, vec![now, number as u64]),
-            Done::Acquire(_) => (1, vec![now]),
-            Done::Release(_) => continue,
+        let again = |times| vec![(0, vec![number as u64]); times as usize];
+        let executions = match done {
+            Done::Access { stamp_before: false, times } => again(times),
+            Done::Access { stamp_before: true, times } => {
+                [vec![(2, vec![now, number as u64])], again(times - 1)].concat()
+            }
+            Done::Loop { turns } => vec![(5, vec![turns, number as u64])],
+            Done::Acquire(0) => vec![(1, vec![now])],
+            Done::Acquire(lock) => vec![(4, vec![lock as u64, now])],
+            Done::Release(0) => continue,
+            Done::Release(lock) => vec![(3, vec![lock as u64, now])],
             Done::HandOver => {
                 finish(stream, &mut encoders[stream], Some(now));
                 begun[stream] = now;
                 continue;
             }
         };
-        let words = raw(&[execution]);
+        let words = raw(&executions);
         let stop = encoders[stream].append(&words, Tail::HandedOver, (begun[stream], now), &space).stop;
         assert_eq!(stop, Stop::End);
     }
@@ -153,33 +173,75 @@ fn replayed(directory: &Path, workers: usize) -> Vec<usize> {
 
 proptest! {
     #[test]
-    fn what_happened_before_comes_before(steps in prop::collection::vec((0..STREAMS, done()), 0..120)) {
+    fn what_happened_before_comes_before(steps in steps(1)) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("trace");
         write(&path, &steps);
         let order = replayed(&path, 0);
         prop_assert_eq!(&replayed(&path, 2), &order);
 
-        let accesses = |step: &(usize, &Step)| matches!(step.1.1, Done::Access { .. });
-        let mut expected: Vec<usize> = steps.iter().enumerate().filter(accesses).map(|(n, _)| n).collect();
-        let mut place = vec![usize::MAX; steps.len()];
-        order.iter().enumerate().for_each(|(at, &number)| place[number] = at);
+        let times = |number: usize| match steps[number].1 {
+            Done::Access { times, .. } | Done::Loop { turns: times } => times as usize,
+            _ => 0,
+        };
+        let expected: Vec<usize> = (0..steps.len()).flat_map(|number| vec![number; times(number)]).collect();
+        // Of each step, the places of its first and its last access.
+        let mut places = vec![(usize::MAX, 0); steps.len()];
+        for (at, &number) in order.iter().enumerate() {
+            places[number] = (places[number].0.min(at), at);
+        }
         let before = before(&steps);
-        for &later in &expected {
-            for earlier in (0..later).filter(|&earlier| before[later][earlier]) {
-                let ordered = place[earlier] == usize::MAX || place[earlier] < place[later];
+        for later in (0..steps.len()).filter(|&later| times(later) > 0) {
+            for earlier in (0..later).filter(|&earlier| times(earlier) > 0 && before[later][earlier]) {
+                let ordered = places[earlier].1 < places[later].0;
                 prop_assert!(ordered, "{earlier} happened before {later}, but not in {order:?}");
             }
         }
         // Where each access is stamped, the order is that of time.
-        if steps.iter().all(|(_, done)| !matches!(done, Done::Access { stamp_before: false })) {
+        let is_stamped = |done: &Done| match done {
+            Done::Access { stamp_before, times } => *stamp_before && *times == 1,
+            Done::Loop { .. } => false,
+            _ => true,
+        };
+        if steps.iter().all(|(_, done)| is_stamped(done)) {
             prop_assert_eq!(&order, &expected);
         }
+        prop_assert_eq!(&kept(&path), &order);
         let mut sorted = order;
         sorted.sort_unstable();
-        expected.sort_unstable();
         prop_assert_eq!(sorted, expected);
     }
+}
+
+/// The numbers of the accesses as they are replayed where loops are kept.
+fn kept(directory: &Path) -> Vec<usize> {
+    let mut order = Vec::new();
+    let consume = |piece: &Piece<'_>| {
+        for (events, end) in piece.runs() {
+            order.extend(events.accesses.iter().map(|access| access.address as usize));
+            if let Some(PieceEnd::Loop(repeated, _)) = end {
+                let stride = piece.batch.strides[repeated.strides.start as usize];
+                order.extend((0..repeated.turns).map(|turn| stride.access_in(turn).address as usize));
+            }
+        }
+        ControlFlow::Continue(())
+    };
+    Trace::open(directory).unwrap().interleave_shards(&Shards::one(), 0, vec![consume]);
+    order
+}
+
+/// Streams that ran side by side take turns by 64 accesses, each where its share of the time between stamps is over.
+#[test]
+fn between_stamps_streams_take_turns() {
+    let access = Done::Access { stamp_before: false, times: 256 };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    // From 1 to 10, and from 1 to 20.
+    write(&path, &[(0, access), (1, access)]);
+    // Moments of the first: 3, 5, 7. Of the second: 5, 10, 15.
+    let expected = [(0, 64), (1, 64), (0, 128), (1, 64), (0, 64), (1, 128)];
+    let expected: Vec<usize> = expected.iter().flat_map(|&(number, times)| vec![number; times]).collect();
+    assert_eq!(replayed(&path, 0), expected);
 }
 
 /// The numbers of the accesses as they are replayed while they are written, and the chunks.
@@ -209,7 +271,7 @@ fn replayed_live(directory: &Path, steps: &[Step]) -> (Vec<usize>, Vec<(u64, u64
 
 proptest! {
     #[test]
-    fn live_is_the_order_of_a_stored_trace(steps in prop::collection::vec((0..STREAMS, done()), 0..120)) {
+    fn live_is_the_order_of_a_stored_trace(steps in steps(1)) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("trace");
         let (order, chunks) = replayed_live(&path, &steps);
@@ -221,7 +283,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn each_shard_has_the_order_of_the_whole(steps in prop::collection::vec((0..STREAMS, done()), 0..120)) {
+    fn each_shard_has_the_order_of_the_whole(steps in steps(0)) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("trace");
         write(&path, &steps);
@@ -250,7 +312,7 @@ proptest! {
 /// No event is replayed later than it happened: what began later has to wait for nothing.
 #[test]
 fn a_stream_without_stamps_goes_where_its_chunk_began() {
-    let access = |stamp_before| Done::Access { stamp_before };
+    let access = |stamp_before| Done::Access { stamp_before, times: 1 };
     let steps = [
         (0, access(false)), // 0
         (1, Done::HandOver),
@@ -269,7 +331,7 @@ fn a_stream_without_stamps_goes_where_its_chunk_began() {
 
 #[test]
 fn a_consumer_may_stop_between_two_pieces() {
-    let steps: Vec<_> = (0..100).map(|i| (i % 2, Done::Access { stamp_before: true })).collect();
+    let steps: Vec<_> = (0..100).map(|i| (i % 2, Done::Access { stamp_before: true, times: 1 })).collect();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     write(&path, &steps);

@@ -296,6 +296,8 @@ pub struct Batch {
     pub loops: Vec<Loop>,
     /// The strides that the loops refer to.
     pub strides: Vec<Stride>,
+    /// Loops that were unrolled: each stands where its first access does, and its strides are gone, but for their number.
+    pub unrolled: Vec<Loop>,
     /// Values loaded and stored, where the program was built to tell.
     pub values: Values,
     /// The shadow stack before the first event.
@@ -311,6 +313,7 @@ impl Batch {
         self.marks.clear();
         self.loops.clear();
         self.strides.clear();
+        self.unrolled.clear();
         self.values.clear();
         self.stack.clear();
         self.last = Caller::BEFORE;

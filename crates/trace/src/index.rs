@@ -60,6 +60,11 @@ impl ChunkRef {
         self.header.flags & chunk_flag::DORMANT != 0
     }
 
+    /// Returns whether its program was compiled to tell what it releases, and when.
+    pub fn tells_releases(&self) -> bool {
+        self.header.version > 3
+    }
+
     /// Writes on a batch what chunk it is.
     pub(crate) fn label(&self, batch: &mut Batch) {
         batch.process = Some(self.process);

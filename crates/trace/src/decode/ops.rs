@@ -54,12 +54,14 @@ impl Run<'_> {
                 is_write: self.sites.site(SiteId(site)).kind.is_write(),
             });
         }
+        let strides = first as u32..self.batch.strides.len() as u32;
+        let (access, mark) = (self.batch.accesses.len() as u32, self.batch.marks.len() as u32);
+        let repeated = Loop { access, mark, turns, strides };
         if self.loops == Loops::Kept {
-            let strides = first as u32..self.batch.strides.len() as u32;
-            let (access, mark) = (self.batch.accesses.len() as u32, self.batch.marks.len() as u32);
-            self.batch.loops.push(Loop { access, mark, turns, strides });
+            self.batch.loops.push(repeated);
             return Ok(());
         }
+        self.batch.unrolled.push(repeated);
         self.batch.accesses.reserve(accesses as usize);
         for _ in 0..turns {
             for Stride { access, step, .. } in &mut self.batch.strides[first..] {
