@@ -112,9 +112,9 @@ public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
     if (!S->ready(M))
       return PreservedAnalyses::all();
+    bool Changed = openRustAllocator(M);
     S->Names.remember(M);
-    bool Changed = keepAllocators(M);
-    Changed |= openRustAllocator(M);
+    Changed |= keepAllocators(M);
     return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
   }
 

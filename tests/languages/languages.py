@@ -20,15 +20,21 @@ MEMLODE = ROOT / "target" / "memlode" / "bin" / "memlode"
 WORK = ROOT / "target" / "languages"
 
 MARK = "//= "
-SOURCES = {"c": "shapes.c", "c++": "classes.cpp", "rust": "rust/src/main.rs", "fortran": "shapes.f90"}
+SOURCES = {
+    "c": "shapes.c",
+    "c++": "classes.cpp",
+    "rust": "rust/src/main.rs",
+    "rust-allocator": "rust/src/bin/arena.rs",
+    "fortran": "shapes.f90",
+}
 
 
 def build(language, source, program):
-    if language == "rust":
+    if language.startswith("rust"):
         target = WORK / "rust"
         command = [MEMLODE, "cargo", "build", "--release", "--offline", "--manifest-path", HERE / "rust/Cargo.toml"]
         subprocess.run([*command, "--target-dir", target], check=True, env={**os.environ, "CARGO_BUILD_JOBS": "2"})
-        return next(target.glob("*/release/shapes"))
+        return next(target.glob("*/release/" + ("shapes" if language == "rust" else source.stem)))
     compiler = {"c": ["cc"], "c++": ["c++", "-std=c++17"], "fortran": ["fc", "-module-dir", WORK]}[language]
     subprocess.run([MEMLODE, *compiler, "-O2", "-g", source, "-o", program], check=True)
     return program

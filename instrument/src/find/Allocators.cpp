@@ -57,6 +57,26 @@ const AllocatorRow KnownAllocators[] = {
     {"__rdl_realloc __rg_realloc", {Act::Resize, NoArgument, 3, 0}},
     {"__rdl_dealloc __rg_dealloc", {Act::Free, NoArgument, NoArgument, 0}},
 
+    // mimalloc and jemalloc by their own names; `_rjem_` is jemalloc as Rust's crates have it
+    {"mi_malloc mi_zalloc mi_malloc_small mi_zalloc_small mi_malloc_aligned mi_zalloc_aligned mi_valloc "
+     "mi_pvalloc mi_new mi_new_nothrow mi_new_aligned mi_new_aligned_nothrow je_malloc je_valloc je_pvalloc "
+     "mallocx je_mallocx _rjem_malloc _rjem_mallocx",
+     {Act::Allocate, NoArgument, 0, NoArgument}},
+    {"mi_calloc mi_mallocn mi_calloc_aligned mi_new_n je_calloc _rjem_calloc",
+     {Act::Allocate, 0, 1, NoArgument}},
+    {"mi_aligned_alloc mi_memalign je_aligned_alloc je_memalign _rjem_aligned_alloc _rjem_memalign",
+     {Act::Allocate, NoArgument, 1, NoArgument}},
+    {"mi_posix_memalign je_posix_memalign _rjem_posix_memalign",
+     {Act::Allocate, NoArgument, 2, 0, Failure::NonZeroStatus}},
+    {"mi_realloc mi_rezalloc mi_reallocf mi_realloc_aligned mi_rezalloc_aligned mi_new_realloc je_realloc "
+     "rallocx "
+     "je_rallocx _rjem_realloc _rjem_rallocx",
+     {Act::Resize, NoArgument, 1, 0}},
+    {"mi_reallocn mi_recalloc mi_recalloc_aligned mi_new_reallocn", {Act::Resize, 1, 2, 0}},
+    {"mi_free mi_cfree mi_free_size mi_free_aligned mi_free_size_aligned je_free dallocx sdallocx je_dallocx "
+     "je_sdallocx _rjem_free _rjem_dallocx _rjem_sdallocx",
+     {Act::Free, NoArgument, NoArgument, 0}},
+
     // What flang's library does for allocate and deallocate; of intrinsic types it mostly calls malloc
     // itself.
     {"_FortranAAllocatableAllocate _FortranAAllocatableAllocateSource _FortranAPointerAllocate "

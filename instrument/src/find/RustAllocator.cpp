@@ -3,6 +3,8 @@
 #include "find/RustAllocator.h"
 
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -18,20 +20,71 @@ StringRef plainRustName(StringRef Name) {
   return Name.substr(At + Crate.size()).drop_while([](char C) { return C >= '0' && C <= '9'; }).drop_front(1);
 }
 
+namespace {
+
+constexpr StringLiteral AllocatorPrefix = "__rust_";
+constexpr StringLiteral ProgramsPrefix = "__rg_";
+
+bool isAllocatorCall(StringRef Name) {
+  return StringSwitch<bool>(Name)
+      .Case("__rust_alloc", true)
+      .Case("__rust_alloc_zeroed", true)
+      .Case("__rust_realloc", true)
+      .Case("__rust_dealloc", true)
+      .Default(false);
+}
+
+/// Returns whether \p F only calls what is recorded. Since Rust 1.90 it is the program's own allocator
+/// otherwise.
+bool passesOn(const Function &F) {
+  return any_of(instructions(F), [](const Instruction &I) {
+    const auto *Call = dyn_cast<CallBase>(&I);
+    const Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+    const StringRef Name = Callee ? plainRustName(Callee->getName()) : StringRef();
+    return Name.starts_with("__rdl_") || Name.starts_with(ProgramsPrefix);
+  });
+}
+
+/// Moves what \p F does into a function that stands where `__rg_alloc` and its kin did before Rust 1.90, and
+/// has \p F pass on to it.
+void passOn(Function &F, StringRef Name) {
+  const std::string Own = (ProgramsPrefix + Name.drop_front(AllocatorPrefix.size())).str();
+  Function *Body = Function::Create(F.getFunctionType(), GlobalValue::ExternalLinkage, F.getAddressSpace(),
+                                    Own, F.getParent());
+  Body->copyAttributesFrom(&F);
+  Body->setVisibility(GlobalValue::HiddenVisibility);
+  Body->copyMetadata(&F, 0);
+  F.clearMetadata();
+  F.setPersonalityFn(nullptr);
+  Body->splice(Body->begin(), &F);
+  SmallVector<Value *, 4> Arguments;
+  for (auto [Old, New] : zip_equal(F.args(), Body->args())) {
+    New.takeName(&Old);
+    Old.replaceAllUsesWith(&New);
+    Arguments.push_back(&Old);
+  }
+  IRBuilder<> Builder(BasicBlock::Create(F.getContext(), "", &F));
+  CallInst *Call = Builder.CreateCall(Body, Arguments);
+  Call->setCallingConv(Body->getCallingConv());
+  if (F.getReturnType()->isVoidTy())
+    Builder.CreateRetVoid();
+  else
+    Builder.CreateRet(Call);
+}
+
+} // namespace
+
 bool openRustAllocator(Module &M) {
   bool Changed = false;
-  for (Function &F : M) {
+  for (Function &F : make_early_inc_range(M)) {
     if (F.isDeclaration())
       continue;
     const StringRef Name = plainRustName(F.getName());
-    const bool PassesOn = StringSwitch<bool>(Name)
-                              .Case("__rust_alloc", true)
-                              .Case("__rust_alloc_zeroed", true)
-                              .Case("__rust_realloc", true)
-                              .Case("__rust_dealloc", true)
-                              .Default(false);
-    if (!PassesOn && !Name.starts_with("__rg_"))
+    const bool PassesOn = isAllocatorCall(Name);
+    if (!PassesOn && !Name.starts_with(ProgramsPrefix))
       continue;
+    if (PassesOn && !F.hasAvailableExternallyLinkage() && !passesOn(F))
+      passOn(F, Name);
     F.removeFnAttr(PassesOn ? Attribute::NoInline : Attribute::AlwaysInline);
     F.addFnAttr(PassesOn ? Attribute::AlwaysInline : Attribute::NoInline);
     Changed = true;

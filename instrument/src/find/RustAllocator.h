@@ -4,7 +4,8 @@
 //                                  __rg_alloc    the program's #[global_allocator]
 //
 // rustc makes __rust_alloc and its kin for each program; they do nothing but
-// pass on. What they call is recorded. Inlined into bitcode, that call stands at
+// pass on. (A program's own allocator takes their place since Rust 1.90; it is
+// moved to where it was.) What they call is recorded. Inlined into bitcode, that call stands at
 // the line that allocates; the copy that is left serves machine code, like that
 // of the precompiled standard library. So each allocation is recorded once.
 //
@@ -26,7 +27,7 @@ namespace memlode {
 /// `_RNvCsbM2nZ_7___rustc12___rust_alloc`.
 llvm::StringRef plainRustName(llvm::StringRef Name);
 
-/// Has what passes on inlined, and what is recorded not.
+/// Has what passes on inlined, and what is recorded not. Stands before anything is inlined.
 bool openRustAllocator(llvm::Module &M);
 
 } // namespace memlode

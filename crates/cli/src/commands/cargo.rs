@@ -80,7 +80,8 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         );
     }
     rustc::require_linker()?;
-    let additions = rustc::additions(&install, true)?;
+    let symbols = rustc::allocator_crate(&sysroot(&request)?, &host)?;
+    let additions = rustc::additions(&install, true, &symbols)?;
     let files = [("--allocators", ALLOCATORS, &args.allocators), ("--filter", FILTER, &args.filter)].map(
         |(option, variable, file)| {
             file.as_deref().map(|file| Ok((variable, driver::existing(option, file)?.into())))
@@ -97,6 +98,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         ("CARGO_BUILD_TARGET", host.clone().into()),
         ("CARGO_TARGET_DIR", directory.clone().into()),
         ("RUSTC_WRAPPER", wrapper.clone().into()),
+        (rustc::ALLOCATOR_CRATE, symbols.into()),
     ];
     if let Some(inner) =
         std::env::var_os("RUSTC_WRAPPER").filter(|inner| !inner.is_empty() && *inner != *wrapper)
@@ -175,21 +177,36 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The triple of this machine, if its rustc is one that memlode can work with.
-fn host(request: &Request) -> Result<String> {
+/// Asks the compiler that cargo will run. Returns its name, and what it printed and complained of.
+fn ask_rustc(request: &Request, question: &[&str]) -> Result<(String, String, String)> {
     // Cargo too goes by this variable.
     let compiler = std::env::var_os("RUSTC").filter(|compiler| !compiler.is_empty());
     let words = request.tool(compiler.unwrap_or("rustc".into()));
+    let name = words[0].display().to_string();
     let output = Command::new(&words[0])
         .args(&words[1..])
-        .arg("-vV")
+        .args(question)
         .output()
-        .with_context(|| format!("cannot run {}: is Rust installed?", words[0].display()))?;
-    let text = String::from_utf8_lossy(&output.stdout);
+        .with_context(|| format!("cannot run {name}: is Rust installed?"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((name, text(&output.stdout), text(&output.stderr)))
+}
+
+/// Returns where the compiler has its standard library.
+fn sysroot(request: &Request) -> Result<PathBuf> {
+    let (name, printed, told) = ask_rustc(request, &["--print", "sysroot"])?;
+    match printed.trim() {
+        "" => bail!("{name} --print sysroot does not say where its library is: {}", told.trim()),
+        sysroot => Ok(PathBuf::from(sysroot)),
+    }
+}
+
+/// The triple of this machine, if its rustc is one that memlode can work with.
+fn host(request: &Request) -> Result<String> {
+    let (name, text, told) = ask_rustc(request, &["-vV"])?;
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let (Some(host), Some(version)) = (field("host:"), field("LLVM version:")) else {
-        let told = String::from_utf8_lossy(&output.stderr);
-        bail!("{} -vV does not say its host and LLVM version: {}", words[0].display(), told.trim());
+        bail!("{name} -vV does not say its host and LLVM version: {}", told.trim());
     };
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
     if major != Some(rustc::LLVM) {

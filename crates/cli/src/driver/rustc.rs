@@ -14,6 +14,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
@@ -27,6 +28,12 @@ pub const NAME: &str = "memlode-rustc";
 
 /// The variable that passes on a wrapper of the user's own, such as sccache.
 pub const INNER_WRAPPER: &str = "MEMLODE_RUSTC_WRAPPER";
+
+/// The variable that passes on [`allocator_crate`] from `memlode cargo`.
+pub const ALLOCATOR_CRATE: &str = "MEMLODE_RUST_ALLOCATOR_CRATE";
+
+/// The functions by which Rust code gets and returns memory.
+const ALLOCATOR: [&str; 4] = ["__rust_alloc", "__rust_alloc_zeroed", "__rust_realloc", "__rust_dealloc"];
 
 /// The LLVM that links: its bitcode reader has to be as new as rustc's LLVM, and the plug-in is of one version.
 pub const LLVM: u32 = 22;
@@ -46,7 +53,8 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     let mut linked = None;
     if is_for_target(&all) {
         let install = Install::find()?;
-        words.extend(additions(&install, is_optimised(&all))?);
+        let symbols = std::env::var(ALLOCATOR_CRATE).unwrap_or_default();
+        words.extend(additions(&install, is_optimised(&all), &symbols)?);
         linked = depinfo::of_linked(&all).map(|file| (file, install.plugin(LLVM)));
     }
     if let Some(inner) = std::env::var_os(INNER_WRAPPER).filter(|inner| !inner.is_empty()) {
@@ -64,8 +72,8 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// rustc's options that make a crate part of a recorded program.
-pub fn additions(install: &Install, optimised: bool) -> Result<Vec<OsString>> {
+/// rustc's options that make a crate part of a recorded program. `allocator_crate` is what [`allocator_crate`] says.
+pub fn additions(install: &Install, optimised: bool, allocator_crate: &str) -> Result<Vec<OsString>> {
     let plugin = install.plugin(LLVM);
     require(&plugin)?;
     require(&install.runtime())?;
@@ -81,9 +89,47 @@ pub fn additions(install: &Install, optimised: bool) -> Result<Vec<OsString>> {
     pass_on("--build-id".into());
     linker.extend([joined("-L", install.lib()), "-lmemlode_record".into()]);
 
-    let options = ["linker-plugin-lto".into(), format!("linker=clang-{LLVM}").into(), "debuginfo=2".into()];
+    // An allocator of the program's own stands in one crate with calls of it: inlined by rustc, they could not be seen.
+    let not_inlined = ALLOCATOR.map(|name| {
+        let symbol = match allocator_crate {
+            "" => name.to_owned(),
+            path => format!("{path}{}_{name}", name.len()),
+        };
+        format!("-force-attribute={symbol}:noinline")
+    });
+    let options = [
+        "linker-plugin-lto".into(),
+        format!("linker=clang-{LLVM}").into(),
+        "debuginfo=2".into(),
+        format!("llvm-args={}", not_inlined.join(" ")).into(),
+    ];
     let linker = linker.into_iter().map(|word| joined("link-arg=", word));
     Ok(options.into_iter().chain(linker).map(|option| joined("-C", option)).collect())
+}
+
+/// Returns what the symbols of a toolchain's allocator begin with, up to the length of the name: `_RNvCsbM2nZ_7___rustc`, the
+/// mangled path of a crate that each release gives another number; nothing before Rust 1.87. `sysroot` is what rustc says of it.
+///
+/// # Errors
+/// If the toolchain has no standard library for `host`, or it cannot be read.
+pub fn allocator_crate(sysroot: &Path, host: &str) -> Result<String> {
+    let libraries = sysroot.join("lib/rustlib").join(host).join("lib");
+    let cannot = || format!("cannot read Rust's standard library in {}", libraries.display());
+    let names = fs::read_dir(&libraries).with_context(cannot)?;
+    let is_alloc = |path: &PathBuf| {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        name.starts_with("liballoc-") && name.ends_with(".rlib")
+    };
+    let library = names.filter_map(|entry| Some(entry.ok()?.path())).find(is_alloc);
+    let library = library.with_context(|| format!("{} has no liballoc-*.rlib", libraries.display()))?;
+    let bytes = fs::read(&library).with_context(cannot)?;
+    let (begin, end) = (b"_RNvCs", format!("_7___rustc{}_{}", ALLOCATOR[0].len(), ALLOCATOR[0]));
+    let found = bytes.windows(end.len()).position(|window| window == end.as_bytes());
+    let Some(at) = found else { return Ok(String::new()) };
+    let begins = bytes[..at].windows(begin.len()).rposition(|window| window == begin);
+    let path = begins.and_then(|begins| std::str::from_utf8(&bytes[begins..at]).ok());
+    let path = path.filter(|path| path.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric()));
+    Ok(path.map(|path| format!("{path}_7___rustc")).unwrap_or_default())
 }
 
 /// Fails, with how to get it, when what links is not installed.
