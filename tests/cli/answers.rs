@@ -262,6 +262,80 @@ int main(void) {
     assert!(lines.iter().all(|line| line["function"] != "take"), "{report}");
 }
 
+/// A table that fits the second level is read between fills of a large buffer. Fills past the caches leave it there.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn stores_past_the_caches_leave_them_alone() {
+    let recorded = Recorded::new(
+        &format!(
+            r#"{HEAD}
+#include <immintrin.h>
+enum {{ LENGTH = 1 << 18, ENTRIES = 1 << 12, ROUNDS = 4 }};
+static long long *buffer, *table;
+APART static void fill_through(int round) {{
+  for (int i = 0; i < LENGTH; i++) ((volatile long long *)buffer)[i] = i + round;
+}}
+APART static void fill_past(int round) {{
+  for (int i = 0; i < LENGTH; i++) _mm_stream_si64(&buffer[i], i + round);
+  _mm_sfence();
+}}
+APART static long long after_through(void) {{
+  long long sum = 0;
+  for (int i = 0; i < ENTRIES; i += 8) sum += ((volatile long long *)table)[i];
+  return sum;
+}}
+APART static long long after_past(void) {{
+  long long sum = 1;
+  for (int i = 0; i < ENTRIES; i += 8) sum += ((volatile long long *)table)[i];
+  return sum;
+}}
+int main(void) {{
+  buffer = aligned_alloc(64, LENGTH * sizeof *buffer);
+  table = calloc(ENTRIES, sizeof *table);
+  long long sum = 0;
+  for (int round = 0; round < ROUNDS; round++) {{
+    fill_through(round);
+    sum += after_through();
+    fill_past(round);
+    sum += after_past();
+  }}
+  printf("%lld\n", sum + buffer[5]);
+}}
+"#
+        ),
+        MACHINE,
+    );
+    // By the formula, and simulated with all rules.
+    for of in [report(&recorded), recorded.json(&[])] {
+        let misses = |function: &str| -> u64 {
+            let rows = of["lines"].as_array().expect("lines").iter();
+            let of_it = rows.filter(|row| row["function"] == function);
+            of_it.map(|row| row["misses"]["L2"].as_u64().expect("misses")).sum()
+        };
+        assert_eq!(misses("after_past"), 0, "the table was read just before: {of}");
+        assert!(misses("after_through") >= 4 * 512 - 8, "the fill takes its place: {of}");
+        let lines = (1 << 18) * 8 / 64;
+        assert_eq!(misses("fill_past"), 4 * lines, "each line goes to memory once: {of}");
+    }
+    let report = report(&recorded);
+    let finding = &report["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .find(|finding| finding["function"] == "fill_past");
+    let kinds = finding.expect("it waits")["evidence"].as_array().expect("evidence");
+    assert!(kinds.iter().any(|fact| fact["kind"] == "past_caches"), "{report}");
+    // In time, the lines that are written take what lines that are read take.
+    let timed = recorded.json(&["--time"]);
+    let rows = timed["functions"].as_array().expect("functions");
+    let time = |function: &str| {
+        let row = rows.iter().find(|row| row["function"] == function).expect("a row");
+        row["cycles"].as_f64().expect("cycles")
+    };
+    assert!(time("after_through") > 3.0 * time("after_past"), "{timed}");
+    assert!(time("fill_past") > 0.0, "{timed}");
+}
+
 /// Two tables of objects in an order that nothing foretells: what one walk waits for, the other has asked for.
 #[test]
 fn what_was_prefetched_is_not_waited_for() {

@@ -68,6 +68,8 @@ pub enum Evidence {
     Addresses(Dependence),
     /// In what way these accesses wait, as far as that was seen while the program ran.
     Waits(WaitKind),
+    /// The accesses store past the caches.
+    PastCaches,
     /// Prefetching can help: addresses are known some accesses before.
     Prefetch(PrefetchDistance),
     /// The density with which the type is used around the line.

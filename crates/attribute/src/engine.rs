@@ -77,6 +77,10 @@ pub trait Engine {
     /// Answers what [`Engine::settle`] has not.
     fn finish(&mut self, _told: impl FnMut(Tag, u8, u64)) {}
 
+    /// Says that a store has gone past the caches, and how many lines it began to write. The caller has counted it, as if so many
+    /// levels had missed.
+    fn store_past(&mut self, _access: MemRef, _depth: u8, _begun: u32) {}
+
     /// Returns the counters of each level, innermost first.
     fn counters(&self) -> Vec<LevelCounters>;
 

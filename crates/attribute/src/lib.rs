@@ -20,6 +20,7 @@ mod fast_path;
 pub mod map;
 mod mapped;
 pub mod objects;
+mod past_caches;
 pub mod paths;
 pub mod profile;
 mod road;

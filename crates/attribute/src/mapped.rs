@@ -11,18 +11,20 @@
 mod rest;
 
 use memlode_replay::{Dealt, Events, Piece as ChunkPiece, Walk, Walks};
-use memlode_simulate::{Fragment, MOST_STRIDES, touch_lines};
+use memlode_simulate::{Fragment, MOST_STRIDES, MemRef, Tag, touch_lines};
 use memlode_trace::event::{Access, Mark, ProcessId, Stride, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
 use crate::engine::TakesFragments;
+use crate::fast_path::single_line::SiteFacts;
 use crate::map::{AddressMap, MappedPiece, ObjectRef};
 use crate::objects::classes::ClassId;
 use crate::objects::{BlockSlot, Objects};
 use crate::profile::{Origin, Profiler};
 use crate::road::Road;
+use crate::sampled::gaps::GapWatch;
 use crate::stacks::ThreadStack;
 use rest::Rest;
 
@@ -503,6 +505,32 @@ impl<E: TakesFragments> Road<E> for Mapped<'_> {
             seen.extend(walks.end());
         }
         self.walks.insert((thread, piece.batch.stream), walks);
+    }
+}
+
+impl<E: TakesFragments> Profiler<E> {
+    /// One access that lies in several places, of the process's own addresses.
+    fn touch_fragments(&mut self, origin: Origin, cell: u32, fragments: &[Fragment]) {
+        let SiteFacts { is_write, is_past_caches, .. } = self.facts[self.cells[cell as usize].1.0 as usize];
+        let access = MemRef {
+            address: fragments.first().map_or(0, |first| first.address),
+            bytes: 0,
+            core: origin.core as u32,
+            tag: Tag::new(cell),
+            is_write,
+        };
+        if is_past_caches && fragments.iter().all(|fragment| fragment.is_write) {
+            self.store_past_caches(cell, access, fragments);
+            return;
+        }
+        self.caches.access_fragments(access, fragments);
+        self.count(cell, 0);
+        if self.caches.is_full() {
+            self.settle();
+        }
+        if let Some(GapWatch { ledger, .. }) = &mut self.gaps {
+            ledger.touch(cell);
+        }
     }
 }
 

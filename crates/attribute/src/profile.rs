@@ -13,12 +13,13 @@ use memlode_trace::sites::{Site, SiteId, SiteTable};
 use rustc_hash::FxHashMap;
 
 use crate::counts::Counts;
-use crate::engine::{Engine, NewCell, TakesFragments};
+use crate::engine::{Engine, NewCell};
 use crate::fast_path::loops::{Advancing, room_to_show};
 use crate::fast_path::single_line::{FoundCells, SiteFacts, key};
 use crate::fast_path::straddling::CutAccess;
 use crate::objects::Objects;
 use crate::objects::classes::{Class, ClassId, Classes, Home};
+use crate::past_caches::Combining;
 use crate::paths::{PathId, Paths};
 use crate::road::{Direct, Road};
 use crate::sampled::gaps::{GapWatch, counted};
@@ -102,7 +103,7 @@ pub struct Profiler<E = Hierarchy> {
     stacks: FxHashMap<(ThreadId, u8), Option<ThreadStack>>,
     /// Indexed by function: the class of its frames, once it was asked for.
     pub(crate) frames: Vec<Option<ClassId>>,
-    cells: Vec<(ThreadId, SiteId, ClassId)>,
+    pub(crate) cells: Vec<(ThreadId, SiteId, ClassId)>,
     /// Indexed by cell: accesses that the first level answered, or that wait. Of one shard alone it may be less than nothing: what misses may
     /// have been counted by another.
     pub(crate) hits: Vec<u64>,
@@ -127,7 +128,9 @@ pub struct Profiler<E = Hierarchy> {
     cores: Vec<u32>,
     named_pages: Vec<NamedPages>,
     /// Levels of cache.
-    levels: usize,
+    pub(crate) levels: usize,
+    /// The lines that are being written past them.
+    pub(crate) combining: Combining,
     /// Indexed by site: how it walked.
     walks: Vec<Walk>,
 }
@@ -179,6 +182,7 @@ impl<E: Engine> Profiler<E> {
             cores,
             named_pages: Vec::new(),
             levels: caches.counters().len(),
+            combining: Combining::new(Shape::of(caches.first_level())),
             walks: Vec::new(),
             caches,
         };
@@ -189,7 +193,7 @@ impl<E: Engine> Profiler<E> {
     /// All sites there are; those that were known before come first.
     pub fn know(&mut self, sites: &[Site]) {
         let new = &sites[self.sites.len()..];
-        self.facts.extend(new.iter().map(|site| SiteFacts::new(site.kind.is_write())));
+        self.facts.extend(new.iter().map(SiteFacts::new));
         self.sites.extend_from_slice(new);
     }
 
@@ -395,7 +399,7 @@ impl<E: Engine> Profiler<E> {
 
     #[inline(always)]
     pub(crate) fn touch(&mut self, origin: Origin, cell: u32, access: &Access) {
-        let is_write = self.facts[access.site.0 as usize].is_write;
+        let SiteFacts { is_write, is_past_caches, .. } = self.facts[access.site.0 as usize];
         // Behind the last address there is nothing, least of all another process.
         let bytes = u64::from(access.bytes).min((!access.address).saturating_add(1)) as u32;
         let access = MemRef {
@@ -405,6 +409,10 @@ impl<E: Engine> Profiler<E> {
             tag: Tag::new(cell),
             is_write,
         };
+        if is_past_caches {
+            self.store_past_caches(cell, access, &[Fragment { address: access.address, bytes, is_write }]);
+            return;
+        }
         match self.caches.access(access) {
             Some(depth) => self.count(cell, depth),
             None => {
@@ -419,29 +427,6 @@ impl<E: Engine> Profiler<E> {
             if let Some(bounds) = bounds {
                 bounds.access(access);
             }
-        }
-    }
-
-    /// One access that lies in several places, of the process's own addresses.
-    pub(crate) fn touch_fragments(&mut self, origin: Origin, cell: u32, fragments: &[Fragment])
-    where
-        E: TakesFragments,
-    {
-        let is_write = self.facts[self.cells[cell as usize].1.0 as usize].is_write;
-        let access = MemRef {
-            address: fragments.first().map_or(0, |first| first.address),
-            bytes: 0,
-            core: origin.core as u32,
-            tag: Tag::new(cell),
-            is_write,
-        };
-        self.caches.access_fragments(access, fragments);
-        self.count(cell, 0);
-        if self.caches.is_full() {
-            self.settle();
-        }
-        if let Some(GapWatch { ledger, .. }) = &mut self.gaps {
-            ledger.touch(cell);
         }
     }
 
@@ -538,7 +523,10 @@ impl<E: Engine> Profiler<E> {
             number
         });
         self.count_hits(access.site);
-        self.facts[access.site.0 as usize].remember(thread, class, number);
+        let facts = &mut self.facts[access.site.0 as usize];
+        if !facts.is_past_caches {
+            facts.remember(thread, class, number);
+        }
         number
     }
 

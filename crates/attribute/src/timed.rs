@@ -141,6 +141,7 @@ fn timed_sites(names: &SiteTable) -> Vec<TimedSite> {
                 SiteKind::Store if site.flags & flag::ATOMIC != 0 && site.flags & flag::SEQUENTIAL != 0 => {
                     Act::Atomic
                 }
+                SiteKind::Store if site.is_past_caches() => Act::StorePast,
                 SiteKind::Store => Act::Store,
                 _ if site.is_prefetch() => Act::Prefetch,
                 _ => Act::Load,
@@ -198,6 +199,13 @@ impl Engine for Timekeeper {
 
     fn access(&mut self, access: MemRef) -> Option<u8> {
         Some(self.time(access))
+    }
+
+    fn store_past(&mut self, access: MemRef, _depth: u8, begun: u32) {
+        let tag = access.tag.index();
+        let facts = self.cells[tag];
+        let site = &self.sites[facts.site as usize];
+        self.charged[tag] += &self.timed.store_past(facts.thread as usize, access, site, begun);
     }
 
     fn lane(&mut self, _core: usize) -> Option<TimedLane<'_>> {

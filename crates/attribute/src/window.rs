@@ -146,6 +146,27 @@ impl Windowed {
         }
     }
 
+    /// The next access comes.
+    #[inline(always)]
+    fn comes(&mut self) {
+        if self.sequence == self.next_end {
+            self.turn_at_end();
+        }
+        self.sequence += 1;
+    }
+
+    /// Counts an access, if it is inside.
+    fn add(&mut self, access: MemRef, depth: u8, is_first: bool) {
+        if self.is_inside {
+            let cell = access.tag.index();
+            if cell >= self.counts.len() {
+                self.counts.resize(cell + 1, Counts::default());
+            }
+            self.counts[cell].add(depth, access.is_write, 1);
+            self.counts[cell].first_touches += u64::from(is_first);
+        }
+    }
+
     /// The counts by cell, and what went outwards past each level.
     fn finish(mut self) -> (Vec<Counts>, Vec<u64>) {
         self.turn(false);
@@ -161,11 +182,13 @@ impl Engine for Windowed {
         None
     }
 
+    fn store_past(&mut self, access: MemRef, depth: u8, _begun: u32) {
+        self.comes();
+        self.add(access, depth, false);
+    }
+
     fn access(&mut self, access: MemRef) -> Option<u8> {
-        if self.sequence == self.next_end {
-            self.turn_at_end();
-        }
-        self.sequence += 1;
+        self.comes();
         let depth = Hierarchy::access(&mut self.caches, access);
         let mut is_first = false;
         if usize::from(depth) == self.caches.levels().len() {
@@ -173,14 +196,7 @@ impl Engine for Windowed {
                 is_first |= self.touched.is_first(address);
             }
         }
-        if self.is_inside {
-            let cell = access.tag.index();
-            if cell >= self.counts.len() {
-                self.counts.resize(cell + 1, Counts::default());
-            }
-            self.counts[cell].add(depth, access.is_write, 1);
-            self.counts[cell].first_touches += u64::from(is_first);
-        }
+        self.add(access, depth, is_first);
         Some(depth)
     }
 

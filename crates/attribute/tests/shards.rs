@@ -14,7 +14,7 @@ use memlode_trace::format::flag;
 use memlode_trace::sites::{FunctionId, Site, SiteId, SiteKind};
 use proptest::prelude::*;
 
-/// Sites of a load, a store, a load from the stack, and an allocation.
+/// Sites of a load, a store, a load from the stack, an allocation, its end, and a store past the caches.
 fn sites() -> Vec<Site> {
     let kinds = [
         (SiteKind::Load, 0),
@@ -22,6 +22,7 @@ fn sites() -> Vec<Site> {
         (SiteKind::Load, flag::STACK),
         (SiteKind::Alloc, 0),
         (SiteKind::Free, 0),
+        (SiteKind::Store, flag::NON_TEMPORAL),
     ];
     kinds.map(|(kind, flags)| site(kind, flags)).to_vec()
 }
@@ -71,6 +72,12 @@ fn unrolled_loop() -> impl Strategy<Value = Vec<Stride>> {
     )
 }
 
+/// An access, which may be a store past the caches. Those are in no loop.
+fn any_access() -> impl Strategy<Value = Access> {
+    (access(), prop::bool::weighted(0.2))
+        .prop_map(|(access, is_past)| if is_past { Access { site: SiteId(5), ..access } } else { access })
+}
+
 fn event() -> impl Strategy<Value = Event> {
     let step = prop_oneof![-16..16i64, prop::sample::select(vec![0i64, 64, 128, 4096, -64]), any::<i64>()];
     let stride = (access(), step).prop_map(|(access, step)| stride(access, step));
@@ -87,7 +94,7 @@ fn event() -> impl Strategy<Value = Event> {
     });
     let exit = (1..4u32).prop_map(|f| Mark::Exit { function: FunctionId(f) });
     prop_oneof![
-        8 => access().prop_map(Event::Access),
+        8 => any_access().prop_map(Event::Access),
         2 => alloc.prop_map(Event::Mark),
         1 => call.prop_map(Event::Mark),
         1 => exit.prop_map(Event::Mark),

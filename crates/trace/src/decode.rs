@@ -243,6 +243,7 @@ impl Decoder {
             accesses: 0,
             others: 0,
             repeated: 0,
+            kept: 0,
         };
         run.control(control, header.segments, &mut self.plans).map_err(|error| *error)?;
         let accesses = run.accesses + run.batch.accesses.len() as u64 - run.others + run.repeated;
@@ -276,6 +277,8 @@ struct Run<'a> {
     others: u64,
     /// Accesses of loops so far.
     repeated: u64,
+    /// Those of loops that were kept.
+    kept: u64,
 }
 
 /// In a box: a result that fits a register is what the hot loop can afford.

@@ -141,6 +141,11 @@ impl Site {
         self.flags & flag::PREFETCH != 0
     }
 
+    /// Returns whether it stores past the caches: the lines go to memory, and are in no cache because of it.
+    pub fn is_past_caches(&self) -> bool {
+        self.kind == SiteKind::Store && self.flags & flag::NON_TEMPORAL != 0
+    }
+
     /// Returns what its address comes out of. `None`: steps, something that other functions know, or a program that was
     /// compiled before this was looked at.
     pub fn dependence(&self) -> Option<Dependence> {

@@ -197,6 +197,9 @@ fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
     evidence.extend(callers(tables, counted.names, &place, here).map(Evidence::Callers));
     evidence.push(Evidence::Objects(objects));
     evidence.extend(kind.map(Evidence::Waits));
+    let is_past = |cell: &Cell| counted.names.site(cell.site).is_past_caches();
+    let mut cells = tables.cells().iter().filter(|cell| here(cell));
+    evidence.extend(cells.all(is_past).then_some(Evidence::PastCaches));
     let addresses = dependences.first().and_then(|costliest| costliest.key);
     evidence.extend(addresses.map(Evidence::Addresses));
     if (kind, addresses) == (Some(WaitKind::Overlapping), Some(Dependence::Loaded)) {

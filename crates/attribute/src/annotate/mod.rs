@@ -103,6 +103,16 @@ pub struct Why {
     pub remote: bool,
 }
 
+impl Why {
+    /// The answer for a store past the caches: no cache was asked, and its translation is not simulated.
+    const PAST_CACHES: Why = Why {
+        causes: [None; memlode_simulate::MAX_LEVELS],
+        translation: Translation::First,
+        alias: false,
+        remote: false,
+    };
+}
+
 impl AnnotatedAccesses {
     /// Number of rows.
     pub fn rows(&self) -> usize {

@@ -128,6 +128,27 @@ impl<S: Answers> Recorder<S> {
         }
     }
 
+    /// Makes a row of an access, if it is wanted.
+    #[inline(always)]
+    fn write_down(&mut self, access: MemRef, level: u8, why: Option<Why>) {
+        let sequence = self.sequence;
+        self.sequence += 1;
+        if self.is_on && self.wanted >> level & 1 != 0 {
+            let rows = &mut self.events;
+            rows.sequence.push(sequence);
+            rows.stamp.push(self.time);
+            rows.address.push(self.space.place(access.address));
+            rows.bytes.push(access.bytes);
+            rows.cell.push(access.tag.number());
+            rows.level.push(level);
+            rows.why.extend(why);
+            self.left -= 1;
+            if self.events.rows() >= ROWS || self.left == 0 {
+                self.filled();
+            }
+        }
+    }
+
     #[cold]
     fn filled(&mut self) {
         self.is_on = self.left > 0;
@@ -151,23 +172,12 @@ impl<S: Answers> Engine for Recorder<S> {
     #[inline(always)]
     fn access(&mut self, access: MemRef) -> Option<u8> {
         let (level, why) = self.caches.answer(access);
-        let sequence = self.sequence;
-        self.sequence += 1;
-        if self.is_on && self.wanted >> level & 1 != 0 {
-            let rows = &mut self.events;
-            rows.sequence.push(sequence);
-            rows.stamp.push(self.time);
-            rows.address.push(self.space.place(access.address));
-            rows.bytes.push(access.bytes);
-            rows.cell.push(access.tag.number());
-            rows.level.push(level);
-            rows.why.extend(why);
-            self.left -= 1;
-            if self.events.rows() >= ROWS || self.left == 0 {
-                self.filled();
-            }
-        }
+        self.write_down(access, level, why);
         Some(level)
+    }
+
+    fn store_past(&mut self, access: MemRef, level: u8, _begun: u32) {
+        self.write_down(access, level, S::KNOWS_WHY.then_some(Why::PAST_CACHES));
     }
 
     fn counters(&self) -> Vec<LevelCounters> {

@@ -4,7 +4,7 @@
 //!
 //! | | from the second level | from behind it | recognised by |
 //! |---|---|---|---|
-//! | stored | 2 | a line written, `w` | the site stores |
+//! | stored | 2 | a line written, `w`; past the caches as long as one that is read, `r` | the site stores |
 //! | streamed | 2 | a line read, `r` | the site goes to a line near one that it was at a moment ago, or is a prefetch |
 //! | chained | its latency | its latency and a page walk | the address comes from the load before in a chain |
 //! | overlapping | its latency / *o2* | the same / min(*o*, max(1, *W·m*)), at least *r* | everything else |
@@ -251,6 +251,7 @@ impl CostModel {
             let site = names.site(cell.site);
             let part = Parts {
                 is_write: site.kind.is_write(),
+                is_past_caches: site.is_past_caches(),
                 streamed: streamed(cell.site),
                 chained: chained[cell.site.0 as usize],
                 overlapping_misses: overlapping(cell.site),
@@ -372,6 +373,8 @@ fn overlapping_misses(
 /// Facts about the accesses of a cell.
 struct Parts {
     is_write: bool,
+    /// Its lines are written and not read before.
+    is_past_caches: bool,
     streamed: f64,
     chained: f64,
     /// Those around it, for each instruction.
@@ -381,7 +384,7 @@ struct Parts {
 }
 
 fn prices(constants: &Constants, parts: &Parts, walk: f64) -> Prices {
-    let Parts { is_write, streamed, chained, overlapping_misses, instructions } = *parts;
+    let Parts { is_write, is_past_caches, streamed, chained, overlapping_misses, instructions } = *parts;
     let together = constants.overlap.min((constants.window * overlapping_misses).max(1.0));
     let levels = constants.latencies.len() - 1;
     let price = |depth: usize| {
@@ -394,7 +397,8 @@ fn prices(constants: &Constants, parts: &Parts, walk: f64) -> Prices {
         }
         let line = |cycles: f64| if is_near { NEAR_CYCLES.min(latency) } else { cycles.min(latency + walk) };
         if is_write {
-            kinds[WaitKind::Stored as usize] = line(constants.write_line);
+            let cycles = if is_past_caches { constants.read_line } else { constants.write_line };
+            kinds[WaitKind::Stored as usize] = line(cycles);
             return Wait { kinds, ..Wait::default() };
         }
         let (waits, overlap) =
@@ -440,7 +444,14 @@ mod tests {
     }
 
     fn parts() -> Parts {
-        Parts { is_write: false, streamed: 0.0, chained: 0.0, overlapping_misses: 0.0, instructions: 4.0 }
+        Parts {
+            is_write: false,
+            is_past_caches: false,
+            streamed: 0.0,
+            chained: 0.0,
+            overlapping_misses: 0.0,
+            instructions: 4.0,
+        }
     }
 
     /// Cycles of accesses that missed one, two and three levels.
@@ -465,6 +476,8 @@ mod tests {
         let streamed = Parts { streamed: 1.0, chained: 1.0, ..parts() };
         assert_eq!(cycles(&streamed, 2 << 20), [2.0, 13.0, 13.0], "a chain in order is a stream");
         assert_eq!(cycles(&Parts { is_write: true, ..parts() }, 0), [2.0, 22.0, 22.0]);
+        let past = Parts { is_write: true, is_past_caches: true, ..parts() };
+        assert_eq!(cycles(&past, 0)[1..], [13.0; 2], "nothing is read for it");
         // One such miss in 100 instructions: four are in the window; in ten, no more than twenty are in flight.
         let some = Parts { overlapping_misses: 0.01, ..parts() };
         assert_eq!(cycles(&some, 0), [2.0, 25.0, 75.0]);

@@ -5,7 +5,7 @@
 use memlode_replay::Events;
 use memlode_simulate::{Asked, MemRef, Tag};
 use memlode_trace::event::{Access, Mark, ThreadId};
-use memlode_trace::sites::SiteId;
+use memlode_trace::sites::{Site, SiteId};
 use rustc_hash::FxHashMap;
 
 use crate::engine::{Engine, Lane};
@@ -26,6 +26,8 @@ pub(crate) struct SiteFacts {
     /// All objects of the site are of that class, wherever they lie.
     pub is_fixed: bool,
     pub is_write: bool,
+    /// It stores past the caches. Such a site remembers no cell, and goes the long way.
+    pub is_past_caches: bool,
 }
 
 /// A class that no object has.
@@ -39,8 +41,10 @@ pub(crate) fn key(thread: ThreadId, class: ClassId) -> u64 {
 
 impl SiteFacts {
     /// Returns the facts of a site that was not used yet.
-    pub fn new(is_write: bool) -> SiteFacts {
-        SiteFacts { key: key(ThreadId(u32::MAX), ANY), hits: 0, cell: 0, is_fixed: false, is_write }
+    pub fn new(site: &Site) -> SiteFacts {
+        let (is_write, is_past_caches) = (site.kind.is_write(), site.is_past_caches());
+        let key = key(ThreadId(u32::MAX), ANY);
+        SiteFacts { key, hits: 0, cell: 0, is_fixed: false, is_write, is_past_caches }
     }
 
     /// The class of the cell that the site used last.
@@ -231,6 +235,9 @@ fn usual(
             let facts = &mut facts[access.site.0 as usize];
             let class = if facts.is_fixed { facts.class() } else { ClassId(known.at(access.address)) };
             if facts.key != key(origin.thread, class) {
+                if facts.is_past_caches {
+                    break;
+                }
                 let Some((class, cell)) = finder.find(class, facts, stack, access) else { break };
                 if facts.key != key(origin.thread, class) {
                     lane.count_hits(facts.is_write, facts.count_hits(hits));

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use memlode_replay::{Cuts, Half, Piece};
-use memlode_simulate::{MemRef, Tag};
+use memlode_simulate::{Fragment, MemRef, Tag};
 
 use crate::engine::Engine;
+use crate::fast_path::single_line::SiteFacts;
 use crate::objects::Objects;
 use crate::profile::{Origin, Profiler};
 use crate::stacks::ThreadStack;
@@ -31,16 +32,17 @@ impl<E: Engine> Profiler<E> {
         piece: &Piece<'_>,
     ) {
         let access = &piece.batch.accesses[half.access as usize];
-        let is_write = self.facts[access.site.0 as usize].is_write;
+        let SiteFacts { is_write, is_past_caches, .. } = self.facts[access.site.0 as usize];
         // What counts by cell has one shard, and no halves.
         let cell = if half.is_first { self.cell(origin, objects, stack, access) } else { 0 };
-        let depth = self.caches.access(MemRef {
-            address: origin.space.place(access.address),
-            bytes: access.bytes,
-            core: origin.core as u32,
-            tag: Tag::part(self.cut.len() as u32),
-            is_write,
-        });
+        let (address, bytes, core) = (origin.space.place(access.address), access.bytes, origin.core as u32);
+        let depth = match is_past_caches {
+            true => Some(self.begin_lines(core, &[Fragment { address, bytes, is_write }]).0),
+            false => {
+                let tag = Tag::part(self.cut.len() as u32);
+                self.caches.access(MemRef { address, bytes, core, tag, is_write })
+            }
+        };
         let Some(cuts) = &piece.dealing.cuts else { return };
         let (depth, cut) = (depth.unwrap_or(0), half.cut);
         self.cut.push(CutAccess { cell, is_first: half.is_first, depth, cut, cuts: cuts.clone() });

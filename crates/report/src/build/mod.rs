@@ -414,6 +414,7 @@ impl Builder<'_> {
             analyses::Evidence::Waits(kind) => {
                 model::Evidence::Waits { how: kind_word(*kind), share: wait.of(*kind) / wait.cycles() }
             }
+            analyses::Evidence::PastCaches => model::Evidence::PastCaches {},
             analyses::Evidence::Addresses(dependence) => {
                 model::Evidence::Addresses { from: dependence.word() }
             }

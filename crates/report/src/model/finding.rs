@@ -72,6 +72,8 @@ pub enum Evidence {
         /// Its part of the wait, 0 to 1.
         share: f64,
     },
+    /// The accesses of the line store past the caches: their lines go to memory, and nothing is read for them.
+    PastCaches {},
     /// The source of the addresses, as the compiler saw it.
     Addresses {
         /// `chased`, `loaded` or `computed`.

@@ -16,6 +16,8 @@ pub enum Act {
     Load,
     /// Writes.
     Store,
+    /// Writes past the caches: its lines go to memory.
+    StorePast,
     /// Reads and writes in one step, or exchanges: waits for all before it.
     Atomic,
     /// Asks for its line, and does not wait for it.
@@ -205,7 +207,7 @@ impl CoreTime {
         let mut charged = Charged::default();
         let done = match site.act {
             Act::Load => self.load(access, issued, early, &mut way, &mut charged),
-            Act::Store => self.store(access, issued, &mut way),
+            Act::Store | Act::StorePast => self.store(access, issued, &mut way),
             Act::Atomic => self.atomic(access, issued, &mut way),
             Act::Prefetch => self.prefetch(access, issued, &mut way),
         };
@@ -305,7 +307,10 @@ impl CoreTime {
         way[Stall::Chain as usize] += complete - issued;
         let done = complete.max(self.stores.room());
         way[Stall::Stores as usize] = done - complete;
-        let arrives = self.lines(access, issued, false, None);
+        let arrives = match access.site.act {
+            Act::StorePast => self.lines_past(access, issued),
+            _ => self.lines(access, issued, false, None),
+        };
         let committed = self.committed.max(done);
         self.stores.push(access.address, access.bytes, complete, committed, arrives);
         done
@@ -347,6 +352,14 @@ impl CoreTime {
         way[Stall::Order as usize] += after - done;
         self.front = self.front.max(after);
         after
+    }
+
+    /// Begins to write lines past the caches, those of the access that do not say the innermost level; returns when memory takes
+    /// them. Nothing is read for them, so each takes as much of the bandwidth as a line that is read.
+    fn lines_past(&mut self, access: &TimedAccess<'_>, time: u64) -> u64 {
+        let begun = access.lines.iter().filter(|line| line.level > 0);
+        let memory = self.levels[self.levels.len() - 1];
+        begun.map(|_| self.lines.send(time, &memory)).max().unwrap_or(time)
     }
 
     /// Asks for the lines of an access at a time; returns when they are there.

@@ -120,6 +120,13 @@ impl Lines {
         request
     }
 
+    /// Sends a line to memory; returns when it has its turn in the bandwidth.
+    pub fn send(&mut self, time: u64, level: &LevelTimes) -> u64 {
+        let departs = time.max(self.free[1]);
+        self.free[1] = departs + level.line[0];
+        departs
+    }
+
     /// Fetches a line ahead, unless it is on its way or was fetched and not used.
     pub fn fetch(&mut self, line: u64, time: u64, level: &LevelTimes, is_write: bool) {
         let known = self.place(line);

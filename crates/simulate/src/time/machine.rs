@@ -56,31 +56,53 @@ impl Timed {
         if access.bytes == 0 {
             return (0, Charged::default());
         }
-        if self.threads.len() <= thread {
-            let spec = &self.spec;
-            self.threads.resize_with(thread + 1, || CoreTime::new(spec));
-        }
-        let shift = self.spec.line_bytes.trailing_zeros();
-        let (first, last) = (access.address >> shift, access.last() >> shift);
-        let mut lines = [TimedLine::default(); 2];
-        let count = if first == last { 1 } else { 2 };
+        let (mut lines, count) = self.lines_of(access);
         let mut depth = 0;
-        for (number, line) in lines[..count].iter_mut().enumerate() {
-            // Accesses are of two lines at most; of a longer one the last line counts for all behind the first.
-            line.address = if number == 0 { access.address } else { last << shift };
+        for line in &mut lines[..count] {
             let answered = self.look_up(MemRef { address: line.address, bytes: 1, ..access });
             depth = depth.max(answered);
             let is_first = usize::from(answered) > self.caches.levels().len();
             line.level = if is_first && is_fresh { 1 } else { answered };
         }
+        (depth, self.execute(thread, access, site, &lines[..count]))
+    }
+
+    /// Executes a store past the caches, which begins to write so many of its lines.
+    ///
+    /// # Panics
+    /// If its core is not below the number of cores.
+    pub fn store_past(&mut self, thread: usize, access: MemRef, site: &TimedSite, begun: u32) -> Charged {
+        if access.bytes == 0 {
+            return Charged::default();
+        }
+        let (mut lines, count) = self.lines_of(access);
+        let memory = self.caches.levels().len() as u8;
+        lines[..count].iter_mut().take(begun as usize).for_each(|line| line.level = memory);
+        self.execute(thread, access, site, &lines[..count])
+    }
+
+    /// The lines of an access, and their number, which is two at most; of a longer one the last line counts for all behind the first.
+    fn lines_of(&self, access: MemRef) -> ([TimedLine; 2], usize) {
+        let shift = self.spec.line_bytes.trailing_zeros();
+        let (first, last) = (access.address >> shift, access.last() >> shift);
+        let line = |address| TimedLine { address, level: 0 };
+        ([line(access.address), line(last << shift)], if first == last { 1 } else { 2 })
+    }
+
+    /// Translates the pages of an access, and gives it to its thread.
+    #[inline]
+    fn execute(&mut self, thread: usize, access: MemRef, site: &TimedSite, lines: &[TimedLine]) -> Charged {
+        if self.threads.len() <= thread {
+            let spec = &self.spec;
+            self.threads.resize_with(thread + 1, || CoreTime::new(spec));
+        }
         let walk = self.translate(access);
         let page = self.spec.page_bytes.trailing_zeros();
-        let timed =
-            TimedAccess { site, address: access.address, bytes: access.bytes, lines: &lines[..count], walk };
+        let timed = TimedAccess { site, address: access.address, bytes: access.bytes, lines, walk };
         let mut charged = self.threads[thread].access(&timed);
-        charged.line_crossings = count as u64 - 1;
+        charged.line_crossings = lines.len() as u64 - 1;
         charged.page_crossings = u64::from(access.address >> page != access.last() >> page);
-        (depth, charged)
+        charged
     }
 
     /// Returns the level that has a line; one more than memory for the first touch.

@@ -22,6 +22,7 @@
 //! - **Stores** commit when their data are there and the store buffer has room. They leave it in order, when their lines
 //!   are there. A load takes the value of the youngest store in flight that overlaps it; if that store does not hold
 //!   all of the load's bytes, the load waits until the store has left.
+//! - **Stores past the caches** leave the buffer when memory takes their lines, for which nothing is read.
 //! - **Translations** come from the TLBs; a walk reads a line of the page tables, which lives in the caches as data do.
 //! - **Atomic updates and fences** wait for everything before them, and everything behind waits for them.
 //!

@@ -121,7 +121,7 @@ impl Naive {
         waits.insert(Stall::Walk, walk);
         let issued = ready + walk;
         let first = self.level(0).latency;
-        if matches!(site.act, Act::Load | Act::Store) {
+        if matches!(site.act, Act::Load | Act::Store | Act::StorePast) {
             self.goes(site.number, address);
         }
         let mut done = match site.act {
@@ -144,14 +144,18 @@ impl Naive {
                     None => self.fetched(site.number, lines, issued, false, &mut waits),
                 }
             }
-            Act::Store => {
+            Act::Store | Act::StorePast => {
                 let complete = issued.max(self.fed(&site.data));
                 *waits.entry(Stall::Chain).or_default() += complete - issued;
                 let full = self.stores.len() >= self.spec.stores;
                 let room = if full { self.stores[self.stores.len() - self.spec.stores].leaves } else { 0 };
                 let done = complete.max(room);
                 waits.insert(Stall::Stores, done - complete);
-                let there = self.fetched(site.number, lines, issued, true, &mut HashMap::new());
+                let there = if site.act == Act::Store {
+                    self.fetched(site.number, lines, issued, true, &mut HashMap::new())
+                } else {
+                    self.written(lines, issued)
+                };
                 let leaves = self.drained() + TICKS;
                 let leaves = leaves.max(done).max(committed).max(there);
                 let last = address + u64::from(bytes) - 1;
@@ -277,6 +281,17 @@ impl Naive {
             }
         }
         done
+    }
+
+    /// When memory has begun to take the lines that a store past the caches begins.
+    fn written(&mut self, lines: &[TimedLine], time: u64) -> u64 {
+        let memory = self.level(u8::MAX);
+        let mut taken = time;
+        for _ in lines.iter().filter(|line| line.level != 0) {
+            taken = time.max(self.carried[1]);
+            self.carried[1] = taken + memory.read;
+        }
+        taken
     }
 
     /// When a line is there that was fetched ahead and is used now.

@@ -40,8 +40,7 @@ impl Run<'_> {
     fn repeat(&mut self, base: usize, count: u16, body: &[Op]) -> Fallible {
         let turns = self.last[base + count as usize];
         let accesses = turns.saturating_mul(body.len() as u64);
-        let kept = if self.loops == Loops::Kept { self.repeated } else { 0 };
-        self.room_for(accesses.saturating_add(kept))?;
+        self.room_for(accesses.saturating_add(self.kept))?;
         self.repeated += accesses;
         let first = self.batch.strides.len();
         for op in body {
@@ -54,14 +53,19 @@ impl Run<'_> {
                 is_write: self.sites.site(SiteId(site)).kind.is_write(),
             });
         }
-        let strides = first as u32..self.batch.strides.len() as u32;
-        let (access, mark) = (self.batch.accesses.len() as u32, self.batch.marks.len() as u32);
-        let repeated = Loop { access, mark, turns, strides };
-        if self.loops == Loops::Kept {
-            self.batch.loops.push(repeated);
-            return Ok(());
+        // What goes past the caches is no matter of lines that stay, which is what loops are kept for.
+        let strides = &self.batch.strides[first..];
+        if !strides.iter().any(|stride| self.sites.site(stride.access.site).is_past_caches()) {
+            let strides = first as u32..self.batch.strides.len() as u32;
+            let (access, mark) = (self.batch.accesses.len() as u32, self.batch.marks.len() as u32);
+            let repeated = Loop { access, mark, turns, strides };
+            if self.loops == Loops::Kept {
+                self.kept += accesses;
+                self.batch.loops.push(repeated);
+                return Ok(());
+            }
+            self.batch.unrolled.push(repeated);
         }
-        self.batch.unrolled.push(repeated);
         self.batch.accesses.reserve(accesses as usize);
         for _ in 0..turns {
             for Stride { access, step, .. } in &mut self.batch.strides[first..] {

@@ -92,7 +92,13 @@ fn facts(report: &Report, finding: &Finding) -> Vec<String> {
             Evidence::Together { lines } => facts.extend(together(finding, lines)),
             Evidence::Callers { through, divided } => facts.push(callers(through, divided)),
             Evidence::Objects { objects } => facts.extend(memory(objects)),
-            Evidence::Waits { how, .. } => facts.push(waits(how).to_string()),
+            Evidence::Waits { how, .. } if !is_past_caches(finding) => facts.push(waits(how).to_string()),
+            Evidence::Waits { .. } => {}
+            Evidence::PastCaches {} => facts.push(
+                "stores past the caches: each miss is a line that goes to memory, and they wait where more do than memory \
+                 takes"
+                    .to_string(),
+            ),
             // What the code looks like is not what was seen.
             Evidence::Addresses { .. } => {}
             Evidence::Prefetch { accesses_ahead, latency_cycles, access_cycles } => facts.push(format!(
@@ -181,6 +187,10 @@ fn memory(objects: &[Row<Object>]) -> Option<String> {
         Home::Stack { .. } => format!("on the {home}{others}"),
         Home::Global { .. } | Home::Unknown => format!("in {home}{others}"),
     })
+}
+
+fn is_past_caches(finding: &Finding) -> bool {
+    finding.evidence.iter().any(|evidence| matches!(evidence, Evidence::PastCaches {}))
 }
 
 fn waits(how: &str) -> &'static str {
