@@ -111,6 +111,10 @@ PROGRAMS = {
     "board": Expected(
         "board", 20_000, FALSE, ("Board", "home|guest"), "board.rs", ("home", "guest"), ("home", "guest")
     ),
+    # The member is known by its address alone. An atomic addition holds its line until it is done.
+    "totals": Expected(
+        "totals", 20_000, FALSE, ("Totals", "words|lines"), "totals.rs", ("add",), ("add",), transfers=(10_000, 41_000)
+    ),
 }
 
 

@@ -11,7 +11,9 @@ use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
 use super::contended::Contended;
+use super::members::is_borrowed;
 use super::order::{Orders, Waits};
+use super::places::Places;
 use super::relocation::{Placed, Relocation};
 use super::survey::{LINE, Survey, line_of};
 use super::turns::{is_in_vain, is_learnt_by, is_release_of};
@@ -39,6 +41,8 @@ struct SiteFacts {
     is_fenced: bool,
     /// It is of a waiting loop.
     looks: bool,
+    /// What it accesses is told by the address.
+    is_borrowed: bool,
     /// The function that has the variable on its stack, counted from 1; 0 of all others.
     frame: u32,
 }
@@ -72,8 +76,7 @@ struct Cursor<'t> {
     chunks: std::slice::Iter<'t, usize>,
     process: ProcessId,
     placed: Placed<'t>,
-    /// Added to a site's number, it is the place of an access.
-    first_place: u32,
+    places: Places,
     decoder: Decoder,
     batch: Batch,
     at: At,
@@ -113,7 +116,8 @@ impl<'t> Threads<'t> {
     ) -> Threads<'t> {
         let sites = trace.sites();
         let count = sites.sites().len() as u32;
-        let facts = (0..count).map(|site| facts_of(sites, SiteId(site))).collect();
+        let is_moved = moved.is_some();
+        let facts = (0..count).map(|site| facts_of(sites, SiteId(site), is_moved)).collect();
         let cursors = survey.threads.iter().enumerate().map(|(number, facts)| {
             let mut out = VecDeque::new();
             if let Some(start) = orders.starts[number] {
@@ -125,7 +129,7 @@ impl<'t> Threads<'t> {
                 chunks: facts.chunks.iter(),
                 process,
                 placed: Placed::new(moved, process, thread),
-                first_place: number as u32 * count,
+                places: Places::new(number as u32, survey.threads.len() as u32, count),
                 decoder: Decoder::new(Loops::Kept),
                 batch: Batch::default(),
                 at: At::default(),
@@ -157,7 +161,7 @@ fn bits(first: u64, end: u64) -> u64 {
     (u64::MAX >> (LINE - (end - first))) << first
 }
 
-fn facts_of(sites: &SiteTable, id: SiteId) -> SiteFacts {
+fn facts_of(sites: &SiteTable, id: SiteId, is_moved: bool) -> SiteFacts {
     let site = sites.site(id);
     let act = match site.kind {
         SiteKind::Update => Act::Atomic,
@@ -174,7 +178,15 @@ fn facts_of(sites: &SiteTable, id: SiteId) -> SiteFacts {
     let holds = site.location.and_then(|at| sites.inline_chain(at).last()).map_or(0, |at| at.function.0 + 1);
     let frame = if site.flags & flag::STACK != 0 { holds } else { 0 };
     let looks = site.flags & flag::POLL != 0;
-    SiteFacts { act, before: parts(before), after: parts(after), is_fenced, looks, frame }
+    let is_borrowed = !is_moved && frame == 0 && is_borrowed(sites, site);
+    SiteFacts { act, before: parts(before), after: parts(after), is_fenced, looks, is_borrowed, frame }
+}
+
+impl Threads<'_> {
+    /// The places that were given out, by thread.
+    pub fn places(&self) -> Vec<&Places> {
+        self.cursors.iter().map(|cursor| &cursor.places).collect()
+    }
 }
 
 impl Program for Threads<'_> {
@@ -521,7 +533,13 @@ impl Cursor<'_> {
         self.tell_load();
         if std::mem::take(&mut self.has_stored) {
             let instructions = self.instructions().max(Act::Fence.instructions());
-            self.tell(Step { act: Act::Fence, line: 0, bytes: 0, instructions, place: self.first_place });
+            self.tell(Step {
+                act: Act::Fence,
+                line: 0,
+                bytes: 0,
+                instructions,
+                place: self.places.of(SiteId(0)),
+            });
         }
     }
 
@@ -537,7 +555,10 @@ impl Cursor<'_> {
             self.in_frame(function, number, first, end);
         }
         let instructions = self.instructions().max(act.instructions());
-        let place = self.first_place + access.site.0;
+        let place = match around.sites[access.site.0 as usize].is_borrowed {
+            true => self.places.at(access.site, access.address + start.saturating_sub(address)),
+            false => self.places.of(access.site),
+        };
         self.has_stored |= act.writes();
         let step = Step { act, line: number, bytes, instructions, place };
         match (self.load, act) {

@@ -3,6 +3,8 @@
 //! ```text
 //! survey   every thread by itself: lines that several use and one writes; what orders threads
 //! turns    of waiting loops, those in vain: for the survey and the cursor there are none
+//! places   numbers of sites, and of addresses where a site does not say what it accesses
+//! members  of the program's types, by address
 //! order    who waits for which release of whom
 //! cursor   each thread's accesses to those lines; all else is instructions
 //! tape     the same for a second run, with other costs
@@ -15,7 +17,9 @@
 
 mod contended;
 mod cursor;
+mod members;
 mod order;
+mod places;
 mod relocation;
 mod survey;
 mod tape;
@@ -32,6 +36,9 @@ use rustc_hash::FxHashMap;
 use crate::objects::classes::{ClassId, Home};
 use crate::profile::Profile;
 use cursor::{Recorded, Threads};
+use members::Objects;
+pub use members::OwnMember;
+use places::{Located, Places};
 pub use relocation::Relocation;
 use survey::{LINE, Survey, ThreadFacts};
 use tape::Recorder;
@@ -76,6 +83,8 @@ pub struct Sharer {
     pub site: SiteId,
     /// The class of the object.
     pub class: ClassId,
+    /// The member of it, where that is told by the address and not by the site.
+    pub member: Option<OwnMember>,
 }
 
 /// A line that two accesses take from each other.
@@ -228,7 +237,7 @@ pub fn sharing_moved(
             })
         })
         .collect();
-    let names = Names::new(trace, profile, &survey);
+    let names = Names::new(trace, profile, &survey, first.places());
     // What retirement waited for a line may be made up for: what was lost is divided by it.
     let mut stalled = vec![0; survey.threads.len()];
     for (pair, taken) in &near.pairs {
@@ -302,8 +311,8 @@ struct Names<'t> {
     trace: &'t Trace,
     profile: &'t Profile,
     survey: &'t Survey,
-    /// Sites of the trace.
-    sites: u32,
+    places: Vec<&'t Places>,
+    objects: Objects<'t>,
     /// Keyed by thread and site: classes, and accesses to each.
     classes: FxHashMap<(ThreadId, SiteId), Vec<(ClassId, u64)>>,
     /// Blocks that have bytes of lines of several threads: process, first and last address, allocation.
@@ -311,7 +320,7 @@ struct Names<'t> {
 }
 
 impl<'t> Names<'t> {
-    fn new(trace: &'t Trace, profile: &'t Profile, survey: &'t Survey) -> Names<'t> {
+    fn new(trace: &'t Trace, profile: &'t Profile, survey: &'t Survey, places: Vec<&'t Places>) -> Names<'t> {
         let mut classes: FxHashMap<(ThreadId, SiteId), Vec<(ClassId, u64)>> = FxHashMap::default();
         for cell in &profile.cells {
             let of_site = classes.entry((cell.thread, cell.site)).or_default();
@@ -330,18 +339,19 @@ impl<'t> Names<'t> {
                 }
             }
         }
-        Names { trace, profile, survey, sites: trace.sites().sites().len() as u32, classes, blocks }
+        let objects = Objects::new(trace, blocks.clone());
+        Names { trace, profile, survey, places, objects, classes, blocks }
     }
 
     /// The thread of a place, by its number in the survey.
     fn thread_of(&self, place: u32) -> usize {
-        (place / self.sites.max(1)) as usize
+        Places::look_up(&self.places, place).thread
     }
 
     fn sharer(&self, place: u32, line: u64) -> Sharer {
-        let facts = &self.survey.threads[self.thread_of(place)];
+        let Located { thread, site, address } = Places::look_up(&self.places, place);
+        let facts = &self.survey.threads[thread];
         let thread = facts.thread.unwrap_or(ThreadId(0));
-        let site = SiteId(place % self.sites.max(1));
         let candidates = self.classes.get(&(thread, site)).map_or(&[][..], |classes| classes);
         let class = match candidates {
             [] => ClassId::UNKNOWN,
@@ -353,7 +363,9 @@ impl<'t> Names<'t> {
                     .map_or(ClassId::UNKNOWN, |c| c.0)
             }
         };
-        Sharer { thread, site, class }
+        let member = facts.process.zip(address);
+        let member = member.and_then(|(process, address)| self.objects.member_at(process, address));
+        Sharer { thread, site, class, member }
     }
 
     /// Returns whether an object of a class has a byte of a line.

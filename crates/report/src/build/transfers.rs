@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memlode_attribute::ClassId;
-use memlode_attribute::sharing::{Order, SharedPair, Sharer, Shares, SharingProfile};
+use memlode_attribute::sharing::{Order, OwnMember, SharedPair, Sharer, Shares, SharingProfile};
 use memlode_attribute::tables::{Place, What, place, what};
 use memlode_machine::Machine;
 use memlode_trace::event::ThreadId;
@@ -69,7 +69,11 @@ impl Builder<'_> {
 
     fn key(&self, sharer: &Sharer) -> Key {
         let site = self.names.site(sharer.site);
-        (what(self.names, site, true), place(self.names, site))
+        let what = match sharer.member {
+            Some(OwnMember { ty, member }) => What { ty: Some(ty), member: Some(member), variable: None },
+            None => what(self.names, site, true),
+        };
+        (what, place(self.names, site))
     }
 
     fn shared_data(
