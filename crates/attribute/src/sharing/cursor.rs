@@ -41,7 +41,7 @@ struct SiteFacts {
     is_fenced: bool,
     /// It is of a waiting loop.
     looks: bool,
-    /// What it accesses is told by the address.
+    /// The address tells what it accesses.
     is_borrowed: bool,
     /// The function that has the variable on its stack, counted from 1; 0 of all others.
     frame: u32,

@@ -30,7 +30,7 @@ fn is_of_library(ty: &str) -> bool {
 /// Objects whose types are known.
 pub(super) struct Objects<'t> {
     trace: &'t Trace,
-    /// By process and first address: last address, allocation.
+    /// Process, first and last address, and allocation, in order.
     blocks: Vec<(ProcessId, u64, u64, SiteId)>,
 }
 

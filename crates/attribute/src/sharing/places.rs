@@ -17,7 +17,7 @@ pub(super) struct Places {
     located: Vec<(SiteId, u64)>,
 }
 
-/// What a place stands for.
+/// The meaning of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Located {
     /// The thread, by its number in the survey.
