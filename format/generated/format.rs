@@ -396,6 +396,8 @@ pub mod wire {
     pub const ALIVE: u16 = 4;
     /// all has been sent; answered by wire_status.ok once it is stored
     pub const FINISH: u16 = 5;
+    /// chunks.mlx, as append_events
+    pub const APPEND_INDEX: u16 = 6;
     /// flag of a put
     pub const LAST_PIECE: u16 = 1;
 }

@@ -208,6 +208,7 @@
 #define MEMLODE_WIRE_PUT_MANIFEST 3 // manifest.json: a piece of it
 #define MEMLODE_WIRE_ALIVE 4 // nothing happened lately
 #define MEMLODE_WIRE_FINISH 5 // all has been sent; answered by wire_status.ok once it is stored
+#define MEMLODE_WIRE_APPEND_INDEX 6 // chunks.mlx, as append_events
 #define MEMLODE_WIRE_LAST_PIECE 1 // flag of a put
 
 // The answers of a receiver, in a wire_reply.

@@ -201,6 +201,7 @@ WIRE_PUT_MODULE = 2  # module file a: a piece of it
 WIRE_PUT_MANIFEST = 3  # manifest.json: a piece of it
 WIRE_ALIVE = 4  # nothing happened lately
 WIRE_FINISH = 5  # all has been sent; answered by wire_status.ok once it is stored
+WIRE_APPEND_INDEX = 6  # chunks.mlx, as append_events
 WIRE_LAST_PIECE = 1  # flag of a put
 
 # The answers of a receiver, in a wire_reply.

@@ -206,7 +206,7 @@ impl Store for LiveStore {
                     self.chunk(ChunkHeader::from_bytes(header), Payload::Packed(payload.to_vec()))?;
                 }
             }
-            TraceFile::Manifest | TraceFile::Module(_) => {}
+            TraceFile::Index | TraceFile::Manifest | TraceFile::Module(_) => {}
         }
         Ok(())
     }
@@ -224,7 +224,7 @@ impl Store for LiveStore {
                 state.trace.module(bytes);
                 self.shared.news.fetch_add(1, Ordering::Release);
             }
-            TraceFile::Events | TraceFile::Thread { .. } => {}
+            TraceFile::Events | TraceFile::Index | TraceFile::Thread { .. } => {}
         }
         Ok(())
     }

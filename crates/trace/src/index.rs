@@ -1,10 +1,15 @@
 //! Chunks of a thread's file, and what is missing between and behind them.
+//!
+//! A trace's own index has the headers of all chunks in the order in which they were written (SPEC §4.3), so that no thread's file has
+//! to be walked through. What it does not have, or has wrong, is looked for in the files.
 
 use std::fmt;
 use std::fs::File;
+use std::io::{BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustc_hash::FxHashMap;
 use rustix::fs::SeekFrom;
 
 use crate::error::Error;
@@ -119,6 +124,31 @@ pub(crate) struct Index {
 /// and so on.
 const SEARCH_BYTES: (usize, usize) = (1 << 10, 1 << 20);
 
+/// The headers that a trace's index has, by process and thread.
+pub(crate) type Indexed = FxHashMap<(u32, u32), Vec<ChunkHeader>>;
+
+/// Reads a trace's index, up to the first header that is none. A trace need not have one.
+pub(crate) fn read_index(path: &Path) -> Indexed {
+    let mut indexed = Indexed::default();
+    let Ok(file) = files::open(path) else { return indexed };
+    let mut entries = BufReader::with_capacity(1 << 16, file);
+    let mut bytes = [0; ChunkHeader::BYTES];
+    while entries.read_exact(&mut bytes).is_ok() {
+        let header = ChunkHeader::from_bytes(&bytes);
+        if !is_header(&header) || header.version > version::TRACE {
+            break;
+        }
+        indexed.entry((header.process, header.thread)).or_default().push(header);
+    }
+    indexed
+}
+
+/// Returns whether it is what it says, be it possible or not.
+fn is_header(header: &ChunkHeader) -> bool {
+    header.magic == magic::CHUNK
+        && crc32fast::hash(&ChunkHeader { header_crc32: 0, ..*header }.to_bytes()) == header.header_crc32
+}
+
 /// Finds the chunks of files.
 #[derive(Default)]
 pub(crate) struct Scanner {
@@ -127,12 +157,14 @@ pub(crate) struct Scanner {
 }
 
 impl Scanner {
-    /// Reads the headers. What follows damage is found again by its header, so only the damaged chunk is lost.
+    /// Finds the chunks of a file, the first of which may be `indexed`, and reads the headers of the others. What follows damage is
+    /// found again by its header, so only the damaged chunk is lost.
     pub fn scan(
         &mut self,
         path: &Path,
         process: (ProcessId, u32),
         thread: (ThreadId, u32),
+        indexed: &[ChunkHeader],
     ) -> Result<Index, Error> {
         let file = files::open(path).map_err(Error::io(path))?;
         let bytes = file.metadata().map_err(Error::io(path))?.len();
@@ -146,7 +178,7 @@ impl Scanner {
             again: None,
             block: &mut self.block,
         };
-        let mut at = 0;
+        let mut at = scan.indexed(indexed, process.0, thread.0)?;
         while at < bytes {
             at = match scan.header(at)? {
                 Ok(header) => scan.chunk(at, header, process.0, thread.0),
@@ -191,6 +223,29 @@ struct Again {
 }
 
 impl Scan<'_> {
+    /// Takes the chunks that the index has, up to the first that cannot be; returns the offset behind them. None if the last of them
+    /// is not where it has to be: then the index is another file's.
+    fn indexed(
+        &mut self,
+        headers: &[ChunkHeader],
+        process: ProcessId,
+        thread: ThreadId,
+    ) -> Result<u64, Error> {
+        let (mut at, mut last) = (0, 0);
+        for &header in headers {
+            if header.sequence != self.expected || self.checked(header, at)?.is_err() {
+                break;
+            }
+            last = at;
+            at = self.chunk(at, header, process, thread);
+        }
+        let known = self.index.chunks.last().map(|chunk| chunk.header);
+        if known.is_some() && self.header(last)?.ok() != known {
+            (self.index.chunks, self.expected, at) = (Vec::new(), 0, 0);
+        }
+        Ok(at)
+    }
+
     /// The header at an offset, or what is wrong with it.
     fn header(&self, at: u64) -> Result<Result<ChunkHeader, &'static str>, Error> {
         let mut bytes = [0; ChunkHeader::BYTES];
@@ -198,11 +253,15 @@ impl Scan<'_> {
             return Ok(Err("the file ends in a chunk's header"));
         }
         self.file.read_exact_at(&mut bytes, at).map_err(Error::io(self.path))?;
-        let header = ChunkHeader::from_bytes(&bytes);
+        self.checked(ChunkHeader::from_bytes(&bytes), at)
+    }
+
+    /// A header that stands at an offset, or what is wrong with it.
+    fn checked(&self, header: ChunkHeader, at: u64) -> Result<Result<ChunkHeader, &'static str>, Error> {
         if header.magic != magic::CHUNK {
             return Ok(Err("there is no chunk"));
         }
-        if crc32fast::hash(&ChunkHeader { header_crc32: 0, ..header }.to_bytes()) != header.header_crc32 {
+        if !is_header(&header) {
             return Ok(Err("a chunk's header fails its checksum"));
         }
         if header.version > version::TRACE {
@@ -220,7 +279,7 @@ impl Scan<'_> {
         {
             return Ok(Err("a chunk's header exceeds the limits of the format"));
         }
-        if u64::from(header.payload_bytes) > self.bytes - at - ChunkHeader::BYTES as u64 {
+        if u64::from(header.payload_bytes) + ChunkHeader::BYTES as u64 > self.bytes.saturating_sub(at) {
             return Ok(Err("the file ends in a chunk"));
         }
         Ok(Ok(header))

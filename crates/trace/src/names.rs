@@ -1,6 +1,7 @@
 //! Paths in a trace directory.
 
 pub(crate) const EVENTS: &str = "events.ndjson";
+pub(crate) const INDEX: &str = "chunks.mlx";
 pub(crate) const THREADS: &str = "threads";
 pub(crate) const MODULES: &str = "modules";
 

@@ -15,7 +15,7 @@ use crate::event::{Batch, ProcessId, ThreadId};
 use crate::files;
 use crate::flatten::{Code, Flattener};
 use crate::format::limit;
-use crate::index::{ChunkRef, Damage, Scanner};
+use crate::index::{ChunkRef, Damage, Scanner, read_index};
 use crate::log::{Event, is_sealed};
 use crate::manifest::Manifest;
 use crate::module::{Global, Module, ModuleId, ModuleImage};
@@ -399,7 +399,7 @@ impl Trace {
         for (process, thread) in files.iter().copied().chain(promised.keys().copied()) {
             threads.know(process, thread);
         }
-        let mut scanner = Scanner::default();
+        let (mut scanner, indexed) = (Scanner::default(), read_index(&self.directory.join(names::INDEX)));
         for known in &mut threads.in_order {
             let (process, thread) = (known.process.0, known.index);
             if self.process(process).is_none() {
@@ -411,7 +411,8 @@ impl Trace {
             let path = self.directory.join(names::thread(process, thread));
             let chunks = promised.get(&(process, thread)).map_or(0, |totals| totals.chunks);
             if files.contains(&(process, thread)) {
-                let index = match scanner.scan(&path, (ProcessId(process), process), (id, thread)) {
+                let headers = indexed.get(&(process, thread)).map_or(&[][..], |headers| headers);
+                let index = match scanner.scan(&path, (ProcessId(process), process), (id, thread), headers) {
                     Ok(index) => index,
                     Err(newer @ Error::Newer { .. }) => return Err(newer),
                     Err(error) => {

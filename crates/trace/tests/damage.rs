@@ -146,10 +146,39 @@ fn behind_damage_the_next_chunk_is_found() {
         Trace::open(&path).unwrap().chunks().iter().find(|c| c.thread.0 == 0).unwrap().file_bytes() as usize;
     bytes[second + 4] ^= 0xff;
     fs::write(&thread, &bytes).unwrap();
+    // The index has the header that is damaged.
+    let report = check(&path, 1).unwrap();
+    assert_eq!((report.chunks as usize, report.problems), (2 * CHUNKS, vec![]));
+    fs::remove_file(path.join("chunks.mlx")).unwrap();
     let report = check(&path, 1).unwrap();
     assert_eq!(report.chunks as usize, 2 * CHUNKS - 1);
     let lost: (u64, u32) = report.problems.iter().fold((0, 0), |sum, d| (sum.0 + d.bytes, sum.1 + d.chunks));
     assert!(lost.0 > 0 && lost.1 == 1, "{:?}", report.problems);
+}
+
+#[test]
+fn an_index_need_not_be_there_or_whole_or_right() {
+    let (_guard, path, thread) = fresh();
+    let whole = learn(&path).unwrap();
+    let index = path.join("chunks.mlx");
+    let entries = fs::read(&index).unwrap();
+    let entry = entries.len() / (2 * CHUNKS);
+    for length in [0, 1, entry, 3 * entry, 3 * entry + 1, entries.len() - entry] {
+        fs::write(&index, &entries[..length]).unwrap();
+        assert_eq!(learn(&path).unwrap(), whole, "the rest is found in the files, {length}");
+    }
+    let backwards: Vec<u8> = entries.chunks(entry).rev().flatten().copied().collect();
+    for wrong in [backwards, entries.repeat(2), b"no index at all".to_vec()] {
+        fs::write(&index, wrong).unwrap();
+        assert_eq!(learn(&path).unwrap(), whole);
+    }
+    // An index of other contents: the last of its chunks is not where it says.
+    fs::write(&index, &entries).unwrap();
+    let bytes = fs::read(&thread).unwrap();
+    let first = Trace::open(&path).unwrap().chunks().iter().find(|c| c.thread.0 == 0).unwrap().file_bytes();
+    fs::write(&thread, [&bytes[first as usize..], &bytes[..first as usize]].concat()).unwrap();
+    let (_, told) = learn(&path).unwrap();
+    assert!(told, "a file whose chunks changed places is no sound one");
 }
 
 #[test]

@@ -89,6 +89,7 @@ impl Store for RemoteStore {
     fn append(&mut self, file: TraceFile, at: u64, bytes: &[u8]) -> Result<(), Error> {
         let (kind, a, b) = match file {
             TraceFile::Events => (wire::APPEND_EVENTS, 0, 0),
+            TraceFile::Index => (wire::APPEND_INDEX, 0, 0),
             TraceFile::Thread { process, thread } => (wire::APPEND, process, thread),
             TraceFile::Manifest | TraceFile::Module(_) => unreachable!("these are put, not appended to"),
         };
@@ -99,7 +100,9 @@ impl Store for RemoteStore {
         let (kind, a) = match file {
             TraceFile::Manifest => (wire::PUT_MANIFEST, 0),
             TraceFile::Module(module) => (wire::PUT_MODULE, module),
-            TraceFile::Events | TraceFile::Thread { .. } => unreachable!("these are appended to, not put"),
+            TraceFile::Events | TraceFile::Index | TraceFile::Thread { .. } => {
+                unreachable!("these are appended to, not put")
+            }
         };
         self.link.pieces(WireFrame { kind, a, flags: wire::LAST_PIECE, ..Default::default() }, bytes)
     }

@@ -373,6 +373,7 @@ impl Session {
                 self.append(TraceFile::Thread { process: frame.a, thread: frame.b }, frame.at, &payload)?;
             }
             wire::APPEND_EVENTS => self.append(TraceFile::Events, frame.at, &payload)?,
+            wire::APPEND_INDEX => self.append(TraceFile::Index, frame.at, &payload)?,
             wire::PUT_MODULE => self.put(TraceFile::Module(frame.a), &frame, &payload)?,
             wire::PUT_MANIFEST => self.put(TraceFile::Manifest, &frame, &payload)?,
             wire::ALIVE => {}

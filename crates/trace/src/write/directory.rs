@@ -181,7 +181,7 @@ fn clear(directory: &Path, replace: bool) -> Result<(), Error> {
                 let part = directory.join(part);
                 fs::remove_dir_all(&part).or_else(missing_is_fine).map_err(Error::io(&part))?;
             }
-            for part in [names::EVENTS, manifest::FILE] {
+            for part in [names::EVENTS, names::INDEX, manifest::FILE] {
                 let part = directory.join(part);
                 fs::remove_file(&part).or_else(missing_is_fine).map_err(Error::io(&part))?;
             }

@@ -14,6 +14,8 @@ pub enum TraceFile {
     Manifest,
     /// `events.ndjson`
     Events,
+    /// `chunks.mlx`
+    Index,
     /// `modules/NNNN.mlm`
     Module(u32),
     /// `threads/pPPPP-tTTTT.mlt`
@@ -31,6 +33,7 @@ impl TraceFile {
         match self {
             TraceFile::Manifest => manifest::FILE.into(),
             TraceFile::Events => names::EVENTS.into(),
+            TraceFile::Index => names::INDEX.into(),
             TraceFile::Module(module) => names::module(module).into(),
             TraceFile::Thread { process, thread } => names::thread(process, thread).into(),
         }

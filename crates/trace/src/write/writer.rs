@@ -21,6 +21,8 @@ pub struct TraceWriter {
     store: Box<dyn Store>,
     manifest: Manifest,
     events_bytes: u64,
+    /// Bytes of the index; `None` once it could not be written: readers find the chunks without it.
+    index_bytes: Option<u64>,
     modules: FxHashMap<ModuleImageKey, (ModuleId, Arc<Module>)>,
     threads: BTreeMap<(u32, u32), ThreadTotals>,
 }
@@ -43,6 +45,7 @@ impl TraceWriter {
             store,
             manifest,
             events_bytes: 0,
+            index_bytes: Some(0),
             modules: FxHashMap::default(),
             threads: BTreeMap::new(),
         })
@@ -95,6 +98,7 @@ impl TraceWriter {
             Payload::Packed(payload) => {
                 let bytes = [&header.to_bytes()[..], &payload].concat();
                 self.store.append(TraceFile::Thread { process, thread }, totals.bytes, &bytes)?;
+                self.index(&header);
             }
             Payload::Plain { before, words } => self.store.replay(header, before, words)?,
         }
@@ -104,6 +108,13 @@ impl TraceWriter {
         totals.raw_words += u64::from(header.raw_words);
         totals.accesses += header.accesses;
         Ok(())
+    }
+
+    /// Adds a chunk that is in its thread's file to the index.
+    fn index(&mut self, header: &ChunkHeader) {
+        let Some(bytes) = self.index_bytes else { return };
+        let added = self.store.append(TraceFile::Index, bytes, &header.to_bytes());
+        self.index_bytes = added.is_ok().then_some(bytes + ChunkHeader::BYTES as u64);
     }
 
     /// Returns how the words of chunks are to be.
