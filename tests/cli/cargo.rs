@@ -22,7 +22,13 @@ impl Stage {
         }
         let version =
             format!("echo 'release: 1.95.0'; echo 'host: x86_64-none'; echo 'LLVM version: {llvm}'");
-        stage.script("rustc", &format!("case \"$*\" in *-vV) {version};; *) echo rustc \"$@\";; esac"));
+        let root = stage.folder.path().display().to_string();
+        stage.script(
+            "rustc",
+            &format!("case \"$*\" in *-vV) {version};; *sysroot) echo {root};; *) echo rustc \"$@\";; esac"),
+        );
+        let library = "\0_RNvCs0_4core3fmt\0_RNvCsab1_7___rustc12___rust_alloc\0";
+        write(stage.folder.path(), "lib/rustlib/x86_64-none/lib/liballoc-1.rlib", library);
         stage.script(
             "cargo",
             "case \"$*\" in *metadata*) echo \"{\\\"target_directory\\\": \\\"$PWD/target\\\"}\";; \
@@ -102,6 +108,16 @@ fn cargo_is_told_by_its_environment_and_a_runner() {
     let printed = stage.told("--print build");
     assert!(printed.starts_with("CARGO_BUILD_TARGET=x86_64-none "), "{printed}");
     assert!(printed.contains("-Clink-arg=--load-pass-plugin=~/home/lib/memlode-pass-22.so"), "{printed}");
+    // The symbols by which this toolchain allocates, and older ones did.
+    assert!(printed.contains(" MEMLODE_RUST_ALLOCATOR_CRATE=_RNvCsab1_7___rustc "), "{printed}");
+    let apart = "-force-attribute=_RNvCsab1_7___rustc14___rust_dealloc:noinline";
+    assert!(printed.contains(apart), "{printed}");
+    write(stage.folder.path(), "lib/rustlib/x86_64-none/lib/liballoc-1.rlib", "__rust_alloc");
+    let printed = stage.told("--print build");
+    assert!(printed.contains("-force-attribute=__rust_dealloc:noinline"), "{printed}");
+    fs::remove_dir_all(stage.folder.path().join("lib")).expect("a folder");
+    let output = stage.command().args(["cargo", "build"]).output().expect("it runs");
+    assert_one_sentence(&output, &["cannot read Rust's standard library in "]);
 }
 
 #[test]
