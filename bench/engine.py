@@ -19,6 +19,12 @@
   MB         most memory, for engine and with causes, and million lines that the program touched
 
 Each program is recorded once and its trace replayed in a process of its own. Writes target/bench/engine.json.
+
+Programs of two threads that take lines from each other, those of bench/sharing/, have a table of their own:
+
+  engine     as above
+  report     time of `memlode report`, which says what the threads lose to each other, over that of engine
+  padded     time of that report over that of the twin whose threads have lines of their own, a million accesses each
 """
 
 import argparse
@@ -35,6 +41,8 @@ import record
 
 ROOT, WORK = record.ROOT, record.WORK
 ENGINE = ROOT / "target" / "release" / "examples" / "engine"
+# Turns: one in which each thread writes the other's line in a loop, and one in which it reads what the other wrote.
+SHARING = {"slots": {"full": 8_000_000, "quick": 400_000}, "stream": {"full": 400, "quick": 40}}
 MEANS = [
     "decode_maccess_s",
     "engine_maccess_s",
@@ -105,6 +113,29 @@ def examine(name, options):
     return {"name": name, **json.loads(done.stdout), **edited, **live(name, program, options)}
 
 
+def threads(name, options):
+    """What it costs to say what threads lose to each other."""
+    turns = str(SHARING[name]["quick" if options.quick else "full"])
+    seconds, row = {}, {"name": name}
+    for twin in ("shared", "padded"):
+        program, trace = WORK / f"{name}-{twin}", WORK / "trace"
+        flags = ["-O2", "-g", "-pthread", "-D_GNU_SOURCE", *(["-DPADDED"] if twin == "padded" else [])]
+        source = ROOT / "bench" / "sharing" / f"{name}.c"
+        subprocess.run([record.MEMLODE, "cc", *flags, source, "-o", program], check=True)
+        shutil.rmtree(trace, ignore_errors=True)
+        recording = [record.MEMLODE, "record", "-o", trace, "--", program, turns]
+        subprocess.run(recording, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        engine = subprocess.run([ENGINE, trace, options.machine], check=True, capture_output=True, text=True)
+        found = json.loads(engine.stdout)
+        millions = found["accesses"] / 1e6
+        seconds[twin] = least(["report", trace, "-m", options.machine])["cpu_s"] / millions
+        if twin == "shared":
+            row |= {"accesses": found["accesses"], "engine_maccess_s": found["engine_maccess_s"]}
+            row["report_time_ratio"] = seconds[twin] * found["engine_maccess_s"]
+        shutil.rmtree(trace)
+    return {**row, "padded_time_ratio": seconds["shared"] / seconds["padded"]}
+
+
 def print_row(row):
     levels = row.get("simulate_maccess_s", [])
     print(
@@ -124,9 +155,9 @@ def main():
     parser.add_argument("--quick", action="store_true", help="small inputs: shows that it works, measures little")
     parser.add_argument("--machine", default="skylake-sp", help="whose caches are simulated (default: skylake-sp)")
     parser.add_argument("--out", type=pathlib.Path, default=WORK / "engine.json")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(record.PROGRAMS))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*record.PROGRAMS, *SHARING]))
     options = parser.parse_args()
-    unknown = set(options.names) - set(record.PROGRAMS)
+    unknown = set(options.names) - set(record.PROGRAMS) - set(SHARING)
     if unknown:
         parser.error(f"no program called {', '.join(sorted(unknown))}")
     WORK.mkdir(parents=True, exist_ok=True)
@@ -138,6 +169,7 @@ def main():
         "command": "python3 bench/engine.py " + " ".join(sys.argv[1:]),
         "simulated": options.machine,
         "programs": [],
+        "threads": [],
     }
     print(
         f"{'program':10}{'decode':>9}{'L1/L2/L3 alone':>18}{'engine':>9}{'causes':>9}"
@@ -145,14 +177,25 @@ def main():
         f"{'two cores':>11}{'live':>7}{'grind/live':>12}{'MB':>8}{'causes':>8}{'M lines':>9}"
     )
     everything = [name for name, sizes in record.PROGRAMS.items() if "quick" in sizes or not options.quick]
-    for name in options.names or everything:
+    for name in [name for name in options.names or everything if name in record.PROGRAMS]:
         row = examine(name, options)
         print_row(row)
         result["programs"].append(row)
         rows = {key: [row[key] for row in result["programs"] if row.get(key)] for key in MEANS}
         result["geomean"] = {key: statistics.geometric_mean(values) for key, values in rows.items() if values}
         options.out.write_text(json.dumps(result, indent=2) + "\n")
-    print_row({"name": "geomean", **result["geomean"]})
+    if result["programs"]:
+        print_row({"name": "geomean", **result["geomean"]})
+    print(f"\n{'threads':10}{'M accesses':>12}{'engine':>9}{'report':>9}{'padded':>9}")
+    for name in [name for name in SHARING if not options.names or name in options.names]:
+        row = threads(name, options)
+        print(
+            f"{name:10}{row['accesses'] / 1e6:12.1f}{row['engine_maccess_s']:9.0f}{row['report_time_ratio']:9.2f}"
+            f"{row['padded_time_ratio']:9.2f}",
+            flush=True,
+        )
+        result["threads"].append(row)
+        options.out.write_text(json.dumps(result, indent=2) + "\n")
     print(f"figures in {options.out}")
 
 
