@@ -7,6 +7,7 @@ use memlode_attribute::sharing::{Order, OwnMember, SharedPair, Sharer, Shares, S
 use memlode_attribute::tables::{Place, What, place, what};
 use memlode_machine::Machine;
 use memlode_trace::event::ThreadId;
+use memlode_trace::sites::StringId;
 
 use super::Builder;
 use crate::model::{SharedData, SharedLine, Side, Transfers};
@@ -35,6 +36,8 @@ struct Sum {
     missed: BTreeSet<ThreadId>,
     other: BTreeSet<ThreadId>,
     other_class: Option<ClassId>,
+    /// A variable by which the first and the other access reach their data.
+    variables: (Option<StringId>, Option<StringId>),
 }
 
 impl Builder<'_> {
@@ -67,11 +70,17 @@ impl Builder<'_> {
         }
     }
 
+    /// The name of an access. A member says enough: through which variable it was reached, if any is known, makes no other row.
     fn key(&self, sharer: &Sharer) -> Key {
         let site = self.names.site(sharer.site);
         let what = match sharer.member {
             Some(OwnMember { ty, member }) => What { ty: Some(ty), member: Some(member), variable: None },
-            None => what(self.names, site, true),
+            None => match what(self.names, site, true) {
+                What { ty: Some(ty), member: Some(member), .. } => {
+                    What { ty: Some(ty), member: Some(member), variable: None }
+                }
+                what => what,
+            },
         };
         (what, place(self.names, site))
     }
@@ -86,16 +95,19 @@ impl Builder<'_> {
         for pair in found.pairs.iter().filter(|pair| pair.shares == shares) {
             let other = pair.other.as_ref().map(|other| self.key(other));
             let between = Between { class: pair.missed.class, missed: self.key(&pair.missed), other };
-            sums.entry(between).or_default().add(pair);
+            let variable = |sharer: &Sharer| self.names.site(sharer.site).variable;
+            let variables = (variable(&pair.missed), pair.other.as_ref().and_then(variable));
+            sums.entry(between).or_default().add(pair, variables);
         }
         let mut rows: Vec<(Between, Sum)> = sums.into_iter().collect();
         rows.sort_by(|(a, x), (b, y)| {
             y.cycles.total_cmp(&x.cycles).then(y.transfers.cmp(&x.transfers)).then(a.cmp(b))
         });
-        let side = |(what, place): &Key, class: ClassId, threads: &BTreeSet<ThreadId>| Side {
-            access: self.access(what, place),
-            object: self.object(class),
-            threads: threads.iter().map(|thread| thread.0).collect(),
+        let side = |key: &Key, variable: Option<StringId>, class: ClassId, threads: &BTreeSet<ThreadId>| {
+            let (what, place) = key;
+            let what = What { variable: what.variable.or(variable), ..*what };
+            let threads = threads.iter().map(|thread| thread.0).collect();
+            Side { access: self.access(&what, place), object: self.object(class), threads }
         };
         let row = |(between, sum): (Between, Sum)| SharedData {
             object: self.object(between.class),
@@ -105,10 +117,10 @@ impl Builder<'_> {
             transfers: sum.transfers,
             cycles: sum.cycles as u64,
             ms: ms(sum.cycles),
-            missed: side(&between.missed, between.class, &sum.missed),
-            written: between
-                .other
-                .map(|other| side(&other, sum.other_class.unwrap_or(ClassId::UNKNOWN), &sum.other)),
+            missed: side(&between.missed, sum.variables.0, between.class, &sum.missed),
+            written: between.other.map(|other| {
+                side(&other, sum.variables.1, sum.other_class.unwrap_or(ClassId::UNKNOWN), &sum.other)
+            }),
         };
         rows.into_iter().map(row).collect()
     }
@@ -135,7 +147,8 @@ impl Builder<'_> {
 }
 
 impl Sum {
-    fn add(&mut self, pair: &SharedPair) {
+    fn add(&mut self, pair: &SharedPair, variables: (Option<StringId>, Option<StringId>)) {
+        self.variables = (self.variables.0.or(variables.0), self.variables.1.or(variables.1));
         self.transfers += pair.transfers;
         self.cycles += pair.cycles;
         let line = self.lines.entry((pair.process.0, pair.line)).or_default();
