@@ -54,6 +54,10 @@ pub struct Costs {
     pub mispredict_cycles: Constant,
     /// Factor by which a thread counts more slowly, with ten cycles of work between, where another does in the same line.
     pub counting_slowdown: Constant,
+    /// Cycles of a first touch of a page, in which the kernel finds a free one and maps it, without what zeroing it takes.
+    pub fault_cycles: Constant,
+    /// Cycles for which the kernel zeroes a line of such a page.
+    pub zeroed_line_cycles: Constant,
     /// Lines that two cores share which are near each other.
     pub near: SharingCosts,
     /// Lines that two cores share which are far from each other; none where all are as near.
@@ -94,6 +98,9 @@ impl Costs {
         fence_cycles: Constant::assumed(61.0),
         mispredict_cycles: Constant::assumed(20.0),
         counting_slowdown: Constant::assumed(10.0),
+        // Together about half a microsecond for a page of 4096 bytes.
+        fault_cycles: Constant::assumed(1000.0),
+        zeroed_line_cycles: Constant::assumed(8.0),
         near: SharingCosts {
             transfer_cycles: Constant::assumed(118.0),
             arrival_cycles: Constant::assumed(80.0),
@@ -127,7 +134,7 @@ impl Costs {
     }
 
     /// The constants of one core: key, key of the spread, range, and where the number is kept.
-    fn fields(&mut self) -> [Field<'_>; 11] {
+    fn fields(&mut self) -> [Field<'_>; 13] {
         [
             ("clock_ghz", "clock_ghz_spread", (0.01, 100.0), &mut self.clock_ghz),
             ("instruction_cycles", "instruction_cycles_spread", (0.01, 100.0), &mut self.instruction_cycles),
@@ -140,6 +147,8 @@ impl Costs {
             ("fence_cycles", "fence_cycles_spread", (0.01, 1e5), &mut self.fence_cycles),
             ("mispredict_cycles", "mispredict_cycles_spread", (0.01, 1e4), &mut self.mispredict_cycles),
             ("counting_slowdown", "counting_slowdown_spread", (0.01, 1e5), &mut self.counting_slowdown),
+            ("fault_cycles", "fault_cycles_spread", (0.01, 1e7), &mut self.fault_cycles),
+            ("zeroed_line_cycles", "zeroed_line_cycles_spread", (0.01, 1e5), &mut self.zeroed_line_cycles),
         ]
     }
 }

@@ -98,6 +98,8 @@ fn costs(costs: &Costs) -> Value {
         ("fence_cycles", costs.fence_cycles),
         ("mispredict_cycles", costs.mispredict_cycles),
         ("counting_slowdown", costs.counting_slowdown),
+        ("fault_cycles", costs.fault_cycles),
+        ("zeroed_line_cycles", costs.zeroed_line_cycles),
     ] {
         put_constant(&mut table, key, constant);
     }

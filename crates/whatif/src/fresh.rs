@@ -12,11 +12,6 @@ use rustc_hash::FxHashMap;
 use crate::placement::Footprint;
 use crate::plan::{EditedObjects, Plan};
 
-/// Cycles of a fault, and of zeroing a line: together about half a microsecond for a page of 4096 bytes. Assumed, since no description of
-/// a machine has them; a guest of a hypervisor was seen to take three times as long, in small pages and in large ones.
-const FAULT: f64 = 1000.0;
-const ZEROED_LINE: f64 = 8.0;
-
 /// Lines that a program touched first, by the home of what lies there.
 #[derive(Clone, Debug, Default)]
 pub struct FreshMemory(BTreeMap<Home, FreshObjects>);
@@ -73,9 +68,10 @@ impl FreshMemory {
     /// Returns the cycles that it costs the kernel, if the objects of some homes lie in pages of other sizes.
     pub fn cycles(&self, machine: &Machine, pages: &FxHashMap<Home, u64>) -> f64 {
         let line = f64::from(machine.line_bytes);
+        let (fault, zeroed) = (machine.costs.fault_cycles.value, machine.costs.zeroed_line_cycles.value);
         let of = |(home, fresh): (&Home, &FreshObjects)| {
             let page = pages.get(home).copied().unwrap_or(machine.page_bytes) as f64;
-            fresh.pages(line, page) * (FAULT + ZEROED_LINE * page / line)
+            fresh.pages(line, page) * (fault + zeroed * page / line)
         };
         self.0.iter().map(of).sum()
     }

@@ -1,6 +1,7 @@
 //! Buffers with a chain of pointers through all their lines, in an order that no prefetcher follows.
 
 use std::ptr::NonNull;
+use std::time::Instant;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
@@ -16,6 +17,18 @@ pub enum PageKind {
     Small,
     /// 2 MiB.
     Huge,
+}
+
+/// Nanoseconds of the first touch of each page of so many bytes, on average, be there as large pages as were asked for or not.
+///
+/// # Errors
+/// If the system has not as much memory.
+pub fn first_touch(bytes: usize, pages: PageKind) -> Result<f64, Error> {
+    let buffer = Buffer::untouched(bytes, pages)?;
+    let began = Instant::now();
+    buffer.touch();
+    let page = if pages == PageKind::Huge { HUGE } else { 4096 };
+    Ok(began.elapsed().as_nanos() as f64 * page as f64 / bytes as f64)
 }
 
 /// A private mapping, all of whose pages are there.
@@ -37,6 +50,20 @@ impl Buffer {
     /// # Errors
     /// If the system has not as much memory.
     pub fn new(bytes: usize, pages: PageKind) -> Result<Buffer, Error> {
+        let buffer = Buffer::untouched(bytes, pages)?;
+        buffer.touch();
+        Ok(buffer)
+    }
+
+    /// Touches a byte of every page.
+    fn touch(&self) {
+        for offset in (0..self.bytes).step_by(4096) {
+            // SAFETY: within the mapping, which nobody else knows yet.
+            unsafe { self.start().add(offset).write_volatile(1) };
+        }
+    }
+
+    fn untouched(bytes: usize, pages: PageKind) -> Result<Buffer, Error> {
         let refused = |error: rustix::io::Errno| {
             Error::Machine(format!("cannot have {} MiB of memory to measure with: {error}", bytes >> 20))
         };
@@ -59,10 +86,6 @@ impl Buffer {
         // Kernels without huge pages refuse the advice; there are small pages then.
         // SAFETY: the range is ours, and the advice changes no contents.
         let _ = unsafe { madvise(aligned.cast(), bytes, advice) };
-        for offset in (0..bytes).step_by(4096) {
-            // SAFETY: within the mapping, which nobody else knows yet.
-            unsafe { aligned.add(offset).write_volatile(1) };
-        }
         let present = |pointer: *mut u8| NonNull::new(pointer).expect("mappings are not at address 0");
         Ok(Buffer { mapping: present(mapping.cast()), mapped, start: present(aligned), bytes })
     }

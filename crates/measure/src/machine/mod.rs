@@ -7,6 +7,7 @@ mod kernels;
 mod memory;
 mod render;
 mod sharing;
+mod touches;
 
 use memlode_machine::{Constant, MOST_SPREAD, Machine};
 
@@ -21,6 +22,7 @@ pub use render::text;
 use kernels::{Chase, GAPS, Sweep};
 use memory::{Buffer, PageKind};
 use sharing::Sharing;
+use touches::Touches;
 
 /// Rounds that every constant is measured in.
 const ROUNDS: usize = 9;
@@ -242,6 +244,7 @@ impl Core {
         (self.memory.at, self.other) = (one.at(), other.at());
         samples.read_line.push(self.reads.read_line(buffer));
         samples.write_line.push(self.writes.write_line(&self.written));
+        samples.touches.extend(Touches::measure());
         samples.atomic.push(sharing::addition());
         samples.fence.push(sharing::fenced_store());
     }
@@ -276,6 +279,8 @@ struct Samples {
     window: Vec<f64>,
     read_line: Vec<f64>,
     write_line: Vec<f64>,
+    /// None of rounds in which there was no memory for it.
+    touches: Vec<Touches>,
     atomic: Vec<f64>,
     fence: Vec<f64>,
     /// Costs of each pair of processors.
@@ -349,6 +354,7 @@ impl Samples {
             out.note("atomic_cycles", &in_cycles(&self.atomic), assumed.atomic_cycles.value);
         out.machine.costs.fence_cycles =
             out.note("fence_cycles", &in_cycles(&self.fence), assumed.fence_cycles.value);
+        touches::conclude(&self.touches, median(&self.cycle), machine, &mut out);
         out.machine.costs.clock_ghz = out.constant("clock_ghz");
         self.sharing(machine, &mut out);
         out
@@ -482,6 +488,10 @@ mod tests {
             window: rounds(300.0),
             read_line: rounds(3.0),
             write_line: rounds(5.0),
+            touches: rounds(1.0)
+                .into_iter()
+                .map(|by| Touches { small: 564.0 * by, huge: 33_268.0 * by })
+                .collect(),
             atomic: rounds(9.0),
             fence: rounds(16.0),
             pairs: vec![pair(100.0), pair(40.0), pair(45.0)],
@@ -528,6 +538,8 @@ mod tests {
             (80.0, 200.0)
         );
         assert_eq!((costs.atomic_cycles.value, costs.fence_cycles.value), (18.0, 32.0));
+        assert_eq!((costs.fault_cycles.value, costs.zeroed_line_cycles.value), (1000.0, 2.0));
+        assert!(costs.fault_cycles.is_measured());
         assert!(costs.forwards_waiting_stores() && !machine.costs.forwards_waiting_stores());
         assert_eq!(made.known(), memlode_machine::Provenance::Measured);
         // The last level is believed as far as it answers like one.

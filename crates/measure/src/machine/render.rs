@@ -56,7 +56,7 @@ fn unit(name: &str) -> &'static str {
         "overlap_l2" | "overlap_memory" => "accesses",
         "window_instructions" => "instructions",
         "counting_slowdown" => "times",
-        "read_line_cycles" | "write_line_cycles" => "cycles a line",
+        "read_line_cycles" | "write_line_cycles" | "zeroed_line_cycles" => "cycles a line",
         _ => "cycles",
     }
 }
