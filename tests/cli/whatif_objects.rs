@@ -4,8 +4,10 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::sim::Recorded;
+use crate::waiting::MACHINE;
 use crate::whatif::{Folder, misses};
-use crate::{assert_one_sentence, stdout};
+use crate::{assert_one_sentence, stderr, stdout};
 
 /// Nodes, linked at random, that lie where malloc puts them, or in the order of the walk.
 const NODES: &str = r#"
@@ -274,4 +276,60 @@ fn large_pages_save_walks_and_no_misses() {
     let refused = folder.try_run(&["whatif", &trace, "-e", "pages small to 2MiB"]);
     assert_eq!(refused.status.code(), Some(1), "{}", stdout(&refused));
     assert_one_sentence(&refused, &["pages small to 2MiB", "smaller than such a page"]);
+}
+
+/// Values that a member had decide whether it can be narrowed; where they were recorded and fit, that is proposed.
+#[test]
+fn a_member_is_narrowed_only_to_what_its_values_fit() {
+    let program = r#"
+#include <stdio.h>
+#include <stdlib.h>
+enum { ROWS = 60000 };
+struct row { long kind; long step; double part; double exact; };
+__attribute__((noinline)) static long look(const struct row *rows) {
+  long sum = 0;
+  unsigned at = 1;
+  for (int i = 0; i < 3 * ROWS; i++) {
+    at = at * 1664525 + 1013904223;
+    const struct row *row = &rows[(at >> 8) % ROWS];
+    sum += row->kind + row->step + (long)(row->part + row->exact);
+  }
+  return sum;
+}
+int main(void) {
+  struct row *rows = calloc(ROWS, sizeof *rows);
+  for (int i = 0; i < ROWS; i++) rows[i] = (struct row){i % 200, i % 7 ? -1 : 300, i * 0.1, i * 0.5};
+  printf("%ld\n", look(rows));
+}
+"#;
+    let recorded = Recorded::new(program, MACHINE);
+    let what_if = |edit: &str| recorded.try_run(&["whatif", "trace", "-m", "./tiny.toml", "--edit", edit]);
+    let told = stdout(&what_if("narrow row: kind to 1"));
+    let unknown = "whether 1 bytes hold what row.kind has is not known (compile with --values)";
+    assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(unknown), "{told}");
+
+    recorded.run(&["cc", "--values", "-O2", "program.c", "-o", "program"]);
+    recorded.run(&["record", "--force", "-o", "trace", "--", "./program"]);
+    for (edit, value) in [
+        ("narrow row: step to 1", "300"),
+        ("narrow row: kind to 1", ""),
+        ("narrow row: step to 2", ""),
+        ("narrow row: part to 4", "."),
+        ("narrow row: exact to 4", ""),
+    ] {
+        let output = what_if(edit);
+        if value.is_empty() {
+            let told = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(told.contains("had in this run; another may have others"), "{edit}: {told}");
+        } else {
+            assert_one_sentence(&output, &[&format!("`{edit}`: it had the value "), "cannot hold"]);
+            assert!(stderr(&output).contains(value), "{edit}: {}", stderr(&output));
+        }
+    }
+    let advice: Value =
+        serde_json::from_str(&recorded.run(&["advise", "trace", "-m", "./tiny.toml", "--json"]))
+            .expect("JSON");
+    let text = advice.to_string();
+    assert!(text.contains("narrow row: kind to 1") && text.contains("narrow row: step to 2"), "{text}");
+    assert!(text.contains("narrow row: exact to 4") && !text.contains("narrow row: part"), "{text}");
 }

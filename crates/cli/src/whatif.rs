@@ -13,7 +13,7 @@ use memlode_replay::Replayed;
 use memlode_report::build;
 use memlode_report::names::demangle_short;
 use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded, sentences};
-use memlode_report::{Confidence, MemoryUse, Report, WhatIf};
+use memlode_report::{Confidence, MemoryUse, Narrowed, Report, WhatIf};
 use memlode_trace::Trace;
 use memlode_whatif::cost::Cycles;
 use memlode_whatif::noise::Noise;
@@ -23,6 +23,7 @@ use memlode_whatif::predict::Question;
 use memlode_whatif::proposals::aliasing::{self, AliasedBuffers};
 use memlode_whatif::proposals::threads::{self, Apart, Contended};
 use memlode_whatif::proposals::{Proposal, proposals};
+use memlode_whatif::values::{RecordedValues, Seen};
 
 use crate::analyse;
 use crate::term;
@@ -41,6 +42,7 @@ pub struct AsItIs {
     noise: OnceCell<Noise>,
     order: Option<Order>,
     sharing: OnceCell<Option<SharingProfile>>,
+    values: OnceCell<RecordedValues>,
 }
 
 impl AsItIs {
@@ -75,8 +77,8 @@ impl AsItIs {
         for note in sentences(&trace, Some(&replayed)) {
             term::note(&note);
         }
-        let (noise, sharing) = (OnceCell::new(), OnceCell::new());
-        Ok(AsItIs { trace, machine, setup, profile, replayed, noise, order, sharing })
+        let (noise, sharing, values) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Ok(AsItIs { trace, machine, setup, profile, replayed, noise, order, sharing, values })
     }
 
     /// Returns what was counted already.
@@ -87,8 +89,8 @@ impl AsItIs {
         sharing: Option<SharingProfile>,
         replayed: Replayed,
     ) -> AsItIs {
-        let (noise, sharing) = (OnceCell::new(), OnceCell::from(sharing));
-        AsItIs { trace, machine, setup: None, profile, replayed, noise, order: None, sharing }
+        let (noise, sharing, values) = (OnceCell::new(), OnceCell::from(sharing), OnceCell::new());
+        AsItIs { trace, machine, setup: None, profile, replayed, noise, order: None, sharing, values }
     }
 
     /// Losses of its threads to each other.
@@ -138,12 +140,29 @@ impl AsItIs {
 
     /// Edits, understood.
     pub fn plan(&self, edits: &[Edit]) -> Result<Plan> {
-        Ok(Plan::new(&self.inputs(), edits)?)
+        let plan = Plan::new(&self.inputs(), edits)?;
+        for edit in edits {
+            if let Edit::Narrow { structure, member, to } = edit
+                && let Some(seen) = self.seen(structure, member).filter(|seen| !seen.fits(*to))
+            {
+                bail!("`{edit}`: it had the value {}, which {to} bytes cannot hold", seen.widest());
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Values of a member, if they were recorded.
+    fn seen(&self, structure: &str, member: &str) -> Option<Seen> {
+        self.values().of_member(self.trace.sites(), structure, member)
+    }
+
+    fn values(&self) -> &RecordedValues {
+        self.values.get_or_init(|| RecordedValues::of(&self.trace, analyse::threads().saturating_sub(1)))
     }
 
     /// Edits of objects that may be worth it.
     pub fn proposals(&self) -> Vec<Proposal> {
-        proposals(&self.inputs(), &self.machine, self.cycles().run)
+        proposals(&self.inputs(), self.values(), &self.machine, self.cycles().run)
     }
 
     /// Objects that threads take from each other, with edits that may be worth it.
@@ -204,21 +223,27 @@ impl AsItIs {
             verdict: noise.verdict(before.run, after.run),
             gain: (before.run - after.run) / before.run.max(1.0),
             footprint: footprint(predicted.footprint),
-            confidence: self.confidence(plan, &as_it_is),
+            confidence: self.confidence(edits, plan, &as_it_is),
             comparison,
             at: None,
             tried: Vec::new(),
         })
     }
 
-    fn confidence(&self, plan: &Plan, report: &Report) -> Confidence {
+    fn confidence(&self, edits: &[Edit], plan: &Plan, report: &Report) -> Confidence {
         let shares = &report.coverage.by_evidence;
         let named = ["source", "debug"].iter().filter_map(|kind| shares.get(kind)).sum();
         let mut held_by: Vec<String> =
             plan.doubts().iter().flat_map(|PlanDoubt::HeldByValue { outer, .. }| outer.clone()).collect();
         held_by.sort();
         held_by.dedup();
+        let narrowed = |edit: &Edit| {
+            let Edit::Narrow { structure, member, to } = edit else { return None };
+            let values = self.seen(structure, member).map_or(0, |seen| seen.count);
+            Some(Narrowed { member: format!("{structure}.{member}"), to: *to, values })
+        };
         Confidence {
+            narrowed: edits.iter().filter_map(narrowed).collect(),
             named,
             unknown_objects: self.unknown_objects(),
             held_by,

@@ -25,3 +25,4 @@ pub mod predict;
 pub mod proposals;
 pub mod side_by_side;
 pub mod structures;
+pub mod values;

@@ -156,6 +156,20 @@ pub struct Confidence {
     pub unknown_objects: f64,
     /// Types that hold an edited one by value, and were left as they are.
     pub held_by: Vec<String>,
+    /// Members that become smaller.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub narrowed: Vec<Narrowed>,
     /// The allocator that placed the blocks.
     pub placed_by: String,
+}
+
+/// A member that becomes smaller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Narrowed {
+    /// Its type and its name.
+    pub member: String,
+    /// Bytes that it has then.
+    pub to: u64,
+    /// Values of it that were recorded, all of which fit; 0 if none was.
+    pub values: u64,
 }

@@ -19,7 +19,9 @@ mod timing;
 mod transfers;
 
 pub use advice::{Advice, AliasedLoads, LatentSharing, MarkedMember, PairedLines, Rejected, StructureChart};
-pub use comparison::{Change, Compared, Comparison, Confidence, Located, MemoryUse, Status, Tried, WhatIf};
+pub use comparison::{
+    Change, Compared, Comparison, Confidence, Located, MemoryUse, Narrowed, Status, Tried, WhatIf,
+};
 pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};

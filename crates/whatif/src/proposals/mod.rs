@@ -5,6 +5,7 @@
 pub mod aliasing;
 mod conflicts;
 mod grouping;
+mod narrowing;
 mod packing;
 mod pages;
 pub mod threads;
@@ -17,6 +18,7 @@ use memlode_trace::sites::FunctionId;
 use rustc_hash::FxHashMap;
 
 use crate::plan::{PlanInputs, element_of, name_of, record_of};
+use crate::values::RecordedValues;
 
 /// Types and objects that wait for less of all the waiting are left alone.
 const LEAST_SHARE: f64 = 0.03;
@@ -64,10 +66,16 @@ impl Uses {
 }
 
 /// Finds edits to try on objects and types that the program waits for, those that it waits for longest first.
-pub fn proposals(known: &PlanInputs<'_>, machine: &Machine, run_cycles: f64) -> Vec<Proposal> {
+pub fn proposals(
+    known: &PlanInputs<'_>,
+    values: &RecordedValues,
+    machine: &Machine,
+    run_cycles: f64,
+) -> Vec<Proposal> {
     let costs = CostModel::new(known.profile, known.names, machine);
     let uses = uses(known, &costs, run_cycles);
     let mut found = unused::proposals(known, &uses);
+    found.extend(narrowing::proposals(known, values, &uses));
     found.extend(conflicts::proposals(machine, &uses));
     found.extend(grouping::proposals(&uses));
     found.extend(packing::proposals(&uses));

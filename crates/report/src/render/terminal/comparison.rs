@@ -7,7 +7,7 @@ use memlode_whatif::noise::Verdict;
 use super::label::{Label, distinct};
 use super::names::{access_label, data_label, object_label, type_label};
 use super::{By, Style, plain_table, write_table};
-use crate::model::{Change, Compared, Comparison, Level, Numbers, Status, WhatIf};
+use crate::model::{Change, Compared, Comparison, Level, Narrowed, Numbers, Status, WhatIf};
 use crate::render::text::{bytes, count, percent_of, printable};
 
 /// Returns what `memlode diff` prints.
@@ -100,6 +100,16 @@ pub fn confidence(found: &WhatIf) -> String {
     if !confidence.held_by.is_empty() {
         let held_by: Vec<_> = confidence.held_by.iter().map(|name| printable(name)).collect();
         parts.push(format!("what lies inside {} was not moved", held_by.join(", ")));
+    }
+    for Narrowed { member, to, values } in &confidence.narrowed {
+        let member = printable(member);
+        parts.push(match values {
+            0 => format!("whether {to} bytes hold what {member} has is not known (compile with --values)"),
+            _ => format!(
+                "{to} bytes hold the {} values that {member} had in this run; another may have others",
+                count(*values)
+            ),
+        });
     }
     parts.join("; ")
 }
