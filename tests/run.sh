@@ -62,7 +62,7 @@ suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/qu
 
 # Suites one after the other, and both lanes beside each other: most suites wait for one core. Those that build the same
 # programs are in one lane.
-lanes=("rust c lit22 lit19 python safety newcomer" "gallery corpus sharing languages layouts fuzz real oracle bench")
+lanes=("rust c lit22 lit19 newcomer" "gallery corpus sharing languages layouts fuzz real oracle bench python safety")
 
 # One suite. Says how it went, also in the file of results.
 run_suite() {
