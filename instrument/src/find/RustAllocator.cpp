@@ -34,7 +34,7 @@ bool isAllocatorCall(StringRef Name) {
       .Default(false);
 }
 
-/// Returns whether \p F only calls what is recorded. Since Rust 1.90 it is the program's own allocator
+/// Returns whether \p F only calls what is recorded. In Rust 1.95 it is the program's own allocator
 /// otherwise.
 bool passesOn(const Function &F) {
   return any_of(instructions(F), [](const Instruction &I) {
@@ -45,7 +45,7 @@ bool passesOn(const Function &F) {
   });
 }
 
-/// Moves what \p F does into a function that stands where `__rg_alloc` and its kin did before Rust 1.90, and
+/// Moves what \p F does into a function that stands where `__rg_alloc` and its kin did in earlier Rust, and
 /// has \p F pass on to it.
 void passOn(Function &F, StringRef Name) {
   const std::string Own = (ProgramsPrefix + Name.drop_front(AllocatorPrefix.size())).str();

@@ -4,7 +4,7 @@
 //                                  __rg_alloc    the program's #[global_allocator]
 //
 // rustc makes __rust_alloc and its kin for each program; they do nothing but
-// pass on. (A program's own allocator takes their place since Rust 1.90; it is
+// pass on. (A program's own allocator takes their place in Rust 1.95; it is
 // moved to where it was.) What they call is recorded. Inlined into bitcode, that call stands at
 // the line that allocates; the copy that is left serves machine code, like that
 // of the precompiled standard library. So each allocation is recorded once.

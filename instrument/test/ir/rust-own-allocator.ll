@@ -1,4 +1,4 @@
-; Since Rust 1.90 a program's own allocator is __rust_alloc itself: what it does is moved to where the call can be seen.
+; In Rust 1.95 a program's own allocator is __rust_alloc itself: what it does is moved to where the call can be seen.
 ; RUN: %opt -passes=memlode-names,always-inline,memlode -S %s | %FileCheck %s
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
