@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-constexpr int kSide = 32; // cells along each edge of the cube
+constexpr int kSide = 36; // cells along each edge of the cube
 constexpr int kCells = kSide * kSide * kSide;
 constexpr int kPerCell = 16;
 constexpr int kOverflowCells = 256; // more than any step needs
