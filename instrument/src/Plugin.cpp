@@ -18,6 +18,7 @@
 #include "plan/CallSites.h"
 #include "plan/CursorFlow.h"
 #include "plan/DerivedAddresses.h"
+#include "plan/LongLoops.h"
 #include "plan/Segments.h"
 #include "plan/TimeFacts.h"
 #include "plan/WholeLoops.h"
@@ -266,8 +267,14 @@ bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager 
   Opened |= Ranges.compute(F, Sides.Dormant);
   if (Opened)
     FAM.invalidate(F, PreservedAnalyses::none());
+  StampBlocks Stamped;
+  if (S->Asked.Stamps && How != Options::Mode::Words && !Repeats.empty())
+    Stamped = makeStampBlocks(F, Sides, Repeats, FAM);
+  if (!Stamped.empty())
+    FAM.invalidate(F, PreservedAnalyses::none());
   Plan P =
-      Planner(F, Sides, Accesses, S->Functions, TLI, Sites, Remarks, S->Asked.Stamps, Looks, Awaited).plan();
+      Planner(F, Sides, Accesses, S->Functions, TLI, Sites, Remarks, S->Asked.Stamps, Stamped, Looks, Awaited)
+          .plan();
   if (!P.Useful) {
     dropDormant(F, Sides); // the filter leaves nothing
     return false;

@@ -10,7 +10,7 @@
 
 mod rest;
 
-use memlode_replay::{Dealt, Events, Piece as ChunkPiece, Walk, Walks};
+use memlode_replay::{Events, LoopPart, Piece as ChunkPiece, Walk, Walks};
 use memlode_simulate::{Fragment, MOST_STRIDES, MemRef, Tag, touch_lines};
 use memlode_trace::event::{Access, Mark, ProcessId, Stride, ThreadId};
 use memlode_trace::format::flag;
@@ -456,7 +456,7 @@ impl<E: TakesFragments> Road<E> for Mapped<'_> {
         origin: Origin,
         objects: &mut Objects,
         stack: &mut ThreadStack,
-        (turns, _): (u64, Option<&Dealt>),
+        LoopPart { turns, .. }: LoopPart<'_>,
         strides: &[Stride],
     ) {
         // Of others it is not certain that they stay in the address space.

@@ -272,11 +272,8 @@ impl<E: Engine> Profiler<E> {
         for (events, stop) in piece.runs() {
             road.events(self, origin, &mut objects, &mut stack_here, events);
             match stop {
-                Some(PieceEnd::Loop(repeated, dealt)) => {
-                    let strides =
-                        &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
-                    let turns = (repeated.turns, dealt);
-                    road.repeat(self, origin, &mut objects, &mut stack_here, turns, strides);
+                Some(PieceEnd::Loop(part)) => {
+                    road.repeat(self, origin, &mut objects, &mut stack_here, part, &part.strides());
                 }
                 Some(PieceEnd::Half(half)) => self.half(origin, &mut objects, &stack_here, half, piece),
                 None => {}
@@ -293,7 +290,8 @@ impl<E: Engine> Profiler<E> {
         }
         self.processes.insert(process, Some(objects));
         self.stacks.insert(stack, Some(stack_here));
-        if !self.cut.is_empty() {
+        // Of a chunk's cuts the other shards are told when it is over.
+        if piece.is_last() && !self.cut.is_empty() {
             self.join();
         }
     }

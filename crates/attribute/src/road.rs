@@ -1,6 +1,6 @@
 //! The way of an access from the trace to the caches: as it was made, or as it would be under another layout.
 
-use memlode_replay::{Dealt, Events, Piece, Walk};
+use memlode_replay::{Events, LoopPart, Piece, Walk};
 use memlode_trace::event::Stride;
 use memlode_trace::sites::SiteId;
 
@@ -21,14 +21,14 @@ pub(crate) trait Road<E: Engine> {
         events: Events<'_>,
     );
 
-    /// A loop of so many turns: its strides, and how it was dealt out.
+    /// Turns of a loop, and its strides there.
     fn repeat(
         &mut self,
         profiler: &mut Profiler<E>,
         origin: Origin,
         objects: &mut Objects,
         stack: &mut ThreadStack,
-        turns: (u64, Option<&Dealt>),
+        part: LoopPart<'_>,
         strides: &[Stride],
     );
 
@@ -64,9 +64,9 @@ impl<E: Engine> Road<E> for Direct {
         origin: Origin,
         objects: &mut Objects,
         stack: &mut ThreadStack,
-        turns: (u64, Option<&Dealt>),
+        part: LoopPart<'_>,
         strides: &[Stride],
     ) {
-        profiler.repeat(origin, objects, stack, turns, strides);
+        profiler.repeat(origin, objects, stack, part, strides);
     }
 }

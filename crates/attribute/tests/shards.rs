@@ -5,11 +5,11 @@ mod common;
 
 use common::site;
 use memlode_attribute::profile::LoadedGlobal;
-use memlode_attribute::{Profile, Profiler};
-use memlode_replay::{Piece, Shards};
+use memlode_attribute::{Engine, Profile, Profiler};
+use memlode_replay::{Dealing, Piece, Shards, moments};
 use memlode_simulate::{Detailed, Hierarchy, LevelSpec, Pages, Shape, StoreBuffer, Tlb, TlbSpec};
 use memlode_trace::calls::Caller;
-use memlode_trace::event::{Access, Batch, Frame, Loop, Mark, ProcessId, Stride, ThreadId};
+use memlode_trace::event::{Access, Batch, Course, Frame, Loop, Mark, ProcessId, Stride, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{FunctionId, Site, SiteId, SiteKind};
 use proptest::prelude::*;
@@ -117,6 +117,9 @@ fn batch(thread: u32, sequence: u32, events: &[Event], unrolled: bool) -> Batch 
             Event::Access(access) => batch.accesses.push(*access),
             Event::Mark(mark) => batch.marks.push((at, *mark)),
             Event::Loop(turns, strides) if unrolled => {
+                let (mark, course) = (batch.marks.len() as u32, Course::of(strides));
+                let strides_gone = 0..strides.len() as u32;
+                batch.unrolled.push(Loop { access: at, mark, turns: *turns, strides: strides_gone, course });
                 for turn in 0..*turns {
                     batch.accesses.extend(strides.iter().map(|Stride { access, step, .. }| {
                         let address = access.address.wrapping_add(step.wrapping_mul(turn));
@@ -126,10 +129,11 @@ fn batch(thread: u32, sequence: u32, events: &[Event], unrolled: bool) -> Batch 
             }
             Event::Loop(turns, strides) => {
                 let first = batch.strides.len() as u32;
+                let course = Course::of(strides);
                 batch.strides.extend(strides);
                 let strides = first..batch.strides.len() as u32;
                 let mark = batch.marks.len() as u32;
-                batch.loops.push(Loop { access: at, mark, turns: *turns, strides });
+                batch.loops.push(Loop { access: at, mark, turns: *turns, strides, course });
             }
         }
     }
@@ -161,6 +165,30 @@ fn watched(caches: &Hierarchy) -> Detailed {
     Detailed::new(caches.clone()).with_tlb(tlb).with_store_buffer(stores)
 }
 
+/// A chunk that was not dealt out, with its moments if it does not run alone.
+fn with_moments(whole: Batch, is_alone: bool) -> (Batch, Dealing) {
+    let mut dealing = Dealing::default();
+    if !is_alone {
+        moments(&whole, &mut dealing.moments);
+    }
+    (whole, dealing)
+}
+
+/// Observes chunks of threads that take turns at each moment.
+fn in_turns<E: Engine>(profiler: &mut Profiler<E>, chunks: &[(Batch, Dealing)]) {
+    let mut pieces: Vec<_> =
+        chunks.iter().map(|(batch, dealing)| Piece::at_moments(batch, dealing).into_iter()).collect();
+    loop {
+        let turn: Vec<_> = pieces.iter_mut().filter_map(Iterator::next).collect();
+        if turn.is_empty() {
+            return;
+        }
+        for piece in turn.iter().filter(|piece| piece.is_last() || !piece.is_empty()) {
+            profiler.observe_piece(piece);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
@@ -170,6 +198,7 @@ proptest! {
         sets in prop::sample::select(vec![2u64, 3, 4, 8]),
         outer_line in prop::sample::select(vec![64u32, 128]),
         count in 2..7usize,
+        side_by_side in any::<bool>(),
     ) {
         let sites = sites();
         let levels = [
@@ -191,15 +220,32 @@ proptest! {
             (unrolled, profiler)
         });
         let mut dealer = shards.dealer();
-        for (sequence, (thread, events)) in chunks.iter().enumerate() {
-            single.observe(&batch(*thread, sequence as u32, events, true));
-            let whole = batch(*thread, sequence as u32, events, false);
-            by_line.observe(&whole);
+        let mut sequence = 0;
+        // Chunks of two threads that run side by side, or one alone.
+        for together in chunks.chunk_by(|a, b| side_by_side && a.0 != b.0).flat_map(|some| some.chunks(2)) {
+            let batches = |unrolled: bool| -> Vec<Batch> {
+                let numbered = (sequence..).zip(together);
+                numbered.map(|(number, (thread, events))| batch(*thread, number, events, unrolled)).collect()
+            };
+            let [kept, written_out] = [false, true].map(|unrolled| -> Vec<_> {
+                let is_alone = together.len() == 1;
+                batches(unrolled).into_iter().map(|whole| with_moments(whole, is_alone)).collect()
+            });
+            sequence += together.len() as u32;
+            in_turns(&mut single, &written_out);
+            in_turns(&mut by_line, &kept);
             for (unrolled, profiler) in &mut in_detail {
-                profiler.observe(&batch(*thread, sequence as u32, events, *unrolled));
+                in_turns(profiler, if *unrolled { &written_out } else { &kept });
             }
-            for (profiler, (part, dealing)) in dealt.iter_mut().zip(&shards.deal(&whole, &mut dealer)) {
-                profiler.observe_piece(&Piece::dealt(part, dealing));
+            let mut parts: Vec<Vec<(Batch, Dealing)>> = vec![Vec::new(); shards.count()];
+            for (whole, dealing) in &kept {
+                let dealt = shards.deal(whole, &dealing.moments, &mut dealer);
+                parts.iter_mut().zip(dealt).for_each(|(parts, dealt)| parts.push(dealt));
+            }
+            for (profiler, parts) in dealt.iter_mut().zip(&parts) {
+                in_turns(profiler, parts);
+            }
+            for (_, dealing) in parts.iter().flatten() {
                 dealing.cuts.as_ref().unwrap().finish();
             }
         }

@@ -20,9 +20,9 @@ mod walks;
 
 pub use crew::Replayed;
 pub use live::{LiveStore, LiveTrace, live};
-pub use moments::Moment;
+pub use moments::{Inside, Moment, moments};
 pub use order::Replay;
-pub use piece::{Events, Piece, PieceEnd};
+pub use piece::{Events, LoopPart, Piece, PieceEnd};
 pub use shards::{Cuts, Dealer, Dealing, Dealt, Half, Shards};
 pub use strides::strided;
 pub use walks::{Walk, Walks};

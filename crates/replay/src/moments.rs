@@ -1,11 +1,16 @@
 //! Moments between the stamps of a chunk, at which streams that ran side by side take turns (SPEC §4.4).
 
-use memlode_trace::event::{Batch, Loop};
+use memlode_trace::event::{Batch, Course, Loop};
 
 /// Accesses between two moments: less than a line takes from one core to another and back.
 const STEP: u64 = 64;
+/// The same in a loop that stays at no line for long.
+const MOVING_STEP: u64 = 1024;
+/// Fewer turns of a loop are not taken apart: it is simulated by line.
+const FEWEST_TURNS: u64 = 4;
 
-/// A place in a chunk, or in a shard's part of it, and the time at which it was reached, as far as stamps tell.
+/// A place in a chunk, or in a shard's part of it, and the time at which it was reached, as far as stamps tell. In front of a long loop
+/// it stands for the moments in the loop, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Time stamp counter, not later than the event that follows.
@@ -16,11 +21,80 @@ pub struct Moment {
     pub marks: u32,
     /// Loops in front of it.
     pub loops: u32,
+    /// The moments in the loop that follows.
+    pub inside: Option<Inside>,
 }
 
-/// Finds the moments of a chunk: one in [`STEP`] accesses, each in front of an access or a loop, never in one. Between stamps, time
+/// Moments in a loop, equally far apart. Between two of them accesses go whole blocks of 256 bytes, so that the caches see
+/// the same in each part of the loop, but for where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inside {
+    /// Number of them, 1 or more.
+    pub count: u64,
+    /// Turns from one to the next, and from the loop's beginning to the first.
+    pub apart: u64,
+    /// Turns of the loop.
+    pub turns: u64,
+    /// Time at the loop's end.
+    pub until: u64,
+    /// Accesses from one to the next that are among the batch's: none if the loop is kept.
+    pub accesses: u32,
+}
+
+impl Inside {
+    /// Those of a loop that is kept, if it is long. A loop that stays nowhere is not worth being taken apart where
+    /// that would have it simulated access by access.
+    fn of(repeated: &Loop) -> Option<Inside> {
+        let Loop { turns, ref strides, course: Course { period, is_aligned, stays }, .. } = *repeated;
+        let step = match stays {
+            true => STEP,
+            false if is_aligned => MOVING_STEP,
+            false => return None,
+        };
+        let least = step.div_ceil(strides.len().max(1) as u64).max(FEWEST_TURNS);
+        let apart = least.next_multiple_of(period.into());
+        // The last part has as many turns at least.
+        let count = (turns / apart).checked_sub(1).filter(|count| *count > 0)?;
+        Some(Inside { count, apart, turns, until: 0, accesses: 0 })
+    }
+}
+
+impl Moment {
+    /// Number of moments that it stands for.
+    pub(crate) fn count(&self) -> u64 {
+        self.inside.map_or(1, |inside| inside.count + 1)
+    }
+
+    /// The time of one of them, counted from 0.
+    pub(crate) fn time_of(&self, number: u64) -> u64 {
+        let Some(Inside { apart, turns, until, .. }) = self.inside.filter(|_| number > 0) else {
+            return self.time;
+        };
+        let gone = u128::from(until - self.time) * u128::from(number * apart) / u128::from(turns);
+        self.time + gone as u64
+    }
+
+    /// The first of them from a number on whose time is behind `limit`, if there is one.
+    pub(crate) fn first_behind(&self, limit: u64, from: u64) -> Option<u64> {
+        let count = self.count();
+        if self.time_of(count - 1) <= limit {
+            return None;
+        }
+        let (mut low, mut high) = (from, count - 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.time_of(middle) > limit {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        Some(low)
+    }
+}
+
+/// Finds the moments of a chunk: one in [`STEP`] accesses, each in front of an access, a loop or a turn of a loop. Between stamps, time
 /// goes by in proportion to accesses.
-pub(crate) fn moments(batch: &Batch, out: &mut Vec<Moment>) {
+pub fn moments(batch: &Batch, out: &mut Vec<Moment>) {
     out.clear();
     let mut walk = Walk::new(batch, out);
     for (number, (access, mark)) in batch.marks.iter().enumerate() {
@@ -50,7 +124,7 @@ struct Walk<'a> {
     since: u64,
     /// The latest stamp: accesses in front of it, and its time.
     stamped: (u64, u64),
-    /// Moments whose time is known. Of the others, `time` is the number of accesses in front of them.
+    /// Moments whose time is known. Of the others, times are numbers of accesses in front of them.
     timed: usize,
 }
 
@@ -68,8 +142,17 @@ impl<'a> Walk<'a> {
         while let Some(next) = self.loops.get(self.next_loop).filter(|next| next.mark as usize <= mark) {
             self.accesses_to(next.access);
             self.mark = next.mark;
-            self.moment_if_due();
             let accesses = next.turns.saturating_mul(next.strides.len() as u64);
+            match Inside::of(next) {
+                Some(mut inside) => {
+                    if self.is_unrolled {
+                        inside.accesses = (inside.apart * next.strides.len() as u64) as u32;
+                    }
+                    inside.until = self.accesses.saturating_add(accesses);
+                    self.moment(Some(inside));
+                }
+                None => self.moment_if_due(),
+            }
             self.next_loop += 1;
             if self.is_unrolled {
                 self.access += accesses as u32;
@@ -96,13 +179,16 @@ impl<'a> Walk<'a> {
     }
 
     fn moment_if_due(&mut self) {
-        if self.since < STEP {
-            return;
+        if self.since >= STEP {
+            self.moment(None);
         }
+    }
+
+    fn moment(&mut self, inside: Option<Inside>) {
         self.since = 0;
         let loops = if self.is_unrolled { 0 } else { self.next_loop as u32 };
         let (accesses, marks) = (self.access, self.mark);
-        self.out.push(Moment { time: self.accesses, accesses, marks, loops });
+        self.out.push(Moment { time: self.accesses, accesses, marks, loops, inside });
     }
 
     /// Gives the moments since the latest stamp their times.
@@ -110,9 +196,15 @@ impl<'a> Walk<'a> {
         let (before, began) = self.stamped;
         let stamp = stamp.max(began);
         let accesses = u128::from((self.accesses - before).max(1));
+        let time_at = |access: u64| {
+            let part = u128::from(access - before) * u128::from(stamp - began) / accesses;
+            began + part as u64
+        };
         for moment in &mut self.out[self.timed..] {
-            let part = u128::from(moment.time - before) * u128::from(stamp - began) / accesses;
-            moment.time = began + part as u64;
+            moment.time = time_at(moment.time);
+            if let Some(inside) = &mut moment.inside {
+                inside.until = time_at(inside.until);
+            }
         }
         self.timed = self.out.len();
         self.stamped = (self.accesses, stamp);

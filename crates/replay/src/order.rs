@@ -15,17 +15,8 @@ use memlode_trace::{ChunkRef, Loops, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::crew::{Begins, Chunk, Replayed, Source, Stored, Supply, supply, supply_shards};
-use crate::moments::Moment;
-use crate::piece::Piece;
+use crate::piece::{Piece, Place};
 use crate::shards::Shards;
-
-/// A place in a chunk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
-    accesses: usize,
-    marks: usize,
-    loops: usize,
-}
 
 /// A chunk at hand.
 struct AtHand {
@@ -35,6 +26,8 @@ struct AtHand {
     /// The next mark and the next moment to look at.
     marks: usize,
     moments: usize,
+    /// Number of those looked at that the next moment stands for.
+    inside: u64,
 }
 
 /// A stream with the chunks of it that are decoded.
@@ -60,7 +53,7 @@ impl Stream {
         let first = chunk.batch.stamps.0;
         self.since = self.since.max(first);
         self.time = self.time.max(first);
-        self.at_hand = Some(AtHand { chunk, next: Place::default(), marks: 0, moments: 0 });
+        self.at_hand = Some(AtHand { chunk, next: Place::default(), marks: 0, moments: 0, inside: 0 });
         true
     }
 
@@ -85,25 +78,31 @@ impl Stream {
     /// at a stamp at which the thread learnt what nobody knows when it was released.
     fn piece(&mut self, limit: u64, others: bool, released: &mut Released) -> Option<Piece<'_>> {
         let mut hurried = self.is_hurried();
-        let AtHand { chunk: Chunk { batch, dealing }, next, marks, moments } = self.at_hand.as_mut()?;
+        let AtHand { chunk: Chunk { batch, dealing }, next, marks, moments, inside } =
+            self.at_hand.as_mut()?;
         let process = batch.process.unwrap_or(ProcessId(0));
         let begin = *next;
-        let end =
-            Place { accesses: batch.accesses.len(), marks: batch.marks.len(), loops: batch.loops.len() };
+        let end = Place::end_of(batch);
         let mut ends = true;
         *next = end;
         loop {
             let moment = dealing.moments.get(*moments);
             if let Some(moment) = moment.filter(|moment| moment.marks as usize <= *marks) {
-                *moments += 1;
-                if hurried {
-                    continue;
+                let behind = match self.time > limit {
+                    _ if hurried => None,
+                    true => Some(*inside),
+                    false => moment.first_behind(limit, *inside),
+                };
+                let number = behind.unwrap_or(moment.count() - 1);
+                if !hurried {
+                    self.time = self.time.max(moment.time_of(number));
                 }
-                self.time = self.time.max(moment.time);
-                if self.time > limit {
-                    let Moment { accesses, marks, loops, .. } = *moment;
-                    *next =
-                        Place { accesses: accesses as usize, marks: marks as usize, loops: loops as usize };
+                *inside = number + 1;
+                if *inside == moment.count() {
+                    (*moments, *inside) = (*moments + 1, 0);
+                }
+                if behind.is_some() {
+                    *next = Place::of(moment, number, batch);
                     ends = false;
                     break;
                 }
@@ -125,15 +124,12 @@ impl Stream {
             if turn > limit || others && !is_released_at_a_stamp(process, mark, released) {
                 let accesses = (*at as usize).clamp(begin.accesses, end.accesses);
                 let loops = batch.loops.partition_point(|l| l.mark as usize <= number).max(begin.loops);
-                *next = Place { accesses, marks: number, loops };
+                *next = Place { accesses, marks: number, loops, turns: 0 };
                 ends = false;
                 break;
             }
         }
-        let Place { accesses, marks, loops } = *next;
-        let loops = begin.loops..loops;
-        let (accesses, marks) = (begin.accesses..accesses, begin.marks..marks);
-        Some(Piece { batch, dealing, accesses, marks, loops, ends })
+        Some(Piece::between(batch, dealing, begin, *next, ends))
     }
 }
 

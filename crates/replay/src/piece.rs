@@ -1,9 +1,11 @@
 //! Events of one stream that nothing of another comes between.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use memlode_trace::event::{Access, Batch, Loop, Mark};
+use memlode_trace::event::{Access, Batch, Loop, Mark, Stride};
 
+use crate::moments::Moment;
 use crate::shards::{Dealing, Dealt, Half};
 
 /// A run of a chunk's events that nothing of another stream comes between.
@@ -16,6 +18,8 @@ pub struct Piece<'b> {
     pub(crate) accesses: Range<usize>,
     pub(crate) marks: Range<usize>,
     pub(crate) loops: Range<usize>,
+    /// Turns of the first loop that came before, and turns of the one behind the last that are here.
+    pub(crate) turns: (u64, u64),
     /// The chunk ends with it.
     pub(crate) ends: bool,
 }
@@ -23,10 +27,70 @@ pub struct Piece<'b> {
 /// The end of a run of events.
 #[derive(Clone, Copy, Debug)]
 pub enum PieceEnd<'b> {
-    /// A loop, where they are kept, and how it was dealt out, if it was.
-    Loop(&'b Loop, Option<&'b Dealt>),
+    /// A loop, where they are kept, or a part of one.
+    Loop(LoopPart<'b>),
     /// A part of an access that goes on, or began, in another shard.
     Half(&'b Half),
+}
+
+/// A place in a shard's part of a chunk: what is in front of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub accesses: usize,
+    pub marks: usize,
+    pub loops: usize,
+    /// Turns of the next loop, if it is kept.
+    pub turns: u64,
+}
+
+impl Place {
+    /// The end.
+    pub fn end_of(batch: &Batch) -> Place {
+        let (accesses, marks, loops) = (batch.accesses.len(), batch.marks.len(), batch.loops.len());
+        Place { accesses, marks, loops, turns: 0 }
+    }
+
+    /// The place of one of the moments that a moment stands for.
+    pub fn of(moment: &Moment, number: u64, batch: &Batch) -> Place {
+        let (accesses, marks) = (moment.accesses as usize, moment.marks as usize);
+        let loops = moment.loops as usize;
+        let at = Place { accesses, marks, loops, turns: 0 };
+        let Some(inside) = moment.inside.filter(|_| number > 0) else { return at };
+        match batch.loops.get(loops).filter(|_| inside.accesses == 0) {
+            // Its first turn may be dealt out as accesses.
+            Some(kept) => Place {
+                accesses: kept.access as usize,
+                marks: kept.mark as usize,
+                turns: number * inside.apart,
+                ..at
+            },
+            None => Place { accesses: accesses + number as usize * inside.accesses as usize, ..at },
+        }
+    }
+}
+
+/// Some turns of a loop.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopPart<'b> {
+    repeated: &'b Loop,
+    strides: &'b [Stride],
+    /// Division of the loop among the shards, if it was dealt out.
+    pub dealt: Option<&'b Dealt>,
+    /// Turns before these, a multiple of the loop's period.
+    pub before: u64,
+    /// Number of these.
+    pub turns: u64,
+}
+
+impl<'b> LoopPart<'b> {
+    /// Its strides, each with the first access in these turns.
+    pub fn strides(&self) -> Cow<'b, [Stride]> {
+        if self.before == 0 {
+            return self.strides.into();
+        }
+        let here = |stride: &Stride| Stride { access: stride.access_in(self.before), ..*stride };
+        self.strides.iter().map(here).collect()
+    }
 }
 
 /// Accesses, and the marks between them.
@@ -49,12 +113,40 @@ impl<'b> Piece<'b> {
     /// All of a shard's part of a chunk.
     pub fn dealt(batch: &'b Batch, dealing: &'b Dealing) -> Piece<'b> {
         let (accesses, marks) = (0..batch.accesses.len(), 0..batch.marks.len());
-        Piece { batch, dealing, accesses, marks, loops: 0..batch.loops.len(), ends: true }
+        Piece { batch, dealing, accesses, marks, loops: 0..batch.loops.len(), turns: (0, 0), ends: true }
+    }
+
+    /// The events between two places of a shard's part of a chunk, which may end there.
+    pub(crate) fn between(
+        batch: &'b Batch,
+        dealing: &'b Dealing,
+        from: Place,
+        to: Place,
+        ends: bool,
+    ) -> Piece<'b> {
+        let (accesses, marks) = (from.accesses..to.accesses, from.marks..to.marks);
+        let (loops, turns) = (from.loops..to.loops, (from.turns, to.turns));
+        Piece { batch, dealing, accesses, marks, loops, turns, ends }
+    }
+
+    /// A shard's part of a chunk, cut at all of its moments.
+    pub fn at_moments(batch: &'b Batch, dealing: &'b Dealing) -> Vec<Piece<'b>> {
+        let of_one = |moment: &Moment| -> Vec<Place> {
+            (0..moment.count()).map(|number| Place::of(moment, number, batch)).collect()
+        };
+        let mut places: Vec<Place> = dealing.moments.iter().flat_map(of_one).collect();
+        places.insert(0, Place::default());
+        places.push(Place::end_of(batch));
+        let last = places.len() - 2;
+        let piece = |(number, places): (usize, &[Place])| {
+            Piece::between(batch, dealing, places[0], places[1], number == last)
+        };
+        places.windows(2).enumerate().map(piece).collect()
     }
 
     /// Returns whether the chunk begins with it.
     pub fn is_first(&self) -> bool {
-        self.accesses.start == 0 && self.marks.start == 0 && self.loops.start == 0
+        (self.accesses.start, self.marks.start, self.loops.start, self.turns.0) == (0, 0, 0, 0)
     }
 
     /// Returns whether the chunk ends with it.
@@ -64,7 +156,9 @@ impl<'b> Piece<'b> {
 
     /// Returns whether it has no events.
     pub fn is_empty(&self) -> bool {
-        self.accesses.is_empty() && self.marks.is_empty() && self.loops.is_empty()
+        self.accesses.is_empty()
+            && self.marks.is_empty()
+            && (self.loops.start, self.turns.0) == (self.loops.end, self.turns.1)
     }
 
     /// The accesses, in program order.
@@ -87,9 +181,7 @@ impl<'b> Piece<'b> {
     pub fn runs(&self) -> impl Iterator<Item = (Events<'b>, Option<PieceEnd<'b>>)> {
         let batch = self.batch;
         let (mut accesses, mut marks) = (self.accesses.clone(), self.marks.clone());
-        let dealing = self.dealing;
-        let numbered = (self.loops.start..).zip(&batch.loops[self.loops.clone()]);
-        let mut loops = numbered.map(move |(number, next)| (next, dealing.loops.get(number))).peekable();
+        let mut loops = self.loop_parts().peekable();
         let mut halves = self.halves().iter().peekable();
         let mut is_over = false;
         std::iter::from_fn(move || {
@@ -97,9 +189,10 @@ impl<'b> Piece<'b> {
                 return None;
             }
             let half = halves.peek().map_or(usize::MAX, |half| half.access as usize);
-            let next = loops.next_if(|(next, _)| next.access as usize <= half);
-            let (access, mark, stop) = if let Some((next, dealt)) = next {
-                (next.access as usize, next.mark as usize, Some(PieceEnd::Loop(next, dealt)))
+            let next = loops.next_if(|next| next.repeated.access as usize <= half);
+            let (access, mark, stop) = if let Some(next) = next {
+                let Loop { access, mark, .. } = *next.repeated;
+                (access as usize, mark as usize, Some(PieceEnd::Loop(next)))
             } else if let Some(half) = halves.next() {
                 let before = batch.marks[marks.clone()].partition_point(|(at, _)| *at <= half.access);
                 (half.access as usize, marks.start + before, Some(PieceEnd::Half(half)))
@@ -117,6 +210,19 @@ impl<'b> Piece<'b> {
             accesses.start = access + usize::from(matches!(stop, Some(PieceEnd::Half(_))));
             marks.start = mark;
             Some((events, stop))
+        })
+    }
+
+    /// Its loops, or what of them is here.
+    fn loop_parts(&self) -> impl Iterator<Item = LoopPart<'b>> + use<'b> {
+        let (batch, dealing) = (self.batch, self.dealing);
+        let (Range { start, end }, (before, behind)) = (self.loops.clone(), self.turns);
+        (start..end + usize::from(behind > 0)).map(move |number| {
+            let repeated = &batch.loops[number];
+            let strides = &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
+            let before = if number == start { before } else { 0 };
+            let to = if number == end { behind } else { repeated.turns };
+            LoopPart { repeated, strides, dealt: dealing.loops.get(number), before, turns: to - before }
         })
     }
 

@@ -11,7 +11,7 @@ use memlode_trace::event::{Access, Batch, Loop, Stride};
 use memlode_trace::sites::SiteId;
 
 use crate::crew::Chunk;
-use crate::moments::Moment;
+use crate::moments::{Inside, Moment};
 use crate::strides::strided;
 use crate::walks::Walk;
 
@@ -80,14 +80,14 @@ impl Shards {
         move |address| of[(address >> shift) as usize % of.len()]
     }
 
-    /// Deals a chunk out: by shard, what is its own of it, and how.
-    pub fn deal(&self, whole: &Batch, dealer: &mut Dealer) -> Vec<(Batch, Dealing)> {
+    /// Deals a chunk with its moments out: by shard, what is its own of it, and how.
+    pub fn deal(&self, whole: &Batch, moments: &[Moment], dealer: &mut Dealer) -> Vec<(Batch, Dealing)> {
         let mut parts: Vec<Chunk> = (0..self.count).map(|_| Chunk::default()).collect();
-        self.deal_out(whole, &[], &mut parts, dealer);
+        self.deal_out(whole, moments, &mut parts, dealer);
         parts.into_iter().map(|part| (part.batch, part.dealing)).collect()
     }
 
-    /// Deals a chunk with its moments out, to as many parts as there are shards.
+    /// The same to as many parts as there are shards.
     pub(crate) fn deal_out(
         &self,
         whole: &Batch,
@@ -173,7 +173,15 @@ impl Shards {
         let strides = &strides[repeated.strides.start as usize..repeated.strides.end as usize];
         let Dealer { schedules, strided: looks } = dealer;
         strided(strides, looks);
-        let one_by_one = Schedule::enters_one_by_one(looks, self.shape);
+        let are_aligned = looks.iter().all(|stride| stride.is_aligned(self.shape.line_bytes));
+        // Moments may take it apart.
+        let inside = next_of(&parts[0]).and_then(|moment| moment.inside);
+        let one_by_one = match inside {
+            Some(Inside { apart, .. }) => {
+                are_aligned && apart.is_multiple_of(Schedule::period(looks, self.shape) as u64)
+            }
+            None => Schedule::enters_one_by_one(looks, self.shape),
+        };
         let schedule = if one_by_one { schedules.of(looks, repeated.turns) } else { None };
         let dealt = match schedule {
             Some(schedule) => {
@@ -182,7 +190,7 @@ impl Shards {
                 }
                 Dealt::Scheduled(schedule.clone())
             }
-            None if looks.iter().all(|stride| stride.is_aligned(self.shape.line_bytes)) => Dealt::Aligned,
+            None if are_aligned => Dealt::Aligned,
             None => {
                 self.unroll(repeated.turns, strides.to_vec(), parts, cuts);
                 return;
@@ -196,7 +204,23 @@ impl Shards {
     }
 
     fn unroll(&self, turns: u64, mut strides: Vec<Stride>, parts: &mut [Chunk], cuts: &mut u32) {
-        for _ in 0..turns {
+        let moment = next_of(&parts[0]).copied();
+        let inside = moment.and_then(|moment| moment.inside);
+        for part in parts.iter_mut().filter(|_| inside.is_some()) {
+            part.dealing.moments.last_mut().map(|moment| moment.inside.take());
+        }
+        for turn in 0..turns {
+            if let (Some(moment), Some(Inside { apart, count, .. })) = (moment, inside)
+                && turn.is_multiple_of(apart)
+                && (1..=count).contains(&(turn / apart))
+            {
+                let time = moment.time_of(turn / apart);
+                for Chunk { batch, dealing } in parts.iter_mut() {
+                    let (accesses, marks) = (batch.accesses.len() as u32, batch.marks.len() as u32);
+                    let loops = batch.loops.len() as u32;
+                    dealing.moments.push(Moment { time, accesses, marks, loops, inside: None });
+                }
+            }
             for Stride { access, step, .. } in &mut strides {
                 self.accesses(&[*access], parts, cuts);
                 access.address = access.address.wrapping_add(*step);
@@ -244,6 +268,11 @@ impl Shards {
             address = end + 1;
         }
     }
+}
+
+/// The moment in front of the loop that follows in a part of a chunk, if there is one.
+fn next_of(part: &Chunk) -> Option<&Moment> {
+    part.dealing.moments.last().filter(|moment| moment.loops as usize == part.batch.loops.len())
 }
 
 /// A chunk that is being dealt out: how far, and the moments that are left.

@@ -202,7 +202,7 @@ impl Walks {
 
 #[cfg(test)]
 mod tests {
-    use memlode_trace::event::Loop;
+    use memlode_trace::event::{Course, Loop};
 
     use super::*;
 
@@ -242,7 +242,8 @@ mod tests {
             let access = Access { address: 1 << 30, bytes: 8, site: SiteId(0) };
             let stride = Stride { access, step, is_write: false };
             let written_out: Vec<Access> = (0..100).map(|turn| stride.access_in(turn)).collect();
-            let repeated = Loop { access: 0, mark: 0, turns: 100, strides: 0..1 };
+            let repeated =
+                Loop { access: 0, mark: 0, turns: 100, strides: 0..1, course: Course::of(&[stride]) };
             let folded = Batch { loops: vec![repeated], strides: vec![stride], ..Batch::default() };
             let unfolded = Batch { accesses: written_out, ..Batch::default() };
             let [folded, unfolded] = [folded, unfolded].map(|batch| Walks::default().of(&batch)[0].1);

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use memlode_replay::{Piece, PieceEnd, Replay, Shards, live};
+use memlode_replay::{Dealt, Piece, PieceEnd, Replay, Shards, live};
 use memlode_simulate::Shape;
 use memlode_trace::Trace;
 use memlode_trace::log::Event;
@@ -24,6 +24,8 @@ enum Done {
     Access { stamp_before: bool, times: u64 },
     /// The same in a loop that is one record.
     Loop { turns: u64 },
+    /// The same between stamps, of which the second is the time so many steps later.
+    Timed { turns: u64, steps: u64 },
     /// Learns all that was done by those who released this lock so far.
     Acquire(usize),
     /// Nothing is recorded of the first lock but a stamp where it is acquired.
@@ -37,7 +39,7 @@ const LOCKS: usize = 3;
 const RELEASE: u8 = 1;
 
 fn done(loops: u32) -> impl Strategy<Value = Done> {
-    let times = || prop_oneof![3 => 1..=1u64, 1 => 60..200u64];
+    let times = || prop_oneof![6 => 1..=1u64, 2 => 60..200u64, 1 => 200..1000u64];
     prop_oneof![
         4 => (any::<bool>(), times()).prop_map(|(stamp_before, times)| Done::Access { stamp_before, times }),
         loops => times().prop_map(|turns| Done::Loop { turns }),
@@ -111,6 +113,10 @@ fn write_to(store: Box<dyn Store>, steps: &[Step]) {
                 [vec![(2, vec![now, number as u64])], again(times - 1)].concat()
             }
             Done::Loop { turns } => vec![(5, vec![turns, number as u64])],
+            Done::Timed { turns, steps } => {
+                let end = (3, vec![0, now + 10 * steps]);
+                vec![(3, vec![0, now]), (5, vec![turns, number as u64]), end]
+            }
             Done::Acquire(0) => vec![(1, vec![now])],
             Done::Acquire(lock) => vec![(4, vec![lock as u64, now])],
             Done::Release(0) => continue,
@@ -122,8 +128,17 @@ fn write_to(store: Box<dyn Store>, steps: &[Step]) {
             }
         };
         let words = raw(&executions);
-        let stop = encoders[stream].append(&words, Tail::HandedOver, (begun[stream], now), &space).stop;
-        assert_eq!(stop, Stop::End);
+        let mut words = &words[..];
+        let last = now + if let Done::Timed { steps, .. } = done { 10 * steps } else { 0 };
+        loop {
+            let encoder = &mut encoders[stream];
+            let appended = encoder.append(words, Tail::HandedOver, (begun[stream], last), &space);
+            words = &words[appended.consumed..];
+            match appended.stop {
+                Stop::Full => finish(stream, encoder, Some(begun[stream])),
+                stop => break assert_eq!(stop, Stop::End),
+            }
+        }
     }
     for (stream, encoder) in encoders.iter_mut().enumerate() {
         finish(stream, encoder, None);
@@ -219,9 +234,9 @@ fn kept(directory: &Path) -> Vec<usize> {
     let consume = |piece: &Piece<'_>| {
         for (events, end) in piece.runs() {
             order.extend(events.accesses.iter().map(|access| access.address as usize));
-            if let Some(PieceEnd::Loop(repeated, _)) = end {
-                let stride = piece.batch.strides[repeated.strides.start as usize];
-                order.extend((0..repeated.turns).map(|turn| stride.access_in(turn).address as usize));
+            if let Some(PieceEnd::Loop(part)) = end {
+                let stride = part.strides()[0];
+                order.extend((0..part.turns).map(|turn| stride.access_in(turn).address as usize));
             }
         }
         ControlFlow::Continue(())
@@ -230,18 +245,40 @@ fn kept(directory: &Path) -> Vec<usize> {
     order
 }
 
-/// Streams that ran side by side take turns by 64 accesses, each where its share of the time between stamps is over.
+/// Streams that ran side by side take turns by 64 accesses, each where its share of the time between stamps is over, also within
+/// loops.
 #[test]
 fn between_stamps_streams_take_turns() {
-    let access = Done::Access { stamp_before: false, times: 256 };
+    for once in [Done::Access { stamp_before: false, times: 256 }, Done::Loop { turns: 256 }] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("trace");
+        // From 1 to 10, and from 1 to 20.
+        write(&path, &[(0, once), (1, once)]);
+        // Moments of the first: 3, 5, 7. Of the second: 5, 10, 15.
+        let expected = [(0, 64), (1, 64), (0, 128), (1, 64), (0, 64), (1, 128)];
+        let expected: Vec<usize> = expected.iter().flat_map(|&(number, times)| vec![number; times]).collect();
+        assert_eq!(replayed(&path, 0), expected);
+        assert_eq!(kept(&path), expected);
+    }
+}
+
+/// So do loops that go on in several chunks, if there are stamps on both sides of them.
+#[test]
+fn loops_of_several_chunks_take_turns() {
+    const TURNS: u64 = 3 << 20;
+    let timed = Done::Timed { turns: TURNS, steps: 4 };
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
-    // From 1 to 10, and from 1 to 20.
-    write(&path, &[(0, access), (1, access)]);
-    // Moments of the first: 3, 5, 7. Of the second: 5, 10, 15.
-    let expected = [(0, 64), (1, 64), (0, 128), (1, 64), (0, 64), (1, 128)];
-    let expected: Vec<usize> = expected.iter().flat_map(|&(number, times)| vec![number; times]).collect();
-    assert_eq!(replayed(&path, 0), expected);
+    write(&path, &[(0, timed), (1, timed)]);
+    let chunks = Trace::open(&path).unwrap().chunks().iter().filter(|chunk| chunk.accesses() > 0).count();
+    assert!(chunks >= 6, "{chunks}");
+    let order = replayed(&path, 0);
+    assert_eq!(order.len() as u64, 2 * TURNS);
+    // The loops ran from 10 and 20 to 50 and 60. Of each, a quarter is alone.
+    let longest = order.chunk_by(|a, b| a == b).map(<[usize]>::len).max().unwrap();
+    assert!((longest as u64) < TURNS / 3, "{longest}");
+    assert!(order.chunk_by(|a, b| a == b).count() > 20);
+    assert!(order == kept(&path));
 }
 
 /// The numbers of the accesses as they are replayed while they are written, and the chunks.
@@ -283,7 +320,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn each_shard_has_the_order_of_the_whole(steps in steps(0)) {
+    fn each_shard_has_the_order_of_the_whole(steps in steps(1)) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("trace");
         write(&path, &steps);
@@ -295,10 +332,18 @@ proptest! {
         let expected: Vec<Vec<usize>> = (0..2).map(of_line).collect();
         for workers in [0, 1, 2] {
             let mut orders = vec![Vec::new(); 2];
-            let consumers = orders.iter_mut().map(|order| {
+            let consumers = orders.iter_mut().enumerate().map(|(line, order)| {
                 move |piece: &Piece<'_>| {
-                    let whole = piece.accesses().iter().filter(|access| access.bytes == 8);
-                    order.extend(whole.map(|access| access.address as usize));
+                    for (events, end) in piece.runs() {
+                        let whole = events.accesses.iter().filter(|access| access.bytes == 8);
+                        order.extend(whole.map(|access| access.address as usize));
+                        let Some(PieceEnd::Loop(part)) = end else { continue };
+                        let first = part.strides()[0].access.address as usize;
+                        let is_scheduled = matches!(part.dealt, Some(Dealt::Scheduled(_)));
+                        let dealt = u64::from(part.before == 0 && is_scheduled);
+                        let is_here = first / 64 == line && first % 64 <= 56;
+                        order.extend((dealt..part.turns).map(|_| first).filter(|_| is_here));
+                    }
                     ControlFlow::Continue(())
                 }
             });

@@ -194,6 +194,34 @@ pub struct Loop {
     pub turns: u64,
     /// Which strides of the batch.
     pub strides: Range<u32>,
+    /// Facts of its strides together.
+    pub course: Course,
+}
+
+/// The facts of a loop's strides that are known even where the loop was unrolled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Course {
+    /// Turns after which the lowest eight bits of every address are what they were: a power of two, at most 256.
+    pub period: u16,
+    /// True if each address is always a multiple of the access's bytes, a power of two.
+    pub is_aligned: bool,
+    /// True if one of the accesses stays where it is.
+    pub stays: bool,
+}
+
+impl Course {
+    /// That of these strides.
+    pub fn of(strides: &[Stride]) -> Course {
+        let steps = strides.iter().fold(0, |steps, stride| steps | stride.step);
+        let is_aligned = |&Stride { access: Access { address, bytes, .. }, step, .. }: &Stride| {
+            bytes.is_power_of_two() && (address | step).is_multiple_of(bytes.into())
+        };
+        Course {
+            period: 256 >> steps.trailing_zeros().min(8),
+            is_aligned: strides.iter().all(is_aligned),
+            stays: strides.iter().any(|stride| stride.step == 0),
+        }
+    }
 }
 
 /// One of a loop's accesses.
@@ -296,7 +324,7 @@ pub struct Batch {
     pub loops: Vec<Loop>,
     /// The strides that the loops refer to.
     pub strides: Vec<Stride>,
-    /// Loops that were unrolled: each stands where its first access does, and its strides are gone, but for their number.
+    /// Loops that were unrolled: each stands where its first access does. Its strides are gone, but for their number.
     pub unrolled: Vec<Loop>,
     /// Values loaded and stored, where the program was built to tell.
     pub values: Values,

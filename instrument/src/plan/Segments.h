@@ -24,6 +24,7 @@
 #include "describe/Describer.h"
 #include "find/Allocators.h"
 #include "find/Finder.h"
+#include "plan/LongLoops.h"
 #include "plan/SyncPoints.h"
 #include "plan/WaitingLoops.h"
 #include "sides/Versions.h"
@@ -163,9 +164,10 @@ class Planner {
 public:
   Planner(llvm::Function &F, const Versions &Sides, const Finder &Accesses, const Allocators &Functions,
           const llvm::TargetLibraryInfo &TLI, Describer &Sites, llvm::OptimizationRemarkEmitter &Remarks,
-          bool Stamps, const Polls &Looks, const AwaitedMemory &Awaited)
+          bool Stamps, const StampBlocks &Stamped, const Polls &Looks, const AwaitedMemory &Awaited)
       : F(F), Sides(Sides), Accesses(Accesses), Functions(Functions), TLI(TLI), Sites(Sites),
-        Remarks(Remarks), Frames(Sites.frames()), Stamps(Stamps), Looks(Looks), Awaited(Awaited) {}
+        Remarks(Remarks), Frames(Sites.frames()), Stamps(Stamps), Stamped(Stamped), Looks(Looks),
+        Awaited(Awaited) {}
 
   Plan plan();
 
@@ -205,6 +207,7 @@ private:
   llvm::OptimizationRemarkEmitter &Remarks;
   const bool Frames; ///< whether entries and exits are recorded
   const bool Stamps; ///< whether they are asked for
+  const StampBlocks &Stamped;
   const Polls &Looks;
   const AwaitedMemory &Awaited;
 

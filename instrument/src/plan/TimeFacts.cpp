@@ -4,6 +4,7 @@
 
 #include "LlvmCompat.h"
 #include "memlode_format.h"
+#include "plan/LongLoops.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
@@ -43,7 +44,7 @@ bool isAccess(const Op &O) {
 
 /// About how many instructions of the machine \p I becomes.
 double instructionsOf(const Instruction &I, const TargetTransformInfo &Target) {
-  if (isa<PHINode, AllocaInst>(I) || I.isDebugOrPseudoInst())
+  if (isa<PHINode, AllocaInst>(I) || I.isDebugOrPseudoInst() || decidesOnStamps(I))
     return 0;
   if (const auto *Branch = dyn_cast<BranchInst>(&I); Branch && Branch->isUnconditional())
     return 0; // most become none: what they lead to follows

@@ -1,7 +1,7 @@
 //! Loops that are one record, simulated by line and not by access, where that gives the same ([`Schedule`]); or left as they are to a
 //! simulator that takes them.
 
-use memlode_replay::{Dealt, strided};
+use memlode_replay::{Dealt, LoopPart, strided};
 use memlode_simulate::{MOST_STRIDES, MemRef, Periods, Request, Schedule, ShownAccess, Tag};
 use memlode_trace::event::Stride;
 
@@ -34,20 +34,21 @@ const FEWEST_TURNS: u64 = 4;
 const SEVERAL: u32 = u32::MAX;
 
 impl<E: Engine> Profiler<E> {
-    /// A loop: its strides by turns.
+    /// Turns of a loop, and its strides there.
     pub(crate) fn repeat(
         &mut self,
         origin: Origin,
         objects: &mut Objects,
         stack: &mut ThreadStack,
-        (turns, dealt): (u64, Option<&Dealt>),
+        LoopPart { turns, before, dealt, .. }: LoopPart<'_>,
         strides: &[Stride],
     ) {
         if self.pass_on(origin, objects, stack, turns, strides) {
             return;
         }
         let (schedule, begins) = match dealt {
-            Some(Dealt::Scheduled(schedule)) => (Some(schedule.clone()), false),
+            // The loop's first turn was dealt out as accesses.
+            Some(Dealt::Scheduled(schedule)) => (Some(schedule.clone()), before > 0),
             Some(Dealt::Aligned) => (None, true),
             None if self.gaps.is_none() && E::LOOPS == LoopMode::Lines => {
                 strided(strides, &mut self.strided);

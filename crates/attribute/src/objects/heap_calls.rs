@@ -93,10 +93,10 @@ pub fn first_uses(
                 }
             }
             marks.for_each(|(_, mark)| calls.allocate(process, mark));
-            if let Some(PieceEnd::Loop(next, _)) = end {
-                let strides = &piece.batch.strides[next.strides.start as usize..next.strides.end as usize];
+            if let Some(PieceEnd::Loop(part)) = end {
+                let strides = part.strides();
                 let strides: Vec<_> = strides.iter().filter(|stride| wanted(stride.access.site)).collect();
-                let turns = if strides.is_empty() { 0 } else { next.turns };
+                let turns = if strides.is_empty() { 0 } else { part.turns };
                 for turn in 0..turns {
                     for stride in &strides {
                         let address = stride.access_in(turn).address;

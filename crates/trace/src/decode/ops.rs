@@ -1,7 +1,7 @@
 //! Segments of which not all is known before their words are: ranges, lanes, values, loops.
 
 use crate::calls::Caller;
-use crate::event::{Access, Loop, Stride};
+use crate::event::{Access, Course, Loop, Stride};
 use crate::format::limit;
 use crate::sites::SiteId;
 use crate::table::{Op, Place};
@@ -56,9 +56,10 @@ impl Run<'_> {
         // What goes past the caches is no matter of lines that stay, which is what loops are kept for.
         let strides = &self.batch.strides[first..];
         if !strides.iter().any(|stride| self.sites.site(stride.access.site).is_past_caches()) {
+            let course = Course::of(strides);
             let strides = first as u32..self.batch.strides.len() as u32;
             let (access, mark) = (self.batch.accesses.len() as u32, self.batch.marks.len() as u32);
-            let repeated = Loop { access, mark, turns, strides };
+            let repeated = Loop { access, mark, turns, strides, course };
             if self.loops == Loops::Kept {
                 self.kept += accesses;
                 self.batch.loops.push(repeated);

@@ -1,13 +1,16 @@
 //! Words of a stream to chunks (SPEC §4.3), each for itself.
 
+mod loops;
+
 use rustc_hash::FxHashMap;
 
+use self::loops::Parted;
 use super::AddressSpace;
 use super::chunk::{Chunk, LooseChunk};
 use super::history::{Caller, SegmentName, Wanted};
 use super::known::{
-    Amount, Hot, ImageSegments, Known, NO_HEADER, NONE, STACK_OPS, StackOp, UNEVEN, carried_out, fits,
-    follow_stack, is_last,
+    Amount, Hot, ImageSegments, Known, NO_HEADER, NONE, STACK_OPS, StackOp, UNEVEN, fits, follow_stack,
+    is_last,
 };
 use super::payload::Form;
 use super::relative::RelativeStack;
@@ -93,8 +96,8 @@ pub struct Encoder {
     steps: Vec<(u16, u64)>,
     /// The amounts of segments whose words say how many accesses they make.
     amounts: Vec<Amount>,
-    /// Number of times that the strides of the first segment that has not been consumed yet are in chunks already.
-    repeated: u64,
+    /// Part that is in chunks already of the first segment that has not been consumed yet.
+    parted: Parted,
     /// Previous value of each word of each segment.
     last: Vec<u64>,
     /// Differences of words that are not in the chunk yet; has room for [`SPAN_WORDS`], and the segment that begins within these.
@@ -127,6 +130,7 @@ impl Encoder {
             steps: (0, 0),
             amounts: (0, 0),
             strides: 0,
+            stamp: None,
             promises: false,
             function: (ModuleId(u32::MAX), 0),
             module: ModuleId(u32::MAX),
@@ -153,7 +157,7 @@ impl Encoder {
             sources: Vec::new(),
             steps: Vec::new(),
             amounts: Vec::new(),
-            repeated: 0,
+            parted: Parted::default(),
             last: Vec::new(),
             differences: vec![0; SPAN_WORDS + stream::MAX_SEGMENT_WORDS as usize],
             stack: RelativeStack::default(),
@@ -188,7 +192,7 @@ impl Encoder {
             self.generation = space.generation();
         }
         if !self.chunk.open {
-            self.begin(stamps.0);
+            self.begin(stamps.0.max(self.parted.time));
         }
         self.chunk.stamps.1 = self.chunk.stamps.1.max(stamps.1);
         self.chunk.words.make_room(words.len());
@@ -241,7 +245,7 @@ impl Encoder {
             }
             let Hot { base, accesses, is_special, traits, .. } = self.hot[id as usize];
             if is_special {
-                match self.repeat(id, operands) {
+                match self.repeat(id, operands, &words[end..], space) {
                     true => at = end,
                     false => self.chunk.raw_words += (end - at) as u32,
                 }
@@ -333,32 +337,6 @@ impl Encoder {
         end
     }
 
-    /// As many turns of a segment's strides as the chunk has room for. Whether these were the last.
-    #[inline(never)]
-    fn repeat(&mut self, id: u32, operands: &[u64]) -> bool {
-        let Known { steps, strides, .. } = self.segments[id as usize];
-        let base = self.hot[id as usize].base;
-        let room = FULL_ACCESSES.saturating_sub(self.chunk.accesses).div_ceil(strides.into());
-        let steps = &self.steps[steps.0 as usize..steps.1 as usize];
-        let left = carried_out(operands, steps).saturating_sub(self.repeated);
-        let turns = left.min(room);
-        let mut part = std::borrow::Cow::Borrowed(operands);
-        if turns != operands[0] {
-            let part = part.to_mut();
-            part[0] = turns;
-            for &(word, step) in steps {
-                part[word as usize] = part[word as usize].wrapping_add(step.wrapping_mul(self.repeated));
-            }
-        }
-        let last = &mut self.last[base as usize..base as usize + part.len()];
-        self.chunk.put(&part, last, &mut self.differences);
-        self.chunk.segments += 1;
-        self.chunk.accesses += turns * u64::from(strides);
-        self.chunk.previous = id;
-        self.repeated = if turns == left { 0 } else { self.repeated + turns };
-        turns == left
-    }
-
     /// The segment a header word stands for.
     fn look_up<const OPEN: bool>(&mut self, header: u64, space: &AddressSpace) -> Result<u32, Stop> {
         if let Some(id) = self.images.iter().find_map(|image| image.segment(header)) {
@@ -426,6 +404,10 @@ impl Encoder {
             steps: (first_step, self.steps.len() as u32),
             amounts,
             strides,
+            stamp: ops.iter().rev().find_map(|op| match *op {
+                Op::Stamp { word } | Op::Sync { word, .. } => Some(word),
+                _ => None,
+            }),
             promises: strides != 0 || ops.iter().any(|op| matches!(op, Op::Range { .. })),
             function: (module_id, module.function_number(at)),
             module: module_id,
@@ -508,7 +490,7 @@ impl Encoder {
 
     /// Begins a gap: the words that come are not those that were to follow.
     pub fn gap(&mut self) {
-        self.repeated = 0;
+        self.parted = Parted::default();
     }
 
     /// Index in the chunk's dictionary; entering it clears what the segment remembers of earlier chunks.

@@ -54,6 +54,8 @@ pub(super) struct Known {
     pub amounts: (u32, u32),
     /// Number of strides that it repeats, 0 if it does not.
     pub strides: u32,
+    /// The word that is its latest stamp.
+    pub stamp: Option<u16>,
     /// Its last ops are carried out after its words are written: a loop, or a function that copies or fills memory.
     pub promises: bool,
     /// Names the function over all modules.

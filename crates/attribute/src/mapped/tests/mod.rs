@@ -11,7 +11,7 @@ use memlode_simulate::{
     Coherence, Detailed, Details, Hierarchy, Inclusion, LevelDetail, LevelSpec, MemRef, Model, ModelLevel,
     ModelSpec, Pages, Replacement, StoreBuffer, Tlb, TlbSpec,
 };
-use memlode_trace::event::{Batch, Loop, ThreadId};
+use memlode_trace::event::{Batch, Course, Loop, ThreadId};
 use memlode_trace::sites::{FunctionId, NameEvidence, Site, SiteKind};
 use proptest::prelude::*;
 
@@ -227,10 +227,11 @@ fn batch(sequence: usize, (thread, after_gap, events): &Chunk, unrolled: bool) -
             }
             Event::Loop(turns, strides) => {
                 let first = batch.strides.len() as u32;
+                let course = Course::of(strides);
                 batch.strides.extend(strides);
                 let strides = first..batch.strides.len() as u32;
                 let mark = batch.marks.len() as u32;
-                batch.loops.push(Loop { access: at, mark, turns: *turns, strides });
+                batch.loops.push(Loop { access: at, mark, turns: *turns, strides, course });
             }
         }
     }
