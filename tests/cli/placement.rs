@@ -1,4 +1,4 @@
-//! `memlode sim` on machines with several memory nodes: where pages lie, and where threads run.
+//! Machines with several memory nodes: where pages lie, and where threads run.
 
 use std::fs;
 
@@ -90,6 +90,72 @@ fn pages_and_threads_are_where_they_are_put() {
     let text = recorded.run(&["sim", "trace", "-m", "./tiny.toml", "--placement", "interleave"]);
     let expected = "the wait includes remote memory: 150 cycles, where the node's own takes 100";
     assert!(text.contains(expected), "{text}");
+}
+
+/// Both threads walk through a half of what the first one has filled; each step waits for the one before.
+const HALVES: &str = r#"
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { COUNT = 1 << 13, HALF = COUNT / 2 };
+static long table[COUNT] __attribute__((aligned(4096)));
+static _Atomic int filled;
+
+static long walk(long at) {
+  for (int step = 0; step < 4 * HALF; step++) at = table[at];
+  return at;
+}
+
+static void *second(void *last) {
+  while (!atomic_load(&filled)) sched_yield();
+  *(long *)last = walk(HALF);
+  return 0;
+}
+
+int main(void) {
+  pthread_t thread;
+  long last = 0;
+  if (pthread_create(&thread, 0, second, &last)) return 1;
+  for (long i = 0; i < COUNT; i++) table[i] = i / HALF * HALF + (i * 1597 + 1031) % HALF;
+  atomic_store(&filled, 1);
+  last += walk(0);
+  pthread_join(thread, 0);
+  return last == 0;
+}
+"#;
+
+#[test]
+fn an_edit_puts_an_object_on_nodes() {
+    let recorded = Recorded::new(HALVES, MACHINE);
+    let rows = recorded.json(&[]);
+    let rows = rows["lines"].as_array().expect("lines").iter();
+    let walked = rows.filter(|row| row["function"] == "walk" && row["variable"] == "table");
+    let remote: u64 = walked.map(|row| row["memory"]["remote"].as_u64().expect("a number")).sum();
+    assert!(remote > 1000, "{remote}");
+    let under = |edit: &str| -> (String, f64) {
+        let words = ["whatif", "trace", "-m", "./tiny.toml", "--sim", "--json", "--edit", edit];
+        let found: Value = serde_json::from_str(&recorded.run(&words)).expect("JSON");
+        let cycles = |side: &str| found["comparison"][side]["run_cycles"].as_f64().expect("cycles");
+        (found["verdict"].as_str().expect("a verdict").to_string(), cycles("before") - cycles("after"))
+    };
+    // The second thread's half is near, and that saves what memory further away takes longer, of all steps but those to places nearby.
+    let (verdict, saved) = under("place table: blockwise");
+    let most = 50.0 * remote as f64;
+    assert!(verdict == "worth_it" && (0.8 * most..=most).contains(&saved), "{verdict}, {saved}, {remote}");
+    // Each thread has half of its pages far away, or all the wrong one: as many as before.
+    for edit in ["place table: interleave", "place table: node=1", "place table: first-touch"] {
+        let (verdict, saved) = under(edit);
+        assert!(verdict == "neutral" && saved.abs() <= 0.02 * most, "{edit}: {verdict}, {saved}");
+    }
+    let refused = |words: &[&str], why: &str| {
+        let output = recorded.try_run(&[&["whatif", "trace", "--edit"], words].concat());
+        assert_one_sentence(&output, &[words[0], why]);
+    };
+    let place = "place table: node=2";
+    refused(&[place, "-m", "./tiny.toml"], "only simulated with --sim");
+    refused(&[place, "-m", "generic", "--sim"], "the machine has one memory node");
+    refused(&[place, "-m", "./tiny.toml", "--sim"], "the machine has nodes 0 to 1");
 }
 
 #[test]

@@ -38,12 +38,14 @@ def recorded(program, options=("-O2",)):
     return f"{name}.trace"
 
 
-def json_of(*words):
-    return json.loads(memlode(*words, "--machine", "generic", "--json"))
+def json_of(*words, machine="generic"):
+    simulated = ["--sim"] if machine.endswith(".toml") else []
+    machine = HERE / machine if simulated else machine
+    return json.loads(memlode(*words, *simulated, "--machine", machine, "--json"))
 
 
-def nothing_is_advised(name, folder="clean"):
-    found = json_of("advise", recorded(HERE / folder / f"{name}.c"))
+def nothing_is_advised(name, folder="clean", machine="generic"):
+    found = json_of("advise", recorded(HERE / folder / f"{name}.c"), machine=machine)
     if found["worth_it"]:
         advised = [f"{'; '.join(item['edits'])} ({item['gain']:.1%})" for item in found["worth_it"]]
         raise Wrong(f"advised: {', '.join(advised)}")
@@ -53,7 +55,8 @@ def nothing_is_advised(name, folder="clean"):
 
 
 def the_cure_is_advised(name, answer):
-    found = json_of("advise", recorded(HERE / "sick" / f"{name}.c", answer.get("options", ["-O2"])))
+    trace = recorded(HERE / "sick" / f"{name}.c", answer.get("options", ["-O2"]))
+    found = json_of("advise", trace, machine=answer.get("machine", "generic"))
     if "aliased" in answer:
         told = found["aliased"][0] if found["aliased"] else None
         if not told or not told["edit"].startswith(tuple(answer["aliased"])):
@@ -84,7 +87,9 @@ def main(names):
     failed = 0
     checks = [(f"clean/{name}", nothing_is_advised, (name,)) for name in answers["clean"]]
     checks += [(f"sick/{name}", the_cure_is_advised, (name, answer)) for name, answer in answers["sick"].items()]
-    checks += [(f"well/{name}", nothing_is_advised, (name, "well")) for name in answers["sick"]]
+    for name, answer in answers["sick"].items():
+        machine = answer.get("machine", "generic")
+        checks.append((f"well/{name}", nothing_is_advised, (name, "well", machine)))
     checks += [(f"edits/{name}", verdicts_are_right, (name, edits)) for name, edits in answers["edits"].items()]
     folders = ("clean", "sick", "well", "edits")
     programs = {f"{folder}/{file.stem}" for folder in folders for file in (HERE / folder).glob("*.c")}

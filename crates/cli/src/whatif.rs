@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use memlode_attribute::sharing::{Order, SharingProfile};
-use memlode_attribute::simulator::{self, Homes, Pages, Setup};
+use memlode_attribute::simulator::Setup;
 use memlode_attribute::{AliasRow, Home, Profile};
 use memlode_layout::Edit;
 use memlode_machine::Machine;
@@ -47,18 +47,16 @@ pub struct AsItIs {
 
 impl AsItIs {
     /// Counts a trace, as `report` does or with a machine's rules.
-    pub fn count(trace: Trace, machine: Machine, with_rules: bool, order: Option<Order>) -> Result<AsItIs> {
+    pub fn count(
+        trace: Trace,
+        machine: Machine,
+        setup: Option<Setup>,
+        order: Option<Order>,
+    ) -> Result<AsItIs> {
         if is_empty(&trace) {
             bail!("{}", nothing_recorded(&trace));
         }
         let trace = Arc::new(trace);
-        let setup = with_rules.then(|| Setup {
-            rules: simulator::RuleChoice::Machine,
-            pages: Pages::of(machine.page_bytes),
-            named: Vec::new(),
-            cores: Vec::new(),
-            homes: Homes::default(),
-        });
         let bar = term::Progress::of(&trace, "simulating");
         let question = Question {
             trace: trace.clone(),
@@ -125,13 +123,17 @@ impl AsItIs {
         if let Some(noise) = self.noise.get() {
             return Ok(noise);
         }
-        let rules = if self.setup.is_some() { "sim" } else { "report" };
+        let rules = match &self.setup {
+            None => "report".to_string(),
+            Some(setup) if setup.cores.is_empty() => "sim".to_string(),
+            Some(Setup { cores, .. }) => format!("sim on cores {cores:?}"),
+        };
         let directory = self.trace.directory();
-        let noise = match Noise::kept(directory, &self.machine, rules) {
+        let noise = match Noise::kept(directory, &self.machine, &rules) {
             Some(noise) => noise,
             None => {
                 let noise = self.question().noise(&self.profile)?;
-                noise.keep(directory, &self.machine, rules);
+                noise.keep(directory, &self.machine, &rules);
                 noise
             }
         };
@@ -195,7 +197,8 @@ impl AsItIs {
     }
 
     fn inputs(&self) -> PlanInputs<'_> {
-        PlanInputs { names: self.trace.sites(), profile: &self.profile, written: &demangle_short }
+        let nodes = self.setup.as_ref().map(|_| self.machine.nodes);
+        PlanInputs { names: self.trace.sites(), profile: &self.profile, written: &demangle_short, nodes }
     }
 
     /// Returns what would become of it under edits.

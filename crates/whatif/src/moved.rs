@@ -1,7 +1,7 @@
 //! The places of the bytes of moved objects.
 
 use memlode_attribute::{AddressMap, MappedPiece, ObjectRef};
-use memlode_layout::{Layout, PartPiece};
+use memlode_layout::{Layout, PagePlacement, PartPiece};
 use memlode_trace::event::ProcessId;
 use rustc_hash::FxHashMap;
 
@@ -16,8 +16,41 @@ pub struct Moved {
     pub(crate) globals: FxHashMap<(ProcessId, u64), MovedObject>,
     /// The objects that edits are about, by the addresses that they had.
     pub(crate) edited: EditedRanges,
+    /// Objects whose pages a plan puts on memory nodes.
+    pub(crate) on_nodes: Vec<OnNodes>,
     /// Stacks and memory that no object has get fixed places, too.
     pub(crate) is_fixed: bool,
+}
+
+/// An object whose pages are on memory nodes by a policy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnNodes {
+    pub base: u64,
+    pub bytes: u64,
+    pub on: PagePlacement,
+}
+
+impl OnNodes {
+    /// Adds the address ranges of its pages, and the node of each: the policy has all of a page that the object has a part of, as
+    /// `mbind` does.
+    fn ranges(&self, nodes: u32, page_bytes: u64, out: &mut Vec<(u64, u64, u32)>) {
+        let first = self.base / page_bytes;
+        let pages = self.base.saturating_add(self.bytes.max(1) - 1) / page_bytes - first + 1;
+        let mut range = |from: u64, to: u64, node: u32| {
+            out.push(((first + from) * page_bytes, (first + to) * page_bytes, node));
+        };
+        match self.on {
+            PagePlacement::FirstTouch => {}
+            PagePlacement::Node(node) => range(0, pages, node),
+            PagePlacement::Interleave => {
+                (0..pages).for_each(|page| range(page, page + 1, ((first + page) % u64::from(nodes)) as u32));
+            }
+            PagePlacement::Blockwise => {
+                let begin = |node: u32| pages * u64::from(node) / u64::from(nodes);
+                (0..nodes).for_each(|node| range(begin(node), begin(node + 1), node));
+            }
+        }
+    }
 }
 
 /// The blocks of a process.
@@ -63,6 +96,13 @@ enum Place<'m> {
 }
 
 impl Moved {
+    /// The address ranges whose pages are on given ones of so many memory nodes: first address, the one behind the last, node.
+    pub(crate) fn node_ranges(&self, nodes: u32, page_bytes: u64) -> Vec<(u64, u64, u32)> {
+        let mut ranges = Vec::new();
+        self.on_nodes.iter().for_each(|object| object.ranges(nodes, page_bytes, &mut ranges));
+        ranges
+    }
+
     fn place(&self, object: &ObjectRef<'_>) -> Place<'_> {
         let Some(number) = object.allocation else {
             let found = self.globals.get(&(object.process, object.base));

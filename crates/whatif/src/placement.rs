@@ -11,7 +11,7 @@ use memlode_trace::sites::SiteId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::allocator::{Allocator, BlockId, Call, MAPPED};
-use crate::moved::{EDITED, Heap, Moved, MovedObject};
+use crate::moved::{EDITED, Heap, Moved, MovedObject, OnNodes};
 use crate::plan::{ObjectEdit, Plan};
 use crate::side_by_side::EditedRanges;
 
@@ -136,7 +136,7 @@ impl<'a> Placing<'a> {
         let mut moved = Moved { layouts, edited, is_fixed: plan.is_fixed(), ..Moved::default() };
         for (process, heap) in heaps {
             let first_used = first_used.get(&process).map_or(&[][..], |order| order);
-            moved.heaps.insert(process, heap.finish(plan, first_used)?);
+            moved.heaps.insert(process, heap.finish(plan, first_used, &mut moved.on_nodes)?);
         }
         globals(trace, plan, &mut moved, &mut footprint);
         Ok((moved, footprint))
@@ -156,6 +156,8 @@ struct PlacedHeap {
     grouped: FxHashMap<usize, u64>,
     /// The nodes of each pack.
     packed: FxHashMap<usize, Packed>,
+    /// Blocks of objects whose pages are on given memory nodes; the base is missing.
+    on_nodes: Vec<(BlockId, OnNodes)>,
 }
 
 /// Objects that are packed: those that were made, those that are live, and the most that were at a time.
@@ -205,6 +207,7 @@ impl PlacedHeap {
             pools: FxHashMap::default(),
             grouped: FxHashMap::default(),
             packed: FxHashMap::default(),
+            on_nodes: Vec::new(),
         }
     }
 
@@ -317,6 +320,7 @@ impl PlacedHeap {
             return (How::Whole(whole, stride), vec![(all, APART)]);
         }
         footprint.after += bytes;
+        self.on_nodes.extend(whole.on.map(|on| (self.next, OnNodes { base: 0, bytes, on })));
         if let Some((group, _)) = whole.group {
             let grouped = self.grouped.entry(group).or_default();
             *grouped += 1;
@@ -362,7 +366,7 @@ impl PlacedHeap {
         }
     }
 
-    fn finish(self, plan: &Plan, first_used: &[u64]) -> Result<Heap, String> {
+    fn finish(self, plan: &Plan, first_used: &[u64], on_nodes: &mut Vec<OnNodes>) -> Result<Heap, String> {
         for (&at, packed) in &self.packed {
             if packed.made > 2 * packed.peak {
                 let name = &plan.packs()[at].structure;
@@ -375,6 +379,8 @@ impl PlacedHeap {
         let order = self.packed_places(plan, first_used);
         let places = self.allocator.places()?;
         let of = |block: BlockId| places.get(block as usize).copied().unwrap_or(0);
+        let placed = self.on_nodes.iter().map(|&(block, object)| OnNodes { base: of(block), ..object });
+        on_nodes.extend(placed.filter(|object| object.base != 0));
         let mut heap = Heap { bases: Vec::with_capacity(self.blocks.len()), ..Heap::default() };
         for (number, block) in (0..).zip(&self.blocks) {
             let base = match block.how {
@@ -520,7 +526,9 @@ fn globals(trace: &Trace, plan: &Plan, moved: &mut Moved, footprint: &mut Footpr
                     true => (stride * copies, APART, stride),
                     false => (padded + whole.shift, whole.align, 0),
                 };
-                match moved_whole(plan, &whole, reserve(bytes, align, address), more) {
+                let base = reserve(bytes, align, address);
+                moved.on_nodes.extend(whole.on.map(|on| OnNodes { base, bytes, on }));
+                match moved_whole(plan, &whole, base, more) {
                     Some(object) => object,
                     None => continue,
                 }

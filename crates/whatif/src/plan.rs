@@ -1,7 +1,7 @@
 //! Edits, understood for one trace: which types and objects they are about.
 
 use memlode_attribute::{Class, Home, PathId, Profile};
-use memlode_layout::{Edit, Layout, Link, Refusal, Scope};
+use memlode_layout::{Edit, Layout, Link, PagePlacement, Refusal, Scope};
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::{FunctionId, LocationId, SiteId, SiteKind, SiteTable};
 use rustc_hash::FxHashMap;
@@ -61,6 +61,8 @@ pub struct ObjectEdit {
     pub per_thread: bool,
     /// It lies in pages of so many bytes, if it is not 0.
     pub pages: u64,
+    /// Its pages are on nodes by this policy, and not where they are touched first.
+    pub on: Option<PagePlacement>,
     /// It is an array whose elements lie in records with those of others: which group, and which of it.
     pub group: Option<(usize, usize)>,
 }
@@ -133,6 +135,8 @@ pub struct PlanInputs<'a> {
     pub profile: &'a Profile,
     /// A symbol as people write it.
     pub written: &'a dyn Fn(&str) -> String,
+    /// The machine's memory nodes, if the replay has any.
+    pub nodes: Option<u32>,
 }
 
 impl Plan {
@@ -262,9 +266,17 @@ impl Plan {
                 }
                 self.change_objects(known, edit, object)
             }
-            Edit::Place { .. } => Err(impossible(
-                "memory nodes are not replayed here; `memlode sim --placement` simulates them",
-            )),
+            Edit::Place { object, on } => match (known.nodes, on) {
+                (None, _) => Err(impossible("memory nodes are only simulated with --sim")),
+                (Some(0 | 1), _) => Err(impossible(
+                    "the machine has one memory node; give a machine file with `nodes` and \
+                     `remote_memory_latency_cycles`",
+                )),
+                (Some(nodes), &PagePlacement::Node(node)) if node >= nodes => {
+                    Err(impossible(&format!("the machine has nodes 0 to {}", nodes - 1)))
+                }
+                _ => self.change_objects(known, edit, object),
+            },
         }
     }
 
@@ -343,6 +355,7 @@ impl Plan {
                 Edit::Align { to, .. } => (whole.pad, whole.align) = (*to, *to),
                 Edit::PerThread { .. } => whole.per_thread = true,
                 Edit::Pages { to, .. } => (whole.pages, whole.align) = (*to, whole.align.max(*to)),
+                Edit::Place { on, .. } => whole.on = Some(*on),
                 _ => {}
             }
         }

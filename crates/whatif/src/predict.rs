@@ -76,9 +76,10 @@ impl Question<'_> {
         self.count(self.setup, None, usize::MAX, watch)
     }
 
-    /// The machine's set-up with the pages of a plan.
-    fn setup_under(&self, plan: &Plan) -> Option<Setup> {
+    /// The machine's set-up with the pages of a plan, which are on the memory nodes that it says.
+    fn setup_under(&self, plan: &Plan, moved: &Moved) -> Option<Setup> {
         let mut setup = self.setup?.clone();
+        setup.homes.ranges.extend(moved.node_ranges(self.machine.nodes, setup.pages.page_bytes));
         let pages = plan.pages().into_iter();
         setup.named.extend(
             pages.map(|(home, page_bytes)| NamedPages {
@@ -101,7 +102,7 @@ impl Question<'_> {
     ) -> Result<Prediction, Unpredictable> {
         let placed = place(&self.trace, plan, self.threads.saturating_sub(1), allocators);
         let (moved, footprint) = placed.map_err(Unpredictable::Placement)?;
-        let setup = self.setup_under(plan);
+        let setup = self.setup_under(plan, &moved);
         let (profile, replayed) = self.count(setup.as_ref(), Some(&moved), usize::MAX, watch)?;
         Ok(Prediction { profile, replayed, moved, footprint })
     }
@@ -368,7 +369,7 @@ impl TraceStart {
             &mut model,
         );
         let (moved, footprint) = placed.map_err(Unpredictable::Placement)?;
-        let setup = question.setup_under(plan);
+        let setup = question.setup_under(plan, &moved);
         let (profile, _) = question.count(setup.as_ref(), Some(&moved), self.chunks, |_| {})?;
         let costs = question.costs_under(&profile, plan, &self.parallelism);
         let fresh = self.fresh.under(&profile, plan, footprint);

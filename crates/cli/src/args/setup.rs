@@ -33,6 +33,25 @@ pub struct SetupArgs {
     rules: Rules,
 }
 
+/// Options that have a machine's rules simulated, where `report`'s model is what is used else.
+#[derive(Debug, Parser)]
+pub struct SimArgs {
+    /// Simulate the machine's rules, as `memlode sim` does, in the place of `report`'s model
+    #[arg(long, conflicts_with = "threads")]
+    sim: bool,
+    /// With --sim: cores that threads run on, the first thread on the first one, and so on [default: thread t on core t]
+    #[arg(long, value_name = "CORE", value_delimiter = ',', requires = "sim")]
+    cores: Vec<u32>,
+}
+
+impl SimArgs {
+    /// Returns the setup of this machine, if its rules are simulated.
+    pub fn of(&self, machine: &Machine) -> Result<Option<Setup>> {
+        let setup = || Ok(Setup { cores: cores(&self.cores, machine)?, ..Setup::of(machine) });
+        self.sim.then(setup).transpose()
+    }
+}
+
 /// The rules of caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Rules {

@@ -14,6 +14,7 @@ use memlode_report::{Advice, Sources};
 use super::OK;
 use super::report::{MachineArgs, OrderArgs};
 use crate::args::numbers;
+use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
 use crate::next::ContextArgs;
 use crate::patch::patch;
@@ -31,9 +32,8 @@ pub struct Args {
     trace: TraceArgs,
     #[command(flatten)]
     machine: MachineArgs,
-    /// Simulate the machine's rules, as `memlode sim` does, in the place of `report`'s model
-    #[arg(long, conflicts_with = "threads")]
-    sim: bool,
+    #[command(flatten)]
+    sim: SimArgs,
     #[command(flatten)]
     order: OrderArgs,
     /// Types to try layouts of, those that the program waits for most
@@ -57,7 +57,8 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     let machine = Machine::find(&args.machine.machine)?;
-    let as_it_is = AsItIs::count(args.trace.open()?, machine, args.sim, args.order.order())?;
+    let setup = args.sim.of(&machine)?;
+    let as_it_is = AsItIs::count(args.trace.open()?, machine, setup, args.order.order())?;
     let mut sources = Sources::new(&as_it_is.trace, args.sources.context);
     let found = advise(&as_it_is, args.types, &mut sources)?;
     if let Some(folder) = &args.svg {

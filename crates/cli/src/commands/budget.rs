@@ -344,7 +344,8 @@ fn restoring(held: &Held, budget: &Budget, ty: &TypeBudget, usage: &Usage) -> Re
     let Some(edit) = ty.restoring(usage) else { return Ok(None) };
     // The plan's types are those of the objects that a profile knows.
     let (profile, _) = held.question().as_it_is(|_| {})?;
-    let known = PlanInputs { names: held.trace.sites(), profile: &profile, written: &demangle_short };
+    let known =
+        PlanInputs { names: held.trace.sites(), profile: &profile, written: &demangle_short, nodes: None };
     let text = edit.to_string();
     Ok(Some(match Plan::new(&known, &[edit]) {
         Ok(plan) => {

@@ -13,6 +13,7 @@ use memlode_trace::Trace;
 
 use super::OK;
 use super::report::{MachineArgs, OrderArgs};
+use crate::args::setup::SimArgs;
 use crate::show::{Out, ShapeArgs};
 use crate::whatif::AsItIs;
 
@@ -34,9 +35,8 @@ pub struct Args {
     /// The machine of AFTER [default: that of BEFORE]
     #[arg(long, value_name = "M")]
     other_machine: Option<String>,
-    /// Simulate the machine's rules, as `memlode sim` does, in the place of `report`'s model
-    #[arg(long, conflicts_with = "threads")]
-    sim: bool,
+    #[command(flatten)]
+    sim: SimArgs,
     #[command(flatten)]
     order: OrderArgs,
     #[command(flatten)]
@@ -52,8 +52,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let after = args.after.as_ref().unwrap_or(&args.before);
     // Both are opened before minutes of work on one.
     let (before, after) = (Trace::open(&args.before)?, Trace::open(after)?);
-    let before = AsItIs::count(before, machine, args.sim, args.order.order())?;
-    let after = AsItIs::count(after, other, args.sim, args.order.order())?;
+    let setups = (args.sim.of(&machine)?, args.sim.of(&other)?);
+    let before = AsItIs::count(before, machine, setups.0, args.order.order())?;
+    let after = AsItIs::count(after, other, setups.1, args.order.order())?;
     let cycles = [&before, &after].map(|side| side.cycles().run);
     let noise = before.noise()?.range();
     let found = build::comparison(&before.report(), &after.report(), cycles, Some(noise));

@@ -12,6 +12,7 @@ use memlode_report::render::{json, terminal};
 
 use super::OK;
 use super::report::{MachineArgs, OrderArgs};
+use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
 use crate::show::{Out, ShapeArgs};
 use crate::whatif::AsItIs;
@@ -24,6 +25,7 @@ Edits, one a line or with `;` between them:
   index node: next                    narrow arc: cost to 4                 remove arc: spare
   group x, y                          shift buffer by 256                   per-thread hits
   pack node                           pages table to 2MiB
+  place table: blockwise              (with --sim, on machines with several memory nodes)
 Objects are global variables, or lines of allocations such as main.c:12.
 
 Exit status: 0 whatever the verdict, 1 the trace, the machine or an edit cannot be used, 2 wrong usage.";
@@ -45,9 +47,8 @@ pub struct Args {
     search: Option<String>,
     #[command(flatten)]
     machine: MachineArgs,
-    /// Simulate the machine's rules, as `memlode sim` does, in the place of `report`'s model
-    #[arg(long, conflicts_with = "threads")]
-    sim: bool,
+    #[command(flatten)]
+    sim: SimArgs,
     #[command(flatten)]
     order: OrderArgs,
     #[command(flatten)]
@@ -63,7 +64,8 @@ pub struct Args {
 pub fn run(args: Args) -> Result<ExitCode> {
     let edits = edits(&args)?;
     let machine = Machine::find(&args.machine.machine)?;
-    let as_it_is = AsItIs::count(args.trace.open()?, machine, args.sim, args.order.order())?;
+    let setup = args.sim.of(&machine)?;
+    let as_it_is = AsItIs::count(args.trace.open()?, machine, setup, args.order.order())?;
     let found = match &args.search {
         Some(ty) => crate::search::search(&as_it_is, ty)?,
         None => {

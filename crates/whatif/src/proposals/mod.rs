@@ -6,6 +6,7 @@ pub mod aliasing;
 mod conflicts;
 mod grouping;
 mod narrowing;
+mod nodes;
 mod packing;
 mod pages;
 pub mod threads;
@@ -51,6 +52,8 @@ struct Uses {
     bytes: u64,
     /// Cycles of waiting, and those of loads that go to places far from each other, by function.
     by_function: FxHashMap<FunctionId, Waits>,
+    /// Cycles for translations, and for memory of other nodes than the thread's, where these are simulated.
+    beyond_levels: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -80,6 +83,7 @@ pub fn proposals(
     found.extend(grouping::proposals(&uses));
     found.extend(packing::proposals(&uses));
     found.extend(pages::proposals(machine, &uses));
+    found.extend(nodes::proposals(known, machine, &uses));
     found
 }
 
@@ -87,7 +91,11 @@ pub fn proposals(
 fn uses(known: &PlanInputs<'_>, costs: &CostModel, run_cycles: f64) -> Vec<Uses> {
     let profile = known.profile;
     let mut by_class: Vec<FxHashMap<FunctionId, Waits>> = vec![FxHashMap::default(); profile.classes.len()];
+    let mut beyond_levels = vec![0; profile.classes.len()];
     for (number, cell) in profile.cells.iter().enumerate() {
+        if let Some(sum) = beyond_levels.get_mut(cell.class.0 as usize) {
+            *sum += cell.counts.other_cycles;
+        }
         let site = known.names.site(cell.site);
         let cycles = costs.of(number).cycles();
         let walk = profile.walks.get(cell.site.0 as usize).and_then(|walk| walk.near_share());
@@ -99,7 +107,7 @@ fn uses(known: &PlanInputs<'_>, costs: &CostModel, run_cycles: f64) -> Vec<Uses>
     }
     let least = least_cycles(costs.total().cycles(), run_cycles);
     let mut uses: Vec<Uses> = Vec::new();
-    for (class, by_function) in profile.classes.iter().zip(by_class) {
+    for ((class, by_function), beyond_levels) in profile.classes.iter().zip(by_class).zip(beyond_levels) {
         let wait: f64 = by_function.values().map(|waits| waits.all).sum();
         if wait <= 0.0 || wait < least {
             continue;
@@ -114,6 +122,7 @@ fn uses(known: &PlanInputs<'_>, costs: &CostModel, run_cycles: f64) -> Vec<Uses>
             objects: class.objects,
             bytes: class.bytes,
             by_function,
+            beyond_levels,
         });
     }
     uses.sort_by(|a, b| b.wait().total_cmp(&a.wait()).then_with(|| a.name.cmp(&b.name)));
