@@ -34,6 +34,7 @@ pub mod tables;
 mod threads;
 pub mod timed;
 mod times;
+mod touched;
 mod window;
 
 pub use cost::{CostModel, Parallelism, UnderEdit, Wait, WaitKind};
@@ -54,4 +55,5 @@ pub use sampled::sample::{Covered, Estimate, Gaps, covered};
 pub use sampled::{errors, sample};
 pub use source::{Source, has_gaps};
 pub use timed::{TimedProfile, profile_in_time};
+pub use touched::FirstTouches;
 pub use window::{Window, profile_within};

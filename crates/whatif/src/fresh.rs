@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use memlode_attribute::{Class, Home, Profile};
+use memlode_attribute::{Class, FirstTouches, Home, Profile};
 use memlode_machine::Machine;
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,7 @@ pub struct FreshMemory(BTreeMap<Home, FreshObjects>);
 /// Lines of objects of one home that were touched first.
 #[derive(Clone, Copy, Debug, Default)]
 struct FreshObjects {
-    lines: f64,
+    touched: FirstTouches,
     objects: f64,
     /// Bytes of all objects, touched or not, those whose memory another one had before among them.
     bytes: f64,
@@ -33,7 +33,7 @@ impl FreshMemory {
             return found;
         }
         let of_class = |class: &Class| FreshObjects {
-            lines: 0.0,
+            touched: FirstTouches::default(),
             objects: class.objects as f64,
             bytes: class.bytes as f64,
         };
@@ -42,7 +42,9 @@ impl FreshMemory {
             // Memory of unknown origin was there before.
             if cell.counts.first_touches > 0 && class.home != Home::Unknown {
                 let fresh = found.0.entry(class.home.clone()).or_insert_with(|| of_class(class));
-                fresh.lines += cell.counts.first_touches as f64;
+                let touched = FirstTouches::of(profile, cell);
+                fresh.touched.lines += touched.lines;
+                fresh.touched.scattered += touched.scattered;
             }
         }
         found
@@ -59,7 +61,9 @@ impl FreshMemory {
             // What is between the members is not touched, but is part of their pages.
             if is_whole(plan, subject) {
                 let before = self.0.get(home).copied().unwrap_or_default();
-                fresh.lines = fresh.lines.max(before.lines * growth);
+                let (touched, before) = (&mut fresh.touched, before.touched);
+                touched.lines = touched.lines.max(before.lines * growth);
+                touched.scattered = touched.scattered.max(before.scattered * growth).min(touched.lines);
             }
         }
         found
@@ -79,10 +83,16 @@ impl FreshMemory {
 
 impl FreshObjects {
     fn pages(&self, line: f64, page: f64) -> f64 {
-        let touched = self.lines * line;
-        // Lines of an object that are apart from each other have pages of their own.
-        let is_sparse = self.objects > 0.0 && touched < self.bytes / self.objects;
-        if is_sparse { self.lines.min((self.bytes / page).ceil()) } else { touched / page }
+        let FirstTouches { lines, scattered } = self.touched;
+        let touched = lines * line;
+        // Of an object that is touched in part, lines that are apart from each other have pages of their own.
+        if self.objects == 0.0 || touched >= self.bytes / self.objects {
+            return touched / page;
+        }
+        let near = (lines - scattered) * line;
+        let rest = ((self.bytes - near) / page).ceil();
+        // All of a page is zeroed.
+        (near / page).ceil() + scattered.min(rest)
     }
 }
 
@@ -101,8 +111,21 @@ mod tests {
 
     const LARGE: f64 = 2097152.0;
 
+    /// Pages of objects whose lines are touched in no order.
     fn pages(lines: f64, objects: f64, bytes: f64, page: f64) -> f64 {
-        FreshObjects { lines, objects, bytes }.pages(64.0, page)
+        let touched = FirstTouches { lines, scattered: lines };
+        FreshObjects { touched, objects, bytes }.pages(64.0, page)
+    }
+
+    #[test]
+    fn the_beginning_of_a_buffer_has_as_many_pages_as_it_is_long() {
+        let fresh = |scattered: f64| {
+            let touched = FirstTouches { lines: 640.0, scattered };
+            FreshObjects { touched, objects: 1.0, bytes: 4_096_000.0 }
+        };
+        assert_eq!(fresh(0.0).pages(64.0, 4096.0), 10.0);
+        assert_eq!(fresh(0.0).pages(64.0, LARGE), 1.0);
+        assert_eq!(fresh(64.0).pages(64.0, 4096.0), 9.0 + 64.0);
     }
 
     #[test]

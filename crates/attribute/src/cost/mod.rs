@@ -13,8 +13,8 @@
 //! behind the second level the function has for each instruction. Latencies are those beyond the first level's. The first touch of a
 //! line in memory that the program got while it was recorded costs what the second level does: the kernel has just zeroed it.
 //!
-//! A page walk is one of a miss in an object that is larger than what the TLB reaches. Where translations are simulated, it is none:
-//! the cycles of those that were missing, and of memory of another node, are part of the latencies then, and wait as these do. All
+//! A page walk is one of a miss in an object that is larger than what the TLB reaches, if the program has touched so much memory. Where
+//! translations are simulated, it is none: the cycles of those that were missing, and of memory of another node, are part of the latencies then, and wait as these do. All
 //! instructions cost some fraction of a cycle besides, so it can be said which part of the cycles is waiting at all.
 
 mod chains;
@@ -31,6 +31,7 @@ use crate::objects::classes::Home;
 use crate::profile::{Cell, Profile};
 use crate::run::latencies;
 use crate::tables::place;
+use crate::touched::FirstTouches;
 
 /// Cycles that a line from the second level costs where it was fetched ahead, or is stored to.
 const NEAR_CYCLES: f64 = 2.0;
@@ -247,6 +248,10 @@ impl CostModel {
             let own = Density { misses: own[site.0 as usize], ..all };
             all.each().min(most).max(own.each())
         };
+        // No object has more pages than the program ever touched, however much was allocated for it.
+        let touched = FirstTouches::of_all(profile);
+        let touched =
+            touched.map_or(u64::MAX, |all| all.most_bytes(machine.line_bytes.into(), machine.page_bytes));
         let price = |cell: &Cell| {
             let site = names.site(cell.site);
             let part = Parts {
@@ -261,7 +266,7 @@ impl CostModel {
             let page_bytes = edit.and_then(|edit| edit.pages.get(&class.home)).copied();
             let walk = match profile.has_translations {
                 true => 0.0,
-                false => constants.walk(class.bytes, page_bytes),
+                false => constants.walk(class.bytes.min(touched), page_bytes),
             };
             prices(&constants, &part, walk)
         };
