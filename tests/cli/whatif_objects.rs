@@ -333,3 +333,59 @@ int main(void) {
     assert!(text.contains("narrow row: kind to 1") && text.contains("narrow row: step to 2"), "{text}");
     assert!(text.contains("narrow row: exact to 4") && !text.contains("narrow row: part"), "{text}");
 }
+
+/// Of a large buffer that is used in part, only that part has pages that fault, and translations.
+#[test]
+fn large_pages_save_nothing_for_memory_that_is_never_touched() {
+    let program = r#"
+#include <stdio.h>
+#include <stdlib.h>
+enum { ALL = 64 << 20, USED = 1 << 20 };
+int main(void) {
+  char *buffer = malloc(ALL);
+  for (int i = 0; i < USED; i += 8) *(long *)(buffer + i) = i;
+  unsigned at = 1;
+  long sum = 0;
+  for (int i = 0; i < 4000000; i++) {
+    at = at * 1664525 + 1013904223;
+    sum += *(long *)(buffer + (at >> 8) % USED / 8 * 8);
+  }
+  printf("%ld\n", sum);
+}
+"#;
+    let recorded = Recorded::new(program, MACHINE);
+    let words = ["whatif", "trace", "-m", "skylake-sp", "--json", "--edit", "pages program.c:6 to 2MiB"];
+    let found: Value = serde_json::from_str(&recorded.run(&words)).expect("JSON");
+    assert_eq!(found["verdict"], "neutral", "{}", found["gain"]);
+}
+
+/// A function that knows but the type of a member uses the member, whatever its name.
+#[test]
+fn members_that_are_used_by_their_types_alone_are_not_cold() {
+    let program = r#"
+#include <stdio.h>
+#include <stdlib.h>
+enum { NODES = 5000 };
+struct links { struct node *next, *other; };
+struct node { long key, spare[4]; struct links links; };
+__attribute__((noinline)) static struct node *next_of(const struct links *links) { return links->next; }
+int main(void) {
+  struct node *nodes = calloc(NODES, sizeof *nodes);
+  for (int i = 0; i + 1 < NODES; i++) nodes[i] = (struct node){i, {0}, {&nodes[i + 1], NULL}};
+  long sum = 0;
+  for (int walk = 0; walk < 20; walk++)
+    for (struct node *node = nodes; node; node = next_of(&node->links)) sum += node->key;
+  printf("%ld\n", sum);
+}
+"#;
+    let recorded = Recorded::new(program, MACHINE);
+    let words = ["advise", "trace", "-m", "./tiny.toml", "--json"];
+    let advice: Value = serde_json::from_str(&recorded.run(&words)).expect("JSON");
+    assert!(!advice.to_string().contains("remove node: spare,links"), "{advice}");
+    let charts = advice["structures"].as_array().expect("structures");
+    let node = charts.iter().find(|chart| chart["type"] == "node").expect("a chart of the nodes");
+    let members = node["members"].as_array().expect("members").iter();
+    let cold =
+        |name: &str| members.clone().find(|member| member["member"] == name).map(|of| of["is_cold"] == true);
+    assert_eq!([cold("key"), cold("spare"), cold("links")], [Some(false), Some(true), Some(false)], "{node}");
+}

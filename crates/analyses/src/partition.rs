@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 
 use memlode_attribute::Counts;
-use memlode_attribute::tables::Tables;
+use memlode_attribute::tables::{Tables, is_library_type};
 use memlode_trace::layouts::{LayoutId, Member};
 use memlode_trace::sites::{SiteTable, StringId};
 use rustc_hash::FxHashMap;
@@ -22,7 +22,7 @@ const ONE_OF: u64 = 10;
 /// change, of one whose layout is not known, and of objects that are often touched without naming a member, such as when
 /// they are copied whole.
 pub(crate) fn density(tables: &Tables<'_>, names: &SiteTable, ty: StringId) -> Option<Density> {
-    if is_of_library(names.string(ty)) {
+    if is_library_type(names.string(ty)) {
         return None;
     }
     let mut members: FxHashMap<StringId, u64> = FxHashMap::default();
@@ -64,11 +64,6 @@ pub(crate) fn density(tables: &Tables<'_>, names: &SiteTable, ty: StringId) -> O
     let used_bytes = used.iter().map(|(_, bits)| bits.div_ceil(8)).sum::<u64>().min(type_bytes);
     let members: Vec<_> = members.into_iter().map(|(member, _)| member).collect();
     (type_bytes > 0 && !members.is_empty()).then_some(Density { ty, type_bytes, used_bytes, members })
-}
-
-/// Returns whether a type came with the compiler, as far as its name says.
-fn is_of_library(name: &str) -> bool {
-    ["std::", "core::", "alloc::", "hashbrown::", "__gnu_cxx::"].iter().any(|start| name.starts_with(start))
 }
 
 /// Returns where a member lies, by its path (`at.x`, `grid[].z`): its first bit and how many it has. Of an array all of it,

@@ -94,6 +94,11 @@ pub fn is_library_function(names: &SiteTable, function: FunctionId) -> bool {
     is_of_library(names, &Line::of(names, function, 0))
 }
 
+/// Returns whether a type came with the compiler, as far as its name says: nobody can change it.
+pub fn is_library_type(name: &str) -> bool {
+    ["std::", "core::", "alloc::", "hashbrown::", "__gnu_cxx::"].iter().any(|start| name.starts_with(start))
+}
+
 fn is_of_library(names: &SiteTable, line: &Line) -> bool {
     let Some((directory, file)) = line.file else {
         // Rust's compiler makes the functions that pass allocations on; they have no source.

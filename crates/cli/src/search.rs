@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use memlode_attribute::CostModel;
-use memlode_attribute::tables::{place, what};
+use memlode_attribute::tables::{is_library_type, place, what};
 use memlode_layout::{Edit, Link};
 use memlode_report::text::{count, percent_of};
 use memlode_report::{
@@ -421,7 +421,7 @@ fn waited_for(as_it_is: &AsItIs) -> Vec<(String, LayoutId)> {
     let least = least_cycles(costs.total().cycles(), as_it_is.cycles().run);
     let enough = by_type.into_iter().filter(|&(_, cycles)| cycles >= least && cycles > 0.0);
     let record = |(ty, _): (StringId, f64)| {
-        let name = names.string(ty).to_string();
+        let name = Some(names.string(ty).to_string()).filter(|name| !is_library_type(name))?;
         let record = records_named(names, &name).first().copied()?;
         Some((name, record))
     };

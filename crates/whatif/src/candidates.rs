@@ -1,12 +1,13 @@
 //! Layouts of a type that are worth a try.
 
-use memlode_attribute::Profile;
+use memlode_attribute::{Class, Profile};
 use memlode_layout::{Edit, Link, Role, Structure};
-use memlode_trace::layouts::LayoutId;
-use memlode_trace::sites::{FunctionId, SiteTable};
+use memlode_trace::layouts::{LayoutId, Layouts};
+use memlode_trace::sites::{FunctionId, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::structures::structure;
+use crate::plan::record_of;
+use crate::structures::{elements, structure};
 
 /// The heat of a record: how much its members are used.
 pub struct Heat {
@@ -18,27 +19,65 @@ pub struct Heat {
     by_function: FxHashMap<FunctionId, Vec<u64>>,
 }
 
-/// Counts how much the members of a record are used, by the names of the sites.
-pub fn heat(names: &SiteTable, profile: &Profile, record: LayoutId) -> Option<Heat> {
+/// Finds the name of the record that the objects of each class are, or are arrays of.
+pub fn record_names(names: &SiteTable, profile: &Profile) -> Vec<Option<StringId>> {
+    let layouts = names.layouts();
+    let name = |class: &Class| layouts.layout(record_of(names, class)?.0).name;
+    profile.classes.iter().map(name).collect()
+}
+
+/// Counts how much the members of a record are used, by the names of the sites. A site that knows but the type of what lies in a record of
+/// a class, of these names, counts for the members that are, or hold, such a thing: which of them it is for is not known.
+pub fn heat(
+    names: &SiteTable,
+    profile: &Profile,
+    (record, of_classes): (LayoutId, &[Option<StringId>]),
+) -> Option<Heat> {
     let structure = structure(names, record)?;
-    let mut heat =
-        Heat { accesses: vec![0; structure.members.len()], by_function: FxHashMap::default(), structure };
+    let layouts = names.layouts();
+    let name = layouts.layout(record).name?;
+    let count = structure.members.len();
+    let mut heat = Heat { accesses: vec![0; count], by_function: FxHashMap::default(), structure };
+    let mut holders: FxHashMap<StringId, Vec<usize>> = FxHashMap::default();
     for cell in &profile.cells {
         let site = names.site(cell.site);
-        let Some((ty, path)) = site.ty.zip(site.member) else { continue };
-        if names.string(names.ty(ty).name) != heat.structure.name {
-            continue;
-        }
-        let first = first_component(names.string(path));
-        let Some(at) = heat.structure.members.iter().position(|member| member.name == first) else {
+        let Some(ty) = site.ty.map(|ty| names.ty(ty).name) else { continue };
+        let mut whole = [0];
+        let members: &[usize] = if ty == name {
+            let Some(path) = site.member else { continue };
+            let first = first_component(names.string(path));
+            let at = heat.structure.members.iter().position(|member| member.name == first);
+            let Some(at) = at else { continue };
+            whole[0] = at;
+            &whole
+        } else if of_classes[cell.class.0 as usize] == Some(name) {
+            holders.entry(ty).or_insert_with(|| members_with(names, record, ty))
+        } else {
             continue;
         };
-        let accesses = cell.counts.accesses();
-        heat.accesses[at] += accesses;
-        let count = heat.structure.members.len();
-        heat.by_function.entry(site.function).or_insert_with(|| vec![0; count])[at] += accesses;
+        let by_function = heat.by_function.entry(site.function).or_insert_with(|| vec![0; count]);
+        for &at in members {
+            let accesses = cell.counts.accesses() / members.len() as u64;
+            heat.accesses[at] += accesses;
+            by_function[at] += accesses;
+        }
     }
     Some(heat)
+}
+
+/// Finds the members of a record that are of a type by this name, or hold a record that is.
+pub fn members_with(names: &SiteTable, record: LayoutId, name: StringId) -> Vec<usize> {
+    let layouts = names.layouts();
+    let members = layouts.layout(record).members().iter().enumerate();
+    let holds = |ty: Option<LayoutId>| ty.is_some_and(|ty| is_or_holds(layouts, ty, name));
+    members.filter(|(_, member)| holds(member.ty)).map(|(at, _)| at).collect()
+}
+
+/// Returns whether a type, or what an array of it holds, has this name, or holds a record that has it.
+fn is_or_holds(layouts: &Layouts, outer: LayoutId, name: StringId) -> bool {
+    let outer = layouts.layout(elements(layouts, outer).0);
+    let mut members = outer.members().iter().filter_map(|member| member.ty);
+    outer.name == Some(name) || members.any(|ty| is_or_holds(layouts, ty, name))
 }
 
 /// `grid` of `grid[].z`.
@@ -78,7 +117,8 @@ impl Heat {
 
 /// Edits of a record to try, without those that are the same.
 pub fn candidates(names: &SiteTable, profile: &Profile, record: LayoutId) -> Vec<Edit> {
-    let Some(heat) = heat(names, profile, record) else { return Vec::new() };
+    let of_classes = record_names(names, profile);
+    let Some(heat) = heat(names, profile, (record, &of_classes)) else { return Vec::new() };
     let structure = heat.structure.name.clone();
     let order = heat.hottest_first();
     if order.len() < 2 {

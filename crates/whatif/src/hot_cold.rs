@@ -8,11 +8,12 @@
 //!   that have fewer than A / (5 F) accesses, and it is asked once more.
 
 use memlode_attribute::Profile;
+use memlode_attribute::tables::is_library_type;
 use memlode_layout::{Edit, Link};
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::SiteTable;
 
-use crate::candidates::{Heat, heat};
+use crate::candidates::{Heat, heat, record_names};
 
 /// The smallest cold part that pays for the way to it.
 const COLD_BYTES: u64 = 8;
@@ -64,10 +65,14 @@ impl Chart {
 pub fn charts(names: &SiteTable, profile: &Profile) -> Vec<Chart> {
     let records = (0..names.layouts().all().len() as u32).map(LayoutId);
     let mut heats: Vec<Heat> = Vec::new();
-    for found in records.filter_map(|record| heat(names, profile, record)) {
+    let of_classes = record_names(names, profile);
+    for found in records.filter_map(|record| heat(names, profile, (record, &of_classes))) {
         // Two definitions of a name are one to the accesses.
         let is_known = heats.iter().any(|known| known.structure.name == found.structure.name);
-        if !is_known && found.accesses.iter().any(|&accesses| accesses > 0) {
+        if !is_known
+            && !is_library_type(&found.structure.name)
+            && found.accesses.iter().any(|&accesses| accesses > 0)
+        {
             heats.push(found);
         }
     }

@@ -5,6 +5,8 @@ use memlode_trace::event::ProcessId;
 use memlode_trace::layouts::{Form, LayoutId, MemberKind};
 use memlode_trace::sites::{Site, SiteId, SiteTable, StringId};
 
+use crate::tables::is_library_type;
+
 /// Blocks that may overlap the one that is looked for, as memory is used again.
 const NEIGHBOURS: usize = 64;
 
@@ -20,11 +22,7 @@ pub struct OwnMember {
 /// Returns whether a site does not say which member of a type of the program it accesses.
 pub(super) fn is_borrowed(names: &SiteTable, site: &Site) -> bool {
     let ty = site.ty.map(|ty| names.string(names.ty(ty).name));
-    site.member.is_none() || ty.is_none_or(is_of_library)
-}
-
-fn is_of_library(ty: &str) -> bool {
-    ["std::", "core::", "alloc::", "__gnu_cxx::"].iter().any(|library| ty.starts_with(library))
+    site.member.is_none() || ty.is_none_or(is_library_type)
 }
 
 /// Objects whose types are known.
@@ -97,7 +95,7 @@ fn own_member(names: &SiteTable, mut ty: LayoutId, mut offset: u64) -> Option<Ow
         let holds = |first: u64, bits: u64| first <= offset * 8 && offset * 8 < first + bits;
         let member = layout.members().iter().find(|member| holds(member.first_bit, member.bits))?;
         if let (MemberKind::Field, Some(ty), Some(member)) = (member.kind, layout.name, member.name)
-            && !is_of_library(names.string(ty))
+            && !is_library_type(names.string(ty))
             && (own.is_none() || layout.members().len() > 1)
         {
             own = Some(OwnMember { ty, member });

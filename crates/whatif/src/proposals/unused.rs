@@ -1,12 +1,15 @@
 //! Members that no code of the program reads, executed or not: they take room in the lines of the others.
 //!
-//! A member that merely was not read in this run is no such member; a split moves it out of the way.
+//! A member that merely was not read in this run is no such member; a split moves it out of the way. Nor is one whose address goes
+//! somewhere, or that holds a record which something reads.
 
-use memlode_layout::Edit;
-use memlode_trace::sites::SiteKind;
+use memlode_attribute::Cell;
+use memlode_layout::{AddressUse, Edit, StructureMember};
+use memlode_trace::sites::{Site, SiteKind, StringId};
+use rustc_hash::FxHashMap;
 
 use super::{Proposal, Uses};
-use crate::candidates::first_component;
+use crate::candidates::{first_component, members_with, record_names};
 use crate::plan::{PlanInputs, records_named};
 use crate::structures::structure;
 
@@ -31,17 +34,36 @@ pub(super) fn proposals(known: &PlanInputs<'_>, uses: &[Uses]) -> Vec<Proposal> 
 /// The members of a record that nothing reads. `None` if there are none, or if something reads the record whole.
 fn unread(known: &PlanInputs<'_>, record: &str) -> Option<Vec<String>> {
     let names = known.names;
-    let shape = structure(names, *records_named(names, record).first()?)?;
-    let mut read = vec![false; shape.members.len()];
-    for site in names.sites() {
-        let is_of_record = site.ty.is_some_and(|ty| names.string(names.ty(ty).name) == record);
-        if !is_of_record || site.is_prefetch() || !matches!(site.kind, SiteKind::Load | SiteKind::Update) {
-            continue;
+    let id = *records_named(names, record).first()?;
+    let shape = structure(names, id)?;
+    // Whoever has the address of a member may read it.
+    let is_kept = |member: &StructureMember| member.address == AddressUse::Kept;
+    let mut read: Vec<bool> = shape.members.iter().map(|member| !is_kept(member)).collect();
+    let mut by_type: FxHashMap<StringId, Vec<usize>> = FxHashMap::default();
+    let reads = |site: &Site| !site.is_prefetch() && matches!(site.kind, SiteKind::Load | SiteKind::Update);
+    for site in names.sites().iter().filter(|site| reads(site)) {
+        let Some(ty) = site.ty.map(|ty| names.ty(ty).name) else { continue };
+        if names.string(ty) == record {
+            // What is read without a member's name may be any member.
+            let first = first_component(names.string(site.member?));
+            let at = shape.members.iter().position(|member| member.name == first)?;
+            read[at] = true;
+        } else if site.member.is_some() {
+            let holders = by_type.entry(ty).or_insert_with(|| members_with(names, id, ty));
+            holders.iter().for_each(|&at| read[at] = true);
         }
-        // What is read without a member's name may be any member.
-        let first = first_component(names.string(site.member?));
-        let at = shape.members.iter().position(|member| member.name == first)?;
-        read[at] = true;
+    }
+    // Reads of its objects that name neither the record nor one in it may be of any member, too.
+    let name = names.layouts().layout(id).name;
+    let of_classes = record_names(names, known.profile);
+    let is_nameless = |cell: &Cell| {
+        let site = names.site(cell.site);
+        let ty = site.ty.map(|ty| names.ty(ty).name);
+        let is_known = ty == name || ty.is_some_and(|ty| by_type.get(&ty).is_some_and(|at| !at.is_empty()));
+        of_classes[cell.class.0 as usize] == name && reads(site) && !is_known && cell.counts.accesses() > 0
+    };
+    if known.profile.cells.iter().any(is_nameless) {
+        return None;
     }
     let unread =
         shape.members.iter().zip(read).filter(|(member, is_read)| !is_read && !member.name.is_empty());
