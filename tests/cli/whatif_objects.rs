@@ -334,7 +334,7 @@ int main(void) {
     assert!(text.contains("narrow row: exact to 4") && !text.contains("narrow row: part"), "{text}");
 }
 
-/// Of a large buffer that is used in part, only that part has pages that fault, and translations.
+/// A large buffer that is used in part has pages that fault, and translations, for that part alone.
 #[test]
 fn large_pages_save_nothing_for_memory_that_is_never_touched() {
     let program = r#"
