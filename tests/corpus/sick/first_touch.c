@@ -1,5 +1,5 @@
-// Two threads jump about in their halves of an array that the first one has filled: on a machine with two memory
-// nodes all of it lies in the node of that thread.
+// Two threads jump about in their halves of an array that the first one has filled: on a machine with two
+// memory nodes all of it lies in the node of that thread.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
-// Two threads jump about in their halves of an array, each of which has filled its own: on a machine with two memory
-// nodes each half lies in the node of its thread.
+// Two threads jump about in their halves of an array, each of which has filled its own: on a machine with two
+// memory nodes each half lies in the node of its thread.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
