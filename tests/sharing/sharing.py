@@ -65,8 +65,9 @@ PROGRAMS = {
     "atomic": Expected("atomic.c", 20_000, TRUE, ("count",), transfers=(10_000, 40_000)),
     # Each of 2,048 lines goes to the reader, which calls them `from`, once a round, and back.
     "stream": Expected("stream.c", 20, TRUE, ("from",), transfers=(20 * 2048, 3 * 20 * 2048)),
+    # Who is next at the lock, and so who counts beside whom, is as it was recorded.
     "cleared": Expected(
-        "cleared.c", 20_000, FALSE, ("slot", "hits"), "cleared.c", ("hit",), ("hit",), wrong=0.2, spread=1.5
+        "cleared.c", 20_000, FALSE, ("slot", "hits"), "cleared.c", ("hit",), ("hit",), wrong=0.2, spread=None
     ),
     "tickets": Expected("tickets.c", 20_000, FALSE, ("tickets",), "tickets", ("sold",), ("sold",)),
     "tally": Expected("tally.c", 50_000, FALSE, ("tally", "votes"), "tally", ("vote",), ("vote",)),
