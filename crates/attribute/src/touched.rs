@@ -1,5 +1,7 @@
 //! Memory that a program touched, from the lines that it touched first.
 
+use std::ops::AddAssign;
+
 use crate::counts::Counts;
 use crate::profile::{Cell, Profile};
 
@@ -10,6 +12,13 @@ pub struct FirstTouches {
     pub lines: f64,
     /// Those of sites that went there from lines further away: each may be the only one of its page.
     pub scattered: f64,
+}
+
+impl AddAssign for FirstTouches {
+    fn add_assign(&mut self, other: FirstTouches) {
+        self.lines += other.lines;
+        self.scattered += other.scattered;
+    }
 }
 
 impl FirstTouches {
@@ -27,11 +36,7 @@ impl FirstTouches {
             return None;
         }
         let mut all = FirstTouches::default();
-        for cell in &profile.cells {
-            let FirstTouches { lines, scattered } = FirstTouches::of(profile, cell);
-            all.lines += lines;
-            all.scattered += scattered;
-        }
+        profile.cells.iter().for_each(|cell| all += FirstTouches::of(profile, cell));
         (all.lines > 0.0).then_some(all)
     }
 

@@ -42,9 +42,7 @@ impl FreshMemory {
             // Memory of unknown origin was there before.
             if cell.counts.first_touches > 0 && class.home != Home::Unknown {
                 let fresh = found.0.entry(class.home.clone()).or_insert_with(|| of_class(class));
-                let touched = FirstTouches::of(profile, cell);
-                fresh.touched.lines += touched.lines;
-                fresh.touched.scattered += touched.scattered;
+                fresh.touched += FirstTouches::of(profile, cell);
             }
         }
         found

@@ -14,8 +14,9 @@
 //! line in memory that the program got while it was recorded costs what the second level does: the kernel has just zeroed it.
 //!
 //! A page walk is one of a miss in an object that is larger than what the TLB reaches, if the program has touched so much memory. Where
-//! translations are simulated, it is none: the cycles of those that were missing, and of memory of another node, are part of the latencies then, and wait as these do. All
-//! instructions cost some fraction of a cycle besides, so it can be said which part of the cycles is waiting at all.
+//! translations are simulated, it is none: the cycles of those that were missing, and of memory of another node, are part of the
+//! latencies then, and wait as these do. All instructions cost some fraction of a cycle besides, so it can be said which part of the
+//! cycles is waiting at all.
 
 mod chains;
 
