@@ -1,7 +1,8 @@
 //! The calls that a line was inlined at: of a small accessor, its own line says little.
 
 use memlode_attribute::Cell;
-use memlode_attribute::tables::{Line, Place, Tables, is_library_function};
+use memlode_attribute::libraries::is_library_function;
+use memlode_attribute::tables::{Line, Place, Tables};
 use memlode_trace::sites::{Site, SiteTable};
 
 use crate::Callers;

@@ -3,12 +3,14 @@
 //! A line of the type is brought into the cache as often as its accesses miss there, whoever makes
 //! them. A member that is touched fewer times than that can be touched in so many of these stays at
 //! most. So counts alone carry the statement that a member is *not* used while its lines are in the
-//! cache; that it is used they cannot prove, and a member of which that is open counts as used.
+//! cache; that it is used they cannot prove, and a member of which that is open counts as used. What was
+//! used of each line is known where every stay is followed, which `memlode sim` does.
 
 use std::cmp::Reverse;
 
 use memlode_attribute::Counts;
-use memlode_attribute::tables::{Tables, is_library_type};
+use memlode_attribute::libraries::Fetched;
+use memlode_attribute::tables::Tables;
 use memlode_trace::layouts::{LayoutId, Member};
 use memlode_trace::sites::{SiteTable, StringId};
 use rustc_hash::FxHashMap;
@@ -22,19 +24,18 @@ const ONE_OF: u64 = 10;
 /// change, of one whose layout is not known, and of objects that are often touched without naming a member, such as when
 /// they are copied whole.
 pub(crate) fn density(tables: &Tables<'_>, names: &SiteTable, ty: StringId) -> Option<Density> {
-    if is_library_type(names.string(ty)) {
+    if Fetched::of(names).has_type(names.string(ty)) {
         return None;
     }
     let mut members: FxHashMap<StringId, u64> = FxHashMap::default();
     let (mut type_bytes, mut layout) = (0, None);
     let (mut all, mut nameless) = (Counts::default(), 0);
     for cell in tables.cells() {
-        let site = names.site(cell.site);
-        let of_type = site.ty.filter(|id| names.ty(*id).name == ty);
-        let in_objects = || tables.class(cell.class).element.is_some_and(|id| names.ty(id).name == ty);
-        if of_type.is_none() && !in_objects() {
+        if !tables.touches_type(cell, ty) {
             continue;
         }
+        let site = names.site(cell.site);
+        let of_type = site.ty.filter(|id| names.ty(*id).name == ty);
         all += &cell.counts;
         // It brings a line, whatever of it is needed.
         if site.is_prefetch() {
@@ -49,7 +50,8 @@ pub(crate) fn density(tables: &Tables<'_>, names: &SiteTable, ty: StringId) -> O
             None => nameless += cell.counts.accesses(),
         }
     }
-    let least = tables.costliest_misses(&all).div_ceil(ONE_OF).max(1);
+    let fetches = tables.costliest_level(&all).map_or(0, |level| all.misses(level));
+    let least = fetches.div_ceil(ONE_OF).max(1);
     if nameless >= least {
         return None;
     }

@@ -17,6 +17,7 @@ pub mod coverage;
 pub mod detail;
 pub mod engine;
 mod fast_path;
+pub mod libraries;
 pub mod map;
 mod mapped;
 pub mod objects;

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::cost::{CostModel, Wait};
 use crate::counts::Counts;
+use crate::libraries::is_of_library;
 use crate::objects::classes::{Class, ClassId};
 use crate::profile::{Cell, Profile};
 use crate::sampled::errors::{Errors, Sampled, Shares};
@@ -89,31 +90,6 @@ pub fn place(names: &SiteTable, site: &Site) -> Place {
     Place { line: innermost, inlined_into }
 }
 
-/// Returns whether a function is text that came with the compiler or the system.
-pub fn is_library_function(names: &SiteTable, function: FunctionId) -> bool {
-    is_of_library(names, &Line::of(names, function, 0))
-}
-
-/// Returns whether a type came with the compiler, as far as its name says: nobody can change it.
-pub fn is_library_type(name: &str) -> bool {
-    ["std::", "core::", "alloc::", "hashbrown::", "__gnu_cxx::"].iter().any(|start| name.starts_with(start))
-}
-
-fn is_of_library(names: &SiteTable, line: &Line) -> bool {
-    let Some((directory, file)) = line.file else {
-        // Rust's compiler makes the functions that pass allocations on; they have no source.
-        return names.string(line.function).contains("_7___rustc");
-    };
-    [names.string(directory), names.string(file)].iter().any(|path| is_library_path(path))
-}
-
-/// A place in the file system is the only hint there is: system directories, where Rust's standard library says it was
-/// built, and where its sources are if they are installed.
-fn is_library_path(path: &str) -> bool {
-    ["/usr/", "/rustc/", "/rust/deps/"].iter().any(|start| path.starts_with(start))
-        || ["/include/c++/", "/lib/rustlib/src/rust/"].iter().any(|part| path.contains(part))
-}
-
 /// Returns a table's rows in their order: by their cost, then by cycles beyond the first level, then by accesses.
 fn ordered<K: Ord>(rows: Vec<Row<K>>, latencies: &[u32]) -> Vec<Row<K>> {
     let weight =
@@ -182,8 +158,8 @@ impl<'a> Tables<'a> {
         counts.stall_cycles(self.latencies)
     }
 
-    /// Returns how often the level whose misses cost most was missed: so often it fetched a line.
-    pub fn costliest_misses(&self, counts: &Counts) -> u64 {
+    /// Returns the cache level whose misses cost most, of equal ones the outermost: it is missed least.
+    pub fn costliest_level(&self, counts: &Counts) -> Option<usize> {
         let first = self.latencies.first().copied().unwrap_or(0);
         let cost = |level: &usize| {
             let served = counts.misses(*level) - counts.misses(*level + 1);
@@ -191,8 +167,7 @@ impl<'a> Tables<'a> {
             served * u64::from(latency.saturating_sub(first))
         };
         let levels = self.latencies.len().saturating_sub(1).min(MAX_LEVELS);
-        // Of equal ones, the outermost: it is missed least.
-        (0..levels).max_by_key(cost).map_or(0, |level| counts.misses(level))
+        (0..levels).max_by_key(cost)
     }
 
     /// Returns what is touched, at which line.
@@ -311,30 +286,13 @@ impl<'a> Tables<'a> {
         self.site(cell).ty.map(|ty| self.names.ty(ty).name)
     }
 
+    /// Returns whether a cell's accesses touch objects of a type: they name it themselves, or the objects are of it.
+    pub fn touches_type(&self, cell: &Cell, ty: StringId) -> bool {
+        let element = self.class(cell.class).element.map(|id| self.names.ty(id).name);
+        self.type_of(cell) == Some(ty) || element == Some(ty)
+    }
+
     fn site(&self, cell: &Cell) -> &'a Site {
         self.names.site(cell.site)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libraries_are_told_by_their_place() {
-        for path in [
-            "/usr/include/c++/12",
-            "/opt/gcc/include/c++/14/bits",
-            "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/alloc/src/vec",
-            "/rust/deps/hashbrown-0.16.1",
-            "/home/me/.rustup/toolchains/stable/lib/rustlib/src/rust/library/core/src",
-        ] {
-            assert!(is_library_path(path), "{path}");
-        }
-        for path in
-            ["src/main.rs", "/home/me/rustc/src", "/home/me/.cargo/registry/src/index-1/smallvec-1.16.5/src"]
-        {
-            assert!(!is_library_path(path), "{path}");
-        }
     }
 }

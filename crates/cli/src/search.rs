@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use memlode_attribute::CostModel;
-use memlode_attribute::tables::{is_library_type, place, what};
+use memlode_attribute::libraries::Fetched;
+use memlode_attribute::sharing::OwnMember;
+use memlode_attribute::tables::{place, what};
 use memlode_layout::{Edit, Link};
 use memlode_report::text::{count, percent_of};
 use memlode_report::{
-    Advice, AliasedLoads, LatentSharing, Located, MarkedMember, PairedLines, Rejected, Sources,
+    Advice, AliasedLoads, Data, LatentSharing, Located, MarkedMember, PairedLines, Rejected, Sources,
     StructureChart, Tried, WhatIf,
 };
 use memlode_trace::layouts::LayoutId;
@@ -137,7 +139,7 @@ pub fn advise(as_it_is: &AsItIs, types: usize, sources: &mut Sources) -> Result<
 
 /// Tries edits of what threads take from each other on the whole trace, which has few of them.
 fn try_for_threads(as_it_is: &AsItIs, advice: &mut Advice, sources: &mut Sources) -> Result<()> {
-    for Contended { site, proposals } in as_it_is.contended() {
+    for Contended { site, member, proposals } in as_it_is.contended() {
         let mut tried = Vec::new();
         for Proposal { edits, .. } in proposals {
             let known = written(&edits);
@@ -159,7 +161,11 @@ fn try_for_threads(as_it_is: &AsItIs, advice: &mut Advice, sources: &mut Sources
         for (gain, edits, found) in tried {
             if found.verdict == Verdict::WorthIt && !is_found {
                 let line = line_of(as_it_is, &found, site);
-                advice.worth_it.push(located(found, sources, line));
+                let mut found = located(found, sources, line);
+                if let (Some(at), Some(member)) = (&mut found.at, member) {
+                    at.access.data = own_data(as_it_is, member);
+                }
+                advice.worth_it.push(found);
                 is_found = true;
             } else {
                 advice.rejected.push(rejected(&edits, gain, found.verdict, true));
@@ -247,6 +253,12 @@ fn located(mut found: WhatIf, sources: &mut Sources, line: Option<usize>) -> Wha
     let access = line.and_then(|at| found.comparison.lines.get(at)).map(|line| line.subject.clone());
     found.at = access.map(|access| Located { source: sources.around(&access.position), access });
     found
+}
+
+/// A member of a type of the program: a library's type that it is made of says less.
+fn own_data(as_it_is: &AsItIs, OwnMember { ty, member }: OwnMember) -> Data {
+    let name = |id: StringId| Some(as_it_is.trace.sites().string(id).to_string());
+    Data { ty: name(ty), member: name(member), variable: None }
 }
 
 /// Returns the place among the changed lines of a site's.
@@ -420,8 +432,9 @@ fn waited_for(as_it_is: &AsItIs) -> Vec<(String, LayoutId)> {
     by_type.sort_by(|(a, cycles), (b, others)| others.total_cmp(cycles).then(a.cmp(b)));
     let least = least_cycles(costs.total().cycles(), as_it_is.cycles().run);
     let enough = by_type.into_iter().filter(|&(_, cycles)| cycles >= least && cycles > 0.0);
+    let fetched = Fetched::of(names);
     let record = |(ty, _): (StringId, f64)| {
-        let name = Some(names.string(ty).to_string()).filter(|name| !is_library_type(name))?;
+        let name = Some(names.string(ty).to_string()).filter(|name| !fetched.has_type(name))?;
         let record = records_named(names, &name).first().copied()?;
         Some((name, record))
     };

@@ -20,10 +20,12 @@
 //! **What to do.** Look at how much of each fetched line is used. If the program touches 8 bytes of
 //! a 64-byte structure, seven eighths of the memory traffic is waste: keep the touched members
 //! together in an array of their own, or move the others out. If all of it is used, the remedy is
-//! fewer passes over the data (tiling) or less data. A member counts as in use unless its accesses,
+//! fewer passes over the data (tiling) or less data. A member counts as used unless its accesses,
 //! by anybody and of all objects of the type, are fewer than a tenth of the times that lines of the
 //! type were fetched: then it cannot have been touched while most of them were in the cache. Arrays
-//! count whole.
+//! count whole. So much is used *at most*: loops that touch one member each, one loop after the
+//! other, use less of every line. `memlode sim` follows each line from its fetch to its end, and
+//! says what part of the bytes that a level fetched for the type anything touched meanwhile.
 //!
 //! A line of a small function that was inlined says little by itself: the finding has the calls
 //! that it was inlined at, with their parts of its wait.

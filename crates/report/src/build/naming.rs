@@ -1,7 +1,8 @@
 //! From ids of a trace's site table to names spelled out.
 
 use memlode_attribute::Home;
-use memlode_attribute::tables::{Line, Place, What, is_library_function, place};
+use memlode_attribute::libraries::is_library_function;
+use memlode_attribute::tables::{Line, Place, What, place};
 use memlode_trace::sites::{FunctionId, Location, LocationId, Site, SiteTable, StringId};
 use rustc_hash::FxHashSet;
 

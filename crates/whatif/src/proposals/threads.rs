@@ -3,7 +3,7 @@
 //! Elements of an array of records, one for each thread, that begin in the middle of lines: each gets lines of its own. Variables that
 //! share a line get one each. Counters that threads merely add to have a copy for each thread, and whoever reads them adds up the copies.
 
-use memlode_attribute::sharing::{SharedPair, Shares, SharingProfile};
+use memlode_attribute::sharing::{OwnMember, SharedPair, Sharer, Shares, SharingProfile};
 use memlode_attribute::tables::{Line, place};
 use memlode_attribute::{ClassId, Home};
 use memlode_layout::{Edit, Scope};
@@ -36,6 +36,8 @@ const ADDED: f64 = 0.9;
 pub struct Contended {
     /// The site that loses most.
     pub site: SiteId,
+    /// The member that it touches, where the site names one of a library's type.
+    pub member: Option<OwnMember>,
     /// Edits to try, of which one is advised at most.
     pub proposals: Vec<Proposal>,
 }
@@ -70,7 +72,8 @@ pub fn proposals(known: &PlanInputs<'_>, sharing: &SharingProfile, run_cycles: f
         if let (Some(pair), false) =
             (costliest, proposals.is_empty() || found.iter().any(|known| known.proposals == proposals))
         {
-            found.push(Contended { site: pair.missed.site, proposals });
+            let Sharer { site, member, .. } = pair.missed;
+            found.push(Contended { site, member, proposals });
         }
     }
     found
