@@ -36,7 +36,8 @@ impl Reported {
         report["findings"].as_array().expect("findings").clone()
     }
 
-    fn run(&self, words: &[&str]) -> String {
+    /// Runs memlode in its folder.
+    pub fn run(&self, words: &[&str]) -> String {
         let mut command = memlode();
         command.env("MEMLODE_HOME", installation()).env("COLUMNS", "100").current_dir(self.path());
         let output = command.args(words).output().expect("memlode runs");

@@ -25,7 +25,7 @@
 //! type were fetched: then it cannot have been touched while most of them were in the cache. Arrays
 //! count whole. So much is used *at most*: loops that touch one member each, one loop after the
 //! other, use less of every line. `memlode sim` follows each line from its fetch to its end, and
-//! says what part of the bytes that a level fetched for the type anything touched meanwhile.
+//! says what part of it nothing touched meanwhile (*unused*).
 //!
 //! A line of a small function that was inlined says little by itself: the finding has the calls
 //! that it was inlined at, with their parts of its wait.

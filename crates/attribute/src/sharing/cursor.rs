@@ -86,6 +86,8 @@ struct Cursor<'t> {
     acquired: u64,
     /// Parts of instructions that nobody was told of.
     parts: u64,
+    /// Stores among those, to lines that nobody else uses.
+    stores: u64,
     /// A load that a store to the same bytes may follow.
     load: Option<Step>,
     /// True if a store to a line that others use was told of since the last fence.
@@ -137,6 +139,7 @@ impl<'t> Threads<'t> {
                 waits: orders.waits[number].iter().peekable(),
                 acquired: 0,
                 parts: 0,
+                stores: 0,
                 load: None,
                 has_stored: false,
                 out,
@@ -228,7 +231,7 @@ impl Program for Threads<'_> {
         (cursor.is_quiet, cursor.skipped) = (true, 0);
         while cursor.skipped < most && cursor.out.is_empty() && cursor.advance(&around, most) {}
         cursor.is_quiet = false;
-        (cursor.parts, cursor.load) = (0, None);
+        (cursor.parts, cursor.stores, cursor.load) = (0, 0, None);
         cursor.skipped
     }
 }
@@ -286,7 +289,7 @@ impl Cursor<'_> {
         let mark = self.batch.marks.get(self.at.mark).map_or(usize::MAX, |mark| mark.0 as usize);
         let repeat = self.batch.loops.get(self.at.next_loop).map_or(usize::MAX, |next| next.access as usize);
         let to = self.batch.accesses.len().min(mark).min(repeat).max(from);
-        let mut parts = self.parts;
+        let (mut parts, mut stores) = (self.parts, self.stores);
         let concerns = |access: &Access| {
             let facts = &around.sites[access.site.0 as usize];
             let last = access.address.saturating_add(u64::from(access.bytes) - 1);
@@ -300,11 +303,12 @@ impl Cursor<'_> {
                 return true;
             }
             parts += facts.before + facts.after;
+            stores += u64::from(facts.act.writes());
             false
         };
         let accesses = &self.batch.accesses[from..to];
         self.at.access += accesses.iter().position(concerns).unwrap_or(accesses.len());
-        self.parts = parts;
+        (self.parts, self.stores) = (parts, stores);
         self.at.access > from
     }
 
@@ -427,6 +431,11 @@ impl Cursor<'_> {
         whole.min(u32::MAX.into()) as u32
     }
 
+    /// Stores to lines of nobody else that nobody was told of.
+    fn private_stores(&mut self) -> u32 {
+        std::mem::take(&mut self.stores).min(u32::MAX.into()) as u32
+    }
+
     fn tell_load(&mut self) {
         if let Some(load) = self.load.take() {
             self.tell(load);
@@ -449,12 +458,13 @@ impl Cursor<'_> {
         };
         let left = turns - self.at.turn;
         if self.at.turn == 0 && !self.is_shared(around, range.clone(), turns) {
-            let parts: u64 = self.batch.strides[range]
-                .iter()
-                .map(|stride| around.sites[stride.access.site.0 as usize])
-                .map(|facts| facts.before + facts.after)
-                .sum();
+            let facts =
+                self.batch.strides[range].iter().map(|stride| around.sites[stride.access.site.0 as usize]);
+            let (parts, stores) = facts.fold((0u64, 0u64), |(parts, stores), facts| {
+                (parts + facts.before + facts.after, stores + u64::from(facts.act.writes()))
+            });
             self.parts = self.parts.saturating_add(parts.saturating_mul(turns));
+            self.stores = self.stores.saturating_add(stores.saturating_mul(turns));
             self.end_loop();
             return;
         }
@@ -521,8 +531,9 @@ impl Cursor<'_> {
     fn bytes(&mut self, around: &Around<'_>, access: &Access, act: Act) {
         let last = access.address.saturating_add(u64::from(access.bytes) - 1);
         for line in line_of(self.process, access.address)..=line_of(self.process, last) {
-            if let Some(number) = around.contended.number(line) {
-                self.step(around, access, act, (line, number));
+            match around.contended.number(line) {
+                Some(number) => self.step(around, access, act, (line, number)),
+                None => self.stores += u64::from(act.writes()),
             }
         }
     }
@@ -533,13 +544,8 @@ impl Cursor<'_> {
         self.tell_load();
         if std::mem::take(&mut self.has_stored) {
             let instructions = self.instructions().max(Act::Fence.instructions());
-            self.tell(Step {
-                act: Act::Fence,
-                line: 0,
-                bytes: 0,
-                instructions,
-                place: self.places.of(SiteId(0)),
-            });
+            let (stores, place) = (self.private_stores(), self.places.of(SiteId(0)));
+            self.tell(Step { act: Act::Fence, line: 0, bytes: 0, instructions, stores, place });
         }
     }
 
@@ -560,7 +566,8 @@ impl Cursor<'_> {
             false => self.places.of(access.site),
         };
         self.has_stored |= act.writes();
-        let step = Step { act, line: number, bytes, instructions, place };
+        let stores = self.private_stores();
+        let step = Step { act, line: number, bytes, instructions, stores, place };
         match (self.load, act) {
             (Some(load), Act::Store)
                 if load.line == number && load.bytes == bytes && instructions <= INCREMENT =>
@@ -568,7 +575,8 @@ impl Cursor<'_> {
                 self.load = None;
                 let instructions = load.instructions.saturating_add(instructions);
                 let instructions = instructions.max(Act::Increment.instructions());
-                self.tell(Step { act: Act::Increment, instructions, ..step });
+                let stores = load.stores.saturating_add(stores);
+                self.tell(Step { act: Act::Increment, instructions, stores, ..step });
             }
             (_, Act::Load) => {
                 self.tell_load();

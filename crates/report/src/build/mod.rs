@@ -428,7 +428,6 @@ impl Builder<'_> {
                 type_bytes: density.type_bytes,
                 used_bytes: density.used_bytes,
                 members: self.strings(&density.members),
-                fetched: None,
             }),
         }
     }

@@ -7,18 +7,15 @@ use memlode_attribute::detail::{AliasRow, CellDetail, DetailRow, DetailedProfile
 use memlode_attribute::run::latencies;
 use memlode_attribute::sharing::SharingProfile;
 use memlode_attribute::tables::{Place, Tables, What};
-use memlode_attribute::{Cell, CostModel, Counts};
+use memlode_attribute::{Cell, CostModel};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
-use memlode_trace::sites::StringId;
 use rustc_hash::FxHashMap;
 
 use crate::build::sharing::sharing;
 use crate::build::{Builder, borrowed, level_names, report, rules};
-use crate::model::{
-    Alias, Detail, Evictor, Evidence, Fetched, LevelCauses, Memory, Row, Simulation, Translation,
-};
+use crate::model::{Alias, Detail, Evictor, LevelCauses, Memory, Row, Simulation, Translation};
 
 /// Rows that evicted lines are told of each row and level, at most.
 const EVICTORS: usize = 10;
@@ -58,13 +55,6 @@ pub fn simulation(
     maker.add(&mut report.fields, |cell| tables.field_of(cell));
     maker.add(&mut report.types, |cell| tables.type_of(cell));
     maker.add(&mut report.objects, |cell| Some(cell.class));
-    let densities = report.findings.iter_mut().flat_map(|finding| &mut finding.evidence);
-    for density in densities {
-        if let Evidence::Density(density) = density {
-            let named = |cell: &Cell| tables.type_of(cell).filter(|ty| builder.string(*ty) == density.ty);
-            density.fetched = tables.cells().iter().find_map(named).and_then(|ty| maker.fetched(ty));
-        }
-    }
     let alias = |row: AliasRow<(What, Place)>| Alias {
         load: builder.access(&row.load.0, &row.load.1),
         store: builder.access(&row.store.0, &row.store.1),
@@ -102,22 +92,6 @@ impl Maker<'_> {
             };
             row.detail = Some(self.detail(&detail, evicted_by.into_iter().map(evictors).collect()));
         }
-    }
-
-    /// Returns what was fetched for accesses to a type, at the level whose misses of it cost most.
-    fn fetched(&self, ty: StringId) -> Option<Fetched> {
-        let (mut counts, mut found) = (Counts::default(), CellDetail::default());
-        for cell in self.tables.cells().iter().filter(|cell| self.tables.touches_type(cell, ty)) {
-            counts += &cell.counts;
-            found += &self.detailed.of(cell);
-        }
-        let level = self.tables.costliest_level(&counts)?;
-        let fetched = found.levels.get(level).filter(|level| level.fetched_bytes > 0)?;
-        Some(Fetched {
-            level: self.levels[level].to_string(),
-            bytes: fetched.fetched_bytes,
-            used_bytes: fetched.used_bytes(),
-        })
     }
 
     fn detail(&self, found: &CellDetail, evicted_by: Vec<Vec<Evictor>>) -> Detail {

@@ -113,20 +113,6 @@ pub struct Density {
     pub used_bytes: u64,
     /// Those members, the most used first.
     pub members: Vec<String>,
-    /// The lines fetched for accesses to the type, and what was used of them; only where each line is followed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fetched: Option<Fetched>,
-}
-
-/// Lines that a cache level fetched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fetched {
-    /// The level, that whose misses of the type cost most.
-    pub level: String,
-    /// Bytes of the lines.
-    pub bytes: u64,
-    /// Those that anything touched before their line left.
-    pub used_bytes: u64,
 }
 
 /// A change of layout.

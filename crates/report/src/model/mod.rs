@@ -22,7 +22,7 @@ pub use advice::{Advice, AliasedLoads, LatentSharing, MarkedMember, PairedLines,
 pub use comparison::{
     Change, Compared, Comparison, Confidence, Located, MemoryUse, Narrowed, Status, Tried, WhatIf,
 };
-pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Fetched, Finding};
+pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};
 pub use report::{

@@ -77,8 +77,10 @@ pub struct Pace {
 pub(crate) mod fixed {
     use super::{CYCLE, Ticks};
 
-    /// Stores that may wait for their lines.
-    pub const BUFFER: usize = 64;
+    /// Stores that may wait for their lines, or behind such.
+    pub const BUFFER: u64 = 64;
+    /// From a store that leaves the buffer to the next that does not go to the same line, on a core that forwards.
+    pub const COMMIT: Ticks = CYCLE / 2;
     /// From an instruction that retires to the next.
     pub const RETIRE: Ticks = 120;
     /// Load, add and store of a word that is there.
@@ -134,6 +136,8 @@ pub struct Step {
     pub bytes: u64,
     /// Instructions since the step before, its own included.
     pub instructions: u32,
+    /// Stores among these to lines of no other thread: they wait behind those to the others'.
+    pub stores: u32,
     /// Its place, for the caller.
     pub place: u32,
 }

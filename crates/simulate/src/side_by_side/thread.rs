@@ -14,7 +14,8 @@ use super::{Act, Item, NEVER, Pace, Program, Step, Ticks, fixed};
 const MOST_AHEAD: u64 = 32;
 
 /// Stands in the window and in the buffer where a release is: others see it once all stores before it are seen.
-const RELEASE: Step = Step { act: Act::Fence, line: u32::MAX, bytes: 0, instructions: 0, place: u32::MAX };
+const RELEASE: Step =
+    Step { act: Act::Fence, line: u32::MAX, bytes: 0, instructions: 0, stores: 0, place: u32::MAX };
 
 /// Stands there where what some bytes are of ends.
 fn end_of(line: u32, bytes: u64) -> Step {
@@ -52,6 +53,8 @@ struct Own {
 struct Waiting {
     at: Ticks,
     step: Step,
+    /// Stores to lines of no other thread that follow it: they go to the caches in program order, too.
+    behind: u64,
 }
 
 /// The next stage of a thread. Of one time, the first comes first.
@@ -84,6 +87,8 @@ pub(crate) struct Thread {
     retired_to: u64,
     window: VecDeque<Issued>,
     buffer: VecDeque<Waiting>,
+    /// Places of the buffer that are taken.
+    taken: u64,
     /// When the latest increment of a word is done.
     chain: FxHashMap<(u32, u64), Ticks>,
     arrivals: VecDeque<Ticks>,
@@ -126,6 +131,7 @@ impl Thread {
             retired_to: 0,
             window: VecDeque::new(),
             buffer: VecDeque::new(),
+            taken: 0,
             chain: FxHashMap::default(),
             arrivals: VecDeque::with_capacity(pace.on_their_way),
             alone: Alone::default(),
@@ -232,14 +238,20 @@ impl Thread {
 
     fn retires(&self) -> Ticks {
         let Some(first) = self.window.front() else { return NEVER };
-        let is_store = matches!(first.step.act, Act::Store | Act::Increment);
-        let is_full = self.buffer.len() >= fixed::BUFFER
-            && self.buffer.back().is_none_or(|last| last.step.line != first.step.line);
         let waits = self.pace.forwards && first.step.act == Act::Atomic && !self.buffer.is_empty();
-        match is_store && is_full || waits {
+        match self.has_no_room(first) || waits {
             true => NEVER,
             false => first.done.max(self.retired),
         }
+    }
+
+    /// Returns whether the buffer has no room for a step and the stores before it. Neighbours in time on one line share a place.
+    fn has_no_room(&self, next: &Issued) -> bool {
+        let Some(last) = self.buffer.back() else { return false };
+        let Step { act, line, stores, .. } = next.step;
+        let shares = last.behind == 0 && stores == 0 && last.step.line == line;
+        let own = matches!(act, Act::Store | Act::Increment) && !shares;
+        (own || stores > 0) && self.taken + u64::from(stores) + u64::from(own) > fixed::BUFFER
     }
 
     fn issues(&self, acquired: impl Fn(&[(u32, u64)]) -> Option<Ticks>) -> Ticks {
@@ -376,6 +388,11 @@ impl Thread {
         self.clock += Ticks::from(own) * shared.pace.instruction;
     }
 
+    /// Returns whether the buffer has no room for the oldest step of the window.
+    fn is_held_up(&self) -> bool {
+        self.window.front().is_some_and(|first| self.has_no_room(first))
+    }
+
     /// Returns whether what an own store to the same bytes left is at hand, although the line may be elsewhere.
     fn takes_own(&self, step: &Step, t: Ticks) -> bool {
         let own = self.own.get(&(step.line, step.bytes));
@@ -407,6 +424,11 @@ impl Thread {
             shared.ledger.let_go(life, (done - earliest.max(at)).max(0));
         }
         self.retired_to = number;
+        // If none waits before them, they are gone.
+        if let Some(last) = self.buffer.back_mut() {
+            last.behind += u64::from(step.stores);
+            self.taken += u64::from(step.stores);
+        }
         match step.act {
             Act::Atomic => {
                 let has = self.request(&step, true, t, shared);
@@ -425,7 +447,10 @@ impl Thread {
                 line.write(self.number, &step, shared.past, shared.ledger);
                 t = has + self.pace.atomic;
             }
-            Act::Store | Act::Increment | Act::Fence => self.buffer.push_back(Waiting { at: t, step }),
+            Act::Store | Act::Increment | Act::Fence => {
+                self.buffer.push_back(Waiting { at: t, step, behind: 0 });
+                self.taken += 1;
+            }
             Act::Load => {}
         }
         self.retired = t;
@@ -451,7 +476,16 @@ impl Thread {
             }
             return;
         }
-        self.buffer.pop_front();
+        let held_up = self.is_held_up();
+        if let Some(gone) = self.buffer.pop_front() {
+            self.taken -= 1 + gone.behind;
+            if let Some(next) = self.buffer.front_mut().filter(|_| self.pace.forwards) {
+                let is_other = gone.behind > 0 || next.step.line != gone.step.line;
+                let stores = gone.behind + u64::from(is_other);
+                // Stores never come faster than they go, so none is held up where no line is away.
+                next.at = next.at.max(t + stores as Ticks * fixed::COMMIT.min(self.pace.instruction));
+            }
+        }
         if step == RELEASE {
             self.releases += 1;
             self.released_at = t;
@@ -473,7 +507,7 @@ impl Thread {
             shared.ledger.let_go(before, 0);
         }
         // A full buffer held retirement up.
-        if self.retired < t && self.buffer.len() + 1 == fixed::BUFFER {
+        if self.retired < t && held_up && !self.is_held_up() {
             if let Some(life) = shared.lines[step.line as usize].life(self.number) {
                 shared.ledger.hold(life);
                 shared.ledger.let_go(life, t - self.retired);

@@ -8,7 +8,7 @@ use super::sample::{not_told_apart, stall_share, with_error};
 use super::source::source;
 use super::style::together as together_text;
 use crate::model::{
-    Access, Caller, Density, Doubt, Edit, Evidence, Fetched, Finding, Home, Object, Position, Report, Row,
+    Access, Caller, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row,
 };
 use crate::render::text::{brief, bytes, count, percent, percent_of, printable};
 
@@ -106,8 +106,8 @@ fn facts(report: &Report, finding: &Finding) -> Vec<String> {
                  and each access takes {access_cycles:.0} of instructions"
             )),
             // The advice says it, or there is nothing to say.
-            Evidence::Density(_) if finding.edit.is_some() => {}
-            Evidence::Density(density) if density.fetched.is_none() && density.used_bytes == density.type_bytes => {}
+            Evidence::Density(density)
+                if finding.edit.is_some() || density.used_bytes == density.type_bytes => {}
             Evidence::Density(density) => facts.push(used(density)),
         }
     }
@@ -223,31 +223,20 @@ fn nothing(report: &Report) -> String {
     )
 }
 
-/// How much of a type is used: what was seen of its lines, or what counts leave open.
+/// Tells what part of a type is used, as far as counts say.
 fn used(density: &Density) -> String {
-    let Density { type_bytes, used_bytes, .. } = density;
-    let ty = printable(&brief(&density.ty)).into_owned();
-    let members = printable(&density.members.join(", ")).into_owned();
-    match &density.fetched {
-        Some(fetched) => format!("{} ({members})", part_used(fetched, &ty)),
-        None => format!(
-            "at most {used_bytes} of the {type_bytes} bytes of each {ty} are used while it is cached: {members}"
-        ),
-    }
-}
-
-/// `13% of what L2 fetches of cell is used before it is dropped`.
-fn part_used(fetched: &Fetched, ty: &str) -> String {
-    let share = percent_of(fetched.used_bytes as f64 / fetched.bytes.max(1) as f64);
-    format!("{share} of what {} fetches of {ty} is used before it is dropped", fetched.level)
+    format!(
+        "at most {} of the {} bytes of each {} are used while it is cached: {}",
+        density.used_bytes,
+        density.type_bytes,
+        printable(&brief(&density.ty)),
+        printable(&density.members.join(", ")),
+    )
 }
 
 fn advice(edit: &Edit, finding: &Finding) -> String {
     let Edit::Split { ty, members } = edit;
     let used = finding.evidence.iter().find_map(|evidence| match evidence {
-        Evidence::Density(Density { fetched: Some(fetched), .. }) => {
-            Some(format!("; {}", part_used(fetched, "it")))
-        }
         Evidence::Density(Density { used_bytes, type_bytes, .. }) => {
             Some(format!("; at most {used_bytes} of {type_bytes} bytes are used"))
         }
