@@ -332,3 +332,68 @@ fn a_time_line_adds_up() {
         assert!(stderr(&output).contains("such as 500k or 10M"), "{}", stderr(&output));
     }
 }
+
+/// One function copies what it is given each time, another has a buffer of its own; a list lives as long as it is used, and
+/// grows by blocks that take each other's place.
+const MOMENTS: &str = r#"
+#include <stdlib.h>
+struct node { struct node *next; volatile long key; };
+__attribute__((noinline)) static long copied(void) {
+  volatile long *copy = malloc(16 * sizeof(long));
+  long sum = 0;
+  for (int i = 0; i < 16; i++) copy[i] = i;
+  for (int i = 0; i < 16; i++) sum += copy[i];
+  free((void *)copy);
+  return sum;
+}
+__attribute__((noinline)) static long kept(volatile long *buffer) {
+  long sum = 0;
+  for (int i = 0; i < 16; i++) buffer[i] = i;
+  for (int i = 0; i < 16; i++) sum += buffer[i];
+  return sum;
+}
+int main(void) {
+  long sum = 0;
+  volatile long *buffer = malloc(16 * sizeof(long));
+  struct node *list = 0;
+  for (int i = 0; i < 500; i++) {
+    struct node *node = malloc(sizeof *node);
+    node->next = list, node->key = i, list = node;
+    sum += copied() + kept(buffer);
+  }
+  while (list) {
+    struct node *next = list->next;
+    sum += list->key;
+    free(list);
+    list = next;
+  }
+  free((void *)buffer);
+  return sum == 0;
+}
+"#;
+
+#[test]
+fn blocks_that_live_for_a_moment_are_told_with_their_lives() {
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::write(folder.path().join("moments.c"), MOMENTS).expect("a file");
+    let recorded = Recorded(folder);
+    recorded.run(&["cc", "-O1", "-fno-builtin", "moments.c", "-o", "moments"]);
+    recorded.run(&["record", "-o", "trace", "--", "./moments"]);
+    let rows = |wanted: &str| {
+        let found = recorded.json(&["replay", "trace", "--analyse", wanted]);
+        found["tables"][0]["rows"].as_array().expect("rows").clone()
+    };
+    let [copies] = &rows("temporaries")[..] else { panic!("{:?}", rows("temporaries")) };
+    assert_eq!(copies["object"]["path"][0], "copied", "{copies}");
+    let counts = ["blocks", "mean_bytes", "mean_life", "most_alive", "accesses"].map(|key| &copies[key]);
+    assert_eq!(counts, [500, 128, 32, 1, 16_000].map(Value::from).each_ref(), "{copies}");
+    // Nodes live for half of the first loop and half of the second, on average.
+    let all = rows("temporaries:life=1000000");
+    let nodes = all.iter().find(|row| row["object"]["path"][0] == "main").expect("a row");
+    assert_eq!((&nodes["blocks"], &nodes["most_alive"]), (&500.into(), &500.into()), "{nodes}");
+    let life = nodes["mean_life"].as_u64().expect("accesses");
+    assert!((16_000..18_000).contains(&life), "{nodes}");
+    assert_eq!(rows("temporaries:least=501"), [Value::Null; 0]);
+    let text = recorded.run(&["replay", "trace", "--analyse", "temporaries", "-m", "generic"]);
+    assert!(text.contains("moments.c:5 copied"), "{text}");
+}

@@ -128,14 +128,15 @@ int main(void) {
 #[test]
 fn an_edit_puts_an_object_on_nodes() {
     let recorded = Recorded::new(HALVES, MACHINE);
-    let rows = recorded.json(&[]);
-    let rows = rows["lines"].as_array().expect("lines").iter();
+    let sim = recorded.json(&[]);
+    let rows = sim["lines"].as_array().expect("lines").iter();
     let walked = rows.filter(|row| row["function"] == "walk" && row["variable"] == "table");
     let remote: u64 = walked.map(|row| row["memory"]["remote"].as_u64().expect("a number")).sum();
     assert!(remote > 1000, "{remote}");
     let under = |edit: &str| -> (String, f64) {
         let words = ["whatif", "trace", "-m", "./tiny.toml", "--sim", "--json", "--edit", edit];
         let found: Value = serde_json::from_str(&recorded.run(&words)).expect("JSON");
+        assert_eq!(found["comparison"]["before"]["remote_accesses"], sim["total"]["memory"]["remote"]);
         let cycles = |side: &str| found["comparison"][side]["run_cycles"].as_f64().expect("cycles");
         (found["verdict"].as_str().expect("a verdict").to_string(), cycles("before") - cycles("after"))
     };
@@ -143,6 +144,9 @@ fn an_edit_puts_an_object_on_nodes() {
     let (verdict, saved) = under("place table: blockwise");
     let most = 50.0 * remote as f64;
     assert!(verdict == "worth_it" && (0.8 * most..=most).contains(&saved), "{verdict}, {saved}, {remote}");
+    let edit = "place table: blockwise";
+    let text = recorded.run(&["whatif", "trace", "-m", "./tiny.toml", "--sim", "--edit", edit]);
+    assert!(text.contains("remote memory"), "{text}");
     // Each thread has half of its pages far away, or all the wrong one: as many as before.
     for edit in ["place table: interleave", "place table: node=1", "place table: first-touch"] {
         let (verdict, saved) = under(edit);

@@ -8,12 +8,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use memlode_analyses::{Arguments, Findings, Reads, Registered, Running, View, all, findings};
-use memlode_attribute::annotate::{AnnotatedAccesses, Cells, Options, annotate};
+use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Cells, Life, Options, annotate};
 use memlode_attribute::run::latencies;
 use memlode_attribute::tables::Tables;
 use memlode_attribute::{Cell, CostModel, Counts, Profile, Source, profile_trace};
 use memlode_machine::Machine;
 use memlode_trace::Trace;
+use memlode_trace::event::ProcessId;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
@@ -88,10 +89,19 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
     prop::collection::vec(row, 1..300)
 }
 
-/// The columns of some rows, each with its number among all.
-fn columns(rows: &[(u64, Row)]) -> AnnotatedAccesses {
+/// The columns of some rows, each with its number among all. If blocks are wanted, some begin and end at the lines that are
+/// accessed.
+fn columns(rows: &[(u64, Row)], with_blocks: bool) -> AnnotatedAccesses {
     let mut events = AnnotatedAccesses::default();
-    for &(number, (address, bytes, cell, level, stamp)) in rows {
+    for (row, &(number, (address, bytes, cell, level, stamp))) in (0..).zip(rows) {
+        let life = match bytes % 3 {
+            _ if !with_blocks => None,
+            0 => Some(Life::Begins { bytes: 64, object: recorded().cells.cells[cell as usize].object }),
+            1 => Some(Life::Ends),
+            _ => None,
+        };
+        let block = |life| BlockEvent { row, process: ProcessId(0), address: address / 64 * 64, life };
+        events.blocks.extend(life.map(block));
         events.sequence.push(number);
         events.stamp.push(stamp);
         events.address.push(address);
@@ -163,6 +173,8 @@ fn deal(rows: &[(u64, Row)], way: Way, parts: usize, seed: u64) -> Vec<Vec<(u64,
 
 /// Shows rows in batches of some size.
 fn show(analysis: &mut Box<dyn Running>, rows: &[(u64, Row)], batch: usize) {
+    let with_blocks = analysis.meta().id == "temporaries";
+    let columns = |rows| columns(rows, with_blocks);
     rows.chunks(batch).for_each(|rows| analysis.observe(&columns(rows), &recorded().view()));
 }
 
@@ -196,12 +208,13 @@ fn split(known: &Registered, arguments: &str, parts: &[Vec<(u64, Row)>], from_le
 }
 
 /// Arguments that make something of a few hundred accesses.
-const ARGUMENTS: [(&str, &str); 8] = [
+const ARGUMENTS: [(&str, &str); 9] = [
     ("alias", "least=1"),
     ("reloads", "least=1,share=0"),
     ("shared", "least=2"),
     ("reuse", ""),
     ("strides", ""),
+    ("temporaries", "least=1"),
     ("working-set", "every=64"),
     ("timeline", "every=50"),
     ("timeline", "every=20us"),

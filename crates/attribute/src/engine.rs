@@ -107,7 +107,10 @@ pub trait Engine {
     }
 
     /// Says that a block of memory begins: what was in its bytes is gone.
-    fn begun(&mut self, _address: u64, _bytes: u64) {}
+    fn begun(&mut self, _block: NewBlock<'_>) {}
+
+    /// Says that the block of memory that begins at an address ends.
+    fn ended(&mut self, _address: u64) {}
 
     /// Says that the stream at hand met a time stamp.
     fn stamp(&mut self, _stamp: u64) {}
@@ -187,6 +190,20 @@ impl Lane for Queue<'_> {
 pub trait TakesFragments: Engine {
     /// Simulates an access whose bytes are those of fragments, in this order.
     fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]);
+}
+
+/// A block of memory that begins.
+pub struct NewBlock<'p> {
+    /// First byte.
+    pub address: u64,
+    /// Size.
+    pub bytes: u64,
+    /// The class of objects that it is one of.
+    pub class: ClassId,
+    /// The classes.
+    pub classes: &'p Classes,
+    /// The call paths that they refer to.
+    pub paths: &'p Paths,
 }
 
 /// The meaning of a tag that is new: the accesses of a thread at a site to objects of one class.

@@ -1,5 +1,7 @@
 //! Every access through the caches, then to its cell.
 
+mod marks;
+
 use std::sync::Arc;
 
 use memlode_replay::{Piece, PieceEnd, Shards, Walk};
@@ -7,7 +9,7 @@ use memlode_simulate::{
     Bounds, Fragment, Hierarchy, LevelCounters, MAX_LEVELS, MemRef, Request, Schedules, Shape, Space,
     Strided, Tag, Tagged, touch_lines,
 };
-use memlode_trace::event::{Access, Batch, Mark, ProcessId, ThreadId};
+use memlode_trace::event::{Access, Batch, ProcessId, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{Site, SiteId, SiteTable};
 use rustc_hash::FxHashMap;
@@ -20,7 +22,7 @@ use crate::fast_path::straddling::CutAccess;
 use crate::objects::Objects;
 use crate::objects::classes::{Class, ClassId, Classes, Home};
 use crate::past_caches::Combining;
-use crate::paths::{PathId, Paths};
+use crate::paths::Paths;
 use crate::road::{Direct, Road};
 use crate::sampled::gaps::{GapWatch, counted};
 use crate::sampled::sample::Gaps;
@@ -59,6 +61,8 @@ pub struct Profile {
     pub walks: Vec<Walk>,
     /// Translations were simulated: what accesses waited for them is among their other cycles.
     pub has_translations: bool,
+    /// Accesses that the memory of another node answered; none where memory has no nodes.
+    pub remote: Option<u64>,
 }
 
 /// A global variable of a loaded image, at its run-time address.
@@ -526,48 +530,6 @@ impl<E: Engine> Profiler<E> {
             facts.remember(thread, class, number);
         }
         number
-    }
-
-    pub(crate) fn mark(&mut self, mark: &Mark, objects: &mut Objects, stack: &mut ThreadStack) {
-        match *mark {
-            Mark::Enter { function, frame, caller } => stack.enter(function, frame, caller),
-            Mark::Exit { function } => stack.exit(function),
-            Mark::Resume { function, frame } => stack.resume(function, frame),
-            Mark::Alloc { site, base, count, element_bytes } => {
-                if base != 0 {
-                    self.caches.begun(base, count.saturating_mul(element_bytes));
-                }
-                self.alloc(site, base, count.saturating_mul(element_bytes), objects, stack);
-            }
-            Mark::Realloc { site, base, bytes, old } => {
-                if old != base && base != 0 {
-                    self.caches.begun(base, bytes);
-                }
-                if old != 0 && (base != 0 || bytes == 0) {
-                    objects.free(old);
-                }
-                self.alloc(site, base, bytes, objects, stack);
-            }
-            Mark::Free { base, .. } => {
-                objects.free(base);
-            }
-            Mark::Unmap { base, bytes, .. } => objects.unmap(base, bytes),
-            Mark::Stamp { stamp } | Mark::Sync { stamp, .. } => self.caches.stamp(stamp),
-        }
-    }
-
-    fn alloc(&mut self, site: SiteId, base: u64, bytes: u64, objects: &mut Objects, stack: &mut ThreadStack) {
-        if base == 0 {
-            return; // The allocator had nothing to give.
-        }
-        let facts = &self.sites[site.0 as usize];
-        let path = match stack.dormant {
-            true => self.paths.enter(PathId::ROOT, facts.function, None),
-            false => stack.path(&mut self.paths, self.names.as_deref()),
-        };
-        let class = self.classes.of_heap(site, path, stack.dormant, facts.ty);
-        self.classes.count(class, bytes);
-        objects.insert(base, bytes, class);
     }
 }
 

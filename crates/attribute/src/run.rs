@@ -144,6 +144,7 @@ pub fn profile_mapped_in_detail(
         (profile, simulator, replayed)
     };
     let mut details = simulator.finish();
+    profile.remote = (machine.nodes > 1).then(|| details.numa.iter().map(|found| found.remote).sum());
     let threads = source.look(|trace| trace.threads().len());
     match (has_rules(machine, setup, threads), &mut profile.gaps) {
         (false, _) => details.model = None,

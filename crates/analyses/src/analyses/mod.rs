@@ -6,13 +6,14 @@ pub(crate) mod reloads;
 pub(crate) mod reuse;
 pub(crate) mod shared;
 pub(crate) mod strides;
+pub(crate) mod temporaries;
 pub(crate) mod timeline;
 pub(crate) mod working_set;
 
 use crate::Registered;
 
 /// All analyses.
-pub fn all() -> [Registered; 8] {
+pub fn all() -> [Registered; 9] {
     [
         Registered::of::<alias::Alias>(),
         Registered::of::<offenders::Offenders>(),
@@ -20,6 +21,7 @@ pub fn all() -> [Registered; 8] {
         Registered::of::<reuse::Reuse>(),
         Registered::of::<shared::Shared>(),
         Registered::of::<strides::Strides>(),
+        Registered::of::<temporaries::Temporaries>(),
         Registered::of::<timeline::Timeline>(),
         Registered::of::<working_set::WorkingSet>(),
     ]

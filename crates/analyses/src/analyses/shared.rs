@@ -29,7 +29,7 @@
 
 use std::cmp::Reverse;
 
-use memlode_attribute::annotate::AnnotatedAccesses;
+use memlode_attribute::annotate::{AnnotatedAccesses, Life};
 use memlode_attribute::tables::{Place, What};
 use memlode_simulate::Space;
 use memlode_trace::event::ThreadId;
@@ -346,12 +346,16 @@ impl Analysis for Shared {
                 space: view.space(known.thread),
             });
         }
-        let mut begun = rows.begun.iter().filter(|_| !self.as_published).peekable();
+        let begun = rows.blocks.iter().filter_map(|block| match block.life {
+            Life::Begins { bytes, .. } => Some((block.row as usize, block.process, block.address, bytes)),
+            Life::Ends => None,
+        });
+        let mut begun = begun.filter(|_| !self.as_published).peekable();
         for (row, ((&address, &bytes), &cell)) in
             rows.address.iter().zip(&rows.bytes).zip(&rows.cell).enumerate()
         {
-            while let Some(block) = begun.next_if(|block| block.row as usize <= row) {
-                variables.end(view.process_space(block.process).place(block.address), block.bytes);
+            while let Some((_, process, address, bytes)) = begun.next_if(|block| block.0 <= row) {
+                variables.end(view.process_space(process).place(address), bytes);
             }
             let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
             let mut first = address;
@@ -367,8 +371,8 @@ impl Analysis for Shared {
                 first = end + 1;
             }
         }
-        begun.for_each(|block| {
-            variables.end(view.process_space(block.process).place(block.address), block.bytes)
+        begun.for_each(|(_, process, address, bytes)| {
+            variables.end(view.process_space(process).place(address), bytes);
         });
     }
 

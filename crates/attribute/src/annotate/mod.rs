@@ -73,21 +73,35 @@ pub struct AnnotatedAccesses {
     pub level: Vec<u8>,
     /// Why it missed, if that was asked for.
     pub why: Vec<Why>,
-    /// Blocks of memory that began meanwhile, in order; not a column.
-    pub begun: Vec<Begun>,
+    /// Blocks of memory that began or ended meanwhile, in order; not a column.
+    pub blocks: Vec<BlockEvent>,
 }
 
-/// A block of memory that begins.
+/// A block of memory that begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Begun {
+pub struct BlockEvent {
     /// The row in front of which it does.
     pub row: u32,
     /// Its process.
     pub process: ProcessId,
     /// First byte.
     pub address: u64,
-    /// Size.
-    pub bytes: u64,
+    /// Its beginning or its end.
+    pub life: Life,
+}
+
+/// The beginning or the end of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It begins: what was in its bytes is gone.
+    Begins {
+        /// Size.
+        bytes: u64,
+        /// Index into [`Cells::objects`].
+        object: u32,
+    },
+    /// It ends.
+    Ends,
 }
 
 /// Why an access missed.
@@ -125,8 +139,8 @@ impl AnnotatedAccesses {
             column.clear();
             column.reserve_exact(room);
         }
-        let AnnotatedAccesses { sequence, stamp, address, bytes, cell, level, why, begun } = self;
-        begun.clear();
+        let AnnotatedAccesses { sequence, stamp, address, bytes, cell, level, why, blocks } = self;
+        blocks.clear();
         empty(sequence, ROWS);
         empty(stamp, ROWS);
         empty(address, ROWS);

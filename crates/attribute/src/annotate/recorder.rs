@@ -7,9 +7,12 @@ use memlode_simulate::{
 use memlode_trace::event::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::annotate::{AnnotatedAccesses, Begun, Cells, EventCell, EventObject, Options, ROWS, Sent, Why};
-use crate::engine::{Engine, LoopMode, NewCell, NoLane};
-use crate::objects::classes::{ClassId, Home};
+use crate::annotate::{
+    AnnotatedAccesses, BlockEvent, Cells, EventCell, EventObject, Life, Options, ROWS, Sent, Why,
+};
+use crate::engine::{Engine, LoopMode, NewBlock, NewCell, NoLane};
+use crate::objects::classes::{ClassId, Classes, Home};
+use crate::paths::Paths;
 
 /// Caches that say of a single access all they know.
 pub(super) trait Answers: Engine {
@@ -149,6 +152,26 @@ impl<S: Answers> Recorder<S> {
         }
     }
 
+    /// The number of a class of objects, which is described if it is new.
+    fn object(&mut self, class: ClassId, classes: &Classes, paths: &Paths) -> u32 {
+        let next = self.objects.len() as u32;
+        let news = &mut self.news;
+        *self.objects.entry(class).or_insert_with(|| {
+            let (home, element) = classes.home(class);
+            let path = match home {
+                Home::Heap { path, .. } => paths.steps(*path).collect(),
+                _ => Vec::new(),
+            };
+            news.objects.push(EventObject { home: home.clone(), path, element });
+            next
+        })
+    }
+
+    fn block(&mut self, address: u64, life: Life) {
+        let row = self.events.rows() as u32;
+        self.events.blocks.push(BlockEvent { row, process: self.process, address, life });
+    }
+
     #[cold]
     fn filled(&mut self) {
         self.is_on = self.left > 0;
@@ -193,28 +216,24 @@ impl<S: Answers> Engine for Recorder<S> {
     }
 
     fn introduce(&mut self, cell: NewCell<'_>) {
-        let (home, element) = cell.classes.home(cell.class);
-        let news = &mut self.news;
-        let next = self.objects.len() as u32;
-        let object = *self.objects.entry(cell.class).or_insert_with(|| {
-            let path = match home {
-                Home::Heap { path, .. } => cell.paths.steps(*path).collect(),
-                _ => Vec::new(),
-            };
-            news.objects.push(EventObject { home: home.clone(), path, element });
-            next
-        });
-        news.cells.push(EventCell { thread: cell.thread, site: cell.site, object });
+        let object = self.object(cell.class, cell.classes, cell.paths);
+        self.news.cells.push(EventCell { thread: cell.thread, site: cell.site, object });
     }
 
     fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
         self.caches.set_pages_of(tag, page_bytes);
     }
 
-    fn begun(&mut self, address: u64, bytes: u64) {
+    fn begun(&mut self, block: NewBlock<'_>) {
         if self.left > 0 {
-            let process = self.process;
-            self.events.begun.push(Begun { row: self.events.rows() as u32, process, address, bytes });
+            let object = self.object(block.class, block.classes, block.paths);
+            self.block(block.address, Life::Begins { bytes: block.bytes, object });
+        }
+    }
+
+    fn ended(&mut self, address: u64) {
+        if self.left > 0 {
+            self.block(address, Life::Ends);
         }
     }
 

@@ -69,6 +69,7 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
         gaps,
         walks,
         has_translations,
+        remote: None,
     }
 }
 

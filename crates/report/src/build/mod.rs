@@ -110,6 +110,7 @@ pub fn report_costing(
         }),
         threads: builder.rows(&tables.threads(), |id| builder.thread(trace, machine, *id)),
         sharing: sharing.map(|found| builder.transfers(found, machine)),
+        remote: profile.remote,
     }
 }
 

@@ -36,6 +36,9 @@ pub struct Compared {
     pub run_cycles: f64,
     /// Those of them that threads lose to lines that they take from each other; none if that was not found out.
     pub lost_cycles: Option<u64>,
+    /// Accesses that the memory of another node answered; none where memory has no nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_accesses: Option<u64>,
     /// Counts of the caches.
     pub levels: Vec<Level>,
 }

@@ -38,6 +38,8 @@ pub struct Report {
     pub threads: Vec<Row<Thread>>,
     /// Losses of threads to lines that they take from each other; `None` where that is not known, or there is one.
     pub sharing: Option<Transfers>,
+    /// Accesses that the memory of another node answered, where memory has nodes.
+    pub remote: Option<u64>,
 }
 
 /// A row of a table.

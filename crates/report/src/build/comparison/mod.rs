@@ -27,6 +27,7 @@ fn compared(report: &Report, run_cycles: f64) -> Compared {
         total: report.total.numbers.clone(),
         run_cycles,
         lost_cycles: report.sharing.as_ref().map(|sharing| sharing.cycles),
+        remote_accesses: report.remote,
         levels: report.machine.levels.clone(),
     }
 }

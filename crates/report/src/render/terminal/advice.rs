@@ -120,24 +120,29 @@ fn one(number: usize, item: &WhatIf, style: Style) -> String {
             out += &style.indented(4, text);
         }
     }
-    let missed = |level: &Level| level.read_misses + level.write_misses;
-    let (before, after) = (&item.comparison.before, &item.comparison.after);
-    let mut levels: Vec<String> = before
-        .levels
-        .iter()
-        .zip(&after.levels)
-        .map(|(before, after)| {
-            format!("{} misses {} → {}", before.name, count(missed(before)), count(missed(after)))
-        })
-        .collect();
-    let lost = before.lost_cycles.zip(after.lost_cycles).filter(|(before, after)| before != after);
-    levels.extend(
-        lost.map(|(before, after)| {
-            format!("cycles lost to other threads {} → {}", count(before), count(after))
-        }),
-    );
-    out += &style.indented(4, &format!("{}: {}", gain(item.gain), levels.join(", ")));
+    out += &style.indented(4, &format!("{}: {}", gain(item.gain), changes(item).join(", ")));
     out + &style.indented(4, &confidence(item))
+}
+
+/// Tells what an edit changes: misses, and where they stay as they are, what else it is that costs less.
+fn changes(item: &WhatIf) -> Vec<String> {
+    let (before, after) = (&item.comparison.before, &item.comparison.after);
+    let missed = |level: &Level| level.read_misses + level.write_misses;
+    let change = |what: &str, before: u64, after: u64| format!("{what} {} → {}", count(before), count(after));
+    let differ = |(before, after): &(u64, u64)| before != after;
+    let others = [
+        ("cycles lost to other threads", before.lost_cycles.zip(after.lost_cycles)),
+        ("accesses to other nodes' memory", before.remote_accesses.zip(after.remote_accesses)),
+    ];
+    let others = others
+        .into_iter()
+        .filter_map(|(what, sides)| sides.filter(differ).map(|(before, after)| change(what, before, after)));
+    let others: Vec<String> = others.collect();
+    let levels = before.levels.iter().zip(&after.levels);
+    let levels =
+        levels.map(|(before, after)| (format!("{} misses", before.name), (missed(before), missed(after))));
+    let told = levels.filter(|(_, sides)| others.is_empty() || differ(sides));
+    told.map(|(what, (before, after))| change(&what, before, after)).chain(others.iter().cloned()).collect()
 }
 
 /// Tells if the line that stands for an access is that of another one.

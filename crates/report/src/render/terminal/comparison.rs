@@ -126,6 +126,9 @@ fn totals(out: &mut String, found: &Comparison) {
         };
         table.add_row([level.name.clone(), count(before), count(after), changed(before, after)]);
     }
+    if let (Some(before), Some(after)) = (found.before.remote_accesses, found.after.remote_accesses) {
+        table.add_row(["remote memory".to_string(), count(before), count(after), changed(before, after)]);
+    }
     let wait = |side: &Compared| side.total.wait.cycles.round() as u64;
     let (before, after) = (wait(&found.before), wait(&found.after));
     table.add_row(["cycles of wait".to_string(), count(before), count(after), changed(before, after)]);
