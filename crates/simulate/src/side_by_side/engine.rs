@@ -54,7 +54,7 @@ pub fn simulate(program: &mut dyn Program, lines: usize, pace: &Pace, sampling: 
     let mut run = Run {
         threads: (0..threads).map(|thread| Thread::new(thread, pace)).collect(),
         next: vec![(NEVER, Stage::Issue); threads],
-        lines: (0..lines).map(|_| Line::new(threads)).collect(),
+        lines: (0..lines).map(|_| Line::new()).collect(),
         ledger: Ledger::new(sampling.every),
         past: Past::new((0..threads).map(|thread| program.maker(thread)).collect()),
         pace: *pace,

@@ -36,13 +36,52 @@ impl Copy {
     };
 }
 
+/// The rights of all threads to a line. Of many threads few ever touch it, and all others are alike.
+struct Copies {
+    threads: Vec<u32>,
+    copies: Vec<Copy>,
+    others: Copy,
+}
+
+impl Copies {
+    fn find(&self, thread: usize) -> Option<usize> {
+        self.threads.iter().position(|known| *known as usize == thread)
+    }
+
+    fn get(&self, thread: usize) -> &Copy {
+        self.find(thread).map_or(&self.others, |at| &self.copies[at])
+    }
+
+    /// The copy of a thread that touches the line.
+    fn own(&mut self, thread: usize) -> &mut Copy {
+        let at = self.find(thread).unwrap_or_else(|| {
+            self.threads.push(thread as u32);
+            self.copies.push(self.others);
+            self.copies.len() - 1
+        });
+        &mut self.copies[at]
+    }
+
+    /// Those of all threads, all that have not touched it as one.
+    fn all(&mut self) -> impl Iterator<Item = &mut Copy> {
+        self.copies.iter_mut().chain([&mut self.others])
+    }
+
+    /// The same but for a thread, which has touched it.
+    fn all_but(&mut self, thread: usize) -> impl Iterator<Item = &mut Copy> {
+        let known = self.threads.iter().zip(&mut self.copies);
+        let but = known.filter(move |(known, _)| **known as usize != thread).map(|(_, copy)| copy);
+        but.chain([&mut self.others])
+    }
+}
+
 /// A line of several threads.
 pub(crate) struct Line {
     /// When it arrived anywhere last; none before anybody had it.
     arrived: Option<Ticks>,
-    copies: Box<[Copy]>,
-    /// The thread that wrote each byte last.
-    writers: Box<[u32; 64]>,
+    copies: Copies,
+    /// Bytes, a bit each, and the access that wrote them last.
+    writers: Vec<(u64, u32)>,
     /// Its latest access, and the latest of another thread.
     latest: [Latest; 2],
 }
@@ -68,19 +107,19 @@ pub(crate) struct Asker<'a> {
 }
 
 impl Line {
-    pub fn new(threads: usize) -> Line {
-        let copies = vec![Copy::NONE; threads].into_boxed_slice();
-        Line { arrived: None, copies, writers: Box::new([u32::MAX; 64]), latest: [NOBODY; 2] }
+    pub fn new() -> Line {
+        let copies = Copies { threads: Vec::new(), copies: Vec::new(), others: Copy::NONE };
+        Line { arrived: None, copies, writers: Vec::new(), latest: [NOBODY; 2] }
     }
 
     /// The life of the line in a thread's cache.
     pub fn life(&self, thread: usize) -> Option<u32> {
-        self.copies[thread].life
+        self.copies.get(thread).life
     }
 
     /// Returns whether a thread can write the line now.
     pub fn is_writable(&self, thread: usize, t: Ticks) -> bool {
-        let (from, until) = self.copies[thread].writable;
+        let (from, until) = self.copies.get(thread).writable;
         from <= t && t < until
     }
 
@@ -95,7 +134,7 @@ impl Line {
         ledger: &mut Ledger,
     ) -> (Ticks, bool) {
         let x = asker.thread;
-        let mine = &self.copies[x];
+        let mine = self.copies.own(x);
         let (from, until) = if write { mine.writable } else { mine.readable };
         if t < until {
             return (from.max(t), false);
@@ -121,7 +160,7 @@ impl Line {
         let readers = self.grant(x, (write, has_read, step), arrival, leave, ledger);
         let latest = self.latest[usize::from(self.latest[0].thread == x)];
         let is_over = latest.thread != usize::MAX && asker.past.is_over(latest.thread, latest.releases, x);
-        let mine = &mut self.copies[x];
+        let mine = self.copies.own(x);
         if let Some(life) = mine.life.take() {
             ledger.end(life);
         }
@@ -149,7 +188,7 @@ impl Line {
         ledger: &Ledger,
     ) -> Kind {
         let mut kind = Kind::False;
-        for (_, other) in self.copies.iter_mut().enumerate().filter(|(thread, _)| *thread != x) {
+        for other in self.copies.all_but(x) {
             other.writable.1 = other.writable.1.min(leave);
             if write {
                 other.readable.1 = other.readable.1.min(leave);
@@ -160,7 +199,7 @@ impl Line {
                 (other.taker, other.taken_for) = (step.place, step.bytes);
             }
         }
-        let mine = &mut self.copies[x];
+        let mine = self.copies.own(x);
         if write {
             if !has_read {
                 mine.readable.0 = from;
@@ -182,23 +221,27 @@ impl Line {
     /// A thread writes bytes.
     pub fn write(&mut self, thread: usize, step: &Step, past: &Past, ledger: &mut Ledger) {
         self.touch(thread, step, past, ledger);
-        let own = &mut self.copies[thread];
+        let own = self.copies.own(thread);
         (own.foreign, own.former) = (own.foreign & !step.bytes, own.former & !step.bytes);
-        for (other, copy) in self.copies.iter_mut().enumerate() {
-            if other != thread {
-                (copy.foreign, copy.former) = (copy.foreign | step.bytes, copy.former & !step.bytes);
-            }
+        for copy in self.copies.all_but(thread) {
+            (copy.foreign, copy.former) = (copy.foreign | step.bytes, copy.former & !step.bytes);
         }
-        let mut left = step.bytes;
-        while left != 0 {
-            self.writers[left.trailing_zeros() as usize] = step.place;
-            left &= left - 1;
+        if self.writers.iter().any(|&(bytes, place)| place == step.place && step.bytes & !bytes == 0) {
+            return;
+        }
+        self.writers.retain_mut(|(bytes, _)| {
+            *bytes &= !step.bytes;
+            *bytes != 0
+        });
+        match self.writers.iter_mut().find(|(_, place)| *place == step.place) {
+            Some((bytes, _)) => *bytes |= step.bytes,
+            None => self.writers.push((step.bytes, step.place)),
         }
     }
 
     /// Ends what these bytes are of: nobody needs any more what was written to them.
     pub fn end(&mut self, bytes: u64) {
-        for copy in &mut self.copies {
+        for copy in self.copies.all() {
             copy.former |= copy.foreign & bytes;
             copy.foreign &= !bytes;
         }
@@ -209,10 +252,17 @@ impl Line {
             self.latest[1] = self.latest[0];
         }
         self.latest[0] = Latest { thread, releases: past.releases[thread], place: step.place };
-        let copy = &mut self.copies[thread];
+        let Some(at) = self.copies.find(thread) else { return };
+        let copy = &mut self.copies.copies[at];
         let Some(life) = copy.life else { return };
         let (foreign, former) = (copy.foreign & step.bytes, copy.former & step.bytes);
-        let writer = |bytes: u64| self.writers[bytes.trailing_zeros() as usize];
+        // That of the first of these bytes.
+        let writer = |bytes: u64| {
+            let mut writers = self.writers.iter();
+            writers
+                .find(|written| written.0 >> bytes.trailing_zeros() & 1 != 0)
+                .map_or(u32::MAX, |found| found.1)
+        };
         if foreign != 0 {
             (copy.foreign, copy.former) = (0, 0);
             ledger.needed(life, Kind::True, step.place, writer(foreign));
@@ -224,7 +274,7 @@ impl Line {
 
     /// The end of all: lives that last end.
     pub fn finish(&mut self, ledger: &mut Ledger) {
-        for copy in &mut self.copies {
+        for copy in self.copies.all() {
             if let Some(life) = copy.life.take() {
                 ledger.end(life);
             }
