@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 
 use memlode_attribute::Counts;
-use memlode_attribute::libraries::Fetched;
+use memlode_attribute::libraries::FetchedCrates;
 use memlode_attribute::tables::Tables;
 use memlode_trace::layouts::{LayoutId, Member};
 use memlode_trace::sites::{SiteTable, StringId};
@@ -23,19 +23,25 @@ const ONE_OF: u64 = 10;
 /// Divides a type's members by all accesses to all its objects. Nothing is said of types of libraries, which nobody can
 /// change, of one whose layout is not known, and of objects that are often touched without naming a member, such as when
 /// they are copied whole.
-pub(crate) fn density(tables: &Tables<'_>, names: &SiteTable, ty: StringId) -> Option<Density> {
-    if Fetched::of(names).has_type(names.string(ty)) {
+pub(crate) fn density(
+    tables: &Tables<'_>,
+    names: &SiteTable,
+    fetched: &FetchedCrates,
+    ty: StringId,
+) -> Option<Density> {
+    if fetched.has_type(names.string(ty)) {
         return None;
     }
     let mut members: FxHashMap<StringId, u64> = FxHashMap::default();
     let (mut type_bytes, mut layout) = (0, None);
     let (mut all, mut nameless) = (Counts::default(), 0);
     for cell in tables.cells() {
-        if !tables.touches_type(cell, ty) {
-            continue;
-        }
         let site = names.site(cell.site);
         let of_type = site.ty.filter(|id| names.ty(*id).name == ty);
+        let in_objects = || tables.class(cell.class).element.is_some_and(|id| names.ty(id).name == ty);
+        if of_type.is_none() && !in_objects() {
+            continue;
+        }
         all += &cell.counts;
         // It brings a line, whatever of it is needed.
         if site.is_prefetch() {
@@ -50,8 +56,7 @@ pub(crate) fn density(tables: &Tables<'_>, names: &SiteTable, ty: StringId) -> O
             None => nameless += cell.counts.accesses(),
         }
     }
-    let fetches = tables.costliest_level(&all).map_or(0, |level| all.misses(level));
-    let least = fetches.div_ceil(ONE_OF).max(1);
+    let least = tables.costliest_misses(&all).div_ceil(ONE_OF).max(1);
     if nameless >= least {
         return None;
     }

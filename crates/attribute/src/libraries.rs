@@ -36,18 +36,18 @@ fn is_library_path(path: &str) -> bool {
 
 /// The crates of a program whose sources Cargo fetched.
 #[derive(Clone, Debug, Default)]
-pub struct Fetched(FxHashSet<String>);
+pub struct FetchedCrates(FxHashSet<String>);
 
-impl Fetched {
+impl FetchedCrates {
     /// Those that any function of the trace comes from.
-    pub fn of(names: &SiteTable) -> Fetched {
+    pub fn of(names: &SiteTable) -> FetchedCrates {
         let directories: FxHashSet<_> = names
             .functions()
             .iter()
             .filter_map(|function| function.file)
             .map(|(directory, _)| directory)
             .collect();
-        Fetched(directories.into_iter().filter_map(|id| fetched_crate(names.string(id))).collect())
+        FetchedCrates(directories.into_iter().filter_map(|id| fetched_crate(names.string(id))).collect())
     }
 
     /// Returns whether a type came with the compiler or is one of these crates', as far as its name says.

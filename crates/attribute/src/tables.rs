@@ -158,8 +158,8 @@ impl<'a> Tables<'a> {
         counts.stall_cycles(self.latencies)
     }
 
-    /// Returns the cache level whose misses cost most, of equal ones the outermost: it is missed least.
-    pub fn costliest_level(&self, counts: &Counts) -> Option<usize> {
+    /// Returns how often the level whose misses cost most was missed: so often it fetched a line.
+    pub fn costliest_misses(&self, counts: &Counts) -> u64 {
         let first = self.latencies.first().copied().unwrap_or(0);
         let cost = |level: &usize| {
             let served = counts.misses(*level) - counts.misses(*level + 1);
@@ -167,7 +167,8 @@ impl<'a> Tables<'a> {
             served * u64::from(latency.saturating_sub(first))
         };
         let levels = self.latencies.len().saturating_sub(1).min(MAX_LEVELS);
-        (0..levels).max_by_key(cost)
+        // Of equal ones, the outermost: it is missed least.
+        (0..levels).max_by_key(cost).map_or(0, |level| counts.misses(level))
     }
 
     /// Returns what is touched, at which line.
@@ -284,12 +285,6 @@ impl<'a> Tables<'a> {
     /// The type that a cell's accesses touch: its row in [`Tables::types`], if it has one.
     pub fn type_of(&self, cell: &Cell) -> Option<StringId> {
         self.site(cell).ty.map(|ty| self.names.ty(ty).name)
-    }
-
-    /// Returns whether a cell's accesses touch objects of a type: they name it themselves, or the objects are of it.
-    pub fn touches_type(&self, cell: &Cell, ty: StringId) -> bool {
-        let element = self.class(cell.class).element.map(|id| self.names.ty(id).name);
-        self.type_of(cell) == Some(ty) || element == Some(ty)
     }
 
     fn site(&self, cell: &Cell) -> &'a Site {

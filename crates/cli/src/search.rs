@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use memlode_attribute::CostModel;
-use memlode_attribute::libraries::Fetched;
+use memlode_attribute::libraries::FetchedCrates;
 use memlode_attribute::sharing::OwnMember;
 use memlode_attribute::tables::{place, what};
 use memlode_layout::{Edit, Link};
@@ -432,7 +432,7 @@ fn waited_for(as_it_is: &AsItIs) -> Vec<(String, LayoutId)> {
     by_type.sort_by(|(a, cycles), (b, others)| others.total_cmp(cycles).then(a.cmp(b)));
     let least = least_cycles(costs.total().cycles(), as_it_is.cycles().run);
     let enough = by_type.into_iter().filter(|&(_, cycles)| cycles >= least && cycles > 0.0);
-    let fetched = Fetched::of(names);
+    let fetched = FetchedCrates::of(names);
     let record = |(ty, _): (StringId, f64)| {
         let name = Some(names.string(ty).to_string()).filter(|name| !fetched.has_type(name))?;
         let record = records_named(names, &name).first().copied()?;

@@ -8,7 +8,7 @@
 //!   that have fewer than A / (5 F) accesses, and it is asked once more.
 
 use memlode_attribute::Profile;
-use memlode_attribute::libraries::Fetched;
+use memlode_attribute::libraries::FetchedCrates;
 use memlode_layout::{Edit, Link};
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::SiteTable;
@@ -66,7 +66,7 @@ pub fn charts(names: &SiteTable, profile: &Profile) -> Vec<Chart> {
     let records = (0..names.layouts().all().len() as u32).map(LayoutId);
     let mut heats: Vec<Heat> = Vec::new();
     let of_classes = record_names(names, profile);
-    let fetched = Fetched::of(names);
+    let fetched = FetchedCrates::of(names);
     for found in records.filter_map(|record| heat(names, profile, (record, &of_classes))) {
         // Two definitions of a name are one to the accesses.
         let is_known = heats.iter().any(|known| known.structure.name == found.structure.name);

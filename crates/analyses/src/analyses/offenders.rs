@@ -44,6 +44,7 @@
 //! **Reference.** Miucin, Brady, Fedorova: DINAMITE, a modern approach to memory performance
 //! profiling (2016), which ranks (variable, file, line) by misses.
 
+use memlode_attribute::libraries::FetchedCrates;
 use memlode_attribute::tables::{Place, Row, Tables, What};
 use memlode_attribute::{Cell, ClassId, Wait, WaitKind};
 use memlode_trace::sites::{Dependence, SiteTable, StringId};
@@ -98,7 +99,10 @@ impl Analysis for Offenders {
     fn finish(&self, _state: (), view: &View<'_>) -> Findings {
         let findings = view
             .counted
-            .map(|tables| findings(&Counted { tables, names: view.names, latencies: view.latencies }))
+            .map(|tables| {
+                let (names, latencies) = (view.names, view.latencies);
+                findings(&Counted { tables, names, latencies, fetched: FetchedCrates::of(names) })
+            })
             .unwrap_or_default();
         Findings { findings, tables: Vec::new() }
     }
@@ -109,6 +113,7 @@ struct Counted<'a> {
     tables: &'a Tables<'a>,
     names: &'a SiteTable,
     latencies: &'a [u32],
+    fetched: FetchedCrates,
 }
 
 /// The costliest lines, each with those that the same change would serve.
@@ -186,7 +191,7 @@ fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
     let here = |cell: &Cell| tables.key_of(cell) == (what, place);
     let objects: Vec<Row<ClassId>> = tables.roll(|cell| here(cell).then_some(cell.class));
     let dependences = tables.roll(|cell| here(cell).then(|| counted.names.site(cell.site).dependence()));
-    let density = what.ty.and_then(|ty| density(tables, counted.names, ty));
+    let density = what.ty.and_then(|ty| density(tables, counted.names, &counted.fetched, ty));
     let kind = row.wait.main_kind();
     let edit = density
         .as_ref()
