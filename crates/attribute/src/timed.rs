@@ -115,6 +115,7 @@ pub fn time_spec(machine: &Machine, setup: &Setup) -> TimeSpec {
         window: costs.window_instructions.value,
         stores: machine.in_flight.map_or(56, |flight| flight.stores) as usize,
         walk: machine.page_walk_cycles.into(),
+        overlap_walk: costs.overlap_walk.value,
         second_tlb: second.unwrap_or(0).into(),
         atomic: costs.atomic_cycles.value,
         fence: costs.fence_cycles.value,

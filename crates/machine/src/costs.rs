@@ -40,6 +40,8 @@ pub struct Costs {
     pub overlap_l2: Constant,
     /// Independent accesses that the levels behind it and memory serve at the same time.
     pub overlap_memory: Constant,
+    /// Page walks that go on at the same time.
+    pub overlap_walk: Constant,
     /// Cycles from one line to the next where memory is read from front to back.
     pub read_line_cycles: Constant,
     /// Cycles from one line to the next where memory is written from front to back.
@@ -91,6 +93,7 @@ impl Costs {
         instruction_cycles: Constant::assumed(0.3),
         overlap_l2: Constant::assumed(4.5),
         overlap_memory: Constant::assumed(16.0),
+        overlap_walk: Constant::assumed(4.0),
         read_line_cycles: Constant::assumed(13.0),
         write_line_cycles: Constant::assumed(22.0),
         window_instructions: Constant::assumed(224.0),
@@ -134,12 +137,13 @@ impl Costs {
     }
 
     /// The constants of one core: key, key of the spread, range, and where the number is kept.
-    fn fields(&mut self) -> [Field<'_>; 13] {
+    fn fields(&mut self) -> [Field<'_>; 14] {
         [
             ("clock_ghz", "clock_ghz_spread", (0.01, 100.0), &mut self.clock_ghz),
             ("instruction_cycles", "instruction_cycles_spread", (0.01, 100.0), &mut self.instruction_cycles),
             ("overlap_l2", "overlap_l2_spread", (1.0, 1e4), &mut self.overlap_l2),
             ("overlap_memory", "overlap_memory_spread", (1.0, 1e4), &mut self.overlap_memory),
+            ("overlap_walk", "overlap_walk_spread", (1.0, 1e4), &mut self.overlap_walk),
             ("read_line_cycles", "read_line_cycles_spread", (0.01, 1e5), &mut self.read_line_cycles),
             ("write_line_cycles", "write_line_cycles_spread", (0.01, 1e5), &mut self.write_line_cycles),
             ("window_instructions", "window_instructions_spread", (1.0, 1e6), &mut self.window_instructions),

@@ -91,6 +91,7 @@ fn costs(costs: &Costs) -> Value {
         ("instruction_cycles", costs.instruction_cycles),
         ("overlap_l2", costs.overlap_l2),
         ("overlap_memory", costs.overlap_memory),
+        ("overlap_walk", costs.overlap_walk),
         ("read_line_cycles", costs.read_line_cycles),
         ("write_line_cycles", costs.write_line_cycles),
         ("window_instructions", costs.window_instructions),

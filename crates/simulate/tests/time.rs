@@ -6,7 +6,9 @@ mod time {
 
 use std::sync::OnceLock;
 
-use memlode_simulate::{Act, Charged, CoreTime, Stall, TICKS, TimeSpec, TimedAccess, TimedLine, TimedSite};
+use memlode_simulate::{
+    Act, Charged, CoreTime, Stall, TICKS, TimeSpec, TimedAccess, TimedLine, TimedSite, Translation,
+};
 use proptest::prelude::*;
 use time::naive::Naive;
 
@@ -25,6 +27,7 @@ fn spec() -> TimeSpec {
         window: 400.0,
         stores: 72,
         walk: 30.0,
+        overlap_walk: 2.0,
         second_tlb: 7.0,
         atomic: 18.0,
         fence: 25.0,
@@ -46,7 +49,8 @@ struct Step {
     /// Level of the second line, if there is one.
     other_level: u8,
     instructions: u64,
-    walk: u64,
+    translation: Translation,
+    translation_ticks: u64,
     address_feeds: Vec<Vec<u32>>,
     data_feeds: Vec<Vec<u32>>,
     branch_feeds: Option<Vec<Vec<u32>>>,
@@ -63,7 +67,8 @@ fn miss(number: u64) -> Step {
         level: 3,
         other_level: 3,
         instructions: 0,
-        walk: 0,
+        translation: Translation::First,
+        translation_ticks: 0,
         address_feeds: Vec::new(),
         data_feeds: Vec::new(),
         branch_feeds: None,
@@ -108,7 +113,8 @@ fn charges(spec: &TimeSpec, steps: &[Step]) -> (Vec<Charged>, u64) {
             address: step.address,
             bytes: step.bytes,
             lines: &step.lines(),
-            walk: step.walk,
+            translation: step.translation,
+            translation_ticks: step.translation_ticks,
         })
     };
     let charged: Vec<Charged> = steps.iter().map(charge).collect();
@@ -291,6 +297,28 @@ fn what_lies_behind_a_surprise_begins_when_it_is_known_where_the_branch_leads() 
 }
 
 #[test]
+fn walkers_are_as_few_as_they_are() {
+    // Loads that the first level answers, of a page each that nobody has walked for.
+    let walk = |number| Step {
+        level: 0,
+        translation: Translation::Walk,
+        translation_ticks: 30 * TICKS,
+        ..miss(number)
+    };
+    let walks = |count| (0..count).map(walk).collect::<Vec<Step>>();
+    // Two at a time: the last of nine begins when four have ended one after the other.
+    let (cycles, of) = run(&walks(9));
+    assert_eq!((cycles, of(Stall::Walk)), (5.0 * 30.0 + 4.0, 5.0 * 30.0));
+    assert_eq!(run(&walks(2)).0, 34.0);
+    // Another access of the page waits for the same walk, and no longer; one of another page for none.
+    let known = |number| Step { level: 0, ..miss(number) };
+    assert_eq!(run(&[walk(1), known(1)]).0, 34.0);
+    let fed = |number, site| Step { address_feeds: fed_by(0), site, ..known(number) };
+    assert_eq!(run(&[Step { site: 1, ..walk(1) }, Step { site: 0, ..known(1) }, fed(2, 2)]).0, 38.0);
+    assert_eq!(run(&[Step { site: 1, ..walk(1) }, Step { site: 0, ..known(3) }, fed(2, 2)]).0, 34.0);
+}
+
+#[test]
 fn what_the_wrong_path_has_asked_for_is_on_its_way() {
     // Site 0 is followed by site 1, and that by site 2; then by site 2 at once, or by site 3, which leads there as well.
     let learnt = [0, 1, 2, 0, 1, 2].map(near);
@@ -322,34 +350,40 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         (0..40u64, 0..64u64).prop_map(|(line, byte)| line * 64 + byte),
         (0..3000u64).prop_map(|line| (1 << 20) + line * 64),
     ];
-    let one = (address, 0..4u8, 0..4u8, 0..40u64, prop::sample::select(vec![0u64, 0, 0, 7, 130]));
+    let first = (Translation::First, 0u64);
+    let walks = [(Translation::Second, 7), (Translation::Walk, 40), (Translation::Walk, 130)];
+    let translation = prop::sample::select([&[first; 4][..], &walks].concat());
+    let one = (address, 0..4u8, 0..4u8, 0..40u64, translation);
     let stream =
         (prop::option::weighted(0.3, 0..6u64), prop::sample::select(vec![8i64, 64, -64, 192, -24, 2600]));
     (sites, prop::collection::vec(one, 1..300), stream).prop_map(|(sites, accesses, (stream, step))| {
-        let access = |(number, (address, level, other_level, instructions, walk)): (u64, _)| {
-            let ((act, is_fenced, address_feed, data_feed), bytes) = sites[number as usize % 6];
-            let address: u64 = address;
-            let walks = Some(number % 6) == stream;
-            Step {
-                site: (number % 6) as u32,
-                act: [Act::Load, Act::Store, Act::Store, Act::Atomic, Act::Prefetch, Act::StorePast]
-                    [act.saturating_sub(6) as usize],
-                is_fenced,
-                address: if walks {
-                    (1u64 << 21).wrapping_add((step * number as i64) as u64)
-                } else {
-                    (1 << 22) + address
-                },
-                bytes,
-                level,
-                other_level,
-                instructions,
-                walk: walk * TICKS,
-                address_feeds: address_feed.map_or(Vec::new(), fed_by),
-                data_feeds: data_feed.map_or(Vec::new(), |site| vec![vec![site, (site + 1) % 6], vec![0]]),
-                branch_feeds: None,
-            }
-        };
+        let access =
+            |(number, (address, level, other_level, instructions, (translation, cycles))): (u64, _)| {
+                let ((act, is_fenced, address_feed, data_feed), bytes) = sites[number as usize % 6];
+                let address: u64 = address;
+                let walks = Some(number % 6) == stream;
+                Step {
+                    site: (number % 6) as u32,
+                    act: [Act::Load, Act::Store, Act::Store, Act::Atomic, Act::Prefetch, Act::StorePast]
+                        [act.saturating_sub(6) as usize],
+                    is_fenced,
+                    address: if walks {
+                        (1u64 << 21).wrapping_add((step * number as i64) as u64)
+                    } else {
+                        (1 << 22) + address
+                    },
+                    bytes,
+                    level,
+                    other_level,
+                    instructions,
+                    translation,
+                    translation_ticks: cycles * TICKS,
+                    address_feeds: address_feed.map_or(Vec::new(), fed_by),
+                    data_feeds: data_feed
+                        .map_or(Vec::new(), |site| vec![vec![site, (site + 1) % 6], vec![0]]),
+                    branch_feeds: None,
+                }
+            };
         (0..).zip(accesses).map(access).collect()
     })
 }
@@ -369,7 +403,8 @@ proptest! {
         let mut naive = Naive::new(spec.clone());
         let (charged, committed) = charges(&spec, &steps);
         for (number, (step, charged)) in steps.iter().zip(charged).enumerate() {
-            let expected = naive.access(&step.site(), (step.address, step.bytes), &step.lines(), step.walk);
+            let translated = (step.translation, step.translation_ticks);
+            let expected = naive.access(&step.site(), (step.address, step.bytes), &step.lines(), translated);
             prop_assert_eq!(charged, expected, "access {} of {:?}", number, steps);
         }
         prop_assert_eq!(naive.committed(), committed);
@@ -381,7 +416,7 @@ proptest! {
         let (_, committed) = charges(&spec(), &steps);
         let instructions: u64 = steps.iter().map(|step| step.instructions * TICKS / 4).sum();
         // Each may wait for its latencies, walk and fence, and for all lines that were fetched ahead before it.
-        let one_by_one: u64 = steps.iter().map(|step| step.walk + (2 * L + 18 + 25 + 3000) * TICKS).sum();
+        let one_by_one: u64 = steps.iter().map(|step| step.translation_ticks + (2 * L + 18 + 25 + 3000) * TICKS).sum();
         prop_assert!(committed >= instructions);
         prop_assert!(committed <= instructions + one_by_one);
     }

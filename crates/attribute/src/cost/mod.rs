@@ -4,12 +4,12 @@
 //!
 //! | | from the second level | from behind it | recognised by |
 //! |---|---|---|---|
-//! | stored | 2 | a line written, `w`; past the caches as long as one that is read, `r` | the site stores |
+//! | stored | 2 | a line written, `w`; past the caches as long as one that is read, `r`; at least *p* / *op* where it is a jump | the site stores |
 //! | streamed | 2 | a line read, `r` | the site goes to a line near one that it was at a moment ago, or is a prefetch |
 //! | chained | its latency | its latency and a page walk | the address comes from the load before in a chain |
-//! | overlapping | its latency / *o2* | the same / min(*o*, max(1, *W·m*)), at least *r* | everything else |
+//! | overlapping | its latency / *o2* | the same and a page walk / min(*o*, max(1, *W·m*)), at least *r*, *p* / *op* | everything else |
 //!
-//! *r*, *w*, the overlaps *o2* and *o*, and the window *W* are the machine's ([`memlode_machine::Costs`]); *m* is how many such misses from
+//! *r*, *w*, the overlaps *o2* and *o*, the window *W*, a page walk *p* and how many of these go on at once, *op*, are the machine's ([`memlode_machine::Costs`]); *m* is how many such misses from
 //! behind the second level the function has for each instruction. Latencies are those beyond the first level's. The first touch of a
 //! line in memory that the program got while it was recorded costs what the second level does: the kernel has just zeroed it.
 //!
@@ -155,6 +155,7 @@ struct Constants {
     latencies: Vec<f64>,
     overlap_l2: f64,
     overlap: f64,
+    overlap_walk: f64,
     read_line: f64,
     write_line: f64,
     window: f64,
@@ -183,6 +184,7 @@ impl Constants {
                 .collect(),
             overlap_l2: costs.overlap_l2.value,
             overlap: costs.overlap_memory.value,
+            overlap_walk: costs.overlap_walk.value,
             read_line: costs.read_line_cycles.value,
             write_line: costs.write_line_cycles.value,
             window: costs.window_instructions.value,
@@ -402,9 +404,12 @@ fn prices(constants: &Constants, parts: &Parts, walk: f64) -> Prices {
             return Wait::default();
         }
         let line = |cycles: f64| if is_near { NEAR_CYCLES.min(latency) } else { cycles.min(latency + walk) };
+        // A jump walks the page tables, of which few walks go on at the same time.
+        let walked = walk / constants.overlap_walk;
         if is_write {
             let cycles = if is_past_caches { constants.read_line } else { constants.write_line };
-            kinds[WaitKind::Stored as usize] = line(cycles);
+            let jump = if is_near { line(cycles) } else { line(cycles).max(walked) };
+            kinds[WaitKind::Stored as usize] = streamed * line(cycles) + (1.0 - streamed) * jump;
             return Wait { kinds, ..Wait::default() };
         }
         let (waits, overlap) =
@@ -412,7 +417,8 @@ fn prices(constants: &Constants, parts: &Parts, walk: f64) -> Prices {
         kinds[WaitKind::Streamed as usize] = streamed * line(constants.read_line);
         kinds[WaitKind::Chained as usize] = (1.0 - streamed) * chained * waits;
         // A line that a jump fetches takes as much of the bandwidth as one of a stream.
-        let jump = if is_near { waits / overlap } else { (waits / overlap).max(line(constants.read_line)) };
+        let least = if is_near { 0.0 } else { line(constants.read_line).max(walked) };
+        let jump = (waits / overlap).max(least);
         kinds[WaitKind::Overlapping as usize] = (1.0 - streamed) * (1.0 - chained) * jump;
         Wait { kinds, ..Wait::default() }
     };
@@ -438,6 +444,7 @@ mod tests {
         Constants {
             latencies: vec![0.0, 10.0, 100.0, 300.0],
             overlap_l2: 5.0,
+            overlap_walk: 1.0,
             overlap: 20.0,
             read_line: 13.0,
             write_line: 22.0,
@@ -489,6 +496,8 @@ mod tests {
         assert_eq!(cycles(&some, 0), [2.0, 25.0, 75.0]);
         let many = Parts { overlapping_misses: 0.1, ..parts() };
         assert_eq!(cycles(&many, 0), [2.0, 13.0, 15.0], "no less than a stream");
+        assert_eq!(cycles(&many, 2 << 20), [2.0, 30.0, 30.0], "no less than the walkers take");
+        assert_eq!(cycles(&Parts { is_write: true, ..parts() }, 2 << 20), [2.0, 30.0, 30.0], "nor a store");
         assert_eq!(cycles(&parts(), 0), [2.0, 100.0, 300.0], "a miss alone waits alone");
         let longer = |parts: &Parts| prices(&constants(), parts, 0.0).latency_cycle;
         assert_eq!(longer(&chained), [0.0, 0.0, 1.0, 0.0], "another cycle of latency is another of waiting");

@@ -85,17 +85,21 @@ impl<'a> Chase<'a> {
     }
 }
 
-/// Nanoseconds of a load from a random line of the first `bytes` bytes, a power of two, none waiting for another.
-pub fn gather(buffer: &Buffer, bytes: usize, steps: u64) -> f64 {
-    assert!(bytes.is_power_of_two() && (64..=buffer.bytes()).contains(&bytes), "a part of the buffer");
-    let mask = bytes - 64;
+/// Nanoseconds of a load from a random one of `count` places, a power of two, none waiting for another; `place` tells the
+/// offset of each in the buffer, a multiple of 8.
+pub fn gather(buffer: &Buffer, count: usize, place: impl Fn(usize) -> usize, steps: u64) -> f64 {
+    assert!(count.is_power_of_two(), "the low bits of a number choose");
+    assert!(
+        (0..count).all(|at| place(at) + 8 <= buffer.bytes() && place(at).is_multiple_of(8)),
+        "places of the buffer"
+    );
     let mut state = 1_u64;
     let mut sum = 0_u64;
     let step = sample(steps, || {
         for _ in 0..steps {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let offset = (state >> 20) as usize & mask;
-            // SAFETY: within the buffer: the mask keeps it below `bytes`, a multiple of 64.
+            let offset = place((state >> 20) as usize & (count - 1));
+            // SAFETY: within the buffer and aligned, as was checked of all places.
             sum ^= unsafe { buffer.start().add(offset).cast::<u64>().read_volatile() };
         }
     });

@@ -3,6 +3,7 @@
 //! Every constant is measured in several rounds. Its value is the median of the rounds, its spread the interquartile
 //! range over the median. A constant that spreads more than [`MOST_SPREAD`] stays as it was assumed.
 
+mod core;
 mod kernels;
 mod memory;
 mod render;
@@ -19,8 +20,7 @@ use crate::stats::{median, quantile};
 
 pub use render::text;
 
-use kernels::{Chase, GAPS, Sweep};
-use memory::{Buffer, PageKind};
+use self::core::Core;
 use sharing::Sharing;
 use touches::Touches;
 
@@ -133,139 +133,6 @@ fn floor_power_of_two(number: u64) -> u64 {
     if number == 0 { 0 } else { 1 << number.ilog2() }
 }
 
-/// Steps that one piece of a chase makes: a millisecond or so at any level.
-const STEPS: u64 = 6000;
-
-/// Pages that no translation buffer holds, with one line each, so that the lines themselves are near.
-const PAGES: usize = 1 << 14;
-
-/// A buffer, the chain in it, and where a chase of it goes on.
-struct Ring {
-    buffer: Buffer,
-    at: *const *const u8,
-}
-
-impl Ring {
-    /// A chain of `count` places.
-    fn new(
-        bytes: usize,
-        pages: PageKind,
-        count: usize,
-        place: impl Fn(usize) -> usize,
-    ) -> Result<Ring, Error> {
-        let mut buffer = Buffer::new(bytes, pages)?;
-        let at = buffer.chain(count, place);
-        Ok(Ring { buffer, at })
-    }
-
-    /// A chain through all lines, in huge pages.
-    fn of_lines(bytes: usize) -> Result<Ring, Error> {
-        Ring::new(bytes, PageKind::Huge, bytes / 64, |at| at * 64)
-    }
-
-    /// A chain with one line in each page: another line in each, so that they do not meet in a few sets.
-    fn of_pages(pages: PageKind) -> Result<Ring, Error> {
-        Ring::new(PAGES * 4096, pages, PAGES, |at| at * 4096 + at % 64 * 64)
-    }
-
-    /// Nanoseconds of a step, after as many that are not timed.
-    fn step(&mut self, untimed: u64) -> f64 {
-        // SAFETY: nothing writes to a ring.
-        let mut chase = unsafe { Chase::new(&self.buffer, self.at) };
-        chase.walk(untimed);
-        let step = chase.step(STEPS);
-        self.at = chase.at();
-        step
-    }
-}
-
-/// Buffers for one core, of all sizes.
-struct Core {
-    /// For each level but the last, and each of [`Sizes::beyond`].
-    rings: Vec<Ring>,
-    memory: Ring,
-    /// The place where the second chase of a pair goes on.
-    other: *const *const u8,
-    small_pages: Ring,
-    huge_pages: Ring,
-    reads: Sweep,
-    writes: Sweep,
-    written: Buffer,
-}
-
-impl Core {
-    fn new(sizes: &Sizes) -> Result<Core, Error> {
-        let inner = sizes.levels.split_last().map_or(&[][..], |(_, inner)| inner);
-        let rings =
-            inner.iter().chain(&sizes.beyond).map(|size| Ring::of_lines(*size)).collect::<Result<_, _>>()?;
-        let memory = Ring::of_lines(sizes.memory)?;
-        // SAFETY: nothing writes to a ring.
-        let mut other = unsafe { Chase::new(&memory.buffer, memory.at) };
-        other.walk(1 << 20);
-        Ok(Core {
-            rings,
-            other: other.at(),
-            memory,
-            small_pages: Ring::of_pages(PageKind::Small)?,
-            huge_pages: Ring::of_pages(PageKind::Huge)?,
-            reads: Sweep::default(),
-            writes: Sweep::default(),
-            written: Buffer::new(sizes.memory / 2, PageKind::Huge)?,
-        })
-    }
-
-    fn round(&mut self, sizes: &Sizes, samples: &mut Samples) {
-        samples.cycle.push(kernels::cycle());
-        let steps = self.rings.iter_mut().map(|ring| {
-            // What a cache can hold is there before it is timed: by a walk where that is short, else front to back.
-            let lines = ring.buffer.bytes() as u64 / 64;
-            if lines > 1 << 16 {
-                kernels::read_through(&ring.buffer);
-                kernels::read_through(&ring.buffer);
-                ring.step(0)
-            } else {
-                ring.step(2 * lines)
-            }
-        });
-        samples.steps.push(steps.collect());
-        samples.memory.push(self.memory.step(0));
-        samples.walk.push(self.small_pages.step(PAGES as u64) - self.huge_pages.step(PAGES as u64));
-        if let Some(second) = sizes.levels.get(1) {
-            let buffer = &self.rings[1].buffer;
-            kernels::gather(buffer, *second, 4 * STEPS);
-            samples.gather_l2.push(kernels::gather(buffer, *second, 4 * STEPS));
-        }
-        let buffer = &self.memory.buffer;
-        samples.gather_memory.push(kernels::gather(buffer, sizes.memory, 4 * STEPS));
-        // SAFETY: nothing writes to a ring.
-        let (mut one, mut other) =
-            unsafe { (Chase::new(buffer, self.memory.at), Chase::new(buffer, self.other)) };
-        samples.window.push(window(&GAPS.map(|gap| kernels::pair(gap, &mut one, &mut other, STEPS / 8))));
-        (self.memory.at, self.other) = (one.at(), other.at());
-        samples.read_line.push(self.reads.read_line(buffer));
-        samples.write_line.push(self.writes.write_line(&self.written));
-        samples.touches.extend(Touches::measure());
-        samples.atomic.push(sharing::addition());
-        samples.fence.push(sharing::fenced_store());
-    }
-}
-
-/// The number of instructions at which two misses no longer overlap: where the time of a pair goes through one and a half
-/// times its least, between the gaps that were tried. The largest gap if it never does.
-fn window(pairs: &[f64; GAPS.len()]) -> f64 {
-    let least = pairs.iter().copied().fold(f64::INFINITY, f64::min);
-    let limit = 1.5 * least;
-    let gap = |at: usize| f64::from(GAPS[at]);
-    let Some(at) = (0..pairs.len()).find(|at| pairs[*at..].iter().all(|time| *time >= limit)) else {
-        return gap(GAPS.len() - 1);
-    };
-    if at == 0 {
-        return gap(0);
-    }
-    let (before, behind) = (pairs[at - 1], pairs[at]);
-    gap(at - 1) + (gap(at) - gap(at - 1)) * ((limit - before) / (behind - before)).clamp(0.0, 1.0)
-}
-
 /// Nanoseconds, round by round.
 #[derive(Default)]
 struct Samples {
@@ -274,6 +141,7 @@ struct Samples {
     steps: Vec<Vec<f64>>,
     memory: Vec<f64>,
     walk: Vec<f64>,
+    gather_walk: Vec<f64>,
     gather_l2: Vec<f64>,
     gather_memory: Vec<f64>,
     window: Vec<f64>,
@@ -324,18 +192,23 @@ impl Samples {
             out.machine.remote_latency_cycles = out.machine.memory_latency_cycles;
         }
         self.last_level(machine, sizes, &mut out);
-        if !machine.tlbs.is_empty() {
-            let walk = in_cycles(&self.walk);
-            let assumed = f64::from(machine.page_walk_cycles);
-            let measured = out.note_if(median(&walk) >= 1.0, "page_walk_cycles", &walk, assumed);
-            out.machine.page_walk_cycles = (measured.value.round() as u32).max(1);
-            out.machine.spreads.page_walk = measured.spread;
-        }
-
         let overlap = |latency: Vec<f64>, gather: &[f64]| -> Vec<f64> {
             latency.iter().zip(in_cycles(gather)).map(|(latency, time)| (latency / time).max(1.0)).collect()
         };
         let assumed = machine.costs;
+        if !machine.tlbs.is_empty() {
+            let walk = in_cycles(&self.walk);
+            let cycles = f64::from(machine.page_walk_cycles);
+            // Where huge pages are not to be had, there is nothing to compare with.
+            let sensible = median(&walk) >= 1.0;
+            let measured = out.note_if(sensible, "page_walk_cycles", &walk, cycles);
+            out.machine.page_walk_cycles = (measured.value.round() as u32).max(1);
+            out.machine.spreads.page_walk = measured.spread;
+            // The lines themselves come meanwhile.
+            let samples = overlap(walk, &self.gather_walk);
+            out.machine.costs.overlap_walk =
+                out.note_if(sensible, "overlap_walk", &samples, assumed.overlap_walk.value);
+        }
         if machine.levels.len() > 1 {
             let samples = overlap(step(1), &self.gather_l2);
             out.machine.costs.overlap_l2 = out.note("overlap_l2", &samples, assumed.overlap_l2.value);
@@ -483,6 +356,7 @@ mod tests {
             steps: vec![steps; ROUNDS],
             memory: rounds(memory),
             walk: rounds(20.0),
+            gather_walk: rounds(4.0),
             gather_l2: rounds(2.0),
             gather_memory: rounds(10.0),
             window: rounds(300.0),
@@ -530,7 +404,10 @@ mod tests {
         assert_eq!(made.levels.iter().map(|level| level.latency_cycles).collect::<Vec<_>>(), [5, 16, 60]);
         assert_eq!((made.memory_latency_cycles, made.page_walk_cycles), (300, 40));
         let costs = &made.costs;
-        assert_eq!((costs.clock_ghz.value, costs.overlap_l2.value), (2.0, 4.0));
+        assert_eq!(
+            (costs.clock_ghz.value, costs.overlap_l2.value, costs.overlap_walk.value),
+            (2.0, 4.0, 5.0)
+        );
         assert!((costs.overlap_memory.value - 15.0).abs() < 0.01 && costs.overlap_memory.is_measured());
         assert_eq!((costs.read_line_cycles.value, costs.write_line_cycles.value), (6.0, 10.0));
         assert_eq!(
@@ -561,27 +438,5 @@ mod tests {
         let found = samples(&sizes, 1.0, 0.0).conclude(&machine, &sizes, Vec::new());
         assert_eq!(found.machine.memory_latency_cycles, machine.memory_latency_cycles);
         assert!(Machine::from_toml(&found.machine.to_toml(), "again.toml").is_ok());
-    }
-
-    #[test]
-    fn the_window_is_where_pairs_stop_overlapping() {
-        let times = GAPS.map(|gap| if gap <= 224 { 100.0 } else { 200.0 });
-        assert_eq!(window(&times), 240.0);
-        // One disturbed gap in between is not the end.
-        let mut disturbed = times;
-        disturbed[3] = 190.0;
-        assert_eq!(window(&disturbed), 240.0);
-        assert_eq!(window(&GAPS.map(|_| 100.0)), 1024.0);
-    }
-
-    #[test]
-    fn this_machine_keeps_the_order_that_all_have() {
-        let sizes = Sizes::of(&Machine::named("generic").unwrap(), 1 << 30);
-        let mut core = Core::new(&sizes).unwrap();
-        let mut samples = Samples::default();
-        core.round(&sizes, &mut samples);
-        let steps = &samples.steps[0];
-        assert!(steps[0] < steps[1] && steps[1] < samples.memory[0], "{steps:?} {:?}", samples.memory);
-        assert!(samples.gather_memory[0] < samples.memory[0]);
     }
 }

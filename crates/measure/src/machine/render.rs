@@ -54,6 +54,7 @@ fn unit(name: &str) -> &'static str {
     match name {
         "clock_ghz" => "GHz",
         "overlap_l2" | "overlap_memory" => "accesses",
+        "overlap_walk" => "walks",
         "window_instructions" => "instructions",
         "counting_slowdown" => "times",
         "read_line_cycles" | "write_line_cycles" | "zeroed_line_cycles" => "cycles a line",

@@ -6,8 +6,10 @@ use super::branches::Branches;
 use super::lines::{LevelTimes, Lines};
 use super::prefetch::{SiteStep, Walks};
 use super::stores::{Held, StoreBuffer};
+use super::translations::Translations;
 use super::wrong_path::{EarlyDispatch, WrongPaths};
 use super::{Charged, Stall, TICKS, TimeSpec, ticks};
+use crate::core_parts::tlb::Translation;
 
 /// An access's effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +71,10 @@ pub struct TimedAccess<'a> {
     pub bytes: u32,
     /// Its lines, in ascending order, at least one.
     pub lines: &'a [TimedLine],
-    /// Ticks until its pages are translated.
-    pub walk: u64,
+    /// The level that translated its pages.
+    pub translation: Translation,
+    /// Ticks that this takes by itself.
+    pub translation_ticks: u64,
 }
 
 /// The state of a site in this thread.
@@ -114,6 +118,7 @@ pub struct CoreTime {
     wrong_paths: WrongPaths,
     sites: Vec<SiteState>,
     stores: StoreBuffer,
+    translations: Translations,
     lines: Lines,
     walks: Walks,
 }
@@ -157,6 +162,7 @@ impl CoreTime {
             wrong_paths: WrongPaths::new(ticks(spec.instruction), ticks(spec.window)),
             sites: Vec::new(),
             stores: StoreBuffer::new(spec.stores, TICKS),
+            translations: Translations::new(spec.overlap_walk.round() as usize),
             lines: Lines::new(
                 spec.overlap_memory.round() as usize,
                 ticks(spec.latencies[1] / spec.overlap_l2),
@@ -201,9 +207,8 @@ impl CoreTime {
         let ready = self.fed(&site.address).max(dispatched);
         way[Stall::Chain as usize] = ready - dispatched;
         // The page is translated when the access is issued again.
-        let walk = if early.is_some() { 0 } else { access.walk };
-        way[Stall::Walk as usize] = walk;
-        let issued = ready + walk;
+        let issued = if early.is_some() { ready } else { self.translated(access, ready) };
+        way[Stall::Walk as usize] = issued - ready;
         let mut charged = Charged::default();
         let done = match site.act {
             Act::Load => self.load(access, issued, early, &mut way, &mut charged),
@@ -242,7 +247,7 @@ impl CoreTime {
     }
 
     /// Returns when an access was issued on a wrong path, if it was.
-    fn issued_early(&self, access: &TimedAccess<'_>, early: EarlyDispatch) -> Option<u64> {
+    fn issued_early(&mut self, access: &TimedAccess<'_>, early: EarlyDispatch) -> Option<u64> {
         let mut ready = early.time;
         for group in &access.site.address {
             let loads = group.iter().filter_map(|&site| self.sites.get(site as usize));
@@ -251,7 +256,16 @@ impl CoreTime {
                 ready = ready.max(if load.number > early.number { load.early? } else { load.done });
             }
         }
-        Some(ready + access.walk).filter(|issued| *issued < early.known)
+        // A walk that ends when the branch is known gets no further.
+        let least = ready + access.translation_ticks;
+        (least < early.known).then(|| self.translated(access, ready)).filter(|issued| *issued < early.known)
+    }
+
+    /// Returns when the pages of an access that is ready at a time are translated.
+    #[inline]
+    fn translated(&mut self, access: &TimedAccess<'_>, ready: u64) -> u64 {
+        let page = access.address >> self.page_shift;
+        self.translations.translated(page, access.translation, ready, access.translation_ticks)
     }
 
     fn site(&mut self, site: u32) -> &mut SiteState {

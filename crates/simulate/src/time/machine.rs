@@ -96,9 +96,16 @@ impl Timed {
             let spec = &self.spec;
             self.threads.resize_with(thread + 1, || CoreTime::new(spec));
         }
-        let walk = self.translate(access);
+        let (translation, translation_ticks) = self.translate(access);
         let page = self.spec.page_bytes.trailing_zeros();
-        let timed = TimedAccess { site, address: access.address, bytes: access.bytes, lines, walk };
+        let timed = TimedAccess {
+            site,
+            address: access.address,
+            bytes: access.bytes,
+            lines,
+            translation,
+            translation_ticks,
+        };
         let mut charged = self.threads[thread].access(&timed);
         charged.line_crossings = lines.len() as u64 - 1;
         charged.page_crossings = u64::from(access.address >> page != access.last() >> page);
@@ -114,15 +121,17 @@ impl Timed {
         depth + u8::from(is_first)
     }
 
-    /// Ticks until the pages of an access are translated.
+    /// Returns the level that translates the pages of an access, and the ticks that this takes by itself.
     #[inline]
-    fn translate(&mut self, access: MemRef) -> u64 {
-        let Some(tlb) = &mut self.tlb else { return 0 };
-        match tlb.access(access) {
+    fn translate(&mut self, access: MemRef) -> (Translation, u64) {
+        let Some(tlb) = &mut self.tlb else { return (Translation::First, 0) };
+        let translation = tlb.access(access);
+        let ticks = match translation {
             Translation::First => 0,
             Translation::Second => ticks(self.spec.second_tlb),
             Translation::Walk => self.walk(access),
-        }
+        };
+        (translation, ticks)
     }
 
     /// A walk reads a line of the page tables through the caches.

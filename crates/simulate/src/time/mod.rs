@@ -23,7 +23,8 @@
 //!   are there. A load takes the value of the youngest store in flight that overlaps it; if that store does not hold
 //!   all of the load's bytes, the load waits until the store has left.
 //! - **Stores past the caches** leave the buffer when memory takes their lines, for which nothing is read.
-//! - **Translations** come from the TLBs; a walk reads a line of the page tables, which lives in the caches as data do.
+//! - **Translations** come from the TLBs; a walk needs a page walker, of which a core has few, and reads a line of the
+//!   page tables, which lives in the caches as data do. Others that need the page wait for the same walk.
 //! - **Atomic updates and fences** wait for everything before them, and everything behind waits for them.
 //!
 //! - **Branches** are seen where a site is followed by different ones. What lies behind one that a predictor of a
@@ -45,6 +46,7 @@ mod lines;
 mod machine;
 mod prefetch;
 mod stores;
+mod translations;
 mod wrong_path;
 
 pub use self::core::{Act, CoreTime, FeedGroups, TimedAccess, TimedLine, TimedSite};
@@ -76,6 +78,8 @@ pub struct TimeSpec {
     pub stores: usize,
     /// A page walk whose line of the page tables is in the second level.
     pub walk: f64,
+    /// Page walks that go on at the same time, at least 1.
+    pub overlap_walk: f64,
     /// A translation from the second level of the TLB.
     pub second_tlb: f64,
     /// An atomic update of a line that is there.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memlode_simulate::{Act, Charged, Stall, TICKS, TimeSpec, TimedLine, TimedSite};
+use memlode_simulate::{Act, Charged, Stall, TICKS, TimeSpec, TimedLine, TimedSite, Translation};
 
 struct Store {
     first: u64,
@@ -51,6 +51,9 @@ pub struct Naive {
     carried: [u64; 2],
     sites: HashMap<u32, Going>,
     pages: HashMap<u64, (u64, Going)>,
+    /// Ends of all page walks, and for the low bits of a page's number the page that was walked for last, and the end.
+    walks: Vec<u64>,
+    walked: HashMap<u64, (u64, u64)>,
 }
 
 fn ticks(cycles: f64) -> u64 {
@@ -73,6 +76,8 @@ impl Naive {
             carried: [0; 2],
             sites: HashMap::new(),
             pages: HashMap::new(),
+            walks: Vec::new(),
+            walked: HashMap::new(),
         }
     }
 
@@ -100,7 +105,7 @@ impl Naive {
         site: &TimedSite,
         (address, bytes): (u64, u32),
         lines: &[TimedLine],
-        walk: u64,
+        (translation, translation_ticks): (Translation, u64),
     ) -> Charged {
         let mut charged = Charged::default();
         let mut waits: HashMap<Stall, u64> = HashMap::new();
@@ -118,8 +123,21 @@ impl Naive {
         self.front = dispatched;
         let ready = dispatched.max(self.fed(&site.address));
         waits.insert(Stall::Chain, ready - dispatched);
-        waits.insert(Stall::Walk, walk);
-        let issued = ready + walk;
+        let issued = match self.walked.get(&(address / 4096 % 64)) {
+            Some(&(page, end)) if page == address / 4096 && end > ready => end,
+            _ if translation == Translation::Walk => {
+                // The walker that is free first: all but the others have ended all of their walks.
+                let walkers = self.spec.overlap_walk as usize;
+                self.walks.sort_unstable();
+                let free = self.walks.len().checked_sub(walkers).map_or(0, |first| self.walks[first]);
+                let end = ready.max(free) + translation_ticks;
+                self.walks.push(end);
+                self.walked.insert(address / 4096 % 64, (address / 4096, end));
+                end
+            }
+            _ => ready + translation_ticks,
+        };
+        waits.insert(Stall::Walk, issued - ready);
         let first = self.level(0).latency;
         if matches!(site.act, Act::Load | Act::Store | Act::StorePast) {
             self.goes(site.number, address);
