@@ -93,7 +93,7 @@ impl Costs {
         instruction_cycles: Constant::assumed(0.3),
         overlap_l2: Constant::assumed(4.5),
         overlap_memory: Constant::assumed(16.0),
-        overlap_walk: Constant::assumed(4.0),
+        overlap_walk: Constant::assumed(2.0),
         read_line_cycles: Constant::assumed(13.0),
         write_line_cycles: Constant::assumed(22.0),
         window_instructions: Constant::assumed(224.0),

@@ -496,7 +496,7 @@ mod tests {
         assert_eq!(cycles(&some, 0), [2.0, 25.0, 75.0]);
         let many = Parts { overlapping_misses: 0.1, ..parts() };
         assert_eq!(cycles(&many, 0), [2.0, 13.0, 15.0], "no less than a stream");
-        assert_eq!(cycles(&many, 2 << 20), [2.0, 30.0, 30.0], "no less than the walkers take");
+        assert_eq!(cycles(&many, 2 << 20), [2.0, 30.0, 30.0], "no less than a page walk beside others");
         assert_eq!(cycles(&Parts { is_write: true, ..parts() }, 2 << 20), [2.0, 30.0, 30.0], "nor a store");
         assert_eq!(cycles(&parts(), 0), [2.0, 100.0, 300.0], "a miss alone waits alone");
         let longer = |parts: &Parts| prices(&constants(), parts, 0.0).latency_cycle;

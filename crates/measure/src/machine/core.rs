@@ -3,20 +3,15 @@
 use crate::Error;
 
 use super::kernels::{self, Chase, GAPS, Sweep};
-use super::memory::{Buffer, PageKind};
+use super::memory::{Buffer, PageKind, next_place};
 use super::touches::Touches;
 use super::{Samples, Sizes, sharing};
 
 /// Steps that one piece of a chase makes: a millisecond or so at any level.
 const STEPS: u64 = 6000;
 
-/// Pages that no translation buffer holds, with one line each, so that the lines themselves are near.
-const PAGES: usize = 1 << 14;
-
-/// Offset of a line, by its number.
-fn line(at: usize) -> usize {
-    at * 64
-}
+/// Pages that no translation buffer holds, with one line each; few enough that the lines, and those of the page tables, are near.
+const PAGES: usize = 1 << 13;
 
 /// Offset of a line in each page: another line in each, so that they do not meet in a few sets.
 fn line_of_page(at: usize) -> usize {
@@ -44,7 +39,7 @@ impl Ring {
 
     /// A chain through all lines, in huge pages.
     fn of_lines(bytes: usize) -> Result<Ring, Error> {
-        Ring::new(bytes, PageKind::Huge, bytes / 64, line)
+        Ring::new(bytes, PageKind::Huge, bytes / 64, |at| at * 64)
     }
 
     /// A chain with one line in each page.
@@ -120,14 +115,19 @@ impl Core {
         samples.memory.push(self.memory.step(0));
         samples.walk.push(self.small_pages.step(PAGES as u64) - self.huge_pages.step(PAGES as u64));
         let buffer = &self.small_pages.buffer;
-        samples.gather_walk.push(kernels::gather(buffer, PAGES, line_of_page, 4 * STEPS));
+        let mut page = 0;
+        samples.gather_walk.push(kernels::gather(buffer, 4 * STEPS, || {
+            page = next_place(page, PAGES);
+            line_of_page(page)
+        }));
         if let Some(second) = sizes.levels.get(1) {
-            let gather = || kernels::gather(&self.rings[1].buffer, second / 64, line, 4 * STEPS);
+            let gather = || kernels::gather(&self.rings[1].buffer, 4 * STEPS, kernels::any_line(*second));
             gather();
             samples.gather_l2.push(gather());
         }
         let buffer = &self.memory.buffer;
-        samples.gather_memory.push(kernels::gather(buffer, sizes.memory / 64, line, 4 * STEPS));
+        let anywhere = kernels::any_line(sizes.memory);
+        samples.gather_memory.push(kernels::gather(buffer, 4 * STEPS, anywhere));
         // SAFETY: nothing writes to a ring.
         let (mut one, mut other) =
             unsafe { (Chase::new(buffer, self.memory.at), Chase::new(buffer, self.other)) };

@@ -85,26 +85,29 @@ impl<'a> Chase<'a> {
     }
 }
 
-/// Nanoseconds of a load from a random one of `count` places, a power of two, none waiting for another; `place` tells the
-/// offset of each in the buffer, a multiple of 8.
-pub fn gather(buffer: &Buffer, count: usize, place: impl Fn(usize) -> usize, steps: u64) -> f64 {
-    assert!(count.is_power_of_two(), "the low bits of a number choose");
-    assert!(
-        (0..count).all(|at| place(at) + 8 <= buffer.bytes() && place(at).is_multiple_of(8)),
-        "places of the buffer"
-    );
-    let mut state = 1_u64;
+/// Nanoseconds of a load, none waiting for another, from the offset in the buffer that `next` tells, a multiple of 8.
+pub fn gather(buffer: &Buffer, steps: u64, mut next: impl FnMut() -> usize) -> f64 {
     let mut sum = 0_u64;
     let step = sample(steps, || {
         for _ in 0..steps {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let offset = place((state >> 20) as usize & (count - 1));
-            // SAFETY: within the buffer and aligned, as was checked of all places.
+            let offset = next();
+            assert!(offset + 8 <= buffer.bytes() && offset.is_multiple_of(8), "a place of the buffer");
+            // SAFETY: within the buffer and aligned, as was just checked.
             sum ^= unsafe { buffer.start().add(offset).cast::<u64>().read_volatile() };
         }
     });
     std::hint::black_box(sum);
     step
+}
+
+/// Offsets of lines of the first `bytes` bytes, a power of two, by chance.
+pub fn any_line(bytes: usize) -> impl FnMut() -> usize {
+    assert!(bytes.is_power_of_two() && bytes >= 64, "the low bits of a number choose");
+    let mut state = 1_u64;
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 20) as usize & (bytes - 64)
+    }
 }
 
 /// Reads a word of each line, from front to back, so that caches hold what they can.

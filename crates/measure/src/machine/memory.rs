@@ -31,6 +31,16 @@ pub fn first_touch(bytes: usize, pages: PageKind) -> Result<f64, Error> {
     Ok(began.elapsed().as_nanos() as f64 * page as f64 / bytes as f64)
 }
 
+/// The number behind `at` of a ring of all below `count`, a power of two of at least 4, in an order without steps.
+///
+/// It is a linear congruential generator of full period (Hull and Dobell, 1962): the multiplier is 1 modulo 4, the increment
+/// odd.
+pub fn next_place(at: usize, count: usize) -> usize {
+    const MULTIPLIER: usize = 0x5851_f42d_4c95_7f2d;
+    const INCREMENT: usize = 0x14_057b;
+    at.wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT) & (count - 1)
+}
+
 /// A private mapping, all of whose pages are there.
 pub struct Buffer {
     mapping: NonNull<u8>,
@@ -101,17 +111,12 @@ impl Buffer {
     }
 
     /// Makes a ring of pointers through `count` places, a power of two of at least 4; `place` tells the offset of
-    /// each, a multiple of 8, in the buffer and different for all. Returns its first pointer.
-    ///
-    /// The order is that of a linear congruential generator of full period (Hull and Dobell, 1962): the
-    /// multiplier is 1 modulo 4, the increment odd.
+    /// each, a multiple of 8, in the buffer and different for all. The order is that of [`next_place`]. Returns its first
+    /// pointer.
     pub fn chain(&mut self, count: usize, place: impl Fn(usize) -> usize) -> *const *const u8 {
         assert!(count.is_power_of_two() && count >= 4, "a period is a power of two");
-        const MULTIPLIER: usize = 0x5851_f42d_4c95_7f2d;
-        const INCREMENT: usize = 0x14_057b;
         for at in 0..count {
-            let next = at.wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT) % count;
-            let (from, to) = (place(at), place(next));
+            let (from, to) = (place(at), place(next_place(at, count)));
             assert!(from + 8 <= self.bytes && from.is_multiple_of(8), "a place is in the buffer");
             // SAFETY: within the mapping and aligned, as has just been checked of `from`, and `to` is some other
             // turn's `from`.

@@ -204,7 +204,9 @@ impl Samples {
             let measured = out.note_if(sensible, "page_walk_cycles", &walk, cycles);
             out.machine.page_walk_cycles = (measured.value.round() as u32).max(1);
             out.machine.spreads.page_walk = measured.spread;
-            // The lines themselves come meanwhile.
+            // Of the walk that is believed in, so that their quotient is what a walk was seen to take beside others. The
+            // lines themselves come meanwhile.
+            let walk = vec![f64::from(out.machine.page_walk_cycles); self.gather_walk.len()];
             let samples = overlap(walk, &self.gather_walk);
             out.machine.costs.overlap_walk =
                 out.note_if(sensible, "overlap_walk", &samples, assumed.overlap_walk.value);

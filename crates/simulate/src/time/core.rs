@@ -162,7 +162,7 @@ impl CoreTime {
             wrong_paths: WrongPaths::new(ticks(spec.instruction), ticks(spec.window)),
             sites: Vec::new(),
             stores: StoreBuffer::new(spec.stores, TICKS),
-            translations: Translations::new(spec.overlap_walk.round() as usize),
+            translations: Translations::new(spec),
             lines: Lines::new(
                 spec.overlap_memory.round() as usize,
                 ticks(spec.latencies[1] / spec.overlap_l2),

@@ -23,8 +23,9 @@
 //!   are there. A load takes the value of the youngest store in flight that overlaps it; if that store does not hold
 //!   all of the load's bytes, the load waits until the store has left.
 //! - **Stores past the caches** leave the buffer when memory takes their lines, for which nothing is read.
-//! - **Translations** come from the TLBs; a walk needs a page walker, of which a core has few, and reads a line of the
-//!   page tables, which lives in the caches as data do. Others that need the page wait for the same walk.
+//! - **Translations** come from the TLBs; a walk reads a line of the page tables, which lives in the caches as data do.
+//!   Few walks go on at the same time; where the line comes from far, it overlaps with others as lines of data do. Others
+//!   that need the page wait for the same walk.
 //! - **Atomic updates and fences** wait for everything before them, and everything behind waits for them.
 //!
 //! - **Branches** are seen where a site is followed by different ones. What lies behind one that a predictor of a

@@ -1,14 +1,20 @@
 //! Page walks under way.
 
+use super::{TimeSpec, ticks};
 use crate::core_parts::tlb::Translation;
 
 /// Pages whose last walk is remembered, by the low bits of their numbers.
 const PAGES: usize = 64;
 
-/// The page walkers of one core. A page that is being walked for can be waited for by others.
+/// The page walks of one core. A page that is being walked for can be waited for by others.
 pub(super) struct Translations {
-    /// Time at which each walker is free.
-    walkers: Vec<u64>,
+    /// Time at which the next walk can begin.
+    free: u64,
+    /// Ticks of a walk whose line of the page tables is in the second level, and from one such walk to the next.
+    near: u64,
+    near_apart: u64,
+    /// Lines of page tables from behind the second level that are on their way at the same time.
+    far_overlap: u64,
     /// Numbers of pages, and the end of the walk for each.
     pages: [(u64, u64); PAGES],
     /// The latest of these ends.
@@ -16,9 +22,16 @@ pub(super) struct Translations {
 }
 
 impl Translations {
-    /// So many walkers, all idle.
-    pub fn new(walkers: usize) -> Translations {
-        Translations { walkers: vec![0; walkers.max(1)], pages: [(u64::MAX, 0); PAGES], latest: 0 }
+    /// None under way.
+    pub fn new(spec: &TimeSpec) -> Translations {
+        Translations {
+            free: 0,
+            near: ticks(spec.walk),
+            near_apart: ticks(spec.walk / spec.overlap_walk),
+            far_overlap: (spec.overlap_memory.round() as u64).max(1),
+            pages: [(u64::MAX, 0); PAGES],
+            latest: 0,
+        }
     }
 
     /// Returns when a page is translated for an access that is ready at a time; `ticks` is what its translation takes by itself.
@@ -37,9 +50,9 @@ impl Translations {
     }
 
     fn walk(&mut self, page: u64, ready: u64, ticks: u64) -> u64 {
-        let walker = (0..self.walkers.len()).min_by_key(|&walker| self.walkers[walker]).unwrap_or(0);
-        let end = ready.max(self.walkers[walker]) + ticks;
-        self.walkers[walker] = end;
+        let begins = ready.max(self.free);
+        let end = begins + ticks;
+        self.free = begins + self.near_apart + ticks.saturating_sub(self.near) / self.far_overlap;
         self.pages[page as usize % PAGES] = (page, end);
         self.latest = self.latest.max(end);
         end

@@ -51,8 +51,9 @@ pub struct Naive {
     carried: [u64; 2],
     sites: HashMap<u32, Going>,
     pages: HashMap<u64, (u64, Going)>,
-    /// Ends of all page walks, and for the low bits of a page's number the page that was walked for last, and the end.
-    walks: Vec<u64>,
+    /// Beginnings of all page walks and their ticks, and for the low bits of a page's number the page that was walked for
+    /// last, and the end.
+    walks: Vec<(u64, u64)>,
     walked: HashMap<u64, (u64, u64)>,
 }
 
@@ -126,12 +127,16 @@ impl Naive {
         let issued = match self.walked.get(&(address / 4096 % 64)) {
             Some(&(page, end)) if page == address / 4096 && end > ready => end,
             _ if translation == Translation::Walk => {
-                // The walker that is free first: all but the others have ended all of their walks.
-                let walkers = self.spec.overlap_walk as usize;
-                self.walks.sort_unstable();
-                let free = self.walks.len().checked_sub(walkers).map_or(0, |first| self.walks[first]);
-                let end = ready.max(free) + translation_ticks;
-                self.walks.push(end);
+                // As far behind each walk as that asks for.
+                let near = ticks(self.spec.walk);
+                let apart = |walk: u64| {
+                    let far = walk.max(near) - near;
+                    ticks(self.spec.walk / self.spec.overlap_walk) + far / self.spec.overlap_memory as u64
+                };
+                let free = self.walks.iter().map(|(begins, walk)| begins + apart(*walk)).max();
+                let begins = ready.max(free.unwrap_or(0));
+                let end = begins + translation_ticks;
+                self.walks.push((begins, translation_ticks));
                 self.walked.insert(address / 4096 % 64, (address / 4096, end));
                 end
             }
