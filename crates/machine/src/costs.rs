@@ -29,7 +29,8 @@ impl Constant {
 /// Costs of waiting beyond latencies. Cycles are those of the core's clock.
 ///
 /// The defaults are what was measured on one guest of a Sapphire Rapids server, and of atomic operations,
-/// fences and sharing on one of a Zen 3; a machine file that says nothing of a constant has them, as assumed.
+/// fences and sharing on one of a Zen 3; page walks at a time are Skylake's. A machine file that says nothing of a constant
+/// has them, as assumed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// The core's clock in GHz, under load.

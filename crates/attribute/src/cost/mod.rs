@@ -9,8 +9,9 @@
 //! | chained | its latency | its latency and a page walk | the address comes from the load before in a chain |
 //! | overlapping | its latency / *o2* | the same and a page walk / min(*o*, max(1, *W·m*)), at least *r*, *p* / *op* | everything else |
 //!
-//! *r*, *w*, the overlaps *o2* and *o*, the window *W*, a page walk *p* and how many of these go on at once, *op*, are the machine's ([`memlode_machine::Costs`]); *m* is how many such misses from
-//! behind the second level the function has for each instruction. Latencies are those beyond the first level's. The first touch of a
+//! *r*, *w*, the overlaps *o2* and *o*, the window *W*, a page walk *p* and how many of these go on at once, *op*, are the
+//! machine's ([`memlode_machine::Costs`]); *m* is how many such misses from behind the second level the function has for each
+//! instruction. Latencies are those beyond the first level's. The first touch of a
 //! line in memory that the program got while it was recorded costs what the second level does: the kernel has just zeroed it.
 //!
 //! A page walk is one of a miss in an object that is larger than what the TLB reaches, if the program has touched so much memory. Where

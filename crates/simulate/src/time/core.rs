@@ -256,7 +256,7 @@ impl CoreTime {
                 ready = ready.max(if load.number > early.number { load.early? } else { load.done });
             }
         }
-        // A walk that ends when the branch is known gets no further.
+        // A walk that ends later goes on, and the access that is issued for good waits for what is left of it.
         let least = ready + access.translation_ticks;
         (least < early.known).then(|| self.translated(access, ready)).filter(|issued| *issued < early.known)
     }
