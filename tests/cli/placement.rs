@@ -147,6 +147,8 @@ fn an_edit_puts_an_object_on_nodes() {
     let edit = "place table: blockwise";
     let text = recorded.run(&["whatif", "trace", "-m", "./tiny.toml", "--sim", "--edit", edit]);
     assert!(text.contains("remote memory"), "{text}");
+    // The program has no heap.
+    assert!(text.contains("1 object moved") && !text.contains("malloc"), "{text}");
     // Each thread has half of its pages far away, or all the wrong one: as many as before.
     for edit in ["place table: interleave", "place table: node=1", "place table: first-touch"] {
         let (verdict, saved) = under(edit);

@@ -239,6 +239,7 @@ fn an_edit_that_changes_nothing_is_neutral_and_impossible_ones_say_why() {
     let folder = Folder::new();
     let trace = folder.record(0);
     let same = folder.json(&["whatif", &trace, "-e", "reorder item: key, payload, kind, flags, hits"]);
+    assert_eq!(same["confidence"]["placed_by"], "the C library's malloc");
     assert_eq!(same["verdict"], "neutral");
     assert_eq!(same["footprint"]["bytes_before"], same["footprint"]["bytes_after"]);
     let far = folder.json(&["whatif", &trace, "-e", "pad item to 4096"]);

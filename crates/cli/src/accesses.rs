@@ -58,7 +58,7 @@ pub fn run(
     mut analyses: Run,
     watch: impl Fn(usize),
 ) -> Result<(Vec<Table>, Replayed), ImpossibleMachine> {
-    let mut annotations = annotate(source, machine, Options::default(), 1)?;
+    let mut annotations = annotate(source, machine, Options { blocks: true, ..Options::default() }, 1)?;
     let (levels, latencies) = (level_names(machine), latencies(machine));
     while let Some(events) = annotations.next_batch() {
         // What the batch speaks of is known by now, even if the trace is still being written.

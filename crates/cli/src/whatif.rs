@@ -245,12 +245,13 @@ impl AsItIs {
             let values = self.seen(structure, member).map_or(0, |seen| seen.count);
             Some(Narrowed { member: format!("{structure}.{member}"), to: *to, values })
         };
+        let has_heap = self.profile.classes.iter().any(|class| matches!(class.home, Home::Heap { .. }));
         Confidence {
             narrowed: edits.iter().filter_map(narrowed).collect(),
             named,
             unknown_objects: self.unknown_objects(),
             held_by,
-            placed_by: crate::place::NAME.to_string(),
+            placed_by: has_heap.then(|| crate::place::NAME.to_string()),
         }
     }
 

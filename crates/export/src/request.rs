@@ -76,6 +76,7 @@ pub fn start(
         thread: request.thread.as_deref().map(|wanted| find_thread(trace, wanted)).transpose()?,
         levels: levels(request, machine)?,
         limit: request.limit.unwrap_or(u64::MAX),
+        blocks: false,
     };
     let refused = |why| Refused::Machine { machine: machine.name.clone(), why };
     let annotations = annotate(&Source::Stored(trace.clone()), machine, options, 1).map_err(refused)?;

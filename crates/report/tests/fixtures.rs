@@ -46,7 +46,8 @@ fn found(known: &Registered, style: Style) -> (String, String) {
     let arguments: Arguments = arguments.parse().expect("arguments");
     let mut run = Run::default();
     run.add(known, &arguments).expect("arguments that it knows");
-    let mut annotations = annotate(&source, &machine, Options::default(), 1).expect("a machine");
+    let mut annotations =
+        annotate(&source, &machine, Options { blocks: true, ..Options::default() }, 1).expect("a machine");
     let (levels, latencies) = (build::served_by(&build::level_names(&machine)), latencies(&machine));
     let mut batches = Vec::new();
     while let Some(events) = annotations.next_batch() {

@@ -9,6 +9,8 @@
 //! per row, and whoever needs names looks each up once.
 
 mod recorder;
+#[cfg(test)]
+mod tests;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -30,7 +32,7 @@ use crate::simulator::{ImpossibleMachine, Setup, caches, detailed};
 use crate::source::{Known, Source};
 use crate::times::Times;
 
-/// Rows of a batch; the last one may have fewer.
+/// The most rows of a batch, and the most blocks.
 pub const ROWS: usize = 1 << 16;
 
 /// Batches that may wait for whoever takes them.
@@ -47,12 +49,14 @@ pub struct Options {
     pub levels: u32,
     /// So many at most.
     pub limit: u64,
+    /// Blocks of memory that begin and end, too. A batch may then have these alone, and no rows.
+    pub blocks: bool,
 }
 
 impl Default for Options {
-    /// All accesses, with the level that answered.
+    /// All accesses, with the level that answered, and no blocks.
     fn default() -> Options {
-        Options { causes: None, thread: None, levels: u32::MAX, limit: u64::MAX }
+        Options { causes: None, thread: None, levels: u32::MAX, limit: u64::MAX, blocks: false }
     }
 }
 
@@ -73,7 +77,7 @@ pub struct AnnotatedAccesses {
     pub level: Vec<u8>,
     /// Why it missed, if that was asked for.
     pub why: Vec<Why>,
-    /// Blocks of memory that began or ended meanwhile, in order; not a column.
+    /// Blocks of memory that began or ended meanwhile, in order, if they were asked for; not a column.
     pub blocks: Vec<BlockEvent>,
 }
 
@@ -278,7 +282,7 @@ impl Annotations {
         self.chunks.load(Ordering::Relaxed)
     }
 
-    /// The next batch, which is not empty, once it is there; `None` at the end.
+    /// The next batch, once it is there; `None` at the end. It has rows, or blocks if these were asked for.
     pub fn next_batch(&mut self) -> Option<AnnotatedAccesses> {
         let sent = self.batches.as_ref()?.recv().ok()?;
         Some(self.take(sent))

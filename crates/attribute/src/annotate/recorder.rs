@@ -62,6 +62,8 @@ pub(super) struct Recorder<S> {
     only: Option<ThreadId>,
     /// True if the thread at hand is wanted.
     is_on: bool,
+    /// True if blocks of memory are wanted.
+    takes_blocks: bool,
     /// The process at hand.
     space: Space,
     process: ProcessId,
@@ -90,6 +92,7 @@ impl<S: Answers> Recorder<S> {
             wanted: options.levels,
             only: options.thread,
             is_on: false,
+            takes_blocks: options.blocks,
             space: Space::default(),
             process: ProcessId(0),
             time: 0,
@@ -118,7 +121,7 @@ impl<S: Answers> Recorder<S> {
 
     /// Hands over what there is.
     pub fn send(&mut self) {
-        if self.events.rows() == 0 {
+        if self.events.rows() == 0 && self.events.blocks.is_empty() {
             return;
         }
         let mut fresh = self.spares.try_recv().unwrap_or_default();
@@ -170,6 +173,10 @@ impl<S: Answers> Recorder<S> {
     fn block(&mut self, address: u64, life: Life) {
         let row = self.events.rows() as u32;
         self.events.blocks.push(BlockEvent { row, process: self.process, address, life });
+        // A program may allocate for long without a wanted access.
+        if self.events.blocks.len() >= ROWS {
+            self.send();
+        }
     }
 
     #[cold]
@@ -225,14 +232,14 @@ impl<S: Answers> Engine for Recorder<S> {
     }
 
     fn begun(&mut self, block: NewBlock<'_>) {
-        if self.left > 0 {
+        if self.takes_blocks && self.left > 0 {
             let object = self.object(block.class, block.classes, block.paths);
             self.block(block.address, Life::Begins { bytes: block.bytes, object });
         }
     }
 
     fn ended(&mut self, address: u64) {
-        if self.left > 0 {
+        if self.takes_blocks && self.left > 0 {
             self.block(address, Life::Ends);
         }
     }

@@ -162,8 +162,8 @@ pub struct Confidence {
     /// Members that become smaller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub narrowed: Vec<Narrowed>,
-    /// The allocator that placed the blocks.
-    pub placed_by: String,
+    /// The allocator that placed the blocks of the heap, if there are any.
+    pub placed_by: Option<String>,
 }
 
 /// A member that becomes smaller.

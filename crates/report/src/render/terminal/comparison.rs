@@ -80,13 +80,15 @@ pub fn verdict(verdict: Verdict) -> &'static str {
 pub fn confidence(found: &WhatIf) -> String {
     let (footprint, confidence) = (&found.footprint, &found.confidence);
     let mut parts = vec![format!(
-        "{} {} moved, {} → {}, placed by {}",
+        "{} {} moved, {} → {}",
         count(footprint.objects),
         if footprint.objects == 1 { "object" } else { "objects" },
         bytes(footprint.bytes_before),
         bytes(footprint.bytes_after),
-        confidence.placed_by,
     )];
+    if let Some(allocator) = &confidence.placed_by {
+        parts.push(format!("blocks of the heap are placed by {allocator}"));
+    }
     if footprint.objects_left > 0 {
         parts.push(format!(
             "{} stay as they are (no whole number of elements)",
