@@ -123,6 +123,11 @@ pub struct Density {
     pub used_bytes: u64,
     /// Those members, the most used first.
     pub members: Vec<StringId>,
+    /// Bytes of a line.
+    pub line_bytes: u64,
+    /// Bytes that are used of a line of the type while it is in the level whose misses cost most: an upper bound on the
+    /// mean, and `line_bytes` where the lines have other data, too.
+    pub line_used_bytes: u64,
 }
 
 /// A change of layout.

@@ -5,6 +5,11 @@
 //! most. So counts alone carry the statement that a member is *not* used while its lines are in the
 //! cache; that it is used they cannot prove, and a member of which that is open counts as used. What was
 //! used of each line is known where every stay is followed, which `memlode sim` does.
+//!
+//! Counts also bound what the mean stay uses: no more than all bytes that were touched, shared out among the stays, and of
+//! each member no more than a line has of it. So loops that use one member each, one loop after the other, are seen to
+//! use little of every line, although none of the members is left alone. That is told of arrays of the type: other lines
+//! have data of others.
 
 use std::cmp::Reverse;
 
@@ -32,45 +37,95 @@ pub(crate) fn density(
     if fetched.has_type(names.string(ty)) {
         return None;
     }
-    let mut members: FxHashMap<StringId, u64> = FxHashMap::default();
-    let (mut type_bytes, mut layout) = (0, None);
-    let (mut all, mut nameless) = (Counts::default(), 0);
-    for cell in tables.cells() {
-        let site = names.site(cell.site);
-        let of_type = site.ty.filter(|id| names.ty(*id).name == ty);
-        let in_objects = || tables.class(cell.class).element.is_some_and(|id| names.ty(id).name == ty);
-        if of_type.is_none() && !in_objects() {
-            continue;
-        }
-        all += &cell.counts;
-        // It brings a line, whatever of it is needed.
-        if site.is_prefetch() {
-            continue;
-        }
-        match of_type.zip(site.member) {
-            Some((id, member)) => {
-                type_bytes = type_bytes.max(names.ty(id).bytes);
-                layout = layout.or_else(|| names.layouts().of_type(id));
-                *members.entry(member).or_default() += cell.counts.accesses();
-            }
-            None => nameless += cell.counts.accesses(),
-        }
-    }
-    let least = tables.costliest_misses(&all).div_ceil(ONE_OF).max(1);
-    if nameless >= least {
+    let line_bytes = u64::from(tables.costs()?.line_bytes());
+    let uses = Uses::of(tables, names, ty, line_bytes);
+    let stays = tables.costliest_misses(&uses.all);
+    let least = stays.div_ceil(ONE_OF).max(1);
+    let type_bytes = uses.type_bytes;
+    if type_bytes == 0 || uses.nameless.accesses >= least {
         return None;
     }
-    let mut members: Vec<_> = members.into_iter().filter(|(_, touched)| *touched >= least).collect();
-    members.sort_by_key(|&(member, touched)| (Reverse(touched), member));
+    let mut members: Vec<_> = uses.members.into_iter().collect();
+    members.sort_by_key(|&(member, touched)| (Reverse(touched.accesses), member));
     let mut used: Vec<(u64, u64)> = Vec::new();
-    for (member, _) in &members {
-        used.push(bits(names, layout?, names.string(*member))?);
+    let mut bytes_of_stays = uses.nameless.bytes;
+    for (member, touched) in &members {
+        let (first, bits) = bits(names, uses.layout?, names.string(*member))?;
+        if touched.accesses >= least {
+            used.push((first, bits));
+        }
+        // As many as lie in a line at once where elements follow each other.
+        let bytes = bits.div_ceil(8);
+        let in_line = line_bytes / type_bytes * bytes + bytes.min(line_bytes % type_bytes);
+        bytes_of_stays += touched.bytes.min(in_line.saturating_mul(stays));
     }
+    members.retain(|(_, touched)| touched.accesses >= least);
     used.sort_unstable();
     used.dedup();
     let used_bytes = used.iter().map(|(_, bits)| bits.div_ceil(8)).sum::<u64>().min(type_bytes);
     let members: Vec<_> = members.into_iter().map(|(member, _)| member).collect();
-    (type_bytes > 0 && !members.is_empty()).then_some(Density { ty, type_bytes, used_bytes, members })
+    let line_used_bytes = match tables.costliest_misses(&uses.elsewhere) < least {
+        true => bytes_of_stays.div_ceil(stays.max(1)).min(line_bytes),
+        false => line_bytes,
+    };
+    let density = Density { ty, type_bytes, used_bytes, members, line_bytes, line_used_bytes };
+    (!density.members.is_empty()).then_some(density)
+}
+
+/// Accesses, and the bytes of them all.
+#[derive(Clone, Copy, Default)]
+struct Touched {
+    accesses: u64,
+    bytes: u64,
+}
+
+/// The accesses to all objects of a type.
+#[derive(Default)]
+struct Uses {
+    type_bytes: u64,
+    layout: Option<LayoutId>,
+    /// Accesses to each member. Prefetches are left out: they bring a line, whatever of it is needed.
+    members: FxHashMap<StringId, Touched>,
+    /// Those that name no member.
+    nameless: Touched,
+    all: Counts,
+    /// Those that are not to an array of the type.
+    elsewhere: Counts,
+}
+
+impl Uses {
+    fn of(tables: &Tables<'_>, names: &SiteTable, ty: StringId, line_bytes: u64) -> Uses {
+        let mut uses = Uses::default();
+        for cell in tables.cells() {
+            let (site, class) = (names.site(cell.site), tables.class(cell.class));
+            let of_type = site.ty.filter(|id| names.ty(*id).name == ty);
+            let element = class.element.map(|id| names.ty(id)).filter(|element| element.name == ty);
+            if of_type.is_none() && element.is_none() {
+                continue;
+            }
+            uses.all += &cell.counts;
+            if element.is_none_or(|element| class.bytes < 2 * class.objects * element.bytes) {
+                uses.elsewhere += &cell.counts;
+            }
+            if site.is_prefetch() {
+                continue;
+            }
+            let touched = match of_type.zip(site.member) {
+                Some((id, member)) => {
+                    uses.type_bytes = uses.type_bytes.max(names.ty(id).bytes);
+                    uses.layout = uses.layout.or_else(|| names.layouts().of_type(id));
+                    uses.members.entry(member).or_default()
+                }
+                None => &mut uses.nameless,
+            };
+            let accesses = cell.counts.accesses();
+            // A range is an access for each of its lines.
+            let bytes = if site.bytes > 0 { u64::from(site.bytes).min(line_bytes) } else { line_bytes };
+            touched.accesses += accesses;
+            touched.bytes += accesses * bytes;
+        }
+        uses
+    }
 }
 
 /// Returns where a member lies, by its path (`at.x`, `grid[].z`): its first bit and how many it has. Of an array all of it,

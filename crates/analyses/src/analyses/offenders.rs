@@ -24,8 +24,11 @@
 //! by anybody and of all objects of the type, are fewer than a tenth of the times that lines of the
 //! type were fetched: then it cannot have been touched while most of them were in the cache. Arrays
 //! count whole. So much is used *at most*: loops that touch one member each, one loop after the
-//! other, use less of every line. `memlode sim` follows each line from its fetch to its end, and
-//! says what part of it nothing touched meanwhile (*unused*).
+//! other, use less of every line. Of arrays the finding says so where counts show it: all bytes that
+//! were touched, shared out among the lines that were fetched into the level whose misses cost most,
+//! are the most that a line was used in the mean. Then members belong together that the same loop
+//! uses. `memlode sim` follows each line from its fetch to its end in each level, and says what part
+//! of it nothing touched meanwhile (*unused*).
 //!
 //! A line of a small function that was inlined says little by itself: the finding has the calls
 //! that it was inlined at, with their parts of its wait.

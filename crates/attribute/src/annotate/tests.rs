@@ -57,7 +57,7 @@ fn sent(options: Options, accesses: usize, marks: Vec<(u32, Mark)>) -> Vec<Sent>
     batches.iter().collect()
 }
 
-/// What tells batches apart: how many rows, and the blocks.
+/// Shapes of batches: how many rows, and how many blocks.
 fn shapes(sent: &[Sent]) -> Vec<(usize, usize)> {
     sent.iter().map(|sent| (sent.events.rows(), sent.events.blocks.len())).collect()
 }

@@ -149,6 +149,7 @@ pub struct CostModel {
     by_tag: Vec<u32>,
     knows_instructions: bool,
     parallelism: Parallelism,
+    line_bytes: u32,
 }
 
 /// The constants of a machine that the formula takes.
@@ -301,7 +302,7 @@ impl CostModel {
         let knows_instructions = profile.cells.iter().any(|cell| names.work(cell.site).is_some());
         let parallelism = functions.into_iter().map(|(function, density)| (function, density.each()));
         let parallelism = Parallelism(parallelism.collect());
-        CostModel { prices, waits, by_tag, knows_instructions, parallelism }
+        CostModel { prices, waits, by_tag, knows_instructions, parallelism, line_bytes: machine.line_bytes }
     }
 
     /// Returns how parallel the misses of each function were taken to be.
@@ -322,6 +323,11 @@ impl CostModel {
     /// Returns whether anything is known of the instructions that are executed between accesses.
     pub fn knows_instructions(&self) -> bool {
         self.knows_instructions
+    }
+
+    /// Bytes of a line of the machine.
+    pub fn line_bytes(&self) -> u32 {
+        self.line_bytes
     }
 
     /// Cycles of waiting of accesses of the cell with this tag, by the number of levels that they missed.

@@ -429,6 +429,8 @@ impl Builder<'_> {
                 type_bytes: density.type_bytes,
                 used_bytes: density.used_bytes,
                 members: self.strings(&density.members),
+                line_bytes: density.line_bytes,
+                line_used_bytes: density.line_used_bytes,
             }),
         }
     }

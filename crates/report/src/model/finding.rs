@@ -113,6 +113,11 @@ pub struct Density {
     pub used_bytes: u64,
     /// Those members, the most used first.
     pub members: Vec<String>,
+    /// Bytes of a line.
+    pub line_bytes: u64,
+    /// Bytes used of a line of the type while it is in the cache, in the mean: at most so many. All where its lines have other
+    /// data, too.
+    pub line_used_bytes: u64,
 }
 
 /// A change of layout.

@@ -107,7 +107,8 @@ fn facts(report: &Report, finding: &Finding) -> Vec<String> {
             )),
             // The advice says it, or there is nothing to say.
             Evidence::Density(density)
-                if finding.edit.is_some() || density.used_bytes == density.type_bytes => {}
+                if finding.edit.is_some()
+                    || density.used_bytes == density.type_bytes && !do_lines_tell_more(density) => {}
             Evidence::Density(density) => facts.push(used(density)),
         }
     }
@@ -225,28 +226,55 @@ fn nothing(report: &Report) -> String {
 
 /// Tells what part of a type is used, as far as counts say.
 fn used(density: &Density) -> String {
+    let Density { used_bytes, type_bytes, line_used_bytes, line_bytes, .. } = density;
+    let (ty, members) = (brief(&density.ty), density.members.join(", "));
+    let (ty, members) = (printable(&ty), printable(&members));
+    if used_bytes == type_bytes {
+        return format!(
+            "in the mean at most {line_used_bytes} of the {line_bytes} bytes of a line of {ty} are used while it is cached: \
+             {members}"
+        );
+    }
+    let of_a_line = of_a_line(density).unwrap_or_default();
     format!(
-        "at most {} of the {} bytes of each {} are used while it is cached: {}",
-        density.used_bytes,
-        density.type_bytes,
-        printable(&brief(&density.ty)),
-        printable(&density.members.join(", ")),
+        "at most {used_bytes} of the {type_bytes} bytes of each {ty} are used while it is cached: {members}{of_a_line}"
     )
+}
+
+/// True if less than half of a line is used of what the members that are used at all would fill of it: loops use some of them
+/// each, or few of the elements.
+fn do_lines_tell_more(density: &Density) -> bool {
+    let Density { used_bytes, type_bytes, line_used_bytes, line_bytes, .. } = density;
+    2 * line_used_bytes * type_bytes <= used_bytes * line_bytes
+}
+
+/// Tells what part of a line is used, if that is far less than the members would be.
+fn of_a_line(density: &Density) -> Option<String> {
+    let Density { line_used_bytes, line_bytes, .. } = density;
+    do_lines_tell_more(density)
+        .then(|| format!(", and in the mean at most {line_used_bytes} of the {line_bytes} bytes of a line"))
 }
 
 fn advice(edit: &Edit, finding: &Finding) -> String {
     let Edit::Split { ty, members } = edit;
     let used = finding.evidence.iter().find_map(|evidence| match evidence {
-        Evidence::Density(Density { used_bytes, type_bytes, .. }) => {
-            Some(format!("; at most {used_bytes} of {type_bytes} bytes are used"))
-        }
+        Evidence::Density(density) => Some(density),
         _ => None,
     });
+    let is_in_turn = used.is_some_and(do_lines_tell_more);
     format!(
-        "→ split {}: move {} into {} own array (or the cold fields out){}",
+        "→ split {}: move {} into {}{}{}",
         printable(&brief(ty)),
         printable(&members.join(", ")),
-        if members.len() == 1 { "its" } else { "their" },
-        used.unwrap_or_default(),
+        match members.len() {
+            1 => "its own array (or the cold fields out)",
+            _ if is_in_turn => "arrays of their own, together those that the same loop uses",
+            _ => "their own array (or the cold fields out)",
+        },
+        used.map(|Density { used_bytes, type_bytes, .. }| format!(
+            "; at most {used_bytes} of {type_bytes} bytes are used"
+        ))
+        .unwrap_or_default(),
+        used.and_then(of_a_line).unwrap_or_default(),
     )
 }
