@@ -235,7 +235,9 @@ impl Samples {
         out
     }
 
-    /// The size of the last level: the system's word, unless less of it answers as fast as a cache does.
+    /// The size of the last level: the system's word, unless chases find far less there. One through more than a cache holds finds
+    /// a part of it, which the mean step tells between that of the cache and that of memory. Only where that is half or more: of
+    /// a large size a small error would be a large part.
     fn last_level(&self, machine: &Machine, sizes: &Sizes, out: &mut Calibration) {
         let Some(level) = machine.levels.last() else { return };
         let inner = sizes.levels.len() - 1;
@@ -248,9 +250,10 @@ impl Samples {
             ));
             return;
         }
-        let limit = (cache * memory).sqrt();
-        let held = (0..sizes.beyond.len()).take_while(|at| time(*at) < limit).last().unwrap_or(0);
-        let held = sizes.beyond[held] as u64;
+        let part = |at: usize| ((memory - time(at)) / (memory - cache)).min(1.0);
+        let halves = (0..sizes.beyond.len()).map(part).take_while(|part| *part >= 0.5);
+        let held =
+            halves.zip(&sizes.beyond).map(|(part, size)| part * *size as f64).fold(0.0, f64::max) as u64;
         // Sizes are tried at powers of two: the last one that is held may be half of what there is.
         if held * 2 >= level.bytes {
             return;
@@ -258,11 +261,10 @@ impl Samples {
         let set = u64::from(level.ways) * u64::from(level.line_bytes);
         let believed = (held / set).max(1) * set;
         out.notes.push(format!(
-            "the system says that {} has {} MiB, but what is larger than {} MiB takes as long as memory: {0} is taken to \
-             have {} MiB",
+            "the system says that {} has {} MiB, but chases through so much find about {} MiB there, and the rest takes as \
+             long as memory: {0} is taken to have {2} MiB",
             level.name,
             level.bytes >> 20,
-            held >> 20,
             believed >> 20
         ));
         let last = out.machine.levels.len() - 1;
@@ -315,7 +317,7 @@ impl Calibration {
     /// Notes a constant; the assumed value is kept where measurements spread too much or make no sense.
     fn note_if(&mut self, sensible: bool, name: &str, samples: &[f64], assumed: f64) -> Constant {
         let value = median(samples);
-        let spread = (quantile(samples, 0.75) - quantile(samples, 0.25)) / value;
+        let spread = (quantile(samples, 0.75) - quantile(samples, 0.25)) / value.abs();
         let good = sensible && value.is_finite() && value > 0.0 && (0.0..=MOST_SPREAD).contains(&spread);
         let kept = (!good).then_some(assumed);
         self.constants.push(Measured { name: name.to_string(), value, spread, kept });
@@ -424,9 +426,25 @@ mod tests {
         // The last level is believed as far as it answers like one.
         let last = made.levels.last().unwrap();
         assert!((31 << 20..=32 << 20).contains(&last.bytes), "{}", last.bytes);
-        assert!(found.notes[0].contains("takes as long as memory"), "{:?}", found.notes);
+        assert!(found.notes[0].contains("find about 31 MiB there"), "{:?}", found.notes);
         let again = Machine::from_toml(&made.to_toml(), "again.toml").unwrap();
         assert_eq!(again.levels.last().unwrap().bytes, last.bytes);
+    }
+
+    /// The last level ends between two of the sizes that are tried: of the larger one a part is found there.
+    #[test]
+    fn a_last_level_between_two_sizes_is_measured() {
+        let (machine, sizes) = machine();
+        for (mib, part) in [(48, 0.75), (40, 0.625)] {
+            let mut samples = samples(&sizes, 150.0, 0.02);
+            let twice = sizes.beyond.iter().position(|size| *size == 64 << 20).expect("a size");
+            for round in &mut samples.steps {
+                round[sizes.levels.len() - 1 + twice] = 150.0 - part * (150.0 - 30.0);
+            }
+            let found = samples.conclude(&machine, &sizes, Vec::new());
+            let bytes = found.machine.levels.last().expect("a level").bytes;
+            assert!((mib - 1..=mib).contains(&(bytes >> 20)), "{bytes}, not {mib} MiB");
+        }
     }
 
     #[test]
