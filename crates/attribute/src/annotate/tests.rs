@@ -3,29 +3,20 @@
 use crossbeam_channel::{Receiver, unbounded};
 use memlode_simulate::{Hierarchy, LevelSpec};
 use memlode_trace::event::{Access, Batch, Frame, Mark, ProcessId, ThreadId};
-use memlode_trace::sites::{FunctionId, NameEvidence, Site, SiteId, SiteKind};
+use memlode_trace::sites::{FunctionId, SiteId, SiteKind};
 
 use crate::annotate::recorder::Recorder;
 use crate::annotate::{BlockEvent, Life, Options, ROWS, Sent};
 use crate::profile::Profiler;
 
+#[path = "../../tests/common/mod.rs"]
+mod common;
+
+use common::site;
+
 const LOAD: SiteId = SiteId(0);
 const ALLOC: SiteId = SiteId(1);
 const FREE: SiteId = SiteId(2);
-
-fn site(kind: SiteKind) -> Site {
-    Site {
-        kind,
-        evidence: NameEvidence::Source,
-        flags: 0,
-        bytes: 8,
-        function: FunctionId(0),
-        location: None,
-        variable: None,
-        ty: None,
-        member: None,
-    }
-}
 
 fn begins(at: u32, base: u64) -> (u32, Mark) {
     (at, Mark::Alloc { site: ALLOC, base, count: 1, element_bytes: 64 })
@@ -41,8 +32,8 @@ fn sent(options: Options, accesses: usize, marks: Vec<(u32, Mark)>) -> Vec<Sent>
     let (_, spares): (_, Receiver<_>) = unbounded();
     let level = LevelSpec { bytes: 64, ways: 1, line_bytes: 64, shared_by: 1 };
     let recorder = Recorder::new(Hierarchy::new(&[level], 1).expect("caches"), &options, sender, spares);
-    let mut profiler =
-        Profiler::new(&[site(SiteKind::Load), site(SiteKind::Alloc), site(SiteKind::Free)], recorder);
+    let sites = [SiteKind::Load, SiteKind::Alloc, SiteKind::Free].map(|kind| site(kind, 0));
+    let mut profiler = Profiler::new(&sites, recorder);
     profiler.caches.begin(ThreadId(0), ProcessId(0), 0);
     profiler.observe(&Batch {
         process: Some(ProcessId(0)),
