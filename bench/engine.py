@@ -101,8 +101,8 @@ def edits(name, program, rounds, trace, options):
 def examine(name, options):
     program, _ = record.build(name, "memlode")
     sizes = record.PROGRAMS[name]
-    # A trace is replayed nine times: a part of what record.py records will do.
-    rounds = sizes.get("quick", 1) if options.quick else max(1, sizes["file"] // 4)
+    # A trace is replayed some twenty times, with rules at tens of accesses' cost: a part of what record.py records.
+    rounds = max(1, sizes["file"] // (32 if options.quick else 8))
     trace = WORK / "trace"
     shutil.rmtree(trace, ignore_errors=True)
     recording = [record.MEMLODE, "record", "-o", trace, "--", *record.command(name, program), str(rounds)]

@@ -54,6 +54,8 @@ pub mod table_section {
     pub const BRANCHES: u32 = 6;
     /// which calls may come behind a segment (SPEC.md §2.5)
     pub const CALLS: u32 = 7;
+    /// which of the values in feeds and branches are of the turn before (SPEC.md §2.4)
+    pub const EARLIER: u32 = 8;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }

@@ -30,6 +30,7 @@ TABLE_SECTION_LEFT_OUT = 4  # what touches memory in the unit and is not recorde
 TABLE_SECTION_ASKED = 5  # the user's rules and names of allocators, and whether the unit has something for them
 TABLE_SECTION_BRANCHES = 6  # whose values the branches behind an access hang on (SPEC.md §2.4)
 TABLE_SECTION_CALLS = 7  # which calls may come behind a segment (SPEC.md §2.5)
+TABLE_SECTION_EARLIER = 8  # which of the values in feeds and branches are of the turn before (SPEC.md §2.4)
 TABLE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # Facts of a call (SPEC.md §2.5).

@@ -139,6 +139,14 @@ class Table:
             r = Reader(sections[f.TABLE_SECTION_BRANCHES])
             self.branches = r.list(lambda: self.feeds_of(r, 1))
             assert r.left() == 0
+        if f.TABLE_SECTION_EARLIER in sections:
+            r = Reader(sections[f.TABLE_SECTION_EARLIER])
+            self.earlier = r.list(lambda: (r.varint(), r.varint(), r.list(r.varint)))
+            assert r.left() == 0
+            loads = {}
+            for segment, op, *kinds in [*self.feeds, *self.branches]:
+                loads[segment, op] = loads.get((segment, op), 0) + sum(len(group) for of in kinds for group in of)
+            assert all(number < loads[segment, op] for segment, op, numbers in self.earlier for number in numbers)
 
     def types_of(self, r):
         """What types are made of, which of them the table's own are, and which the variables."""

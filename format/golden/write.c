@@ -251,6 +251,13 @@ static void put_branches(struct bytes *out) {
   put_section(out, MEMLODE_TABLE_SECTION_BRANCHES, &p);
 }
 
+/* The cost that the key's address is made of is that of the turn before. */
+static void put_earlier(struct bytes *out) {
+  struct bytes p = {.length = 0};
+  put_varints(&p, 5, 1u, (unsigned)SEG_BODY, 1u, 1u, 0u);
+  put_section(out, MEMLODE_TABLE_SECTION_EARLIER, &p);
+}
+
 static void put_table(struct bytes *out) {
   struct bytes p = {.length = 0};
   put_varint(&p, STRINGS);
@@ -316,6 +323,7 @@ static void put_table(struct bytes *out) {
   put_left_out(&known);
   put_asked(&known);
   put_branches(&known);
+  put_earlier(&known);
   put_sections(&p, MEMLODE_TABLE_SECTION_PRIVATE, &known);
 
   const struct memlode_table_header header = {.magic = MEMLODE_MAGIC_TABLE,

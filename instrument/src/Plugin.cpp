@@ -282,7 +282,7 @@ bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager 
   countInstructions(P, {FAM.getResult<BlockFrequencyAnalysis>(F), FAM.getResult<BranchProbabilityAnalysis>(F),
                         FAM.getResult<LoopAnalysis>(F), FAM.getResult<ScalarEvolutionAnalysis>(F),
                         FAM.getResult<TargetIRAnalysis>(F)});
-  findFeeds(P);
+  findFeeds(P, FAM.getResult<LoopAnalysis>(F), FAM.getResult<DominatorTreeAnalysis>(F));
   if (Sites.frames() && How != Options::Mode::Call)
     findCalls(P, Callees, TLI);
 

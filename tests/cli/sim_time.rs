@@ -6,7 +6,8 @@ use crate::sim::Recorded;
 use crate::stderr;
 
 /// Nodes in an order that nothing foretells, read one after the other; an array read from front to back; words that
-/// are written by halves and read whole; words that lie in two lines.
+/// are written by halves and read whole; words that lie in two lines; two arrays, of which each turn reads one place of
+/// each, which both told it the turn before.
 const PROGRAM: &str = r#"
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,6 +18,12 @@ static struct node nodes[NODES];
 static long words[WORDS];
 static volatile union { uint32_t half[2]; uint64_t whole; } both;
 static _Alignas(4096) char packed[128 * (TURNS + 1)];
+static struct { unsigned part; unsigned rest[63]; } left[NODES], right[NODES];
+__attribute__((noinline)) static unsigned both_at_once(void) {
+  unsigned at = 1;
+  for (int i = 0; i < NODES; i++) at = left[at].part + right[at].part;
+  return at;
+}
 __attribute__((noinline)) static long chase(struct node *node) {
   long count = 0;
   for (; node; node = node->next) count++;
@@ -48,7 +55,11 @@ int main(void) {
     nodes[at].next = &nodes[next];
     at = next;
   }
-  return (chase(nodes) + sweep() + halves() + across()) == 1;
+  for (unsigned i = 0; i < NODES; i++) {
+    left[i].part = (i * 5 + 12345) % NODES / 3;
+    right[i].part = (i * 5 + 12345) % NODES - left[i].part;
+  }
+  return (chase(nodes) + sweep() + halves() + across() + both_at_once()) == 1;
 }
 "#;
 
@@ -101,6 +112,10 @@ fn it_says_what_takes_the_time_and_what_is_waited_for() {
     let cycles = number(&chase["cycles"]);
     assert!((16380.0 * 300.0..16384.0 * 310.0).contains(&cycles), "{cycles}");
     assert!(number(&chase["stalls"]["chain"]) > 0.95 * cycles, "{chase}");
+    // Two loads that wait for both of the turn before take one latency a turn.
+    let both = row(functions, "function", "both_at_once");
+    let cycles = number(&both["cycles"]);
+    assert!((16380.0 * 300.0..16384.0 * 330.0).contains(&cycles), "{cycles}");
     // The same number of bytes from front to back costs the bandwidth.
     let sweep = row(functions, "function", "sweep");
     let lines = 32768.0 / 8.0;

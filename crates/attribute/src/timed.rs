@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_simulate::{
-    Act, Asked, FeedGroups, LevelCounters, LevelSpec, MemRef, Tag, TimeSpec, Timed, TimedSite,
+    Act, Asked, FeedGroups, LevelCounters, LevelSpec, MemRef, Tag, TimeSpec, Timed, TimedFeed, TimedSite,
 };
 pub use memlode_simulate::{Charged, Stall, TICKS};
 use memlode_trace::format::flag;
@@ -131,7 +131,8 @@ fn timed_sites(names: &SiteTable) -> Vec<TimedSite> {
         let work = names.work(SiteId(number));
         let parts = |instructions: f32| (f64::from(instructions) * TICKS as f64).round() as u64;
         let groups = |feeds: &work::Feeds| -> FeedGroups {
-            feeds.iter().map(|group| group.iter().map(|site| site.0).collect()).collect()
+            let feed = |feed: &work::Feed| TimedFeed { site: feed.site.0, back: feed.back };
+            feeds.iter().map(|group| group.iter().map(feed).collect()).collect()
         };
         let feeds = |feeds: Option<&work::Feeds>| feeds.map(groups).unwrap_or_default();
         TimedSite {

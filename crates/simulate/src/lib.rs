@@ -100,7 +100,8 @@ pub use streams::bounds::Bounds;
 pub use streams::reuse::{ReuseDistance, ReuseHistogram};
 pub use tag::{Tag, Tagged};
 pub use time::{
-    Act, Charged, CoreTime, FeedGroups, Stall, TICKS, TimeSpec, Timed, TimedAccess, TimedLine, TimedSite,
+    Act, Charged, CoreTime, FeedGroups, KEPT_LOADS, Stall, TICKS, TimeSpec, Timed, TimedAccess, TimedFeed,
+    TimedLine, TimedSite,
 };
 pub use watch::batch::{Queue, Requests};
 pub use watch::detailed::{Detailed, Details, Far, ModelDetails, Near, Outcome};

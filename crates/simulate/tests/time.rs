@@ -7,7 +7,7 @@ mod time {
 use std::sync::OnceLock;
 
 use memlode_simulate::{
-    Act, Charged, CoreTime, Stall, TICKS, TimeSpec, TimedAccess, TimedLine, TimedSite, Translation,
+    Act, Charged, CoreTime, Stall, TICKS, TimeSpec, TimedAccess, TimedFeed, TimedLine, TimedSite, Translation,
 };
 use proptest::prelude::*;
 use time::naive::Naive;
@@ -51,10 +51,13 @@ struct Step {
     instructions: u64,
     translation: Translation,
     translation_ticks: u64,
-    address_feeds: Vec<Vec<u32>>,
-    data_feeds: Vec<Vec<u32>>,
-    branch_feeds: Option<Vec<Vec<u32>>>,
+    address_feeds: Feeds,
+    data_feeds: Feeds,
+    branch_feeds: Option<Feeds>,
 }
+
+/// Groups of sites, each with the number of times it was executed since.
+type Feeds = Vec<Vec<(u32, u8)>>;
 
 /// A load from memory, of a line that nothing else is near.
 fn miss(number: u64) -> Step {
@@ -76,14 +79,14 @@ fn miss(number: u64) -> Step {
 }
 
 /// Fed by the last load of a site.
-fn fed_by(site: u32) -> Vec<Vec<u32>> {
-    vec![vec![site]]
+fn fed_by(site: u32) -> Feeds {
+    vec![vec![(site, 0)]]
 }
 
 impl Step {
     fn site(&self) -> TimedSite {
-        let feeds =
-            |groups: &[Vec<u32>]| groups.iter().map(|group| group.clone().into_boxed_slice()).collect();
+        let feed = |&(site, back): &(u32, u8)| TimedFeed { site, back };
+        let feeds = |groups: &Feeds| groups.iter().map(|group| group.iter().map(feed).collect()).collect();
         TimedSite {
             number: self.site,
             act: self.act,
@@ -92,7 +95,7 @@ impl Step {
             after: 0,
             address: feeds(&self.address_feeds),
             data: feeds(&self.data_feeds),
-            branches: self.branch_feeds.as_deref().map(feeds),
+            branches: self.branch_feeds.as_ref().map(feeds),
         }
     }
 
@@ -141,6 +144,20 @@ fn a_chase_takes_all_latencies_and_is_a_chain() {
         // What is not waiting is the first level's latency, once.
         assert_eq!(of(Stall::Latency), (L - 4) as f64);
     }
+}
+
+/// Two loads a turn, each fed by what both loaded in the turn before: when the second is executed, the first has been again.
+#[test]
+fn loads_of_a_turn_that_wait_for_the_turn_before_wait_together() {
+    let turns = 30;
+    let with_back = |back| {
+        let first = |i| Step { address_feeds: vec![vec![(0, 0), (1, 0)]], ..miss(2 * i) };
+        let second = |i| Step { site: 1, address_feeds: vec![vec![(0, back), (1, 0)]], ..miss(2 * i + 1) };
+        run(&(0..turns).flat_map(|i| [first(i), second(i)]).collect::<Vec<_>>()).0
+    };
+    // The line of the second comes 12 cycles behind that of the first.
+    assert_eq!(with_back(1), (turns * (L + 12)) as f64);
+    assert_eq!(with_back(0), (2 * turns * L) as f64);
 }
 
 #[test]
@@ -279,9 +296,8 @@ fn what_lies_behind_a_surprise_begins_when_it_is_known_where_the_branch_leads() 
     let last_load = far(0, 2);
     assert_eq!(surprise(last_load.clone()), ((12 + L + 20 + L - 4) as f64, (20 + L) as f64));
     // What the branch hangs on is known: another load, or none.
-    let decided = |branch_feeds: Vec<Vec<u32>>| {
-        surprise(Step { branch_feeds: Some(branch_feeds), ..last_load.clone() }).0
-    };
+    let decided =
+        |branch_feeds: Feeds| surprise(Step { branch_feeds: Some(branch_feeds), ..last_load.clone() }).0;
     assert_eq!(decided(fed_by(0)), (12 + L + 20 + L - 4) as f64);
     assert_eq!(decided(fed_by(3)), (L + 20 + L - 4) as f64);
     assert_eq!(decided(Vec::new()), (24 + L - 4) as f64, "as if there had been no branch");
@@ -340,13 +356,14 @@ fn what_the_wrong_path_has_asked_for_is_on_its_way() {
         (L + 20 + L - 4) as f64,
         "known too late"
     );
-    let either = vec![vec![1, 3]];
+    let either = vec![vec![(1, 0), (3, 0)]];
     assert_eq!(after(&[decides, near(3), meets(either)]), (L + 20 + 4 + L - 4) as f64);
 }
 
 /// Six sites of random kinds, each followed by the next one, so that there is no branch; what they access is random.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let site = (0..12u32, prop::bool::weighted(0.05), prop::option::of(0..6u32), prop::option::of(0..6u32));
+    let feed = || prop::option::of((0..6u32, prop_oneof![3 => Just(0u8), 1 => 1..4u8]));
+    let site = (0..12u32, prop::bool::weighted(0.05), feed(), feed());
     let sites = prop::collection::vec((site, prop::sample::select(vec![1u32, 4, 8, 16])), 6);
     // Few lines, so that accesses meet; runs of lines, so that there are streams.
     let address = prop_oneof![
@@ -381,9 +398,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
                     instructions,
                     translation,
                     translation_ticks: cycles * TICKS,
-                    address_feeds: address_feed.map_or(Vec::new(), fed_by),
-                    data_feeds: data_feed
-                        .map_or(Vec::new(), |site| vec![vec![site, (site + 1) % 6], vec![0]]),
+                    address_feeds: address_feed.map_or(Vec::new(), |feed| vec![vec![feed]]),
+                    data_feeds: data_feed.map_or(Vec::new(), |(site, back)| {
+                        vec![vec![(site, back), ((site + 1) % 6, 0)], vec![(0, 0)]]
+                    }),
                     branch_feeds: None,
                 }
             };

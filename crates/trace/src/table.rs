@@ -18,8 +18,8 @@ use crate::sites::{NameEvidence, SiteKind};
 
 use types::TypesError;
 pub(crate) use types::{TableForm, TableType, TableTypes};
-pub(crate) use work::OpFeeds;
 use work::TableWork;
+pub(crate) use work::{OpFeed, OpFeeds};
 
 /// A site table. Indices are into its own lists.
 pub(crate) struct Table {

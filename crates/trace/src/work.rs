@@ -2,9 +2,23 @@
 
 use crate::sites::SiteId;
 
-/// Groups of sites. All groups are waited for, and of each the site that was executed last in this thread: the
+/// A load whose value is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Feed {
+    /// The site of the load.
+    pub site: SiteId,
+    /// How many times the site was executed since: 0 is the last time, at most [`Feed::MOST_BACK`].
+    pub back: u8,
+}
+
+impl Feed {
+    /// The largest distance that is told; loads that lie farther back have it, too.
+    pub const MOST_BACK: u8 = 3;
+}
+
+/// Groups of loads. All groups are waited for, and of each the load that was executed last in this thread: the
 /// others of the group are what the value may be instead.
-pub type Feeds = Box<[Box<[SiteId]>]>;
+pub type Feeds = Box<[Box<[Feed]>]>;
 
 /// Facts of a site. Where it stands for several accesses of the machine code, instructions are means and feeds are
 /// those of all.

@@ -12,6 +12,7 @@ use memlode_trace::format::version;
 use memlode_trace::layouts::{Form, MemberKind, TypeLayout};
 use memlode_trace::sites::{NameEvidence, Site, SiteId, SiteKind, StringId};
 use memlode_trace::text::{HEADER, TextWriter};
+use memlode_trace::work::Feed;
 use memlode_trace::{LeftOut, Trace};
 
 fn format_folder() -> PathBuf {
@@ -164,7 +165,9 @@ fn sections_of_the_newest() {
     let work = sites.work(key).unwrap();
     assert_eq!((work.before, work.after), (4.0, 1.0));
     let update = sites.sites().iter().position(|site| site.kind == SiteKind::Update).unwrap() as u32;
-    assert_eq!(*work.address, [[cost, SiteId(update)].into()]);
+    // The cost was loaded again since; of the update, nothing else stands behind it.
+    let (cost_before, updated) = (Feed { site: cost, back: 1 }, Feed { site: SiteId(update), back: 0 });
+    assert_eq!(*work.address, [[cost_before, updated].into()]);
     assert!(work.data.is_empty());
     let stored = sites
         .sites()
@@ -174,7 +177,7 @@ fn sections_of_the_newest() {
 
     // The branches behind the key hang on the cost; of those behind the gather nothing is known.
     let branches = sites.work(key).unwrap().branches.as_ref().unwrap();
-    assert!(branches.iter().any(|group| **group == [cost]), "{branches:?}");
+    assert!(branches.iter().any(|group| **group == [Feed { site: cost, back: 0 }]), "{branches:?}");
     let gather = sites.sites().iter().position(|site| site.kind == SiteKind::Load && site.bytes == 4);
     assert_eq!(sites.work(SiteId(gather.unwrap() as u32)).unwrap().branches, None);
 

@@ -44,6 +44,8 @@ public:
 private:
   /// Files the facts of TimeFacts.h of the segments that begin at \p First in the table.
   void work(const std::vector<Segment> &Segments, uint32_t First);
+  /// Files which of the loads that an op waits for are of the turn before.
+  void fileEarlier(const Op &Here, uint32_t Segment, unsigned Number);
   /// Files the calls behind the segments that begin at \p First.
   void calls(const std::vector<Segment> &Segments, uint32_t First);
   llvm::GlobalVariable *placeholder();
@@ -52,7 +54,7 @@ private:
 
   llvm::Module &M;
   Table Sites;
-  TableList Instructions, Feeding, Branching, Calling; ///< of sections
+  TableList Instructions, Feeding, Branching, Earlier, Calling; ///< of sections
   llvm::GlobalVariable *TableVariable = nullptr;
 };
 

@@ -85,6 +85,26 @@ void Image::calls(const std::vector<Segment> &Segments, uint32_t First) {
   }
 }
 
+void Image::fileEarlier(const Op &Here, uint32_t Segment, unsigned Number) {
+  SmallVector<uint64_t, 4> Marked;
+  uint64_t Place = 0;
+  for (const Feeds *Of : {&Here.AddressFeeds, &Here.DataFeeds, &Here.BranchFeeds})
+    for (const auto &Group : *Of)
+      for (const Feed &From : Group) {
+        if (From.IsEarlier)
+          Marked.push_back(Place);
+        ++Place;
+      }
+  if (Marked.empty())
+    return;
+  TableList::Bytes Entry;
+  for (const uint64_t Value : {uint64_t(Segment), uint64_t(Number), uint64_t(Marked.size())})
+    putVarint(Entry, Value);
+  for (const uint64_t Value : Marked)
+    putVarint(Entry, Value);
+  Earlier.append(Entry);
+}
+
 void Image::work(const std::vector<Segment> &Segments, uint32_t First) {
   DenseMap<const Instruction *, std::pair<uint32_t, unsigned>> Loads;
   for (uint32_t S = 0; S < Segments.size(); ++S)
@@ -95,8 +115,8 @@ void Image::work(const std::vector<Segment> &Segments, uint32_t First) {
     putVarint(Out, Of.size());
     for (const auto &Group : Of) {
       putVarint(Out, Group.size());
-      for (const Instruction *Load : Group) {
-        const auto [Segment, Op] = Loads.at(Load);
+      for (const Feed &Of : Group) {
+        const auto [Segment, Op] = Loads.at(Of.Load);
         putSigned(Out, static_cast<int64_t>(Here) - Segment);
         putVarint(Out, Op);
       }
@@ -107,6 +127,7 @@ void Image::work(const std::vector<Segment> &Segments, uint32_t First) {
     for (unsigned O = 0; O < Segments[S].Ops.size(); ++O) {
       const Op &Here = Segments[S].Ops[O];
       putVarint(Counts, Here.Instructions);
+      fileEarlier(Here, First + S, O);
       if (Here.BranchesElsewhere || !Here.BranchFeeds.empty()) {
         TableList::Bytes Entry;
         putVarint(Entry, First + S);
@@ -145,6 +166,7 @@ void Image::finish() {
   for (auto [What, List] : {std::pair(MEMLODE_TABLE_SECTION_INSTRUCTIONS, &Instructions),
                             std::pair(MEMLODE_TABLE_SECTION_FEEDS, &Feeding),
                             std::pair(MEMLODE_TABLE_SECTION_BRANCHES, &Branching),
+                            std::pair(MEMLODE_TABLE_SECTION_EARLIER, &Earlier),
                             std::pair(MEMLODE_TABLE_SECTION_CALLS, &Calling)}) {
     std::string Section;
     List->write(Section);

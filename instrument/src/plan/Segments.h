@@ -66,8 +66,17 @@ struct Word {
   unsigned count() const;
 };
 
+/// A load of which a value is made.
+struct Feed {
+  const llvm::Instruction *Load;
+  /// The value is of the turn of a loop before, and the load is executed again before the value is used.
+  bool IsEarlier;
+
+  bool operator==(const Feed &O) const { return Load == O.Load && IsEarlier == O.IsEarlier; }
+};
+
 /// Loads of which a value is made: of each group the one executed last, of all groups each.
-using Feeds = std::vector<llvm::SmallVector<const llvm::Instruction *, 2>>;
+using Feeds = std::vector<llvm::SmallVector<Feed, 2>>;
 
 /// One step of a segment.
 struct Op {

@@ -13,6 +13,7 @@
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/CFG.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
 
@@ -179,12 +180,15 @@ constexpr unsigned MostGroups = 4, MostFeeds = 8, MostValues = 64, MostAhead = 1
 /// Finds the loads that values of a function are made of, as far back as the accesses that loaded it.
 class Feeder {
 public:
-  explicit Feeder(const SmallPtrSetImpl<const Instruction *> &Loads) : Loads(Loads) {}
+  Feeder(const SmallPtrSetImpl<const Instruction *> &Loads, const LoopInfo &Loops, const DominatorTree &Tree)
+      : Loads(Loads), Loops(Loops), Tree(Tree) {}
 
-  Feeds of(const Value *V) {
+  /// Returns what \p V is made of where \p At uses it.
+  Feeds of(const Value *V, const Instruction &At) {
     Seen.clear();
     Found.clear();
     Calls = false;
+    User = &At;
     all(V);
     return Found;
   }
@@ -206,12 +210,12 @@ private:
     if (!I || Seen.size() > MostValues || !Seen.insert(I).second)
       return;
     if (Loads.contains(I))
-      return add({I});
+      return add({{I, false}});
     Calls |= isCall(*I);
     if (isa<PHINode, SelectInst>(I)) {
       Group Choices;
       SmallPtrSet<const Instruction *, 16> Met;
-      any(I, Choices, Met);
+      any(I, Choices, Met, nullptr);
       add(std::move(Choices));
       if (const auto *S = dyn_cast<SelectInst>(I))
         all(S->getCondition());
@@ -222,20 +226,42 @@ private:
         all(Operand);
   }
 
-  /// Adds to \p Choices whatever loads \p V may be made of.
-  void any(const Value *V, Group &Choices, SmallPtrSetImpl<const Instruction *> &Met) {
+  /// The loops whose ends a value came over, on its way to a phi at their begin.
+  struct Crossed {
+    const Loop *Ended;
+    const Crossed *Before;
+  };
+
+  /// Returns whether \p Load is executed in this turn of a loop, before its value of a turn before is used.
+  bool isEarlier(const Instruction &Load, const Crossed *Ends) const {
+    for (; Ends; Ends = Ends->Before)
+      if (Ends->Ended->contains(&Load) && Ends->Ended->contains(User) && Tree.dominates(&Load, User))
+        return true;
+    return false;
+  }
+
+  /// Adds to \p Choices whatever loads \p V may be made of, which came over the ends \p Ends.
+  void any(const Value *V, Group &Choices, SmallPtrSetImpl<const Instruction *> &Met, const Crossed *Ends) {
     const auto *I = dyn_cast<Instruction>(V);
     if (!I || Choices.size() == MostFeeds || Met.size() > MostValues || !Met.insert(I).second)
       return;
     Calls |= isCall(*I) && !Loads.contains(I);
     if (Loads.contains(I)) {
-      Choices.push_back(I);
+      Choices.push_back({I, isEarlier(*I, Ends)});
     } else if (const auto *S = dyn_cast<SelectInst>(I)) {
-      any(S->getTrueValue(), Choices, Met);
-      any(S->getFalseValue(), Choices, Met);
-    } else if (isa<PHINode>(I) || passes(*I)) {
+      any(S->getTrueValue(), Choices, Met, Ends);
+      any(S->getFalseValue(), Choices, Met, Ends);
+    } else if (const auto *P = dyn_cast<PHINode>(I)) {
+      const Loop *Around = Loops.getLoopFor(P->getParent());
+      const bool Begins = Around && Around->getHeader() == P->getParent();
+      const Crossed End = {Around, Ends};
+      for (unsigned From = 0; From != P->getNumIncomingValues(); ++From) {
+        const bool Ended = Begins && Around->contains(P->getIncomingBlock(From));
+        any(P->getIncomingValue(From), Choices, Met, Ended ? &End : Ends);
+      }
+    } else if (passes(*I)) {
       for (const Value *Operand : I->operand_values())
-        any(Operand, Choices, Met);
+        any(Operand, Choices, Met, Ends);
     }
   }
 
@@ -249,6 +275,9 @@ private:
   }
 
   const SmallPtrSetImpl<const Instruction *> &Loads;
+  const LoopInfo &Loops;
+  const DominatorTree &Tree;
+  const Instruction *User = nullptr;
   SmallPtrSet<const Instruction *, 32> Seen;
   Feeds Found;
   bool Calls = false;
@@ -288,11 +317,11 @@ private:
       if (isa<ReturnInst, ResumeInst>(I))
         O.BranchesElsewhere = true;
       else if (const auto *Branch = dyn_cast<BranchInst>(&I); Branch && Branch->isConditional())
-        decides(O, Branch->getCondition());
+        decides(O, Branch->getCondition(), I);
       else if (const auto *Switch = dyn_cast<SwitchInst>(&I))
-        decides(O, Switch->getCondition());
+        decides(O, Switch->getCondition(), I);
       else if (const auto *Jump = dyn_cast<IndirectBrInst>(&I))
-        decides(O, Jump->getAddress());
+        decides(O, Jump->getAddress(), I);
     }
     for (const BasicBlock *Next : successors(&B)) {
       if (is_contained(Blocks, Next))
@@ -304,8 +333,8 @@ private:
     }
   }
 
-  void decides(Op &O, const Value *Condition) {
-    for (auto &Group : Back.of(Condition))
+  void decides(Op &O, const Value *Condition, const Instruction &Branch) {
+    for (auto &Group : Back.of(Condition, Branch))
       if (!is_contained(O.BranchFeeds, Group))
         O.BranchFeeds.push_back(std::move(Group));
     O.BranchesElsewhere |= Back.metACall();
@@ -336,24 +365,24 @@ const Value *storedBy(const Instruction &I) {
 
 void countInstructions(Plan &P, const Execution &How) { Counter(P, How).run(); }
 
-void findFeeds(Plan &P) {
+void findFeeds(Plan &P, const LoopInfo &Loops, const DominatorTree &Tree) {
   SmallPtrSet<const Instruction *, 32> Loads;
   for (const Segment &S : P.Segments)
     for (const Op &O : S.Ops)
       if (isAccess(O) && O.Of && loads(*O.Of))
         Loads.insert(O.Of);
-  Feeder Back(Loads);
+  Feeder Back(Loads, Loops, Tree);
   Ahead Branches(P, Back);
   for (Segment &S : P.Segments)
     for (Op &O : S.Ops) {
       if (!isAccess(O) || !O.Of)
         continue;
       if (O.Address)
-        O.AddressFeeds = Back.of(O.Address);
+        O.AddressFeeds = Back.of(O.Address, *O.Of);
       else if (O.Code == MEMLODE_OP_GATHER && O.Words.front().Computed == Word::How::Lanes)
-        O.AddressFeeds = Back.of(O.Words.front().A);
+        O.AddressFeeds = Back.of(O.Words.front().A, *O.Of);
       if (const Value *Stored = storedBy(*O.Of))
-        O.DataFeeds = Back.of(Stored);
+        O.DataFeeds = Back.of(Stored, *O.Of);
       Branches.look(O);
     }
 }

@@ -8,7 +8,9 @@
 //                  spread over those that follow, by how often they are executed
 //   feeds          the accesses whose loaded values its address, or what it
 //                  stores, is made of: groups, of which all are waited for; in a
-//                  group the latest executed counts, as it came through a phi
+//                  group the latest executed counts, as it came through a phi.
+//                  A load may be marked: what came from the turn before is not what
+//                  it loaded since
 //   branch feeds   the same of the branches between it and the accesses that may
 //                  come next: what has to be known before these are begun in vain
 //
@@ -21,6 +23,7 @@
 namespace llvm {
 class BlockFrequencyInfo;
 class BranchProbabilityInfo;
+class DominatorTree;
 class LoopInfo;
 class ScalarEvolution;
 class TargetTransformInfo;
@@ -41,7 +44,7 @@ struct Execution {
 void countInstructions(Plan &P, const Execution &How);
 
 /// Fills in what the accesses of \p P wait for.
-void findFeeds(Plan &P);
+void findFeeds(Plan &P, const llvm::LoopInfo &Loops, const llvm::DominatorTree &Tree);
 
 } // namespace memlode
 #endif

@@ -29,7 +29,8 @@ struct OpInfo {
   int64_t Delta;
   int64_t Step;
   uint64_t Instructions;
-  std::string AddressFeeds, DataFeeds;  ///< the lines of the loads: { of one group } { of another }
+  /// The lines of the loads: { of one group } { of another }; with a ', those of the turn before.
+  std::string AddressFeeds, DataFeeds;
   std::string BranchFeeds = " nothing"; ///< likewise; empty if something else decides as well
 };
 
@@ -169,19 +170,36 @@ OpInfo readOp(Bytes &B) {
   return O;
 }
 
-/// The lines of the loads of each group.
-std::string readFeeds(const TableInfo &T, uint64_t Segment, Bytes &B) {
+/// The loads that the section `earlier` marks: segment, op, and number of the load of that op.
+using Marks = std::set<std::tuple<uint64_t, uint64_t, uint64_t>>;
+
+Marks readEarlier(Bytes B) {
+  Marks Found;
+  for (uint64_t N = B.varint(); N--;) {
+    const uint64_t Segment = B.varint(), Op = B.varint();
+    for (uint64_t Of = B.varint(); Of--;)
+      Found.emplace(Segment, Op, B.varint());
+  }
+  if (!B.done())
+    fail("bytes left over in a section");
+  return Found;
+}
+
+/// The lines of the loads of each group. The first load has the number \p Number, which moves on to the next.
+std::string readFeeds(const TableInfo &T, const Marks &Earlier, uint64_t Segment, uint64_t Op,
+                      uint64_t &Number, Bytes &B) {
   std::string Text;
   for (uint64_t Groups = B.varint(); Groups--;) {
-    std::set<uint64_t> Lines;
-    for (uint64_t N = B.varint(); N--;) {
+    std::set<std::pair<uint64_t, bool>> Lines;
+    for (uint64_t N = B.varint(); N--; ++Number) {
       const auto &S = T.Segments.at(Segment - uint64_t(B.svarint()));
       const SiteInfo &Site = T.Sites.at(S.Ops.at(B.varint()).Site);
-      Lines.insert(Site.Location ? T.Locations.at(Site.Location - 1).Line : 0);
+      Lines.emplace(Site.Location ? T.Locations.at(Site.Location - 1).Line : 0,
+                    Earlier.count({Segment, Op, Number}) != 0);
     }
     Text += " {";
-    for (uint64_t Line : Lines)
-      Text += " " + std::to_string(Line);
+    for (auto [Line, IsEarlier] : Lines)
+      Text += " " + std::to_string(Line) + (IsEarlier ? "'" : "");
     Text += " }";
   }
   return Text;
@@ -197,18 +215,21 @@ void readWork(TableInfo &T) {
       O.Instructions = Counts.varint();
     Counts.varint();
   }
+  const Marks Earlier = readEarlier(T.Sections.at(MEMLODE_TABLE_SECTION_EARLIER));
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> Numbers; // of the first load of its branches, by op
   Bytes B = T.Sections.at(MEMLODE_TABLE_SECTION_FEEDS);
   for (uint64_t N = B.varint(); N--;) {
-    const uint64_t Segment = B.varint();
-    OpInfo &O = T.Segments.at(Segment).Ops.at(B.varint());
-    O.AddressFeeds = readFeeds(T, Segment, B);
-    O.DataFeeds = readFeeds(T, Segment, B);
+    const uint64_t Segment = B.varint(), Op = B.varint();
+    OpInfo &O = T.Segments.at(Segment).Ops.at(Op);
+    uint64_t &Number = Numbers[{Segment, Op}];
+    O.AddressFeeds = readFeeds(T, Earlier, Segment, Op, Number, B);
+    O.DataFeeds = readFeeds(T, Earlier, Segment, Op, Number, B);
   }
   Bytes Branches = T.Sections.at(MEMLODE_TABLE_SECTION_BRANCHES);
   for (uint64_t N = Branches.varint(); N--;) {
-    const uint64_t Segment = Branches.varint();
-    OpInfo &O = T.Segments.at(Segment).Ops.at(Branches.varint());
-    O.BranchFeeds = readFeeds(T, Segment, Branches);
+    const uint64_t Segment = Branches.varint(), Op = Branches.varint();
+    OpInfo &O = T.Segments.at(Segment).Ops.at(Op);
+    O.BranchFeeds = readFeeds(T, Earlier, Segment, Op, Numbers[{Segment, Op}], Branches);
   }
   if (!B.done() || !Counts.done() || !Branches.done())
     fail("bytes left over in a section");

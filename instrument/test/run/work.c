@@ -1,5 +1,6 @@
 // What an access waits for, and how many instructions lie before it: as the table says, beside the accesses of small programs. `from` has
-// the lines of the loads that the address is made of, `of` those of what is stored: { alternatives } { and others }.
+// the lines of the loads that the address is made of, `of` those of what is stored: { alternatives } { and others }; a line' is meant as
+// it was executed in the turn before.
 // RUN: %memlode-c -O2 -fno-vectorize -fno-unroll-loops -c %s -o %t.o && %link %t.o -o %t
 // RUN: env MEMLODE_TEST_PRINT=w %t | sort -u | %FileCheck %s
 
@@ -32,6 +33,25 @@ APART long search(const struct node *N, long Key) {
     N = N->key < Key ? N->next : N->other;
   }
   return 0;
+}
+
+// Each turn needs what both loads of the turn before gave: when the second begins, the first has been executed again.
+APART long mix(const long *A, const long *B, long Turns) {
+  long At = 0;
+  for (long I = 0; I < Turns; ++I)
+    At = A[At] ^ // CHECK-DAG: load 8 mix:[[#@LINE]] chased after {{[1-4]}}, from { [[#@LINE]] [[#@LINE+1]] }, of{{$}}
+         B[At];  // CHECK-DAG: load 8 mix:[[#@LINE]] chased after {{[1-5]}}, from { [[#@LINE-1]]' [[#@LINE]] }, of{{$}}
+  return At;
+}
+
+// The next node is loaded first: what is written then is in the node that the turn before found.
+APART void mark(struct node *N) {
+  while (N) {
+    struct node *Next = N->next; // CHECK-DAG: load 8 mark:[[#@LINE]] chased after {{[1-4]}}, from { [[#@LINE]] }, of{{$}}
+    __asm__ volatile("" ::: "memory");
+    N->key = 0; // CHECK-DAG: store 8 mark:[[#@LINE]] {{.*}}after {{[1-4]}}, from { [[#@LINE-2]]' }, of{{$}}
+    N = Next;
+  }
 }
 
 // An index that was loaded: what is stored is made of one load and its place of another.
@@ -77,6 +97,8 @@ int main(void) {
     Nodes[I].key = Index[I] = I;
   }
   long Sum = list(Nodes) + search(Nodes, 40) + sum2(Data, &Index[3], &Index[4]) + far(&Data[1], &Data[2]);
+  Sum += mix(Index, Data, 3);
+  mark(Nodes);
   scatter(Out, Data, Index, 63);
   silent(&Data[5], 0.5);
   return (Sum + update(3)) == 42;

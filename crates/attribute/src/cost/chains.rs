@@ -13,7 +13,10 @@
 //!
 //! A chain may go through memory: a position that lies there, is loaded, and is set to what a load from its object gave.
 
+use std::collections::BTreeSet;
+
 use memlode_trace::sites::{Dependence, Site, SiteId, SiteKind, SiteTable};
+use memlode_trace::work::Feed;
 use rustc_hash::FxHashMap;
 
 /// So many loads of one member, each of which leads to the next, are a chain.
@@ -33,9 +36,10 @@ pub(super) struct Seen {
 pub(super) fn chained(names: &SiteTable, seen: &Seen) -> Vec<f64> {
     let is_link = links(names, seen);
     let times = |site: &SiteId| seen.executed.get(site.0 as usize).copied().unwrap_or(0);
-    let of_group = |group: &[SiteId], missed: u64| {
-        let all: u64 = group.iter().map(times).sum();
-        let links: u64 = group.iter().filter(|site| is_link[site.0 as usize]).map(times).sum();
+    let of_group = |group: &[Feed], missed: u64| {
+        let sites: BTreeSet<SiteId> = group.iter().map(|feed| feed.site).collect();
+        let all: u64 = sites.iter().map(times).sum();
+        let links: u64 = sites.iter().filter(|site| is_link[site.0 as usize]).map(times).sum();
         let share = if all > 0 { links as f64 / all as f64 } else { 0.0 };
         // No more misses than links that were followed.
         share.min(links as f64 / missed.max(1) as f64)
@@ -56,7 +60,7 @@ pub(super) fn chained(names: &SiteTable, seen: &Seen) -> Vec<f64> {
 
 /// Returns, by site, whether it is a link.
 fn links(names: &SiteTable, seen: &Seen) -> Vec<bool> {
-    let all = |groups: &[Box<[SiteId]>]| groups.iter().flatten().map(|site| site.0).collect::<Vec<u32>>();
+    let all = |groups: &[Box<[Feed]>]| groups.iter().flatten().map(|feed| feed.site.0).collect::<Vec<u32>>();
     let sites = 0..names.sites().len() as u32;
     let feeders: Vec<Vec<u32>> =
         sites.map(|id| names.work(SiteId(id)).map_or(Vec::new(), |work| all(&work.address))).collect();
@@ -84,7 +88,7 @@ fn through_memory(names: &SiteTable, seen: &Seen) -> Vec<Vec<u32>> {
     let mut stored: FxHashMap<_, Vec<u32>> = FxHashMap::default();
     for (id, site) in (0..).zip(names.sites()).filter(|(_, site)| site.kind == SiteKind::Store) {
         if let (Some(place), Some(work)) = (place(site), names.work(SiteId(id))) {
-            stored.entry(place).or_default().extend(work.data.iter().flatten().map(|site| site.0));
+            stored.entry(place).or_default().extend(work.data.iter().flatten().map(|feed| feed.site.0));
         }
     }
     let of = |(site, &stays): (&Site, &bool)| match site.kind {

@@ -26,8 +26,20 @@ pub enum Act {
     Prefetch,
 }
 
-/// Groups of sites. All groups are waited for, and of each the site that was executed last.
-pub type FeedGroups = Box<[Box<[u32]>]>;
+/// A load that is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedFeed {
+    /// Number of its site.
+    pub site: u32,
+    /// How many times the site was executed since, less than [`KEPT_LOADS`].
+    pub back: u8,
+}
+
+/// Groups of loads. All groups are waited for, and of each the load that was executed last.
+pub type FeedGroups = Box<[Box<[TimedFeed]>]>;
+
+/// Loads of a site that are kept.
+pub const KEPT_LOADS: usize = 4;
 
 /// The facts of a site.
 #[derive(Clone, Debug)]
@@ -77,15 +89,36 @@ pub struct TimedAccess<'a> {
     pub translation_ticks: u64,
 }
 
-/// The state of a site in this thread.
+/// A load that was executed.
 #[derive(Clone, Copy, Default)]
-struct SiteState {
-    /// Number of its last load, from 1, and when that was done.
+struct Loaded {
+    /// Its number among the accesses, from 1; 0 is none.
     number: u64,
+    /// Time at which it was done.
     done: u64,
     /// Time at which it was done on a wrong path.
     early: Option<u64>,
+}
+
+/// The state of a site in this thread.
+#[derive(Clone, Copy, Default)]
+struct SiteState {
+    /// Its last loads, a ring.
+    loads: [Loaded; KEPT_LOADS],
+    /// Where the last one stands.
+    last: usize,
     step: SiteStep,
+}
+
+impl SiteState {
+    fn push(&mut self, load: Loaded) {
+        self.last = (self.last + 1) % KEPT_LOADS;
+        self.loads[self.last] = load;
+    }
+
+    fn back(&self, loads: u8) -> Loaded {
+        self.loads[(self.last + KEPT_LOADS - usize::from(loads)) % KEPT_LOADS]
+    }
 }
 
 /// One core, and the thread that runs on it.
@@ -239,19 +272,21 @@ impl CoreTime {
     /// Returns the time at which the loads of all groups are done.
     #[inline]
     fn fed(&self, feeds: &FeedGroups) -> u64 {
-        let latest = |group: &[u32]| {
-            let loads = group.iter().filter_map(|&site| self.sites.get(site as usize));
-            loads.max_by_key(|load| load.number).map_or(0, |load| load.done)
-        };
-        feeds.iter().map(|group| latest(group)).max().unwrap_or(0)
+        feeds.iter().filter_map(|group| self.latest(group)).map(|load| load.done).max().unwrap_or(0)
+    }
+
+    /// Returns the load of a group that was executed last.
+    #[inline]
+    fn latest(&self, group: &[TimedFeed]) -> Option<Loaded> {
+        let load = |feed: &TimedFeed| Some(self.sites.get(feed.site as usize)?.back(feed.back));
+        group.iter().filter_map(load).max_by_key(|load| load.number)
     }
 
     /// Returns when an access was issued on a wrong path, if it was.
     fn issued_early(&mut self, access: &TimedAccess<'_>, early: EarlyDispatch) -> Option<u64> {
         let mut ready = early.time;
         for group in &access.site.address {
-            let loads = group.iter().filter_map(|&site| self.sites.get(site as usize));
-            if let Some(load) = loads.max_by_key(|load| load.number) {
+            if let Some(load) = self.latest(group) {
                 // Behind the branch, only what the wrong path had as well is known to it.
                 ready = ready.max(if load.number > early.number { load.early? } else { load.done });
             }
@@ -307,9 +342,8 @@ impl CoreTime {
             }
             (None, None) => (self.lines(access, issued, false, Some(way)), None),
         };
-        let number = self.number;
-        let state = self.site(access.site.number);
-        (state.number, state.done, state.early) = (number, done, early);
+        let load = Loaded { number: self.number, done, early };
+        self.site(access.site.number).push(load);
         self.loaded = done;
         done
     }
@@ -338,9 +372,8 @@ impl CoreTime {
         way[Stall::Order as usize] = begins - complete + self.atomic;
         let done = self.lines(access, begins, false, Some(way)) + self.atomic;
         self.front = self.front.max(done);
-        let number = self.number;
-        let state = self.site(access.site.number);
-        (state.number, state.done, state.early) = (number, done, None);
+        let load = Loaded { number: self.number, done, early: None };
+        self.site(access.site.number).push(load);
         self.loaded = done;
         done
     }

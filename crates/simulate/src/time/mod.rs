@@ -50,7 +50,7 @@ mod stores;
 mod translations;
 mod wrong_path;
 
-pub use self::core::{Act, CoreTime, FeedGroups, TimedAccess, TimedLine, TimedSite};
+pub use self::core::{Act, CoreTime, FeedGroups, KEPT_LOADS, TimedAccess, TimedFeed, TimedLine, TimedSite};
 pub use machine::Timed;
 
 use std::ops::AddAssign;

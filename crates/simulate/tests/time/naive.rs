@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memlode_simulate::{Act, Charged, Stall, TICKS, TimeSpec, TimedLine, TimedSite, Translation};
+use memlode_simulate::{Act, Charged, Stall, TICKS, TimeSpec, TimedFeed, TimedLine, TimedSite, Translation};
 
 struct Store {
     first: u64,
@@ -244,8 +244,12 @@ impl Naive {
     }
 
     /// When the last load of each group is done; the last of these.
-    fn fed(&self, groups: &[Box<[u32]>]) -> u64 {
-        let last = |group: &[u32]| self.loads.iter().rev().find(|load| group.contains(&load.0));
+    fn fed(&self, groups: &[Box<[TimedFeed]>]) -> u64 {
+        let meant = |feed: &TimedFeed| {
+            let of_site = self.loads.iter().enumerate().rev().filter(|(_, load)| load.0 == feed.site);
+            of_site.map(|(number, load)| (number, load.1)).nth(feed.back.into())
+        };
+        let last = |group: &[TimedFeed]| group.iter().filter_map(meant).max();
         groups.iter().filter_map(|group| last(group)).map(|load| load.1).max().unwrap_or(0)
     }
 

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
+
 use crate::sites::SiteId;
-use crate::table::{OpFeeds, Table};
-use crate::work::{Feeds, Work};
+use crate::table::{OpFeed, OpFeeds, Table};
+use crate::work::{Feed, Feeds, Work};
 
 /// Collects the facts of ops by their sites.
 #[derive(Default)]
@@ -17,9 +19,9 @@ struct Gathered {
     ops: u32,
     before: u64,
     after: u64,
-    address: BTreeSet<BTreeSet<SiteId>>,
-    data: BTreeSet<BTreeSet<SiteId>>,
-    branches: BTreeSet<BTreeSet<SiteId>>,
+    address: BTreeSet<BTreeSet<Feed>>,
+    data: BTreeSet<BTreeSet<Feed>>,
+    branches: BTreeSet<BTreeSet<Feed>>,
     /// Set where it is not known what its branches hang on.
     is_undecided: bool,
 }
@@ -46,20 +48,24 @@ impl WorkBook {
                 self.of(site).after += u64::from(table.work.rest[number]);
             }
         }
-        let group = |ops: &Vec<u32>| -> BTreeSet<SiteId> {
-            ops.iter().filter_map(|&op| sites[op as usize]).collect()
+        let order = Order::of(table, sites);
+        let groups_at = |groups: &[Vec<OpFeed>], here: Here| -> Vec<BTreeSet<Feed>> {
+            let feed = |&feed: &OpFeed| Some(order.feed(sites[feed.op as usize]?, feed, here));
+            let group = |group: &Vec<OpFeed>| -> BTreeSet<Feed> { group.iter().filter_map(feed).collect() };
+            groups.iter().map(group).filter(|group| !group.is_empty()).collect()
         };
         for (op, groups) in table.work.branches.iter().flatten() {
             let Some(site) = sites[*op as usize] else { continue };
             let of_site = self.of(site);
             of_site.is_undecided |= groups.is_empty();
-            of_site.branches.extend(groups.iter().map(group).filter(|group| !group.is_empty()));
+            of_site.branches.extend(groups_at(groups, Here { op: *op, place: op + 1 }));
         }
         for OpFeeds { op, address, data } in &table.work.feeds {
             let Some(site) = sites[*op as usize] else { continue };
             let of_site = self.of(site);
-            of_site.address.extend(address.iter().map(group).filter(|group| !group.is_empty()));
-            of_site.data.extend(data.iter().map(group).filter(|group| !group.is_empty()));
+            let here = Here { op: *op, place: *op };
+            of_site.address.extend(groups_at(address, here));
+            of_site.data.extend(groups_at(data, here));
         }
     }
 
@@ -73,7 +79,7 @@ impl WorkBook {
 
     /// Returns what is known, by site, as far as anything is.
     pub fn work(&self) -> Vec<Work> {
-        let feeds = |groups: &BTreeSet<BTreeSet<SiteId>>| -> Feeds {
+        let feeds = |groups: &BTreeSet<BTreeSet<Feed>>| -> Feeds {
             groups.iter().map(|group| group.iter().copied().collect()).collect()
         };
         let work = self.sites.iter().map(|site| {
@@ -87,5 +93,56 @@ impl WorkBook {
             }
         });
         work.collect()
+    }
+}
+
+/// Where something waits: at an op, in front of the op of this number of the same segment or of its end.
+#[derive(Clone, Copy)]
+struct Here {
+    op: u32,
+    place: u32,
+}
+
+/// The order in which the ops of a table are executed.
+struct Order {
+    /// First op of the segment of each op, and the first behind that segment.
+    segments: Vec<(u32, u32)>,
+    /// Ops of a site that touch memory, in order.
+    of_site: FxHashMap<SiteId, Vec<u32>>,
+}
+
+impl Order {
+    fn of(table: &Table, sites: &[Option<SiteId>]) -> Order {
+        let segments = table.segments.iter().flat_map(|segment| {
+            let ops = segment.ops.start as u32..segment.ops.end as u32;
+            ops.clone().map(move |_| (ops.start, ops.end))
+        });
+        let mut of_site: FxHashMap<SiteId, Vec<u32>> = FxHashMap::default();
+        for (op, site) in (0..).zip(sites) {
+            if let Some(site) = site.filter(|_| table.ops[op as usize].touches_memory()) {
+                of_site.entry(site).or_default().push(op);
+            }
+        }
+        Order { segments: segments.collect(), of_site }
+    }
+
+    /// Returns which execution of its site a load is, seen from `here`. One site may stand for several ops: what was
+    /// executed since is counted.
+    fn feed(&self, site: SiteId, feed: OpFeed, here: Here) -> Feed {
+        let ops = self.of_site.get(&site).map_or(&[][..], Vec::as_slice);
+        let count = |from: u32, to: u32| {
+            let before = |end: u32| ops.partition_point(|&op| op < end);
+            before(to).saturating_sub(before(from))
+        };
+        let (there, (begin, _)) = (self.segments[feed.op as usize], self.segments[here.op as usize]);
+        let since = if there.0 != begin {
+            let again = if feed.is_earlier { count(there.0, there.1) } else { 0 };
+            count(feed.op + 1, there.1) + again + count(begin, here.place)
+        } else if feed.op < here.place && !feed.is_earlier {
+            count(feed.op + 1, here.place)
+        } else {
+            count(feed.op + 1, there.1) + count(begin, here.place)
+        };
+        Feed { site, back: since.min(Feed::MOST_BACK.into()) as u8 }
     }
 }

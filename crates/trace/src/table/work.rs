@@ -1,5 +1,7 @@
 //! The sections of a site table that say what lies between accesses and what these wait for (SPEC §2.4).
 
+use rustc_hash::FxHashMap;
+
 use crate::bytes::{Malformed, Reader};
 use crate::format::table_section;
 use crate::sections::Sections;
@@ -15,14 +17,25 @@ pub(crate) struct TableWork {
     pub feeds: Vec<OpFeeds>,
     /// Feeders of the branches behind ops: of those that have one that waits for a load. Without groups, it is not known
     /// for what. None: the table does not say.
-    pub branches: Option<Vec<(u32, Vec<Vec<u32>>)>>,
+    pub branches: Option<Vec<(u32, Groups)>>,
 }
 
-/// The accesses that an op waits for: of each group the one executed last, of all groups each.
+/// A load that something waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OpFeed {
+    pub op: u32,
+    /// The value is of a turn of a loop before this one, and the load is executed again before the value is used.
+    pub is_earlier: bool,
+}
+
+/// Groups of loads: of each group the one executed last is waited for, of all groups each.
+pub(crate) type Groups = Vec<Vec<OpFeed>>;
+
+/// The loads that an op waits for.
 pub(crate) struct OpFeeds {
     pub op: u32,
-    pub address: Vec<Vec<u32>>,
-    pub data: Vec<Vec<u32>>,
+    pub address: Groups,
+    pub data: Groups,
 }
 
 impl TableWork {
@@ -37,6 +50,9 @@ impl TableWork {
         }
         if let Some(mut reader) = sections.get(table_section::BRANCHES) {
             work.read_branches(&mut reader, ops).map_err(|why| ("section branches", why))?;
+        }
+        if let Some(mut reader) = sections.get(table_section::EARLIER) {
+            work.read_earlier(&mut reader, ops).map_err(|why| ("section earlier", why))?;
         }
         Ok(work)
     }
@@ -75,6 +91,26 @@ impl TableWork {
         }
         Ok(())
     }
+
+    /// Reads the section that marks loads of the sections before it, of a table whose segments have these ops.
+    fn read_earlier(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
+        let mut feeds: FxHashMap<u32, Vec<&mut OpFeed>> = FxHashMap::default();
+        for OpFeeds { op, address, data } in &mut self.feeds {
+            feeds.entry(*op).or_default().extend(address.iter_mut().chain(data).flatten());
+        }
+        for (op, groups) in self.branches.iter_mut().flatten() {
+            feeds.entry(*op).or_default().extend(groups.iter_mut().flatten());
+        }
+        let firsts = firsts(ops);
+        for _ in 0..reader.count()? {
+            let (_, op) = place(reader, ops, &firsts)?;
+            let of_op = feeds.get_mut(&op).map_or(&mut [][..], |feeds| &mut feeds[..]);
+            for _ in 0..reader.count()? {
+                of_op[reader.index(of_op.len())? as usize].is_earlier = true;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Returns the number of the first op of each segment.
@@ -90,17 +126,17 @@ fn place(reader: &mut Reader<'_>, ops: &[u32], firsts: &[u32]) -> Result<(u32, u
 }
 
 /// Reads a list of groups of an op in `segment`.
-fn groups(
-    reader: &mut Reader<'_>,
-    segment: u32,
-    ops: &[u32],
-    firsts: &[u32],
-) -> Result<Vec<Vec<u32>>, Malformed> {
+fn groups(reader: &mut Reader<'_>, segment: u32, ops: &[u32], firsts: &[u32]) -> Result<Groups, Malformed> {
     (0..reader.count()?).map(|_| group(reader, segment, ops, firsts)).collect()
 }
 
 /// One group: each op by how many segments before this one its own is, and its index in that.
-fn group(reader: &mut Reader<'_>, segment: u32, ops: &[u32], firsts: &[u32]) -> Result<Vec<u32>, Malformed> {
+fn group(
+    reader: &mut Reader<'_>,
+    segment: u32,
+    ops: &[u32],
+    firsts: &[u32],
+) -> Result<Vec<OpFeed>, Malformed> {
     let mut found = Vec::new();
     for _ in 0..reader.count()? {
         let at = reader.position();
@@ -109,7 +145,8 @@ fn group(reader: &mut Reader<'_>, segment: u32, ops: &[u32], firsts: &[u32]) -> 
         let Some(there) = there.filter(|&there| there < ops.len()) else {
             return Err(Malformed::Beyond { at, value: back as u64, limit: segment.into() });
         };
-        found.push(firsts[there] + reader.index(ops[there] as usize)?);
+        let op = firsts[there] + reader.index(ops[there] as usize)?;
+        found.push(OpFeed { op, is_earlier: false });
     }
     Ok(found)
 }
