@@ -7,7 +7,7 @@ use crate::sites::SiteId;
 pub struct Feed {
     /// The site of the load.
     pub site: SiteId,
-    /// How many times the site was executed since: 0 is the last time, at most [`Feed::MOST_BACK`].
+    /// Executions of the site since: 0 means the last one; at most [`Feed::MOST_BACK`].
     pub back: u8,
 }
 

@@ -5,7 +5,7 @@
 //!   ready      when the loads that feed its address are done
 //!   issue      when it is ready and its page is translated
 //!   done       when its lines are there, or a store in flight has given it its value
-//!   commit     in program order: when it is done, and not before the access before it
+//!   commit     in program order: when it is done, and not before what stands before it, eight instructions a cycle
 //! ```
 //!
 //! An access is charged the commit time that it adds, which is what a timer sees. The charge is split by what it would be

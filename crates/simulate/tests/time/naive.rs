@@ -216,7 +216,8 @@ impl Naive {
             self.front = self.front.max(fence);
             done = fence;
         }
-        let nothing = committed.max(executed + first);
+        // Eight instructions commit in a cycle.
+        let nothing = (committed + own / 8).max(executed + first);
         charged.instructions = nothing - committed;
         self.done.push((self.instructions, nothing.max(done)));
         let mut stall = nothing.max(done) - nothing;

@@ -96,7 +96,7 @@ impl WorkBook {
     }
 }
 
-/// Where something waits: at an op, in front of the op of this number of the same segment or of its end.
+/// The place of what waits: at an op, in front of the op of this number of the same segment or of its end.
 #[derive(Clone, Copy)]
 struct Here {
     op: u32,
@@ -114,7 +114,7 @@ struct Order {
 impl Order {
     fn of(table: &Table, sites: &[Option<SiteId>]) -> Order {
         let segments = table.segments.iter().flat_map(|segment| {
-            let ops = segment.ops.start as u32..segment.ops.end as u32;
+            let ops = segment.ops.start..segment.ops.end;
             ops.clone().map(move |_| (ops.start, ops.end))
         });
         let mut of_site: FxHashMap<SiteId, Vec<u32>> = FxHashMap::default();
