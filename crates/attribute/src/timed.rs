@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_simulate::{
-    Act, Asked, FeedGroups, LevelCounters, LevelSpec, MemRef, Tag, TimeSpec, Timed, TimedFeed, TimedSite,
+    Act, Asked, FeedGroups, KEPT_LOADS, LevelCounters, LevelSpec, MemRef, Tag, TimeSpec, Timed, TimedFeed,
+    TimedSite,
 };
 pub use memlode_simulate::{Charged, Stall, TICKS};
 use memlode_trace::format::flag;
@@ -158,6 +159,9 @@ fn timed_sites(names: &SiteTable) -> Vec<TimedSite> {
     };
     (0..).zip(names.sites()).map(site).collect()
 }
+
+// The model keeps as many loads of a site as a trace tells apart.
+const _: () = assert!((work::Feed::MOST_BACK as usize) < KEPT_LOADS);
 
 /// Instructions up to an access of which nothing is known.
 const UNKNOWN_INSTRUCTIONS: f32 = 4.0;

@@ -115,8 +115,8 @@ void Image::work(const std::vector<Segment> &Segments, uint32_t First) {
     putVarint(Out, Of.size());
     for (const auto &Group : Of) {
       putVarint(Out, Group.size());
-      for (const Feed &Of : Group) {
-        const auto [Segment, Op] = Loads.at(Of.Load);
+      for (const Feed &From : Group) {
+        const auto [Segment, Op] = Loads.at(From.Load);
         putSigned(Out, static_cast<int64_t>(Here) - Segment);
         putVarint(Out, Op);
       }

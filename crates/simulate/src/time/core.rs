@@ -475,7 +475,7 @@ impl CoreTime {
 }
 
 /// Instructions that commit in a cycle, once what they waited for is there: eight in the Golden Cove core (Intel's optimization
-/// manual) and in AMD's family 19h. What lies in the shadow of a wait is charged this, as a timer sees it there.
+/// manual) and in AMD's family 19h, and taken for all. What lies in the shadow of a wait is charged this, as a timer sees it there.
 const COMMIT_WIDTH: u64 = 8;
 
 /// Cycles from one line to the next that the second level hands over ahead.
