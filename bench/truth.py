@@ -93,7 +93,8 @@ GALLERY = {
     "gallery-grid-cured": "grid-walk/after.cpp",
 }
 REAL = ["lua", "sqlite", "zstd"]
-# Programs that take no number of rounds, and end too early for a timer: how often they are run, and with --quick.
+# Programs that take no number of rounds, and end too early for a timer: how often they are timed, and with --quick.
+# Each run is like the others, and one is recorded.
 REPEATED = {**dict.fromkeys(GALLERY, (40, 12)), "sqlite": (30, 8), "zstd": (60, 40)}
 
 # Cure → what is cured and the cured program, each with the function whose time counts. The number that a program is
@@ -168,26 +169,26 @@ class Program:
             stamp.write_text(digest.hexdigest())
         return program
 
-    def repeated(self, program, kind):
-        """What runs `program` as often as is needed: it, or a script."""
+    def repeated(self, program):
+        """What runs `program` as often as a timer needs: it, or a script."""
         if self.runs == 1:
             return program
         given = shlex.quote(str(self.input or os.devnull))
-        script = WORK / f"{kind}-{self.name}.sh"
+        script = WORK / f"{self.name}.sh"
         loop = f'for run in $(seq {self.runs}); do {shlex.quote(str(program))} "$@" <{given}; done'
         script.write_text(f"#!/bin/sh -e\n{loop}\n")
         script.chmod(0o755)
         return script
 
-    def record(self, program, started):
-        """The trace of the program as it is started, recorded unless it is there."""
-        digest = hashlib.sha256(program.read_bytes() + f"{self.runs} {self.arguments}".encode())
+    def record(self, program):
+        """The trace of one run of the program, recorded unless it is there."""
+        digest = hashlib.sha256(program.read_bytes() + str(self.arguments).encode())
         trace = WORK / "trace" / self.name
         stamp = trace.with_suffix(".of")
         if not stamp.exists() or stamp.read_text() != digest.hexdigest():
             trace.parent.mkdir(parents=True, exist_ok=True)
             with open(self.input or os.devnull) as given:
-                command = [MEMLODE, "record", "--force", "-o", trace, "--", started, *self.arguments]
+                command = [MEMLODE, "record", "--force", "-o", trace, "--", program, *self.arguments]
                 done = subprocess.run(command, stdin=given, capture_output=True)
             if done.returncode != 0:
                 raise Failure(f"recording ended with {done.returncode}: {done.stderr.decode(errors='replace').strip()}")
@@ -197,13 +198,17 @@ class Program:
     def validate(self, machine):
         """What `memlode validate` says of it."""
         native, recorded = self.build("native"), self.build("memlode")
-        starts = self.repeated(recorded, "memlode")
-        command = [MEMLODE, "validate", "--json", "--machine", machine, "--trace", self.record(recorded, starts)]
-        command += ["--native", self.repeated(native, "native"), *(["--input", self.input] if self.input else [])]
-        done = subprocess.run([*command, "--", starts, *self.arguments], capture_output=True, text=True)
+        command = [MEMLODE, "validate", "--json", "--machine", machine, "--trace", self.record(recorded)]
+        command += ["--native", self.repeated(native), *(["--input", self.input] if self.input else [])]
+        done = subprocess.run([*command, "--", recorded, *self.arguments], capture_output=True, text=True)
         if done.returncode != 0:
             raise Failure(done.stderr.strip())
-        return json.loads(done.stdout)
+        found = json.loads(done.stdout)
+        for judged in found["models"]:
+            if judged["model"] != "timer2" and judged["predicted_s"] is not None:
+                judged["predicted_s"] *= self.runs
+                judged["predicted_over_measured"] *= self.runs
+        return found
 
 
 class Failure(Exception):

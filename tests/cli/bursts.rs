@@ -1,13 +1,13 @@
 //! `--burst`: a sample says that it is one, and is near the truth.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{installation, memlode, stderr, stdout};
+use crate::{installation, memlode, shared_folder, stderr, stdout};
 
 /// Every second access is to a random line of 4 MiB: as long as it runs, about half of the accesses miss the first level.
 /// The lines are touched by a loop without calls inside another one where the first argument is `nested`.
@@ -64,20 +64,20 @@ int main(int argc, char **argv) {
 "#;
 
 fn program() -> &'static Path {
-    static BUILT: OnceLock<TempDir> = OnceLock::new();
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let folder = TempDir::new().expect("a temporary folder");
-        fs::write(folder.path().join("random.c"), PROGRAM).expect("a file");
+        let folder = shared_folder("random");
+        fs::write(folder.join("random.c"), PROGRAM).expect("a file");
         let output = memlode()
             .env("MEMLODE_HOME", installation())
-            .current_dir(folder.path())
+            .current_dir(&folder)
             .args(["cc", "-O2", "random.c", "-o", "random"])
             .output()
             .expect("memlode runs");
         assert!(output.status.success(), "{}", stderr(&output));
         folder
     };
-    BUILT.get_or_init(build).path()
+    BUILT.get_or_init(build)
 }
 
 fn record(trace: &Path, options: &[&str], arguments: [&str; 2]) {

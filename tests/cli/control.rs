@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
+use crate::{assert_one_sentence, installation, memlode, shared_folder, stderr, stdout};
 
 /// Does what the letters of its argument say, or of its input if it has none, and echoes them: a, b and c go over an
 /// array each; capital letters do so in a region, R in another one, and t has a thread do what b does.
@@ -58,20 +58,20 @@ int main(int argc, char **argv) {
 "#;
 
 fn program() -> &'static Path {
-    static BUILT: OnceLock<TempDir> = OnceLock::new();
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let folder = TempDir::new().expect("a temporary folder");
-        fs::write(folder.path().join("letters.c"), PROGRAM).expect("a file");
+        let folder = shared_folder("letters");
+        fs::write(folder.join("letters.c"), PROGRAM).expect("a file");
         let output = memlode()
             .env("MEMLODE_HOME", installation())
-            .current_dir(folder.path())
+            .current_dir(&folder)
             .args(["cc", "-O2", "-pthread", "letters.c", "-o", "letters"])
             .output()
             .expect("memlode runs");
         assert!(output.status.success(), "{}", stderr(&output));
         folder
     };
-    BUILT.get_or_init(build).path()
+    BUILT.get_or_init(build)
 }
 
 /// Returns how often each of the arrays was touched, and the report.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
+use crate::{assert_one_sentence, installation, memlode, shared_folder, stderr, stdout};
 
 /// Makes blocks in every way outside of its region, and touches each in it: a member of its own says which.
 const PROGRAM: &str = r#"
@@ -96,20 +96,20 @@ int main(void) {
 "#;
 
 fn program() -> &'static Path {
-    static BUILT: OnceLock<TempDir> = OnceLock::new();
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let folder = TempDir::new().expect("a temporary folder");
-        fs::write(folder.path().join("blocks.c"), PROGRAM).expect("a file");
+        let folder = shared_folder("blocks");
+        fs::write(folder.join("blocks.c"), PROGRAM).expect("a file");
         let output = memlode()
             .env("MEMLODE_HOME", installation())
-            .current_dir(folder.path())
+            .current_dir(&folder)
             .args(["cc", "-O1", "-fno-builtin-malloc", "-g", "-pthread", "blocks.c", "-o", "blocks"])
             .output()
             .expect("memlode runs");
         assert!(output.status.success(), "{}", stderr(&output));
         folder
     };
-    BUILT.get_or_init(build).path()
+    BUILT.get_or_init(build)
 }
 
 /// Returns where a block is made, as a report names it.

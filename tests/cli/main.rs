@@ -43,6 +43,7 @@ mod waiting;
 mod whatif;
 mod whatif_objects;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -87,6 +88,17 @@ fn installation() -> PathBuf {
         assert!(home.join(file).exists(), "target/memlode/{file} is missing: run `make build` first");
     }
     home
+}
+
+/// An empty folder of this name for what several tests look at. It stays, under `target`: nothing that a `static` holds is
+/// dropped when the tests end.
+fn shared_folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli").join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).expect("what an earlier run left can be removed");
+    }
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
 }
 
 /// One sentence on standard error that starts with `memlode: error:`, and nothing like a panic.

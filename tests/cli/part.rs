@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::OnceLock;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
+use crate::{assert_one_sentence, installation, memlode, shared_folder, stderr, stdout};
 
 /// Loops that are one record, ranges, pointers and two threads: windows begin and end in the middle of each of them.
 const PROGRAM: &str = r#"
@@ -70,24 +69,24 @@ __attribute__((noinline)) static long length(const struct node *node) {
 
 /// The folder with a trace of it, `t`.
 fn folder() -> &'static Path {
-    static BUILT: OnceLock<TempDir> = OnceLock::new();
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let folder = TempDir::new().expect("a temporary folder");
-        fs::write(folder.path().join("parts.c"), PROGRAM).expect("a file");
-        fs::write(folder.path().join("list.h"), HEADER).expect("a file");
+        let folder = shared_folder("parts");
+        fs::write(folder.join("parts.c"), PROGRAM).expect("a file");
+        fs::write(folder.join("list.h"), HEADER).expect("a file");
         for words in [
             "cc -O2 -pthread parts.c -o parts",
             "record -o t -- ./parts",
             "record -o gaps --region fill -- ./parts",
         ] {
             let mut command = memlode();
-            command.env("MEMLODE_HOME", installation()).current_dir(folder.path());
+            command.env("MEMLODE_HOME", installation()).current_dir(&folder);
             let output = command.args(words.split(' ')).output().expect("memlode runs");
             assert!(output.status.success(), "{words}: {}", stderr(&output));
         }
         folder
     };
-    BUILT.get_or_init(build).path()
+    BUILT.get_or_init(build)
 }
 
 fn run(words: &[&str]) -> Output {

@@ -11,7 +11,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{assert_one_sentence, evidence, installation, memlode, stderr, stdout};
+use crate::{assert_one_sentence, evidence, installation, memlode, shared_folder, stderr, stdout};
 
 /// Behaves as its first argument says.
 const PROGRAM: &str = r#"
@@ -67,47 +67,44 @@ int main(int argc, char **argv) {
 
 /// The program above, compiled by `memlode cc`, once for all tests.
 pub fn program() -> &'static Path {
-    static PROGRAM_FILE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    static PROGRAM_FILE: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let folder = TempDir::new().expect("a temporary folder");
-        fs::write(folder.path().join("prog.c"), PROGRAM).expect("a file");
+        let folder = shared_folder("prog");
+        fs::write(folder.join("prog.c"), PROGRAM).expect("a file");
         let output = memlode()
             .env("MEMLODE_HOME", installation())
-            .current_dir(folder.path())
+            .current_dir(&folder)
             .args(["cc", "-O2", "prog.c", "-o", "prog"])
             .output()
             .expect("memlode runs");
         assert!(output.status.success(), "{}", stderr(&output));
-        let file = folder.path().join("prog");
-        (folder, file)
+        folder.join("prog")
     };
-    &PROGRAM_FILE.get_or_init(build).1
+    PROGRAM_FILE.get_or_init(build)
 }
 
 /// A recorded run of it that ended well, to be copied by tests that damage it.
 pub fn trace() -> &'static Path {
-    static TRACE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    static TRACE: OnceLock<PathBuf> = OnceLock::new();
     let record = || {
-        let folder = TempDir::new().expect("a temporary folder");
-        let directory = folder.path().join("trace");
-        let output = run(folder.path(), &["record", "-o", "trace", "--"], &[]);
+        let folder = shared_folder("trace");
+        let output = run(&folder, &["record", "-o", "trace", "--"], &[]);
         assert!(output.status.success(), "{}", stderr(&output));
-        (folder, directory)
+        folder.join("trace")
     };
-    &TRACE.get_or_init(record).1
+    TRACE.get_or_init(record)
 }
 
 /// The same with a thread of many chunks.
 pub fn long_trace() -> &'static Path {
-    static TRACE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    static TRACE: OnceLock<PathBuf> = OnceLock::new();
     let record = || {
-        let folder = TempDir::new().expect("a temporary folder");
-        let directory = folder.path().join("trace");
-        let output = run(folder.path(), &["record", "-o", "trace", "--"], &["scatter"]);
+        let folder = shared_folder("long-trace");
+        let output = run(&folder, &["record", "-o", "trace", "--"], &["scatter"]);
         assert!(output.status.success(), "{}", stderr(&output));
-        (folder, directory)
+        folder.join("trace")
     };
-    &TRACE.get_or_init(record).1
+    TRACE.get_or_init(record)
 }
 
 fn run(folder: &Path, ours: &[&str], arguments: &[&str]) -> Output {

@@ -3,14 +3,14 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::{installation, memlode, stderr, stdout};
+use crate::{installation, memlode, shared_folder, stderr, stdout};
 
 /// Says its number. `catch`: counts interrupts until half a second after the first. `leave`: a child lives on. Then it makes
 /// so many accesses that simulating them takes seconds.
@@ -48,20 +48,20 @@ int main(int argc, char **argv) {
 "#;
 
 fn program() -> &'static Path {
-    static BUILT: OnceLock<TempDir> = OnceLock::new();
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let folder = TempDir::new().expect("a temporary folder");
-        fs::write(folder.path().join("long.c"), PROGRAM).expect("a file");
+        let folder = shared_folder("long");
+        fs::write(folder.join("long.c"), PROGRAM).expect("a file");
         let output = memlode()
             .env("MEMLODE_HOME", installation())
-            .current_dir(folder.path())
+            .current_dir(&folder)
             .args(["cc", "-O2", "long.c", "-o", "long"])
             .output()
             .expect("memlode runs");
         assert!(output.status.success(), "{}", stderr(&output));
         folder
     };
-    BUILT.get_or_init(build).path()
+    BUILT.get_or_init(build)
 }
 
 /// Within this time a memlode that was told to end has ended, even on a busy machine.

@@ -81,7 +81,7 @@ pub enum Evidence {
 pub struct PrefetchDistance {
     /// So many accesses of the line before.
     pub accesses: u32,
-    /// Cycles until memory answers.
+    /// Cycles until a miss is answered, by the outermost level that answers a tenth of them.
     pub latency_cycles: u32,
     /// Cycles of instructions that the function executes for each access.
     pub access_cycles: f64,

@@ -34,6 +34,11 @@ fn is_library_path(path: &str) -> bool {
         || ["/include/c++/", "/lib/rustlib/src/rust/"].iter().any(|part| path.contains(part))
 }
 
+/// Returns whether a file is of a library, or of a package whose sources Cargo fetched.
+pub fn is_foreign_path(path: &str) -> bool {
+    is_library_path(path) || PACKAGES.iter().any(|part| path.contains(part))
+}
+
 /// The crates of a program whose sources Cargo fetched.
 #[derive(Clone, Debug, Default)]
 pub struct FetchedCrates(FxHashSet<String>);

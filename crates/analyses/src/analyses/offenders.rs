@@ -35,9 +35,10 @@
 //!
 //! If a finding says pointer chasing, it is the chain that has to change: fewer and larger nodes,
 //! nodes in the order of the walk, or several chains followed in turn. Where misses overlap and
-//! addresses come from indices that were loaded before, prefetching can help. The finding says how
-//! many accesses ahead: memory's latency, divided by the cycles of instructions that the function
-//! executes for each access.
+//! addresses come from indices that were loaded before, prefetching can help, if the program knows
+//! these early enough. The finding says how many accesses ahead: the latency of memory, or of the
+//! outermost level that answers a tenth of the misses, divided by the cycles of instructions that
+//! the function executes for each access.
 //!
 //! **When it is wrong.** Costs are a formula on counts: it knows no time, so not that a stream was
 //! late, or that two loops of one function run one after the other. Walks are looked at in a part
@@ -49,7 +50,7 @@
 
 use memlode_attribute::libraries::FetchedCrates;
 use memlode_attribute::tables::{Place, Row, Tables, What};
-use memlode_attribute::{Cell, ClassId, Wait, WaitKind};
+use memlode_attribute::{Cell, ClassId, Counts, Wait, WaitKind};
 use memlode_trace::sites::{Dependence, SiteTable, StringId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -213,7 +214,7 @@ fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
     let addresses = dependences.first().and_then(|costliest| costliest.key);
     evidence.extend(addresses.map(Evidence::Addresses));
     if (kind, addresses) == (Some(WaitKind::Overlapping), Some(Dependence::Loaded)) {
-        evidence.extend(prefetch(counted, here).map(Evidence::Prefetch));
+        evidence.extend(prefetch(counted, &row.counts, here).map(Evidence::Prefetch));
     }
     evidence.extend(density.map(Evidence::Density));
     Finding {
@@ -238,8 +239,16 @@ fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
 /// The most accesses ahead that are worth naming: of more, caches lose the first before they are used.
 const FARTHEST: f64 = 64.0;
 
-/// Returns how far ahead accesses of some cells have to be prefetched, if it is known how much the function does for each.
-fn prefetch(counted: &Counted<'_>, here: impl Fn(&Cell) -> bool) -> Option<PrefetchDistance> {
+/// A level that answers this part of the misses is one that a prefetch has to be in time for.
+const ANSWERS_SOME: f64 = 0.1;
+
+/// Returns how far ahead accesses of some cells, which have these counts, have to be prefetched, if it is known how much the
+/// function does for each.
+fn prefetch(
+    counted: &Counted<'_>,
+    counts: &Counts,
+    here: impl Fn(&Cell) -> bool,
+) -> Option<PrefetchDistance> {
     let costs = counted.tables.costs().filter(|costs| costs.knows_instructions())?;
     let cells = || counted.tables.cells().iter().enumerate();
     let functions: FxHashSet<_> = cells()
@@ -251,7 +260,9 @@ fn prefetch(counted: &Counted<'_>, here: impl Fn(&Cell) -> bool) -> Option<Prefe
     let cycles: f64 =
         cells().filter(|(_, cell)| of_function(cell)).map(|(number, _)| costs.of(number).instructions).sum();
     let access_cycles = cycles / accesses.max(1) as f64;
-    let latency_cycles = *counted.latencies.last()?;
+    let needed = ANSWERS_SOME * counts.misses(0) as f64;
+    let answers = |level: &usize| counts.misses(level - 1) as f64 >= needed;
+    let latency_cycles = counted.latencies[(1..counted.latencies.len()).rev().find(answers)?];
     let ahead = (f64::from(latency_cycles) / access_cycles).ceil();
     (access_cycles > 0.0 && ahead > 1.0).then(|| PrefetchDistance {
         accesses: ahead.min(FARTHEST) as u32,

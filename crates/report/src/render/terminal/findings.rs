@@ -102,8 +102,8 @@ fn facts(report: &Report, finding: &Finding) -> Vec<String> {
             // What the code looks like is not what was seen.
             Evidence::Addresses { .. } => {}
             Evidence::Prefetch { accesses_ahead, latency_cycles, access_cycles } => facts.push(format!(
-                "software prefetch can help, {accesses_ahead} accesses ahead: memory answers after {latency_cycles} cycles, \
-                 and each access takes {access_cycles:.0} of instructions"
+                "software prefetch can help where the address is known {accesses_ahead} accesses ahead: misses are answered \
+                 after {latency_cycles} cycles, and each access takes {access_cycles:.0} of instructions"
             )),
             // The advice says it, or there is nothing to say.
             Evidence::Density(density)

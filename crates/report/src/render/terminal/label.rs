@@ -35,6 +35,14 @@ enum Role {
     Beside,
     /// A caller; left out where others tell more.
     Caller,
+    /// A caller that is nobody's to change; left out before the others.
+    ForeignCaller,
+}
+
+impl Role {
+    fn is_caller(self) -> bool {
+        matches!(self, Role::Caller | Role::ForeignCaller)
+    }
 }
 
 impl Label {
@@ -57,8 +65,17 @@ impl Label {
     }
 
     /// Adds a caller, behind an arrow.
-    pub fn caller(mut self, text: &str) -> Label {
-        self.0.push(Piece { text: format!(" ← {}", printable(text)), role: Role::Caller });
+    pub fn caller(self, text: &str) -> Label {
+        self.any_caller(text, Role::Caller)
+    }
+
+    /// Adds a caller that is left out before the others.
+    pub fn foreign_caller(self, text: &str) -> Label {
+        self.any_caller(text, Role::ForeignCaller)
+    }
+
+    fn any_caller(mut self, text: &str, role: Role) -> Label {
+        self.0.push(Piece { text: format!(" ← {}", printable(text)), role });
         self
     }
 
@@ -80,7 +97,7 @@ impl Label {
 
     /// Columns that it takes without what may be left out, and with names down to their last component.
     pub fn least_width(&self) -> usize {
-        let pieces = self.0.iter().filter(|piece| !matches!(piece.role, Role::Beside | Role::Caller));
+        let pieces = self.0.iter().filter(|piece| piece.role != Role::Beside && !piece.role.is_caller());
         pieces.map(|piece| piece.shortened().width()).sum()
     }
 
@@ -102,18 +119,19 @@ impl Label {
                 pieces[at].text = pieces[at].shortened();
             }
         }
-        // Then callers: those that tell nothing, the outermost last but one first.
-        let callers: Vec<usize> = (0..pieces.len()).filter(|&at| pieces[at].role == Role::Caller).collect();
-        let is_telling = |number: &usize| telling.contains(number);
-        let (telling_at, others): (Vec<usize>, Vec<usize>) = (0..callers.len()).partition(is_telling);
-        for number in others.into_iter().rev().chain(telling_at.into_iter().rev()) {
+        // Then callers, from the outermost on: foreign ones that tell nothing, others that tell nothing, the rest.
+        let callers: Vec<usize> = (0..pieces.len()).filter(|&at| pieces[at].role.is_caller()).collect();
+        let is_foreign = |number: usize| pieces[callers[number]].role == Role::ForeignCaller;
+        let mut order: Vec<usize> = (0..callers.len()).rev().collect();
+        order.sort_by_key(|&number| (telling.contains(&number), !is_foreign(number)));
+        for number in order {
             if width(&pieces) > room {
                 pieces[callers[number]].text = " ← …".to_string();
                 merge_gaps(&mut pieces, &callers);
             }
         }
         for at in (0..pieces.len()).rev() {
-            if width(&pieces) > room && matches!(pieces[at].role, Role::Caller | Role::Beside) {
+            if width(&pieces) > room && (pieces[at].role == Role::Beside || pieces[at].role.is_caller()) {
                 let least = pieces[at].text.width().min(LEAST_NAME);
                 let over = width(&pieces) - room;
                 let keep = pieces[at].text.width().saturating_sub(over);
@@ -136,12 +154,12 @@ impl Label {
     }
 
     fn callers(&self) -> Vec<&str> {
-        let callers = self.0.iter().filter(|piece| piece.role == Role::Caller);
+        let callers = self.0.iter().filter(|piece| piece.role.is_caller());
         callers.map(|piece| piece.text.as_str()).collect()
     }
 
     fn head(&self) -> String {
-        let head = self.0.iter().take_while(|piece| piece.role != Role::Caller);
+        let head = self.0.iter().take_while(|piece| !piece.role.is_caller());
         head.map(|piece| piece.text.as_str()).collect()
     }
 }
@@ -159,13 +177,18 @@ fn merge_gaps(pieces: &mut [Piece], callers: &[usize]) {
 }
 
 impl Piece {
-    /// A name by its last component: `…push_back` for `std::vector<int>::push_back`.
+    /// A name by its last component: `…push_back` for `std::vector<int>::push_back`; a place in front of it stays.
     fn shortened(&self) -> String {
         if self.role == Role::Fixed {
             return self.text.clone();
         }
         let start = self.text.find(|c: char| c != ' ' && c != '←').unwrap_or(0);
-        let (before, name) = self.text.split_at(start);
+        let is_place = |word: &str| {
+            word.rsplit_once(':')
+                .is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|digit| digit.is_ascii_digit()))
+        };
+        let place = self.text[start..].split_once(' ').filter(|(first, _)| is_place(first));
+        let (before, name) = self.text.split_at(start + place.map_or(0, |(first, _)| first.len() + 1));
         match last_component(name) {
             Some(last) if last + '…'.len_utf8() < name.len() => format!("{before}…{}", &name[last..]),
             _ => self.text.clone(),
@@ -207,7 +230,7 @@ pub fn distinct<S>(
     let mut details: Vec<Detail> = vec![0; rows.len()];
     loop {
         let labels: Vec<Vec<Label>> = rows.iter().zip(&details).map(|(row, &d)| label(row, d)).collect();
-        let telling = telling(&labels);
+        let telling = telling(&labels, &details);
         let mut texts: Vec<Vec<String>> = Vec::with_capacity(rows.len());
         for (labels, telling) in labels.iter().zip(&telling) {
             let fit = |(label, &width): (&Label, &usize)| label.fit_beside(width, telling);
@@ -234,17 +257,17 @@ pub fn distinct<S>(
     }
 }
 
-/// Returns, by row, the callers at which it first differs from others that begin alike.
-fn telling(labels: &[Vec<Label>]) -> Vec<Vec<usize>> {
+/// Returns, by row, the callers at which it first differs from others that begin alike and are told in as much detail.
+fn telling(labels: &[Vec<Label>], details: &[Detail]) -> Vec<Vec<usize>> {
     let mut telling = vec![Vec::new(); labels.len()];
     let Some(column) =
         labels.first().and_then(|row| row.iter().position(|label| !label.callers().is_empty()))
     else {
         return telling;
     };
-    let mut alike: HashMap<String, Vec<usize>> = HashMap::new();
-    for (number, row) in labels.iter().enumerate() {
-        alike.entry(row[column].head()).or_default().push(number);
+    let mut alike: HashMap<(String, Detail), Vec<usize>> = HashMap::new();
+    for (number, (row, &detail)) in labels.iter().zip(details).enumerate() {
+        alike.entry((row[column].head(), detail)).or_default().push(number);
     }
     for rows in alike.into_values().filter(|rows| rows.len() <= COMPARED) {
         for &row in &rows {
@@ -294,6 +317,21 @@ mod tests {
             [path(&["grow", "push", "read_orders", "main"]), path(&["grow", "push", "read_items", "main"])];
         let texts = distinct(&rows, |row, _| vec![row.clone()], &[30]);
         assert_eq!(texts, [["a.c:7 ← … ← read_orders ← …"], ["a.c:7 ← … ← read_items ← …"]]);
+    }
+
+    #[test]
+    fn a_caller_keeps_its_line() {
+        let label = Label::default().fixed("a.rs:7").caller("main.rs:55 json::main");
+        assert_eq!(label.fit(27), "a.rs:7 ← main.rs:55 …main");
+    }
+
+    #[test]
+    fn foreign_callers_go_first() {
+        let label = Label::default().fixed("a.rs:7").foreign_caller("grow").foreign_caller("push");
+        let label = label.caller("read_orders").caller("main");
+        assert_eq!(label.fit(40), "a.rs:7 ← grow ← … ← read_orders ← main");
+        assert_eq!(label.fit(33), "a.rs:7 ← … ← read_orders ← main");
+        assert_eq!(label.fit(28), "a.rs:7 ← … ← read_orders ← …");
     }
 
     #[test]

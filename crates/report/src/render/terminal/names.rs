@@ -1,5 +1,7 @@
 //! Names of data, lines and objects on a terminal.
 
+use memlode_attribute::libraries::is_foreign_path;
+
 use super::label::{Detail, Label, MOST_DETAIL};
 use crate::model::{Access, Data, Function, Home, Object, Position, Type};
 use crate::names::demangle_short;
@@ -89,24 +91,21 @@ pub fn home_label(home: &Home, detail: Detail) -> Label {
     match home {
         Home::Unknown => label.fixed("memory of unknown origin"),
         Home::Heap { allocated_at, inlined_through, path, called_at, path_complete } => {
-            let mut label = place_label(allocated_at, detail);
-            for step in inlined_through {
-                label = label.caller(&place_label(step, detail).whole());
-            }
             // The innermost function of the path is the one that the call was inlined into, if it was.
             let outer = allocated_at.inlined_into.as_deref().unwrap_or(allocated_at);
             let own = inlined_through.last().unwrap_or(outer);
             let own = demangle_short(&own.linkage_name);
+            let mut callers: Vec<Caller> =
+                inlined_through.iter().map(|step| Caller::at(step, detail)).collect();
             // Directories tell allocating calls apart; of callers they would fill the line.
             let few = detail.min(MOST_DETAIL - 1);
             for (caller, lines) in path.iter().zip(called_at).skip_while(|(function, _)| **function == own) {
-                label = match lines.is_empty() {
-                    true => label.caller(&brief(caller)),
-                    false => {
-                        lines.iter().fold(label, |label, line| label.caller(&place_label(line, few).whole()))
-                    }
-                };
+                match lines.is_empty() {
+                    true => callers.push(Caller { text: brief(caller), is_foreign: false }),
+                    false => callers.extend(lines.iter().map(|line| Caller::at(line, few))),
+                }
             }
+            let label = with_callers(place_label(allocated_at, detail), outer, &callers, detail);
             if *path_complete { label } else { label.caller("(recording was off)") }
         }
         Home::Global { symbol, image } => {
@@ -122,6 +121,38 @@ pub fn home_label(home: &Home, detail: Detail) -> Label {
     }
 }
 
+/// One step of a call path.
+struct Caller {
+    text: String,
+    is_foreign: bool,
+}
+
+impl Caller {
+    fn at(position: &Position, detail: Detail) -> Caller {
+        Caller { text: place_label(position, detail).whole(), is_foreign: is_foreign(position) }
+    }
+}
+
+/// Returns whether a line is of a library, or a package that Cargo fetched.
+fn is_foreign(position: &Position) -> bool {
+    position.file.as_deref().is_some_and(is_foreign_path)
+}
+
+/// Adds a call path. Beside the program's own lines, which those of `first` may be, others are left out where they tell no
+/// two rows apart: how a package makes its objects, and who calls `main`, is the same for all.
+fn with_callers(label: Label, first: &Position, callers: &[Caller], detail: Detail) -> Label {
+    let outermost = callers.iter().rposition(|caller| !caller.is_foreign).map(|at| at + 1);
+    let own = outermost.or((!is_foreign(first)).then_some(0)).filter(|_| detail == 0);
+    let callers = own.map_or(callers, |own| &callers[..own]);
+    let is_left_out = |caller: &Caller| own.is_some() && caller.is_foreign;
+    callers.chunk_by(|one, next| is_left_out(one) && is_left_out(next)).fold(label, |label, run| match run {
+        [caller, ..] if is_left_out(caller) => label.foreign_caller("…"),
+        [caller, ..] if caller.is_foreign => label.foreign_caller(&caller.text),
+        [caller, ..] => label.caller(&caller.text),
+        [] => label,
+    })
+}
+
 /// Types.
 pub fn type_label(ty: &Type, detail: Detail) -> Label {
     Label::default().name(&if detail < MOST_DETAIL { brief(&ty.name) } else { ty.name.clone() })
@@ -134,4 +165,41 @@ pub fn function_label(function: &Function, detail: Detail) -> Label {
         1 => function.function.clone(),
         _ => function.linkage_name.clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_left_out_beside_the_programs_own_lines() {
+        let position = |file: &str, line, function: &str| Position {
+            file: Some(file.to_string()),
+            line: Some(line),
+            function: function.to_string(),
+            linkage_name: function.to_string(),
+            borrowed: false,
+            inlined_into: None,
+        };
+        let package = |line, function| {
+            position("/home/me/.cargo/registry/src/index-1/map-1.2.3/src/map.rs", line, function)
+        };
+        let library = position("/rustc/5980/library/core/src/ops/function.rs", 250, "call_once");
+        let home = |allocated_at, outermost| Home::Heap {
+            allocated_at,
+            inlined_through: vec![package(2, "reserve")],
+            path: ["reserve", "insert", "outermost", "call_once"].map(str::to_string).to_vec(),
+            called_at: vec![vec![], vec![package(3, "insert")], vec![outermost], vec![library.clone()]],
+            path_complete: true,
+        };
+        let own = home(package(1, "grow"), position("src/main.rs", 4, "outermost"));
+        assert_eq!(home_label(&own, 0).whole(), "map.rs:1 grow ← … ← main.rs:4 outermost");
+        let all = "map.rs:1 grow ← map.rs:2 reserve ← map.rs:3 insert ← main.rs:4 outermost ← function.rs:250 call_once";
+        assert_eq!(home_label(&own, 1).whole(), all);
+        let allocates = home(position("src/main.rs", 1, "grow"), package(4, "outermost"));
+        assert_eq!(home_label(&allocates, 0).whole(), "main.rs:1 grow");
+        // Of a package alone there is nothing else to tell.
+        let package_alone = home(package(1, "grow"), package(4, "outermost"));
+        assert_eq!(home_label(&package_alone, 0).whole(), all.replace("main", "map"));
+    }
 }
