@@ -87,6 +87,9 @@ bench-engine: build ## How fast traces are replayed, stage by stage (OPTIONS=--q
 bench-truth: build ## How far the models' rankings are those of a timer, over some fifty programs (OPTIONS=--quick)
 	$(PYTHON) -B bench/truth.py $(OPTIONS)
 
+bench-calibration: build ## How well `memlode machine calibrate` repeats on this machine (OPTIONS=--quick)
+	$(PYTHON) -B bench/calibration.py $(OPTIONS)
+
 bench-bias: build ## What layout does on this machine, and whether `bench` and `bias` see it: 20 minutes (OPTIONS=--quick)
 	$(PYTHON) -B bench/bias.py $(OPTIONS)
 
@@ -127,4 +130,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup build install python test gallery bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine bench-bias bench-sharing bench-truth format gen fixtures clean pass runtime cli
+.PHONY: help demo setup build install python test gallery bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine bench-bias bench-sharing bench-truth bench-calibration format gen fixtures clean pass runtime cli

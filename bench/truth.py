@@ -204,6 +204,7 @@ class Program:
         if done.returncode != 0:
             raise Failure(done.stderr.strip())
         found = json.loads(done.stdout)
+        # The trace is of one run, the time of all.
         for judged in found["models"]:
             if judged["model"] != "timer2" and judged["predicted_s"] is not None:
                 judged["predicted_s"] *= self.runs

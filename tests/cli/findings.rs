@@ -224,12 +224,15 @@ fn what_can_be_prefetched_is_told_with_how_far_ahead() {
     assert!(evidence(of("chase"), "prefetch").is_none(), "{}", of("chase"));
     let text = program.report(&[]);
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        said.contains(&format!(
-            "software prefetch can help where the address is known {ahead} accesses ahead"
-        )),
-        "{text}"
-    );
+    let sentence = format!("software prefetch can help where the address is known {ahead} accesses ahead");
+    assert!(said.contains(&sentence), "{text}");
+    // Where the last level holds the nodes, it is the one to be in time for.
+    let report = program.run(&["report", "a trace", "-m", "sapphire-rapids", "--json"]);
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings");
+    let gather = findings.iter().find(|finding| finding["function"] == "gather").expect("a finding");
+    let distance = evidence(gather, "prefetch").expect("a distance");
+    assert_eq!(distance["latency_cycles"], 125, "the latency of its L3: {distance}");
 }
 
 /// A copy of whole objects touches all of them: nothing is said of parts that are in use.

@@ -145,11 +145,13 @@ fn with_callers(label: Label, first: &Position, callers: &[Caller], detail: Deta
     let own = outermost.or((!is_foreign(first)).then_some(0)).filter(|_| detail == 0);
     let callers = own.map_or(callers, |own| &callers[..own]);
     let is_left_out = |caller: &Caller| own.is_some() && caller.is_foreign;
-    callers.chunk_by(|one, next| is_left_out(one) && is_left_out(next)).fold(label, |label, run| match run {
-        [caller, ..] if is_left_out(caller) => label.foreign_caller("…"),
-        [caller, ..] if caller.is_foreign => label.foreign_caller(&caller.text),
-        [caller, ..] => label.caller(&caller.text),
-        [] => label,
+    callers.chunk_by(|one, next| is_left_out(one) && is_left_out(next)).fold(label, |label, run| {
+        let caller = &run[0];
+        match caller.is_foreign {
+            true if is_left_out(caller) => label.foreign_caller("…"),
+            true => label.foreign_caller(&caller.text),
+            false => label.caller(&caller.text),
+        }
     })
 }
 
