@@ -112,22 +112,25 @@ pub struct Callers {
     pub divided: Vec<(Option<Line>, f64)>,
 }
 
-/// Which part of each object of a type is used while its lines are in the cache.
+/// Which part of each object of a type is used while its lines are in the level whose misses cost most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Density {
     /// The type.
     pub ty: StringId,
     /// Its size in bytes.
     pub type_bytes: u64,
-    /// Bytes of the members that are used, an upper bound, at most `type_bytes`.
+    /// Bytes of the members that are used, at most `type_bytes`.
     pub used_bytes: u64,
     /// Those members, the most used first.
     pub members: Vec<StringId>,
     /// Bytes of a line.
     pub line_bytes: u64,
-    /// Bytes that are used of a line of the type while it is in the level whose misses cost most: an upper bound on the
-    /// mean, and `line_bytes` where the lines have other data, too.
+    /// Bytes that are used of a line of the type while it is there, in the mean; `line_bytes` where the lines have other data, too.
     pub line_used_bytes: u64,
+    /// The level that is meant, 0 being the innermost.
+    pub level: usize,
+    /// Stays of lines that were followed and say so. `None` if counts alone do: then both are upper bounds.
+    pub stays: Option<u64>,
 }
 
 /// A change of layout.

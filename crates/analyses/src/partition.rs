@@ -1,10 +1,13 @@
 //! Which members of a type are touched while its lines are in the cache: one answer for each type.
 //!
-//! A line of the type is brought into the cache as often as its accesses miss there, whoever makes
-//! them. A member that is touched fewer times than that can be touched in so many of these stays at
-//! most. So counts alone carry the statement that a member is *not* used while its lines are in the
-//! cache; that it is used they cannot prove, and a member of which that is open counts as used. What was
-//! used of each line is known where every stay is followed, which `memlode sim` does.
+//! Some lines are followed from fetch to fetch ([`memlode_attribute::Stays`]): of each it is known what anybody touched meanwhile, and for
+//! which block it was fetched. Where objects of the type lie in a block is known by the accesses that name a member. So it is seen in
+//! which part of the stays of its lines each member was touched.
+//!
+//! Counts alone must do where too few lines of the type were followed. A line of the type is brought into the cache as often as its
+//! accesses miss there, whoever makes them. A member that is touched fewer times than that can be touched in so many of these stays at
+//! most. So counts carry the statement that a member is *not* used while its lines are in the cache; that it is used they cannot
+//! prove, and a member of which that is open counts as used.
 //!
 //! Counts also bound what the mean stay uses: no more than all bytes that were touched, shared out among the stays, and of
 //! each member no more than a line has of it. So loops that use one member each, one loop after the other, are seen to
@@ -12,15 +15,20 @@
 //! have data of others.
 
 use std::cmp::Reverse;
+use std::ops::AddAssign;
 
-use memlode_attribute::Counts;
 use memlode_attribute::libraries::FetchedCrates;
 use memlode_attribute::tables::Tables;
+use memlode_attribute::{ClassId, Counts, LineFetch};
+use memlode_simulate::touched_bits;
 use memlode_trace::layouts::{LayoutId, Member};
 use memlode_trace::sites::{SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
 use crate::Density;
+
+/// Stays of lines of a type from which on they say what is used of it: of a tenth, the standard error is 3% then.
+const ENOUGH: u64 = 100;
 
 /// A member that is touched in a smaller part of the stays of its lines than this one in so many is left alone.
 const ONE_OF: u64 = 10;
@@ -45,30 +53,43 @@ pub(crate) fn density(
     if type_bytes == 0 || uses.nameless.accesses >= least {
         return None;
     }
+    let followed = Followed::of(tables, names, ty, &uses);
     let mut members: Vec<_> = uses.members.into_iter().collect();
     members.sort_by_key(|&(member, touched)| (Reverse(touched.accesses), member));
     let mut used: Vec<(u64, u64)> = Vec::new();
     let mut bytes_of_stays = uses.nameless.bytes;
+    let mut left_alone: Vec<StringId> = Vec::new();
     for (member, touched) in &members {
         let (first, bits) = bits(names, uses.layout?, names.string(*member))?;
-        if touched.accesses >= least {
-            used.push((first, bits));
+        let share = followed.as_ref().and_then(|followed| followed.share(*member));
+        let is_used = match share {
+            Some(share) => share * ONE_OF as f64 >= 1.0,
+            None => touched.accesses >= least,
+        };
+        match is_used {
+            true => used.push((first, bits)),
+            false => left_alone.push(*member),
         }
         // As many as lie in a line at once where elements follow each other.
         let bytes = bits.div_ceil(8);
         let in_line = line_bytes / type_bytes * bytes + bytes.min(line_bytes % type_bytes);
         bytes_of_stays += touched.bytes.min(in_line.saturating_mul(stays));
     }
-    members.retain(|(_, touched)| touched.accesses >= least);
+    members.retain(|(member, _)| !left_alone.contains(member));
     used.sort_unstable();
     used.dedup();
     let used_bytes = used.iter().map(|(_, bits)| bits.div_ceil(8)).sum::<u64>().min(type_bytes);
     let members: Vec<_> = members.into_iter().map(|(member, _)| member).collect();
     let line_used_bytes = match tables.costliest_misses(&uses.elsewhere) < least {
-        true => bytes_of_stays.div_ceil(stays.max(1)).min(line_bytes),
+        true => followed
+            .as_ref()
+            .and_then(Followed::bytes_of_line)
+            .unwrap_or_else(|| bytes_of_stays.div_ceil(stays.max(1)).min(line_bytes)),
         false => line_bytes,
     };
-    let density = Density { ty, type_bytes, used_bytes, members, line_bytes, line_used_bytes };
+    let stays = followed.map(|followed| followed.stays);
+    let level = tables.costliest_level(&uses.all)?;
+    let density = Density { ty, type_bytes, used_bytes, members, line_bytes, line_used_bytes, level, stays };
     (!density.members.is_empty()).then_some(density)
 }
 
@@ -77,6 +98,13 @@ pub(crate) fn density(
 struct Touched {
     accesses: u64,
     bytes: u64,
+}
+
+impl AddAssign for Touched {
+    fn add_assign(&mut self, other: Touched) {
+        self.accesses += other.accesses;
+        self.bytes += other.bytes;
+    }
 }
 
 /// The accesses to all objects of a type.
@@ -110,22 +138,32 @@ impl Uses {
             if site.is_prefetch() {
                 continue;
             }
-            let touched = match of_type.zip(site.member) {
-                Some((id, member)) => {
-                    uses.type_bytes = uses.type_bytes.max(names.ty(id).bytes);
-                    uses.layout = uses.layout.or_else(|| names.layouts().of_type(id));
-                    uses.members.entry(member).or_default()
-                }
-                None => &mut uses.nameless,
-            };
             let accesses = cell.counts.accesses();
             // A range is an access for each of its lines.
             let bytes = if site.bytes > 0 { u64::from(site.bytes).min(line_bytes) } else { line_bytes };
-            touched.accesses += accesses;
-            touched.bytes += accesses * bytes;
+            let touched = Touched { accesses, bytes: accesses * bytes };
+            let Some((id, member)) = of_type.zip(site.member) else {
+                uses.nameless += touched;
+                continue;
+            };
+            uses.type_bytes = uses.type_bytes.max(names.ty(id).bytes);
+            uses.layout = uses.layout.or_else(|| names.layouts().of_type(id));
+            match uses.layout.and_then(|layout| candidates(names, layout, member)) {
+                Some(all) => all.into_iter().for_each(|one| *uses.members.entry(one).or_default() += touched),
+                None => *uses.members.entry(member).or_default() += touched,
+            }
         }
         uses
     }
+}
+
+/// The members of a type that an access may mean, if it is not told apart which (`dx|dy`).
+fn candidates(names: &SiteTable, layout: LayoutId, path: StringId) -> Option<Vec<StringId>> {
+    let path = names.string(path);
+    let members = names.layouts().layout(layout).members();
+    let named =
+        |one: &str| members.iter().filter_map(|member| member.name).find(|&name| names.string(name) == one);
+    path.contains('|').then(|| path.split('|').map(named).collect())?
 }
 
 /// Returns where a member lies, by its path (`at.x`, `grid[].z`): its first bit and how many it has. Of an array all of it,
@@ -137,4 +175,111 @@ fn bits(names: &SiteTable, layout: LayoutId, path: &str) -> Option<(u64, u64)> {
     let rest = path[end..].strip_prefix('.');
     let inner = rest.zip(member.ty).and_then(|(rest, ty)| bits(names, ty, rest));
     Some(inner.map_or((member.first_bit, member.bits), |(first, bits)| (member.first_bit + first, bits)))
+}
+
+/// The stays of lines that were fetched for blocks of a type and followed.
+struct Followed {
+    /// Number of them.
+    stays: u64,
+    /// Stays in which a member was touched, of lines that have some of it, and the number of those; by member.
+    members: FxHashMap<StringId, (u64, u64)>,
+    /// Bytes touched of lines of arrays, and the number of those.
+    of_arrays: (u64, u64),
+}
+
+impl Followed {
+    /// Follows the lines of a type, in the level whose misses of its accesses cost most. `None` if there are too few, or if it is not
+    /// known where objects lie in their blocks.
+    fn of(tables: &Tables<'_>, names: &SiteTable, ty: StringId, uses: &Uses) -> Option<Followed> {
+        let stays = tables.stays().at(tables.costliest_level(&uses.all)?);
+        let (unit, line_bytes) = (tables.stays().bytes_of_bit(), tables.costs()?.line_bytes());
+        let type_bytes = uses.type_bytes;
+        let layout = uses.layout?;
+        let member_at = |path: StringId| bits(names, layout, names.string(path));
+        let mut places = Places::default();
+        for fetch in stays.iter().filter_map(|stay| stay.fetch) {
+            places.see(&fetch, names, ty, type_bytes, member_at);
+        }
+        let ends = |(first, bits): (u64, u64)| (first / 8, (first + bits).div_ceil(8));
+        let members: Vec<_> =
+            uses.members.keys().filter_map(|&member| Some((member, ends(member_at(member)?)))).collect();
+        let mut followed = Followed { stays: 0, members: FxHashMap::default(), of_arrays: (0, 0) };
+        for stay in &stays {
+            let Some(fetch) = stay.fetch else { continue };
+            let Some(first) = places.first(fetch.class).map(|first| fetch.base.saturating_add(first)) else {
+                continue;
+            };
+            // Objects that end in the line or behind it, and begin in front of its end.
+            let (line, line_end) = (stay.line, stay.line.saturating_add(line_bytes.into()));
+            let objects = fetch.base.saturating_add(fetch.bytes).saturating_sub(first) / type_bytes;
+            let from = line.saturating_sub(first) / type_bytes;
+            let to = line_end.saturating_sub(first).div_ceil(type_bytes).min(objects);
+            if from >= to {
+                continue;
+            }
+            followed.stays += 1;
+            if objects > 1 {
+                followed.of_arrays.0 += u64::from(stay.touched.count_ones()) * unit;
+                followed.of_arrays.1 += 1;
+            }
+            for object in (from..to).map(|number| first + number * type_bytes) {
+                for &(member, (begin, end)) in &members {
+                    let bits = touched_bits(line, line_bytes, object + begin, end - begin);
+                    let seen = followed.members.entry(member).or_default();
+                    seen.0 += u64::from(stay.touched & bits != 0);
+                    seen.1 += u64::from(bits != 0);
+                }
+            }
+        }
+        (followed.stays >= ENOUGH).then_some(followed)
+    }
+
+    /// The part of the stays in which a member was touched, of lines that have some of it; none if there were too few.
+    fn share(&self, member: StringId) -> Option<f64> {
+        let &(touched, of) = self.members.get(&member)?;
+        (of >= ENOUGH).then(|| touched as f64 / of as f64)
+    }
+
+    /// The bytes touched of a line of an array in the mean stay.
+    fn bytes_of_line(&self) -> Option<u64> {
+        let (bytes, lines) = self.of_arrays;
+        (lines >= ENOUGH).then(|| bytes.div_ceil(lines))
+    }
+}
+
+/// The places of objects of a type in blocks, by class: so many bytes from the first one on, and one behind the other.
+#[derive(Default)]
+struct Places(FxHashMap<ClassId, Option<u64>>);
+
+impl Places {
+    /// Looks at the fetch of a line by a site that names a member of the type; or anything else, and then the class has other objects.
+    fn see(
+        &mut self,
+        fetch: &LineFetch,
+        names: &SiteTable,
+        ty: StringId,
+        type_bytes: u64,
+        member_at: impl Fn(StringId) -> Option<(u64, u64)>,
+    ) {
+        let site = names.site(fetch.site);
+        let (Some(site_ty), Some(member)) = (site.ty, site.member) else { return };
+        let is_of_type = names.ty(site_ty).name == ty;
+        // The element of an array may be any.
+        if is_of_type && names.string(member).contains('[') {
+            return;
+        }
+        let first = member_at(member).filter(|_| is_of_type).and_then(|(bit, _)| {
+            let object = fetch.offset.checked_sub(bit / 8)?;
+            Some(object % type_bytes)
+        });
+        let known = self.0.entry(fetch.class).or_insert(first);
+        if *known != first {
+            *known = None;
+        }
+    }
+
+    /// Bytes from the first one of a block of a class to its first object.
+    fn first(&self, class: ClassId) -> Option<u64> {
+        self.0.get(&class).copied().flatten()
+    }
 }

@@ -1,8 +1,8 @@
 //! The interface between what attributes accesses and what simulates caches.
 
 use memlode_simulate::{
-    Asked, Detailed, Fragment, Front, Hierarchy, LevelCounters, LevelSpec, MemRef, Queue, Request, Strided,
-    Tag,
+    Asked, Detailed, Fetched, Followed, Fragment, Front, Hierarchy, LevelCounters, LevelSpec, MemRef, Queue,
+    Request, Strided, Tag, TouchedBits,
 };
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::SiteId;
@@ -59,11 +59,24 @@ pub trait Engine {
     fn repeat(&mut self, _core: usize, _turns: u64, _strides: &[Strided]) {}
 
     /// Makes lines the most recent ones of a core's first level; those that are missing go on to the next one. Only for
-    /// [`LoopMode::Lines`].
-    fn show(&mut self, _core: usize, _lines: &[Request]) {}
+    /// [`LoopMode::Lines`]. `touched` tells which bits of a line are touched, from its first address and its bytes, and which by
+    /// accesses with a tag.
+    fn show(&mut self, _core: usize, _lines: &[Request], _touched: impl Fn(u64, u32, Tag) -> TouchedBits) {}
 
     /// Does the same for one access to two lines, the first of which is that of its address.
-    fn show_both(&mut self, _access: MemRef) {}
+    fn show_both(&mut self, _access: MemRef, _touched: impl Fn(u64, u32, Tag) -> TouchedBits) {}
+
+    /// Says which bits a loop touches of the line at an address, which the caller has just asked for by itself.
+    fn touch_more(&mut self, _core: usize, _line: u64, _touched: impl FnOnce() -> TouchedBits) {}
+
+    /// Labels the stays of lines that are followed and have no label yet.
+    #[inline(always)]
+    fn label_stays(&mut self, _label: impl FnMut(Fetched) -> u32) {}
+
+    /// Returns the stays of the lines that were followed, when all is finished.
+    fn stays(&self) -> Followed {
+        Followed::default()
+    }
 
     /// Returns whether so much waits that it is time to settle.
     #[inline(always)]
@@ -86,6 +99,11 @@ pub trait Engine {
 
     /// Returns the shape of the first level.
     fn first_level(&self) -> &LevelSpec;
+
+    /// Returns the shapes of the levels whose lines are followed, if any are.
+    fn followed_levels(&self) -> &[LevelSpec] {
+        &[]
+    }
 
     /// Returns the number of cores.
     fn cores(&self) -> u32;
@@ -239,12 +257,25 @@ impl Engine for Hierarchy {
         self.hit_again(is_write, accesses);
     }
 
-    fn show(&mut self, core: usize, lines: &[Request]) {
-        Hierarchy::show(self, core, lines);
+    fn show(&mut self, core: usize, lines: &[Request], touched: impl Fn(u64, u32, Tag) -> TouchedBits) {
+        Hierarchy::show(self, core, lines, touched);
     }
 
-    fn show_both(&mut self, access: MemRef) {
-        Hierarchy::show_both(self, access);
+    fn show_both(&mut self, access: MemRef, touched: impl Fn(u64, u32, Tag) -> TouchedBits) {
+        Hierarchy::show_both(self, access, touched);
+    }
+
+    fn touch_more(&mut self, core: usize, line: u64, touched: impl FnOnce() -> TouchedBits) {
+        Hierarchy::touch_more(self, core, line, touched);
+    }
+
+    #[inline(always)]
+    fn label_stays(&mut self, label: impl FnMut(Fetched) -> u32) {
+        Hierarchy::label_stays(self, label);
+    }
+
+    fn stays(&self) -> Followed {
+        Hierarchy::stays(self)
     }
 
     #[inline(always)]
@@ -262,6 +293,10 @@ impl Engine for Hierarchy {
 
     fn first_level(&self) -> &LevelSpec {
         &self.levels()[0]
+    }
+
+    fn followed_levels(&self) -> &[LevelSpec] {
+        self.levels()
     }
 
     fn cores(&self) -> u32 {

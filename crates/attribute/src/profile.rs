@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use memlode_replay::{Piece, PieceEnd, Shards, Walk};
 use memlode_simulate::{
-    Bounds, Fragment, Hierarchy, LevelCounters, MAX_LEVELS, MemRef, Request, Schedules, Shape, Space,
-    Strided, Tag, Tagged, touch_lines,
+    Bounds, Fetched, Fragment, Hierarchy, LevelCounters, MAX_LEVELS, MemRef, Request, Schedules, Shape,
+    Space, Strided, Tag, Tagged, touch_lines,
 };
 use memlode_trace::event::{Access, Batch, ProcessId, ThreadId};
 use memlode_trace::format::flag;
@@ -28,6 +28,7 @@ use crate::sampled::gaps::{GapWatch, counted};
 use crate::sampled::sample::Gaps;
 use crate::simulator::NamedPages;
 use crate::stacks::ThreadStack;
+use crate::stays::{LineFetch, Stays};
 use crate::threads::merge::{Part, merge};
 
 /// The accesses of one thread, at one site, to objects of one class.
@@ -63,6 +64,8 @@ pub struct Profile {
     pub has_translations: bool,
     /// Accesses that the memory of another node answered; none where memory has no nodes.
     pub remote: Option<u64>,
+    /// The stays of some lines in the caches; none of a sample, or of accesses that lie elsewhere.
+    pub stays: Stays,
 }
 
 /// A global variable of a loaded image, at its run-time address.
@@ -137,6 +140,8 @@ pub struct Profiler<E = Hierarchy> {
     pub(crate) combining: Combining,
     /// Indexed by site: how it walked.
     walks: Vec<Walk>,
+    /// Fetches of lines that are followed.
+    fetches: Vec<LineFetch>,
 }
 
 /// The source of the accesses at hand.
@@ -188,6 +193,7 @@ impl<E: Engine> Profiler<E> {
             levels: caches.counters().len(),
             combining: Combining::new(Shape::of(caches.first_level())),
             walks: Vec::new(),
+            fetches: Vec::new(),
             caches,
         };
         profiler.know(sites);
@@ -283,6 +289,7 @@ impl<E: Engine> Profiler<E> {
                 None => {}
             }
         }
+        self.label_stays(origin.space, &objects);
         self.settle();
         if looks_itself {
             let mut walks = Vec::new();
@@ -298,6 +305,25 @@ impl<E: Engine> Profiler<E> {
         if piece.is_last() && !self.cut.is_empty() {
             self.join();
         }
+    }
+
+    /// Says of the lines that came meanwhile, and are followed, which blocks they have.
+    #[inline]
+    pub(crate) fn label_stays(&mut self, space: Space, objects: &Objects) {
+        let Profiler { caches, fetches, cells, line_bytes, .. } = self;
+        let unit = u64::from(line_bytes.div_ceil(64));
+        caches.label_stays(|Fetched { line, touched, tag }| {
+            let Some(Tagged::Place(cell)) = tag.map(Tag::stands_for) else { return 0 };
+            if touched.asked == 0 {
+                return 0;
+            }
+            let address = space.place(line + u64::from(touched.asked.trailing_zeros()) * unit);
+            let Some(slot) = objects.find(address) else { return 0 };
+            let (base, bytes) = objects.block(slot);
+            let (class, site) = (objects.class(slot), cells[cell as usize].1);
+            fetches.push(LineFetch { base: space.place(base), bytes, class, site, offset: address - base });
+            fetches.len() as u32
+        });
     }
 
     /// Adds what was seen of how sites walk.
@@ -350,6 +376,7 @@ impl<E: Engine> Profiler<E> {
             write_backs: self.caches.counters().iter().map(|level| level.write_backs).collect(),
             gaps,
             walks: self.walks,
+            stays: Stays::new(self.caches.stays(), self.fetches, self.caches.followed_levels()),
         };
         (part, self.caches)
     }

@@ -20,6 +20,9 @@ use crate::threads::beside_caches::Apart;
 use crate::threads::division;
 use crate::threads::outer_levels::Outwards;
 
+/// One of so many lines is followed at first: enough stays of a small program, and soon fewer of a large one.
+const FOLLOWED_ONE_OF: u64 = 8;
+
 /// Cycles until each level answers, innermost first, memory last.
 pub fn latencies(machine: &Machine) -> Vec<u32> {
     machine.levels.iter().map(|level| level.latency_cycles).chain([machine.memory_latency_cycles]).collect()
@@ -37,8 +40,9 @@ pub fn profile_trace(
     threads: usize,
     mut watch: impl FnMut(usize) -> ControlFlow<()> + Send,
 ) -> Result<(Profile, Replayed), ImpossibleHierarchy> {
-    let empty = caches(machine, machine.cores)?;
     let gaps = source.may_have_gaps();
+    let empty = caches(machine, machine.cores)?;
+    let empty = if gaps { empty } else { empty.with_stays(FOLLOWED_ONE_OF) };
     let at_most = |count| Shards::new(count, empty.shard_bits(), Shape::of(&empty.levels()[0]));
     let shards = match gaps {
         true => Shards::one(),

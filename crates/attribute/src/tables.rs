@@ -14,6 +14,7 @@ use crate::libraries::is_of_library;
 use crate::objects::classes::{Class, ClassId};
 use crate::profile::{Cell, Profile};
 use crate::sampled::errors::{Errors, Sampled, Shares};
+use crate::stays::Stays;
 
 /// The object of an access, as far as it has a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -145,6 +146,11 @@ impl<'a> Tables<'a> {
         &self.profile.cells
     }
 
+    /// The stays of some lines in the caches.
+    pub fn stays(&self) -> &'a Stays {
+        &self.profile.stays
+    }
+
     /// Returns what a class of objects is.
     ///
     /// # Panics
@@ -160,6 +166,11 @@ impl<'a> Tables<'a> {
 
     /// Returns how often the level whose misses cost most was missed: so often it fetched a line.
     pub fn costliest_misses(&self, counts: &Counts) -> u64 {
+        self.costliest_level(counts).map_or(0, |level| counts.misses(level))
+    }
+
+    /// Returns the level whose misses cost most, 0 being the innermost; none of a machine without levels.
+    pub fn costliest_level(&self, counts: &Counts) -> Option<usize> {
         let first = self.latencies.first().copied().unwrap_or(0);
         let cost = |level: &usize| {
             let served = counts.misses(*level) - counts.misses(*level + 1);
@@ -168,7 +179,7 @@ impl<'a> Tables<'a> {
         };
         let levels = self.latencies.len().saturating_sub(1).min(MAX_LEVELS);
         // Of equal ones, the outermost: it is missed least.
-        (0..levels).max_by_key(cost).map_or(0, |level| counts.misses(level))
+        (0..levels).max_by_key(cost)
     }
 
     /// Returns what is touched, at which line.

@@ -5,7 +5,7 @@ mod common;
 
 use common::site;
 use memlode_attribute::profile::LoadedGlobal;
-use memlode_attribute::{Engine, Profile, Profiler};
+use memlode_attribute::{Engine, LineStay, Profile, Profiler};
 use memlode_replay::{Dealing, Piece, Shards, moments};
 use memlode_simulate::{Detailed, Hierarchy, LevelSpec, Pages, Shape, StoreBuffer, Tlb, TlbSpec};
 use memlode_trace::calls::Caller;
@@ -157,6 +157,16 @@ fn told(profile: &Profile) -> String {
     format!("{:?}\n{classes:?}\n{cells:?}", profile.levels)
 }
 
+/// The stays in each level, line by line.
+fn stays(profile: &Profile) -> Vec<Vec<LineStay>> {
+    let sorted = |level| {
+        let mut stays = profile.stays.at(level);
+        stays.sort_by_key(|stay| stay.line);
+        stays
+    };
+    (0..2).map(sorted).collect()
+}
+
 /// The caches with everything that can watch them.
 fn watched(caches: &Hierarchy) -> Detailed {
     let pages = TlbSpec { level: 1, entries: 4, ways: 2, page_bytes: vec![4096], latency_cycles: 0 };
@@ -197,6 +207,7 @@ proptest! {
         ways in prop::sample::select(vec![1u32, 2, 4, 8]),
         sets in prop::sample::select(vec![2u64, 3, 4, 8]),
         outer_line in prop::sample::select(vec![64u32, 128]),
+        followed_one_of in prop::sample::select(vec![1u64, 3]),
         count in 2..7usize,
         side_by_side in any::<bool>(),
     ) {
@@ -205,7 +216,8 @@ proptest! {
             LevelSpec { bytes: 64 * sets * u64::from(ways), ways, line_bytes: 64, shared_by: 1 },
             LevelSpec { bytes: u64::from(outer_line) * 12 * sets, ways: 3, line_bytes: outer_line, shared_by: 2 },
         ];
-        let caches = Hierarchy::new(&levels, 2).unwrap();
+        let unwatched = Hierarchy::new(&levels, 2).unwrap();
+        let caches = unwatched.clone().with_stays(followed_one_of);
         let mut single = Profiler::new(&sites, caches.clone());
         let mut by_line = Profiler::new(&sites, caches.clone());
         let shards = Shards::new(count, caches.shard_bits(), Shape::of(&levels[0]));
@@ -215,7 +227,7 @@ proptest! {
             profiler.add_globals(ProcessId(0), globals());
         }
         let mut in_detail = [false, true].map(|unrolled| {
-            let mut profiler = Profiler::new(&sites, watched(&caches));
+            let mut profiler = Profiler::new(&sites, watched(&unwatched));
             profiler.add_globals(ProcessId(0), globals());
             (unrolled, profiler)
         });
@@ -249,9 +261,26 @@ proptest! {
                 dealing.cuts.as_ref().unwrap().finish();
             }
         }
-        let single = told(&single.finish());
-        prop_assert_eq!(told(&by_line.finish()), single.clone(), "loops by line");
-        prop_assert_eq!(told(&Profiler::finish_all(dealt)), single, "{} shards", shards.count());
+        let [single, by_line, dealt] =
+            [single.finish(), by_line.finish(), Profiler::finish_all(dealt)];
+        let stays = [&single, &by_line, &dealt].map(stays);
+        let stays_of_single = stays[0].clone();
+        let single = told(&single);
+        prop_assert_eq!(told(&by_line), single.clone(), "loops by line");
+        prop_assert_eq!(told(&dealt), single, "{} shards", shards.count());
+        let lines = |stays: &[Vec<LineStay>]| -> Vec<u64> { stays.iter().flatten().map(|stay| stay.line).collect() };
+        let block = |stay: &LineStay| stay.fetch.map(|fetch| (fetch.base, fetch.bytes, fetch.class));
+        for (stays, how) in stays[1..].iter().zip(["loops by line", "shards"]) {
+            prop_assert_eq!(lines(stays), lines(&stays_of_single), "stays of {}", how);
+            // What a loop touches of a line is entered when it comes to it: more than that if the line is lost in between, and of one that
+            // it fetches again it is not known which access does.
+            for (one, more) in stays_of_single.iter().flatten().zip(stays.iter().flatten()) {
+                prop_assert_eq!(one.touched & !more.touched, 0, "{}: {:?} {:?}", how, one, more);
+                if let (Some(one), Some(other)) = (block(one), block(more)) {
+                    prop_assert_eq!(one, other, "{}", how);
+                }
+            }
+        }
         let [loops, accesses] = in_detail.map(|(_, profiler)| {
             let (profile, detailed) = profiler.finish_with_caches();
             (told(&profile), detailed.counters(), detailed.finish())

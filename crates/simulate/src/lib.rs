@@ -89,6 +89,7 @@ pub use lru::cache::{Cache, Evicted, Touch};
 pub use lru::deferred::{Asked, Front, Waiting};
 pub use lru::hierarchy::{Found, Hierarchy, LevelCounters, Observer, Straddle};
 pub use lru::many_lines::Request;
+pub use lru::stays::{Fetched, Followed, Stay, TouchedBits, touched_bits};
 pub use mem_ref::MemRef;
 pub use model::{
     Answer, Coherence, CoherenceCounters, Held, Inclusion, LevelTraffic, Model, ModelLevel, ModelSpec,

@@ -20,15 +20,16 @@
 //! **What to do.** Look at how much of each fetched line is used. If the program touches 8 bytes of
 //! a 64-byte structure, seven eighths of the memory traffic is waste: keep the touched members
 //! together in an array of their own, or move the others out. If all of it is used, the remedy is
-//! fewer passes over the data (tiling) or less data. A member counts as used unless its accesses,
-//! by anybody and of all objects of the type, are fewer than a tenth of the times that lines of the
-//! type were fetched: then it cannot have been touched while most of them were in the cache. Arrays
-//! count whole. So much is used *at most*: loops that touch one member each, one loop after the
-//! other, use less of every line. Of arrays the finding says so where counts show it: all bytes that
-//! were touched, shared out among the lines that were fetched into the level whose misses cost most,
-//! are the most that a line was used in the mean. Then members belong together that the same loop
-//! uses. `memlode sim` follows each line from its fetch to its end in each level, and says what part
-//! of it nothing touched meanwhile (*unused*).
+//! fewer passes over the data (tiling) or less data. What is used is measured: some lines are followed
+//! through the whole run, from fetch to fetch, in the level whose misses of the type cost most, and
+//! what anybody touches meanwhile is entered. A member counts as used if it was touched in a tenth of
+//! the stays of lines that have some of it; arrays count whole. Loops that touch one member each, one
+//! loop after the other, use less of every line than all members have: the finding says what was used
+//! of a line of an array in the mean, and then members belong together that the same loop uses. Where
+//! too few lines of a type could be followed, in a sample, say, counts must do, and the finding says
+//! *at most*: a member that is touched fewer times than a tenth of the lines that were fetched cannot
+//! have been touched while most of them were in the cache. `memlode sim` follows every line, in each
+//! level, and says what part of it nothing touched (*unused*).
 //!
 //! A line of a small function that was inlined says little by itself: the finding has the calls
 //! that it was inlined at, with their parts of its wait.

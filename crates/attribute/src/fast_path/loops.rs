@@ -1,9 +1,14 @@
 //! Loops that are one record, simulated by line and not by access, where that gives the same ([`Schedule`]); or left as they are to a
 //! simulator that takes them.
 
+use std::ops::Range;
+
 use memlode_replay::{Dealt, LoopPart, strided};
-use memlode_simulate::{MOST_STRIDES, MemRef, Periods, Request, Schedule, ShownAccess, Tag};
-use memlode_trace::event::Stride;
+use memlode_simulate::{
+    MOST_STRIDES, MemRef, Periods, Request, Schedule, ShownAccess, Tag, TouchedBits, touch_lines,
+    touched_bits,
+};
+use memlode_trace::event::{Access, Stride};
 
 use crate::engine::{Engine, LoopMode};
 use crate::objects::Objects;
@@ -160,7 +165,14 @@ impl<E: Engine> Profiler<E> {
             }
             self.caches.count_hits(stride.is_write, turns - from);
         }
-        self.show_loop(LineWalk { origin, begins, turns, strides, schedule }, &cells, objects, stack);
+        let walk = LineWalk { origin, begins, turns, strides, cells: &cells, schedule };
+        if !begins {
+            for line in walk.first_lines(self.line_bytes) {
+                let touched = || walk.touched(line, self.line_bytes, Tag::default());
+                self.caches.touch_more(origin.core, line, touched);
+            }
+        }
+        self.show_loop(walk, objects, stack);
         self.cells_of_loop = cells;
     }
 
@@ -201,35 +213,28 @@ impl<E: Engine> Profiler<E> {
         let Some(schedule) = self.schedules.of(&self.strided, turns).cloned() else { return false };
         strides.iter().for_each(|stride| self.caches.count_hits(stride.is_write, turns));
         cells.iter().for_each(|&cell| self.count_hits_of(cell, turns));
-        let walk = LineWalk { origin, begins: true, turns, strides, schedule: &schedule };
-        self.show_loop(walk, cells, objects, stack);
+        let walk = LineWalk { origin, begins: true, turns, strides, cells, schedule: &schedule };
+        self.show_loop(walk, objects, stack);
         true
     }
 
     /// Shows the caches what the schedule of a loop says.
-    fn show_loop(
-        &mut self,
-        walk: LineWalk<'_>,
-        cells: &[u32],
-        objects: &mut Objects,
-        stack: &mut ThreadStack,
-    ) {
-        let schedule = walk.schedule;
+    fn show_loop(&mut self, walk: LineWalk<'_>, objects: &mut Objects, stack: &mut ThreadStack) {
         let mut room = std::mem::take(&mut self.room_to_show);
         let Some((requests, _)) = room.split_first_chunk_mut() else { return };
         let shown = Shown { requests, count: 0 };
-        if schedule.is_of_single_lines() && !cells.contains(&SEVERAL) {
-            self.show_single(walk, cells, shown);
+        if walk.schedule.is_of_single_lines() && !walk.cells.contains(&SEVERAL) {
+            self.show_single(walk, shown);
         } else {
-            self.show_any(walk, cells, shown, objects, stack);
+            self.show_any(walk, shown, objects, stack);
         }
         self.room_to_show = room;
     }
 
     /// Shows a loop each of whose strides is of one cell, and whose lines are entered one by one.
     #[inline(never)]
-    fn show_single(&mut self, walk: LineWalk<'_>, cells: &[u32], mut shown: Shown<'_>) {
-        let LineWalk { origin, strides, .. } = walk;
+    fn show_single(&mut self, walk: LineWalk<'_>, mut shown: Shown<'_>) {
+        let LineWalk { origin, strides, cells, .. } = walk;
         let request =
             |(stride, &cell): (&Stride, &u32)| Request::new(origin.core, 0, stride.is_write, Tag::new(cell));
         let mut requests = std::mem::take(&mut self.requests_of_loop);
@@ -243,7 +248,7 @@ impl<E: Engine> Profiler<E> {
             for _ in 0..periods.count() {
                 for part in advancing.chunks_mut(SHOWN) {
                     if shown.count + part.len() > SHOWN {
-                        self.show(origin, &mut shown);
+                        self.show(walk, &mut shown);
                     }
                     if self.shard.1.count() == 1 {
                         shown.add_all(part, |_| true);
@@ -254,7 +259,7 @@ impl<E: Engine> Profiler<E> {
                 }
             }
         });
-        self.show(origin, &mut shown);
+        self.show(walk, &mut shown);
         self.advancing = advancing;
         requests.clear();
         self.requests_of_loop = requests;
@@ -265,12 +270,11 @@ impl<E: Engine> Profiler<E> {
     fn show_any(
         &mut self,
         walk: LineWalk<'_>,
-        cells: &[u32],
         mut shown: Shown<'_>,
         objects: &mut Objects,
         stack: &mut ThreadStack,
     ) {
-        let LineWalk { origin, strides, .. } = walk;
+        let LineWalk { origin, strides, cells, .. } = walk;
         let line_bytes = self.line_bytes;
         let mut show = |touch: ShownAccess| {
             if !self.is_own(touch.address) {
@@ -282,10 +286,10 @@ impl<E: Engine> Profiler<E> {
                 cell => cell,
             };
             if touch.lines > 1 || shown.count == SHOWN {
-                self.show(origin, &mut shown);
+                self.show(walk, &mut shown);
             }
             if touch.lines > 1 {
-                self.show_both(origin, touch.address, stride.is_write, cell);
+                self.show_both(walk, touch.address, stride.is_write, cell);
             } else {
                 shown.requests[shown.count] =
                     Request::new(origin.core, touch.address, stride.is_write, Tag::new(cell));
@@ -293,7 +297,7 @@ impl<E: Engine> Profiler<E> {
             }
         };
         walk.each(line_bytes, |periods| periods.all(&mut show));
-        self.show(origin, &mut shown);
+        self.show(walk, &mut shown);
     }
 
     #[inline(always)]
@@ -304,14 +308,14 @@ impl<E: Engine> Profiler<E> {
 
     /// Shows the caches what is to be shown.
     #[inline(always)]
-    fn show(&mut self, origin: Origin, shown: &mut Shown<'_>) {
-        self.show_all(origin, &shown.requests[..shown.count]);
+    fn show(&mut self, walk: LineWalk<'_>, shown: &mut Shown<'_>) {
+        self.show_all(walk, &shown.requests[..shown.count]);
         shown.count = 0;
     }
 
     #[inline(never)]
-    fn show_all(&mut self, origin: Origin, requests: &[Request]) {
-        self.caches.show(origin.core, requests);
+    fn show_all(&mut self, walk: LineWalk<'_>, requests: &[Request]) {
+        self.caches.show(walk.origin.core, requests, |line, bytes, tag| walk.touched(line, bytes, tag));
         if self.caches.is_full() {
             self.settle();
         }
@@ -319,14 +323,10 @@ impl<E: Engine> Profiler<E> {
 
     /// An access that may be the first to both of two lines, of which this is the first one. It is counted already.
     #[inline(never)]
-    fn show_both(&mut self, origin: Origin, address: u64, is_write: bool, cell: u32) {
-        self.caches.show_both(MemRef {
-            address,
-            bytes: 0,
-            core: origin.core as u32,
-            tag: Tag::new(cell),
-            is_write,
-        });
+    fn show_both(&mut self, walk: LineWalk<'_>, address: u64, is_write: bool, cell: u32) {
+        let (core, tag) = (walk.origin.core as u32, Tag::new(cell));
+        let access = MemRef { address, bytes: 0, core, tag, is_write };
+        self.caches.show_both(access, |line, bytes, tag| walk.touched(line, bytes, tag));
         if self.caches.is_full() {
             self.settle();
         }
@@ -363,6 +363,8 @@ struct LineWalk<'l> {
     begins: bool,
     turns: u64,
     strides: &'l [Stride],
+    /// The cell of each, or [`SEVERAL`].
+    cells: &'l [u32],
     schedule: &'l Schedule,
 }
 
@@ -370,9 +372,67 @@ impl LineWalk<'_> {
     /// [`Schedule::walk`] through the lines of the process.
     #[inline(always)]
     fn each(self, line_bytes: u32, each: impl FnMut(Periods<'_>)) {
-        let LineWalk { origin, begins, turns, strides, schedule } = self;
+        let LineWalk { origin, begins, turns, strides, schedule, .. } = self;
         let mask = !(u64::from(line_bytes) - 1);
         let line_of = |stride: usize| origin.space.place(strides[stride].access.address) & mask;
         schedule.walk(begins, turns, line_of, each);
     }
+
+    /// The bits of a line that any access of the loop touches, as after the one that enters it the others may all hit; and those of the
+    /// one with a tag that enters it, if it goes nowhere else.
+    fn touched(self, line: u64, line_bytes: u32, tag: Tag) -> TouchedBits {
+        let LineWalk { origin, turns, strides, cells, .. } = self;
+        let mut all = 0;
+        // Whether the cell is not surely the tag's, and the turn, the less the better; and the bits of the access.
+        let mut asked: Option<((bool, u64), u64)> = None;
+        for (stride, &cell) in strides.iter().zip(cells) {
+            let first = origin.space.place(stride.access.address);
+            let bytes = stride.access.bytes.max(1);
+            let turns =
+                turns_that_touch(stride.step as i64, turns, first, (line, line_bytes.into()), bytes.into());
+            let touch = |turn: u64| {
+                let address = origin.space.place(stride.access_in(turn).address);
+                touched_bits(line, line_bytes, address, bytes.into())
+            };
+            let is_own = cell == tag.number();
+            let rank = (!is_own, turns.start);
+            if !turns.is_empty() && (is_own || cell == SEVERAL) && asked.is_none_or(|(best, _)| rank < best) {
+                let bits = touch(turns.start);
+                let is_whole = bits.count_ones() * line_bytes.div_ceil(64) >= bytes;
+                asked = Some((rank, if is_whole { bits } else { 0 }));
+            }
+            all = turns.fold(all, |all, turn| all | touch(turn));
+        }
+        TouchedBits { all, asked: asked.map_or(0, |(_, bits)| bits) }
+    }
+
+    /// The lines of the loop's first turn, by their addresses.
+    fn first_lines(self, line_bytes: u32) -> impl Iterator<Item = u64> {
+        let touch = move |stride: &Stride| {
+            let Access { address, bytes, .. } = stride.access;
+            touch_lines(self.origin.space.place(address), bytes.into(), line_bytes)
+        };
+        self.strides.iter().flat_map(touch).map(move |(address, _)| address & !(u64::from(line_bytes) - 1))
+    }
+}
+
+/// The turns of a loop, of so many, in which accesses that begin at `first` and go a step each time touch a line.
+fn turns_that_touch(
+    step: i64,
+    turns: u64,
+    first: u64,
+    (line, line_bytes): (u64, u64),
+    bytes: u64,
+) -> Range<u64> {
+    // From the access's first byte to the line's ends: the access touches it if it begins between them.
+    let least = i128::from(line) - i128::from(bytes - 1) - i128::from(first);
+    let most = i128::from(line) + i128::from(line_bytes - 1) - i128::from(first);
+    let turns = i128::from(turns);
+    let (from, to) = match i128::from(step) {
+        0 => (0, if least <= 0 && 0 <= most { 1 } else { 0 }),
+        step if step > 0 => (-(-least).div_euclid(step), most.div_euclid(step) + 1),
+        step => (-most.div_euclid(-step), (-least).div_euclid(-step) + 1),
+    };
+    let within = |turn: i128| turn.clamp(0, turns) as u64;
+    within(from)..within(to)
 }

@@ -163,6 +163,8 @@ impl<E: Engine> Profiler<E> {
             let access = events.accesses.split_first();
             match events.marks.split_first() {
                 Some(((at, mark), rest)) if *at as usize <= events.before || access.is_none() => {
+                    // Blocks come and go with marks that are no calls.
+                    self.label_stays(origin.space, objects);
                     self.mark(mark, objects, stack);
                     events.marks = rest;
                 }

@@ -8,6 +8,7 @@ use crate::objects::classes::Classes;
 use crate::paths::Paths;
 use crate::profile::{Cell, Profile};
 use crate::sampled::sample::Gaps;
+use crate::stays::Stays;
 
 /// Counts of one profiler.
 pub(crate) struct Part {
@@ -23,14 +24,15 @@ pub(crate) struct Part {
     /// Indexed by site; all of them from one shard.
     pub walks: Vec<Walk>,
     pub has_translations: bool,
+    pub stays: Stays,
 }
 
 /// Adds up parts, at least one. Classes and cells are in an order that does not depend on the number of parts.
 pub(crate) fn merge(parts: Vec<Part>) -> Profile {
     let mut parts = parts.into_iter();
     let first = parts.next().expect("at least one part");
-    let Part { mut sites, mut classes, paths, mut write_backs, mut cells, gaps, mut walks, has_translations } =
-        first;
+    let Part { mut sites, mut classes, paths, mut write_backs, mut cells, gaps, mut walks, .. } = first;
+    let (has_translations, mut stays) = (first.has_translations, first.stays);
     for part in parts {
         // One may have learnt of more than another before its last event.
         if part.sites.len() > sites.len() {
@@ -40,6 +42,9 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
             walks = part.walks;
         }
         let numbers = classes.take_in(part.classes);
+        let mut more = part.stays;
+        more.renumber(&numbers);
+        stays.add(more);
         cells.extend(
             part.cells.into_iter().map(|cell| Cell { class: numbers[cell.class.0 as usize], ..cell }),
         );
@@ -48,6 +53,7 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
         }
     }
     let numbers = classes.sort();
+    stays.renumber(&numbers);
     for cell in &mut cells {
         cell.class = numbers[cell.class.0 as usize];
     }
@@ -70,6 +76,7 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
         walks,
         has_translations,
         remote: None,
+        stays,
     }
 }
 

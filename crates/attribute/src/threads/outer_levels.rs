@@ -11,7 +11,10 @@
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use memlode_simulate::{Fragment, Front, Hierarchy, LevelCounters, LevelSpec, MemRef, Request, Tag, Waiting};
+use memlode_simulate::{
+    Fetched, Followed, Fragment, Front, Hierarchy, LevelCounters, LevelSpec, MemRef, Request, Tag,
+    TouchedBits, Waiting,
+};
 
 use crate::engine::{Engine, LoopMode, TakesFragments};
 use crate::threads::beside_caches::Depths;
@@ -93,12 +96,25 @@ impl Engine for Outwards {
         self.inner.count_hits(is_write, accesses);
     }
 
-    fn show(&mut self, core: usize, lines: &[Request]) {
-        Engine::show(&mut self.inner, core, lines);
+    fn show(&mut self, core: usize, lines: &[Request], touched: impl Fn(u64, u32, Tag) -> TouchedBits) {
+        self.inner.show(core, lines, touched);
     }
 
-    fn show_both(&mut self, access: MemRef) {
-        Engine::show_both(&mut self.inner, access);
+    fn show_both(&mut self, access: MemRef, touched: impl Fn(u64, u32, Tag) -> TouchedBits) {
+        self.inner.show_both(access, touched);
+    }
+
+    fn touch_more(&mut self, core: usize, line: u64, touched: impl FnOnce() -> TouchedBits) {
+        self.inner.touch_more(core, line, touched);
+    }
+
+    #[inline(always)]
+    fn label_stays(&mut self, label: impl FnMut(Fetched) -> u32) {
+        self.inner.label_stays(label);
+    }
+
+    fn stays(&self) -> Followed {
+        self.inner.stays()
     }
 
     #[inline(always)]
@@ -134,6 +150,10 @@ impl Engine for Outwards {
 
     fn first_level(&self) -> &LevelSpec {
         &self.inner.levels()[0]
+    }
+
+    fn followed_levels(&self) -> &[LevelSpec] {
+        self.inner.levels()
     }
 
     fn cores(&self) -> u32 {

@@ -431,6 +431,8 @@ impl Builder<'_> {
                 members: self.strings(&density.members),
                 line_bytes: density.line_bytes,
                 line_used_bytes: density.line_used_bytes,
+                level: self.levels.get(density.level).map(|name| name.to_string()).unwrap_or_default(),
+                stays: density.stays,
             }),
         }
     }

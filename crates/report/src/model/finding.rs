@@ -101,7 +101,7 @@ pub struct Caller {
     pub share: f64,
 }
 
-/// The part of each object of a type that is used while its lines are in the cache: at most so much, as counts tell.
+/// The part of each object of a type that is used while its lines are in a level of cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Density {
     /// The type.
@@ -115,9 +115,12 @@ pub struct Density {
     pub members: Vec<String>,
     /// Bytes of a line.
     pub line_bytes: u64,
-    /// Bytes used of a line of the type while it is in the cache, in the mean: at most so many. All where its lines have other
-    /// data, too.
+    /// Bytes used of a line of the type while it is there, in the mean. All where its lines have other data, too.
     pub line_used_bytes: u64,
+    /// The level that is meant: the one whose misses cost most.
+    pub level: String,
+    /// Stays of lines that were followed and say so. `None` if counts alone do: at most so much then.
+    pub stays: Option<u64>,
 }
 
 /// A change of layout.

@@ -94,11 +94,18 @@ impl<E: Entry> Array<E> {
         unsafe { (self.ops.mark_dirty)(row, self.ways, tag) }
     }
 
+    /// The row of a line's set.
+    #[inline(always)]
+    pub fn row_of(&self, line: u64) -> &[E] {
+        let (set, _) = E::split(line, self.sets);
+        &self.entries()[set * self.ops.stride..][..self.ways]
+    }
+
     /// The lines of a line's set, most recent first, and whether they were written.
     pub fn set_of(&self, line: u64) -> impl Iterator<Item = (u64, bool)> + '_ {
         let (set, _) = E::split(line, self.sets);
-        let row = &self.entries()[set * self.ops.stride..][..self.ways];
-        let lines = row.iter().take_while(|entry| **entry != E::EMPTY).map(|entry| entry.bits());
+        let lines =
+            self.row_of(line).iter().take_while(|entry| **entry != E::EMPTY).map(|entry| entry.bits());
         lines.map(move |bits| (E::join(set, bits >> 1, self.sets), bits & 1 != 0))
     }
 
@@ -133,7 +140,8 @@ impl<E: Entry> Array<E> {
         unsafe { self.blocks.align_to().1 }
     }
 
-    fn entries_mut(&mut self) -> &mut [E] {
+    /// All entries, of rows and between them.
+    pub fn entries_mut(&mut self) -> &mut [E] {
         // SAFETY: as above; any entry may stand in them.
         unsafe { self.blocks.align_to_mut().1 }
     }

@@ -4,6 +4,7 @@ use crate::lru::array::Array;
 use crate::lru::many_lines::{Request, Seen};
 use crate::lru::row::{DIRTY, EMPTY, Moved};
 use crate::lru::sets::SetIndex;
+use crate::lru::stays::MARK;
 use crate::spec::{LevelSpec, Problem};
 
 /// The result of a touch.
@@ -184,6 +185,37 @@ impl Cache {
         let Form::Wide(array) = &mut self.array else { return None };
         let mask = array.sets().mask()?;
         Some(Rows { first: array.first(), mask, stride: array.stride() })
+    }
+
+    /// [`Cache::holds`] of a cache that is asked often.
+    #[inline(always)]
+    pub(crate) fn has(&self, line: u64) -> bool {
+        match &self.array {
+            Form::Wide(array) => array.row_of(line).iter().any(|&entry| entry >> 1 == line),
+            Form::Narrow(_) => self.holds(line),
+        }
+    }
+
+    /// Marks the most recent line of its set as one that is followed, or no more ([`MARK`]). Only of wide entries.
+    pub(crate) fn mark_front(&mut self, line: u64, is_marked: bool) {
+        if let Form::Wide(array) = &mut self.array {
+            let (row, _) = array.row_start(line);
+            // SAFETY: nothing else refers to the row, which has an entry.
+            let front = unsafe { &mut *row };
+            *front = *front & !(MARK << 1) | if is_marked { MARK << 1 } else { 0 };
+        }
+    }
+
+    /// Takes the mark from lines that are not to keep it. Only of wide entries.
+    pub(crate) fn unmark(&mut self, keeps: impl Fn(u64) -> bool) {
+        if let Form::Wide(array) = &mut self.array {
+            for entry in array.entries_mut().iter_mut().filter(|entry| **entry != EMPTY) {
+                let line = (*entry >> 1) & !MARK;
+                if *entry & MARK << 1 != 0 && !keeps(line) {
+                    *entry &= !(MARK << 1);
+                }
+            }
+        }
     }
 
     /// Asks the processor we run on for the line's row.

@@ -16,6 +16,7 @@ use crate::lru::cache::Rows;
 use crate::lru::hierarchy::Hierarchy;
 use crate::lru::many_lines::{Request, Seen};
 use crate::lru::row::DIRTY;
+use crate::lru::stays::{Entry, Fetched, Followed, MARK, TouchedBits, touched_bits};
 use crate::mem_ref::MemRef;
 use crate::tag::{Asker, Tag};
 
@@ -25,8 +26,21 @@ pub struct Waiting {
     requests: Vec<Request>,
     /// The pass over the level at hand.
     seen: Seen,
-    /// Accesses with several lines: the tag, whether they write, and the deepest level asked so far.
-    several: Vec<(Tag, bool, u8)>,
+    /// Accesses with several lines, and lines of which it is followed how deep each request for them goes.
+    several: Vec<Several>,
+}
+
+/// An access, or a line of one, whose answers are put together.
+#[derive(Clone, Copy)]
+struct Several {
+    tag: Tag,
+    is_write: bool,
+    /// The deepest level asked so far.
+    depth: u8,
+    /// A fetch of a line that is followed.
+    is_fetch: bool,
+    /// The access that it is a part of, which alone counts.
+    part_of: Option<usize>,
 }
 
 /// A core and its first level, for many accesses in a row.
@@ -51,6 +65,23 @@ pub enum Asked {
     Several,
 }
 
+/// The first level's answer for a line that is not the most recent one of its set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    Hit,
+    Missed,
+    /// Nothing was done: the line is followed ([`Hierarchy::follow`]).
+    Followed,
+}
+
+/// A line that a core's first level is asked for.
+#[derive(Clone, Copy)]
+struct Asks {
+    line: u64,
+    is_write: bool,
+    asker: Asker,
+}
+
 impl Front<'_> {
     /// [`Hierarchy::access_later`] of an access of the core to one line, but that it is not counted: the caller knows of many at once.
     #[inline(always)]
@@ -67,9 +98,19 @@ impl Front<'_> {
                 || is_write && self.rows.touch_front(line, true)
                 || self.rows.swap_front(line, is_write)
         };
-        match is_near || self.hierarchy.behind_front(self.cache, self.core, line, is_write, Asker::one(tag)) {
-            true => Asked::Hit,
-            false => Asked::Waits,
+        if is_near {
+            return Asked::Hit;
+        }
+        match self.hierarchy.behind_front(self.cache, self.core, line, is_write, Asker::one(tag)) {
+            Behind::Hit => Asked::Hit,
+            Behind::Missed => Asked::Waits,
+            Behind::Followed => {
+                let Front { cache, core, .. } = *self;
+                match self.hierarchy.follow_one(cache, core, address, bytes, is_write, Asker::one(tag)) {
+                    true => Asked::Hit,
+                    false => Asked::Waits,
+                }
+            }
         }
     }
 
@@ -97,21 +138,90 @@ impl Hierarchy {
         Some(Front { rows, shift: self.shifts[0], core: core as u32, cache, hierarchy: self })
     }
 
-    /// A line that is not the most recent one of its set: says whether the first level has it, else the request waits.
+    /// A line that is not the most recent one of its set: unless it is followed, says whether the first level has it, else the request waits.
     #[inline(never)]
-    fn behind_front(&mut self, cache: u32, core: u32, line: u64, is_write: bool, asker: Asker) -> bool {
-        let moved = self.caches[cache as usize].move_to_front(line, u64::from(is_write));
-        if !moved.hit {
-            let shift = self.shifts[0];
-            let request = Request::of(core as usize, line << shift, is_write, asker);
-            // An unused way is never dirty.
-            if moved.last & DIRTY != 0 {
-                self.write_backs[0] += 1;
-                self.waiting.requests.push(request.dropped((moved.last >> 1) << shift));
-            }
-            self.waiting.requests.push(request);
+    fn behind_front(&mut self, cache: u32, core: u32, line: u64, is_write: bool, asker: Asker) -> Behind {
+        // One that was hit often enough is there as others are.
+        if self.stays.follows(line) && !self.caches[cache as usize].has(line) {
+            return Behind::Followed;
         }
-        moved.hit
+        let moved = self.caches[cache as usize].move_to_front(line, u64::from(is_write));
+        if moved.hit {
+            return Behind::Hit;
+        }
+        self.missed(core, line, is_write, moved.last, asker);
+        Behind::Missed
+    }
+
+    /// The request for a line waits, for which another had to make room.
+    #[inline(always)]
+    fn missed(&mut self, core: u32, line: u64, is_write: bool, dropped: u64, asker: Asker) {
+        let shift = self.shifts[0];
+        let request = Request::of(core as usize, line << shift, is_write, asker);
+        // An unused way is never dirty.
+        if dropped & DIRTY != 0 {
+            self.write_backs[0] += 1;
+            self.waiting.requests.push(request.dropped((dropped >> 1) << shift));
+        }
+        self.waiting.requests.push(request);
+    }
+
+    /// [`Hierarchy::follow`] of an access to one line. Its arguments are words, so that the loop around [`Front::access`] needs no
+    /// memory for them.
+    #[cold]
+    #[inline(never)]
+    fn follow_one(
+        &mut self,
+        cache: u32,
+        core: u32,
+        address: u64,
+        bytes: u32,
+        is_write: bool,
+        asker: Asker,
+    ) -> bool {
+        let (line, line_bytes) = (address >> self.shifts[0], self.line_bytes());
+        let touched = touched_bits(line << self.shifts[0], line_bytes, address, bytes.into());
+        self.follow(cache, core, Asks { line, is_write, asker }, TouchedBits::of_one(touched))
+    }
+
+    /// [`Hierarchy::behind_front`] of a line that is followed.
+    #[inline(never)]
+    fn follow(&mut self, cache: u32, core: u32, asks: Asks, touched: TouchedBits) -> bool {
+        let Asks { line, is_write, asker } = asks;
+        let last = self.stays.last(cache, line);
+        let entry = self.stays.entry(last);
+        let mark = if entry == Entry::Marked { MARK } else { 0 };
+        let moved = self.caches[cache as usize].move_to_front(line | mark, u64::from(is_write));
+        if let Some(last) = last.filter(|_| moved.hit) {
+            let now = self.stays.touch(last, touched.all);
+            if now != entry {
+                self.caches[cache as usize].mark_front(line, now == Entry::Marked);
+            }
+            return true;
+        }
+        self.caches[cache as usize].mark_front(line, true);
+        let (tag, part_of) = match asker.get() {
+            Ok(tag) => (tag, None),
+            Err(whole) => (self.waiting.several[whole].tag, Some(whole)),
+        };
+        let fetch = Several { tag, is_write, depth: 0, is_fetch: true, part_of };
+        let tag = part_of.is_none().then_some(tag);
+        self.waiting.several.push(fetch);
+        let asker = Asker::several(self.waiting.several.len() - 1);
+        self.missed(core, line, is_write, moved.last, asker);
+        if self.stays.fetch((cache, core), line, tag, touched) {
+            self.unmark();
+        }
+        false
+    }
+
+    /// Takes the marks from lines that are followed no more.
+    #[cold]
+    fn unmark(&mut self) {
+        let Hierarchy { caches, stays, paths, .. } = self;
+        // The first level's caches come first.
+        let firsts = paths.iter().map(|path| path[0] as usize + 1).max().unwrap_or(0);
+        caches[..firsts].iter_mut().for_each(|cache| cache.unmark(|line| stays.follows(line)));
     }
 
     /// [`Hierarchy::access`] of which the answer may come later: true if the first level held every line. Else
@@ -133,7 +243,9 @@ impl Hierarchy {
         if last >> shift == line && self.caches[self.paths[core][0] as usize].touch_front(line, is_write) {
             return true;
         }
-        self.wait(core, (line..=last >> shift).map(|line| (line, is_write)), is_write, tag)
+        let touched =
+            |line, line_bytes| TouchedBits::of_one(touched_bits(line, line_bytes, address, bytes.into()));
+        self.wait(core, (line..=last >> shift).map(|line| (line, is_write)), is_write, tag, touched)
     }
 
     /// [`Hierarchy::access_later`] of an access whose bytes are those of fragments, in this order.
@@ -147,15 +259,48 @@ impl Hierarchy {
             let is_write = fragment.is_write;
             (fragment.address >> shift..=fragment.last() >> shift).map(move |line| (line, is_write))
         };
-        self.wait(access.core(), fragments.iter().flat_map(lines), access.is_write, access.tag)
+        let touched = |line, line_bytes| {
+            let bits = |part: &Fragment| touched_bits(line, line_bytes, part.address, part.bytes.into());
+            TouchedBits::of_one(fragments.iter().fold(0, |all, part| all | bits(part)))
+        };
+        self.wait(access.core(), fragments.iter().flat_map(lines), access.is_write, access.tag, touched)
     }
 
     /// Makes lines of a core's first level the most recent ones of their sets. Those that are missing wait for [`Hierarchy::settle`]; all
-    /// of them count as hits elsewhere ([`Hierarchy::hit_again`]).
+    /// of them count as hits elsewhere ([`Hierarchy::hit_again`]). `touched` tells, where somebody asks for it, which bits of a
+    /// line are touched ([`touched_bits`]), from its first address and its bytes, and which by accesses with a tag.
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
-    pub fn show(&mut self, core: usize, shown: &[Request]) {
+    pub fn show(&mut self, core: usize, shown: &[Request], touched: impl Fn(u64, u32, Tag) -> TouchedBits) {
+        let mut left = shown;
+        if self.stays.follow_any() {
+            let shift = self.shifts[0];
+            while let Some(at) = left.iter().position(|request| self.stays.follows(request.address >> shift))
+            {
+                let (before, [request, after @ ..]) = left.split_at(at) else { break };
+                self.show_others(core, before);
+                let is_write = request.address & Request::WRITE != 0;
+                let asks = Asks { line: request.address >> shift, is_write, asker: request.asker() };
+                let tag = asks.asker.get().unwrap_or_default();
+                let bits = touched(asks.line << shift, self.line_bytes(), tag);
+                self.follow(self.paths[core][0], core as u32, asks, bits);
+                left = after;
+            }
+        }
+        self.show_others(core, left);
+    }
+
+    /// Says what a loop touches of a line that it has just asked for: `touched` is as of [`Hierarchy::show`].
+    pub fn touch_more(&mut self, core: usize, line: u64, touched: impl FnOnce() -> TouchedBits) {
+        let line = line >> self.shifts[0];
+        if self.stays.follows(line) {
+            self.stays.touch_more(self.paths[core][0], line, touched().all);
+        }
+    }
+
+    /// [`Hierarchy::show`] of lines none of which is followed.
+    fn show_others(&mut self, core: usize, shown: &[Request]) {
         let Waiting { requests, seen, .. } = &mut self.waiting;
         std::mem::swap(requests, &mut seen.further);
         self.caches[self.paths[core][0] as usize].show(self.shifts[0], shown, seen);
@@ -167,10 +312,11 @@ impl Hierarchy {
     ///
     /// # Panics
     /// If its core is not below the number of cores.
-    pub fn show_both(&mut self, access: MemRef) {
+    pub fn show_both(&mut self, access: MemRef, touched: impl Fn(u64, u32, Tag) -> TouchedBits) {
         let (line, is_write) = (access.address >> self.shifts[0], access.is_write);
         let lines = [(line, is_write), (line + 1, is_write)].into_iter();
-        self.wait(access.core(), lines, is_write, access.tag);
+        let touched = |line, line_bytes| touched(line, line_bytes, access.tag);
+        self.wait(access.core(), lines, is_write, access.tag, touched);
     }
 
     /// Lines of an access, each with whether it is written.
@@ -181,22 +327,43 @@ impl Hierarchy {
         mut lines: impl Iterator<Item = (u64, bool)>,
         is_write: bool,
         tag: Tag,
+        touched: impl Fn(u64, u32) -> TouchedBits,
     ) -> bool {
         let mut asker = Asker::one(tag);
         let Some(first) = lines.next() else { return true };
         let mut lines = lines.peekable();
         if lines.peek().is_some() || first.1 != is_write {
-            self.waiting.several.push((tag, is_write, 0));
+            let whole = Several { tag, is_write, depth: 0, is_fetch: false, part_of: None };
+            self.waiting.several.push(whole);
             asker = Asker::several(self.waiting.several.len() - 1);
         }
         let mut hit = true;
         for (line, writes) in std::iter::once(first).chain(lines) {
-            hit &= self.behind_front(self.paths[core][0], core as u32, line, writes, asker);
+            let (cache, core) = (self.paths[core][0], core as u32);
+            hit &= match self.behind_front(cache, core, line, writes, asker) {
+                Behind::Hit => true,
+                Behind::Missed => false,
+                Behind::Followed => {
+                    let asks = Asks { line, is_write: writes, asker };
+                    self.follow(cache, core, asks, touched(line << self.shifts[0], self.line_bytes()))
+                }
+            };
         }
         if hit && asker.is_several() {
             self.waiting.several.pop();
         }
         hit
+    }
+
+    /// Labels the stays that have no label yet, of a hierarchy [with stays](Hierarchy::with_stays).
+    #[inline]
+    pub fn label_stays(&mut self, label: impl FnMut(Fetched) -> u32) {
+        self.stays.label(self.shifts[0], label);
+    }
+
+    /// Returns the stays of the lines that were followed, as far as their fetches are settled.
+    pub fn stays(&self) -> Followed {
+        self.stays.all(self.shifts[0])
     }
 
     /// Returns how many requests wait.
@@ -225,6 +392,7 @@ impl Hierarchy {
         // What was counted as hits here, and were none, is less than nothing there.
         answered.for_each(|(all, more)| *all = all.wrapping_add(*more));
         self.write_backs.iter_mut().zip(&outer.write_backs).for_each(|(all, more)| *all += more);
+        self.stays.take_answers_of(&outer.stays);
     }
 
     /// Lets the outer levels answer what waits: `told` learns the tag of accesses, the deepest level that had to be asked, as
@@ -248,7 +416,7 @@ impl Hierarchy {
                 match alike[0].asker().get() {
                     Ok(tag) => count(tag, is_write(&alike[0]), depth, alike.len() as u64),
                     Err(number) => {
-                        let deepest = &mut several[number].2;
+                        let deepest = &mut several[number].depth;
                         *deepest = depth.max(*deepest);
                     }
                 }
@@ -278,8 +446,20 @@ impl Hierarchy {
                 seen.here.clear();
             }
         }
-        for (tag, is_write, depth) in several.drain(..) {
-            count(tag, usize::from(is_write), depth, 1);
+        // Parts come behind their whole.
+        for at in 0..several.len() {
+            let part = several[at];
+            if let Some(whole) = part.part_of {
+                several[whole].depth = several[whole].depth.max(part.depth);
+            }
+        }
+        for Several { tag, is_write, depth, is_fetch, part_of } in several.drain(..) {
+            if is_fetch {
+                self.stays.answer(depth.min(levels as u8));
+            }
+            if part_of.is_none() {
+                count(tag, usize::from(is_write), depth, 1);
+            }
         }
         requests.clear();
         self.waiting = Waiting { requests, seen, several };

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::lru::cache::Cache;
 use crate::lru::deferred::Waiting;
 use crate::lru::row::{DIRTY, EMPTY};
+use crate::lru::stays::Stays;
 use crate::mem_ref::MemRef;
 use crate::model::Sharing;
 use crate::spec::{self, ImpossibleHierarchy, LevelSpec, MAX_LEVELS};
@@ -151,6 +152,8 @@ pub struct Hierarchy {
     pub(crate) waiting: Waiting,
     /// Lines that memory has answered for, where somebody asks for first touches.
     pub(crate) touched: Option<Touched>,
+    /// The lines that are followed.
+    pub(crate) stays: Stays,
 }
 
 /// Index of a core's cache at each level.
@@ -184,12 +187,26 @@ impl Hierarchy {
             write_backs: [0; MAX_LEVELS],
             waiting: Waiting::default(),
             touched: None,
+            stays: Stays::default(),
         })
     }
 
     /// The same hierarchy, but [`Hierarchy::settle`] tells the first touches of lines apart.
     pub fn with_first_touches(mut self) -> Hierarchy {
         self.touched = Some(Touched::new(self.line_bytes()));
+        self
+    }
+
+    /// The same hierarchy, empty, which follows lines of accesses that are answered later ([`Hierarchy::stays`]): one of so many, and fewer
+    /// when there are too many stays. It does so if all levels have lines of one size and the first has a power of two of sets, and takes
+    /// no other accesses then.
+    pub fn with_stays(mut self, one_of: u64) -> Hierarchy {
+        // Lines of 4 bytes have no bit to spare for the mark.
+        let is_even = self.shifts[0] > 2
+            && self.shifts[..self.specs.len()].iter().all(|shift| *shift == self.shifts[0]);
+        if is_even && self.caches[0].rows().is_some() {
+            self.stays.begin(one_of);
+        }
         self
     }
 

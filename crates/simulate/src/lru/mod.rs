@@ -7,3 +7,4 @@ pub mod hierarchy;
 pub mod many_lines;
 pub mod row;
 pub mod sets;
+pub mod stays;

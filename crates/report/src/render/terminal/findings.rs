@@ -107,8 +107,7 @@ fn facts(report: &Report, finding: &Finding) -> Vec<String> {
             )),
             // The advice says it, or there is nothing to say.
             Evidence::Density(density)
-                if finding.edit.is_some()
-                    || density.used_bytes == density.type_bytes && !do_lines_tell_more(density) => {}
+                if finding.edit.is_some() || is_mostly_used(density) && !do_lines_tell_more(density) => {}
             Evidence::Density(density) => facts.push(used(density)),
         }
     }
@@ -224,21 +223,31 @@ fn nothing(report: &Report) -> String {
     )
 }
 
-/// Tells what part of a type is used, as far as counts say.
+/// `at most `, where counts alone say what is used.
+fn bound(density: &Density) -> &'static str {
+    if density.stays.is_some() { "" } else { "at most " }
+}
+
+/// Tells what part of a type is used.
 fn used(density: &Density) -> String {
-    let Density { used_bytes, type_bytes, line_used_bytes, line_bytes, .. } = density;
+    let Density { used_bytes, type_bytes, line_used_bytes, line_bytes, level, .. } = density;
     let (ty, members) = (brief(&density.ty), density.members.join(", "));
-    let (ty, members) = (printable(&ty), printable(&members));
-    if used_bytes == type_bytes {
+    let (ty, members, bound) = (printable(&ty), printable(&members), bound(density));
+    if is_mostly_used(density) {
         return format!(
-            "in the mean at most {line_used_bytes} of the {line_bytes} bytes of a line of {ty} are used while it is cached: \
+            "in the mean {bound}{line_used_bytes} of the {line_bytes} bytes of a line of {ty} are used while it is in {level}: \
              {members}"
         );
     }
     let of_a_line = of_a_line(density).unwrap_or_default();
     format!(
-        "at most {used_bytes} of the {type_bytes} bytes of each {ty} are used while it is cached: {members}{of_a_line}"
+        "{bound}{used_bytes} of the {type_bytes} bytes of each {ty} are used while it is in {level}: {members}{of_a_line}"
     )
+}
+
+/// True if less than a quarter of the type is left alone.
+fn is_mostly_used(density: &Density) -> bool {
+    4 * density.used_bytes > 3 * density.type_bytes
 }
 
 /// True if less than half of a line is used of what the members that are used at all would fill of it: loops use some of them
@@ -251,8 +260,9 @@ fn do_lines_tell_more(density: &Density) -> bool {
 /// Tells what part of a line is used, if that is far less than the members would be.
 fn of_a_line(density: &Density) -> Option<String> {
     let Density { line_used_bytes, line_bytes, .. } = density;
-    do_lines_tell_more(density)
-        .then(|| format!(", and in the mean at most {line_used_bytes} of the {line_bytes} bytes of a line"))
+    do_lines_tell_more(density).then(|| {
+        format!(", and in the mean {}{line_used_bytes} of the {line_bytes} bytes of a line", bound(density))
+    })
 }
 
 fn advice(edit: &Edit, finding: &Finding) -> String {
@@ -271,9 +281,13 @@ fn advice(edit: &Edit, finding: &Finding) -> String {
             _ if is_in_turn => "arrays of their own, together those that the same loop uses",
             _ => "their own array (or the cold fields out)",
         },
-        used.map(|Density { used_bytes, type_bytes, .. }| format!(
-            "; at most {used_bytes} of {type_bytes} bytes are used"
-        ))
+        used.map(|density| {
+            let Density { used_bytes, type_bytes, level, .. } = density;
+            format!(
+                "; {}{used_bytes} of {type_bytes} bytes are used while they are in {level}",
+                bound(density)
+            )
+        })
         .unwrap_or_default(),
         used.and_then(of_a_line).unwrap_or_default(),
     )
