@@ -19,9 +19,15 @@ const REMEMBERED: usize = 4;
 const FIRST: u32 = 8;
 const ONE_OF: u32 = 8;
 
-/// Lines gone to in a chunk, by a site, from which on its further accesses are taken to go as these did: a share of 1,024
-/// has a standard error of 1.6% at most.
+/// Lines gone to in a chunk, by a site, from which on its further accesses are looked at now and then: a share of 1,024 has a standard
+/// error of 1.6% at most.
 const ENOUGH: u64 = 1024;
+
+/// Of so many further accesses the last ones are looked at, as a walk may go elsewhere later: a list whose nodes were allocated one by
+/// one ends in the holes that were free before. Some in front of them find out where the site is.
+const PERIOD: u32 = 2048;
+const LOOKED_AT: u32 = 128;
+const WARM_UP: u32 = 16;
 
 /// Counts of a site's accesses that went to another line than the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,11 +69,15 @@ struct Lines {
     chunk: u32,
     latest: u32,
     lines: [u64; REMEMBERED],
-    /// Lines gone to by accesses one by one.
+    /// Lines gone to by accesses one by one, before there were enough.
     walk: Walk,
-    /// Number of those that were looked at, and of those that were passed by.
+    /// Those gone to by some of the further ones.
+    later: Walk,
+    /// Number of accesses before there were enough.
+    before: u32,
+    /// Number of the further ones, and of those of them that were looked at.
+    further: u32,
     looked: u32,
-    passed: u32,
     /// Lines gone to by loops.
     repeated: Walk,
 }
@@ -76,10 +86,12 @@ struct Lines {
 const NONE: u64 = u64::MAX;
 
 impl Lines {
+    /// Goes to a line; returns what that adds.
     #[inline]
-    fn go(&mut self, line: u64) {
+    fn go(&mut self, line: u64) -> Walk {
+        let mut gone = Walk::default();
         if self.lines[self.latest as usize] == line {
-            return;
+            return gone;
         }
         let mut best = None;
         for (place, &known) in (0..).zip(&self.lines) {
@@ -90,27 +102,64 @@ impl Lines {
         }
         match best {
             Some(place) => {
-                self.walk.near += u64::from(self.lines[place as usize] != line);
+                gone.near = u64::from(self.lines[place as usize] != line);
                 self.latest = place;
             }
             None => {
                 // The very first line was gone to from nowhere.
                 let is_first = self.lines.iter().all(|&known| known == NONE);
-                self.walk.far += u64::from(!is_first);
+                gone.far = u64::from(!is_first);
                 self.latest = if is_first { 0 } else { (self.latest + 1) % REMEMBERED as u32 };
             }
         }
         self.lines[self.latest as usize] = line;
+        gone
     }
 
-    /// All of the chunk, with what was passed by.
+    /// Goes to the lines of an access.
+    #[inline]
+    fn go_through(&mut self, access: &Access) -> Walk {
+        // Of a range, the lines behind the first are near each other.
+        let (first, lines) =
+            (access.address >> LINE_SHIFT, u64::from(access.bytes).saturating_sub(1) >> LINE_SHIFT);
+        let mut gone = self.go(first);
+        if lines > 0 {
+            gone.near += lines;
+            self.lines[self.latest as usize] = first.saturating_add(lines);
+        }
+        gone
+    }
+
+    /// One of the accesses behind those that were enough.
+    #[inline]
+    fn further(&mut self, access: &Access) {
+        let place = self.further % PERIOD;
+        self.further = self.further.saturating_add(1);
+        if place < PERIOD - LOOKED_AT - WARM_UP {
+            return;
+        }
+        if place == PERIOD - LOOKED_AT - WARM_UP {
+            self.lines = [NONE; REMEMBERED];
+        }
+        let gone = self.go_through(access);
+        if place >= PERIOD - LOOKED_AT {
+            self.later.add(gone);
+            self.looked += 1;
+        }
+    }
+
+    /// All of the chunk, with what was passed by: as what was looked at of the further ones, or as what came before if that is nothing.
     fn whole(&self) -> Walk {
-        let all = u64::from(self.looked) + u64::from(self.passed);
+        let (seen, looked, all) = match self.looked {
+            0 => (self.walk, self.before, u64::from(self.further)),
+            looked => (self.later, looked, u64::from(self.further)),
+        };
         let scaled = |lines: u64| {
-            let scaled = u128::from(lines) * u128::from(all) / u128::from(self.looked.max(1));
+            let scaled = u128::from(lines) * u128::from(all) / u128::from(looked.max(1));
             u64::try_from(scaled).unwrap_or(u64::MAX)
         };
-        let mut whole = Walk { near: scaled(self.walk.near), far: scaled(self.walk.far) };
+        let mut whole = Walk { near: scaled(seen.near), far: scaled(seen.far) };
+        whole.add(self.walk);
         whole.add(self.repeated);
         whole
     }
@@ -149,25 +198,21 @@ impl Walks {
 
     /// Looks at an access.
     pub fn access(&mut self, access: &Access) {
-        // Of a range, the lines behind the first are near each other.
-        let lines = u64::from(access.bytes).saturating_sub(1) >> LINE_SHIFT;
         let site = self.site(access.site);
         if site.walk.near + site.walk.far >= ENOUGH {
-            site.passed += 1;
+            site.further(access);
             return;
         }
-        site.looked += 1;
-        site.go(access.address >> LINE_SHIFT);
-        if lines > 0 {
-            site.walk.near += lines;
-            site.lines[site.latest as usize] = (access.address >> LINE_SHIFT).saturating_add(lines);
-        }
+        site.before += 1;
+        let gone = site.go_through(access);
+        site.walk.add(gone);
     }
 
     /// Looks at all accesses of one instruction of a loop of so many turns.
     pub fn stride(&mut self, stride: &Stride, turns: u64) {
         let site = self.site(stride.access.site);
-        site.go(stride.access.address >> LINE_SHIFT);
+        let gone = site.go(stride.access.address >> LINE_SHIFT);
+        site.walk.add(gone);
         let step = (stride.step as i64).unsigned_abs();
         let further = turns.saturating_sub(1);
         let lines = (u128::from(step) * u128::from(further)) >> LINE_SHIFT;
@@ -234,6 +279,15 @@ mod tests {
         let line = |i: u64| (i / 4 * 1000 + i % 4) * 64;
         let Walk { near, far } = walk((0..40_000).map(line));
         assert!(near.abs_diff(30_000) <= 300 && far.abs_diff(10_000) <= 100, "{near} {far}");
+    }
+
+    #[test]
+    fn a_walk_that_goes_elsewhere_later_is_seen_to() {
+        let line = |i: u64| if i < 2_000 { i * 64 } else { (i * 7919 % 65_536) << 12 };
+        let Walk { near, far } = walk((0..60_000).map(line));
+        assert!(near < 4_000 && far.abs_diff(58_000) <= 2_000, "{near} {far}");
+        let Walk { near, far } = walk((0..60_000).rev().map(line));
+        assert!(near < 4_000 && far.abs_diff(58_000) <= 2_000, "{near} {far}");
     }
 
     #[test]
