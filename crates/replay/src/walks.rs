@@ -23,8 +23,8 @@ const ONE_OF: u32 = 8;
 /// error of 1.6% at most.
 const ENOUGH: u64 = 1024;
 
-/// Of so many further accesses the last ones are looked at, as a walk may go elsewhere later: a list whose nodes were allocated one by
-/// one ends in the holes that were free before. Some in front of them find out where the site is.
+/// Further accesses the last ones of which are looked at, as a walk may go elsewhere later: a list whose nodes were allocated one by one
+/// ends in the holes that were free before. Some in front of them find out where the site is.
 const PERIOD: u32 = 2048;
 const LOOKED_AT: u32 = 128;
 const WARM_UP: u32 = 16;
