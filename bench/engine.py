@@ -1,6 +1,7 @@
-"""How fast traces are replayed: million accesses a second of one core's processor time, for each program of record.py.
+"""How fast traces are replayed: million accesses a second of one core's processor time, for each program of record.py
+and a walk through a list of which every access misses.
 
-    python3 bench/engine.py [--quick] [--machine M] [NAME…]
+    python3 bench/engine.py [--quick] [--machine M] [--over MEMLODE] [NAME…]
 
   decode     the trace's chunks to accesses
   L1 … L3    a hierarchy of one, two, three levels alone
@@ -17,6 +18,7 @@
   live       elapsed time of `memlode run --live`, its report included, over that of the native program
   grind/live elapsed time under Cachegrind, which simulates two levels, over that of live
   MB         most memory, for engine and with causes, and million lines that the program touched
+  over       with --over: time of `memlode report` over that of another build's on the same trace, in turns
 
 Each program is recorded once and its trace replayed in a process of its own. Writes target/bench/engine.json.
 
@@ -43,6 +45,8 @@ ROOT, WORK = record.ROOT, record.WORK
 ENGINE = ROOT / "target" / "release" / "examples" / "engine"
 # Turns: one in which each thread writes the other's line in a loop, and one in which it reads what the other wrote.
 SHARING = {"slots": {"full": 8_000_000, "quick": 400_000}, "stream": {"full": 400, "quick": 40}}
+# Programs that are replayed alone, beside those of record.py.
+PROGRAMS = {**record.PROGRAMS, "walk": {"file": 80, "cachegrind": 2, "quick": 2}}
 MEANS = [
     "decode_maccess_s",
     "engine_maccess_s",
@@ -55,13 +59,14 @@ MEANS = [
     "two_core_speedup",
     "live_wall_ratio",
     "live_over_cachegrind",
+    "over_ratio",
 ]
 
 
 def live(name, program, options):
     """Simulating while the program runs, beside native and Cachegrind, on Cachegrind's smaller input."""
     native, _ = record.build(name, "native")
-    size = str(record.PROGRAMS[name]["quick" if options.quick else "cachegrind"])
+    size = str(PROGRAMS[name]["quick" if options.quick else "cachegrind"])
     base, peers = record.native_and_peers(name, native, size, ["cachegrind"])
     run = [record.MEMLODE, "run", "--live", "-m", options.machine, "--report-to", "/dev/null", "--"]
     cost = min(record.run([*run, *record.command(name, program), size])["wall_s"] for _ in range(3))
@@ -98,9 +103,18 @@ def edits(name, program, rounds, trace, options):
     return ratios
 
 
+def over(trace, options):
+    """A report's time over that of another build's: the least of five each, in turns."""
+    builds = [record.MEMLODE, options.over]
+    words = ["report", trace, "-m", options.machine]
+    turns = [[record.run([build, *words])["cpu_s"] for build in builds] for _ in range(5)]
+    ours, theirs = (min(costs) for costs in zip(*turns, strict=True))
+    return {"over_ratio": ours / theirs}
+
+
 def examine(name, options):
     program, _ = record.build(name, "memlode")
-    sizes = record.PROGRAMS[name]
+    sizes = PROGRAMS[name]
     # A trace is replayed some twenty times, with rules at tens of accesses' cost: a part of what record.py records.
     rounds = max(1, sizes["file"] // (32 if options.quick else 8))
     trace = WORK / "trace"
@@ -109,6 +123,8 @@ def examine(name, options):
     subprocess.run(recording, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     done = subprocess.run([ENGINE, trace, options.machine], check=True, capture_output=True, text=True)
     edited = edits(name, program, rounds, trace, options)
+    if options.over:
+        edited |= over(trace, options)
     shutil.rmtree(trace)
     return {"name": name, **json.loads(done.stdout), **edited, **live(name, program, options)}
 
@@ -145,7 +161,8 @@ def print_row(row):
         + f"{row['rules_time_ratio']:9.2f}{row['time_time_ratio']:9.2f}"
         + f"{row.get('whatif_time_ratio', math.nan):9.2f}{row['closing_wall_ratio']:9.2f}{row['reuse_maccess_s']:9.0f}"
         + f"{row['two_core_speedup']:11.2f}{row['live_wall_ratio']:7.1f}{row['live_over_cachegrind']:12.2f}"
-        + (f"{row['peak_mb']:8.0f}{row['peak_with_causes_mb']:8.0f}{row['lines'] / 1e6:9.2f}" if levels else ""),
+        + (f"{row['peak_mb']:8.0f}{row['peak_with_causes_mb']:8.0f}{row['lines'] / 1e6:9.2f}" if levels else " " * 25)
+        + (f"{row['over_ratio']:8.2f}" if "over_ratio" in row else ""),
         flush=True,
     )
 
@@ -154,10 +171,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small inputs: shows that it works, measures little")
     parser.add_argument("--machine", default="skylake-sp", help="whose caches are simulated (default: skylake-sp)")
+    parser.add_argument("--over", type=pathlib.Path, metavar="MEMLODE", help="another build, to compare reports with")
     parser.add_argument("--out", type=pathlib.Path, default=WORK / "engine.json")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*record.PROGRAMS, *SHARING]))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*PROGRAMS, *SHARING]))
     options = parser.parse_args()
-    unknown = set(options.names) - set(record.PROGRAMS) - set(SHARING)
+    unknown = set(options.names) - set(PROGRAMS) - set(SHARING)
     if unknown:
         parser.error(f"no program called {', '.join(sorted(unknown))}")
     WORK.mkdir(parents=True, exist_ok=True)
@@ -175,9 +193,10 @@ def main():
         f"{'program':10}{'decode':>9}{'L1/L2/L3 alone':>18}{'engine':>9}{'causes':>9}"
         f"{'rules':>9}{'time':>9}{'what if':>9}{'closing':>9}{'reuse':>9}"
         f"{'two cores':>11}{'live':>7}{'grind/live':>12}{'MB':>8}{'causes':>8}{'M lines':>9}"
+        + (f"{'over':>8}" if options.over else "")
     )
-    everything = [name for name, sizes in record.PROGRAMS.items() if "quick" in sizes or not options.quick]
-    for name in [name for name in options.names or everything if name in record.PROGRAMS]:
+    everything = [name for name, sizes in PROGRAMS.items() if "quick" in sizes or not options.quick]
+    for name in [name for name in options.names or everything if name in PROGRAMS]:
         row = examine(name, options)
         print_row(row)
         result["programs"].append(row)

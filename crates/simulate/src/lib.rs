@@ -43,6 +43,7 @@
 //! With it go [`Tlb`] (translations, and the use of pages), [`StoreBuffer`] (loads that agree with a store in the low 12
 //! bits of another address) and [`Numa`] (memory of another node).
 //! [`Timed`] says when the accesses of a core commit, and what they wait for.
+//! [`Hierarchy::with_stays`] follows some lines from fetch to fetch: what is touched of them, at next to no cost.
 //! [`Bounds`] says between which numbers misses lie where the trace has gaps.
 //! [`ReuseDistance`] needs no hierarchy: it measures the stream itself.
 //!

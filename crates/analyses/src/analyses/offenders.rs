@@ -44,7 +44,8 @@
 //! **When it is wrong.** Costs are a formula on counts: it knows no time, so not that a stream was
 //! late, or that two loops of one function run one after the other. Walks are looked at in a part
 //! of the trace. A page walk is added where an object is larger than the machine's translations
-//! reach. `memlode sim` has the machine's own rules instead of exact LRU.
+//! reach. `memlode sim` has the machine's own rules instead of exact LRU. A software prefetch counts
+//! as a use of the byte that it names.
 //!
 //! **Reference.** Miucin, Brady, Fedorova: DINAMITE, a modern approach to memory performance
 //! profiling (2016), which ranks (variable, file, line) by misses.

@@ -16,7 +16,7 @@ use crate::lru::cache::Rows;
 use crate::lru::hierarchy::Hierarchy;
 use crate::lru::many_lines::{Request, Seen};
 use crate::lru::row::DIRTY;
-use crate::lru::stays::{Entry, Fetched, Followed, MARK, TouchedBits, touched_bits};
+use crate::lru::stays::{TouchedBits, touched_bits};
 use crate::mem_ref::MemRef;
 use crate::tag::{Asker, Tag};
 
@@ -27,20 +27,20 @@ pub struct Waiting {
     /// The pass over the level at hand.
     seen: Seen,
     /// Accesses with several lines, and lines of which it is followed how deep each request for them goes.
-    several: Vec<Several>,
+    pub(super) several: Vec<Several>,
 }
 
 /// An access, or a line of one, whose answers are put together.
 #[derive(Clone, Copy)]
-struct Several {
-    tag: Tag,
-    is_write: bool,
+pub(super) struct Several {
+    pub tag: Tag,
+    pub is_write: bool,
     /// The deepest level asked so far.
-    depth: u8,
+    pub depth: u8,
     /// A fetch of a line that is followed.
-    is_fetch: bool,
+    pub is_fetch: bool,
     /// The access that it is a part of, which alone counts.
-    part_of: Option<usize>,
+    pub part_of: Option<usize>,
 }
 
 /// A core and its first level, for many accesses in a row.
@@ -76,10 +76,10 @@ enum Behind {
 
 /// A line that a core's first level is asked for.
 #[derive(Clone, Copy)]
-struct Asks {
-    line: u64,
-    is_write: bool,
-    asker: Asker,
+pub(super) struct Asks {
+    pub line: u64,
+    pub is_write: bool,
+    pub asker: Asker,
 }
 
 impl Front<'_> {
@@ -155,7 +155,7 @@ impl Hierarchy {
 
     /// The request for a line waits, for which another had to make room.
     #[inline(always)]
-    fn missed(&mut self, core: u32, line: u64, is_write: bool, dropped: u64, asker: Asker) {
+    pub(super) fn missed(&mut self, core: u32, line: u64, is_write: bool, dropped: u64, asker: Asker) {
         let shift = self.shifts[0];
         let request = Request::of(core as usize, line << shift, is_write, asker);
         // An unused way is never dirty.
@@ -164,64 +164,6 @@ impl Hierarchy {
             self.waiting.requests.push(request.dropped((dropped >> 1) << shift));
         }
         self.waiting.requests.push(request);
-    }
-
-    /// [`Hierarchy::follow`] of an access to one line. Its arguments are words, so that the loop around [`Front::access`] needs no
-    /// memory for them.
-    #[cold]
-    #[inline(never)]
-    fn follow_one(
-        &mut self,
-        cache: u32,
-        core: u32,
-        address: u64,
-        bytes: u32,
-        is_write: bool,
-        asker: Asker,
-    ) -> bool {
-        let (line, line_bytes) = (address >> self.shifts[0], self.line_bytes());
-        let touched = touched_bits(line << self.shifts[0], line_bytes, address, bytes.into());
-        self.follow(cache, core, Asks { line, is_write, asker }, TouchedBits::of_one(touched))
-    }
-
-    /// [`Hierarchy::behind_front`] of a line that is followed.
-    #[inline(never)]
-    fn follow(&mut self, cache: u32, core: u32, asks: Asks, touched: TouchedBits) -> bool {
-        let Asks { line, is_write, asker } = asks;
-        let last = self.stays.last(cache, line);
-        let entry = self.stays.entry(last);
-        let mark = if entry == Entry::Marked { MARK } else { 0 };
-        let moved = self.caches[cache as usize].move_to_front(line | mark, u64::from(is_write));
-        if let Some(last) = last.filter(|_| moved.hit) {
-            let now = self.stays.touch(last, touched.all);
-            if now != entry {
-                self.caches[cache as usize].mark_front(line, now == Entry::Marked);
-            }
-            return true;
-        }
-        self.caches[cache as usize].mark_front(line, true);
-        let (tag, part_of) = match asker.get() {
-            Ok(tag) => (tag, None),
-            Err(whole) => (self.waiting.several[whole].tag, Some(whole)),
-        };
-        let fetch = Several { tag, is_write, depth: 0, is_fetch: true, part_of };
-        let tag = part_of.is_none().then_some(tag);
-        self.waiting.several.push(fetch);
-        let asker = Asker::several(self.waiting.several.len() - 1);
-        self.missed(core, line, is_write, moved.last, asker);
-        if self.stays.fetch((cache, core), line, tag, touched) {
-            self.unmark();
-        }
-        false
-    }
-
-    /// Takes the marks from lines that are followed no more.
-    #[cold]
-    fn unmark(&mut self) {
-        let Hierarchy { caches, stays, paths, .. } = self;
-        // The first level's caches come first.
-        let firsts = paths.iter().map(|path| path[0] as usize + 1).max().unwrap_or(0);
-        caches[..firsts].iter_mut().for_each(|cache| cache.unmark(|line| stays.follows(line)));
     }
 
     /// [`Hierarchy::access`] of which the answer may come later: true if the first level held every line. Else
@@ -291,14 +233,6 @@ impl Hierarchy {
         self.show_others(core, left);
     }
 
-    /// Says what a loop touches of a line that it has just asked for: `touched` is as of [`Hierarchy::show`].
-    pub fn touch_more(&mut self, core: usize, line: u64, touched: impl FnOnce() -> TouchedBits) {
-        let line = line >> self.shifts[0];
-        if self.stays.follows(line) {
-            self.stays.touch_more(self.paths[core][0], line, touched().all);
-        }
-    }
-
     /// [`Hierarchy::show`] of lines none of which is followed.
     fn show_others(&mut self, core: usize, shown: &[Request]) {
         let Waiting { requests, seen, .. } = &mut self.waiting;
@@ -353,17 +287,6 @@ impl Hierarchy {
             self.waiting.several.pop();
         }
         hit
-    }
-
-    /// Labels the stays that have no label yet, of a hierarchy [with stays](Hierarchy::with_stays).
-    #[inline]
-    pub fn label_stays(&mut self, label: impl FnMut(Fetched) -> u32) {
-        self.stays.label(self.shifts[0], label);
-    }
-
-    /// Returns the stays of the lines that were followed, as far as their fetches are settled.
-    pub fn stays(&self) -> Followed {
-        self.stays.all(self.shifts[0])
     }
 
     /// Returns how many requests wait.

@@ -3,6 +3,7 @@
 pub mod array;
 pub mod cache;
 pub mod deferred;
+pub mod follow;
 pub mod hierarchy;
 pub mod many_lines;
 pub mod row;
