@@ -98,7 +98,9 @@ impl<E: Entry> Array<E> {
     #[inline(always)]
     pub fn row_of(&self, line: u64) -> &[E] {
         let (set, _) = E::split(line, self.sets);
-        &self.entries()[set * self.ops.stride..][..self.ways]
+        let row = self.blocks.as_ptr().cast::<E>().wrapping_add(set * self.ops.stride);
+        // SAFETY: the set is below the number of sets, for which `new` made room; a row has as many entries as ways, or more.
+        unsafe { std::slice::from_raw_parts(row, self.ways) }
     }
 
     /// The lines of a line's set, most recent first, and whether they were written.
