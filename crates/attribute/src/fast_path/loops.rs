@@ -401,7 +401,15 @@ impl LineWalk<'_> {
                 let is_whole = bits.count_ones() * line_bytes.div_ceil(64) >= bytes;
                 asked = Some((rank, if is_whole { bits } else { 0 }));
             }
-            all = turns.fold(all, |all, turn| all | touch(turn));
+            all |= match (stride.step as i64).unsigned_abs() <= bytes.into() {
+                // Without gaps: all between the lowest and the highest byte.
+                true if !turns.is_empty() => {
+                    let ends = [turns.start, turns.end - 1].map(|turn| stride.access_in(turn).address);
+                    let [low, high] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+                    touched_bits(line, line_bytes, origin.space.place(low), high - low + u64::from(bytes))
+                }
+                _ => turns.fold(0, |bits, turn| bits | touch(turn)),
+            };
         }
         TouchedBits { all, asked: asked.map_or(0, |(_, bits)| bits) }
     }
@@ -424,15 +432,17 @@ fn turns_that_touch(
     (line, line_bytes): (u64, u64),
     bytes: u64,
 ) -> Range<u64> {
-    // From the access's first byte to the line's ends: the access touches it if it begins between them.
-    let least = i128::from(line) - i128::from(bytes - 1) - i128::from(first);
-    let most = i128::from(line) + i128::from(line_bytes - 1) - i128::from(first);
-    let turns = i128::from(turns);
-    let (from, to) = match i128::from(step) {
-        0 => (0, if least <= 0 && 0 <= most { 1 } else { 0 }),
+    // From the access's first byte to the line's ends: the access touches it if it begins between them. All are in one half of the
+    // addresses, so differences are right as they wrap.
+    let least = line.wrapping_sub(bytes - 1).wrapping_sub(first) as i64;
+    let most = line.wrapping_add(line_bytes - 1).wrapping_sub(first) as i64;
+    let is_there = least <= 0 && 0 <= most;
+    let (from, to) = match step {
+        // One that goes so far comes back never.
+        0 | i64::MIN => (0, i64::from(is_there)),
         step if step > 0 => (-(-least).div_euclid(step), most.div_euclid(step) + 1),
         step => (-most.div_euclid(-step), (-least).div_euclid(-step) + 1),
     };
-    let within = |turn: i128| turn.clamp(0, turns) as u64;
+    let within = |turn: i64| turn.max(0).unsigned_abs().min(turns);
     within(from)..within(to)
 }
