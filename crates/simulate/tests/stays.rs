@@ -73,7 +73,8 @@ proptest! {
         for stay in following.stays().stays {
             found.entry((stay.core, stay.line)).or_default().push((stay.depth, stay.touched));
         }
-        if one_of > 1 {
+        // Of too many, some are given up: of a line all or none.
+        if one_of > 1 || seen.values().map(Vec::len).sum::<usize>() > 4096 {
             seen.retain(|key, _| found.contains_key(key));
         }
         prop_assert_eq!(found, seen);
@@ -117,7 +118,7 @@ fn shards_give_up_the_lines_that_one_would() {
     both.add(second);
     let alone = by_line(alone.stays());
     assert_eq!(by_line(both), alone);
-    // One of 64 is left: one of 32 would be more stays than there is room for.
-    assert!((1_400..1_800).contains(&alone.len()), "{}", alone.len());
+    // One of 128 is left: one of 64 would be more stays than there is room for.
+    assert!((700..900).contains(&alone.len()), "{}", alone.len());
     assert!(alone.values().all(|stays| *stays == [(2, 0xff), (2, 0xff00), (2, 0xff_0000)]));
 }

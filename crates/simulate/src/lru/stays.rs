@@ -18,7 +18,7 @@ pub(crate) const MARK: u64 = 1 << 62;
 
 /// Stays that are kept at most, of all shards of a trace together. An access that is looked at takes ten times as long as another: so
 /// few take no time worth mentioning.
-const MOST: usize = 1 << 13;
+const MOST: usize = 1 << 12;
 
 /// Hashes have 32 bits.
 const HASHES: u64 = 1 << 32;
