@@ -87,7 +87,12 @@ pub(crate) fn density(
             .unwrap_or_else(|| bytes_of_stays.div_ceil(stays.max(1)).min(line_bytes)),
         false => line_bytes,
     };
-    let stays = followed.map(|followed| followed.stays);
+    // What counts alone tell of any of it is a bound.
+    let is_measured = |followed: &Followed| {
+        let are_seen = members.iter().chain(&left_alone).all(|&member| followed.share(member).is_some());
+        are_seen && (line_used_bytes == line_bytes || followed.bytes_of_line().is_some())
+    };
+    let stays = followed.filter(is_measured).map(|followed| followed.stays);
     let level = tables.costliest_level(&uses.all)?;
     let density = Density { ty, type_bytes, used_bytes, members, line_bytes, line_used_bytes, level, stays };
     (!density.members.is_empty()).then_some(density)
