@@ -78,6 +78,48 @@ int main(void) {{
     assert!(finding["cost"]["wait_share"].as_f64() > Some(0.8), "{finding}");
 }
 
+/// A hundred functions that look through the same orders, of which none has much.
+#[test]
+fn many_functions_of_little_are_one_finding() {
+    let members = ["id", "price", "weight", "place"];
+    let functions: String = (0..100)
+        .map(|number| {
+            let member = members[number % members.len()];
+            format!(
+                "APART static double f{number}(const struct order *orders) {{
+  double sum = {number};
+  for (int i = 0; i < ORDERS; i++) sum += orders[i].{member};
+  return sum;
+}}\n"
+            )
+        })
+        .collect();
+    let calls: String = (0..100).map(|number| format!("sum += f{number}(orders);\n")).collect();
+    let program = format!(
+        r#"
+enum {{ ORDERS = 1 << 13 }};
+struct order {{ double id, price, weight, place; char rest[32]; }};
+{functions}
+int main(void) {{
+  struct order *orders = calloc(ORDERS, sizeof *orders);
+  for (int i = 0; i < ORDERS; i++) orders[i] = (struct order){{i, i, i, i, {{0}}}};
+  double sum = 0;
+  {calls}
+  printf("%g\n", sum);
+}}
+"#
+    );
+    let report = report(&Recorded::new(&format!("{HEAD}{program}"), MACHINE));
+    let findings = report["findings"].as_array().expect("findings");
+    let [finding] = &findings[..] else { panic!("one finding: {report}") };
+    assert_eq!(finding["type"], "order", "{finding}");
+    assert!(finding["cost"]["wait_share"].as_f64() > Some(0.9), "{finding}");
+    let evidence = finding["evidence"].as_array().expect("evidence");
+    let together = evidence.iter().find(|one| one["kind"] == "together").expect("other lines");
+    let lines = together["lines"].as_array().expect("lines");
+    assert!(lines.len() > 90 && lines.iter().any(|line| line["function"] == "f7"), "{finding}");
+}
+
 /// An element of a member that is an array is no member of its own.
 #[test]
 fn an_array_that_is_read_whole_is_not_split() {
@@ -401,6 +443,14 @@ int main(void) {{
     assert!(misses(waits) > 70_000 && misses(asks) < 100 && misses(asked) > 70_000, "{report}");
     assert!(cycles(asked, "cycles") == cycles(asked, "streamed"), "nothing waits for it: {asked}");
     assert!(cycles(waits, "overlapping") > 3.0 * cycles(asked, "streamed"), "{waits} {asked}");
+    // A jump to wherever the table says is no stream, though it costs as much as one.
+    let finding =
+        report["findings"].as_array().expect("findings").iter().find(|one| one["line"] == asked["line"]);
+    let evidence =
+        finding.expect("what is fetched costs bandwidth")["evidence"].as_array().expect("evidence");
+    assert!(evidence.iter().any(|one| one["kind"] == "software_prefetch"), "{evidence:?}");
+    let text = recorded.run(&["report", "trace", "-m", "./tiny.toml"]);
+    assert!(text.contains("software prefetches: they wait for nothing"), "{text}");
 
     let timed = recorded.json(&["--time"]);
     let functions = timed["functions"].as_array().expect("functions");

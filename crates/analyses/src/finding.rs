@@ -57,8 +57,8 @@ pub struct Cost {
 /// A fact that a finding rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {
-    /// Other lines of the same function that touch the same type, the costliest first: one change of
-    /// layout serves them all. None of them is a finding of its own.
+    /// Other lines that touch the same type, the costliest first: of the same function, or of any if each has
+    /// too little. One change of layout serves them all. None of them is a finding of its own.
     Together(Vec<RankedLine>),
     /// The calls that the line was inlined at.
     Callers(Callers),
@@ -70,6 +70,8 @@ pub enum Evidence {
     Waits(WaitKind),
     /// The accesses store past the caches.
     PastCaches,
+    /// The accesses are software prefetches.
+    SoftwarePrefetch,
     /// Prefetching can help: addresses are known some accesses before.
     Prefetch(PrefetchDistance),
     /// The density with which the type is used around the line.
@@ -123,6 +125,11 @@ pub struct Density {
     pub used_bytes: u64,
     /// Those members, the most used first.
     pub members: Vec<StringId>,
+    /// Those of them that are used in half of the stays or more in which the finding's own member is, itself among them. All of
+    /// them if counts alone tell, or the finding has no member.
+    pub used_with: Vec<StringId>,
+    /// Bytes of these.
+    pub used_with_bytes: u64,
     /// Bytes of a line.
     pub line_bytes: u64,
     /// Bytes that are used of a line of the type while it is there, in the mean; `line_bytes` where the lines have other data, too.

@@ -2,7 +2,7 @@
 //!
 //! Some lines are followed from fetch to fetch ([`memlode_attribute::Stays`]): of each it is known what anybody touched meanwhile, and for
 //! which block it was fetched. Where objects of the type lie in a block is known by the accesses that name a member. So it is seen in
-//! which part of the stays of its lines each member was touched.
+//! which part of the stays of its lines each member was touched, and with which others.
 //!
 //! Counts alone must do where too few lines of the type were followed. A line of the type is brought into the cache as often as its
 //! accesses miss there, whoever makes them. A member that is touched fewer times than that can be touched in so many of these stays at
@@ -19,7 +19,7 @@ use std::ops::AddAssign;
 
 use memlode_attribute::libraries::FetchedCrates;
 use memlode_attribute::tables::Tables;
-use memlode_attribute::{ClassId, Counts, LineFetch};
+use memlode_attribute::{Cell, ClassId, Counts, LineFetch};
 use memlode_simulate::touched_bits;
 use memlode_trace::layouts::{LayoutId, Member};
 use memlode_trace::sites::{SiteTable, StringId};
@@ -33,21 +33,23 @@ const ENOUGH: u64 = 100;
 /// A member that is touched in a smaller part of the stays of its lines than this one in so many is left alone.
 const ONE_OF: u64 = 10;
 
-/// Divides a type's members by all accesses to all its objects. Nothing is said of types of libraries, which nobody can
-/// change, of one whose layout is not known, and of objects that are often touched without naming a member, such as when
-/// they are copied whole.
+/// Divides a type's members by all accesses to all its objects, and says which of them are used with this one. Nothing is said of
+/// types of libraries, which nobody can change, of one whose layout is not known, and of objects that are often touched
+/// without naming a member, such as when they are copied whole.
 pub(crate) fn density(
     tables: &Tables<'_>,
     names: &SiteTable,
     fetched: &FetchedCrates,
     ty: StringId,
+    member: Option<StringId>,
 ) -> Option<Density> {
     if fetched.has_type(names.string(ty)) {
         return None;
     }
     let line_bytes = u64::from(tables.costs()?.line_bytes());
     let uses = Uses::of(tables, names, ty, line_bytes);
-    let stays = tables.costliest_misses(&uses.all);
+    let level = uses.level?;
+    let stays = uses.all.misses(level);
     let least = stays.div_ceil(ONE_OF).max(1);
     let type_bytes = uses.type_bytes;
     if type_bytes == 0 || uses.nameless.accesses >= least {
@@ -56,31 +58,24 @@ pub(crate) fn density(
     let followed = Followed::of(tables, names, ty, &uses);
     let mut members: Vec<_> = uses.members.into_iter().collect();
     members.sort_by_key(|&(member, touched)| (Reverse(touched.accesses), member));
-    let mut used: Vec<(u64, u64)> = Vec::new();
     let mut bytes_of_stays = uses.nameless.bytes;
     let mut left_alone: Vec<StringId> = Vec::new();
     for (member, touched) in &members {
-        let (first, bits) = bits(names, uses.layout?, names.string(*member))?;
+        let (_, bits) = bits(names, uses.layout?, names.string(*member))?;
         let share = followed.as_ref().and_then(|followed| followed.share(*member));
         let is_used = match share {
             Some(share) => share * ONE_OF as f64 >= 1.0,
             None => touched.accesses >= least,
         };
-        match is_used {
-            true => used.push((first, bits)),
-            false => left_alone.push(*member),
-        }
+        left_alone.extend((!is_used).then_some(*member));
         // As many as lie in a line at once where elements follow each other.
         let bytes = bits.div_ceil(8);
         let in_line = line_bytes / type_bytes * bytes + bytes.min(line_bytes % type_bytes);
         bytes_of_stays += touched.bytes.min(in_line.saturating_mul(stays));
     }
     members.retain(|(member, _)| !left_alone.contains(member));
-    used.sort_unstable();
-    used.dedup();
-    let used_bytes = used.iter().map(|(_, bits)| bits.div_ceil(8)).sum::<u64>().min(type_bytes);
     let members: Vec<_> = members.into_iter().map(|(member, _)| member).collect();
-    let line_used_bytes = match tables.costliest_misses(&uses.elsewhere) < least {
+    let line_used_bytes = match uses.elsewhere.misses(level) < least {
         true => followed
             .as_ref()
             .and_then(Followed::bytes_of_line)
@@ -92,9 +87,30 @@ pub(crate) fn density(
         let are_seen = members.iter().chain(&left_alone).all(|&member| followed.share(member).is_some());
         are_seen && (line_used_bytes == line_bytes || followed.bytes_of_line().is_some())
     };
-    let stays = followed.filter(is_measured).map(|followed| followed.stays);
-    let level = tables.costliest_level(&uses.all)?;
-    let density = Density { ty, type_bytes, used_bytes, members, line_bytes, line_used_bytes, level, stays };
+    let followed = followed.filter(is_measured);
+    let used_with = match followed.as_ref().zip(member) {
+        Some((followed, member)) => followed.used_with(member, &members),
+        None => members.clone(),
+    };
+    let bytes_of = |members: &[StringId]| {
+        let at = |&member: &StringId| bits(names, uses.layout?, names.string(member));
+        let mut places: Vec<(u64, u64)> = members.iter().filter_map(at).collect();
+        places.sort_unstable();
+        places.dedup();
+        places.iter().map(|(_, bits)| bits.div_ceil(8)).sum::<u64>().min(type_bytes)
+    };
+    let density = Density {
+        ty,
+        type_bytes,
+        used_bytes: bytes_of(&members),
+        used_with_bytes: bytes_of(&used_with),
+        members,
+        used_with,
+        line_bytes,
+        line_used_bytes,
+        level,
+        stays: followed.map(|followed| followed.stays),
+    };
     (!density.members.is_empty()).then_some(density)
 }
 
@@ -122,20 +138,25 @@ struct Uses {
     /// Those that name no member.
     nameless: Touched,
     all: Counts,
+    /// The level whose misses of them cost most.
+    level: Option<usize>,
     /// Those that are not to an array of the type.
     elsewhere: Counts,
 }
 
 impl Uses {
     fn of(tables: &Tables<'_>, names: &SiteTable, ty: StringId, line_bytes: u64) -> Uses {
-        let mut uses = Uses::default();
-        for cell in tables.cells() {
+        let of_type = |cell: &Cell| names.site(cell.site).ty.filter(|id| names.ty(*id).name == ty);
+        let element = |cell: &Cell| {
+            let element = tables.class(cell.class).element.map(|id| names.ty(id));
+            element.filter(|element| element.name == ty)
+        };
+        let cells =
+            || tables.cells().iter().filter(|cell| of_type(cell).is_some() || element(cell).is_some());
+        let mut uses = Uses { level: tables.costliest_level(cells()), ..Uses::default() };
+        for cell in cells() {
             let (site, class) = (names.site(cell.site), tables.class(cell.class));
-            let of_type = site.ty.filter(|id| names.ty(*id).name == ty);
-            let element = class.element.map(|id| names.ty(id)).filter(|element| element.name == ty);
-            if of_type.is_none() && element.is_none() {
-                continue;
-            }
+            let (of_type, element) = (of_type(cell), element(cell));
             uses.all += &cell.counts;
             if element.is_none_or(|element| class.bytes < 2 * class.objects * element.bytes) {
                 uses.elsewhere += &cell.counts;
@@ -190,13 +211,17 @@ struct Followed {
     members: FxHashMap<StringId, (u64, u64)>,
     /// Bytes touched of lines of arrays, and the number of those.
     of_arrays: (u64, u64),
+    /// The bits of members, for the first ones.
+    bits: FxHashMap<StringId, u128>,
+    /// The members that were touched in each stay of an array's line, and those that have some of it.
+    together: Vec<(u128, u128)>,
 }
 
 impl Followed {
     /// Follows the lines of a type, in the level whose misses of its accesses cost most. `None` if there are too few, or if it is not
     /// known where objects lie in their blocks.
     fn of(tables: &Tables<'_>, names: &SiteTable, ty: StringId, uses: &Uses) -> Option<Followed> {
-        let stays = tables.stays().at(tables.costliest_level(&uses.all)?);
+        let stays = tables.stays().at(uses.level?);
         let (unit, line_bytes) = (tables.stays().bytes_of_bit(), tables.costs()?.line_bytes());
         let type_bytes = uses.type_bytes;
         let layout = uses.layout?;
@@ -208,7 +233,14 @@ impl Followed {
         let ends = |(first, bits): (u64, u64)| (first / 8, (first + bits).div_ceil(8));
         let members: Vec<_> =
             uses.members.keys().filter_map(|&member| Some((member, ends(member_at(member)?)))).collect();
-        let mut followed = Followed { stays: 0, members: FxHashMap::default(), of_arrays: (0, 0) };
+        let numbered = members.iter().take(u128::BITS as usize).enumerate();
+        let mut followed = Followed {
+            stays: 0,
+            members: FxHashMap::default(),
+            of_arrays: (0, 0),
+            bits: numbered.map(|(number, &(member, _))| (member, 1 << number)).collect(),
+            together: Vec::new(),
+        };
         for stay in &stays {
             let Some(fetch) = stay.fetch else { continue };
             let Some(first) = places.first(fetch.class).map(|first| fetch.base.saturating_add(first)) else {
@@ -227,13 +259,21 @@ impl Followed {
                 followed.of_arrays.0 += u64::from(stay.touched.count_ones()) * unit;
                 followed.of_arrays.1 += 1;
             }
+            let (mut touched, mut there) = (0, 0);
             for object in (from..to).map(|number| first + number * type_bytes) {
                 for &(member, (begin, end)) in &members {
                     let bits = touched_bits(line, line_bytes, object + begin, end - begin);
                     let seen = followed.members.entry(member).or_default();
-                    seen.0 += u64::from(stay.touched & bits != 0);
-                    seen.1 += u64::from(bits != 0);
+                    let (is_touched, is_there) = (stay.touched & bits != 0, bits != 0);
+                    seen.0 += u64::from(is_touched);
+                    seen.1 += u64::from(is_there);
+                    let bit = followed.bits.get(&member).copied().unwrap_or(0);
+                    touched |= if is_touched { bit } else { 0 };
+                    there |= if is_there { bit } else { 0 };
                 }
+            }
+            if objects > 1 {
+                followed.together.push((touched, there));
             }
         }
         (followed.stays >= ENOUGH).then_some(followed)
@@ -243,6 +283,20 @@ impl Followed {
     fn share(&self, member: StringId) -> Option<f64> {
         let &(touched, of) = self.members.get(&member)?;
         (of >= ENOUGH).then(|| touched as f64 / of as f64)
+    }
+
+    /// Returns those of some members that were touched in half of the stays or more in which this one was, itself among them, and those
+    /// of which too few stays tell.
+    fn used_with(&self, member: StringId, members: &[StringId]) -> Vec<StringId> {
+        let Some(own) = self.bits.get(&member) else { return members.to_vec() };
+        let is_used = |other: &&StringId| {
+            let Some(other) = self.bits.get(*other) else { return true };
+            let stays =
+                || self.together.iter().filter(|(touched, there)| touched & own != 0 && there & other != 0);
+            let (with, all) = (stays().filter(|(touched, _)| touched & other != 0).count(), stays().count());
+            (all as u64) < ENOUGH || 2 * with >= all
+        };
+        members.iter().filter(is_used).copied().collect()
     }
 
     /// The bytes touched of a line of an array in the mean stay.

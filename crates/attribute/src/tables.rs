@@ -8,7 +8,7 @@ use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{FunctionId, Site, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::cost::{CostModel, Wait};
+use crate::cost::{CostModel, Wait, fresh_touches};
 use crate::counts::Counts;
 use crate::libraries::is_of_library;
 use crate::objects::classes::{Class, ClassId};
@@ -164,20 +164,22 @@ impl<'a> Tables<'a> {
         counts.stall_cycles(self.latencies)
     }
 
-    /// Returns how often the level whose misses cost most was missed: so often it fetched a line.
-    pub fn costliest_misses(&self, counts: &Counts) -> u64 {
-        self.costliest_level(counts).map_or(0, |level| counts.misses(level))
-    }
-
-    /// Returns the level whose misses cost most, 0 being the innermost; none of a machine without levels.
-    pub fn costliest_level(&self, counts: &Counts) -> Option<usize> {
+    /// Returns the level whose misses in some cells cost most, 0 being the innermost; none of a machine without levels. First touches of
+    /// fresh memory cost next to nothing, and do not count.
+    pub fn costliest_level<'c>(&self, cells: impl Iterator<Item = &'c Cell>) -> Option<usize> {
+        let levels = self.latencies.len().saturating_sub(1).min(MAX_LEVELS);
+        let (mut counts, mut fresh) = (Counts::default(), 0);
+        for cell in cells {
+            counts += &cell.counts;
+            fresh += fresh_touches(self.profile, cell);
+        }
         let first = self.latencies.first().copied().unwrap_or(0);
         let cost = |level: &usize| {
             let served = counts.misses(*level) - counts.misses(*level + 1);
+            let served = served.saturating_sub(if *level + 1 == levels { fresh } else { 0 });
             let latency = self.latencies.get(*level + 1).copied().unwrap_or(first);
             served * u64::from(latency.saturating_sub(first))
         };
-        let levels = self.latencies.len().saturating_sub(1).min(MAX_LEVELS);
         // Of equal ones, the outermost: it is missed least.
         (0..levels).max_by_key(cost)
     }

@@ -25,11 +25,15 @@
 //! what anybody touches meanwhile is entered. A member counts as used if it was touched in a tenth of
 //! the stays of lines that have some of it; arrays count whole. Loops that touch one member each, one
 //! loop after the other, use less of every line than all members have: the finding says what was used
-//! of a line of an array in the mean, and then members belong together that the same loop uses. Where
+//! of a line of an array in the mean. An arrow keeps those members together that were touched in half
+//! of the stays or more in which the line's own member was; the rest is for another array. Where
 //! too few lines of a type could be followed, in a sample, say, counts must do, and the finding says
 //! *at most*: a member that is touched fewer times than a tenth of the lines that were fetched cannot
 //! have been touched while most of them were in the cache. `memlode sim` follows every line, in each
 //! level, and says what part of it nothing touched (*unused*).
+//!
+//! Lines of one function that touch the members of a type are one finding, as one change would serve
+//! them. So are lines of any functions of which each has too little to be a finding.
 //!
 //! A line of a small function that was inlined says little by itself: the finding has the calls
 //! that it was inlined at, with their parts of its wait.
@@ -53,7 +57,7 @@
 use memlode_attribute::libraries::FetchedCrates;
 use memlode_attribute::tables::{Place, Row, Tables, What};
 use memlode_attribute::{Cell, ClassId, Counts, Wait, WaitKind};
-use memlode_trace::sites::{Dependence, SiteTable, StringId};
+use memlode_trace::sites::{Dependence, Site, SiteTable, StringId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::callers::callers;
@@ -68,6 +72,9 @@ const LEAST_SHARE: f64 = 0.01;
 
 /// And from this part of all cycles on, where these are known: what is less is no reason to change anything.
 const LEAST_OF_ALL: f64 = 0.01;
+
+/// The last lines of a finding that together have no more than this part of its waiting are not mentioned.
+const LEAST_MENTIONED: f64 = 0.05;
 
 /// A program that waits for a smaller part of its cycles than this has no findings.
 const LEAST_WAIT: f64 = 0.05;
@@ -130,6 +137,21 @@ struct Group {
     stall_cycles: u64,
 }
 
+impl Group {
+    fn of(row: Row<(What, Place)>, stall_cycles: u64) -> Group {
+        Group { wait: row.wait, row, together: Vec::new(), stall_cycles }
+    }
+
+    /// Adds the lines of another.
+    fn add(&mut self, other: Group) {
+        let Row { key: (what, place), counts, wait, errors } = other.row;
+        self.together.push(RankedLine { what, place, counts, wait, errors });
+        self.together.extend(other.together);
+        self.wait += &other.wait;
+        self.stall_cycles += other.stall_cycles;
+    }
+}
+
 /// The totals of the run, of which a finding tells its parts.
 struct Whole {
     wait: f64,
@@ -157,16 +179,13 @@ fn findings(counted: &Counted<'_>) -> Vec<Finding> {
         let next = groups.len();
         let number = change(&row.key).map_or(next, |change| *numbers.entry(change).or_insert(next));
         match groups.get_mut(number) {
-            Some(group) => {
-                let Row { key: (what, place), counts, wait, errors } = row;
-                group.wait += &wait;
-                group.stall_cycles += stall_cycles;
-                group.together.push(RankedLine { what, place, counts, wait, errors });
-            }
-            None => groups.push(Group { wait: row.wait, row, together: Vec::new(), stall_cycles }),
+            Some(group) => group.add(Group::of(row, stall_cycles)),
+            None => groups.push(Group::of(row, stall_cycles)),
         }
     }
-    groups.retain(|group| group.wait.cycles() > 0.0 && group.wait.cycles() >= least);
+    let is_told = |group: &Group| group.wait.cycles() > 0.0 && group.wait.cycles() >= least;
+    let (mut groups, small): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(is_told);
+    groups.extend(of_types(small, counted).into_iter().filter(is_told));
     // Stable: of equal ones, that whose line comes first in the table.
     groups.sort_by(|a, b| b.wait.cycles().total_cmp(&a.wait.cycles()));
     groups.truncate(MOST);
@@ -188,31 +207,60 @@ fn change((what, place): &(What, Place)) -> Option<Change> {
     Some((ty, what.member.is_some(), place.line.function, place.inlined_into.map(|line| line.function)))
 }
 
+/// Puts groups together that touch members of one type, whatever functions they stand in: its layout is one change, too. Types of
+/// libraries nobody can change.
+fn of_types(mut groups: Vec<Group>, counted: &Counted<'_>) -> Vec<Group> {
+    groups.sort_by(|a, b| b.wait.cycles().total_cmp(&a.wait.cycles()));
+    let mut merged: Vec<Group> = Vec::new();
+    let mut numbers: FxHashMap<StringId, usize> = FxHashMap::default();
+    for group in groups {
+        let (what, _) = &group.row.key;
+        let Some(ty) = what.member.and(what.ty) else { continue };
+        if counted.fetched.has_type(counted.names.string(ty)) {
+            continue;
+        }
+        match numbers.get(&ty) {
+            Some(&number) => merged[number].add(group),
+            None => {
+                numbers.insert(ty, merged.len());
+                merged.push(group);
+            }
+        }
+    }
+    merged
+}
+
 fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
     let Group { row, mut together, wait, stall_cycles } = group;
     let (what, place) = row.key;
-    // What is next to nothing beside the rest needs no mention.
-    together.retain(|line| line.wait.cycles() >= LEAST_SHARE * wait.cycles());
+    together.sort_by(|a, b| b.wait.cycles().total_cmp(&a.wait.cycles()));
+    // Lines that all together are next to nothing beside the rest need no mention.
+    let mut rest = LEAST_MENTIONED * wait.cycles();
+    while let Some(line) = together.pop_if(|line| line.wait.cycles() <= rest) {
+        rest -= line.wait.cycles();
+    }
     let tables = counted.tables;
     let here = |cell: &Cell| tables.key_of(cell) == (what, place);
     let objects: Vec<Row<ClassId>> = tables.roll(|cell| here(cell).then_some(cell.class));
     let dependences = tables.roll(|cell| here(cell).then(|| counted.names.site(cell.site).dependence()));
-    let density = what.ty.and_then(|ty| density(tables, counted.names, &counted.fetched, ty));
+    let density = what.ty.and_then(|ty| density(tables, counted.names, &counted.fetched, ty, what.member));
     let kind = row.wait.main_kind();
     let edit = density
         .as_ref()
         .filter(|density| is_sparse(density) && kind != Some(WaitKind::Chained))
         .filter(|density| what.member.is_some_and(|member| density.members.contains(&member)))
         .filter(|density| are_arrays(counted, &objects, density.type_bytes))
-        .map(|density| Suggestion::Split { ty: density.ty, members: density.members.clone() });
+        .map(|density| Suggestion::Split { ty: density.ty, members: density.used_with.clone() });
     let mut evidence = Vec::new();
     evidence.extend((!together.is_empty()).then_some(Evidence::Together(together)));
     evidence.extend(callers(tables, counted.names, &place, here).map(Evidence::Callers));
     evidence.push(Evidence::Objects(objects));
     evidence.extend(kind.map(Evidence::Waits));
-    let is_past = |cell: &Cell| counted.names.site(cell.site).is_past_caches();
-    let mut cells = tables.cells().iter().filter(|cell| here(cell));
-    evidence.extend(cells.all(is_past).then_some(Evidence::PastCaches));
+    let are_all = |is: fn(&Site) -> bool| {
+        tables.cells().iter().filter(|cell| here(cell)).all(|cell| is(counted.names.site(cell.site)))
+    };
+    evidence.extend(are_all(Site::is_past_caches).then_some(Evidence::PastCaches));
+    evidence.extend(are_all(Site::is_prefetch).then_some(Evidence::SoftwarePrefetch));
     let addresses = dependences.first().and_then(|costliest| costliest.key);
     evidence.extend(addresses.map(Evidence::Addresses));
     if (kind, addresses) == (Some(WaitKind::Overlapping), Some(Dependence::Loaded)) {
@@ -282,8 +330,9 @@ fn are_arrays(counted: &Counted<'_>, objects: &[Row<ClassId>], type_bytes: u64) 
     objects.first().is_some_and(is_array)
 }
 
-/// Returns whether enough of the type is left alone to be worth a change: half of it, and at least 16 bytes.
+/// Returns whether enough of the type is left alone, or is used at other times, to be worth a change: half of it, and at least 16
+/// bytes.
 fn is_sparse(density: &Density) -> bool {
-    let unused = density.type_bytes - density.used_bytes;
+    let unused = density.type_bytes - density.used_with_bytes;
     unused >= 16 && unused * 2 >= density.type_bytes
 }

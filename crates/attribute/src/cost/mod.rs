@@ -276,11 +276,9 @@ impl CostModel {
             prices(&constants, &part, walk)
         };
         let prices: Vec<Prices> = profile.cells.iter().map(price).collect();
-        let can_tell = profile.gaps.is_none();
         let wait = |(cell, prices): (&Cell, &Prices)| {
             let counts = &cell.counts;
-            let is_fresh = can_tell && profile.classes[cell.class.0 as usize].home != Home::Unknown;
-            let first = if is_fresh { counts.first_touches } else { 0 };
+            let first = fresh_touches(profile, cell);
             let mut by_depth: [u64; MAX_LEVELS + 1] =
                 std::array::from_fn(|depth| counts.reads[depth] + counts.writes[depth]);
             by_depth[machine.levels.len()] -= first;
@@ -348,6 +346,12 @@ impl Prices {
         }
         sum
     }
+}
+
+/// The first touches of a cell that are known to be of memory which the program got while it was recorded.
+pub(crate) fn fresh_touches(profile: &Profile, cell: &Cell) -> u64 {
+    let is_fresh = profile.gaps.is_none() && profile.classes[cell.class.0 as usize].home != Home::Unknown;
+    if is_fresh { cell.counts.first_touches } else { 0 }
 }
 
 /// The part of a site's lines that a prefetcher can have fetched: as it was seen to walk, or as the code says where it was not seen.

@@ -416,6 +416,7 @@ impl Builder<'_> {
                 model::Evidence::Waits { how: kind_word(*kind), share: wait.of(*kind) / wait.cycles() }
             }
             analyses::Evidence::PastCaches => model::Evidence::PastCaches {},
+            analyses::Evidence::SoftwarePrefetch => model::Evidence::SoftwarePrefetch {},
             analyses::Evidence::Addresses(dependence) => {
                 model::Evidence::Addresses { from: dependence.word() }
             }
@@ -429,6 +430,7 @@ impl Builder<'_> {
                 type_bytes: density.type_bytes,
                 used_bytes: density.used_bytes,
                 members: self.strings(&density.members),
+                used_with: self.strings(&density.used_with),
                 line_bytes: density.line_bytes,
                 line_used_bytes: density.line_used_bytes,
                 level: self.levels.get(density.level).map(|name| name.to_string()).unwrap_or_default(),

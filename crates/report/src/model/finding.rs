@@ -48,7 +48,7 @@ pub struct Cost {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Evidence {
-    /// Other lines of the same function that touch the same type.
+    /// Other lines that touch the same type: of the same function, or of any if each has too little.
     Together {
         /// The costliest first.
         lines: Vec<Row<Access>>,
@@ -74,6 +74,8 @@ pub enum Evidence {
     },
     /// The accesses of the line store past the caches: their lines go to memory, and nothing is read for them.
     PastCaches {},
+    /// The accesses of the line are software prefetches: nothing waits for what they fetch but later accesses.
+    SoftwarePrefetch {},
     /// The source of the addresses, as the compiler saw it.
     Addresses {
         /// `chased`, `loaded` or `computed`.
@@ -113,6 +115,9 @@ pub struct Density {
     pub used_bytes: u64,
     /// Those members, the most used first.
     pub members: Vec<String>,
+    /// Those that are used in half of the stays or more in which the finding's own member is, itself among them. All if counts
+    /// alone tell.
+    pub used_with: Vec<String>,
     /// Bytes of a line.
     pub line_bytes: u64,
     /// Bytes used of a line of the type while it is there, in the mean. All where its lines have other data, too.

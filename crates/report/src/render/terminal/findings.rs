@@ -92,12 +92,17 @@ fn facts(report: &Report, finding: &Finding) -> Vec<String> {
             Evidence::Together { lines } => facts.extend(together(finding, lines)),
             Evidence::Callers { through, divided } => facts.push(callers(through, divided)),
             Evidence::Objects { objects } => facts.extend(memory(objects)),
-            Evidence::Waits { how, .. } if !is_past_caches(finding) => facts.push(waits(how).to_string()),
+            Evidence::Waits { how, .. } if !is_told_by_instruction(finding) => {
+                facts.push(waits(how).to_string());
+            }
             Evidence::Waits { .. } => {}
             Evidence::PastCaches {} => facts.push(
                 "stores past the caches: each miss is a line that goes to memory, and they wait where more do than memory \
                  takes"
                     .to_string(),
+            ),
+            Evidence::SoftwarePrefetch {} => facts.push(
+                "software prefetches: they wait for nothing, and cost the bandwidth that their lines take".to_string(),
             ),
             // What the code looks like is not what was seen.
             Evidence::Addresses { .. } => {}
@@ -121,13 +126,14 @@ fn together(finding: &Finding, lines: &[Row<Access>]) -> Option<String> {
         stall_share(numbers.wait_share, error)
     };
     let next = lines.first()?;
-    let at = next
-        .subject
-        .position
-        .line
-        .filter(|_| !is_same_line(&next.subject.position, &finding.subject.position));
-    let line =
-        at.map_or("at the same line".to_string(), |line| format!("at line {line} of the same function"));
+    let (here, there) = (&finding.subject.position, &next.subject.position);
+    let line = match there.line {
+        _ if is_same_line(here, there) => "at the same line".to_string(),
+        Some(line) if here.linkage_name == there.linkage_name => {
+            format!("at line {line} of the same function")
+        }
+        _ => format!("at {}", together_text(&place_label(there, 0).whole())),
+    };
     let more = match lines.len() - 1 {
         0 => String::new(),
         1 => ", the rest for 1 more line".to_string(),
@@ -189,8 +195,11 @@ fn memory(objects: &[Row<Object>]) -> Option<String> {
     })
 }
 
-fn is_past_caches(finding: &Finding) -> bool {
-    finding.evidence.iter().any(|evidence| matches!(evidence, Evidence::PastCaches {}))
+/// Returns whether the kind of instruction says how the accesses wait, and the finding has that.
+fn is_told_by_instruction(finding: &Finding) -> bool {
+    let is_told =
+        |evidence: &Evidence| matches!(evidence, Evidence::PastCaches {} | Evidence::SoftwarePrefetch {});
+    finding.evidence.iter().any(is_told)
 }
 
 fn waits(how: &str) -> &'static str {
@@ -271,24 +280,37 @@ fn advice(edit: &Edit, finding: &Finding) -> String {
         Evidence::Density(density) => Some(density),
         _ => None,
     });
-    let is_in_turn = used.is_some_and(do_lines_tell_more);
+    let at_other_times = used.map(at_other_times).unwrap_or_default();
+    let is_in_turn = at_other_times.is_empty() && used.is_some_and(do_lines_tell_more);
+    let to = match members.len() {
+        1 => "its own array (or the cold fields out)",
+        _ if is_in_turn => "arrays of their own, together those that the same loop uses",
+        _ => "their own array (or the cold fields out)",
+    };
+    let without = match (&at_other_times[..], members.len()) {
+        ([], _) => String::new(),
+        (others, 1) => format!(", as it is mostly used without {}", others.join(", ")),
+        (others, _) => format!(", as they are mostly used without {}", others.join(", ")),
+    };
+    let part = used.map(|density| {
+        let Density { used_bytes, type_bytes, level, .. } = density;
+        let of_a_line = of_a_line(density).unwrap_or_default();
+        format!(
+            "; {}{used_bytes} of {type_bytes} bytes are used while they are in {level}{of_a_line}",
+            bound(density)
+        )
+    });
     format!(
-        "→ split {}: move {} into {}{}{}",
+        "→ split {}: move {} into {to}{}{}",
         printable(&brief(ty)),
         printable(&members.join(", ")),
-        match members.len() {
-            1 => "its own array (or the cold fields out)",
-            _ if is_in_turn => "arrays of their own, together those that the same loop uses",
-            _ => "their own array (or the cold fields out)",
-        },
-        used.map(|density| {
-            let Density { used_bytes, type_bytes, level, .. } = density;
-            format!(
-                "; {}{used_bytes} of {type_bytes} bytes are used while they are in {level}",
-                bound(density)
-            )
-        })
-        .unwrap_or_default(),
-        used.and_then(of_a_line).unwrap_or_default(),
+        printable(&without),
+        part.unwrap_or_default()
     )
+}
+
+/// Returns the members of a type that are used, but mostly not when that of the finding is.
+fn at_other_times(density: &Density) -> Vec<&str> {
+    let others = density.members.iter().filter(|member| !density.used_with.contains(member));
+    others.map(String::as_str).collect()
 }

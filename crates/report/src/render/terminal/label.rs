@@ -244,7 +244,11 @@ pub fn distinct<S>(
         let raised: Vec<usize> =
             same.iter().flatten().copied().filter(|&row| details[row] < MOST_DETAIL).collect();
         if raised.is_empty() {
-            for rows in same {
+            let shorter = shorter(rows, &label, widths, &texts, &same);
+            for (rows, shorter) in same.into_iter().zip(shorter) {
+                if let Some(shorter) = shorter {
+                    rows.iter().for_each(|&row| texts[row].clone_from(&shorter));
+                }
                 for (count, row) in rows.into_iter().enumerate().skip(1) {
                     if let Some(text) = texts[row].first_mut() {
                         text.push_str(&format!(" #{}", count + 1));
@@ -255,6 +259,36 @@ pub fn distinct<S>(
         }
         raised.into_iter().for_each(|row| details[row] += 1);
     }
+}
+
+/// Returns, by group of rows that are the same with all detail, the texts with the least detail that are theirs alone: more
+/// would fill the line and tell nothing.
+fn shorter<S>(
+    rows: &[S],
+    label: &impl Fn(&S, Detail) -> Vec<Label>,
+    widths: &[usize],
+    texts: &[Vec<String>],
+    same: &[Vec<usize>],
+) -> Vec<Option<Vec<String>>> {
+    let mut found = vec![None; same.len()];
+    if same.is_empty() {
+        return found;
+    }
+    for detail in (0..MOST_DETAIL).rev() {
+        let fit = |(label, &width): (&Label, &usize)| label.fit(width);
+        let text = |row: &S| label(row, detail).iter().zip(widths).map(fit).collect::<Vec<String>>();
+        let brief: Vec<Vec<String>> = rows.iter().map(text).collect();
+        let mut taken: HashMap<&[String], usize> = HashMap::new();
+        brief.iter().chain(texts).for_each(|text| *taken.entry(text).or_default() += 1);
+        for (group, found) in same.iter().zip(&mut found) {
+            let text = &brief[group[0]];
+            let of_group = group.iter().filter(|&&row| brief[row] == *text).count();
+            if of_group == group.len() && taken[text.as_slice()] == group.len() {
+                *found = Some(text.clone());
+            }
+        }
+    }
+    found
 }
 
 /// Returns, by row, the callers at which it first differs from others that begin alike and are told in as much detail.
@@ -336,13 +370,22 @@ mod tests {
 
     #[test]
     fn no_two_rows_are_the_same() {
-        let rows = [("x", "one"), ("x", "two"), ("y", "one"), ("z", "same"), ("z", "same")];
+        let rows = [
+            ("x", "one"),
+            ("x", "two"),
+            ("y", "one"),
+            ("z", "same"),
+            ("z", "same"),
+            ("w", "one"),
+            ("w", "two"),
+            ("w", "two"),
+        ];
         let label = |row: &(&str, &str), detail: Detail| {
             let label = Label::default().name(row.0);
             vec![if detail > 0 { label.fixed(&format!(" ({})", row.1)) } else { label }]
         };
         let texts = distinct(&rows, label, &[20]).concat();
-        assert_eq!(texts, ["x (one)", "x (two)", "y", "z (same)", "z (same) #2"]);
+        assert_eq!(texts, ["x (one)", "x (two)", "y", "z", "z #2", "w (one)", "w (two)", "w (two) #2"]);
     }
 
     #[test]
