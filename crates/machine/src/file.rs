@@ -152,8 +152,12 @@ fn identity(mut table: Table) -> Result<Identity, MachineError> {
     };
     let models = table.ranges("models", 0..=0xffff)?;
     let models = models.into_iter().map(|range| *range.start() as u32..=*range.end() as u32).collect();
+    let features = match table.optional("features") {
+        None => Vec::new(),
+        Some(_) => table.strings("features")?,
+    };
     table.finish()?;
-    Ok(Identity { vendor, family, models })
+    Ok(Identity { vendor, family, models, features })
 }
 
 pub(crate) fn power_of_two(

@@ -90,8 +90,8 @@ impl HostSources {
     /// Latencies and rules are nowhere to be read: they are those of the built-in machine.
     pub fn described(&self, mut notes: Vec<String>) -> Machine {
         let processor = self.processor();
-        let kin = processor.kin();
-        notes.push(processor.note(&kin));
+        let (kin, kinship) = processor.kin();
+        notes.push(processor.note(&kin, &kinship));
         let found = self.sysfs_caches(&mut notes).or_else(|| self.cpuid_caches(&processor, &mut notes));
         let mut host = kin.clone();
         host.name = "host".to_string();
@@ -181,6 +181,7 @@ struct Processor {
     vendor: Option<String>,
     family: Option<u32>,
     model: Option<u32>,
+    features: BTreeSet<String>,
     /// Hardware threads online; at least 1.
     threads: u32,
 }
@@ -201,6 +202,9 @@ impl Processor {
                     _ = processor.vendor.get_or_insert_with(|| value.to_string());
                 }
                 "cpu family" => processor.family = processor.family.or(number(value)),
+                "flags" | "Features" if processor.features.is_empty() => {
+                    processor.features = value.split_whitespace().map(str::to_string).collect();
+                }
                 "model" | "CPU part" => processor.model = processor.model.or(number(value)),
                 _ => {}
             }
@@ -212,45 +216,67 @@ impl Processor {
     /// Returns how this processor names itself; none if the kernel does not say.
     fn identity(&self) -> Option<Identity> {
         let (vendor, model) = (self.vendor.clone()?, self.model?);
-        Some(Identity { vendor, family: self.family, models: vec![model..=model] })
+        Some(Identity { vendor, family: self.family, models: vec![model..=model], features: Vec::new() })
     }
 
-    /// The built-in machine of the same processor, else `generic`.
-    fn kin(&self) -> Machine {
-        let machines = built_in::names().map(|name| {
+    /// The built-in machine of the same processor, else the one that has most features in common with it, else `generic`.
+    fn kin(&self) -> (Machine, Kinship) {
+        let is_model = |identity: &Identity| {
+            Some(&identity.vendor) == self.vendor.as_ref()
+                && (identity.family.is_none() || identity.family == self.family)
+                && self.model.is_some_and(|model| identity.models.iter().any(|range| range.contains(&model)))
+        };
+        // Families are no bar: a later core has more than an earlier one.
+        let has_features = |identity: &Identity| {
+            Some(&identity.vendor) == self.vendor.as_ref()
+                && !identity.features.is_empty()
+                && identity.features.iter().all(|feature| self.features.contains(feature))
+        };
+        let (mut nearest, mut shared): (Option<Machine>, Vec<String>) = (None, Vec::new());
+        for name in built_in::names() {
             let text = built_in::text(name).expect("named by itself");
-            file::read(text, &format!("machines/{name}.toml")).expect("built-in files are tested")
-        });
-        let mut generic = None;
-        for machine in machines {
-            let fits = machine.identities.iter().any(|identity| {
-                Some(&identity.vendor) == self.vendor.as_ref()
-                    && (identity.family.is_none() || identity.family == self.family)
-                    && self
-                        .model
-                        .is_some_and(|model| identity.models.iter().any(|range| range.contains(&model)))
-            });
-            if fits {
-                return machine;
+            let machine =
+                file::read(text, &format!("machines/{name}.toml")).expect("built-in files are tested");
+            if machine.identities.iter().any(is_model) {
+                return (machine, Kinship::Same);
             }
-            if machine.name == "generic" {
-                generic = Some(machine);
+            let features = machine.identities.iter().find(|identity| has_features(identity));
+            let features = features.map(|identity| identity.features.clone()).unwrap_or_default();
+            if features.len() > shared.len() || nearest.is_none() && machine.name == "generic" {
+                (nearest, shared) = (Some(machine), features);
             }
         }
-        generic.expect("generic is built in")
+        let kinship = if shared.is_empty() { Kinship::Unknown } else { Kinship::Near(shared) };
+        (nearest.expect("generic is built in"), kinship)
     }
 
-    fn note(&self, kin: &Machine) -> String {
+    fn note(&self, kin: &Machine, kinship: &Kinship) -> String {
         let unknown = || "unknown".to_string();
         let show = |number: Option<u32>| number.map_or_else(unknown, |number| format!("{number:#x}"));
         let vendor = self.vendor.clone().unwrap_or_else(unknown);
         let (family, model) = (show(self.family), show(self.model));
-        let which = if kin.name == "generic" { "is in no machine file; nearest" } else { "is that of" };
+        let which = match kinship {
+            Kinship::Same => "is that of".to_string(),
+            Kinship::Near(features) => {
+                format!("is in no machine file; nearest, by {}", features.join(", "))
+            }
+            Kinship::Unknown => "is in no machine file; nearest".to_string(),
+        };
         format!(
             "/proc/cpuinfo: vendor {vendor}, family {family}, model {model} {which}: machines/{}.toml",
             kin.name
         )
     }
+}
+
+/// The way in which a built-in machine was found for a processor.
+enum Kinship {
+    /// It is the same.
+    Same,
+    /// It has these features in common.
+    Near(Vec<String>),
+    /// It is `generic`.
+    Unknown,
 }
 
 /// Machine with the caches of the largest class of cores, for hosts that have several.

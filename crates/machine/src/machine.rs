@@ -114,6 +114,9 @@ pub struct Identity {
     pub family: Option<u32>,
     /// x86: models; Arm: part numbers.
     pub models: Vec<RangeInclusive<u32>>,
+    /// Features of `/proc/cpuinfo` that only this core and later ones have. Hypervisors hide models, and then these tell what is
+    /// nearest. Empty: nothing does.
+    pub features: Vec<String>,
 }
 
 impl Machine {

@@ -40,6 +40,9 @@ impl Machine {
             }
             let range = |r: &std::ops::RangeInclusive<u32>| Value::from(vec![*r.start(), *r.end()]);
             put(&mut table, "models", identity.models.iter().map(range).collect::<Vec<_>>());
+            if !identity.features.is_empty() {
+                put(&mut table, "features", identity.features.clone());
+            }
             Value::Table(table)
         });
         put(&mut root, "identified_by", identities.collect::<Vec<_>>());

@@ -170,6 +170,45 @@ fn a_hybrid_takes_the_performance_cores_and_says_so() {
     assert!(machine.sources[0].ends_with("is in no machine file; nearest: machines/generic.toml"));
 }
 
+/// A hypervisor may hide the model, and newer ones are in no file: the machine with which the processor has most features in common is
+/// nearest, of the same vendor.
+#[test]
+fn a_processor_of_unknown_model_is_known_by_its_features() {
+    let kin = |vendor: &str, family: u32, model: u32, flags: &str| {
+        let tree = Tree::new();
+        let identity = format!("vendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\n");
+        tree.put("proc/cpuinfo", &format!("processor\t: 0\n{identity}flags\t\t: {flags}\n"));
+        tree.detect()
+    };
+    for (vendor, family, model, flags, nearest, by) in [
+        (
+            "GenuineIntel",
+            6,
+            0xa7,
+            "fpu avx2 avx512f vaes avx512_vbmi2 amx_tile",
+            "sapphire-rapids",
+            "amx_tile",
+        ),
+        ("GenuineIntel", 6, 0xa7, "fpu avx2 avx512f avx512_vbmi2", "icelake-sp", "avx512f, avx512_vbmi2"),
+        ("AuthenticAMD", 26, 2, "avx512f avx2 vaes", "zen4", "avx2, vaes, avx512f"),
+        ("AuthenticAMD", 23, 1, "avx2", "generic", "nearest"),
+        ("Other", 6, 0xa7, "avx512f avx512_vbmi2 amx_tile", "generic", "nearest"),
+    ] {
+        let host = kin(vendor, family, model, flags);
+        let known = Machine::named(nearest).unwrap();
+        assert_eq!((&host.tlbs, &host.in_flight), (&known.tlbs, &known.in_flight), "{nearest}");
+        let note = &host.sources[0];
+        assert!(note.contains("is in no machine file; nearest"), "{note}");
+        assert!(note.ends_with(&format!("{by}: machines/{nearest}.toml")), "{note}");
+    }
+    let host = kin("GenuineIntel", 6, 0x55, "avx512f avx512_vbmi2 amx_tile");
+    assert!(
+        host.sources[0].ends_with("is that of: machines/skylake-sp.toml"),
+        "a known model: {:?}",
+        host.sources
+    );
+}
+
 /// A kernel without cache directories: the processor is asked. Leaf 4 counts identifiers, which may be
 /// more than there are threads.
 #[test]
