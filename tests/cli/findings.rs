@@ -224,6 +224,35 @@ int main(void) {
     assert!(density["stays"].as_u64().is_some_and(|stays| stays > 1_000), "{density}");
 }
 
+/// Objects that end in a flexible array member have no size to speak of, and are not divided.
+#[test]
+fn a_flexible_array_member_is_not_moved() {
+    let findings = Reported::new(
+        "\
+#include <stdio.h>
+#include <stdlib.h>
+struct node { long score; long height; struct { struct node *next; long span; } level[]; };
+enum { NODES = 60000 };
+static struct node *nodes[NODES];
+int main(void) {
+  for (long i = 0; i < NODES; i++) {
+    nodes[i] = malloc(sizeof **nodes + 4 * sizeof nodes[0]->level[0]);
+    nodes[i]->score = nodes[i]->height = nodes[i]->level[0].span = i;
+  }
+  long sum = 0;
+  for (long round = 0; round < 8; round++)
+    for (long i = 0; i < NODES; i++) sum += nodes[i * 7919 % NODES]->level[0].span;
+  printf(\"%ld\\n\", sum + nodes[sum & 1]->score);
+}
+",
+    )
+    .findings();
+    assert!(findings.iter().any(|finding| finding["type"] == "node"), "{findings:?}");
+    for finding in &findings {
+        assert!(evidence(finding, "density").is_none() && finding["edit"].is_null(), "{finding}");
+    }
+}
+
 /// A table that the last level holds is filled once, and then jumped through. Fresh memory costs next to nothing: so the stays that count
 /// are those in the second level, although the misses of the last one are as many as its lines.
 #[test]

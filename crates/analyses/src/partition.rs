@@ -62,6 +62,10 @@ pub(crate) fn density(
     let mut left_alone: Vec<StringId> = Vec::new();
     for (member, touched) in &members {
         let (_, bits) = bits(names, uses.layout?, names.string(*member))?;
+        // A flexible array member: objects are as large as they were allocated, and it cannot be moved.
+        if bits == 0 {
+            return None;
+        }
         let share = followed.as_ref().and_then(|followed| followed.share(*member));
         let is_used = match share {
             Some(share) => share * ONE_OF as f64 >= 1.0,
