@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use memlode_attribute::annotate::{Annotations, Next};
-use memlode_attribute::simulator::{Pages, Setup};
+use memlode_attribute::setup::{Pages, Setup};
 use memlode_export::{ArrowTable, BatchEncoder, ExportRequest, Field, request};
 use memlode_machine::Machine;
 use memlode_report::notes;

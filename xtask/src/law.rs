@@ -146,29 +146,31 @@ fn breach(name: &str, dependency: &str, allowed: &[&str]) -> Option<String> {
     (!rooms.contains(&name)).then(|| format!("{name} must not use {dependency}; that is for {rooms:?}"))
 }
 
-/// Lines of a crate's source with words that have no place there. Comments do not count, nor does what follows the
-/// tests' attribute.
+/// Finds lines of a crate's source with words that have no place there.
 fn words(name: &str, text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        if line.trim() == "#[cfg(test)]"
-            && !text.lines().nth(number + 1).is_some_and(|next| next.ends_with(';'))
-        {
-            break;
-        }
-        let code = line.split("//").next().unwrap_or(line);
+    for (number, code) in code_lines(text) {
         for (word, rooms, why) in WORDS {
             if !rooms.contains(&name) && contains_word(code, word) {
-                found.push((number + 1, format!("{word} in {name}: {why}")));
+                found.push((number, format!("{word} in {name}: {why}")));
             }
         }
         for word in SIMULATE_WITHOUT {
             if name == "simulate" && code.contains(word) {
-                found.push((number + 1, format!("{word}: simulate depends on addresses and time only")));
+                found.push((number, format!("{word}: simulate depends on addresses and time only")));
             }
         }
     }
     found
+}
+
+/// Returns the numbered lines of a file in front of its tests, without their comments.
+pub fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_item = |number: usize| lines.get(number + 1).is_some_and(|next| next.ends_with(';'));
+    let tests = (0..lines.len()).find(|&at| lines[at].trim() == "#[cfg(test)]" && !is_item(at));
+    let code = tests.unwrap_or(lines.len());
+    (1..).zip(lines).take(code).map(|(number, line)| (number, line.split("//").next().unwrap_or(line)))
 }
 
 /// Returns whether the word begins where no other word goes on, so that `println!` is not found in `eprintln!`… but that one
@@ -236,8 +238,8 @@ fn includes(text: &str) -> Vec<(usize, String, bool)> {
     text.lines().enumerate().filter_map(one).collect()
 }
 
-/// Files below a folder with one of the extensions, sorted; none if there is no such folder.
-/// Files of a folder with one of these extensions. What was built, and hidden folders, are left out.
+/// Returns the files below a folder with one of these extensions, sorted; none if there is no such folder. What was built, and hidden
+/// folders, are left out.
 pub fn sources(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return Ok(found) };
@@ -265,7 +267,8 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn shown(root: &Path, path: &Path) -> String {
+/// Returns a path as it is told: from the root on.
+pub fn shown(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 

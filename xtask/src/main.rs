@@ -14,6 +14,7 @@ mod figures;
 mod generate;
 mod law;
 mod prose;
+mod rooms;
 mod schema;
 
 use std::path::PathBuf;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Gen { check: false } => generate::write(&root).map(|()| Vec::new()),
         Command::Gen { check: true } => generate::stale(&root),
         Command::Check => law::check(&root).and_then(|mut problems| {
+            problems.extend(rooms::check(&root)?);
             problems.extend(exported::check(&root)?);
             problems.extend(generate::stale(&root)?);
             problems.extend(figures::unsourced(&root)?);

@@ -2,7 +2,8 @@
 
 use memlode_attribute::Cell;
 use memlode_attribute::libraries::is_library_function;
-use memlode_attribute::tables::{Line, Place, Tables};
+use memlode_attribute::place::{Line, Place};
+use memlode_attribute::tables::Tables;
 use memlode_trace::sites::{Site, SiteTable};
 
 use crate::Callers;

@@ -1,7 +1,8 @@
 //! Findings of analyses, as data: numbers, ids of names, and the change that the evidence carries.
 
-use memlode_attribute::tables::{Line, Place, Row, What};
-use memlode_attribute::{ClassId, Counts, Errors, Estimate, Wait, WaitKind};
+use memlode_attribute::place::{Line, Place, What};
+use memlode_attribute::tables::Row;
+use memlode_attribute::{ClassId, Counts, Estimate, StandardErrors, Wait, WaitKind};
 use memlode_trace::sites::{Dependence, StringId};
 
 /// One thing found.
@@ -16,7 +17,7 @@ pub struct Finding {
     /// Their cost.
     pub wait: Wait,
     /// The errors of their figures, if they are a sample's.
-    pub errors: Option<Errors>,
+    pub errors: Option<StandardErrors>,
     /// Its cost: findings are ranked by this.
     pub cost: Cost,
     /// The facts, the most telling first.
@@ -101,7 +102,7 @@ pub struct RankedLine {
     /// Their cost.
     pub wait: Wait,
     /// The errors of their figures, if they are a sample's.
-    pub errors: Option<Errors>,
+    pub errors: Option<StandardErrors>,
 }
 
 /// The calls that a line was inlined at.

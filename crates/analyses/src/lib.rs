@@ -33,7 +33,7 @@ pub use view::View;
 pub use analyses::timeline::Every;
 
 use memlode_attribute::Cell;
-use memlode_attribute::tables::{Place, What};
+use memlode_attribute::place::{Place, What};
 use rustc_hash::FxHashMap;
 
 /// Returns what all analyses of counted cells find in the counts of a view, the costliest first.

@@ -1,6 +1,6 @@
 //! Pairs of a load and a store, for the analyses that look at both.
 
-use memlode_attribute::tables::{Place, What};
+use memlode_attribute::place::{Place, What};
 use memlode_trace::event::ThreadId;
 
 use crate::{Column, Holds, Value, View};

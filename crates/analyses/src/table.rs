@@ -1,7 +1,7 @@
 //! Tables that analyses fill.
 
 use memlode_attribute::annotate::EventObject;
-use memlode_attribute::tables::{Place, What};
+use memlode_attribute::place::{Place, What};
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::StringId;
 

@@ -1,7 +1,8 @@
 //! Names and objects that the numbers of analyses refer to.
 
 use memlode_attribute::annotate::{Cells, EventCell};
-use memlode_attribute::tables::{Line, Place, Tables, What, place, what};
+use memlode_attribute::place::{Line, Place, What, place, what};
+use memlode_attribute::tables::Tables;
 use memlode_simulate::Space;
 use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::{Site, SiteTable};

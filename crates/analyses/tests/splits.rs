@@ -8,10 +8,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use memlode_analyses::{Arguments, Findings, Reads, Registered, Running, View, all, findings};
-use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Cells, Life, Options, annotate};
-use memlode_attribute::run::latencies;
+use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Cells, Life, Options};
 use memlode_attribute::tables::Tables;
-use memlode_attribute::{Cell, CostModel, Counts, Profile, Source, profile_trace};
+use memlode_attribute::{Cell, CostModel, Counts, Profile, Simulation, Source};
 use memlode_machine::Machine;
 use memlode_trace::Trace;
 use memlode_trace::event::ProcessId;
@@ -57,7 +56,7 @@ fn recorded() -> &'static Recorded {
     RECORDED.get_or_init(|| {
         let (trace, source) = source("shared");
         let machine = machine();
-        let mut annotations = annotate(&source, &machine, Options::default(), 1).expect("a machine");
+        let mut annotations = Simulation::of(&source, &machine).rows(Options::default()).expect("a machine");
         while let Some(events) = annotations.next_batch() {
             annotations.give_back(events);
         }
@@ -65,7 +64,7 @@ fn recorded() -> &'static Recorded {
         Recorded {
             cells: annotations.cells().clone(),
             levels: levels.chain(["memory".to_string()]).collect(),
-            latencies: latencies(&machine),
+            latencies: machine.latencies(),
             trace,
         }
     })
@@ -263,8 +262,8 @@ proptest! {
     fn counts_may_come_in_parts(seed in any::<u64>()) {
         let (trace, source) = source("offenders");
         let machine = machine();
-        let latencies = latencies(&machine);
-        let profile = || profile_trace(&source, &machine, 1, |_| std::ops::ControlFlow::Continue(())).expect("a profile").0;
+        let latencies = machine.latencies();
+        let profile = || Simulation::of(&source, &machine).count(|_| std::ops::ControlFlow::Continue(())).expect("a profile").0;
         let found = |profile: &Profile| {
             let costs = CostModel::new(profile, trace.sites(), &machine);
             let tables = Tables::new(profile, trace.sites(), &latencies).costing(&costs);

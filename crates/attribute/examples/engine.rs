@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use memlode_attribute::simulator::{RuleChoice, Setup, caches};
-use memlode_attribute::{Source, profile_in_detail, profile_in_time, profile_trace};
+use memlode_attribute::setup::{RuleChoice, Setup};
+use memlode_attribute::simulators::caches;
+use memlode_attribute::{Simulation, Source};
 use memlode_machine::Machine;
 use memlode_replay::Replay;
 use memlode_simulate::{Hierarchy, MemRef, ReuseDistance};
@@ -69,17 +70,18 @@ fn main() {
     });
     let by_level: Vec<String> = by_level.collect();
     let ((profile, _), engine, elapsed) =
-        timed(|| profile_trace(&source, &machine, 1, |_| on).expect("a machine"));
+        timed(|| Simulation::of(&source, &machine).count(|_| on).expect("a machine"));
     let before_detail_mb = peak_mb();
-    let (_, _, elapsed_two) = timed(|| profile_trace(&source, &machine, 2, |_| on).expect("a machine"));
+    let (_, _, elapsed_two) =
+        timed(|| Simulation::of(&source, &machine).threads(2).count(|_| on).expect("a machine"));
     let ruled = Setup::of(&machine);
     let plain = Setup { rules: RuleChoice::Lru, ..ruled.clone() };
     let in_detail =
-        |setup| timed(|| profile_in_detail(&source, &machine, setup, 1, |_| on).expect("a machine"));
+        |setup| timed(|| Simulation::of(&source, &machine).causes(setup, |_| on).expect("a machine"));
     let (_, causes, _) = in_detail(&plain);
     let with_causes_mb = peak_mb();
     let (_, rules, _) = in_detail(&ruled);
-    let (_, time, _) = timed(|| profile_in_time(&source, &machine, &ruled, 1, |_| on).expect("a machine"));
+    let (_, time, _) = timed(|| Simulation::of(&source, &machine).time(&ruled, |_| on).expect("a machine"));
     let mut reuse = ReuseDistance::new();
     let ((), distance, _) = timed(|| {
         trace.replay(0, |batch| {

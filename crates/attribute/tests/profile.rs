@@ -3,7 +3,7 @@
 mod common;
 
 use common::site;
-use memlode_attribute::profile::LoadedGlobal;
+use memlode_attribute::LoadedGlobal;
 use memlode_attribute::{Counts, Home, Profile, Profiler};
 use memlode_simulate::{Hierarchy, LevelSpec};
 use memlode_trace::calls::Caller;

@@ -4,7 +4,7 @@
 mod common;
 
 use common::site;
-use memlode_attribute::profile::LoadedGlobal;
+use memlode_attribute::LoadedGlobal;
 use memlode_attribute::{Engine, LineStay, Profile, Profiler};
 use memlode_replay::{Dealing, Piece, Shards, moments};
 use memlode_simulate::{Detailed, Hierarchy, LevelSpec, Pages, Shape, StoreBuffer, Tlb, TlbSpec};

@@ -3,7 +3,8 @@
 mod common;
 
 use common::site;
-use memlode_attribute::simulator::{RuleChoice, Setup, detailed};
+use memlode_attribute::setup::{RuleChoice, Setup};
+use memlode_attribute::simulators::detailed;
 use memlode_attribute::{Profile, Profiler};
 use memlode_machine::Machine;
 use memlode_trace::event::{Access, Batch, ProcessId, ThreadId};

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use memlode_analyses::{Arguments, BadArgument, Reads, Registered, Run, Table, View, all};
-use memlode_attribute::Source;
-use memlode_attribute::annotate::{Annotations, Options, annotate};
-use memlode_attribute::run::latencies;
-use memlode_attribute::simulator::ImpossibleMachine;
+use memlode_attribute::annotate::{Annotations, Options};
+use memlode_attribute::simulators::ImpossibleMachine;
+use memlode_attribute::{Simulation, Source};
 use memlode_export::level_names;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
@@ -58,8 +57,9 @@ pub fn run(
     mut analyses: Run,
     watch: impl Fn(usize),
 ) -> Result<(Vec<Table>, Replayed), ImpossibleMachine> {
-    let mut annotations = annotate(source, machine, Options { blocks: true, ..Options::default() }, 1)?;
-    let (levels, latencies) = (level_names(machine), latencies(machine));
+    let mut annotations =
+        Simulation::of(source, machine).rows(Options { blocks: true, ..Options::default() })?;
+    let (levels, latencies) = (level_names(machine), machine.latencies());
     while let Some(events) = annotations.next_batch() {
         // What the batch speaks of is known by now, even if the trace is still being written.
         let names = Names::of(source);

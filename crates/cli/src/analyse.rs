@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use memlode_analyses::{Run, Table};
+use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::{Order, SharingProfile, sharing};
-use memlode_attribute::simulator::{Setup, caches, detailed};
-use memlode_attribute::{
-    DetailedProfile, Profile, Source, TimedProfile, has_gaps, profile_in_detail, profile_in_time,
-    profile_trace,
-};
+use memlode_attribute::simulators::{caches, detailed};
+use memlode_attribute::{DetailedProfile, Profile, Simulation, Source, TimedProfile, has_gaps};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_report::Note;
@@ -112,9 +110,10 @@ impl Job {
             watch(done);
             ControlFlow::Continue(())
         };
+        let simulation = Simulation::of(source, &machine).threads(threads());
         let found = match wanted {
             Wanted::Report(order) => {
-                let found = profile_trace(source, &machine, threads(), watched).context(impossible)?;
+                let found = simulation.count(watched).context(impossible)?;
                 let sharing = losses(source, &found.0, &machine, order);
                 (Found::Report(Box::new(found.0), None, sharing), found.1)
             }
@@ -123,15 +122,13 @@ impl Job {
                 (Found::Report(Box::new(profile), Some(part.note()), None), replayed)
             }
             Wanted::Simulation(setup, order) => {
-                let found =
-                    profile_in_detail(source, &machine, &setup, threads(), watched).context(impossible)?;
+                let found = simulation.causes(&setup, watched).context(impossible)?;
                 let order = order.map(Some);
                 let sharing = order.and_then(|order| losses(source, &found.0.profile, &machine, order));
                 (Found::Simulation(Box::new(found.0), sharing), found.1)
             }
             Wanted::Timing(setup) => {
-                let found =
-                    profile_in_time(source, &machine, &setup, threads(), watched).context(impossible)?;
+                let found = simulation.time(&setup, watched).context(impossible)?;
                 (Found::Timing(Box::new(found.0)), found.1)
             }
             Wanted::Accesses(analyses) => {

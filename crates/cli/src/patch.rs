@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use memlode_attribute::tables::place;
+use memlode_attribute::place::place;
 use memlode_layout::Layout;
 use memlode_trace::sites::SiteTable;
 use memlode_whatif::candidates::first_component;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use memlode_attribute::CostModel;
 use memlode_attribute::libraries::FetchedCrates;
+use memlode_attribute::place::{place, what};
 use memlode_attribute::sharing::OwnMember;
-use memlode_attribute::tables::{place, what};
 use memlode_layout::{Edit, Link};
 use memlode_report::text::{count, percent_of};
 use memlode_report::{

@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::{Order, SharingProfile};
-use memlode_attribute::simulator::Setup;
 use memlode_attribute::{AliasRow, Home, Profile};
 use memlode_layout::Edit;
 use memlode_machine::Machine;

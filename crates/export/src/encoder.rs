@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use memlode_attribute::annotate::{AnnotatedAccesses, Cells, Why};
-use memlode_attribute::run::latencies;
 use memlode_machine::Machine;
 use memlode_report::build;
 use memlode_simulate::{Cause, Translation};
@@ -64,7 +63,7 @@ impl BatchEncoder {
         BatchEncoder {
             clock: trace.clock(),
             names: Names::new(trace),
-            latencies: latencies(machine),
+            latencies: machine.latencies(),
             why: causes.then_some(why),
             texts: Texts {
                 kinds: texts(&KINDS),

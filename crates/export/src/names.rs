@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memlode_attribute::Home;
 use memlode_attribute::annotate::{Cells, EventObject};
-use memlode_attribute::tables::{Line, place};
+use memlode_attribute::place::{Line, place};
 use memlode_report::build::naming::Naming;
 use memlode_report::render::terminal;
 use memlode_trace::Trace;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use memlode_attribute::Source;
-use memlode_attribute::annotate::{Annotations, Options, annotate};
-use memlode_attribute::simulator::{ImpossibleMachine, Setup};
+use memlode_attribute::annotate::{Annotations, Options};
+use memlode_attribute::setup::Setup;
+use memlode_attribute::simulators::ImpossibleMachine;
+use memlode_attribute::{Simulation, Source};
 use memlode_machine::Machine;
 use memlode_report::build::notes::nothing_recorded;
 use memlode_trace::Trace;
@@ -79,7 +80,8 @@ pub fn start(
         blocks: false,
     };
     let refused = |why| Refused::Machine { machine: machine.name.clone(), why };
-    let annotations = annotate(&Source::Stored(trace.clone()), machine, options, 1).map_err(refused)?;
+    let source = Source::Stored(trace.clone());
+    let annotations = Simulation::of(&source, machine).rows(options).map_err(refused)?;
     Ok((annotations, BatchEncoder::new(trace.clone(), machine, request.causes.is_some())))
 }
 

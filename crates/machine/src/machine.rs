@@ -120,6 +120,11 @@ pub struct Identity {
 }
 
 impl Machine {
+    /// Returns the cycles until each level has served an access, innermost first, memory last.
+    pub fn latencies(&self) -> Vec<u32> {
+        self.levels.iter().map(|level| level.latency_cycles).chain([self.memory_latency_cycles]).collect()
+    }
+
     /// Returns how well the latencies of its levels and of memory are known.
     pub fn known(&self) -> Provenance {
         let spreads = self.levels.iter().map(|level| level.latency_spread).chain([self.spreads.memory]);

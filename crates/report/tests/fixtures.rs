@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memlode_analyses::{Arguments, Column, Holds, Reads, Registered, Run, View, all};
-use memlode_attribute::annotate::{Options, annotate};
-use memlode_attribute::run::latencies;
-use memlode_attribute::{Source, profile_trace};
+use memlode_attribute::annotate::Options;
+use memlode_attribute::{Simulation, Source};
 use memlode_machine::Machine;
 use memlode_report::build;
 use memlode_report::render::terminal::{By, Style};
@@ -34,7 +33,7 @@ fn found(known: &Registered, style: Style) -> (String, String) {
     let source = Source::Stored(trace.clone());
     if known.meta.reads == Reads::Cells {
         let (profile, replayed) =
-            profile_trace(&source, &machine, 1, |_| ControlFlow::Continue(())).expect("a profile");
+            Simulation::of(&source, &machine).count(|_| ControlFlow::Continue(())).expect("a profile");
         let report = build::report(&trace, &machine, &profile, &replayed, None);
         assert!(report.findings.iter().any(|finding| finding.analysis == known.meta.id));
         return (
@@ -46,9 +45,10 @@ fn found(known: &Registered, style: Style) -> (String, String) {
     let arguments: Arguments = arguments.parse().expect("arguments");
     let mut run = Run::default();
     run.add(known, &arguments).expect("arguments that it knows");
-    let mut annotations =
-        annotate(&source, &machine, Options { blocks: true, ..Options::default() }, 1).expect("a machine");
-    let (levels, latencies) = (build::served_by(&build::level_names(&machine)), latencies(&machine));
+    let mut annotations = Simulation::of(&source, &machine)
+        .rows(Options { blocks: true, ..Options::default() })
+        .expect("a machine");
+    let (levels, latencies) = (build::served_by(&build::level_names(&machine)), machine.latencies());
     let mut batches = Vec::new();
     while let Some(events) = annotations.next_batch() {
         batches.push(events);

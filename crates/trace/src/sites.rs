@@ -236,6 +236,15 @@ impl SiteTable {
         &self.functions[id.0 as usize]
     }
 
+    /// Returns a function's mangled name where it has one, else its name.
+    pub fn symbol(&self, id: FunctionId) -> StringId {
+        let function = self.function(id);
+        match self.string(function.linkage_name).is_empty() {
+            true => function.name,
+            false => function.linkage_name,
+        }
+    }
+
     /// A location.
     pub fn location(&self, id: LocationId) -> &Location {
         &self.locations[id.0 as usize]

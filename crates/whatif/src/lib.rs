@@ -7,7 +7,7 @@
 //!              │                                                         │
 //!              └────────────────────────► moved: an AddressMap ◄─────────┘
 //!                                           │
-//!   trace ─► attribute::profile_mapped ◄────┘ ─► counts ─► compared with those of the trace as it is
+//!   trace ─► attribute::Simulation::under ◄────┘ ─► counts ─► compared with those of the trace as it is
 //! ```
 
 pub mod allocator;

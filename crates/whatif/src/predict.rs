@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use memlode_attribute::setup::{NamedMemory, NamedPages, RuleChoice, Setup};
 use memlode_attribute::sharing::{Order, Relocation, SharingProfile, sharing_moved};
-use memlode_attribute::simulator::{ImpossibleMachine, NamedMemory, NamedPages, RuleChoice, Setup};
+use memlode_attribute::simulators::ImpossibleMachine;
 use memlode_attribute::{
-    AddressMap, AliasRow, CostModel, HeapCall, Home, Parallelism, Profile, Source, UnderEdit, has_gaps,
-    heap_calls, profile_in_detail, profile_mapped, profile_mapped_in_detail, profile_trace,
+    AddressMap, AliasRow, CostModel, HeapCall, Home, Parallelism, Profile, Simulation, Source, UnderEdit,
+    has_gaps, heap_calls,
 };
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
@@ -158,7 +159,8 @@ impl Question<'_> {
         };
         let source = Source::Stored(self.trace.clone());
         let map = moved.as_ref().map(|(moved, _)| moved as &dyn AddressMap);
-        let (found, _) = profile_mapped_in_detail(&source, self.machine, &setup, map, self.threads, watch)?;
+        let simulation = Simulation::of(&source, self.machine).threads(self.threads).under(map);
+        let (found, _) = simulation.causes(&setup, watch)?;
         Ok(found.aliases(|cell| found.profile.classes[cell.class.0 as usize].home.clone()))
     }
 
@@ -281,21 +283,11 @@ impl Question<'_> {
             watch(done);
             if done >= chunks { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let (machine, threads) = (self.machine, self.threads);
-        Ok(match (setup, map) {
-            (None, None) => {
-                profile_trace(&source, machine, threads, watch).map_err(ImpossibleMachine::from)?
-            }
-            (None, Some(map)) => {
-                profile_mapped(&source, machine, map, threads, watch).map_err(ImpossibleMachine::from)?
-            }
-            (Some(setup), None) => {
-                let (found, replayed) = profile_in_detail(&source, machine, setup, threads, watch)?;
-                (found.profile, replayed)
-            }
-            (Some(setup), map) => {
-                let (found, replayed) =
-                    profile_mapped_in_detail(&source, machine, setup, map, threads, watch)?;
+        let simulation = Simulation::of(&source, self.machine).threads(self.threads).under(map);
+        Ok(match setup {
+            None => simulation.count(watch)?,
+            Some(setup) => {
+                let (found, replayed) = simulation.causes(setup, watch)?;
                 (found.profile, replayed)
             }
         })

@@ -55,7 +55,8 @@
 //! profiling (2016), which ranks (variable, file, line) by misses.
 
 use memlode_attribute::libraries::FetchedCrates;
-use memlode_attribute::tables::{Place, Row, Tables, What};
+use memlode_attribute::place::{Place, What};
+use memlode_attribute::tables::{Row, Tables};
 use memlode_attribute::{Cell, ClassId, Counts, Wait, WaitKind};
 use memlode_trace::sites::{Dependence, Site, SiteTable, StringId};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -23,7 +23,7 @@
 use std::collections::VecDeque;
 
 use memlode_attribute::annotate::AnnotatedAccesses;
-use memlode_attribute::tables::{Place, What};
+use memlode_attribute::place::{Place, What};
 use rustc_hash::FxHashMap;
 
 use crate::pairs::{Actors, LOAD, LOAD_LINE, LoadAndStore, STORE, STORE_LINE};

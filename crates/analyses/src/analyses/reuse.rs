@@ -19,7 +19,7 @@
 //! IBM Systems Journal 9(2), 1970.
 
 use memlode_attribute::annotate::AnnotatedAccesses;
-use memlode_attribute::tables::what;
+use memlode_attribute::place::what;
 use memlode_simulate::{ReuseDistance, ReuseHistogram, Space};
 use rustc_hash::FxHashMap;
 

@@ -30,7 +30,7 @@
 use std::cmp::Reverse;
 
 use memlode_attribute::annotate::{AnnotatedAccesses, Life};
-use memlode_attribute::tables::{Place, What};
+use memlode_attribute::place::{Place, What};
 use memlode_simulate::Space;
 use memlode_trace::event::ThreadId;
 use memlode_trace::format::flag;

@@ -20,7 +20,7 @@
 use std::str::FromStr;
 
 use memlode_attribute::annotate::AnnotatedAccesses;
-use memlode_attribute::tables::{What, what};
+use memlode_attribute::place::{What, what};
 use rustc_hash::FxHashMap;
 
 use crate::{

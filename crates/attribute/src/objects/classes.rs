@@ -3,7 +3,7 @@
 use memlode_trace::sites::{FunctionId, SiteId, StringId, TypeId};
 use rustc_hash::FxHashMap;
 
-use crate::paths::PathId;
+use crate::objects::paths::PathId;
 
 /// Index of a class in a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

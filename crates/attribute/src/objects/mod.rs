@@ -17,7 +17,8 @@
 
 pub mod classes;
 pub(crate) mod granules;
-pub(crate) mod heap_calls;
+pub mod paths;
+pub(crate) mod stacks;
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //!
 //! A row of a table is the sum of its cells, and those come and go together: how far a row may be off does not follow from how far each
 //! of its cells may be. So their counts are kept run by run, of those cells alone that did something in it, and are summed by row
-//! before anything is estimated ([`crate::sampled::errors`]).
+//! before anything is estimated ([`crate::read::standard_errors`]).
 //!
 //! Runs may be many. When they have become too many to be kept one by one, neighbours are put together, two and two. Two neighbours are
 //! a cluster as a run is: the same sample is seen as half as many clusters of twice the size, to which the same formula applies. It

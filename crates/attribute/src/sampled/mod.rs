@@ -1,6 +1,4 @@
-//! Traces with gaps: what they cover, what each cell did in each run, and how far figures may be off.
+//! Traces with gaps: what they cover, and what each cell did in each run.
 
 pub mod cell_runs;
-pub mod errors;
-pub mod gaps;
 pub mod sample;

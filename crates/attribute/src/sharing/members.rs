@@ -5,7 +5,7 @@ use memlode_trace::event::ProcessId;
 use memlode_trace::layouts::{Form, LayoutId, MemberKind};
 use memlode_trace::sites::{Site, SiteId, SiteTable, StringId};
 
-use crate::libraries::is_library_type;
+use crate::read::libraries::is_library_type;
 
 /// Blocks that may overlap the one that is looked for, as memory is used again.
 const NEIGHBOURS: usize = 64;

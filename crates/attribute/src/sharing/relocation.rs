@@ -2,7 +2,7 @@
 
 use memlode_trace::event::{ProcessId, ThreadId};
 
-use crate::map::MappedPiece;
+use crate::count::map::MappedPiece;
 
 /// Says where bytes lie under an edit. Threads that are replayed side by side have no order among them, so a place hangs on the
 /// address and the thread, never on time.

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Parser};
-use memlode_attribute::tables::{Line, place};
-use memlode_attribute::{Profile, Source, Window, has_gaps, profile_trace, profile_within};
+use memlode_attribute::place::{Line, place};
+use memlode_attribute::{Profile, Simulation, Source, Window, has_gaps};
 use memlode_export::request::find_thread;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
@@ -160,11 +160,10 @@ impl Part {
         watch: impl FnMut(usize) -> ControlFlow<()> + Send,
     ) -> Result<(Profile, Replayed)> {
         let cannot = || format!("the machine {} cannot be simulated", machine.name);
+        let simulation = Simulation::of(source, machine).threads(threads);
         let (mut profile, replayed) = match &self.window {
-            None => profile_trace(source, machine, threads, watch).with_context(cannot)?,
-            Some(window) => {
-                profile_within(source, machine, window.clone(), threads, watch).with_context(cannot)?
-            }
+            None => simulation.count(watch).with_context(cannot)?,
+            Some(window) => simulation.within(window.clone(), watch).with_context(cannot)?,
         };
         source.look(|trace| {
             let names = trace.sites();

@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum, ValueHint};
-use memlode_attribute::simulator::{self, Homes, NamedMemory, NamedPages, Pages, Placement, Setup};
+use memlode_attribute::setup::{Homes, NamedMemory, NamedPages, Pages, Placement, RuleChoice, Setup};
+
 use memlode_machine::Machine;
 
 use crate::args::numbers;
@@ -67,8 +68,8 @@ impl SetupArgs {
     pub fn of(&self, machine: &Machine) -> Result<Setup> {
         Ok(Setup {
             rules: match self.rules {
-                Rules::Machine => simulator::RuleChoice::Machine,
-                Rules::Lru => simulator::RuleChoice::Lru,
+                Rules::Machine => RuleChoice::Machine,
+                Rules::Lru => RuleChoice::Lru,
             },
             pages: pages(&self.pages, machine)?,
             named: self.pages.iter().filter_map(PageSize::named).collect(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use memlode_attribute::simulator::Setup;
+use memlode_attribute::setup::Setup;
 use memlode_machine::Machine;
 use memlode_measure::process::{Launch, RunLimits};
 use memlode_measure::validate::{LineCost, ModelledCosts, SourceLine, text, validate};

@@ -18,10 +18,12 @@ use std::sync::Arc;
 
 use memlode_analyses::{self as analyses, View};
 use memlode_attribute::annotate::Cells;
-use memlode_attribute::run::latencies;
+use memlode_attribute::place::{Line, Place, What, place, what};
 use memlode_attribute::sharing::SharingProfile;
-use memlode_attribute::tables::{Line, Place, Row, Tables, What, place, what};
-use memlode_attribute::{ClassId, CostModel, Counts, Coverage, Errors, PathId, Profile, Wait, WaitKind};
+use memlode_attribute::tables::{Row, Tables};
+use memlode_attribute::{
+    ClassId, CostModel, Counts, Coverage, PathId, Profile, StandardErrors, Wait, WaitKind,
+};
 use memlode_machine::{Machine, Provenance};
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
@@ -62,7 +64,7 @@ pub fn report_costing(
     sharing: Option<&SharingProfile>,
     costs: &CostModel,
 ) -> Report {
-    let latencies = latencies(machine);
+    let latencies = machine.latencies();
     let names = trace.sites();
     let levels = level_names(machine);
     let sample = sample::sample(trace, profile, &levels);
@@ -259,7 +261,7 @@ impl Builder<'_> {
         }
     }
 
-    fn numbers(&self, counts: &Counts, wait: &Wait, errors: Option<&Errors>) -> Numbers {
+    fn numbers(&self, counts: &Counts, wait: &Wait, errors: Option<&StandardErrors>) -> Numbers {
         let stall_cycles = counts.stall_cycles(self.latencies);
         Numbers {
             accesses: counts.accesses(),

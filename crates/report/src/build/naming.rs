@@ -2,7 +2,7 @@
 
 use memlode_attribute::Home;
 use memlode_attribute::libraries::is_library_function;
-use memlode_attribute::tables::{Line, Place, What, place};
+use memlode_attribute::place::{Line, Place, What, place};
 use memlode_trace::sites::{FunctionId, Location, LocationId, Site, SiteTable, StringId};
 use rustc_hash::FxHashSet;
 

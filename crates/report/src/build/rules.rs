@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use memlode_attribute::DetailedProfile;
-use memlode_attribute::simulator::{Homes, NamedMemory, Placement};
+use memlode_attribute::setup::{Homes, NamedMemory, Placement};
 use memlode_machine::{Allocate, Coherence, Inclusion, Machine, Prefetch, Replacement, Rules, Write};
 
 use crate::model::{

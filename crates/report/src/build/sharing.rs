@@ -1,8 +1,10 @@
 //! Which data threads take from each other, by name.
 
 use memlode_attribute::ClassId;
-use memlode_attribute::detail::{DetailedProfile, SharingRow};
-use memlode_attribute::tables::{Place, Tables, What};
+use memlode_attribute::DetailedProfile;
+use memlode_attribute::detail::SharingRow;
+use memlode_attribute::place::{Place, What};
+use memlode_attribute::tables::Tables;
 
 use crate::build::Builder;
 use crate::model::{Sharing, Side};

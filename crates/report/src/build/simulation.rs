@@ -3,10 +3,11 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use memlode_attribute::detail::{AliasRow, CellDetail, DetailRow, DetailedProfile};
-use memlode_attribute::run::latencies;
+use memlode_attribute::DetailedProfile;
+use memlode_attribute::detail::{AliasRow, CellDetail, DetailRow};
+use memlode_attribute::place::{Place, What};
 use memlode_attribute::sharing::SharingProfile;
-use memlode_attribute::tables::{Place, Tables, What};
+use memlode_attribute::tables::Tables;
 use memlode_attribute::{Cell, CostModel};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
@@ -33,7 +34,7 @@ pub fn simulation(
         let cores = &detailed.setup.cores;
         thread.subject.core = cores[thread.subject.thread as usize % cores.len()];
     }
-    let latencies = latencies(machine);
+    let latencies = machine.latencies();
     let names = trace.sites();
     // In the order of the report's rows, to which what was found of them is added one by one.
     let costs = CostModel::new(&detailed.profile, names, machine);

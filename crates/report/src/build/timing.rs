@@ -1,8 +1,10 @@
 //! The report of `memlode sim --time`.
 
-use memlode_attribute::tables::{Place, Tables, What, place};
-use memlode_attribute::timed::{Charged, Stall, TICKS, TimedProfile, TimedRow};
-use memlode_attribute::{Cell, run::latencies};
+use memlode_attribute::Cell;
+use memlode_attribute::TimedProfile;
+use memlode_attribute::place::{Place, What, place};
+use memlode_attribute::tables::Tables;
+use memlode_attribute::timed::{Charged, Stall, TICKS, TimedRow};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
@@ -13,7 +15,7 @@ use crate::names::demangle;
 
 /// Builds what `memlode sim --time` says of a timed profile of `trace` on `machine`.
 pub fn timing(trace: &Trace, machine: &Machine, timed: &TimedProfile, replayed: &Replayed) -> TimeReport {
-    let latencies = latencies(machine);
+    let latencies = machine.latencies();
     let names = trace.sites();
     let levels = level_names(machine);
     let tables = Tables::new(&timed.profile, names, &latencies);

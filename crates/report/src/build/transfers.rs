@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memlode_attribute::ClassId;
+use memlode_attribute::place::{Place, What, place, what};
 use memlode_attribute::sharing::{Order, OwnMember, SharedPair, Sharer, Shares, SharingProfile};
-use memlode_attribute::tables::{Place, What, place, what};
 use memlode_machine::Machine;
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::StringId;

@@ -3,8 +3,8 @@
 //! Elements of an array of records, one for each thread, that begin in the middle of lines: each gets lines of its own. Variables that
 //! share a line get one each. Counters that threads merely add to have a copy for each thread, and whoever reads them adds up the copies.
 
+use memlode_attribute::place::{Line, place};
 use memlode_attribute::sharing::{OwnMember, SharedPair, Sharer, Shares, SharingProfile};
-use memlode_attribute::tables::{Line, place};
 use memlode_attribute::{ClassId, Home};
 use memlode_layout::{Edit, Scope};
 use memlode_trace::sites::{SiteId, SiteKind, SiteTable};

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use memlode_attribute::{Source, profile_trace};
+use memlode_attribute::{Simulation, Source};
 use memlode_machine::Machine;
 use memlode_replay::Replay;
 use memlode_replay::check::check;
@@ -129,7 +129,7 @@ fn read(directory: &Path) {
     });
     // A copy of terabytes is simulated line by line, like any: that is long, not endless.
     if lines.0 < Lines::MANY && touched < 64 << 20 {
-        let _ = profile_trace(&Source::from(trace), &MACHINE, 1, |_| ControlFlow::Continue(()));
+        let _ = Simulation::of(&Source::from(trace), &MACHINE).count(|_| ControlFlow::Continue(()));
     }
 }
 

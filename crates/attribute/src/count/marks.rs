@@ -1,0 +1,68 @@
+//! Events between accesses: calls, and memory that is allocated and freed.
+
+use memlode_trace::event::Mark;
+use memlode_trace::sites::SiteId;
+
+use crate::count::engine::{Engine, NewBlock};
+use crate::count::profiler::{Profiler, Stream};
+use crate::objects::classes::ClassId;
+use crate::objects::paths::PathId;
+
+impl<E: Engine> Profiler<E> {
+    /// Takes up an event of a thread.
+    pub(crate) fn mark(&mut self, mark: &Mark, stream: &mut Stream) {
+        match *mark {
+            Mark::Enter { function, frame, caller } => stream.stack.enter(function, frame, caller),
+            Mark::Exit { function } => stream.stack.exit(function),
+            Mark::Resume { function, frame } => stream.stack.resume(function, frame),
+            Mark::Alloc { site, base, count, element_bytes } => {
+                let class = self.alloc(site, base, count.saturating_mul(element_bytes), stream);
+                self.begun(base, count.saturating_mul(element_bytes), class);
+            }
+            Mark::Realloc { site, base, bytes, old } => {
+                let moves = old != base;
+                if old != 0 && (base != 0 || bytes == 0) {
+                    stream.objects.free(old);
+                    if moves {
+                        self.caches.ended(old);
+                    }
+                }
+                let class = self.alloc(site, base, bytes, stream);
+                self.begun(base, bytes, class.filter(|_| moves));
+            }
+            Mark::Free { base, .. } => {
+                stream.objects.free(base);
+                self.caches.ended(base);
+            }
+            Mark::Unmap { base, bytes, .. } => {
+                stream.objects.unmap(base, bytes);
+                self.caches.ended(base);
+            }
+            Mark::Stamp { stamp } | Mark::Sync { stamp, .. } => self.caches.stamp(stamp),
+        }
+    }
+
+    /// Tells the caches of a block of a class.
+    fn begun(&mut self, address: u64, bytes: u64, class: Option<ClassId>) {
+        if let Some(class) = class {
+            let (classes, paths) = (&self.memory.classes, &self.memory.paths);
+            self.caches.begun(NewBlock { address, bytes, class, classes, paths });
+        }
+    }
+
+    /// Makes a block known; none if the allocator had nothing to give.
+    fn alloc(&mut self, site: SiteId, base: u64, bytes: u64, stream: &mut Stream) -> Option<ClassId> {
+        if base == 0 {
+            return None;
+        }
+        let facts = &self.sites.all[site.0 as usize];
+        let path = match stream.stack.dormant {
+            true => self.memory.paths.enter(PathId::ROOT, facts.function, None),
+            false => stream.stack.path(&mut self.memory.paths, self.sites.names.as_deref()),
+        };
+        let class = self.memory.classes.of_heap(site, path, stream.stack.dormant, facts.ty);
+        self.memory.classes.count(class, bytes);
+        stream.objects.insert(base, bytes, class);
+        Some(class)
+    }
+}

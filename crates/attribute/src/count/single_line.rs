@@ -1,0 +1,225 @@
+//! The fast path of almost every access: to one line, of memory whose class is known, by a site whose cell is known. The loop over these
+//! keeps in registers what it asks for each time; it calls others only for lines that are not the most recent ones of their sets, for memory of
+//! no object, and for sites that go from one class to another.
+
+use memlode_replay::Events;
+use memlode_simulate::{Asked, MemRef, Tag};
+use memlode_trace::event::{Access, Mark, ThreadId};
+use memlode_trace::sites::{Site, SiteId};
+use rustc_hash::FxHashMap;
+
+use crate::count::cells::{ANY, CellCounts, Found, FoundCells, key};
+use crate::count::engine::{Engine, Lane};
+use crate::count::profiler::{KnownSites, Memory, Profiler, Stream};
+use crate::objects::NOBODY;
+use crate::objects::classes::ClassId;
+use crate::objects::stacks::ThreadStack;
+
+/// Facts about a site that the loop needs, in one place.
+#[derive(Clone, Copy)]
+pub(crate) struct SiteFacts {
+    /// Thread and class of the cell that the site used last.
+    pub key: u64,
+    /// Hits of that cell, and accesses that wait, that are counted here alone so far.
+    pub hits: u64,
+    /// That cell.
+    pub cell: u32,
+    /// All objects of the site are of that class, wherever they lie.
+    pub is_fixed: bool,
+    pub is_write: bool,
+    /// It stores past the caches. Such a site remembers no cell, and goes the long way.
+    pub is_past_caches: bool,
+}
+
+impl SiteFacts {
+    /// Returns the facts of a site that was not used yet.
+    pub fn new(site: &Site) -> SiteFacts {
+        let (is_write, is_past_caches) = (site.kind.is_write(), site.is_past_caches());
+        let key = key(ThreadId(u32::MAX), ANY);
+        SiteFacts { key, hits: 0, cell: 0, is_fixed: false, is_write, is_past_caches }
+    }
+
+    /// The class of the cell that the site used last.
+    #[inline(always)]
+    pub fn class(&self) -> ClassId {
+        ClassId(self.key as u32)
+    }
+
+    /// Counts hits with their cell, by which `counted` goes; says how many.
+    #[inline(always)]
+    pub fn count_hits(&mut self, counted: &mut [u64]) -> u64 {
+        let hits = std::mem::take(&mut self.hits);
+        // A site that was not used yet has no cell.
+        if hits > 0 {
+            // What waited may have been answered before it is counted.
+            let counted = &mut counted[self.cell as usize];
+            *counted = counted.wrapping_add(hits);
+        }
+        hits
+    }
+
+    /// The site was used last by a cell of this thread and class. Hits of the one before are counted.
+    #[inline(always)]
+    pub fn remember(&mut self, thread: ThreadId, class: ClassId, cell: u32) {
+        debug_assert_eq!(self.hits, 0);
+        self.key = key(thread, class);
+        self.cell = cell;
+    }
+}
+
+/// Knowledge of cells.
+struct Finder<'p> {
+    thread: ThreadId,
+    index: &'p FxHashMap<(ThreadId, SiteId, ClassId), u32>,
+    frames: &'p [Option<ClassId>],
+    found: &'p mut FoundCells,
+}
+
+impl Finder<'_> {
+    /// The class of an access, which may be [`NOBODY`]'s so far, and its cell, if they are known.
+    #[inline(never)]
+    fn find(
+        &mut self,
+        class: ClassId,
+        facts: &SiteFacts,
+        stack: &ThreadStack,
+        access: &Access,
+    ) -> Option<(ClassId, u32)> {
+        let class = match class {
+            ClassId(NOBODY) => match stack.frame_of(access.address) {
+                None => ClassId::UNKNOWN,
+                Some(function) => (*self.frames.get(function.0 as usize)?)?,
+            },
+            class => class,
+        };
+        let key = key(self.thread, class);
+        if facts.key == key {
+            return Some((class, facts.cell));
+        }
+        let found = self.found.place(key, access.site);
+        if found.key != key || found.site != access.site {
+            let cell = *self.index.get(&(self.thread, access.site, class))?;
+            *found = Found { key, site: access.site, cell };
+        }
+        Some((class, found.cell))
+    }
+}
+
+impl<E: Engine> Profiler<E> {
+    /// Accesses and marks.
+    pub(crate) fn events(&mut self, stream: &mut Stream, mut events: Events<'_>) {
+        loop {
+            if self.gaps.is_none() {
+                self.most_events(stream, &mut events);
+                if self.caches.is_full() {
+                    self.settle();
+                    continue;
+                }
+            }
+            let access = events.accesses.split_first();
+            match events.marks.split_first() {
+                Some(((at, mark), rest)) if *at as usize <= events.before || access.is_none() => {
+                    // Blocks come and go with marks that are no calls.
+                    self.label_stays(stream);
+                    self.mark(mark, stream);
+                    events.marks = rest;
+                }
+                _ => {
+                    let Some((access, rest)) = access else { return };
+                    self.access(stream, access);
+                    events.accesses = rest;
+                    events.before += 1;
+                }
+            }
+        }
+    }
+
+    /// Accesses with nothing between them.
+    pub(crate) fn accesses(&mut self, stream: &mut Stream, accesses: &[Access]) {
+        if !accesses.is_empty() {
+            self.events(stream, Events { accesses, marks: &[], before: 0 });
+        }
+    }
+
+    /// Counts the hits of a site that it alone knows of.
+    pub(crate) fn count_hits(&mut self, site: SiteId) {
+        let facts = &mut self.sites.facts[site.0 as usize];
+        let hits = facts.count_hits(&mut self.cells.hits);
+        self.caches.count_hits(facts.is_write, hits);
+    }
+
+    /// The events up to the first access that is not to one line, or of an object or a cell that is not known yet, or the first mark
+    /// that is no call. Ends early when it is time to settle.
+    fn most_events(&mut self, stream: &mut Stream, events: &mut Events<'_>) {
+        let Profiler {
+            caches, sites: KnownSites { facts, .. }, cells, memory: Memory { frames, .. }, ..
+        } = self;
+        let CellCounts { hits, index, found, .. } = cells;
+        let finder = Finder { thread: stream.origin.thread, index, frames, found };
+        let counts = (facts.as_mut_slice(), hits.as_mut_slice());
+        if let Some(lane) = caches.lane(stream.origin.core) {
+            single_line_loop(stream, events, finder, counts, lane);
+        }
+    }
+}
+
+/// The loop of [`Profiler::most_events`].
+fn single_line_loop(
+    stream: &mut Stream,
+    events: &mut Events<'_>,
+    mut finder: Finder<'_>,
+    (facts, hits): (&mut [SiteFacts], &mut [u64]),
+    mut lane: impl Lane,
+) {
+    let Stream { origin, objects, stack } = stream;
+    let (origin, known) = (*origin, objects.known());
+    let Events { mut accesses, mut marks, mut before } = *events;
+    loop {
+        let next = marks.first();
+        let until = next.map_or(accesses.len(), |(at, _)| (*at as usize).saturating_sub(before));
+        let now = &accesses[..until.min(accesses.len())];
+        let mut left = now;
+        while let [access, rest @ ..] = left {
+            let facts = &mut facts[access.site.0 as usize];
+            let class = if facts.is_fixed { facts.class() } else { ClassId(known.at(access.address)) };
+            if facts.key != key(origin.thread, class) {
+                if facts.is_past_caches {
+                    break;
+                }
+                let Some((class, cell)) = finder.find(class, facts, stack, access) else { break };
+                if facts.key != key(origin.thread, class) {
+                    lane.count_hits(facts.is_write, facts.count_hits(hits));
+                    facts.remember(origin.thread, class, cell);
+                }
+            }
+            let asked = lane.access(MemRef {
+                address: origin.space.place(access.address),
+                bytes: access.bytes,
+                core: origin.core as u32,
+                tag: Tag::new(facts.cell),
+                is_write: facts.is_write,
+            });
+            if asked == Asked::Several {
+                break;
+            }
+            facts.hits += 1;
+            left = rest;
+            if asked == Asked::Waits && lane.is_full() {
+                break;
+            }
+        }
+        let done = now.len() - left.len();
+        before += done;
+        accesses = &accesses[done..];
+        if !left.is_empty() || lane.is_full() {
+            break;
+        }
+        match next {
+            Some((_, Mark::Enter { function, frame, caller })) => stack.enter(*function, *frame, *caller),
+            Some((_, Mark::Exit { function })) => stack.exit(*function),
+            _ => break,
+        }
+        marks = &marks[1..];
+    }
+    *events = Events { accesses, marks, before };
+}

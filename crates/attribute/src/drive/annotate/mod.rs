@@ -1,0 +1,334 @@
+//! Every access with what became of it, in replay order.
+//!
+//! ```text
+//!   thread of its own                                     whoever asks
+//!   Source ─► Profiler ──► Recorder ──► Events ─(bounded)─► Annotations: next(), and what the numbers refer to
+//! ```
+//! A batch is columns of numbers. What an access says of names is the same for all accesses of a thread at a site to
+//! objects of one class, a *cell*; a row holds the number of its cell, and a cell is described once. So a name costs nothing
+//! per row, and whoever needs names looks each up once.
+
+mod recorder;
+#[cfg(test)]
+mod tests;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use memlode_replay::{Piece, Replayed};
+use memlode_simulate::{Cause, Translation};
+use memlode_trace::event::{ProcessId, ThreadId};
+use memlode_trace::sites::{FunctionId, LocationId, SiteId, TypeId};
+
+use crate::count::profiler::Profiler;
+use crate::drive::annotate::recorder::{Answers, Recorder};
+use crate::drive::simulation::{Known, Simulation};
+use crate::drive::simulators::{ImpossibleMachine, caches, detailed};
+use crate::drive::source::Source;
+use crate::drive::times::Times;
+use crate::objects::classes::Home;
+use crate::setup::Setup;
+
+/// The most rows of a batch, and the most blocks.
+pub const ROWS: usize = 1 << 16;
+
+/// Batches that may wait for whoever takes them.
+const WAITING: usize = 3;
+
+/// Which accesses are wanted, and what of them. All are simulated.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Find out why each missed, too, with the machine set up so.
+    pub causes: Option<Setup>,
+    /// Those of one thread only.
+    pub thread: Option<ThreadId>,
+    /// Those answered by these levels only: bit *i* is level *i*, innermost first, memory last.
+    pub levels: u32,
+    /// So many at most.
+    pub limit: u64,
+    /// Blocks of memory that begin and end, too. A batch may then have these alone, and no rows.
+    pub blocks: bool,
+}
+
+impl Default for Options {
+    /// All accesses, with the level that answered, and no blocks.
+    fn default() -> Options {
+        Options { causes: None, thread: None, levels: u32::MAX, limit: u64::MAX, blocks: false }
+    }
+}
+
+/// Accesses, one a row. All columns are equally long.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnnotatedAccesses {
+    /// Number of the access among all of the trace in replay order, from 0. A range of several lines is an access for each.
+    pub sequence: Vec<u64>,
+    /// Time stamp counter: the latest stamp of the access's stream up to it (SPEC §4.4).
+    pub stamp: Vec<u64>,
+    /// First byte.
+    pub address: Vec<u64>,
+    /// Bytes touched.
+    pub bytes: Vec<u32>,
+    /// Index into [`Cells::cells`]: the thread, the site and the object.
+    pub cell: Vec<u32>,
+    /// The level that answered, innermost 0; memory is the number of levels.
+    pub level: Vec<u8>,
+    /// Why it missed, if that was asked for.
+    pub why: Vec<Why>,
+    /// Blocks of memory that began or ended meanwhile, in order, if they were asked for; not a column.
+    pub blocks: Vec<BlockEvent>,
+}
+
+/// A block of memory that begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockEvent {
+    /// The row in front of which it does.
+    pub row: u32,
+    /// Its process.
+    pub process: ProcessId,
+    /// First byte.
+    pub address: u64,
+    /// Its beginning or its end.
+    pub life: Life,
+}
+
+/// The beginning or the end of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It begins: what was in its bytes is gone.
+    Begins {
+        /// Size.
+        bytes: u64,
+        /// Index into [`Cells::objects`].
+        object: u32,
+    },
+    /// It ends.
+    Ends,
+}
+
+/// Why an access missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Why {
+    /// Indexed by level; `None` where it was answered or not asked.
+    pub causes: [Option<Cause>; memlode_simulate::MAX_LEVELS],
+    /// The level that had the translation.
+    pub translation: Translation,
+    /// A load that agrees in the low 12 bits with a store in flight to another address.
+    pub alias: bool,
+    /// Another NUMA node's memory answered.
+    pub remote: bool,
+}
+
+impl Why {
+    /// The answer for a store past the caches: no cache was asked, and its translation is not simulated.
+    const PAST_CACHES: Why = Why {
+        causes: [None; memlode_simulate::MAX_LEVELS],
+        translation: Translation::First,
+        alias: false,
+        remote: false,
+    };
+}
+
+impl AnnotatedAccesses {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.address.len()
+    }
+
+    /// Empties it, with room for a batch.
+    fn make_room(&mut self, causes: bool) {
+        fn empty<T>(column: &mut Vec<T>, room: usize) {
+            column.clear();
+            column.reserve_exact(room);
+        }
+        let AnnotatedAccesses { sequence, stamp, address, bytes, cell, level, why, blocks } = self;
+        blocks.clear();
+        empty(sequence, ROWS);
+        empty(stamp, ROWS);
+        empty(address, ROWS);
+        empty(bytes, ROWS);
+        empty(cell, ROWS);
+        empty(level, ROWS);
+        empty(why, if causes { ROWS } else { 0 });
+    }
+}
+
+/// The accesses of one thread, at one site, to objects of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventCell {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The site.
+    pub site: SiteId,
+    /// Index into [`Cells::objects`].
+    pub object: u32,
+}
+
+/// A class of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventObject {
+    /// The home of its objects. The path of a heap object is spelled out in `path`.
+    pub home: Home,
+    /// Functions on the stack at the allocation, the innermost first, and where the next one called each.
+    pub path: Vec<(FunctionId, Option<LocationId>)>,
+    /// Element type, if the allocation tells.
+    pub element: Option<TypeId>,
+}
+
+/// The tables that the numbers in [`AnnotatedAccesses`] refer to. They grow as batches are taken, and only at the end.
+#[derive(Clone, Debug, Default)]
+pub struct Cells {
+    /// The cells, which [`AnnotatedAccesses::cell`] numbers.
+    pub cells: Vec<EventCell>,
+    /// The objects, which [`EventCell::object`] numbers.
+    pub objects: Vec<EventObject>,
+}
+
+/// A message from the simulating thread to the other.
+struct Sent {
+    events: AnnotatedAccesses,
+    /// Cells and objects that no batch before this one had.
+    news: Cells,
+}
+
+/// A trace being replayed on a thread of its own, batch by batch. Dropping it ends the replay.
+pub struct Annotations {
+    batches: Option<Receiver<Sent>>,
+    spares: Sender<AnnotatedAccesses>,
+    worker: Option<JoinHandle<Replayed>>,
+    chunks: Arc<AtomicUsize>,
+    cells: Cells,
+}
+
+/// The result of waiting for a batch.
+pub enum Next {
+    /// A batch.
+    Batch(AnnotatedAccesses),
+    /// None yet.
+    Later,
+    /// None any more.
+    End,
+}
+
+impl Simulation<'_> {
+    /// Finds what became of each access, on a thread that goes on beside the caller, and decodes on this many more.
+    ///
+    /// The simulation is that of [`Simulation::count`], or with [`Options::causes`] that of [`Simulation::causes`], to the digit.
+    ///
+    /// # Errors
+    /// That the machine cannot be simulated.
+    pub fn rows(self, options: Options) -> Result<Annotations, ImpossibleMachine> {
+        let Simulation { source, machine, threads: workers, .. } = self;
+        match &options.causes {
+            None => Ok(start(source.clone(), caches(machine, machine.cores)?, None, options, workers)),
+            Some(setup) => {
+                let threads = self.most_threads();
+                let cores = Some(setup.cores(machine, threads));
+                Ok(start(source.clone(), detailed(machine, setup, threads)?, cores, options, workers))
+            }
+        }
+    }
+}
+
+fn start<S: Answers + Send + 'static>(
+    source: Source,
+    simulator: S,
+    cores: Option<Vec<u32>>,
+    options: Options,
+    workers: usize,
+) -> Annotations {
+    let (sender, batches) = bounded(WAITING);
+    let (spares, spare) = bounded(WAITING + 1);
+    let chunks = Arc::new(AtomicUsize::new(0));
+    let done = chunks.clone();
+    let worker = std::thread::spawn(move || {
+        let named = options.causes.as_ref().map_or(Vec::new(), |setup| setup.named.clone());
+        let recorder = Recorder::new(simulator, &options, sender, spare);
+        let mut profiler = Profiler::new(&[], recorder).with_named_pages(named);
+        if let Some(cores) = cores {
+            profiler = profiler.with_cores(cores);
+        }
+        let mut known = Known::default();
+        let mut times = Times::default();
+        let replayed = source.interleave(workers, |piece: &Piece<'_>| {
+            known.follow(&source, &mut profiler);
+            let batch = piece.batch;
+            let (Some(thread), Some(process)) = (batch.thread, batch.process) else {
+                return ControlFlow::Continue(());
+            };
+            let Some(time) = times.at(piece) else { return ControlFlow::Continue(()) };
+            profiler.caches.begin(thread, process, *time);
+            profiler.observe_piece(piece);
+            *time = profiler.caches.time();
+            done.fetch_add(usize::from(piece.is_last()), Ordering::Relaxed);
+            if profiler.caches.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        profiler.caches.send();
+        replayed
+    });
+    Annotations { batches: Some(batches), spares, worker: Some(worker), chunks, cells: Cells::default() }
+}
+
+impl Annotations {
+    /// Returns what the batches taken so far refer to.
+    pub fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    /// Chunks of the trace that have been simulated.
+    pub fn chunks(&self) -> usize {
+        self.chunks.load(Ordering::Relaxed)
+    }
+
+    /// The next batch, once it is there; `None` at the end. It has rows, or blocks if these were asked for.
+    pub fn next_batch(&mut self) -> Option<AnnotatedAccesses> {
+        let sent = self.batches.as_ref()?.recv().ok()?;
+        Some(self.take(sent))
+    }
+
+    /// The same, if that takes no longer than `time`.
+    pub fn next_within(&mut self, time: Duration) -> Next {
+        let Some(batches) = &self.batches else { return Next::End };
+        match batches.recv_timeout(time) {
+            Ok(sent) => Next::Batch(self.take(sent)),
+            Err(RecvTimeoutError::Timeout) => Next::Later,
+            Err(RecvTimeoutError::Disconnected) => Next::End,
+        }
+    }
+
+    /// Takes back a batch that is done with, for its memory.
+    pub fn give_back(&self, events: AnnotatedAccesses) {
+        // Enough are there, or nobody needs one any more.
+        let _ = self.spares.try_send(events);
+    }
+
+    fn take(&mut self, sent: Sent) -> AnnotatedAccesses {
+        self.cells.cells.extend(sent.news.cells);
+        self.cells.objects.extend(sent.news.objects);
+        sent.events
+    }
+
+    /// Ends the replay, and says how it went as far as it did.
+    pub fn finish(mut self) -> Replayed {
+        self.stop().unwrap_or_default()
+    }
+
+    fn stop(&mut self) -> Option<Replayed> {
+        // The worker notices that nobody takes its batches.
+        self.batches = None;
+        match self.worker.take()?.join() {
+            Ok(replayed) => Some(replayed),
+            Err(_) if std::thread::panicking() => None,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Drop for Annotations {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

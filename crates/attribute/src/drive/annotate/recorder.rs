@@ -1,0 +1,250 @@
+//! Stands between a profiler and its caches, and writes down what they answer.
+
+use crossbeam_channel::{Receiver, Sender};
+use memlode_simulate::{
+    Cause, Detailed, Hierarchy, LevelCounters, LevelSpec, MAX_LEVELS, MemRef, Space, Tag,
+};
+use memlode_trace::event::{ProcessId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use crate::count::engine::{Engine, LoopMode, NewBlock, NewCell, NoLane};
+use crate::drive::annotate::{
+    AnnotatedAccesses, BlockEvent, Cells, EventCell, EventObject, Life, Options, ROWS, Sent, Why,
+};
+use crate::objects::classes::{ClassId, Classes, Home};
+use crate::objects::paths::Paths;
+
+/// Caches that say of a single access all they know.
+pub(super) trait Answers: Engine {
+    /// True if they know why it missed.
+    const KNOWS_WHY: bool;
+
+    /// As [`Engine::access`], at once.
+    fn answer(&mut self, access: MemRef) -> (u8, Option<Why>);
+}
+
+impl Answers for Hierarchy {
+    const KNOWS_WHY: bool = false;
+
+    #[inline(always)]
+    fn answer(&mut self, access: MemRef) -> (u8, Option<Why>) {
+        (Hierarchy::access(self, access), None)
+    }
+}
+
+impl Answers for Detailed {
+    const KNOWS_WHY: bool = true;
+
+    #[inline(always)]
+    fn answer(&mut self, access: MemRef) -> (u8, Option<Why>) {
+        let outcome = Detailed::access(self, access);
+        let mut causes: [Option<Cause>; MAX_LEVELS] = [None; MAX_LEVELS];
+        for (place, cause) in causes.iter_mut().zip(outcome.causes()) {
+            *place = Some(cause);
+        }
+        let (translation, remote) = (outcome.translation, outcome.remote);
+        (outcome.depth, Some(Why { causes, translation, alias: outcome.alias.is_some(), remote }))
+    }
+}
+
+/// A simulator whose answers become rows.
+pub(super) struct Recorder<S> {
+    caches: S,
+    sender: Sender<Sent>,
+    /// Batches whose memory can be used again.
+    spares: Receiver<AnnotatedAccesses>,
+    events: AnnotatedAccesses,
+    news: Cells,
+    /// Objects already described.
+    objects: FxHashMap<ClassId, u32>,
+    /// A bit for each level that is wanted.
+    wanted: u32,
+    only: Option<ThreadId>,
+    /// True if the thread at hand is wanted.
+    is_on: bool,
+    /// True if blocks of memory are wanted.
+    takes_blocks: bool,
+    /// The process at hand.
+    space: Space,
+    process: ProcessId,
+    time: u64,
+    sequence: u64,
+    /// Rows still wanted.
+    left: u64,
+}
+
+impl<S: Answers> Recorder<S> {
+    pub fn new(
+        caches: S,
+        options: &Options,
+        sender: Sender<Sent>,
+        spares: Receiver<AnnotatedAccesses>,
+    ) -> Recorder<S> {
+        let mut events = AnnotatedAccesses::default();
+        events.make_room(S::KNOWS_WHY);
+        Recorder {
+            caches,
+            sender,
+            spares,
+            events,
+            news: Cells::default(),
+            objects: FxHashMap::default(),
+            wanted: options.levels,
+            only: options.thread,
+            is_on: false,
+            takes_blocks: options.blocks,
+            space: Space::default(),
+            process: ProcessId(0),
+            time: 0,
+            sequence: 0,
+            left: options.limit,
+        }
+    }
+
+    /// Begins events of this thread, from this time on.
+    pub fn begin(&mut self, thread: ThreadId, process: ProcessId, time: u64) {
+        self.is_on = self.left > 0 && self.only.is_none_or(|only| only == thread);
+        self.space = Space::of(process.0);
+        self.process = process;
+        self.time = time;
+    }
+
+    /// The time it is in the stream at hand.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Returns whether nobody wants more.
+    pub fn is_done(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Hands over what there is.
+    pub fn send(&mut self) {
+        if self.events.rows() == 0 && self.events.blocks.is_empty() {
+            return;
+        }
+        let mut fresh = self.spares.try_recv().unwrap_or_default();
+        fresh.make_room(S::KNOWS_WHY);
+        let events = std::mem::replace(&mut self.events, fresh);
+        let news = std::mem::take(&mut self.news);
+        if self.sender.send(Sent { events, news }).is_err() {
+            // Whoever took them is gone.
+            (self.left, self.is_on) = (0, false);
+        }
+    }
+
+    /// Makes a row of an access, if it is wanted.
+    #[inline(always)]
+    fn write_down(&mut self, access: MemRef, level: u8, why: Option<Why>) {
+        let sequence = self.sequence;
+        self.sequence += 1;
+        if self.is_on && self.wanted >> level & 1 != 0 {
+            let rows = &mut self.events;
+            rows.sequence.push(sequence);
+            rows.stamp.push(self.time);
+            rows.address.push(self.space.place(access.address));
+            rows.bytes.push(access.bytes);
+            rows.cell.push(access.tag.number());
+            rows.level.push(level);
+            rows.why.extend(why);
+            self.left -= 1;
+            if self.events.rows() >= ROWS || self.left == 0 {
+                self.filled();
+            }
+        }
+    }
+
+    /// The number of a class of objects, which is described if it is new.
+    fn object(&mut self, class: ClassId, classes: &Classes, paths: &Paths) -> u32 {
+        let next = self.objects.len() as u32;
+        let news = &mut self.news;
+        *self.objects.entry(class).or_insert_with(|| {
+            let (home, element) = classes.home(class);
+            let path = match home {
+                Home::Heap { path, .. } => paths.steps(*path).collect(),
+                _ => Vec::new(),
+            };
+            news.objects.push(EventObject { home: home.clone(), path, element });
+            next
+        })
+    }
+
+    fn block(&mut self, address: u64, life: Life) {
+        let row = self.events.rows() as u32;
+        self.events.blocks.push(BlockEvent { row, process: self.process, address, life });
+        // A program may allocate for long without a wanted access.
+        if self.events.blocks.len() >= ROWS {
+            self.send();
+        }
+    }
+
+    #[cold]
+    fn filled(&mut self) {
+        self.is_on = self.left > 0;
+        if self.events.rows() >= ROWS {
+            self.send();
+        }
+    }
+}
+
+impl<S: Answers> Engine for Recorder<S> {
+    const LOOPS: LoopMode = LoopMode::Unrolled;
+    type Lane<'e>
+        = NoLane
+    where
+        S: 'e;
+
+    fn lane(&mut self, _core: usize) -> Option<NoLane> {
+        None
+    }
+
+    #[inline(always)]
+    fn access(&mut self, access: MemRef) -> Option<u8> {
+        let (level, why) = self.caches.answer(access);
+        self.write_down(access, level, why);
+        Some(level)
+    }
+
+    fn store_past(&mut self, access: MemRef, level: u8, _begun: u32) {
+        self.write_down(access, level, S::KNOWS_WHY.then_some(Why::PAST_CACHES));
+    }
+
+    fn counters(&self) -> Vec<LevelCounters> {
+        self.caches.counters()
+    }
+
+    fn first_level(&self) -> &LevelSpec {
+        self.caches.first_level()
+    }
+
+    fn cores(&self) -> u32 {
+        self.caches.cores()
+    }
+
+    fn introduce(&mut self, cell: NewCell<'_>) {
+        let object = self.object(cell.class, cell.classes, cell.paths);
+        self.news.cells.push(EventCell { thread: cell.thread, site: cell.site, object });
+    }
+
+    fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
+        self.caches.set_pages_of(tag, page_bytes);
+    }
+
+    fn begun(&mut self, block: NewBlock<'_>) {
+        if self.takes_blocks && self.left > 0 {
+            let object = self.object(block.class, block.classes, block.paths);
+            self.block(block.address, Life::Begins { bytes: block.bytes, object });
+        }
+    }
+
+    fn ended(&mut self, address: u64) {
+        if self.takes_blocks && self.left > 0 {
+            self.block(address, Life::Ends);
+        }
+    }
+
+    fn stamp(&mut self, stamp: u64) {
+        self.time = self.time.max(stamp);
+    }
+}

@@ -1,0 +1,110 @@
+//! A thread's shadow stack, with the call path of each frame.
+
+use memlode_trace::calls::Caller;
+use memlode_trace::event::{Batch, Frame};
+use memlode_trace::sites::{FunctionId, SiteTable};
+use memlode_trace::stack::ShadowStack;
+
+use crate::objects::paths::{PathId, Paths};
+
+/// A call in progress. Two are equal when their functions are: that is what an exit is matched by.
+#[derive(Clone, Copy)]
+struct Call {
+    function: FunctionId,
+    /// Its path once somebody has asked: few calls allocate.
+    path: Option<PathId>,
+    /// The segment that it executed last before it called the next one.
+    last: Caller,
+}
+
+impl Call {
+    fn new(function: FunctionId) -> Call {
+        Call { function, path: None, last: Caller::UNKNOWN }
+    }
+}
+
+impl PartialEq for Call {
+    fn eq(&self, other: &Call) -> bool {
+        self.function == other.function
+    }
+}
+
+/// The functions that a thread is in.
+#[derive(Default)]
+pub(crate) struct ThreadStack {
+    calls: ShadowStack<Call>,
+    /// The chunk that continues the stack without a gap: its stream and sequence.
+    next: Option<(u8, u32)>,
+    /// The segment executed last before the chunk at hand.
+    before: Caller,
+    /// The segment executed last in it.
+    at_end: Caller,
+    /// Recording is off: the calls in progress are not known.
+    pub dormant: bool,
+}
+
+impl ThreadStack {
+    /// Takes up the thread at a chunk: goes on where the chunk before it ended, or starts from the chunk's snapshot.
+    pub fn begin(&mut self, batch: &Batch) {
+        self.before = self.at_end;
+        if batch.after_gap || batch.dormant || self.next != Some((batch.stream, batch.sequence)) {
+            self.calls
+                .reset(batch.stack.iter().map(|frame: &Frame| (Call::new(frame.function), frame.address)));
+            self.before = Caller::UNKNOWN;
+        }
+        self.at_end = if batch.last == Caller::BEFORE { self.before } else { batch.last };
+        self.dormant = batch.dormant;
+        self.next = batch.sequence.checked_add(1).map(|next| (batch.stream, next));
+    }
+
+    /// Call path of the innermost frame. `names` tell where functions were called.
+    pub fn path(&mut self, paths: &mut Paths, names: Option<&SiteTable>) -> PathId {
+        let frames = self.calls.frames_mut();
+        let known = frames.iter().rposition(|(call, _)| call.path.is_some());
+        let mut path = known.and_then(|at| frames[at].0.path).unwrap_or(PathId::ROOT);
+        for at in known.map_or(0, |at| at + 1)..frames.len() {
+            let function = frames[at].0.function;
+            let last = at.checked_sub(1).map_or(Caller::UNKNOWN, |outer| frames[outer].0.last);
+            path = paths.enter(path, function, names.and_then(|names| names.call_of(last, function)));
+            frames[at].0.path = Some(path);
+        }
+        path
+    }
+
+    /// The function whose frame holds a stack address: the innermost one whose return-address slot lies above it.
+    ///
+    /// An address more than 4 KiB below the innermost frame is not taken for stack. What a leaf's red zone or a function
+    /// without instrumentation puts there is within it.
+    pub fn frame_of(&self, address: u64) -> Option<FunctionId> {
+        let frames = self.calls.frames();
+        let (_, innermost) = frames.last()?;
+        if address < innermost.saturating_sub(4096) {
+            return None;
+        }
+        frames.iter().rev().find(|(_, frame)| *frame > address).map(|(call, _)| call.function)
+    }
+
+    /// A function is entered.
+    #[inline]
+    pub fn enter(&mut self, function: FunctionId, address: u64, caller: Caller) {
+        self.calls.drop_to(address);
+        let caller = if caller == Caller::BEFORE { self.before } else { caller };
+        if let Some((outer, _)) = self.calls.frames_mut().last_mut()
+            && caller != Caller::RETURNED
+        {
+            outer.last = caller;
+        }
+        self.calls.push([(Call::new(function), address)]);
+    }
+
+    /// A function is left.
+    #[inline]
+    pub fn exit(&mut self, function: FunctionId) {
+        self.calls.exit(Call::new(function));
+    }
+
+    /// Control came back to a frame.
+    pub fn resume(&mut self, function: FunctionId, address: u64) {
+        self.calls.resume(Call::new(function), address);
+    }
+}
