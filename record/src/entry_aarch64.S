@@ -120,11 +120,43 @@ memlode_stubs:
 	hint	#34			/* bti c */
 	add	x2, sp, #128
 	mov	w3, #number
-	b	memlode_run_handler
+	b	1f
 	.set	number, number + 1
 	.org	memlode_stubs + MEMLODE_STUB_BYTES * number
 	.endr
+1:	b	memlode_run_handler
 	.cfi_endproc
 	.size	memlode_stubs, .-memlode_stubs
+
+/* Calls the program's handler. Whoever walks the stack sees a frame more than without us: on this architecture
+ * the unwinders know the kernel's signal frame by its code, and have no common way to describe another. An
+ * exception passes the personality on its way out. */
+	.type	memlode_run_handler, %function
+	.p2align 4
+memlode_run_handler:
+	.cfi_startproc
+	.cfi_personality 0x1b, memlode_unwind_handler
+	stp	x29, x30, [sp, #-96]!
+	.cfi_def_cfa_offset 96
+	.cfi_offset x29, -96
+	.cfi_offset x30, -88
+	mov	x29, sp
+	stp	x0, x1, [sp, #16]
+	str	x2, [sp, #32]
+	add	x4, sp, #40
+	bl	memlode_enter_handler
+	mov	x9, x0
+	ldp	x0, x1, [sp, #16]
+	ldr	x2, [sp, #32]
+	blr	x9
+	add	x0, sp, #40
+	bl	memlode_end_handler
+	ldp	x29, x30, [sp], #96
+	.cfi_restore x30
+	.cfi_restore x29
+	.cfi_def_cfa_offset 0
+	ret
+	.cfi_endproc
+	.size	memlode_run_handler, .-memlode_run_handler
 
 	.section .note.GNU-stack,"",%progbits

@@ -21,6 +21,10 @@
 __\function:
 	.cfi_startproc
 	_CET_ENDBR
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rbp, 0
+	movq	%rsp, %rbp /* for those who walk frames without tables */
 	pushq	%rdi
 	.cfi_adjust_cfa_offset 8
 	pushq	%rsi
@@ -35,9 +39,12 @@ __\function:
 	.cfi_adjust_cfa_offset 8
 	pushq	%r10
 	.cfi_adjust_cfa_offset 8
-	/* 7 registers and the return address: the stack is 16-byte aligned here. */
+	pushq	%rax /* 8 registers, the return address and this one: the stack is 16-byte aligned here. */
+	.cfi_adjust_cfa_offset 8
 	cld
 	callq	\function
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
 	popq	%r10
 	.cfi_adjust_cfa_offset -8
 	popq	%r9
@@ -52,6 +59,9 @@ __\function:
 	.cfi_adjust_cfa_offset -8
 	popq	%rdi
 	.cfi_adjust_cfa_offset -8
+	popq	%rbp
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rbp
 	retq
 	.cfi_endproc
 	.size	__\function, .-__\function
@@ -119,7 +129,13 @@ syscall:
 	.cfi_endproc
 	.size	syscall, .-syscall
 
-/* The stubs of signals.c: each adds its number to a handler's three arguments. */
+/* The stubs of signals.c: each adds its number to a handler's three arguments.
+ *
+ *   stack:  | siginfo | ucontext | return address | pad | activation | three arguments |
+ *                                                                    ^ ACTIVATION    ^ rsp
+ */
+	.set	ACTIVATION, 24
+	.set	FRAME, ACTIVATION + MEMLODE_ACTIVATION_BYTES + 8
 	.globl	memlode_stubs
 	.hidden	memlode_stubs
 	.type	memlode_stubs, @function
@@ -130,11 +146,66 @@ memlode_stubs:
 	.rept	MEMLODE_STUBS
 	_CET_ENDBR
 	movl	$number, %ecx
-	jmp	memlode_run_handler
+	jmp	1f
 	.set	number, number + 1
 	.org	memlode_stubs + MEMLODE_STUB_BYTES * number
 	.endr
+1:	subq	$FRAME, %rsp
+	.cfi_adjust_cfa_offset FRAME
+	jmp	memlode_run_handler
+	.globl	memlode_end_stub
+	.hidden	memlode_end_stub
+memlode_end_stub:
+	addq	$FRAME, %rsp
+	.cfi_adjust_cfa_offset -FRAME
+	retq
 	.cfi_endproc
 	.size	memlode_stubs, .-memlode_stubs
+
+/* The one who calls the program's handler says of itself that it is the kernel's signal frame: whoever walks the
+ * stack comes from the handler to the interrupted code in two steps, as without us. Its registers are in the
+ * kernel's ucontext; rsp is the same all the while. An exception passes the personality on its way out. */
+.macro saved_at bytes, register
+	.cfi_escape 0x10, \register, 3, 0x77, ((FRAME + 8 + \bytes) & 0x7f) | 0x80, (FRAME + 8 + \bytes) >> 7
+.endm
+	.type	memlode_run_handler, @function
+	.p2align 4
+	nop /* not memlode_stubs */
+memlode_run_handler:
+	.cfi_startproc simple
+	.cfi_signal_frame
+	.cfi_personality 0x1b, memlode_unwind_handler
+	.cfi_escape 0x0f, 4, 0x77, ((FRAME + 8 + 160) & 0x7f) | 0x80, (FRAME + 8 + 160) >> 7, 0x06
+	saved_at 40, 8
+	saved_at 48, 9
+	saved_at 56, 10
+	saved_at 64, 11
+	saved_at 72, 12
+	saved_at 80, 13
+	saved_at 88, 14
+	saved_at 96, 15
+	saved_at 104, 5 /* rdi */
+	saved_at 112, 4 /* rsi */
+	saved_at 120, 6 /* rbp */
+	saved_at 128, 3 /* rbx */
+	saved_at 136, 1 /* rdx */
+	saved_at 144, 0 /* rax */
+	saved_at 152, 2 /* rcx */
+	saved_at 160, 7 /* rsp */
+	saved_at 168, 16 /* rip */
+	movq	%rdi, (%rsp)
+	movq	%rsi, 8(%rsp)
+	movq	%rdx, 16(%rsp)
+	leaq	ACTIVATION(%rsp), %r8
+	callq	memlode_enter_handler
+	movq	(%rsp), %rdi
+	movq	8(%rsp), %rsi
+	movq	16(%rsp), %rdx
+	callq	*%rax
+	leaq	ACTIVATION(%rsp), %rdi
+	callq	memlode_end_handler
+	jmp	memlode_end_stub
+	.cfi_endproc
+	.size	memlode_run_handler, .-memlode_run_handler
 
 	.section .note.GNU-stack,"",@progbits

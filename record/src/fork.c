@@ -11,8 +11,8 @@ MEMLODE_HIDDEN void memlode_forget_parent(void) {
   uint64_t signals = 0;
   memlode_block_signals(&signals);
   memlode_owner = 0;
-  struct memlode_ring_header *abandoned[MEMLODE_LEVELS];
-  uint32_t count = memlode_forget_streams(abandoned);
+  struct memlode_slots abandoned = {{0}};
+  memlode_forget_streams(&abandoned);
   if (memlode_is_sealed())
     return; /* its parent has told why neither is recorded */
   if (atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED) {
@@ -26,9 +26,11 @@ MEMLODE_HIDDEN void memlode_forget_parent(void) {
     memlode_forget_control();
     /* In a child forked by a signal handler, the interrupted code will write on where it was: to
      * memory that nobody reads, until its next refill. */
-    for (uint32_t i = 0; i < count; i++)
-      memlode_call(SYS_mmap, abandoned[i], (size_t)MEMLODE_REGION_BYTES, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    for (uint32_t i = 0; i < memlode_process.rings; i++)
+      if (abandoned.words[i / 64] >> i % 64 & 1)
+        memlode_call(SYS_mmap, memlode_process.first_ring + (size_t)i * MEMLODE_REGION_BYTES,
+                     (size_t)MEMLODE_REGION_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   } else if (atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_DISCARDING) {
     memlode_tell_parent();
   }

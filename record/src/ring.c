@@ -35,9 +35,16 @@ struct wait {
   uint32_t heartbeat;
   uint32_t silent_ms;  /* without a heartbeat */
   uint32_t unasked_ms; /* without a question whether there is a collector */
+  uint32_t idle_ms;    /* in which the collector had nothing to do */
+  uint32_t idle_beats; /* heartbeats in this time */
 };
 
-enum { GLANCE_MS = 200 };
+enum {
+  GLANCE_MS = 200,
+  IDLE_MS = 2000, /* by far longer than the collector sleeps at once */
+  IDLE_BEATS = 8, /* at each it has looked at all rings */
+  MOST_MISLED = 3,
+};
 
 static uint64_t now_ms(void) {
   struct timespec now = {0};
@@ -46,25 +53,43 @@ static uint64_t now_ms(void) {
 }
 
 /* Counts the time since the last look; when it is enough, the collector is given up. A signal that comes
- * often ends each wait early, and time in which program and collector were both stopped is no silence. */
-static void lose_patience(struct wait *wait) {
+ * often ends each wait early, and time in which program and collector were both stopped is no silence.
+ * Returns false if the collector is well and has nothing to do: then it does not see what we wait for. */
+static bool lose_patience(struct wait *wait) {
   struct memlode_process_header *shared = memlode_process.shared;
   uint64_t now = now_ms();
   uint32_t passed = now - wait->looked_ms < GLANCE_MS ? (uint32_t)(now - wait->looked_ms) : GLANCE_MS;
   wait->looked_ms = now;
   uint32_t heartbeat = atomic_load_explicit((_Atomic uint32_t *)&shared->heartbeat, memory_order_relaxed);
-  if (heartbeat != wait->heartbeat)
+  uint32_t beats = heartbeat - wait->heartbeat;
+  if (beats)
     wait->silent_ms = 0;
   wait->heartbeat = heartbeat;
   wait->silent_ms += passed;
   wait->unasked_ms += passed;
   if (shared->patience_ms && wait->silent_ms >= shared->patience_ms)
     memlode_give_up();
-  if (wait->unasked_ms < GLANCE_MS)
-    return;
-  wait->unasked_ms = 0;
-  if (!memlode_collector_lives())
-    memlode_discard();
+  if (atomic_load_explicit((_Atomic uint32_t *)&shared->collector_asleep, memory_order_relaxed)) {
+    wait->idle_ms += passed;
+    wait->idle_beats += beats < IDLE_BEATS / 2 ? beats : IDLE_BEATS / 2;
+  } else {
+    wait->idle_ms = wait->idle_beats = 0;
+  }
+  if (wait->unasked_ms >= GLANCE_MS) {
+    wait->unasked_ms = 0;
+    if (!memlode_collector_lives())
+      memlode_discard();
+  }
+  return wait->idle_ms < IDLE_MS || wait->idle_beats < IDLE_BEATS;
+}
+
+/* A ring's counters are wrong, for something has written over them or our streams were mixed up. The thread
+ * gets another ring; if that is not the first time, recording ends. The collector tells which words it did
+ * not understand. */
+static void lose_ring(void) {
+  static _Atomic uint32_t misled;
+  if (atomic_fetch_add_explicit(&misled, 1, memory_order_relaxed) >= MOST_MISLED)
+    memlode_give_up();
 }
 
 MEMLODE_HIDDEN bool memlode_wait_for_room(struct memlode_ring_header *ring, uint32_t head) {
@@ -90,8 +115,11 @@ MEMLODE_HIDDEN bool memlode_wait_for_room(struct memlode_ring_header *ring, uint
     memlode_doorbell(false);
     struct timespec glance = {.tv_sec = 0, .tv_nsec = GLANCE_MS * 1000000};
     memlode_call(SYS_futex, tail_word, FUTEX_WAIT, tail, &glance);
-    if (!memlode_is_sealed())
-      lose_patience(&wait);
+    if (!memlode_is_sealed() && !lose_patience(&wait)) {
+      lose_ring();
+      room = false;
+      break;
+    }
   }
   atomic_store_explicit(waits, 0, memory_order_relaxed);
   return room;

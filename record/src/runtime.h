@@ -7,6 +7,7 @@
  *   address.c   where the collector is
  *   connect.c   the collector's socket; the process's shared memory
  *   streams.c   which of its streams a thread writes to; handlers that are left for good
+ *   suspended.c handlers in which user threads are switched
  *   signals.c   a program's signal handlers, and the stubs they are called through
  *   jumps.c     longjmp out of a signal handler
  *   modules.c   which instrumented images are loaded
@@ -33,6 +34,7 @@
 
 #include "memlode_format.h"
 #include "memlode_record.h"
+#include "stubs.h"
 
 #define MEMLODE_HIDDEN __attribute__((visibility("hidden")))
 #define MEMLODE_EXPORT __attribute__((visibility("default")))
@@ -58,6 +60,11 @@ extern MEMLODE_HIDDEN __thread uint64_t memlode_owner __attribute__((tls_model("
 /* Returns where the calling thread's allocations go while it is dormant: into a chunk of its ring, or to
  * scratch. NULL if it has begun no such chunk since it recorded. */
 extern MEMLODE_HIDDEN __thread uint64_t *memlode_dormant_cursor __attribute__((tls_model("initial-exec")));
+
+/* A set of rings. */
+struct memlode_slots {
+  uint64_t words[(MEMLODE_RING_RINGS + 63) / 64];
+};
 
 /* The place where words go: __memlode_cursor, memlode_ring and memlode_dormant_cursor together, or a stream
  * that has to wait. */
@@ -119,7 +126,8 @@ static inline bool memlode_is_strange_child(void) {
 
 /* ring.c */
 MEMLODE_HIDDEN uint64_t *memlode_chunk_start(struct memlode_ring_header *ring, uint32_t chunk);
-/* Waits until the collector has given back a chunk. False if there is no collector any more. */
+/* Waits until the collector has given back a chunk. False if it does not: there is no collector any more, or
+ * it does not see what this ring waits for. */
 MEMLODE_HIDDEN bool memlode_wait_for_room(struct memlode_ring_header *ring, uint32_t head);
 /* Moves head past chunk `head`, whose end[] is set. */
 MEMLODE_HIDDEN void memlode_hand_over(struct memlode_ring_header *ring, uint32_t head);
@@ -147,16 +155,42 @@ struct memlode_activation {
   uintptr_t interrupted_at; /* stack pointer of the code it interrupted */
   bool faulted;             /* that code touched memory that it may not touch */
 };
+_Static_assert(sizeof(struct memlode_activation) == MEMLODE_ACTIVATION_BYTES, "room in entry_*.S");
 MEMLODE_HIDDEN void memlode_begin_handler(struct memlode_activation *activation);
 MEMLODE_HIDDEN void memlode_end_handler(const struct memlode_activation *activation);
+/* The innermost handler around a stack pointer is being unwound: it will not return. */
+MEMLODE_HIDDEN void memlode_leave_handler(uintptr_t stack_pointer);
 /* Returns whether code that has, or will have, this stack pointer has left handlers for good. Then the
  * cursor and the ring are those of its own level. `cursor` is the running code's. */
 MEMLODE_HIDDEN bool memlode_notice_jump(uintptr_t stack_pointer, uint64_t *cursor);
 /* The running handler is one of too many: it gets no ring. */
 MEMLODE_HIDDEN bool memlode_is_too_deep(void);
-/* In a forked child: all streams were the parent's. Tells the rings that interrupted code will go
- * on writing to, and how many they are. */
-MEMLODE_HIDDEN uint32_t memlode_forget_streams(struct memlode_ring_header *abandoned[MEMLODE_LEVELS]);
+/* In a forked child: all streams were the parent's. Says to which rings interrupted code will go on writing.
+ */
+MEMLODE_HIDDEN void memlode_forget_streams(struct memlode_slots *abandoned);
+
+/* suspended.c */
+struct memlode_handler {
+  struct memlode_stream interrupted;
+  uintptr_t frame;          /* the handler runs at or below this address */
+  uintptr_t stack_low;      /* and at or above this one: 0, or the end of the alternate stack it is on */
+  uintptr_t interrupted_at; /* see struct memlode_activation, as for the next one */
+  bool faulted;
+};
+/* Returns whether the code that a handler interrupted cannot go on, for the stack pointer is at another
+ * place, where the handler does not run. */
+MEMLODE_HIDDEN bool memlode_is_over(const struct memlode_handler *handler, uintptr_t at);
+/* A number for handlers that are suspended at once. */
+MEMLODE_HIDDEN uint32_t memlode_new_group(void);
+MEMLODE_HIDDEN void memlode_suspend(const struct memlode_handler *handler, uint32_t level, uint32_t group);
+/* Returns whether a handler is suspended, and with which others. */
+MEMLODE_HIDDEN bool memlode_find_suspended(uintptr_t frame, uint32_t *group);
+/* Takes one of a group, the highest level first; returns its level, 0 if there is none any more. */
+MEMLODE_HIDDEN uint32_t memlode_take_suspended(uint32_t group, struct memlode_handler *handler);
+/* Takes one of which the kernel has overwritten the frame. False if there is none. */
+MEMLODE_HIDDEN bool memlode_take_overwritten(uintptr_t low, uintptr_t high, struct memlode_handler *handler);
+/* Forgets one: returns the ring of the code that it interrupted, NULL if there is none any more. */
+MEMLODE_HIDDEN struct memlode_ring_header *memlode_forget_suspended(void);
 
 /* scratch.c */
 MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor);

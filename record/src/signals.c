@@ -1,11 +1,12 @@
 /* Signal handlers: each is installed behind a stub that gives it a stream of its own (streams.c).
  *
- *   the kernel ──► stub number n ──► memlode_run_handler ──► functions[n], the program's handler
+ *   the kernel ──► stub number n ──► memlode_run_handler (entry_*.S) ──► functions[n], the program's handler
  *
  * Stub n stands for one function for ever. So the kernel's table remains the only one there is:
  * nothing of ours can disagree with it when threads install handlers at once, when `system` or
  * `siginterrupt` puts one aside and back, after SA_RESETHAND, or in a child; and a program that asks for its
- * handler is told the function that the stub stands for.
+ * handler is told the function that the stub stands for. Of a program that has more functions than those,
+ * each signal has two stubs that change: a function takes the one that is not installed.
  *
  * These definitions are found instead of libc's when the program itself links the runtime. A
  * handler that came another way (a bare system call, a program that got the runtime with a
@@ -17,6 +18,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <ucontext.h>
+#include <unwind.h>
 
 /* libc's own name for sigaction. That for signal is ssignal, in <signal.h>. */
 extern int __sigaction(int, const struct sigaction *, struct sigaction *);
@@ -25,6 +27,9 @@ extern int __sigaction(int, const struct sigaction *, struct sigaction *);
 typedef void handler_function(int, siginfo_t *, void *);
 
 extern const char memlode_stubs[MEMLODE_STUBS][MEMLODE_STUB_BYTES] MEMLODE_HIDDEN;
+
+/* The last stubs are two for each signal. */
+enum { SIGNALS = 65, LASTING_STUBS = MEMLODE_STUBS - 2 * SIGNALS };
 
 static _Atomic(handler_function *) functions[MEMLODE_STUBS];
 
@@ -36,18 +41,27 @@ static bool is_stub(handler_function *function) {
   return (uintptr_t)function - (uintptr_t)memlode_stubs < sizeof memlode_stubs;
 }
 
+static handler_function *stub(size_t number) { return (handler_function *)(uintptr_t)memlode_stubs[number]; }
+
 /* Returns what to install for a handler of the program's. */
-static handler_function *stub_for(handler_function *function) {
+static handler_function *stub_for(int signal, handler_function *function) {
   if ((uintptr_t)function <= (uintptr_t)SIG_HOLD || function == as_function(SIG_ERR) || is_stub(function))
     return function; /* SIG_DFL, SIG_IGN and the like are no functions */
-  for (size_t i = 0; i < MEMLODE_STUBS; i++) {
+  for (size_t i = 0; i < LASTING_STUBS; i++) {
     handler_function *known = NULL;
     if (atomic_compare_exchange_strong_explicit(&functions[i], &known, function, memory_order_release,
                                                 memory_order_relaxed) ||
         known == function)
-      return (handler_function *)(uintptr_t)memlode_stubs[i];
+      return stub(i);
   }
-  return function;
+  struct sigaction installed;
+  if (signal <= 0 || signal >= SIGNALS || __sigaction(signal, NULL, &installed) < 0)
+    return function; /* it will be refused */
+  size_t number = LASTING_STUBS + 2 * (size_t)signal;
+  if (installed.sa_sigaction == stub(number))
+    number++;
+  atomic_store_explicit(&functions[number], function, memory_order_release);
+  return stub(number);
 }
 
 /* Returns what the program knows a handler by. */
@@ -67,21 +81,32 @@ static uintptr_t stack_pointer_of(const ucontext_t *context) {
 #endif
 }
 
-/* Jumped to from a stub. The kernel supplies all three arguments on x86-64, and the stub does on
- * AArch64, whether or not the program asked for them with SA_SIGINFO. */
-MEMLODE_HIDDEN void memlode_run_handler(int signal, siginfo_t *info, void *argument, unsigned stub) {
-  const ucontext_t *context = argument;
-  uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+/* Called for a stub (entry_*.S). The kernel supplies all three arguments on x86-64, and the stub does on
+ * AArch64, whether or not the program asked for them with SA_SIGINFO. Returns the program's handler. */
+MEMLODE_HIDDEN handler_function *memlode_enter_handler(int signal, const siginfo_t *info,
+                                                       const ucontext_t *context, unsigned stub,
+                                                       struct memlode_activation *activation) {
+  (void)info;
+  uintptr_t frame = (uintptr_t)activation;
   uintptr_t alternate = (uintptr_t)context->uc_stack.ss_sp;
-  struct memlode_activation activation = {
-      .frame = frame,
-      .stack_low = frame - alternate < context->uc_stack.ss_size ? alternate : 0,
-      .interrupted_at = stack_pointer_of(context),
-      .faulted = signal == SIGSEGV || signal == SIGBUS,
-  };
-  memlode_begin_handler(&activation);
-  atomic_load_explicit(&functions[stub], memory_order_acquire)(signal, info, argument);
-  memlode_end_handler(&activation);
+  activation->frame = frame;
+  activation->stack_low = frame - alternate < context->uc_stack.ss_size ? alternate : 0;
+  activation->interrupted_at = stack_pointer_of(context);
+  activation->faulted = signal == SIGSEGV || signal == SIGBUS;
+  memlode_begin_handler(activation);
+  return atomic_load_explicit(&functions[stub], memory_order_acquire);
+}
+
+/* The personality of what calls handlers: an exception that comes by, or a thread's end, leaves one for good.
+ */
+MEMLODE_HIDDEN _Unwind_Reason_Code memlode_unwind_handler(int version, _Unwind_Action actions,
+                                                          uint64_t exception_class,
+                                                          const struct _Unwind_Exception *exception,
+                                                          const struct _Unwind_Context *context) {
+  (void)version, (void)exception_class, (void)exception, (void)context;
+  if (actions & _UA_CLEANUP_PHASE)
+    memlode_leave_handler((uintptr_t)__builtin_frame_address(0));
+  return _URC_CONTINUE_UNWIND;
 }
 
 MEMLODE_EXPORT int sigaction(int signal, const struct sigaction *restrict action,
@@ -89,7 +114,7 @@ MEMLODE_EXPORT int sigaction(int signal, const struct sigaction *restrict action
   struct sigaction wrapped;
   if (action) {
     wrapped = *action;
-    wrapped.sa_sigaction = stub_for(action->sa_sigaction);
+    wrapped.sa_sigaction = stub_for(signal, action->sa_sigaction);
   }
   int result = __sigaction(signal, action ? &wrapped : NULL, previous);
   if (result == 0 && previous)
@@ -98,7 +123,7 @@ MEMLODE_EXPORT int sigaction(int signal, const struct sigaction *restrict action
 }
 
 MEMLODE_EXPORT sighandler_t signal(int signal, sighandler_t handler) {
-  sighandler_t previous = ssignal(signal, as_handler(stub_for(as_function(handler))));
+  sighandler_t previous = ssignal(signal, as_handler(stub_for(signal, as_function(handler))));
   return previous == SIG_ERR ? SIG_ERR : as_handler(function_behind(as_function(previous)));
 }
 

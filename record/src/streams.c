@@ -14,28 +14,23 @@
  * touched, and down when everything is in its place again.
  *
  * A handler may be left for good: by longjmp, by an exception, by a switch of stacks. Then the code
- * it interrupted is abandoned, perhaps in the middle of a segment. longjmp tells us. Otherwise
+ * it interrupted is abandoned, perhaps in the middle of a segment. longjmp and exceptions tell us. Otherwise
  * the stack pointer shows it at the next refill or signal: it is above the handler's frame, or not on
  * the alternate stack that the handler was on. It may take a few thousand words to show; until then
- * what the thread does goes to the handler's stream. */
+ * what the thread does goes to the handler's stream. A handler may also come back (suspended.c). */
 #include "runtime.h"
 #include "syscalls.h"
 
 /* The deepest level and those above have no ring: they share a scratch chunk and are not recorded. */
 enum { DEEPEST = MEMLODE_LEVELS - 1 };
 
-struct handler {
-  struct memlode_stream interrupted;
-  uintptr_t frame;     /* the handler runs at or below this address */
-  uintptr_t stack_low; /* and at or above this one: 0, or the end of the alternate stack it is on */
-  bool faulted;        /* see struct memlode_activation */
-};
-
 static __thread struct {
   uint32_t depth;
-  struct handler handlers[MEMLODE_LEVELS]; /* the first one is not used */
+  struct memlode_handler handlers[MEMLODE_LEVELS]; /* the first one is not used */
   struct memlode_stream idle[MEMLODE_LEVELS];
 } thread;
+
+static const struct memlode_stream no_stream;
 
 static void in_order(void) { atomic_signal_fence(memory_order_seq_cst); }
 
@@ -58,13 +53,13 @@ static void set_interrupted(struct memlode_stream stream, uint32_t value) {
 }
 
 /* A handler's frame is known, or known no longer; until then it counts as running. */
-static void set_extent(struct handler *handler, uintptr_t frame, uintptr_t stack_low) {
+static void set_extent(struct memlode_handler *handler, uintptr_t frame, uintptr_t stack_low) {
   handler->stack_low = stack_low;
   in_order();
   handler->frame = frame;
 }
 
-static void forget_extent(struct handler *handler) {
+static void forget_extent(struct memlode_handler *handler) {
   handler->frame = 0;
   in_order();
   handler->stack_low = 0;
@@ -73,24 +68,28 @@ static void forget_extent(struct handler *handler) {
 /* Counts the handlers that surround code whose stack pointer is `at`. */
 static uint32_t handlers_around(uintptr_t at) {
   for (uint32_t level = top_level(); level > 0; level--) {
-    const struct handler *handler = &thread.handlers[level];
+    const struct memlode_handler *handler = &thread.handlers[level];
     if (!handler->frame || at - handler->stack_low <= handler->frame - handler->stack_low)
       return level == DEEPEST ? thread.depth : level;
   }
   return 0;
 }
 
-/* The handlers above `level` are over. The running code is of that level; if its cursor is stored,
- * it goes on in that level's stream. Otherwise it must stay where it is, and the streams trade places. */
-static void leave_handlers(uint32_t level, bool cursor_is_stored) {
-  uint64_t signals;
-  memlode_block_signals(&signals);
+/* A handler is over, and the code that it interrupted will not go on. */
+static void abandon(struct memlode_handler *handler) {
+  memlode_abandon(&handler->interrupted, handler->faulted);
+  set_interrupted(handler->interrupted, 0);
+}
+
+/* The handlers above `level` are over, if the lowest of them is: they have interrupted one another. The
+ * running code is of that level; if its cursor is stored, it goes on in that level's stream. Otherwise it
+ * must stay where it is, and the streams trade places. */
+static void end_handlers(uint32_t level, bool cursor_is_stored) {
   uint32_t top = top_level();
   struct memlode_stream now = running();
   for (uint32_t n = level + 1; n <= top; n++) {
-    struct handler *handler = &thread.handlers[n];
-    memlode_abandon(&handler->interrupted, handler->faulted);
-    set_interrupted(handler->interrupted, 0);
+    struct memlode_handler *handler = &thread.handlers[n];
+    abandon(handler);
     forget_extent(handler);
     if (!cursor_is_stored)
       thread.idle[n] = handler->interrupted;
@@ -101,6 +100,26 @@ static void leave_handlers(uint32_t level, bool cursor_is_stored) {
     thread.idle[top] = now;
     run(thread.handlers[level + 1].interrupted);
   }
+}
+
+/* They are not over: the running code keeps the stream that it writes to, and theirs are for nobody else. */
+static void suspend_handlers(uint32_t level) {
+  uint32_t group = memlode_new_group();
+  for (uint32_t n = level + 1; n <= top_level(); n++) {
+    memlode_suspend(&thread.handlers[n], n, group);
+    forget_extent(&thread.handlers[n]);
+    thread.idle[n] = no_stream;
+  }
+}
+
+/* The handlers above `level` are not around the running code, whose stack pointer is `at`. */
+static void leave_handlers(uint32_t level, bool cursor_is_stored, uintptr_t at) {
+  uint64_t signals;
+  memlode_block_signals(&signals);
+  if (level < top_level() && !memlode_is_over(&thread.handlers[level + 1], at))
+    suspend_handlers(level);
+  else
+    end_handlers(level, cursor_is_stored);
   thread.depth = level;
   memlode_restore_signals(&signals);
 }
@@ -112,8 +131,67 @@ MEMLODE_HIDDEN bool memlode_notice_jump(uintptr_t stack_pointer, uint64_t *curso
   if (level >= thread.depth)
     return false;
   __memlode_cursor = cursor;
-  leave_handlers(level, true);
+  leave_handlers(level, true, stack_pointer);
   return true;
+}
+
+MEMLODE_HIDDEN void memlode_leave_handler(uintptr_t stack_pointer) {
+  uint64_t signals;
+  memlode_block_signals(&signals);
+  uint32_t level = handlers_around(stack_pointer);
+  if (level > 0 && level <= thread.depth) {
+    end_handlers(level - 1, true);
+    thread.depth = level - 1;
+  }
+  memlode_restore_signals(&signals);
+}
+
+/* Keeps a stream for handlers of this level, or of one above. */
+static void keep_idle(struct memlode_stream stream, uint32_t level) {
+  while (level < DEEPEST && thread.idle[level].ring)
+    level++;
+  thread.idle[level] = stream;
+}
+
+/* A handler comes whose frame is where another one's was, which is over therefore. */
+static void forget_overwritten(const struct memlode_activation *activation) {
+  struct memlode_handler handler;
+  uint64_t signals;
+  uintptr_t high = activation->stack_low ? activation->frame : activation->interrupted_at;
+  memlode_block_signals(&signals);
+  while (memlode_take_overwritten(activation->frame, high, &handler)) {
+    abandon(&handler);
+    keep_idle(handler.interrupted, thread.depth + 1 < DEEPEST ? thread.depth + 1 : DEEPEST);
+  }
+  memlode_restore_signals(&signals);
+}
+
+/* The handler that ends had been suspended, perhaps: the code that it has interrupted goes on in its stream.
+ */
+static void end_suspended(const struct memlode_activation *activation) {
+  uint32_t group;
+  if (!memlode_find_suspended(activation->frame, &group))
+    return; /* that code will find out at its next refill that its chunk is gone */
+  if (thread.depth)
+    leave_handlers(0, true, activation->interrupted_at);
+  uint64_t signals;
+  memlode_block_signals(&signals);
+  struct memlode_stream now = running();
+  struct memlode_handler handler;
+  for (uint32_t level; (level = memlode_take_suspended(group, &handler));) {
+    if (level > activation->level) {
+      abandon(&handler);
+      keep_idle(handler.interrupted, level);
+    } else if (level == activation->level) {
+      set_interrupted(handler.interrupted, 0);
+      run(handler.interrupted);
+    } else {
+      thread.handlers[level] = handler;
+    }
+  }
+  keep_idle(now, activation->level);
+  thread.depth = activation->level - 1;
+  memlode_restore_signals(&signals);
 }
 
 MEMLODE_HIDDEN bool memlode_is_too_deep(void) { return thread.depth >= DEEPEST; }
@@ -124,14 +202,16 @@ MEMLODE_HIDDEN void memlode_begin_handler(struct memlode_activation *activation)
   if (thread.depth) {
     uint32_t around = handlers_around(activation->interrupted_at);
     if (around < thread.depth)
-      leave_handlers(around, false);
+      leave_handlers(around, false, activation->interrupted_at);
   }
+  forget_overwritten(activation);
   uint32_t level = activation->level = ++thread.depth;
   in_order();
   if (level > DEEPEST)
     return;
-  struct handler *handler = &thread.handlers[level];
+  struct memlode_handler *handler = &thread.handlers[level];
   handler->interrupted = running();
+  handler->interrupted_at = activation->interrupted_at;
   handler->faulted = activation->faulted;
   set_interrupted(handler->interrupted, 1);
   set_extent(handler, activation->frame, activation->stack_low);
@@ -142,16 +222,17 @@ MEMLODE_HIDDEN void memlode_begin_handler(struct memlode_activation *activation)
 MEMLODE_HIDDEN void memlode_end_handler(const struct memlode_activation *activation) {
   uint32_t level = activation->level;
   if (level > DEEPEST) {
-    thread.depth = level - 1;
+    if (thread.depth >= level)
+      thread.depth = level - 1;
     return;
   }
-  struct handler *handler = &thread.handlers[level];
-  /* If we had been taken for left, the interrupted code's chunk is gone; it will find out at its
-   * next refill. */
-  if (thread.depth < level || handler->frame != activation->frame)
+  struct memlode_handler *handler = &thread.handlers[level];
+  if (thread.depth < level || handler->frame != activation->frame) {
+    end_suspended(activation);
     return;
+  }
   if (thread.depth > level)
-    leave_handlers(level, true);
+    leave_handlers(level, true, activation->frame);
   thread.idle[level] = running();
   in_order();
   run(handler->interrupted);
@@ -162,17 +243,22 @@ MEMLODE_HIDDEN void memlode_end_handler(const struct memlode_activation *activat
   thread.depth = level - 1;
 }
 
-MEMLODE_HIDDEN uint32_t memlode_forget_streams(struct memlode_ring_header *abandoned[MEMLODE_LEVELS]) {
-  static const struct memlode_stream none;
-  uint32_t count = 0;
+static void put_slot(struct memlode_slots *slots, const struct memlode_ring_header *ring) {
+  uint64_t slot = ((uintptr_t)ring - (uintptr_t)memlode_process.first_ring) / MEMLODE_REGION_BYTES;
+  if (slot < memlode_process.rings)
+    slots->words[slot / 64] |= (uint64_t)1 << slot % 64;
+}
+
+MEMLODE_HIDDEN void memlode_forget_streams(struct memlode_slots *abandoned) {
   for (uint32_t level = 1; level <= DEEPEST; level++) {
     struct memlode_stream *interrupted = &thread.handlers[level].interrupted;
     if (level <= thread.depth && interrupted->ring)
-      abandoned[count++] = interrupted->ring;
-    *interrupted = thread.idle[level] = none;
+      put_slot(abandoned, interrupted->ring);
+    *interrupted = thread.idle[level] = no_stream;
   }
-  run(none);
-  return count;
+  for (const struct memlode_ring_header *ring; (ring = memlode_forget_suspended());)
+    put_slot(abandoned, ring);
+  run(no_stream);
 }
 
 /* The stream's chunk in use is whole up to the cursor that was stored. */

@@ -2,8 +2,11 @@
 #ifndef MEMLODE_STUBS_H
 #define MEMLODE_STUBS_H
 
-#define MEMLODE_STUBS 256     /* handler functions that a program may have */
+#define MEMLODE_STUBS 512     /* of handlers that a program may have; see signals.c for those beyond */
 #define MEMLODE_STUB_BYTES 16 /* from one stub to the next */
+
+/* sizeof(struct memlode_activation) */
+#define MEMLODE_ACTIVATION_BYTES 40
 
 /* CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_VFORK | CLONE_THREAD | CLONE_SYSVSEM */
 #define MEMLODE_APART_FLAGS 0x54b00

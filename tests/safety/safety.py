@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 
+import unchanged
 from harness import (
     ALLOCATORS,
     FLAGS,
@@ -479,7 +480,8 @@ def case_sanitizers():
 
 
 def main(names):
-    cases = {name[5:]: case for name, case in globals().items() if name.startswith("case_")}
+    named = {**globals(), **vars(unchanged)}
+    cases = {name[5:]: case for name, case in named.items() if name.startswith("case_")}
     unknown = [name for name in names if name not in cases]
     if unknown:
         sys.exit(f"safety.py: no case called {unknown}; there are {', '.join(cases)}")

@@ -162,7 +162,7 @@ impl Reader {
 
     /// Returns whether there is something to read.
     pub fn has_pending(&self, process: &Process) -> bool {
-        !self.lost && self.pending(process.memory.ring(self.slot)) != Some(0)
+        self.pending(process.memory.ring(self.slot)).map_or(!self.lost, |pending| pending > 0)
     }
 
     /// Reads a turn's worth of chunks. True if there were any.
@@ -564,7 +564,9 @@ impl Reader {
         self.read_all(process, output, tools, if cut_short { &Ending::CutShort } else { ending });
         if !self.lost && !output.discards() {
             process.memory.ring(self.slot).peek(self.tail, self.read_ahead, &mut tools.words);
-            count(&output.counters.torn_segments, u64::from(!tools.words.is_empty()));
+            // Code that was interrupted by the handler which ended the process has done nothing after that.
+            let torn = !tools.words.is_empty() && (!interrupted || matches!(ending, Ending::Killed));
+            count(&output.counters.torn_segments, u64::from(torn));
         }
         self.flush(process, output, tools);
         tools.packing.finish(&self.lane, &mut tools.packer, output);

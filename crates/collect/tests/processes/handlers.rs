@@ -121,9 +121,10 @@ fn handlers_that_are_left_in_ways_nobody_tells() {
 
 #[test]
 fn ends_inside_a_handler() {
-    for way in ["exit", "_exit", "pthread_exit"] {
+    // Only a thread's end is seen by the unwinder, which leaves the handler: then its code is abandoned.
+    for (way, torn) in [("exit", 0), ("_exit", 0), ("pthread_exit", 1)] {
         let recording = handlers(&[way]);
-        assert_eq!(recording.summary.torn_segments, 1, "{way}: {:?}", recording.summary);
+        assert_eq!(recording.summary.torn_segments, torn, "{way}: {:?}", recording.summary);
         assert_eq!(recording.summary.unknown_words, 0, "{way}");
         let recorded = streams(&recording);
         assert_eq!(recorded[&(0, 0, 0)], before(), "{way}");

@@ -9,3 +9,4 @@ mod handlers;
 mod images;
 mod record;
 mod threads;
+mod unchanged;
