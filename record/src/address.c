@@ -15,7 +15,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-extern char **environ __attribute__((weak));
+extern char **__environ __attribute__((weak));
 
 /* Returns where the process's stack began: its argument count is there, and its environment behind the
  * arguments. Dynamic programs run code before libc knows its environment. */
@@ -24,8 +24,8 @@ extern void *__libc_stack_end __attribute__((weak));
 enum { MOST_ANCESTORS = 64 };
 
 static char **find_environment(void) {
-  if (&environ && environ)
-    return environ;
+  if (&__environ && __environ)
+    return __environ;
   if (!&__libc_stack_end || !__libc_stack_end)
     return NULL;
   const long *stack = __libc_stack_end;

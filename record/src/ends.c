@@ -57,14 +57,9 @@ MEMLODE_HIDDEN void memlode_expect_cancelling(void) {
     atomic_store_explicit((_Atomic uint32_t *)&memlode_process.shared->cancels, 1, memory_order_relaxed);
 }
 
-/* Defined where pthread_setcanceltype is. */
-extern const bool memlode_sees_cancelling MEMLODE_HIDDEN __attribute__((weak));
-extern int pthread_setcanceltype(int, int *) __attribute__((weak));
-
-/* A program that has that function of libc's may use it. Called at the beginning, so that a static program is
- * linked with this file. */
+/* Called at the beginning, so that a static program is linked with this file. */
 MEMLODE_HIDDEN void memlode_expect_end(void) {
-  if (!&memlode_sees_cancelling && pthread_setcanceltype)
+  if (memlode_overlooks_cancelling())
     memlode_expect_cancelling();
 }
 
@@ -77,10 +72,13 @@ __attribute__((destructor(101))) static void end_process(void) {
                         (uint32_t)memlode_call(SYS_gettid), memory_order_relaxed);
 }
 
-MEMLODE_EXPORT _Noreturn void _exit(int status) {
+MEMLODE_HIDDEN _Noreturn void memlode__exit(int status) {
   memlode_leave();
   for (;;)
     memlode_call(SYS_exit_group, status);
 }
 
-MEMLODE_EXPORT _Noreturn void _Exit(int status) { _exit(status); }
+MEMLODE_INTERPOSE(_exit);
+
+MEMLODE_HIDDEN _Noreturn void memlode__Exit(int status) { memlode__exit(status); }
+MEMLODE_INTERPOSE(_Exit);

@@ -2,7 +2,6 @@
 #include "runtime.h"
 #include "syscalls.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 
 /* Streams, ring and shared memory are the parent's: leave them as they are. The collector hears
@@ -11,7 +10,9 @@ MEMLODE_HIDDEN void memlode_forget_parent(void) {
   uint64_t signals = 0;
   memlode_block_signals(&signals);
   memlode_owner = 0;
-  struct memlode_slots abandoned = {{0}};
+  struct memlode_slots abandoned;
+  for (size_t i = 0; i < sizeof abandoned.words / sizeof abandoned.words[0]; i++)
+    abandoned.words[i] = 0;
   memlode_forget_streams(&abandoned);
   if (memlode_is_sealed())
     return; /* its parent has told why neither is recorded */
@@ -42,6 +43,10 @@ MEMLODE_HIDDEN void memlode_forget_parent(void) {
   memlode_restore_signals(&signals);
 }
 
+/* pthread_atfork by libc's own name. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *image);
+extern void *__dso_handle MEMLODE_HIDDEN;
+
 /* Parent and child may share memory, and talk. */
 static void expect_child(void) {
   atomic_store_explicit((_Atomic uint32_t *)&__memlode_others, 1, memory_order_relaxed);
@@ -51,5 +56,5 @@ __attribute__((constructor(101))) static void begin_process(void) {
   memlode_process.pid = (uint32_t)memlode_call(SYS_getpid);
   memlode_process.has_begun = true;
   memlode_expect_end();
-  pthread_atfork(expect_child, NULL, memlode_forget_parent);
+  __register_atfork(expect_child, NULL, memlode_forget_parent, &__dso_handle);
 }

@@ -4,7 +4,6 @@
  * an exception, streams.c notices by itself. */
 #include "runtime.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
 
 typedef void jump_function(struct __jmp_buf_tag *, int) __attribute__((noreturn));
@@ -14,10 +13,10 @@ enum jump { LONGJMP, UNDERSCORE_LONGJMP, SIGLONGJMP, LONGJMP_CHK, JUMPS };
 static const char *const names[JUMPS] = {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"};
 static jump_function *real[JUMPS];
 
-/* Early: dlsym is nothing for a signal handler. */
+/* Early: a signal handler has better things to do. */
 __attribute__((constructor(101))) static void find_real(void) {
   for (int i = 0; i < JUMPS; i++)
-    real[i] = (jump_function *)(uintptr_t)dlsym(RTLD_NEXT, names[i]);
+    real[i] = (jump_function *)(uintptr_t)memlode_next(names[i]);
 }
 
 /* The stack pointer that a jump restores; 0, which leaves no handler, where its form is not known. */
@@ -41,19 +40,23 @@ static _Noreturn void jump(enum jump which, struct __jmp_buf_tag *environment, i
   real[which](environment, value);
 }
 
-MEMLODE_EXPORT void longjmp(struct __jmp_buf_tag *environment, int value) {
+MEMLODE_HIDDEN _Noreturn void memlode_longjmp(struct __jmp_buf_tag *environment, int value) {
   jump(LONGJMP, environment, value);
 }
+MEMLODE_INTERPOSE(longjmp);
 
-MEMLODE_EXPORT void _longjmp(struct __jmp_buf_tag *environment, int value) {
+MEMLODE_HIDDEN _Noreturn void memlode__longjmp(struct __jmp_buf_tag *environment, int value) {
   jump(UNDERSCORE_LONGJMP, environment, value);
 }
+MEMLODE_INTERPOSE(_longjmp);
 
-MEMLODE_EXPORT void siglongjmp(struct __jmp_buf_tag *environment, int value) {
+MEMLODE_HIDDEN _Noreturn void memlode_siglongjmp(struct __jmp_buf_tag *environment, int value) {
   jump(SIGLONGJMP, environment, value);
 }
+MEMLODE_INTERPOSE(siglongjmp);
 
 /* Their names in programs built with _FORTIFY_SOURCE. */
-MEMLODE_EXPORT _Noreturn void __longjmp_chk(struct __jmp_buf_tag *environment, int value) {
+MEMLODE_HIDDEN _Noreturn void memlode___longjmp_chk(struct __jmp_buf_tag *environment, int value) {
   jump(LONGJMP_CHK, environment, value);
 }
+MEMLODE_INTERPOSE(__longjmp_chk);

@@ -1,4 +1,4 @@
-/* Which instrumented images are loaded: found with dl_iterate_phdr in the image's constructor,
+/* Which instrumented images are loaded: found in the image's constructor,
  * remembered here so that a forked child can tell its own collector connection about them. */
 #include "runtime.h"
 #include "syscalls.h"
@@ -16,12 +16,6 @@ struct module {
 
 /* Entries are reused, never unmapped; mapped one by one, for the heap is the program's. */
 static struct module *modules;
-
-struct search {
-  uintptr_t address;
-  bool found;
-  struct memlode_request *request;
-};
 
 static void read_notes(const char *notes, size_t size, struct memlode_request *request) {
   size_t at = 0;
@@ -62,25 +56,20 @@ static void read_path(const char *name, struct memlode_request *request) {
   request->path_length = (uint32_t)length;
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *data) {
-  (void)size;
-  struct search *search = data;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-    if (segment->p_type == PT_LOAD &&
-        search->address - (info->dlpi_addr + segment->p_vaddr) < segment->p_memsz)
-      search->found = true;
-  }
-  if (!search->found)
-    return 0;
-  search->request->load_bias = info->dlpi_addr;
-  read_path(info->dlpi_name, search->request);
-  for (int i = 0; i < info->dlpi_phnum && !search->request->build_id_length; i++) {
-    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-    if (segment->p_type == PT_NOTE)
-      read_notes((const char *)(info->dlpi_addr + segment->p_vaddr), segment->p_memsz, search->request);
-  }
-  return 1;
+/* Describes the image that has an address. False if there is none. */
+static bool describe(uintptr_t address, struct memlode_request *request) {
+  struct memlode_image image;
+  request->build_id_length = 0;
+  request->path_length = 0;
+  if (!memlode_find_image(address, &image))
+    return false;
+  request->load_bias = image.bias;
+  read_path(image.name, request);
+  const ElfW(Phdr) *segments = image.segments;
+  for (int i = 0; i < image.count && !request->build_id_length; i++)
+    if (segments[i].p_type == PT_NOTE)
+      read_notes((const char *)(image.bias + segments[i].p_vaddr), segments[i].p_memsz, request);
+  return true;
 }
 
 static struct module *fresh_entry(void) {
@@ -105,13 +94,9 @@ MEMLODE_EXPORT void __memlode_module_load(const void *handle) {
   memlode_unlock(&signals);
   if (!module)
     return;
-  /* Not under our lock: dl_iterate_phdr takes the loader's. Constructors run one at a time. */
+  /* Not under our lock: it may take the loader's. Constructors run one at a time. */
   struct memlode_request *request = &module->request;
-  request->build_id_length = 0;
-  request->path_length = 0;
-  struct search search = {.address = (uintptr_t)handle, .found = false, .request = request};
-  dl_iterate_phdr(visit, &search);
-  if (!search.found)
+  if (!describe((uintptr_t)handle, request))
     return;
   memlode_lock(&signals);
   bool known = false;
@@ -133,11 +118,7 @@ MEMLODE_EXPORT void __memlode_module_unload(const void *handle) {
   if (atomic_load_explicit(&memlode_process.mode, memory_order_acquire) == MEMLODE_DISCARDING)
     return;
   static struct memlode_request found; /* too large for a small stack; destructors run one at a time */
-  struct search search = {.address = (uintptr_t)handle, .found = false, .request = &found};
-  found.path_length = 0;
-  found.build_id_length = 0;
-  dl_iterate_phdr(visit, &search);
-  if (!search.found)
+  if (!describe((uintptr_t)handle, &found))
     return;
   uint64_t signals;
   memlode_lock(&signals);

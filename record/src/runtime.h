@@ -13,6 +13,7 @@
  *   modules.c   which instrumented images are loaded
  *   regions.c   which parts of the program are to be recorded
  *   tls.c       the compiler's calls for thread-local data
+ *   images.c    the program's images, and what they define
  *   start.c     what static programs do before libc is ready
  *   seal.c      programs that forbid themselves system calls
  *   extents.c   how far functions of libc look at strings
@@ -22,8 +23,9 @@
  *   abi.c       the symbols instrumented code refers to
  *
  * Rules of this library: no malloc, no stdio, no locks while a stream flows, no descriptor kept
- * open, nothing printed. ring.c, dormant.c, scratch.c, streams.c, address.c and connect.c call no
- * function of libc at all. */
+ * open, nothing printed. No name of libc's that a program may have for something of its own is referred to
+ * (`make check` has the list), and those that are defined here are weak. ring.c, dormant.c, scratch.c,
+ * streams.c, address.c and connect.c call no function of libc at all. */
 #ifndef MEMLODE_RUNTIME_H
 #define MEMLODE_RUNTIME_H
 
@@ -38,6 +40,10 @@
 
 #define MEMLODE_HIDDEN __attribute__((visibility("hidden")))
 #define MEMLODE_EXPORT __attribute__((visibility("default")))
+/* Gives `memlode_name` the name that libc's function has, unless the program has something of that name
+ * itself. What is here calls it by the other name therefore. */
+#define MEMLODE_INTERPOSE(name)                                                                              \
+  extern __typeof__(memlode_##name) name __attribute__((weak, alias("memlode_" #name), visibility("default")))
 
 enum {
   MEMLODE_REGION_BYTES = (2 * MEMLODE_RING_CHUNKS + 2) * MEMLODE_RING_CHUNK_BYTES,
@@ -251,6 +257,31 @@ MEMLODE_HIDDEN void memlode_stay(void);
 MEMLODE_HIDDEN void memlode_expect_end(void);
 /* A thread may be cancelled at any instruction. */
 MEMLODE_HIDDEN void memlode_expect_cancelling(void);
+/* leaving.c, in a static program start.c: returns whether the program may let threads be cancelled so, and
+ * nobody sees it. */
+MEMLODE_HIDDEN bool memlode_overlooks_cancelling(void);
+
+/* An image of the program's. */
+struct memlode_image {
+  uintptr_t bias;
+  const char *name;
+  const void *segments; /* ElfW(Phdr) */
+  int count;
+};
+
+/* images.c, in a static program start.c: the image that has an address. */
+MEMLODE_HIDDEN bool memlode_find_image(uintptr_t address, struct memlode_image *image);
+/* images.c: the next definition of a function behind ours; NULL if there is none. Not in a static program. */
+MEMLODE_HIDDEN void *memlode_next(const char *name);
+/* Both: libc's `signal`, which knows what `siginterrupt` was asked for. */
+typedef void memlode_plain_handler(int);
+MEMLODE_HIDDEN memlode_plain_handler *memlode_libc_signal(int signal, memlode_plain_handler *handler);
+
+/* Copies bytes: a program may have a memcpy of its own. */
+static inline void memlode_copy(void *to, const void *from, size_t bytes) {
+  for (size_t i = 0; i < bytes; i++)
+    ((char *)to)[i] = ((const char *)from)[i];
+}
 
 /* fork.c: drops what belongs to the parent. */
 MEMLODE_HIDDEN void memlode_forget_parent(void);

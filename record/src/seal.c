@@ -46,7 +46,7 @@ static long finish(long result, bool was_sealed) {
   return -1;
 }
 
-MEMLODE_EXPORT int prctl(int option, ...) {
+MEMLODE_HIDDEN int memlode_prctl(int option, ...) {
   va_list list;
   va_start(list, option);
   unsigned long words[4];
@@ -58,6 +58,7 @@ MEMLODE_EXPORT int prctl(int option, ...) {
   bool was_sealed = asks && seal();
   return (int)finish(memlode_call(SYS_prctl, option, words[0], words[1], words[2], words[3]), was_sealed);
 }
+MEMLODE_INTERPOSE(prctl);
 
 /* seccomp has no function of its own in libc; libseccomp and others use this one. Jumped to from `syscall`.
  */

@@ -12,7 +12,7 @@
  * handler that came another way (a bare system call, a program that got the runtime with a
  * library it loaded) runs on the stream it interrupts, and may write over the last words there. */
 #include "runtime.h"
-#include "stubs.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include <ucontext.h>
 #include <unwind.h>
 
-/* libc's own name for sigaction. That for signal is ssignal, in <signal.h>. */
+/* libc's own name for sigaction. */
 extern int __sigaction(int, const struct sigaction *, struct sigaction *);
 
 /* A handler, however many arguments it wants. */
@@ -109,11 +109,11 @@ MEMLODE_HIDDEN _Unwind_Reason_Code memlode_unwind_handler(int version, _Unwind_A
   return _URC_CONTINUE_UNWIND;
 }
 
-MEMLODE_EXPORT int sigaction(int signal, const struct sigaction *restrict action,
-                             struct sigaction *restrict previous) {
+MEMLODE_HIDDEN int memlode_sigaction(int signal, const struct sigaction *restrict action,
+                                     struct sigaction *restrict previous) {
   struct sigaction wrapped;
   if (action) {
-    wrapped = *action;
+    memlode_copy(&wrapped, action, sizeof wrapped);
     wrapped.sa_sigaction = stub_for(signal, action->sa_sigaction);
   }
   int result = __sigaction(signal, action ? &wrapped : NULL, previous);
@@ -121,42 +121,60 @@ MEMLODE_EXPORT int sigaction(int signal, const struct sigaction *restrict action
     previous->sa_sigaction = function_behind(previous->sa_sigaction);
   return result;
 }
+MEMLODE_INTERPOSE(sigaction);
 
-MEMLODE_EXPORT sighandler_t signal(int signal, sighandler_t handler) {
-  sighandler_t previous = ssignal(signal, as_handler(stub_for(signal, as_function(handler))));
+MEMLODE_HIDDEN sighandler_t memlode_signal(int signal, sighandler_t handler) {
+  sighandler_t previous = memlode_libc_signal(signal, as_handler(stub_for(signal, as_function(handler))));
   return previous == SIG_ERR ? SIG_ERR : as_handler(function_behind(as_function(previous)));
 }
+MEMLODE_INTERPOSE(signal);
 
-MEMLODE_EXPORT sighandler_t bsd_signal(int number, sighandler_t handler) { return signal(number, handler); }
+MEMLODE_HIDDEN sighandler_t memlode_bsd_signal(int number, sighandler_t handler) {
+  return memlode_signal(number, handler);
+}
+MEMLODE_INTERPOSE(bsd_signal);
+
+static sighandler_t refuse(void) {
+  errno = EINVAL;
+  return SIG_ERR;
+}
+
+/* Installs a handler with a mask that is empty. */
+static sighandler_t install_with(int signal, sighandler_t handler, int flags) {
+  static const struct sigaction none;
+  struct sigaction action, previous;
+  memlode_copy(&action, &none, sizeof action);
+  action.sa_flags = flags;
+  action.sa_handler = handler;
+  return memlode_sigaction(signal, &action, &previous) < 0 ? SIG_ERR : previous.sa_handler;
+}
 
 /* The function that <signal.h> makes of `signal` for strictly conforming programs. */
-MEMLODE_EXPORT sighandler_t __sysv_signal(int signal, sighandler_t handler) {
-  struct sigaction action = {.sa_flags = (int)(SA_RESETHAND | SA_NODEFER)}, previous;
-  action.sa_handler = handler;
-  if (handler == SIG_ERR) {
-    errno = EINVAL;
-    return SIG_ERR;
-  }
-  return sigaction(signal, &action, &previous) < 0 ? SIG_ERR : previous.sa_handler;
+MEMLODE_HIDDEN sighandler_t memlode___sysv_signal(int signal, sighandler_t handler) {
+  return handler == SIG_ERR ? refuse() : install_with(signal, handler, (int)(SA_RESETHAND | SA_NODEFER));
 }
+MEMLODE_INTERPOSE(__sysv_signal);
 
-MEMLODE_EXPORT sighandler_t sysv_signal(int signal, sighandler_t handler) {
-  return __sysv_signal(signal, handler);
+MEMLODE_HIDDEN sighandler_t memlode_sysv_signal(int signal, sighandler_t handler) {
+  return memlode___sysv_signal(signal, handler);
 }
+MEMLODE_INTERPOSE(sysv_signal);
 
 /* X/Open's: also lets the signal through, or holds it back. */
-MEMLODE_EXPORT sighandler_t sigset(int signal, sighandler_t handler) {
-  struct sigaction action = {.sa_flags = 0}, previous;
-  sigset_t set, blocked;
-  action.sa_handler = handler;
-  sigemptyset(&set);
-  if (handler == SIG_ERR || sigaddset(&set, signal) < 0) {
-    errno = EINVAL;
-    return SIG_ERR;
-  }
+MEMLODE_HIDDEN sighandler_t memlode_sigset(int signal, sighandler_t handler) {
+  if (handler == SIG_ERR || signal <= 0 || signal >= SIGNALS)
+    return refuse();
+  struct sigaction found;
+  sighandler_t previous = SIG_ERR;
   bool hold = handler == SIG_HOLD;
-  if (sigaction(signal, hold ? NULL : &action, &previous) < 0 ||
-      sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, &blocked) < 0)
+  if (!hold)
+    previous = install_with(signal, handler, 0);
+  else if (memlode_sigaction(signal, NULL, &found) == 0)
+    previous = found.sa_handler;
+  uint64_t set = (uint64_t)1 << (signal - 1), blocked;
+  if (previous == SIG_ERR)
     return SIG_ERR;
-  return sigismember(&blocked, signal) == 1 ? SIG_HOLD : previous.sa_handler;
+  memlode_call(SYS_rt_sigprocmask, hold ? SIG_BLOCK : SIG_UNBLOCK, &set, &blocked, sizeof set);
+  return blocked & set ? SIG_HOLD : previous;
 }
+MEMLODE_INTERPOSE(sigset);

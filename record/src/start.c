@@ -30,8 +30,21 @@ static void set_thread_pointer(uintptr_t pointer) {
 #endif
 }
 
+static const ElfW(Phdr) * first_segment(void) {
+  return (const ElfW(Phdr) *)((uintptr_t)&__ehdr_start + __ehdr_start.e_phoff);
+}
+
+MEMLODE_HIDDEN bool memlode_find_image(uintptr_t address, struct memlode_image *image) {
+  (void)address;
+  *image = (struct memlode_image){.name = "", .segments = first_segment(), .count = __ehdr_start.e_phnum};
+  for (int i = 0; i < image->count; i++)
+    if (first_segment()[i].p_type == PT_LOAD && first_segment()[i].p_offset == 0)
+      image->bias = (uintptr_t)&__ehdr_start - first_segment()[i].p_vaddr;
+  return true;
+}
+
 MEMLODE_HIDDEN void memlode_prepare_thread(void) {
-  const ElfW(Phdr) *segments = (const ElfW(Phdr) *)((uintptr_t)&__ehdr_start + __ehdr_start.e_phoff);
+  const ElfW(Phdr) *segments = first_segment();
   const ElfW(Phdr) *data = NULL;
   uintptr_t bias = 0;
   for (int i = 0; i < __ehdr_start.e_phnum; i++) {
@@ -58,3 +71,15 @@ MEMLODE_HIDDEN void memlode_prepare_thread(void) {
     block[i] = image[i];
   set_thread_pointer(pointer);
 }
+
+/* libc's own name for `signal`. */
+extern memlode_plain_handler *__bsd_signal(int signal, memlode_plain_handler *handler);
+
+MEMLODE_HIDDEN memlode_plain_handler *memlode_libc_signal(int signal, memlode_plain_handler *handler) {
+  return __bsd_signal(signal, handler);
+}
+
+extern int pthread_setcanceltype(int, int *) __attribute__((weak));
+
+/* A program that has that function of libc's may use it. */
+MEMLODE_HIDDEN bool memlode_overlooks_cancelling(void) { return pthread_setcanceltype; }

@@ -7,8 +7,6 @@
  * Not in the static library: a static program has no second definition to go on to. */
 #include "runtime.h"
 
-#include <dlfcn.h>
-
 typedef void *find_function(void *what);
 
 static void *find(find_function *function, void *what) {
@@ -24,12 +22,12 @@ static void *find(find_function *function, void *what) {
 
 static find_function *real;
 
-/* Early: dlsym is nothing for the middle of anything. */
+/* Early: later, it may be the middle of anything. */
 __attribute__((constructor(101))) static void find_real(void) {
-  real = (find_function *)(uintptr_t)dlsym(RTLD_NEXT, "__tls_get_addr");
+  real = (find_function *)(uintptr_t)memlode_next("__tls_get_addr");
 }
 
-MEMLODE_EXPORT void *__tls_get_addr(void *index) {
+MEMLODE_EXPORT __attribute__((weak)) void *__tls_get_addr(void *index) {
   if (!real)
     find_real(); /* before our constructor */
   return find(real, index);
