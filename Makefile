@@ -7,7 +7,6 @@ SHELL := /bin/bash -o pipefail
 JOBS ?= 2
 OUT := target/memlode
 MEMLODE := $(OUT)/bin/memlode
-LLVM_VERSIONS := 22 19
 PYTHON ?= python3
 SECONDS_EACH ?= 60
 PREFIX ?= /usr/local
@@ -25,51 +24,59 @@ help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-z][a-z-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## Install, build, and find the field that misses in a gallery program
+demo: ## Install, build, and find the field that misses in a gallery program
+	@$(MAKE) --no-print-directory build CLI_OPTIONS='$(if $(shell $(MEMLODE) bench --help 2>/dev/null),,--no-default-features)'
 	@gallery/demo.sh
 
-setup: ## Install the Debian packages that are missing
+setup: ## Install the Debian packages that building takes
 	@setup/setup.sh
 
-build: setup pass runtime cli ## Build the compiler plug-ins, the run-time library and the command line
+setup-checks: setup ## And those that tests, lint and benchmarks take besides
+	@setup/setup.sh checks
+
+build: setup ## Build the compiler plug-in, the run-time library and the command line
+	@$(MAKE) --no-print-directory --jobs=$(JOBS) pass-22 runtime cli
 
 install: $(if $(and $(SUDO_USER),$(wildcard $(MEMLODE))),,build) ## Copy it to PREFIX/bin, lib and include (PREFIX=/usr/local; DESTDIR for packages)
 	@DESTDIR='$(DESTDIR)' setup/install.sh '$(PREFIX)'
 
-python: setup ## Build the Python package into a virtual environment, target/python
+python: setup-checks ## Build the Python package into a virtual environment, target/python
 	@setup/python.sh
 
 ##@ Check
 
-test: build ## Every test: Rust, C, LLVM plug-ins, Python, gallery, programs of others (SUITES="rust c …" for some)
+test: build-checks ## Every test: Rust, C, LLVM plug-ins, Python, gallery, programs of others (SUITES="rust c …" for some)
 	@tests/run.sh $(SUITES)
+
+quick: ## The tests of what changed since the last commit (SINCE=COMMIT), and a few from end to end, in some minutes
+	@tests/quick.sh $(SINCE)
 
 lint: lint-rust lint-cxx lint-scripts ## Formatting, warnings, static analysis, the rules between folders
 
-lint-rust: build
+lint-rust: build-checks
 	cargo fmt --all --check
 	cargo clippy --release --all-targets -- -D warnings
 	cargo xtask check
 
-lint-cxx: build
+lint-cxx: build-checks
 	clang-format-22 --dry-run -Werror $(C_FILES)
 	setup/tidy.sh
 
-lint-scripts: setup
+lint-scripts: setup-checks
 	shellcheck -x $(SHELL_FILES)
 	$(PYTHON) -B setup/check_python.py $(PYTHON_FILES)
 
-real: build ## Lua, SQLite, zstd, a C++ and two Rust programs: built by their own build systems, run, checked
+real: build-checks ## Lua, SQLite, zstd, a C++ and two Rust programs: built by their own build systems, run, checked
 	$(PYTHON) -B tests/real/real.py
 
-gallery: build ## The gallery's programs: predicted misses of each cure and those of the cured program (target/bench/gallery.json)
+gallery: build-checks ## The gallery's programs: predicted misses of each cure and those of the cured program (target/bench/gallery.json)
 	$(PYTHON) -B tests/gallery.py --rounds 5 --out target/bench/gallery.json
 
-fuzz: build ## Random programs against their own account, strangers' bytes against the readers (SECONDS_EACH=60, FROM=seed)
+fuzz: build-checks ## Random programs against their own account, strangers' bytes against the readers (SECONDS_EACH=60, FROM=seed)
 	$(PYTHON) -B tests/fuzz/fuzz.py --seconds $(SECONDS_EACH) $(if $(FROM),--start $(FROM))
 	tests/fuzz/reader.sh $(SECONDS_EACH)
 
-bias-test: build ## The laws of `memlode bench`, `bias` and `alias`, on samples whose truth is known and on small programs
+bias-test: build-checks ## The laws of `memlode bench`, `bias` and `alias`, on samples whose truth is known and on small programs
 	cargo test --release --package memlode-measure
 	cargo test --release --package memlode-cli --test cli -- bench:: bias:: bias_machine::
 
@@ -78,35 +85,35 @@ bias-test: build ## The laws of `memlode bench`, `bias` and `alias`, on samples 
 bench: bench-record bench-engine ## Every benchmark: recording, replaying, and the simulator alone
 	cargo run --release --package memlode-simulate --example throughput
 
-bench-record: build ## What recording costs, beside native, a call per access and cachegrind (OPTIONS=--quick)
+bench-record: build-checks ## What recording costs, beside native, a call per access and cachegrind (OPTIONS=--quick)
 	$(PYTHON) -B bench/record.py $(OPTIONS)
 
-bench-engine: build ## How fast traces are replayed, stage by stage (OPTIONS=--quick)
+bench-engine: build-checks ## How fast traces are replayed, stage by stage (OPTIONS=--quick)
 	$(PYTHON) -B bench/engine.py $(OPTIONS)
 
-bench-truth: build ## How far the models' rankings are those of a timer, over some fifty programs (OPTIONS=--quick)
+bench-truth: build-checks ## How far the models' rankings are those of a timer, over some fifty programs (OPTIONS=--quick)
 	$(PYTHON) -B bench/truth.py $(OPTIONS)
 
-bench-calibration: build ## How well `memlode machine calibrate` repeats on this machine (OPTIONS=--quick)
+bench-calibration: build-checks ## How well `memlode machine calibrate` repeats on this machine (OPTIONS=--quick)
 	$(PYTHON) -B bench/calibration.py $(OPTIONS)
 
-bench-bias: build ## What layout does on this machine, and whether `bench` and `bias` see it: 20 minutes (OPTIONS=--quick)
+bench-bias: build-checks ## What layout does on this machine, and whether `bench` and `bias` see it: 20 minutes (OPTIONS=--quick)
 	$(PYTHON) -B bench/bias.py $(OPTIONS)
 
-bench-sharing: build ## What threads lose to each other's lines, measured and predicted (OPTIONS=--quick)
+bench-sharing: build-checks ## What threads lose to each other's lines, measured and predicted (OPTIONS=--quick)
 	$(PYTHON) -B bench/sharing.py $(OPTIONS)
 
 ##@ Housekeeping
 
-format: setup ## Put every file in the project's format
+format: setup-checks ## Put every file in the project's format
 	cargo fmt --all
 	clang-format-22 -i $(C_FILES)
 	cargo xtask wrap
 
-gen: setup ## Write generated files anew: format/generated/, the registry of analyses, docs/analyses/
+gen: setup-checks ## Write generated files anew: format/generated/, the registry of analyses, docs/analyses/
 	cargo xtask gen
 
-fixtures: setup ## Write down anew what analyses find in crates/analyses/fixtures, and the schema of their tables
+fixtures: setup-checks ## Write down anew what analyses find in crates/analyses/fixtures, and the schema of their tables
 	MEMLODE_UPDATE=1 cargo test --release --package memlode-report --test fixtures
 
 clean: ## Remove everything that was built
@@ -114,8 +121,10 @@ clean: ## Remove everything that was built
 
 # ---- parts of `build` ----
 
-pass: $(LLVM_VERSIONS:%=pass-%)
+# And the plug-in for the oldest LLVM, which tests hold to what the first does.
+build-checks: build pass-19
 
+pass-19: | setup-checks
 pass-%: | setup
 	@$(MAKE) --no-print-directory -s -C instrument LLVM=$*
 
@@ -123,11 +132,11 @@ runtime: | setup
 	@$(MAKE) --no-print-directory -s -C record CC=clang-22
 	@$(MAKE) --no-print-directory -s -C stagger CC=clang-22
 
-# CMake and others want a compiler to be one path, and makefiles look for `clang` in its name: hence the links.
+# The demo leaves out the commands that time programs, unless they are there. CMake and others want a compiler to be one path, and makefiles look for `clang` in its name: hence the links.
 cli: | setup
-	@cargo build --release --bin memlode
+	@env -u MAKEFLAGS cargo build --release --bin memlode $(CLI_OPTIONS)
 	@mkdir -p $(OUT)/bin
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup build install python test gallery bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine bench-bias bench-sharing bench-truth bench-calibration format gen fixtures clean pass runtime cli
+.PHONY: help demo setup setup-checks build build-checks install python test quick gallery bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine bench-bias bench-sharing bench-truth bench-calibration format gen fixtures clean runtime cli

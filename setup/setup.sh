@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs what building and testing memlode needs on Debian 12: Debian packages, and nothing else.
-# Safe to run again; when nothing is missing it only asks dpkg and leaves.
+# Installs what building memlode needs on Debian 12, and with `checks` what testing it needs, too: Debian packages, and
+# nothing else. Safe to run again; when nothing is missing it only asks dpkg and leaves.
 set -euo pipefail
 cd "$(dirname "$0")"
+
+checks=${1:-}
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() {
@@ -10,7 +12,12 @@ fail() {
   exit 1
 }
 
-listed() { sed -e 's/[[:space:]]*#.*//' -e '/^$/d' "$1"; }
+# Of a list, what stands above `[checks]`; or all.
+listed() {
+  local stop=Q
+  [ -z "$checks" ] || stop=d
+  sed -e "/^\[checks\]\$/$stop" -e 's/[[:space:]]*#.*//' -e '/^$/d' "$1"
+}
 
 missing_from() {
   local package
@@ -29,8 +36,8 @@ rust_found() { cargo --version 2>/dev/null | sed -n 's/^cargo \([0-9.]*\).*/\1/p
 rust_is_there() {
   local found
   found=$(rust_found)
-  [ -n "$found" ] && at_least "$found" "$(rust_wanted)" && cargo fmt --version >/dev/null 2>&1 &&
-    cargo clippy --version >/dev/null 2>&1
+  [ -n "$found" ] && at_least "$found" "$(rust_wanted)" &&
+    { [ -z "$checks" ] || { cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1; }
 }
 
 # Other package managers may hold the lock for a while, and mirrors have bad moments.

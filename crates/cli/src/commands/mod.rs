@@ -2,7 +2,9 @@
 
 mod advise;
 mod alias;
+#[cfg(feature = "measure")]
 mod bench;
+#[cfg(feature = "measure")]
 mod bias;
 mod budget;
 mod cargo;
@@ -11,6 +13,7 @@ mod ctl;
 mod diff;
 mod doctor;
 pub mod dump;
+#[cfg(feature = "measure")]
 mod machine;
 pub mod place_blocks;
 mod replay;
@@ -19,6 +22,7 @@ pub mod run;
 mod serve;
 mod sim;
 mod timeline;
+#[cfg(feature = "measure")]
 mod validate;
 mod whatif;
 
@@ -117,16 +121,25 @@ enum Command {
     Budget(budget::Args),
     Diff(diff::Args),
     Alias(alias::Args),
-    Bench(bench::Args),
-    Bias(bias::Args),
-    Validate(validate::Args),
-    Machine(machine::Args),
+    #[cfg(feature = "measure")]
+    #[command(flatten)]
+    Measuring(Measuring),
     Dump(dump::Args),
     Check(check::Args),
     Serve(serve::Args),
     Ctl(ctl::Args),
     Doctor(doctor::Args),
     PlaceBlocks(place_blocks::Args),
+}
+
+/// Commands that time programs.
+#[cfg(feature = "measure")]
+#[derive(Debug, Subcommand)]
+enum Measuring {
+    Bench(bench::Args),
+    Bias(bias::Args),
+    Validate(validate::Args),
+    Machine(machine::Args),
 }
 
 /// Everything but the compilers, which `main` handles before clap sees their arguments.
@@ -157,10 +170,13 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Whatif(args) => whatif::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Alias(args) => alias::run(args),
-        Command::Bench(args) => bench::run(args),
-        Command::Bias(args) => bias::run(args),
-        Command::Validate(args) => validate::run(args),
-        Command::Machine(args) => machine::run(args),
+        #[cfg(feature = "measure")]
+        Command::Measuring(command) => match command {
+            Measuring::Bench(args) => bench::run(args),
+            Measuring::Bias(args) => bias::run(args),
+            Measuring::Validate(args) => validate::run(args),
+            Measuring::Machine(args) => machine::run(args),
+        },
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
         Command::Serve(args) => serve::run(args),

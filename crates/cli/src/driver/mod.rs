@@ -92,6 +92,7 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
         return Err(command.exec()).with_context(cannot);
     }
     let status = child::run_in_our_place(&mut command).with_context(cannot)?;
+    #[cfg(feature = "measure")]
     if let Some(kept) = kept.filter(|_| status.success()) {
         // A program without it is as good: nothing is said of failures.
         if let Ok(folder) = std::env::current_dir() {
