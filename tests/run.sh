@@ -5,22 +5,14 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 export PATH="$PWD/target/memlode/bin:$PATH" PYTHONDONTWRITEBYTECODE=1
+# shellcheck source=tests/checked.sh
+source tests/checked.sh
+# shellcheck source=tests/spent.sh
+source tests/spent.sh
 
-# Ours are built with assertions and checks of overflow; crates of others are those that the command line was built with.
-# Optimised is what tests wait for.
 suite_rust() {
-  local crate option level checks=()
-  for crate in crates/*; do
-    case $crate in
-    */attribute | */collect | */measure | */simulate | */symbols | */trace) level=1 ;;
-    *) level=0 ;;
-    esac
-    for option in opt-level=$level debug='"line-tables-only"' debug-assertions=true overflow-checks=true; do
-      checks+=(--config "profile.release.package.memlode-${crate#crates/}.$option")
-    done
-  done
   # The examples are what the benchmarks run; clippy sees that they compile.
-  cargo test --release --tests "${checks[@]}" && cargo test --quiet --release --doc "${checks[@]}"
+  cargo test --release --no-fail-fast --tests "${checked[@]}" && cargo test --quiet --release --doc "${checked[@]}"
 }
 
 suite_c() { make -s -C record check CC=clang-22 && make -s -C stagger check CC=clang-22; }
@@ -66,11 +58,15 @@ lanes=("rust c lit22 lit19 newcomer" "gallery corpus sharing languages layouts f
 
 # One suite. Says how it went, also in the file of results.
 run_suite() {
-  local started=$SECONDS how="passed in"
+  local started=$SECONDS how="passed in" before
   echo "== $1"
+  spent
+  before=$REPLY
   "suite_$1" || how="FAILED after"
-  echo "== $1 $how $((SECONDS - started)) s"
-  echo "$1 $how" >>"$results"
+  spent
+  echo "== $1 $how $((SECONDS - started)) s, $(((REPLY - before) / 100)) s of processor time"
+  echo "$1 $how" >>"$work/results"
+  echo "$(((REPLY - before) / 100)) $1" >>"$work/suites"
 }
 
 # The suites of a lane; what one of them prints comes as a whole, and the end of what a failed one printed once more at the
@@ -80,15 +76,31 @@ run_lane() {
   log=$(mktemp)
   for suite in $1; do
     run_suite "$suite" >"$log" 2>&1
-    flock "$results" cat "$log"
-    ! tail -n 1 "$log" | grep -q FAILED || tail -n 20 "$log" >>"$ends"
+    flock "$work/results" cat "$log"
+    ! tail -n 1 "$log" | grep -q FAILED || tail -n 20 "$log" >>"$work/ends"
   done
   rm "$log"
 }
 
-results=$(mktemp)
-ends=$(mktemp)
-trap 'rm -f "$results" "$ends"' EXIT
+# Says where processor time went, and fails if a file of Rust tests takes more than it may: it would be waited for each time.
+slowest() {
+  local limit_s=120 seconds name too_slow=0
+  echo "seconds of processor time: $(sort -rn "$work/suites" | awk '{ printf "%s%s %d", NR > 1 ? ", " : "", $2, $1 }')"
+  [ -s "$MEMLODE_TEST_TIMES" ] || return 0
+  echo "slowest Rust tests: $(sort -rn "$MEMLODE_TEST_TIMES" | awk 'NR <= 12 { printf "%s%s %d", NR > 1 ? ", " : "", $2, $1 }')"
+  while read -r seconds name; do
+    if [ "$seconds" -gt "$limit_s" ]; then
+      echo "FAILED: $name takes $seconds s of processor time, more than $limit_s"
+      too_slow=1
+    fi
+  done <"$MEMLODE_TEST_TIMES"
+  return $too_slow
+}
+
+work=$(mktemp -d)
+touch "$work"/{results,ends,suites,times}
+export MEMLODE_TEST_TIMES=$work/times
+trap 'rm -rf "$work"' EXIT
 for suite; do
   if ! declare -F "suite_$suite" >/dev/null; then
     echo "tests/run.sh: no suite called '$suite'; there are: ${lanes[*]}" >&2
@@ -104,8 +116,10 @@ else
   wait
 fi
 # Whatever did not come to its end has failed.
-cat "$ends"
-passed=$(grep -c "passed in" "$results")
-[ "$passed" -eq "$wanted" ] || echo "failed suites: $(grep FAILED "$results" | cut -d' ' -f1 | paste -sd' ')"
+cat "$work/ends"
+slow=0
+slowest || slow=1
+passed=$(grep -c "passed in" "$work/results")
+[ "$passed" -eq "$wanted" ] || echo "failed suites: $(grep FAILED "$work/results" | cut -d' ' -f1 | paste -sd' ')"
 echo "$passed passed, $((wanted - passed)) failed"
-[ "$passed" -eq "$wanted" ]
+[ "$passed" -eq "$wanted" ] && [ "$slow" -eq 0 ]
