@@ -29,7 +29,7 @@ fn read(command: &[&str], directory: &Path) -> Output {
         .arg(command[0])
         .arg(directory)
         .args(&command[1..])
-        .timeout(Duration::from_secs(60))
+        .timeout(Duration::from_secs(600))
         .output()
         .expect("memlode runs and ends")
 }

@@ -514,5 +514,5 @@ fn programs_that_take_too_long_are_ended() {
         let output = memlode().args(words).args(["--function", "work", "--", &program]).output();
         assert_one_sentence(&output.expect("memlode runs"), &["had not called work", "--time-limit"]);
     }
-    assert!(started.elapsed() < std::time::Duration::from_secs(60));
+    assert!(started.elapsed() < std::time::Duration::from_secs(500));
 }

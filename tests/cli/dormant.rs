@@ -121,7 +121,7 @@ fn made_at(mark: &str) -> String {
 fn run(trace: &Path, options: &[&str]) {
     let mut record = memlode();
     record.args(["record", "-o"]).arg(trace).args(options).arg("--").arg(program().join("blocks"));
-    let output = record.timeout(std::time::Duration::from_secs(60)).output().expect("memlode runs");
+    let output = record.timeout(std::time::Duration::from_secs(600)).output().expect("memlode runs");
     assert!(output.status.success(), "{}", stderr(&output));
     let check = memlode().arg("check").arg(trace).output().expect("memlode runs");
     assert!(check.status.success(), "{}{}", stdout(&check), stderr(&check));

@@ -261,13 +261,23 @@ fn an_edit_that_changes_nothing_is_neutral_and_impossible_ones_say_why() {
     assert!(stderr(&marked).contains("did you mean `split`?"), "{}", stderr(&marked));
 }
 
+/// Asserts that an edit is worth it, is one of items, and gains as much as arrays of their members do. Which of two edits that gain
+/// about as much is named depends on where the program's memory happens to lie.
+fn assert_as_good_as_arrays(folder: &Folder, trace: &str, found: &Value) {
+    let arrays = folder.json(&["whatif", trace, "--edit", "soa item"]);
+    assert_eq!((&arrays["verdict"], &found["verdict"]), (&"worth_it".into(), &"worth_it".into()));
+    let edit = found["edits"][0].as_str().expect("an edit");
+    assert!(edit.contains("item"), "{edit}");
+    let gain = |found: &Value| found["gain"].as_f64().expect("a share");
+    assert!(gain(found) >= gain(&arrays) - 0.03, "{edit}: {} beside {}", gain(found), gain(&arrays));
+}
+
 #[test]
 fn a_search_finds_a_layout_and_confirms_it() {
     let folder = Folder::new();
     let trace = folder.record(0);
     let found = folder.json(&["whatif", &trace, "--search", "item"]);
-    assert_eq!(found["verdict"], "worth_it", "{}", found["edits"]);
-    assert_eq!(found["edits"][0], "soa item");
+    assert_as_good_as_arrays(&folder, &trace, &found);
     assert!(found["tried"].as_array().expect("a list").len() >= 5);
 }
 
@@ -276,8 +286,7 @@ fn advice_is_what_was_tried_and_a_clean_program_gets_none() {
     let folder = Folder::new();
     let trace = folder.record(0);
     let found = folder.json(&["advise", &trace]);
-    let first = &found["worth_it"][0];
-    assert_eq!((&first["edits"][0], &first["verdict"]), (&"soa item".into(), &"worth_it".into()));
+    assert_as_good_as_arrays(&folder, &trace, &found["worth_it"][0]);
     let rejected = found["rejected"].as_array().expect("a list");
     assert!(rejected.iter().any(|edit| edit["edit"].as_str().is_some_and(|text| text.contains("node"))));
     let charts = found["structures"].as_array().expect("a list");

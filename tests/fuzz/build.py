@@ -22,7 +22,7 @@ class Failure(Exception):
         self.stage, self.detail = stage, detail
 
 
-def call(stage, arguments, seconds=60, **options):
+def call(stage, arguments, seconds=600, **options):
     """Runs a command that has to succeed."""
     try:
         done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", timeout=seconds, check=False,
@@ -112,7 +112,7 @@ class Build:
         """The program as it is, without optimisation."""
         compiler = [f"clang{'++' if self.cxx else ''}-{self.version}"]
         call("native compile", [*compiler, "-O0", *self.flags[1:], "-fno-lto", *sources, "-o", out,
-                                *(["-no-pie"] if "-fno-pie" in self.flags else []), "-lm", *self.link], 300)
+                                *(["-no-pie"] if "-fno-pie" in self.flags else []), "-lm", *self.link], 600)
         self.plug_in("native plug-in", compiler, compiler, sources, out, os.environ, ["-fno-lto"])
         return out
 
@@ -185,7 +185,7 @@ class Build:
         objects = []
         for source in sources:
             objects.append(out.with_name(f"{out.name}-{source.stem}.o"))
-            call(stage, [*compiler, *self.flags, "-c", source, "-o", objects[-1]], 300, env=environment)
+            call(stage, [*compiler, *self.flags, "-c", source, "-o", objects[-1]], 600, env=environment)
         return objects
 
     def plug_in(self, stage, compiler, linker, sources, out, environment, options=()):
@@ -193,8 +193,8 @@ class Build:
         for source in sources[0].parent.glob("plug-in.c*"):
             made = out.with_name(f"{out.name}.plug-in.o"), out.with_name(f"{out.name}.plug-in.so")
             common = [*self.flags, "-fPIC", *options]
-            call(stage, [*compiler, *common, "-c", source, "-o", made[0]], 300, env=environment)
-            call(stage, [*linker, *common, "-shared", made[0], "-o", made[1]], 300, env=environment)
+            call(stage, [*compiler, *common, "-c", source, "-o", made[0]], 600, env=environment)
+            call(stage, [*linker, *common, "-shared", made[0], "-o", made[1]], 600, env=environment)
 
     def finish(self, stage, compiler, objects, out, options, environment):
         common = [*compiler, *self.flags]
@@ -203,6 +203,6 @@ class Build:
             first, *others = objects
             inside = [each for each in others if each.parent == out.parent]
             outside = [each for each in others if each.parent != out.parent]
-            call(stage, [*common, "-shared", *inside, "-o", library], 300, env=environment)
+            call(stage, [*common, "-shared", *inside, "-o", library], 600, env=environment)
             objects = [first, library, *outside, "-Xlinker", "-rpath", "-Xlinker", out.parent]
-        call(stage, [*common, *objects, *options, "-o", out], 300, env=environment)
+        call(stage, [*common, *objects, *options, "-o", out], 600, env=environment)

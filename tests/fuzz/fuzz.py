@@ -45,7 +45,7 @@ class Unfit(Exception):
 def run(stage, arguments, expected, **options):
     """Runs the program; what it prints and how it ends must be as expected."""
     try:
-        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False, **options)
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=600, check=False, **options)
     except subprocess.TimeoutExpired:
         raise Failure(stage, "takes more than 60 s") from None
     if expected and (done.returncode, done.stdout) != expected:
@@ -59,7 +59,7 @@ def record(stage, program, out, expected, environment, options=(), killing=False
     run(stage, [MEMLODE, "record", "--force", "-o", out, *options, "--", program], expected, env=environment)
     if not out.exists():
         return None
-    done = subprocess.run([MEMLODE, "check", "--json", out], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([MEMLODE, "check", "--json", out], capture_output=True, text=True, timeout=600, check=False)
     told = done.stdout and [problem["what"] for problem in json.loads(done.stdout)["problems"]]
     if done.returncode != 0 and not (killing and told and all(FOR_THE_KILLED.search(what) for what in told)):
         raise Failure(f"{stage}: check", done.stdout + done.stderr)

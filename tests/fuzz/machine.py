@@ -156,7 +156,7 @@ def run(program, expected):
              "--vex-iropt-level=0",
              "--main-stacksize=67108864", f"--log-file={work}/lackey.%p", home / program.name]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, env=environment)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False, env=environment)
     except subprocess.TimeoutExpired:
         raise Failure("machine code", "takes more than 300 s") from None
     if (done.returncode, done.stdout) != expected:

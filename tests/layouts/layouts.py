@@ -143,7 +143,7 @@ def described(program, arguments, name):
     trace = WORK / f"{name}.trace"
     shutil.rmtree(trace, ignore_errors=True)
     run = [MEMLODE, "record", "-o", trace, "--", program, *arguments]
-    subprocess.run(run, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+    subprocess.run(run, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600)
     dump = subprocess.run([MEMLODE, "dump", "--types", "--json", trace], check=True, capture_output=True, text=True)
     for line in dump.stdout.splitlines():
         record = json.loads(line)

@@ -21,7 +21,7 @@ FACTOR = 1.5
 
 
 def run(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
 
 
 def said():

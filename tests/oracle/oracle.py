@@ -62,7 +62,7 @@ def compile_one(source, kind, place):
     language = ["c++", "-std=c++17"] if source.suffix == ".cpp" else ["cc"]
     program = place / f"{source.stem}-{kind}"
     options = ["-O2", "-g", "-pthread", source, "-o", program]
-    call("compile", [HERE / "compiler.sh", *language, *options], 300, env=environment(kind))
+    call("compile", [HERE / "compiler.sh", *language, *options], 600, env=environment(kind))
     return program
 
 
@@ -72,7 +72,7 @@ def compile_crate(crate, kind):
     # The linker is told of an object that cargo does not know.
     shutil.rmtree(target, ignore_errors=True)
     options = ["--release", "--offline", "--manifest-path", crate / "Cargo.toml", "--target-dir", target]
-    call("compile", [MEMLODE, "cargo", "build", *options], 300, env=environment(kind))
+    call("compile", [MEMLODE, "cargo", "build", *options], 600, env=environment(kind))
     (release,) = target.glob("*/release")
     return sorted(each for each in release.iterdir() if each.is_file() and os.access(each, os.X_OK))
 

@@ -134,7 +134,7 @@ class Run:
         return found
 
 
-def run(command, environment=None, timeout=120):
+def run(command, environment=None, timeout=600):
     variables = {**os.environ, **(environment or {})}
     return subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, timeout=timeout, env=variables, cwd=WORK

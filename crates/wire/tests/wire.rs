@@ -348,7 +348,7 @@ fn there_are_only_so_many_senders_at_a_time() {
 
 #[test]
 fn a_sender_that_falls_silent_is_given_up() {
-    let silence = Duration::from_millis(30);
+    let silence = Duration::from_secs(2);
     let open = || -> Box<dyn Store> { Box::new(Gate(Arc::default(), channel().0)) };
     let receiving = receive("tcp://127.0.0.1:0", Limits { silence, ..Limits::default() }, open);
     let _silent = receiving.connect();
@@ -361,16 +361,29 @@ fn a_sender_that_falls_silent_is_given_up() {
 
 #[test]
 fn a_slow_sender_is_not_a_silent_one() {
-    let silence = Duration::from_secs(2);
+    // On a busy machine a pause may become longer than what is borne: then it says nothing, and the next is longer.
+    let is_borne = (1..5).map(|seconds| Duration::from_secs(2 * seconds)).find_map(slow_sender);
+    assert_eq!(is_borne, Some(wire_status::OK));
+}
+
+/// Returns the receiver's answer to a frame that takes longer than the silence that is borne, though no pause in it does; or
+/// `None` if one did.
+fn slow_sender(silence: Duration) -> Option<u16> {
     let open = || -> Box<dyn Store> { Box::new(Gate(Arc::default(), channel().0)) };
     let receiving = receive("tcp://127.0.0.1:0", Limits { silence, ..Limits::default() }, open);
     let mut stream = receiving.sender();
-    // A frame takes longer than the silence that is borne; no pause in it does.
+    let mut longest = Duration::ZERO;
     for piece in frame(WireFrame { kind: wire::FINISH, ..Default::default() }, &[]).chunks(3) {
+        let before = std::time::Instant::now();
         std::thread::sleep(silence / 5);
-        stream.write_all(piece).unwrap();
+        let written = stream.write_all(piece);
+        longest = longest.max(before.elapsed());
+        if longest > silence / 2 {
+            return None;
+        }
+        written.unwrap();
     }
-    assert_eq!(said(&mut stream).0, wire_status::OK);
+    Some(said(&mut stream).0)
 }
 
 #[test]

@@ -71,7 +71,8 @@ fn a_daemon_is_not_waited_for() {
     let status = wait(&mut child);
     let start = std::time::Instant::now();
     let summary = collector.finish(outcome(status)).unwrap();
-    assert!(start.elapsed().as_secs() < 5);
+    // It sleeps for thirty.
+    assert!(start.elapsed().as_secs() < 25);
     assert!(!summary.is_whole());
     assert!(summary.notes[0].contains("still running"), "{:?}", summary.notes);
     let trace = open(directory.path());

@@ -13,7 +13,7 @@ use memlode_trace::event::Batch;
 use tempfile::TempDir;
 
 /// No test program runs longer.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A run and its trace.
 pub struct Recording {
