@@ -56,6 +56,7 @@ lint: lint-rust lint-cxx lint-scripts ## Formatting, warnings, static analysis, 
 lint-rust: build-checks
 	cargo fmt --all --check
 	cargo clippy --release --all-targets -- -D warnings
+	cargo clippy --release --bin memlode --no-default-features -- -D warnings
 	cargo xtask check
 
 lint-cxx: build-checks
