@@ -8,6 +8,7 @@ MEMLODE_HIDDEN __thread uint64_t memlode_owner;
 MEMLODE_HIDDEN __thread uint64_t *memlode_dormant_cursor;
 
 MEMLODE_HIDDEN struct memlode_process memlode_process;
+MEMLODE_HIDDEN struct memlode_ring_header *memlode_rings[MEMLODE_RING_RINGS];
 
 /* Whole pages: shared memory takes their place. */
 MEMLODE_EXPORT char __memlode_control[MEMLODE_CONTROL_BYTES] __attribute__((aligned(MEMLODE_CONTROL_BYTES)));

@@ -126,46 +126,66 @@ static void make_canary(void) {
     memlode_process.canary = &spare_canary; /* an old kernel: fork handlers alone must do */
 }
 
-/* Maps the shared memory such that regions lie at multiples of MEMLODE_PAIR_BYTES. */
+/* Maps the beginning of the shared memory. Rings follow as they are claimed: a program may have little
+ * address space, or lock all that it has. */
 static bool map_shared(int fd) {
-  /* A limit on address space may not leave room for all rings: then take fewer. */
-  for (uint32_t rings = MEMLODE_RING_RINGS; rings >= 16; rings /= 2) {
-    size_t bytes = MEMLODE_RING_FIRST_RING_OFFSET + (size_t)rings * MEMLODE_REGION_BYTES;
-    long reserved = memlode_call(SYS_mmap, 0, bytes + MEMLODE_PAIR_BYTES, PROT_NONE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memlode_failed(reserved))
-      continue;
-    uintptr_t first_ring = ((uintptr_t)reserved + MEMLODE_RING_FIRST_RING_OFFSET + MEMLODE_PAIR_BYTES - 1) &
-                           ~(uintptr_t)(MEMLODE_PAIR_BYTES - 1);
-    uintptr_t base = first_ring - MEMLODE_RING_FIRST_RING_OFFSET;
-    if (memlode_failed(
-            memlode_call(SYS_mmap, base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0))) {
-      memlode_call(SYS_munmap, reserved, bytes + MEMLODE_PAIR_BYTES);
-      continue;
-    }
-    if (base > (uintptr_t)reserved)
-      memlode_call(SYS_munmap, reserved, base - (uintptr_t)reserved);
-    uintptr_t end = (uintptr_t)reserved + bytes + MEMLODE_PAIR_BYTES;
-    if (end > base + bytes)
-      memlode_call(SYS_munmap, base + bytes, end - (base + bytes));
-    memlode_call(SYS_madvise, base, bytes, MADV_DONTDUMP);
-    struct memlode_process_header *shared = (struct memlode_process_header *)base;
-    if (shared->magic != MEMLODE_MAGIC_RING || shared->version != MEMLODE_VERSION_RING ||
-        shared->chunks != MEMLODE_RING_CHUNKS || shared->ring_count < rings) {
-      memlode_call(SYS_munmap, base, bytes);
-      return false;
-    }
-    if (memlode_failed(memlode_call(SYS_mmap, __memlode_control, MEMLODE_CONTROL_BYTES,
-                                    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0))) {
-      memlode_call(SYS_munmap, base, bytes);
-      return false;
-    }
-    memlode_process.shared = shared;
-    memlode_process.first_ring = (char *)first_ring;
-    memlode_process.rings = rings;
-    return true;
+  const size_t bytes = MEMLODE_RING_FIRST_RING_OFFSET;
+  long base = memlode_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memlode_failed(base))
+    return false;
+  memlode_call(SYS_madvise, base, bytes, MADV_DONTDUMP);
+  struct memlode_process_header *shared = (struct memlode_process_header *)base;
+  if (shared->magic != MEMLODE_MAGIC_RING || shared->version != MEMLODE_VERSION_RING ||
+      shared->chunks != MEMLODE_RING_CHUNKS ||
+      memlode_failed(memlode_call(SYS_mmap, __memlode_control, MEMLODE_CONTROL_BYTES, PROT_READ | PROT_WRITE,
+                                  MAP_SHARED | MAP_FIXED, fd, 0))) {
+    memlode_call(SYS_munmap, base, bytes);
+    return false;
   }
-  return false;
+  memlode_process.shared = shared;
+  memlode_process.rings = shared->ring_count < MEMLODE_RING_RINGS ? shared->ring_count : MEMLODE_RING_RINGS;
+  return true;
+}
+
+/* Maps what follows the mapping of which this is the last page, at a multiple of MEMLODE_PAIR_BYTES. There is
+ * no descriptor any more: a shared mapping's length is no limit to its copy (mremap(2), an old size of zero).
+ */
+static struct memlode_ring_header *map_behind(uintptr_t last_page) {
+  const size_t page = MEMLODE_CONTROL_BYTES, bytes = MEMLODE_REGION_BYTES;
+  const size_t room = page + bytes + MEMLODE_PAIR_BYTES;
+  long reserved =
+      memlode_call(SYS_mmap, 0, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memlode_failed(reserved))
+    return NULL;
+  uintptr_t low = (uintptr_t)reserved;
+  uintptr_t start = (low + page + MEMLODE_PAIR_BYTES - 1) & ~(uintptr_t)(MEMLODE_PAIR_BYTES - 1);
+  long result =
+      memlode_call(SYS_mremap, last_page, 0, page + bytes, MREMAP_MAYMOVE | MREMAP_FIXED, start - page);
+  if (memlode_failed(result)) {
+    memlode_call(SYS_munmap, low, room);
+    return NULL;
+  }
+  memlode_call(SYS_munmap, low, start - low);
+  if (low + room > start + bytes)
+    memlode_call(SYS_munmap, start + bytes, low + room - (start + bytes));
+  memlode_call(SYS_munlock, start, bytes);
+  return (struct memlode_ring_header *)start;
+}
+
+MEMLODE_HIDDEN struct memlode_ring_header *memlode_map_ring_locked(uint64_t slot) {
+  uint64_t next = slot;
+  while (next > 0 && !memlode_rings[next] && !memlode_rings[next - 1])
+    next--;
+  for (; next <= slot; next++) {
+    if (memlode_rings[next])
+      continue;
+    uintptr_t end = next ? (uintptr_t)memlode_rings[next - 1] + MEMLODE_REGION_BYTES
+                         : (uintptr_t)memlode_process.shared + MEMLODE_RING_FIRST_RING_OFFSET;
+    memlode_rings[next] = map_behind(end - MEMLODE_CONTROL_BYTES);
+    if (!memlode_rings[next])
+      return NULL;
+  }
+  return memlode_rings[slot];
 }
 
 /* A message to the collector, and what became of it. */

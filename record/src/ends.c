@@ -22,9 +22,9 @@ static void mark_ended(struct memlode_process_header *shared) {
   /* The lowest free ring is taken: no more rings are in use than were ever claimed. */
   uint64_t claimed = atomic_load_explicit((_Atomic uint64_t *)&shared->generation, memory_order_relaxed);
   for (uint32_t i = 0; i < memlode_process.rings && i < claimed; i++) {
-    struct memlode_ring_header *ring =
-        (struct memlode_ring_header *)(memlode_process.first_ring + (size_t)i * MEMLODE_REGION_BYTES);
-    if (atomic_load_explicit((_Atomic uint32_t *)&ring->state, memory_order_acquire) ==
+    struct memlode_ring_header *ring = memlode_rings[i];
+    if (ring &&
+        atomic_load_explicit((_Atomic uint32_t *)&ring->state, memory_order_acquire) ==
             MEMLODE_RING_SLOT_ACTIVE &&
         memlode_call(SYS_tgkill, pid, ring->tid, 0) == -ESRCH)
       atomic_store_explicit((_Atomic uint32_t *)&ring->ended, 1, memory_order_relaxed);

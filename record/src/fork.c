@@ -10,28 +10,21 @@ MEMLODE_HIDDEN void memlode_forget_parent(void) {
   uint64_t signals = 0;
   memlode_block_signals(&signals);
   memlode_owner = 0;
-  struct memlode_slots abandoned;
-  for (size_t i = 0; i < sizeof abandoned.words / sizeof abandoned.words[0]; i++)
-    abandoned.words[i] = 0;
-  memlode_forget_streams(&abandoned);
+  memlode_forget_streams();
   if (memlode_is_sealed())
     return; /* its parent has told why neither is recorded */
   if (atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED) {
-    uintptr_t base = (uintptr_t)memlode_process.shared;
-    uintptr_t end =
-        (uintptr_t)memlode_process.first_ring + (size_t)memlode_process.rings * MEMLODE_REGION_BYTES;
     atomic_store_explicit(&memlode_process.mode, MEMLODE_UNCONNECTED, memory_order_relaxed);
     /* The first page stays: to tell the parent's collector of a child that does not find it. */
     memlode_process.parent = memlode_process.shared;
-    memlode_call(SYS_munmap, base + MEMLODE_CONTROL_BYTES, end - base - MEMLODE_CONTROL_BYTES);
+    memlode_call(SYS_munmap, (uintptr_t)memlode_process.shared + MEMLODE_CONTROL_BYTES,
+                 MEMLODE_RING_FIRST_RING_OFFSET - MEMLODE_CONTROL_BYTES);
+    for (uint32_t slot = 0; slot < memlode_process.rings; slot++)
+      if (memlode_rings[slot]) {
+        memlode_call(SYS_munmap, memlode_rings[slot], (size_t)MEMLODE_REGION_BYTES);
+        memlode_rings[slot] = NULL;
+      }
     memlode_forget_control();
-    /* In a child forked by a signal handler, the interrupted code will write on where it was: to
-     * memory that nobody reads, until its next refill. */
-    for (uint32_t i = 0; i < memlode_process.rings; i++)
-      if (abandoned.words[i / 64] >> i % 64 & 1)
-        memlode_call(SYS_mmap, memlode_process.first_ring + (size_t)i * MEMLODE_REGION_BYTES,
-                     (size_t)MEMLODE_REGION_BYTES, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   } else if (atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_DISCARDING) {
     memlode_tell_parent();
   }

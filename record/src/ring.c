@@ -253,10 +253,6 @@ MEMLODE_HIDDEN void memlode_rest(void) {
   __memlode_cursor = memlode_scratch_slack(cursor);
 }
 
-static struct memlode_ring_header *ring_at(uint64_t slot) {
-  return (struct memlode_ring_header *)(memlode_process.first_ring + slot * MEMLODE_REGION_BYTES);
-}
-
 /* Owner of the rings of a thread that claims its first one here. If there is another copy of this library, as
  * dlmopen makes one, the thread may have rings of that one. */
 static uint64_t owner_elsewhere(const struct memlode_ring_header *first) {
@@ -268,8 +264,8 @@ static uint64_t owner_elsewhere(const struct memlode_ring_header *first) {
     return first->generation;
   const struct memlode_ring_header *found = first;
   for (uint64_t slot = 0; slot < memlode_process.rings && slot < first->generation; slot++) {
-    struct memlode_ring_header *ring = ring_at(slot);
-    if (ring != first && ring->tid == first->tid &&
+    const struct memlode_ring_header *ring = memlode_map_ring_locked(slot);
+    if (ring && ring != first && ring->tid == first->tid &&
         atomic_load_explicit((_Atomic uint32_t *)&ring->state, memory_order_acquire) ==
             MEMLODE_RING_SLOT_ACTIVE)
       found = ring;
@@ -280,7 +276,9 @@ static uint64_t owner_elsewhere(const struct memlode_ring_header *first) {
 /* A free ring for the calling thread, NULL if all are taken. */
 static struct memlode_ring_header *claim(void) {
   for (uint32_t i = 0; i < memlode_process.rings; i++) {
-    struct memlode_ring_header *ring = ring_at(i);
+    struct memlode_ring_header *ring = memlode_map_ring_locked(i);
+    if (!ring)
+      return NULL;
     _Atomic uint32_t *state = (_Atomic uint32_t *)&ring->state;
     uint32_t expected = MEMLODE_RING_SLOT_FREE;
     if (atomic_load_explicit(state, memory_order_relaxed) != expected ||

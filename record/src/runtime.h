@@ -67,11 +67,6 @@ extern MEMLODE_HIDDEN __thread uint64_t memlode_owner __attribute__((tls_model("
  * scratch. NULL if it has begun no such chunk since it recorded. */
 extern MEMLODE_HIDDEN __thread uint64_t *memlode_dormant_cursor __attribute__((tls_model("initial-exec")));
 
-/* A set of rings. */
-struct memlode_slots {
-  uint64_t words[(MEMLODE_RING_RINGS + 63) / 64];
-};
-
 /* The place where words go: __memlode_cursor, memlode_ring and memlode_dormant_cursor together, or a stream
  * that has to wait. */
 struct memlode_stream {
@@ -89,15 +84,14 @@ enum memlode_mode {
 /* The whole state of the process. Fields below `lock` change under it only. */
 struct memlode_process {
   _Atomic uint32_t mode; /* enum memlode_mode; written last, with release */
-  uint32_t rings;        /* slots mapped here */
+  uint32_t rings;        /* slots that there are */
   struct memlode_process_header *shared;
   struct memlode_process_header *parent; /* of a forked child, until it has memory of its own */
-  char *first_ring;
-  _Atomic uint32_t *canary; /* 1; the kernel clears it in a child that fork created */
-  _Atomic uint32_t lock;    /* 0 free, 1 held, 2 held and awaited */
-  _Atomic uint32_t sealed;  /* 1 once the runtime must make no system call any more */
-  _Atomic uint32_t cancels; /* 1 once a thread may be cancelled at any instruction */
-  bool has_begun;           /* the library's constructors have run: what is thread-local stays */
+  _Atomic uint32_t *canary;              /* 1; the kernel clears it in a child that fork created */
+  _Atomic uint32_t lock;                 /* 0 free, 1 held, 2 held and awaited */
+  _Atomic uint32_t sealed;               /* 1 once the runtime must make no system call any more */
+  _Atomic uint32_t cancels;              /* 1 once a thread may be cancelled at any instruction */
+  bool has_begun;                        /* the library's constructors have run: what is thread-local stays */
   uint32_t pid;
   uint32_t index;       /* of this process in the trace */
   bool crowded;         /* more threads than rings, when last looked */
@@ -109,6 +103,9 @@ struct memlode_process {
   } socket;
 };
 extern MEMLODE_HIDDEN struct memlode_process memlode_process;
+
+/* The process's rings by slot; NULL before the first claim. */
+extern MEMLODE_HIDDEN struct memlode_ring_header *memlode_rings[MEMLODE_RING_RINGS];
 
 /* Returns the word that is not 0 while nothing is to be recorded. */
 static inline _Atomic uint64_t *memlode_dormant(void) {
@@ -171,9 +168,9 @@ MEMLODE_HIDDEN void memlode_leave_handler(uintptr_t stack_pointer);
 MEMLODE_HIDDEN bool memlode_notice_jump(uintptr_t stack_pointer, uint64_t *cursor);
 /* The running handler is one of too many: it gets no ring. */
 MEMLODE_HIDDEN bool memlode_is_too_deep(void);
-/* In a forked child: all streams were the parent's. Says to which rings interrupted code will go on writing.
- */
-MEMLODE_HIDDEN void memlode_forget_streams(struct memlode_slots *abandoned);
+/* In a forked child: all streams were the parent's. Takes the rings out of the table to which interrupted
+ * code will go on writing, and puts memory in their place that nobody reads. */
+MEMLODE_HIDDEN void memlode_forget_streams(void);
 
 /* suspended.c */
 struct memlode_handler {
@@ -221,6 +218,8 @@ MEMLODE_HIDDEN void memlode_unlock(const uint64_t *saved_signals);
 MEMLODE_HIDDEN void memlode_block_signals(uint64_t *saved);
 MEMLODE_HIDDEN void memlode_restore_signals(const uint64_t *saved);
 MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void);
+/* The ring of a slot, mapped if it was not yet; NULL if it cannot be. */
+MEMLODE_HIDDEN struct memlode_ring_header *memlode_map_ring_locked(uint64_t slot);
 /* There is no collector (any more). */
 MEMLODE_HIDDEN void memlode_discard(void);
 /* There is one all the same: recording goes on. */

@@ -8,7 +8,7 @@
  *                   ^ an odd multiple of chunk_bytes: room_bit is set inside a chunk */
 #include "runtime.h"
 
-enum { CHUNKS = 32 };
+enum { CHUNKS = 8 };
 
 /* In .bss rather than mapped: it must not fail. Untouched pages cost nothing. */
 static char area[(2 * CHUNKS + 3) * MEMLODE_RING_CHUNK_BYTES];

@@ -21,6 +21,8 @@
 #include "runtime.h"
 #include "syscalls.h"
 
+#include <sys/mman.h>
+
 /* The deepest level and those above have no ring: they share a scratch chunk and are not recorded. */
 enum { DEEPEST = MEMLODE_LEVELS - 1 };
 
@@ -243,21 +245,27 @@ MEMLODE_HIDDEN void memlode_end_handler(const struct memlode_activation *activat
   thread.depth = level - 1;
 }
 
-static void put_slot(struct memlode_slots *slots, const struct memlode_ring_header *ring) {
-  uint64_t slot = ((uintptr_t)ring - (uintptr_t)memlode_process.first_ring) / MEMLODE_REGION_BYTES;
-  if (slot < memlode_process.rings)
-    slots->words[slot / 64] |= (uint64_t)1 << slot % 64;
+/* In a child that was forked by a signal handler, the interrupted code will write on where it was: to memory
+ * that nobody reads, until its next refill. */
+static void detach(struct memlode_ring_header *ring) {
+  for (uint32_t slot = 0; ring && slot < memlode_process.rings; slot++)
+    if (memlode_rings[slot] == ring) {
+      memlode_rings[slot] = NULL;
+      memlode_call(SYS_mmap, ring, (size_t)MEMLODE_REGION_BYTES, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    }
 }
 
-MEMLODE_HIDDEN void memlode_forget_streams(struct memlode_slots *abandoned) {
+MEMLODE_HIDDEN void memlode_forget_streams(void) {
+  struct memlode_ring_header *suspended;
+  while ((suspended = memlode_forget_suspended()))
+    detach(suspended);
   for (uint32_t level = 1; level <= DEEPEST; level++) {
     struct memlode_stream *interrupted = &thread.handlers[level].interrupted;
-    if (level <= thread.depth && interrupted->ring)
-      put_slot(abandoned, interrupted->ring);
+    if (level <= thread.depth)
+      detach(interrupted->ring);
     *interrupted = thread.idle[level] = no_stream;
   }
-  for (const struct memlode_ring_header *ring; (ring = memlode_forget_suspended());)
-    put_slot(abandoned, ring);
   run(no_stream);
 }
 

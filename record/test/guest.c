@@ -86,11 +86,11 @@ int main(int argc, char **argv) {
   }
   if (!strcmp(what, "scribble")) {
     emit_loads(1, 1000);
-    /* All over its ring's header, the process header before it, and the words of the first chunk, while the
-     * collector reads them. The first thread's ring is the first one. */
+    /* All over its ring's header, the process's header, and the words of the first chunk, while the collector
+     * reads them. */
     uintptr_t chunk = (uintptr_t)__memlode_cursor & ~(uintptr_t)(MEMLODE_RING_CHUNK_BYTES - 1);
     uint32_t *ring = (uint32_t *)(chunk - MEMLODE_RING_CHUNK_BYTES);
-    uint32_t *process = (uint32_t *)((char *)ring - MEMLODE_RING_FIRST_RING_OFFSET);
+    uint32_t *process = (uint32_t *)(void *)__memlode_control;
     unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], 0, 10) : 1;
     for (int i = 0; i < 2000000; i++) {
       seed = seed * 1664525 + 1013904223;

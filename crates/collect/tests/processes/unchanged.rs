@@ -31,3 +31,13 @@ fn a_ring_whose_counters_are_damaged_is_not_waited_for() {
     let recording = record(&program("damaged"), &["head", "6"]);
     assert_eq!((recording.status.code(), recording.summary.given_up), (Some(5), 1));
 }
+
+#[test]
+fn a_program_that_locks_its_memory() {
+    for way in ["current", "future"] {
+        let recording = record(&program("locked"), &[way]);
+        assert_eq!((recording.stdout.as_str(), recording.status.code()), ("0\n", Some(0)), "{way}");
+        recording.assert_whole();
+        assert!(recording.only().into_iter().eq(1..=101_000), "{way}");
+    }
+}
