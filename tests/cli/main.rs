@@ -23,6 +23,7 @@ mod errors;
 mod findings;
 mod hostile;
 mod install;
+mod line_bytes;
 mod live;
 mod machine;
 mod newcomer;

@@ -18,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("measure", &["machine", "simulate"]),
     ("replay", &["trace", "simulate"]),
     ("attribute", &["trace", "machine", "simulate", "replay"]),
-    ("analyses", &["trace", "simulate", "attribute"]),
+    ("analyses", &["trace", "machine", "simulate", "attribute"]),
     ("whatif", &["trace", "machine", "simulate", "replay", "attribute", "layout"]),
     ("report", &["trace", "machine", "replay", "attribute", "analyses", "whatif"]),
     ("export", &["trace", "machine", "simulate", "attribute", "report"]),
@@ -87,7 +87,30 @@ const SIMULATE_WITHOUT: &[&str] =
 /// A longer file has more than one subject.
 const MOST_LINES: usize = 600;
 
-/// One sentence for each breach.
+/// The page that has the law as a table, and the marks that it stands between.
+const PAGE: &str = "ARCHITECTURE.md";
+const MARKS: (&str, &str) = ("<!-- law -->\n", "<!-- /law -->");
+
+/// Returns the page with the table of the law in its place.
+pub fn expand(root: &Path) -> Result<(String, String)> {
+    let text = read(&root.join(PAGE))?;
+    let (before, rest) =
+        text.split_once(MARKS.0).with_context(|| format!("{PAGE}: no `{}`", MARKS.0.trim()))?;
+    let (_, after) = rest.split_once(MARKS.1).with_context(|| format!("{PAGE}: no `{}`", MARKS.1))?;
+    Ok((PAGE.to_string(), format!("{before}{}{}{}{after}", MARKS.0, table(), MARKS.1)))
+}
+
+/// Returns the law as a table of Markdown: each crate, and those of ours that it may use.
+fn table() -> String {
+    let row = |(name, uses): &(&str, &[&str])| {
+        let uses = if uses.is_empty() { "none".to_string() } else { uses.join(", ") };
+        format!("| `{name}` | {uses} |\n")
+    };
+    let rows: String = MAY_USE.iter().map(row).collect();
+    format!("\n| crate | may use |\n|---|---|\n{rows}\n")
+}
+
+/// Returns one sentence for each breach.
 pub fn check(root: &Path) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     crates(root, &mut problems)?;

@@ -71,13 +71,22 @@ pub enum Reads {
 /// Into which parts a trace may be split so that the merged result is that of the whole, to the digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Splits {
-    /// Splits by address, into whole blocks of so many bytes. An access that crosses from one block to the next is cut
-    /// there, and each part sees its piece.
-    pub address: Option<u64>,
+    /// Splits by address, into whole blocks. An access that crosses from one block to the next is cut there, and each part sees its
+    /// piece.
+    pub address: Option<Blocks>,
     /// Splits by thread.
     pub thread: bool,
     /// Splits by time, into stretches of replay order, merged in that order.
     pub time: bool,
+}
+
+/// Blocks of addresses that must not be divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// Single bytes.
+    Bytes,
+    /// The machine's lines ([`View::line_bytes`]).
+    Lines,
 }
 
 /// An argument of an analysis.

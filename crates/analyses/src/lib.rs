@@ -8,6 +8,9 @@
 //! says what it reads, how it may be split and what it finds. `cargo xtask gen` puts it into the
 //! registry ([`all`]) and its page into `docs/analyses/`. What it finds is data: numbers, and ids of
 //! names.
+//!
+//! `partition` finds where the members of a type lie in the blocks that lines were fetched for, by accesses that name a member
+//! ([`memlode_attribute::Stays`]).
 
 mod analyses;
 mod analysis;
@@ -21,7 +24,7 @@ mod table;
 mod view;
 
 pub use analyses::all;
-pub use analysis::{Analysis, Argument, Findings, Meta, Reads, Registered, Running, Splits};
+pub use analysis::{Analysis, Argument, Blocks, Findings, Meta, Reads, Registered, Running, Splits};
 pub use arguments::{Arguments, BadArgument};
 pub use finding::{
     Callers, Cost, Density, Doubt, Evidence, Finding, PrefetchDistance, RankedLine, Subject, Suggestion,

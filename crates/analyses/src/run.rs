@@ -63,6 +63,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use memlode_attribute::annotate::Cells;
+    use memlode_machine::Machine;
     use memlode_trace::sites::SiteTable;
 
     use super::*;
@@ -124,11 +125,13 @@ mod tests {
     #[test]
     fn an_analysis_goes_on_from_another_that_nobody_asked_for() {
         let registry = [Registered::of::<Count<true>>(), Registered::of::<Count<false>>()];
+        let machine = Machine::named("generic").expect("a built-in machine");
         let (cells, names) = (Cells::default(), SiteTable::default());
         let view = View {
             cells: &cells,
             names: &names,
             threads: &[],
+            machine: &machine,
             levels: &[],
             latencies: &[],
             clock: None,

@@ -3,6 +3,7 @@
 use memlode_attribute::annotate::{Cells, EventCell};
 use memlode_attribute::place::{Line, Place, What, place, what};
 use memlode_attribute::tables::Tables;
+use memlode_machine::Machine;
 use memlode_simulate::Space;
 use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::{Site, SiteTable};
@@ -19,6 +20,8 @@ pub struct View<'a> {
     pub names: &'a SiteTable,
     /// The threads of the trace.
     pub threads: &'a [Thread],
+    /// The machine that the trace is replayed on.
+    pub machine: &'a Machine,
     /// The machine's levels by name, memory last.
     pub levels: &'a [String],
     /// Cycles until each answers.
@@ -72,6 +75,11 @@ impl<'a> View<'a> {
     /// Returns where a process's addresses lie beside those of others.
     pub fn process_space(&self, process: ProcessId) -> Space {
         Space::of(process.0)
+    }
+
+    /// Bytes of the lines that memory is fetched in, and that threads take from each other.
+    pub fn line_bytes(&self) -> u64 {
+        self.machine.line_bytes.into()
     }
 
     /// The names of the cache levels.

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use memlode_analyses::{Arguments, Findings, Reads, Registered, Running, View, all, findings};
+use memlode_analyses::{Arguments, Blocks, Findings, Reads, Registered, Running, View, all, findings};
 use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Cells, Life, Options};
 use memlode_attribute::tables::Tables;
 use memlode_attribute::{Cell, CostModel, Counts, Profile, Simulation, Source};
@@ -21,6 +21,7 @@ use proptest::strategy::ValueTree;
 struct Recorded {
     trace: Arc<Trace>,
     cells: Cells,
+    machine: Machine,
     levels: Vec<String>,
     latencies: Vec<u32>,
 }
@@ -31,6 +32,7 @@ impl Recorded {
             cells: &self.cells,
             names: self.trace.sites(),
             threads: self.trace.threads(),
+            machine: &self.machine,
             levels: &self.levels,
             latencies: &self.latencies,
             clock: self.trace.clock(),
@@ -65,6 +67,7 @@ fn recorded() -> &'static Recorded {
             cells: annotations.cells().clone(),
             levels: levels.chain(["memory".to_string()]).collect(),
             latencies: machine.latencies(),
+            machine,
             trace,
         }
     })
@@ -222,10 +225,17 @@ const ARGUMENTS: [(&str, &str); 9] = [
 fn ways(known: &Registered) -> [(Way, bool); 3] {
     let splits = known.meta.splits;
     [
-        (Way::Address(splits.address.unwrap_or(64)), splits.address.is_some()),
+        (Way::Address(block_bytes(splits.address)), splits.address.is_some()),
         (Way::Thread, splits.thread),
         (Way::Time, splits.time),
     ]
+}
+
+fn block_bytes(blocks: Option<Blocks>) -> u64 {
+    match blocks {
+        Some(Blocks::Bytes) => 1,
+        Some(Blocks::Lines) | None => recorded().view().line_bytes(),
+    }
 }
 
 fn known(id: &str) -> Registered {

@@ -63,13 +63,13 @@ pub fn run(
     while let Some(events) = annotations.next_batch() {
         // What the batch speaks of is known by now, even if the trace is still being written.
         let names = Names::of(source);
-        let view = names.view(&annotations, &levels, &latencies);
+        let view = names.view(machine, &annotations, &levels, &latencies);
         analyses.observe(&events, &view);
         annotations.give_back(events);
         watch(annotations.chunks());
     }
     let names = Names::of(source);
-    let view = names.view(&annotations, &levels, &latencies);
+    let view = names.view(machine, &annotations, &levels, &latencies);
     let tables = analyses.finish(&view).into_iter().flat_map(|found| found.tables).collect();
     Ok((tables, annotations.finish()))
 }
@@ -92,6 +92,7 @@ impl Names {
 
     fn view<'a>(
         &'a self,
+        machine: &'a Machine,
         annotations: &'a Annotations,
         levels: &'a [String],
         latencies: &'a [u32],
@@ -100,6 +101,7 @@ impl Names {
             cells: annotations.cells(),
             names: &self.sites,
             threads: &self.threads,
+            machine,
             levels,
             latencies,
             clock: self.clock,

@@ -275,7 +275,7 @@ fn rivals(as_it_is: &AsItIs, types: usize, charts: &[Chart]) -> Vec<Vec<Edits>> 
     let names = as_it_is.trace.sites();
     let mut groups: Vec<(Vec<String>, Vec<Edits>)> = Vec::new();
     for (name, record) in waited_for(as_it_is).into_iter().take(types) {
-        let mut edits = candidates(names, &as_it_is.profile, record);
+        let mut edits = candidates(names, &as_it_is.profile, record, as_it_is.machine.line_bytes.into());
         let by_rules = charts.iter().find(|chart| chart.name == name).and_then(Chart::edit);
         edits.extend(by_rules.filter(|edit| !edits.contains(edit)));
         groups.push((vec![name], edits.into_iter().map(|edit| vec![edit]).collect()));
@@ -347,7 +347,8 @@ pub fn glance(as_it_is: &AsItIs, next: &NextCommands, budget: Duration) -> Resul
     };
     let by_rules =
         charts(as_it_is.trace.sites(), &as_it_is.profile).into_iter().find(|chart| chart.name == name);
-    let mut edits = candidates(as_it_is.trace.sites(), &as_it_is.profile, record);
+    let mut edits =
+        candidates(as_it_is.trace.sites(), &as_it_is.profile, record, as_it_is.machine.line_bytes.into());
     edits.retain(|edit| {
         matches!(edit, Edit::Split { by: Link::Parallel | Link::Index, .. } | Edit::Soa { .. })
     });
@@ -393,7 +394,8 @@ fn confirm(as_it_is: &AsItIs, edits: &[Edit]) -> Result<WhatIf> {
 
 /// Tries the candidates of a record; those that gain most come first.
 fn try_all(as_it_is: &AsItIs, part: &TraceStart, record: LayoutId) -> Result<Vec<Gain>> {
-    let edits = candidates(as_it_is.trace.sites(), &as_it_is.profile, record);
+    let edits =
+        candidates(as_it_is.trace.sites(), &as_it_is.profile, record, as_it_is.machine.line_bytes.into());
     try_edits(as_it_is, part, edits.into_iter().map(|edit| vec![edit]).collect())
 }
 

@@ -20,6 +20,15 @@
 //!
 //! Nothing is printed here, and nothing a traced program does to its shared memory can make the collector panic, hang
 //! or read out of bounds.
+//!
+//! # Encoding keeps up
+//!
+//! A thread of a program writes faster than one of ours encodes. So the reader of its ring cuts what it finds into batches, and all
+//! workers encode (`ahead`). What a chunk owes to those before it is little, and is added when they are joined in order
+//! (`crates/trace/src/write/history.rs`): the calls in progress, and words that addresses are derived from. The latter are first values of
+//! differences, so an encoder must know them; it looks for them among the words of the batches before, which works because a header
+//! is a word that nothing else is, and what it found is verified when the chunk is joined. One thread that finds the segments of all
+//! words, beside others that encode them, would be what the program waits for.
 
 mod ahead;
 mod clock;

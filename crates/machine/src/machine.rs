@@ -125,6 +125,11 @@ impl Machine {
         self.levels.iter().map(|level| level.latency_cycles).chain([self.memory_latency_cycles]).collect()
     }
 
+    /// Returns what a core keeps in flight; where the description does not say, what `generic` has, as few as any.
+    pub fn flight(&self) -> InFlight {
+        self.in_flight.unwrap_or(InFlight { stores: 56, instructions: 224 })
+    }
+
     /// Returns how well the latencies of its levels and of memory are known.
     pub fn known(&self) -> Provenance {
         let spreads = self.levels.iter().map(|level| level.latency_spread).chain([self.spreads.memory]);

@@ -57,6 +57,7 @@ fn found(known: &Registered, style: Style) -> (String, String) {
         cells: annotations.cells(),
         names: trace.sites(),
         threads: trace.threads(),
+        machine: &machine,
         levels: &levels,
         latencies: &latencies,
         clock: trace.clock(),

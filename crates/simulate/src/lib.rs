@@ -62,6 +62,25 @@
 //! greater of the two depths. [`Straddle::Together`] breaks the law and must be simulated in one piece; so does
 //! [`Detailed`], whose fully associative caches have one set, and a [`Model`]
 //! with prefetchers.
+//!
+//! # Inside
+//!
+//! `lru/` has the fast path, `model/` the rules of machines, `watch/` why lines were missed, `loops/` loops that are one record,
+//! `core_parts/` translations, store buffer and memory nodes, `streams/` reuse distances and bounds, `side_by_side/` threads with a core
+//! each, `time/` when accesses of a core commit.
+//!
+//! - L1 misses are queued and looked up in batches (`lru/deferred`): the tables of outer levels are larger than our caches, and a batch can
+//!   wait for many rows at a time.
+//! - A set is a row of entries, most recent first (`lru/row`). Outer levels have entries of 32 bits, a line's number divided by that of the
+//!   sets, which tell all lines of a program apart; a line that they do not (an address of more than 47 bits, say) makes those of its
+//!   cache 64 bits wide, as the first level's always are (`lru/cache`).
+//! - Lines that are followed (`lru/stays`, `lru/follow`) have a mark in their entry in the first level, so that the lookup of the most
+//!   recent line of a set fails, and only then the line is looked for among those that are followed. A hash of its number decides whether
+//!   a line is one of them, and half of them are given up whenever there are too many, so a long run pays for a few. They equal what a
+//!   plain model sees (`tests/stays.rs`).
+//! - Where many lines go through a cache one after the other, misses or what is shown of a loop, the loop over them is compiled for the
+//!   width of its rows, with the operation on a row inside it (`lru/many_lines`).
+//! - Bits that share a word with an access's tag are told apart in `tag` alone, bits that tell processes apart in `space`.
 
 mod core_parts;
 mod fragment;

@@ -115,8 +115,8 @@ impl Heat {
     }
 }
 
-/// Edits of a record to try, without those that are the same.
-pub fn candidates(names: &SiteTable, profile: &Profile, record: LayoutId) -> Vec<Edit> {
+/// Finds edits of a record to try on a machine with such lines, without those that are the same.
+pub fn candidates(names: &SiteTable, profile: &Profile, record: LayoutId, line_bytes: u64) -> Vec<Edit> {
     let of_classes = record_names(names, profile);
     let Some(heat) = heat(names, profile, (record, &of_classes)) else { return Vec::new() };
     let structure = heat.structure.name.clone();
@@ -154,7 +154,7 @@ pub fn candidates(names: &SiteTable, profile: &Profile, record: LayoutId) -> Vec
         edits.push(Edit::Index { structure: structure.clone(), members: pointers });
     }
     if !heat.structure.bytes.is_power_of_two() {
-        edits.push(Edit::Align { subject: structure, of: None, to: 64 });
+        edits.push(Edit::Align { subject: structure, of: None, to: line_bytes });
     }
     edits.dedup();
     edits

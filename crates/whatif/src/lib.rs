@@ -9,6 +9,12 @@
 //!                                           │
 //!   trace ─► attribute::Simulation::under ◄────┘ ─► counts ─► compared with those of the trace as it is
 //! ```
+//!
+//! `plan` finds the types and objects that edits are about, `placement` makes the trace's allocation calls again with edited sizes, and
+//! `moved` is the map from old bytes to new places that `crates/attribute` replays through. An `Allocator` serves the calls: `malloc` of
+//! the C library, in a process of its own that the command line starts (`crates/cli/src/place.rs`), or a model of it, which can be
+//! seeded. `fresh` counts what the kernel does for the pages of it. `values` knows which values members had, where they were recorded.
+//! `noise` has 20 seeds place the same objects on a part of the trace, and keeps beside the trace what that changed.
 
 pub mod allocator;
 pub mod budget;

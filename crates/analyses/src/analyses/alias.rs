@@ -26,6 +26,7 @@
 //! alias DIR --least N`.
 
 use memlode_attribute::annotate::AnnotatedAccesses;
+use memlode_machine::InFlight;
 use memlode_simulate::{AliasConflict, MemRef, StoreBuffer};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -35,9 +36,6 @@ use crate::{
     TableMeta, Value, View,
 };
 
-/// Stores on their way to the cache at most, and accesses within which they are: those of a large core of today.
-const STORES: u32 = 72;
-const WINDOW: u32 = 224;
 /// Accesses from a store on after which a conflict counts for nothing: some 72 instructions.
 const REACH: u64 = 30;
 /// Bits that physical addresses share with virtual ones in huge pages, and that were seen to matter.
@@ -77,12 +75,13 @@ pub struct Conflicts {
 }
 
 impl Conflicts {
-    fn access(&mut self, address: u64, bytes: u32, cell: u32) {
+    fn access(&mut self, address: u64, bytes: u32, cell: u32, flight: InFlight) {
         let (thread, writes) = self.actors.of(cell);
         if thread >= self.buffers.len() {
             self.buffers.resize(thread + 1, None);
         }
-        let buffer = self.buffers[thread].get_or_insert_with(|| StoreBuffer::new(STORES, WINDOW, 1));
+        let buffer = self.buffers[thread]
+            .get_or_insert_with(|| StoreBuffer::new(flight.stores, flight.instructions, 1));
         let Some(AliasConflict { store_tag, store_address, accesses }) =
             buffer.access(MemRef::read(0, address, bytes).writing(writes).tagged(cell))
         else {
@@ -182,8 +181,9 @@ impl Analysis for Alias {
 
     fn observe(&self, conflicts: &mut Conflicts, rows: &AnnotatedAccesses, view: &View<'_>) {
         conflicts.actors.look_up(view);
+        let flight = view.machine.flight();
         for ((&address, &bytes), &cell) in rows.address.iter().zip(&rows.bytes).zip(&rows.cell) {
-            conflicts.access(address, bytes, cell);
+            conflicts.access(address, bytes, cell, flight);
         }
     }
 

@@ -64,8 +64,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::callers::callers;
 use crate::partition::density;
 use crate::{
-    Analysis, Arguments, BadArgument, Cost, Density, Evidence, Finding, Findings, Meta, PrefetchDistance,
-    RankedLine, Reads, Splits, Subject, Suggestion, View,
+    Analysis, Arguments, BadArgument, Blocks, Cost, Density, Evidence, Finding, Findings, Meta,
+    PrefetchDistance, RankedLine, Reads, Splits, Subject, Suggestion, View,
 };
 
 /// Lines that belong together are a finding from this part of all waiting on.
@@ -94,7 +94,7 @@ impl Analysis for Offenders {
         inlines: true,
         after: &[],
         // Counts add up, whatever they are counted from.
-        splits: Splits { address: Some(1), thread: true, time: true },
+        splits: Splits { address: Some(Blocks::Bytes), thread: true, time: true },
         arguments: &[],
         tables: &[],
     };

@@ -28,11 +28,8 @@ use crate::{
     View,
 };
 
-/// Bytes of a line.
-const LINE: u64 = 64;
-
-/// Sizes of caches that rows are told for, in lines: a first, a second, a last level.
-const SIZES: [u64; 3] = [512, 16 << 10, 512 << 10];
+/// Bytes of caches that rows are told for: a first, a second, a last level.
+const SIZES: [u64; 3] = [32 << 10, 1 << 20, 32 << 20];
 
 const DATA: Column = Column { id: "data", holds: Holds::What };
 const PLACE: Column = Column { id: "line", holds: Holds::Place };
@@ -75,10 +72,11 @@ struct FirstTouch {
 }
 
 impl Distances {
-    fn touch(&mut self, cell: u32, first: u64, last: u64) {
+    /// Touches the lines of some bytes.
+    fn touch(&mut self, cell: u32, (first, last): (u64, u64), line_bytes: u64) {
         let (mut lines, mut longest) = (0, 0);
-        for line in first..=last {
-            let line = self.spaces[cell as usize].place_block(line, LINE);
+        for line in first / line_bytes..=last / line_bytes {
+            let line = self.spaces[cell as usize].place_block(line, line_bytes);
             match self.distances.touch(line) {
                 Some(distance) => longest = longest.max(distance),
                 None => {
@@ -189,7 +187,7 @@ impl Analysis for Reuse {
         for row in 0..rows.rows() {
             let first = rows.address[row];
             let last = first.saturating_add(u64::from(rows.bytes[row].max(1)) - 1);
-            state.touch(rows.cell[row], first / LINE, last / LINE);
+            state.touch(rows.cell[row], (first, last), view.line_bytes());
         }
     }
 
@@ -216,41 +214,46 @@ impl Analysis for Reuse {
         let lines = by_line.into_iter().map(|((data, at), h)| (vec![Value::What(data), Value::Place(at)], h));
         let object = |number: u32| Value::Object(view.cells.objects[number as usize].clone());
         let objects = by_object.into_iter().map(|(number, h)| (vec![object(number)], h));
+        let line_bytes = view.line_bytes();
         let [curve_meta, data_meta, line_meta, object_meta] = Reuse::META.tables else { unreachable!() };
         let tables = vec![
-            curve(curve_meta, &all, state.distances.lines()),
-            rows(data_meta, data),
-            rows(line_meta, lines),
-            rows(object_meta, objects),
+            curve(curve_meta, &all, state.distances.lines(), line_bytes),
+            rows(data_meta, data, line_bytes),
+            rows(line_meta, lines, line_bytes),
+            rows(object_meta, objects, line_bytes),
         ];
         Findings { findings: Vec::new(), tables }
     }
 }
 
 /// The miss-ratio curve, up to the size that holds everything.
-fn curve(meta: &'static TableMeta, all: &ReuseHistogram, lines: u64) -> Table {
+fn curve(meta: &'static TableMeta, all: &ReuseHistogram, lines: u64, line_bytes: u64) -> Table {
     let sizes = std::iter::successors(Some(SMALLEST), |size| (*size < lines).then_some(size * 2));
     let row = |size: u64| {
         let misses = all.misses(size);
         let ratio = misses as f64 / all.accesses().max(1) as f64;
-        vec![Value::Bytes(size * LINE), Value::Count(misses), Value::Share(ratio)]
+        vec![Value::Bytes(size * line_bytes), Value::Count(misses), Value::Share(ratio)]
     };
     Table::plain(meta, sizes.map(row).collect())
 }
 
 /// The rows with the most accesses that a small cache cannot answer first.
-fn rows(meta: &'static TableMeta, histograms: impl Iterator<Item = (Vec<Value>, ReuseHistogram)>) -> Table {
+fn rows(
+    meta: &'static TableMeta,
+    histograms: impl Iterator<Item = (Vec<Value>, ReuseHistogram)>,
+    line_bytes: u64,
+) -> Table {
     let mut histograms: Vec<_> = histograms.collect();
-    let weight = |h: &ReuseHistogram| (h.misses(SIZES[0]), h.accesses());
+    let weight = |h: &ReuseHistogram| (h.misses(SIZES[0] / line_bytes), h.accesses());
     histograms.sort_by(|(a, x), (b, y)| {
         weight(y).cmp(&weight(x)).then_with(|| format!("{a:?}").cmp(&format!("{b:?}")))
     });
     let row = |(mut row, h): (Vec<Value>, ReuseHistogram)| {
         let share = |n: u64| Value::Share(n as f64 / h.accesses().max(1) as f64);
         row.extend([Value::Count(h.accesses()), Value::Count(h.first_touches())]);
-        row.push(median(&h).map_or(Value::Nothing, |lines| Value::Bytes(lines * LINE)));
-        row.extend(SIZES.map(|size| share(h.misses(size))));
-        row.push(Value::Histogram(h.buckets().map(|(lines, n)| (lines * LINE, n)).collect()));
+        row.push(median(&h).map_or(Value::Nothing, |lines| Value::Bytes(lines * line_bytes)));
+        row.extend(SIZES.map(|size| share(h.misses(size / line_bytes))));
+        row.push(Value::Histogram(h.buckets().map(|(lines, n)| (lines * line_bytes, n)).collect()));
         row
     };
     Table::plain(meta, histograms.into_iter().map(row).collect())

@@ -9,7 +9,7 @@
 //! the program correct.
 //!
 //! **What to do.** Give each thread its own and add up at the end. What is only in the same line
-//! (the second table), put 64 bytes apart, or group by the thread that uses it.
+//! (the second table), put on lines of its own, or group by the thread that uses it.
 //!
 //! **When it is wrong.** It counts accesses, not changes of hands: threads that use a variable one
 //! after the other, long apart, share it at no cost; `memlode report` has the changes of hands.
@@ -37,13 +37,12 @@ use memlode_trace::format::flag;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
+    Analysis, Argument, Arguments, BadArgument, Blocks, Column, Findings, Holds, Meta, Reads, Splits, Table,
     TableMeta, Value, View,
 };
 
 /// Bytes of the largest variable, and of a line.
 const WORD: u64 = 8;
-const LINE: u64 = 64;
 
 /// Lines whose place is found without a hash: a power of two.
 const RECENT: usize = 1 << 12;
@@ -52,8 +51,8 @@ const RECENT: usize = 1 << 12;
 #[derive(Clone, Copy)]
 struct Variable {
     /// Its first byte in its line.
-    offset: u8,
-    bytes: u8,
+    offset: u16,
+    bytes: u16,
     is_shared: bool,
     /// The cell that accessed it last as a variable of its own stack frame, + 1.
     frame: u32,
@@ -101,8 +100,8 @@ pub struct Variables {
 
 /// A variable's accesses by cell.
 struct Counted {
-    offset: u8,
-    bytes: u8,
+    offset: u16,
+    bytes: u16,
     by: Vec<(u32, u64)>,
 }
 
@@ -121,7 +120,7 @@ impl Variables {
     }
 
     /// Bytes `offset..offset + bytes` of a line, at most eight.
-    fn touch(&mut self, line: u64, (offset, bytes): (u8, u8), cell: u32) {
+    fn touch(&mut self, line: u64, (offset, bytes): (u16, u16), cell: u32) {
         let accessor = self.cells[cell as usize];
         let Accessor { thread, writes, space, .. } = accessor;
         let place = self.place(space.place(line));
@@ -165,9 +164,9 @@ impl Variables {
     }
 
     /// A block begins there: what was there ends.
-    fn end(&mut self, base: u64, bytes: u64) {
+    fn end(&mut self, base: u64, bytes: u64, line_bytes: u64) {
         let Some(last) = bytes.checked_sub(1).map(|more| base.saturating_add(more)) else { return };
-        let (first_line, last_line) = (base / LINE, last / LINE);
+        let (first_line, last_line) = (base / line_bytes, last / line_bytes);
         let mut lines: Vec<(u64, u32)> = if last_line - first_line < self.lines.len() as u64 {
             (first_line..=last_line).filter_map(|line| Some((line, *self.lines.get(&line)?))).collect()
         } else {
@@ -177,7 +176,7 @@ impl Variables {
         lines.sort_unstable();
         for (line, place) in lines {
             let is_in = |known: &mut Variable| {
-                let first = line * LINE + u64::from(known.offset);
+                let first = line * line_bytes + u64::from(known.offset);
                 first >= base && first + u64::from(known.bytes - 1) <= last
             };
             let ended: Vec<Variable> = self.variables[place as usize].extract_if(.., is_in).collect();
@@ -252,7 +251,7 @@ impl Analysis for Shared {
         after: &[],
         // Which line a variable's first thread is charged to depends on what came before, so neither by thread
         // nor by time.
-        splits: Splits { address: Some(LINE), thread: false, time: false },
+        splits: Splits { address: Some(Blocks::Lines), thread: false, time: false },
         arguments: &[
             Argument { name: "least", help: "accesses of a variable from which on it counts [default: 100]" },
             Argument {
@@ -336,6 +335,7 @@ impl Analysis for Shared {
     }
 
     fn observe(&self, variables: &mut Variables, rows: &AnnotatedAccesses, view: &View<'_>) {
+        let line_bytes = view.line_bytes();
         for cell in variables.cells.len()..view.cells.cells.len() {
             let known = view.cell(cell as u32);
             variables.cells.push(Accessor {
@@ -355,16 +355,16 @@ impl Analysis for Shared {
             rows.address.iter().zip(&rows.bytes).zip(&rows.cell).enumerate()
         {
             while let Some((_, process, address, bytes)) = begun.next_if(|block| block.0 <= row) {
-                variables.end(view.process_space(process).place(address), bytes);
+                variables.end(view.process_space(process).place(address), bytes, line_bytes);
             }
             let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
             let mut first = address;
             loop {
                 // Larger ones are several variables.
-                let step = if u64::from(bytes) <= WORD { LINE } else { WORD };
+                let step = if u64::from(bytes) <= WORD { line_bytes } else { WORD };
                 let end = (first / step * step + (step - 1)).min(last);
-                let piece = ((first % LINE) as u8, (end - first + 1) as u8);
-                variables.touch(first / LINE, piece, cell);
+                let piece = ((first % line_bytes) as u16, (end - first + 1) as u16);
+                variables.touch(first / line_bytes, piece, cell);
                 if end == last {
                     break;
                 }
@@ -372,7 +372,7 @@ impl Analysis for Shared {
             }
         }
         begun.for_each(|(_, process, address, bytes)| {
-            variables.end(view.process_space(process).place(address), bytes);
+            variables.end(view.process_space(process).place(address), bytes, line_bytes);
         });
     }
 
@@ -506,7 +506,7 @@ impl Shared {
     fn source_table(&self, variables: &Variables, view: &View<'_>) -> Table {
         let mut sums: FxHashMap<(Place, What), Sum> = FxHashMap::default();
         for line in &variables.variables {
-            let mut addresses: FxHashMap<u8, Vec<(u32, u64)>> = FxHashMap::default();
+            let mut addresses: FxHashMap<u16, Vec<(u32, u64)>> = FxHashMap::default();
             for known in line {
                 let counted = variables.counted(std::slice::from_ref(known));
                 addresses

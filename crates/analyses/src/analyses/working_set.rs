@@ -29,12 +29,8 @@ use crate::{
     TableMeta, Value, View,
 };
 
-const LINE: u64 = 64;
-const PAGE: u64 = 4096;
-
 /// Memory touched, in units of one size.
 struct Touched {
-    unit: u64,
     /// The first and the last interval that touched it, by unit.
     seen: FxHashMap<u64, (u32, u32)>,
     /// The unit touched last, and when: most accesses touch it again.
@@ -42,21 +38,21 @@ struct Touched {
 }
 
 impl Touched {
-    fn new(unit: u64) -> Touched {
-        Touched { unit, seen: FxHashMap::default(), last: (u64::MAX, 0) }
+    fn new() -> Touched {
+        Touched { seen: FxHashMap::default(), last: (u64::MAX, 0) }
     }
 
     /// Tells whether each unit of a range is new in this interval, and new at all.
     fn touch(
         &mut self,
-        first: u64,
-        last: u64,
+        (first, last): (u64, u64),
+        unit: u64,
         space: Space,
         interval: u32,
         mut tell: impl FnMut(bool, bool),
     ) {
-        for number in first / self.unit..=last / self.unit {
-            let number = space.place_block(number, self.unit);
+        for number in first / unit..=last / unit {
+            let number = space.place_block(number, unit);
             if (number, interval) == self.last {
                 continue;
             }
@@ -147,17 +143,13 @@ impl Analysis for WorkingSet {
     }
 
     fn start(&self) -> Sets {
-        Sets {
-            lines: Touched::new(LINE),
-            pages: Touched::new(PAGE),
-            intervals: Vec::new(),
-            spaces: Vec::new(),
-        }
+        Sets { lines: Touched::new(), pages: Touched::new(), intervals: Vec::new(), spaces: Vec::new() }
     }
 
     fn observe(&self, sets: &mut Sets, rows: &AnnotatedAccesses, view: &View<'_>) {
         let new = &view.cells.cells[sets.spaces.len()..];
         sets.spaces.extend(new.iter().map(|cell| view.space(cell.thread)));
+        let (line, page) = (view.line_bytes(), view.machine.page_bytes);
         for row in 0..rows.rows() {
             let first = rows.address[row];
             let last = first.saturating_add(u64::from(rows.bytes[row].max(1)) - 1);
@@ -168,11 +160,11 @@ impl Analysis for WorkingSet {
             }
             let interval = &mut sets.intervals[number as usize];
             interval.accesses += 1;
-            sets.lines.touch(first, last, space, number, |here, is_new| {
+            sets.lines.touch((first, last), line, space, number, |here, is_new| {
                 interval.lines += u64::from(here);
                 interval.new_lines += u64::from(is_new);
             });
-            sets.pages.touch(first, last, space, number, |here, _| interval.pages += u64::from(here));
+            sets.pages.touch((first, last), page, space, number, |here, _| interval.pages += u64::from(here));
         }
     }
 
@@ -195,17 +187,18 @@ impl Analysis for WorkingSet {
         }
     }
 
-    fn finish(&self, sets: Sets, _view: &View<'_>) -> Findings {
+    fn finish(&self, sets: Sets, view: &View<'_>) -> Findings {
+        let (line, page) = (view.line_bytes(), view.machine.page_bytes);
         let mut so_far = 0;
         let row = |(number, interval): (usize, &Interval)| {
             so_far += interval.new_lines;
             vec![
                 Value::Count(number as u64 * self.every),
                 Value::Count(interval.accesses),
-                Value::Bytes(interval.lines * LINE),
-                Value::Bytes(interval.pages * PAGE),
-                Value::Bytes(interval.new_lines * LINE),
-                Value::Bytes(so_far * LINE),
+                Value::Bytes(interval.lines * line),
+                Value::Bytes(interval.pages * page),
+                Value::Bytes(interval.new_lines * line),
+                Value::Bytes(so_far * line),
             ]
         };
         let rows = sets.intervals.iter().enumerate().map(row).collect();

@@ -14,6 +14,16 @@
 //!   from thread to thread (`crates/simulate/src/watch/batch.rs`): caches, translations and stores each in a loop of their own, with
 //!   the records of lines to come fetched ahead. A loop that is one record waits as one (`crates/simulate/src/loops/`). The figures
 //!   are those of the accesses one by one.
+//! - **Time.** An engine that serves each access at once ([`timed`]): caches say where lines are, and a core with a window, fill buffers,
+//!   a store buffer, prefetchers and a branch predictor (`crates/simulate/src/time/`) says when it commits. It knows feeders and
+//!   instructions by site, as the pass wrote them, and how often the site of a feeder was executed since the load that is meant
+//!   (`Feed::back`): one site stands for the copies of an unrolled loop, and a value may be of the iteration before. Time is whole
+//!   ticks, so sums do not depend on their order. A naive model that keeps everything equals it to the digit
+//!   (`crates/simulate/tests/time/naive.rs`). A trace has no branches: they are seen where one site is followed by different ones.
+//!   The compiler says which loads they depend on (SPEC §2.4); behind a mispredicted branch, what lies on both its ways is fetched
+//!   early.
+//! - **Windows.** A counter between the profiler and its caches ([`window`]) keeps what is inside by cell; parts by function, file or
+//!   thread are cells left out of a whole profile.
 
 pub mod annotate;
 pub mod heap_calls;

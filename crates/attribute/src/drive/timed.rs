@@ -64,7 +64,7 @@ pub fn time_spec(machine: &Machine, setup: &Setup) -> TimeSpec {
         read_line: costs.read_line_cycles.value,
         write_line: costs.write_line_cycles.value,
         window: costs.window_instructions.value,
-        stores: machine.in_flight.map_or(56, |flight| flight.stores) as usize,
+        stores: machine.flight().stores as usize,
         walk: machine.page_walk_cycles.into(),
         overlap_walk: costs.overlap_walk.value,
         second_tlb: second.unwrap_or(0).into(),

@@ -11,11 +11,12 @@ use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
 use super::contended::Contended;
+use super::lines::Lines;
 use super::members::is_borrowed;
 use super::order::{Orders, Waits};
 use super::places::Places;
 use super::relocation::{Placed, Relocation};
-use super::survey::{LINE, Survey, line_of};
+use super::survey::Survey;
 use super::turns::{is_in_vain, is_learnt_by, is_release_of};
 
 /// Parts of an instruction in which they are counted.
@@ -75,13 +76,14 @@ pub(super) struct Threads<'t> {
 struct Cursor<'t> {
     chunks: std::slice::Iter<'t, usize>,
     process: ProcessId,
+    lines: Lines,
     placed: Placed<'t>,
     places: Places,
     decoder: Decoder,
     batch: Batch,
     at: At,
     /// Keyed by line and word: the function that had it on the stack last.
-    frames: FxHashMap<(u32, u8), u32>,
+    frames: FxHashMap<(u32, u16), u32>,
     waits: std::iter::Peekable<std::slice::Iter<'t, (u64, Waits)>>,
     acquired: u64,
     /// Parts of instructions that nobody was told of.
@@ -130,6 +132,7 @@ impl<'t> Threads<'t> {
             Cursor {
                 chunks: facts.chunks.iter(),
                 process,
+                lines: survey.size,
                 placed: Placed::new(moved, process, thread),
                 places: Places::new(number as u32, survey.threads.len() as u32, count),
                 decoder: Decoder::new(Loops::Kept),
@@ -157,11 +160,6 @@ impl<'t> Threads<'t> {
             recorded,
         }
     }
-}
-
-/// Bits of the bytes `first..end` of a line.
-fn bits(first: u64, end: u64) -> u64 {
-    (u64::MAX >> (LINE - (end - first))) << first
 }
 
 fn facts_of(sites: &SiteTable, id: SiteId, is_moved: bool) -> SiteFacts {
@@ -293,7 +291,7 @@ impl Cursor<'_> {
         let concerns = |access: &Access| {
             let facts = &around.sites[access.site.0 as usize];
             let last = access.address.saturating_add(u64::from(access.bytes) - 1);
-            let (first, last) = (line_of(self.process, access.address), line_of(self.process, last));
+            let (first, last) = (self.line_of(access.address), self.line_of(last));
             if facts.is_fenced
                 || facts.looks
                 || parts > MOST_WORK * PARTS
@@ -386,19 +384,24 @@ impl Cursor<'_> {
         }
     }
 
+    /// Returns the number of an address's line.
+    fn line_of(&self, address: u64) -> u64 {
+        self.lines.number(self.process, address)
+    }
+
     /// A block begins: what was there before has ended.
     fn begin_block(&mut self, around: &Around<'_>, base: u64, bytes: u64) {
         let Some(last) = bytes.checked_sub(1).and_then(|more| base.checked_add(more)) else { return };
         if base == 0 || self.is_quiet || self.placed.touches(base, last) {
             return;
         }
-        let (first_line, last_line) = (line_of(self.process, base), line_of(self.process, last));
+        let (first_line, last_line) = (self.line_of(base), self.line_of(last));
         for &line in around.contended.between(first_line, last_line) {
-            let from = if line == first_line { base % LINE } else { 0 };
-            let to = if line == last_line { last % LINE } else { LINE - 1 };
+            let from = if line == first_line { self.lines.offset(base) } else { 0 };
+            let to = if line == last_line { self.lines.offset(last) } else { self.lines.bytes - 1 };
             if let Some(line) = around.contended.number(line) {
                 self.tell_load();
-                self.out.push_back(Item::Ended { line, bytes: bits(from, to + 1) });
+                self.out.push_back(Item::Ended { line, bytes: self.lines.bits(from, to + 1) });
             }
         }
     }
@@ -406,10 +409,10 @@ impl Cursor<'_> {
     /// A function accesses a variable of its frame: if another's lay there, that has ended.
     fn in_frame(&mut self, function: u32, line: u32, first: u64, end: u64) {
         for word in first / WORD..=(end - 1) / WORD {
-            let before = self.frames.insert((line, word as u8), function);
+            let before = self.frames.insert((line, word as u16), function);
             if before.is_some_and(|before| before != function) && !self.is_quiet {
                 self.tell_load();
-                let bytes = bits(word * WORD, (word + 1) * WORD);
+                let bytes = self.lines.bits(word * WORD, (word + 1) * WORD);
                 self.out.push_back(Item::Ended { line, bytes });
             }
         }
@@ -500,8 +503,7 @@ impl Cursor<'_> {
             let last = stride.access_in(turns.saturating_sub(1)).address;
             let (low, high) = (stride.access.address.min(last), stride.access.address.max(last));
             let high = high.saturating_add(u64::from(stride.access.bytes) - 1);
-            self.placed.touches(low, high)
-                || around.contended.any(line_of(self.process, low), line_of(self.process, high))
+            self.placed.touches(low, high) || around.contended.any(self.line_of(low), self.line_of(high))
         })
     }
 
@@ -530,7 +532,7 @@ impl Cursor<'_> {
     #[inline]
     fn bytes(&mut self, around: &Around<'_>, access: &Access, act: Act) {
         let last = access.address.saturating_add(u64::from(access.bytes) - 1);
-        for line in line_of(self.process, access.address)..=line_of(self.process, last) {
+        for line in self.line_of(access.address)..=self.line_of(last) {
             match around.contended.number(line) {
                 Some(number) => self.step(around, access, act, (line, number)),
                 None => self.stores += u64::from(act.writes()),
@@ -551,11 +553,11 @@ impl Cursor<'_> {
 
     /// An access to a line that others use.
     fn step(&mut self, around: &Around<'_>, access: &Access, act: Act, (line, number): (u64, u32)) {
-        let start = line * LINE;
-        let address = line_of(self.process, access.address) * LINE + access.address % LINE;
+        let start = line * self.lines.bytes;
+        let address = self.line_of(access.address) * self.lines.bytes + self.lines.offset(access.address);
         let first = address.max(start) - start;
-        let end = (address.saturating_add(access.bytes.into()) - start).min(LINE);
-        let bytes = bits(first, end);
+        let end = (address.saturating_add(access.bytes.into()) - start).min(self.lines.bytes);
+        let bytes = self.lines.bits(first, end);
         let function = around.sites[access.site.0 as usize].frame;
         if function != 0 {
             self.in_frame(function, number, first, end);

@@ -3,6 +3,7 @@
 //! ```text
 //! survey   every thread by itself: lines that several use and one writes; what orders threads
 //! turns    of waiting loops, those in vain: for the survey and the cursor there are none
+//! lines    their size, the machine's
 //! places   numbers of sites, and of addresses where a site does not say what it accesses
 //! members  of the program's types, by address
 //! order    who waits for which release of whom
@@ -14,9 +15,19 @@
 //! Threads are not replayed as they ran: each goes on as fast as its instructions and its lines let it, whatever the machine had
 //! when the trace was recorded. What the program orders stays ordered. What the schedule decided (who got a lock first, who
 //! took which piece of work) stays as it was recorded.
+//!
+//! No order of the whole trace is needed: each traced thread is read by itself, and only accesses to the lines that the survey found
+//! are simulated, by one thread, so the result depends on no number of workers. It equals a naive model to the digit
+//! (`crates/simulate/tests/side_by_side/`). Under an edit, addresses are those that a [`Relocation`] gives: it knows objects by their
+//! addresses, not by time.
+//!
+//! The model comes from a study on one kind of core, whose increments wait for a line that was taken away. On another kind they go on
+//! with what the store buffer has, and losses were predicted up to a hundred times too large. So the machine file says of which
+//! kind a core is (`counting_slowdown`), and `bench/sharing/kernels.c` holds both against the clock.
 
 mod contended;
 mod cursor;
+mod lines;
 mod members;
 mod order;
 mod places;
@@ -36,11 +47,12 @@ use rustc_hash::FxHashMap;
 use crate::objects::classes::{ClassId, Home};
 use crate::profile::Profile;
 use cursor::{Recorded, Threads};
+use lines::Lines;
 use members::Objects;
 pub use members::OwnMember;
 use places::{Located, Places};
 pub use relocation::Relocation;
-use survey::{LINE, Survey, ThreadFacts};
+use survey::{Survey, ThreadFacts};
 use tape::Recorder;
 
 /// Accesses to lines of several threads that are simulated one by one; of more, a part is.
@@ -128,6 +140,8 @@ pub struct SharingProfile {
     pub fineness_ns: Option<u64>,
     /// Threads whose creation was not seen: they began as late as they were recorded.
     pub unknown_starts: usize,
+    /// Bytes of a line.
+    pub line_bytes: u64,
     /// Lines that several threads use, one of them writing.
     pub lines: usize,
     /// Number of accesses to these of which one was simulated.
@@ -186,7 +200,7 @@ pub fn sharing_moved(
     moved: Option<&dyn Relocation>,
     workers: usize,
 ) -> Option<SharingProfile> {
-    let survey = survey::survey(trace, moved, workers)?;
+    let survey = survey::survey(trace, Lines::of(machine), moved, workers)?;
     let orders = order::orders(&survey.threads);
     let default = if orders.unknown == 0 { Order::Parallel } else { Order::Recorded };
     let order = order.unwrap_or(default);
@@ -197,6 +211,7 @@ pub fn sharing_moved(
         order,
         fineness_ns: fineness.map(|(ticks, clock)| clock.ns(ticks) - clock.ns(0)),
         unknown_starts: orders.unknown,
+        line_bytes: survey.size.bytes,
         lines: survey.lines.len(),
         one_in: survey.accesses.div_ceil(MOST_STEPS).max(1),
         unmet: 0,
@@ -249,7 +264,7 @@ pub fn sharing_moved(
         let lost = near.threads[thread].lost.max(0);
         let part = if stalled[thread] > 0 { taken.stalled as f64 / stalled[thread] as f64 } else { 0.0 };
         let process = survey.threads[thread].process.unwrap_or(ProcessId(0));
-        let line = Space::of(process.0).place(addresses[&pair.line] * LINE);
+        let line = Space::of(process.0).place(addresses[&pair.line] * survey.size.bytes);
         SharedPair {
             process,
             line,
@@ -332,9 +347,9 @@ impl<'t> Names<'t> {
         for facts in &survey.threads {
             let Some(process) = facts.process else { continue };
             for &(first, last, site) in &facts.blocks {
-                let line = survey::line_of(process, first);
+                let line = survey.size.number(process, first);
                 let from = sorted.partition_point(|&other| other < line);
-                if sorted.get(from).is_some_and(|&line| line <= survey::line_of(process, last)) {
+                if sorted.get(from).is_some_and(|&line| line <= survey.size.number(process, last)) {
                     blocks.push((process, first, last, site));
                 }
             }
@@ -370,7 +385,7 @@ impl<'t> Names<'t> {
 
     /// Returns whether an object of a class has a byte of a line.
     fn fits(&self, class: ClassId, process: Option<ProcessId>, line: u64) -> bool {
-        let end = line + (LINE - 1);
+        let end = line + (self.survey.size.bytes - 1);
         match &self.profile.classes[class.0 as usize].home {
             Home::Heap { site, .. } => self.blocks.iter().any(|&(of, first, last, by)| {
                 Some(of) == process && by == *site && first <= end && last >= line

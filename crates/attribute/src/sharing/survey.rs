@@ -4,18 +4,15 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use memlode_simulate::Space;
 use memlode_trace::event::{Access, Batch, Mark, ProcessId, Stride, SyncKind, ThreadId};
 use memlode_trace::format::flag;
 use memlode_trace::sites::{Site, SiteId, SiteKind, SiteTable};
 use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
+use super::lines::Lines;
 use super::relocation::{Placed, Relocation};
 use super::turns::{is_in_vain, is_learnt_by, is_release_of};
-
-/// Bytes of a line.
-pub(super) const LINE: u64 = 64;
 
 /// Bits for accesses of a thread to a line.
 const READ: u8 = 1;
@@ -68,19 +65,20 @@ pub(super) struct ThreadFacts {
 /// The result of the look.
 pub(super) struct Survey {
     pub threads: Vec<ThreadFacts>,
+    pub size: Lines,
     /// Lines, of which several threads use each and one writes it, and their numbers.
     pub lines: FxHashMap<u64, u32>,
     /// Accesses to these lines.
     pub accesses: u64,
 }
 
-/// The number of a line among all processes.
-pub(super) fn line_of(process: ProcessId, address: u64) -> u64 {
-    Space::of(process.0).place(address) / LINE
-}
-
 /// Looks at all threads of processes that have several. None if there are none.
-pub(super) fn survey(trace: &Trace, moved: Option<&dyn Relocation>, workers: usize) -> Option<Survey> {
+pub(super) fn survey(
+    trace: &Trace,
+    lines: Lines,
+    moved: Option<&dyn Relocation>,
+    workers: usize,
+) -> Option<Survey> {
     let mut threads = threads_of(trace);
     if threads.is_empty() {
         return None;
@@ -94,7 +92,7 @@ pub(super) fn survey(trace: &Trace, moved: Option<&dyn Relocation>, workers: usi
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(number) else { return };
             let Some(facts) = job.lock().unwrap_or_else(PoisonError::into_inner).take() else { continue };
-            let looked = Look::at(trace, moved, &does, facts);
+            let looked = Look::at(trace, lines, moved, &does, facts);
             done.lock().unwrap_or_else(PoisonError::into_inner).push((number, looked));
         }
     };
@@ -105,8 +103,8 @@ pub(super) fn survey(trace: &Trace, moved: Option<&dyn Relocation>, workers: usi
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|&(number, _)| number);
     let mut threads: Vec<ThreadFacts> = done.into_iter().map(|(_, facts)| facts).collect();
-    let (lines, accesses) = contended(&mut threads);
-    Some(Survey { threads, lines, accesses })
+    let (contended, accesses) = contended(&mut threads);
+    Some(Survey { threads, size: lines, lines: contended, accesses })
 }
 
 /// The threads of processes in which several recorded something.
@@ -144,6 +142,7 @@ struct Look<'t> {
     placed: Placed<'t>,
     facts: ThreadFacts,
     process: ProcessId,
+    lines: Lines,
     /// It accessed memory in a chunk or a loop before.
     has_acted: bool,
     /// Object and time of its latest look in vain.
@@ -157,6 +156,7 @@ struct Look<'t> {
 impl<'t> Look<'t> {
     fn at(
         trace: &'t Trace,
+        lines: Lines,
         moved: Option<&'t dyn Relocation>,
         does: &'t [u8],
         facts: ThreadFacts,
@@ -171,6 +171,7 @@ impl<'t> Look<'t> {
             placed,
             facts,
             process,
+            lines,
             has_acted: false,
             in_vain: (0, 0),
             others: 0,
@@ -280,9 +281,9 @@ impl<'t> Look<'t> {
                 continue;
             }
             let does = self.does(access.site);
-            let line = line_of(self.process, access.address);
+            let line = self.line_of(access.address);
             let recent = &mut self.recent[line as usize % RECENT];
-            let fits = access.address % LINE + u64::from(access.bytes) <= LINE;
+            let fits = self.lines.offset(access.address) + u64::from(access.bytes) <= self.lines.bytes;
             if fits && recent.0 == line {
                 recent.1 |= does;
                 recent.2 += 1;
@@ -290,6 +291,11 @@ impl<'t> Look<'t> {
                 self.bytes(access.address, access.bytes, does);
             }
         }
+    }
+
+    /// Returns the number of an address's line.
+    fn line_of(&self, address: u64) -> u64 {
+        self.lines.number(self.process, address)
     }
 
     #[inline]
@@ -308,7 +314,7 @@ impl<'t> Look<'t> {
     #[inline]
     fn bytes(&mut self, address: u64, bytes: u32, does: u8) {
         let last = address.saturating_add(u64::from(bytes) - 1);
-        for line in line_of(self.process, address)..=line_of(self.process, last) {
+        for line in self.line_of(address)..=self.line_of(last) {
             self.touch(line, does, 1);
         }
     }
@@ -330,15 +336,15 @@ impl<'t> Look<'t> {
             (0..turns).for_each(|turn| self.access(&stride.access_in(turn)));
             return;
         }
-        if step.unsigned_abs() <= LINE && turns > 0 {
-            let lines = line_of(self.process, low)..=line_of(self.process, high.saturating_add(reach));
+        if step.unsigned_abs() <= self.lines.bytes && turns > 0 {
+            let lines = self.line_of(low)..=self.line_of(high.saturating_add(reach));
             let each = turns.div_ceil(lines.clone().count().max(1) as u64);
             lines.for_each(|line| self.touch(line, does, each));
             return;
         }
         for turn in 0..turns {
             let at = stride.access_in(turn).address;
-            for line in line_of(self.process, at)..=line_of(self.process, at.saturating_add(reach)) {
+            for line in self.line_of(at)..=self.line_of(at.saturating_add(reach)) {
                 self.touch(line, does, 1);
             }
         }

@@ -88,6 +88,7 @@ pub fn report_costing(
         cells: &Cells::default(),
         names,
         threads: trace.threads(),
+        machine,
         levels: &served_by(&levels),
         latencies: &latencies,
         clock: trace.clock(),

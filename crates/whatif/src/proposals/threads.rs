@@ -16,12 +16,6 @@ use crate::plan::{PlanInputs, name_of, record_of, records_named};
 /// Data that cost less of a run are left alone.
 const LEAST_SHARE: f64 = 0.02;
 
-/// Bytes of a line that threads take from each other.
-const LINE: u64 = 64;
-
-/// And of the pair of lines that some processors fetch together.
-const PAIR: u64 = 128;
-
 /// So many objects are looked at, those that cost most.
 const MOST: usize = 3;
 
@@ -86,17 +80,19 @@ pub struct Apart {
     pub object: String,
     /// The records.
     pub structure: String,
+    /// Bytes of a line that threads take from each other.
+    pub line_bytes: u64,
 }
 
 impl Apart {
     /// The edit that has records begin at lines, wherever the array begins.
     pub fn at_lines(&self) -> Edit {
-        self.aligned(LINE)
+        self.aligned(self.line_bytes)
     }
 
-    /// The edit that has records begin at pairs of lines.
+    /// The edit that has records begin at pairs of lines, which some processors fetch together.
     pub fn at_pairs(&self) -> Edit {
-        self.aligned(PAIR)
+        self.aligned(2 * self.line_bytes)
     }
 
     fn aligned(&self, to: u64) -> Edit {
@@ -136,7 +132,7 @@ pub fn apart_now(known: &PlanInputs<'_>, sharing: &SharingProfile, run_cycles: f
         // A record without a name of its own is none that an edit can be about.
         let structure = structure.filter(|name| !records_named(known.names, name).is_empty());
         if let (Some(object), Some(structure), 1) = (name_of(known, &of.home), structure, of.objects) {
-            found.push((second, Apart { object, structure }));
+            found.push((second, Apart { object, structure, line_bytes: sharing.line_bytes }));
         }
     }
     found.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.object.cmp(&other.object)));
@@ -151,7 +147,7 @@ fn apart(known: &PlanInputs<'_>, sharing: &SharingProfile, class: ClassId) -> Op
         let is_array = of.objects > 1 || of.bytes > bytes;
         if let (Some(name), true) = (layout.name, is_array) {
             let subject = known.names.string(name).to_string();
-            return Some(vec![Edit::Align { subject, of: None, to: LINE }]);
+            return Some(vec![Edit::Align { subject, of: None, to: sharing.line_bytes }]);
         }
     }
     // One of the two is enough to part them; both also part from whatever stands beside.
@@ -167,7 +163,7 @@ fn apart(known: &PlanInputs<'_>, sharing: &SharingProfile, class: ClassId) -> Op
     }
     let align = |class: ClassId| {
         let subject = name_of(known, &known.profile.classes[class.0 as usize].home)?;
-        Some(Edit::Align { subject, of: Some(Scope::Object), to: LINE })
+        Some(Edit::Align { subject, of: Some(Scope::Object), to: sharing.line_bytes })
     };
     classes.into_iter().map(align).collect()
 }
