@@ -56,6 +56,8 @@ pub mod table_section {
     pub const CALLS: u32 = 7;
     /// which of the values in feeds and branches are of the turn before (SPEC.md §2.4)
     pub const EARLIER: u32 = 8;
+    /// what is executed with a segment, touches memory and is not recorded (SPEC.md §2.6)
+    pub const UNRECORDED: u32 = 9;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }
@@ -308,6 +310,8 @@ pub mod left_out {
     pub const FUNCTION: u8 = 7;
     /// left out by the user's filter
     pub const FILTER: u8 = 8;
+    /// a function of another unit: if no table knows it, memlode did not compile it
+    pub const CALL: u8 = 9;
 }
 
 /// Shared memory: one memfd per process, a process header and then ring regions.

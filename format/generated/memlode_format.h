@@ -38,6 +38,7 @@
 #define MEMLODE_TABLE_SECTION_BRANCHES 6 // whose values the branches behind an access hang on (SPEC.md §2.4)
 #define MEMLODE_TABLE_SECTION_CALLS 7 // which calls may come behind a segment (SPEC.md §2.5)
 #define MEMLODE_TABLE_SECTION_EARLIER 8 // which of the values in feeds and branches are of the turn before (SPEC.md §2.4)
+#define MEMLODE_TABLE_SECTION_UNRECORDED 9 // what is executed with a segment, touches memory and is not recorded (SPEC.md §2.6)
 #define MEMLODE_TABLE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
 
 // Facts of a call (SPEC.md §2.5).
@@ -164,6 +165,7 @@
 #define MEMLODE_LEFT_OUT_TAIL_CALL 6 // what a library function looked at, behind a call with nothing behind it
 #define MEMLODE_LEFT_OUT_FUNCTION 7 // a whole function, naked or otherwise out of reach
 #define MEMLODE_LEFT_OUT_FILTER 8 // left out by the user's filter
+#define MEMLODE_LEFT_OUT_CALL 9 // a function of another unit: if no table knows it, memlode did not compile it
 
 // Shared memory: one memfd per process, a process header and then ring regions.
 #define MEMLODE_RING_CHUNK_BYTES 0x10000 // capacity before the room test fails

@@ -31,6 +31,7 @@ TABLE_SECTION_ASKED = 5  # the user's rules and names of allocators, and whether
 TABLE_SECTION_BRANCHES = 6  # whose values the branches behind an access hang on (SPEC.md §2.4)
 TABLE_SECTION_CALLS = 7  # which calls may come behind a segment (SPEC.md §2.5)
 TABLE_SECTION_EARLIER = 8  # which of the values in feeds and branches are of the turn before (SPEC.md §2.4)
+TABLE_SECTION_UNRECORDED = 9  # what is executed with a segment, touches memory and is not recorded (SPEC.md §2.6)
 TABLE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # Facts of a call (SPEC.md §2.5).
@@ -157,6 +158,7 @@ LEFT_OUT_ASSEMBLY_JUMP = 5  # an assembly that jumps: what its labels record fir
 LEFT_OUT_TAIL_CALL = 6  # what a library function looked at, behind a call with nothing behind it
 LEFT_OUT_FUNCTION = 7  # a whole function, naked or otherwise out of reach
 LEFT_OUT_FILTER = 8  # left out by the user's filter
+LEFT_OUT_CALL = 9  # a function of another unit: if no table knows it, memlode did not compile it
 
 # Shared memory: one memfd per process, a process header and then ring regions.
 RING_CHUNK_BYTES = 0x10000  # capacity before the room test fails

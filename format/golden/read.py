@@ -135,6 +135,13 @@ class Table:
             r = Reader(sections[f.TABLE_SECTION_ASKED])
             self.asked = {self.strings[r.varint()]: bool(r.u8()) for _ in range(r.varint())}
             assert r.left() == 0
+        if f.TABLE_SECTION_UNRECORDED in sections:
+            r = Reader(sections[f.TABLE_SECTION_UNRECORDED])
+            place = lambda: (r.u8(), r.optional(), r.optional())  # noqa: E731
+            self.unrecorded = r.list(lambda: (r.varint(), r.list(place)))
+            self.silent = r.list(lambda: self.strings[r.varint()])
+            assert r.left() == 0
+            assert all(segment < len(self.segments) for segment, _ in self.unrecorded)
         if f.TABLE_SECTION_BRANCHES in sections:
             r = Reader(sections[f.TABLE_SECTION_BRANCHES])
             self.branches = r.list(lambda: self.feeds_of(r, 1))

@@ -258,6 +258,19 @@ static void put_earlier(struct bytes *out) {
   put_section(out, MEMLODE_TABLE_SECTION_EARLIER, &p);
 }
 
+/* Beside the body a call of a function that no table knows, and one of key_of, which this one has; an
+ * assembly without a line; and a reason that nobody knows. The unit has a function that records nothing. */
+static void put_unrecorded(struct bytes *out) {
+  struct bytes p = {.length = 0};
+  put_varints(&p, 3, 1u, (unsigned)SEG_BODY, 4u);
+  put_varints(&p, 3, (unsigned)MEMLODE_LEFT_OUT_CALL, SOME(2), SOME(S_BUFFER));
+  put_varints(&p, 3, (unsigned)MEMLODE_LEFT_OUT_CALL, SOME(3), SOME(S_W));
+  put_varints(&p, 3, (unsigned)MEMLODE_LEFT_OUT_ASSEMBLY, 0u, 0u);
+  put_varints(&p, 3, 100u, SOME(1), 0u);
+  put_varints(&p, 2, 1u, (unsigned)S_W);
+  put_section(out, MEMLODE_TABLE_SECTION_UNRECORDED, &p);
+}
+
 static void put_table(struct bytes *out) {
   struct bytes p = {.length = 0};
   put_varint(&p, STRINGS);
@@ -324,6 +337,7 @@ static void put_table(struct bytes *out) {
   put_asked(&known);
   put_branches(&known);
   put_earlier(&known);
+  put_unrecorded(&known);
   put_sections(&p, MEMLODE_TABLE_SECTION_PRIVATE, &known);
 
   const struct memlode_table_header header = {.magic = MEMLODE_MAGIC_TABLE,

@@ -21,8 +21,10 @@
 #include "plan/LongLoops.h"
 #include "plan/Segments.h"
 #include "plan/TimeFacts.h"
+#include "plan/UnrecordedPlaces.h"
 #include "plan/WholeLoops.h"
 #include "prepare/HiddenCalls.h"
+#include "prepare/OwnTransfers.h"
 #include "prepare/SourceFidelity.h"
 #include "sides/CompileCost.h"
 #include "sides/DormantFunctions.h"
@@ -144,7 +146,8 @@ private:
   bool isHere(Module &M) const;
   /// Plans and emits \p F; whether there was anything to record.
   bool instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into, const Frugal &Callees,
-                  HiddenCalls &Hidden, DormantCalls &Calls, const AwaitedMemory &Awaited);
+                  const SkippedFunctions &Skipped, HiddenCalls &Hidden, DormantCalls &Calls,
+                  const AwaitedMemory &Awaited);
 
   std::shared_ptr<Session> S;
   Place Where;
@@ -240,8 +243,8 @@ Versions sidesOf(Function &F, Form Size, FunctionAnalysisManager &FAM, const Rep
 }
 
 bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into,
-                                const Frugal &Callees, HiddenCalls &Hidden, DormantCalls &Calls,
-                                const AwaitedMemory &Awaited) {
+                                const Frugal &Callees, const SkippedFunctions &Skipped, HiddenCalls &Hidden,
+                                DormantCalls &Calls, const AwaitedMemory &Awaited) {
   if (prepare(F))
     FAM.invalidate(F, PreservedAnalyses::none());
   const DataLayout &DL = F.getParent()->getDataLayout();
@@ -285,6 +288,8 @@ bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager 
   findFeeds(P, FAM.getResult<LoopAnalysis>(F), FAM.getResult<DominatorTreeAnalysis>(F));
   if (Sites.frames() && How != Options::Mode::Call)
     findCalls(P, Callees, TLI);
+  if (How != Options::Mode::Call)
+    findUnrecorded(P, Accesses, S->Functions, Skipped, TLI);
 
   if (How == Options::Mode::Call || How == Options::Mode::Both)
     emitCalls(F, P, Into);
@@ -335,6 +340,10 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
   auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
   const auto Resolvers = resolvers(M);
 
+  const auto libraryOf = [&FAM](Function &F) -> const TargetLibraryInfo & {
+    return FAM.getResult<TargetLibraryAnalysis>(F);
+  };
+  separateTransfers(M, libraryOf);
   SmallVector<Function *, 64> Functions;
   for (Function &F : M)
     if (!F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !F.hasFnAttribute(Mark))
@@ -347,9 +356,6 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
     markAsWritten(M);
     Into.table().mark(MEMLODE_TABLE_FLAG_AS_WRITTEN);
   }
-  const auto libraryOf = [&FAM](Function &F) -> const TargetLibraryInfo & {
-    return FAM.getResult<TargetLibraryAnalysis>(F);
-  };
   DormantCalls Calls(M, libraryOf);
   HiddenCalls Hidden(M);
   const Frugal Callees(M, S->Functions, libraryOf);
@@ -358,9 +364,14 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
   const LibraryRanges NoRanges;
   for (Function *F : Functions)
     Awaited.add(findPolls(*F, Finder(*F, FAM.getResult<TargetLibraryAnalysis>(*F), NoRanges), FAM));
+  SkippedFunctions Skipped;
+  for (Function *F : Functions)
+    if (const char *Why =
+            Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated" : whySkipped(*F))
+      Skipped.try_emplace(F, Why);
+  CompiledFunctions Compiled;
   for (Function *F : Functions) {
-    const char *Why =
-        Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated" : whySkipped(*F);
+    const char *Why = Skipped.lookup(F);
     if (Why) {
       ++NumSkippedFunctions;
       if (!F->hasFnAttribute(Attribute::DisableSanitizerInstrumentation))
@@ -371,7 +382,8 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
       });
       continue;
     }
-    NumFunctions += instrument(*F, Costs.formOf(*F), FAM, Into, Callees, Hidden, Calls, Awaited);
+    Compiled.insert(F);
+    NumFunctions += instrument(*F, Costs.formOf(*F), FAM, Into, Callees, Skipped, Hidden, Calls, Awaited);
   }
   Calls.redirect();
   markOwnDefinitions(M);
@@ -381,7 +393,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
     Into.table().mark(MEMLODE_TABLE_FLAG_NAMELESS);
   if (!Into.table().empty())
     TypeBook(S->Names.types(M), S->Names.memberUses(), Into.table()).write(M);
-  Into.finish();
+  Into.finish(Compiled);
   // Even a function with nothing to record may have been brought into form.
   return PreservedAnalyses::none();
 }

@@ -55,6 +55,11 @@ uint64_t __memlode_extent_append(const void *own, const char *s, uint64_t most);
 uint64_t __memlode_extent_compare(const void *own, const char *a, const char *b, uint64_t most,
                                   uint32_t fold);
 
+/* The same of characters of four bytes, of which `most` says how many. The results are bytes. */
+uint64_t __memlode_extent_string_wide(const void *own, const uint32_t *s, uint64_t most);
+uint64_t __memlode_extent_append_wide(const void *own, const uint32_t *s, uint64_t most);
+uint64_t __memlode_extent_compare_wide(const void *own, const uint32_t *a, const uint32_t *b, uint64_t most);
+
 /* Begins with struct memlode_process_header, once the process has said hello, of which instrumented
  * code reads `dormant`. Until then it is all zero: everything is recorded. */
 extern char __memlode_control[];

@@ -51,3 +51,32 @@ MEMLODE_EXPORT uint64_t __memlode_extent_compare(const void *own, const char *a,
       return i + 1;
   return most;
 }
+
+/* The same of characters of four bytes. `most` counts characters, the result bytes. */
+static uint64_t wide(const uint32_t *s, uint64_t most) {
+  for (uint64_t i = 0; i < most; i++)
+    if (s[i] == 0)
+      return (i + 1) * sizeof *s;
+  return most * sizeof *s;
+}
+
+MEMLODE_EXPORT uint64_t __memlode_extent_string_wide(const void *own, const uint32_t *s, uint64_t most) {
+  return own || !s ? 0 : wide(s, most);
+}
+
+MEMLODE_EXPORT uint64_t __memlode_extent_append_wide(const void *own, const uint32_t *s, uint64_t most) {
+  if (own)
+    return 0;
+  const uint64_t read = wide(s, most);
+  return read != 0 && s[read / sizeof *s - 1] == 0 ? read : read + sizeof *s;
+}
+
+MEMLODE_EXPORT uint64_t __memlode_extent_compare_wide(const void *own, const uint32_t *a, const uint32_t *b,
+                                                      uint64_t most) {
+  if (own)
+    return 0;
+  for (uint64_t i = 0; i < most; i++)
+    if (a[i] == 0 || a[i] != b[i])
+      return (i + 1) * sizeof *a;
+  return most * sizeof *a;
+}

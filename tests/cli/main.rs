@@ -38,6 +38,7 @@ mod sim;
 mod sim_time;
 mod source_lines;
 mod threads;
+mod unrecorded;
 mod usage;
 mod validate;
 mod waiting;

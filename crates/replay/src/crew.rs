@@ -6,13 +6,13 @@
 //!   shard 1   ■    ■    □    □
 //! ```
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use memlode_trace::event::Batch;
-use memlode_trace::{ChunkRef, Decoder, Error, Loops, Trace};
+use memlode_trace::{ChunkRef, Decoder, Error, Loops, Trace, UnrecordedId};
 
 use crate::moments::{Moment, moments};
 use crate::shards::{Dealer, Dealing, Shards};
@@ -100,6 +100,8 @@ pub struct Replayed {
     pub damaged: Vec<(ChunkRef, Error)>,
     /// True if the consumer stopped it.
     pub stopped: bool,
+    /// Executions of places that are not recorded, in these chunks.
+    pub unrecorded: BTreeMap<UnrecordedId, u64>,
 }
 
 /// Lets `consume` have the chunks, which `workers` threads help to decode.
@@ -162,6 +164,10 @@ impl Supply<'_> {
         match self.crew.take(&mut self.hand, self.shard, number)? {
             Ok(chunk) => {
                 self.replayed.chunks += 1;
+                for &(places, times) in &chunk.dealing.unrecorded {
+                    let sum = self.replayed.unrecorded.entry(places).or_default();
+                    *sum = sum.saturating_add(times);
+                }
                 Some(chunk)
             }
             Err(error) => {
@@ -351,6 +357,7 @@ impl<'a> Crew<'a> {
                 // They are told to the first shard.
                 let decoded = if count == 1 { &parts[0].batch } else { &*whole };
                 let seen = walks.of(decoded);
+                let beside = decoded.unrecorded.clone();
                 found.clear();
                 if self.source.chunk(number).tells_releases() && !self.source.is_alone(number) {
                     moments(decoded, found);
@@ -360,8 +367,12 @@ impl<'a> Crew<'a> {
                 } else {
                     parts[0].dealing.moments.clone_from(found);
                 }
-                parts.iter_mut().for_each(|part| part.dealing.walks.clear());
+                for part in &mut parts {
+                    part.dealing.walks.clear();
+                    part.dealing.unrecorded.clear();
+                }
                 parts[0].dealing.walks = seen;
+                parts[0].dealing.unrecorded = beside;
                 parts.into_iter().map(|part| Some(Ok(part))).collect()
             }
             // The first shard's consumer is told.

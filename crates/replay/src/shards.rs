@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use memlode_simulate::{Schedule, Schedules, Shape, Strided};
+use memlode_trace::UnrecordedId;
 use memlode_trace::event::{Access, Batch, Loop, Stride};
 use memlode_trace::sites::SiteId;
 
@@ -319,6 +320,8 @@ pub struct Dealing {
     pub moments: Vec<Moment>,
     /// The walks of the chunk's sites, as far as they were looked at. The first shard is told of the whole chunk.
     pub walks: Vec<(SiteId, Walk)>,
+    /// Places that are not recorded, and how often they were executed; told to the first shard.
+    pub unrecorded: Vec<(UnrecordedId, u64)>,
 }
 
 impl Dealing {
@@ -330,6 +333,7 @@ impl Dealing {
             cuts: None,
             moments: Vec::new(),
             walks: Vec::new(),
+            unrecorded: Vec::new(),
         };
         &NONE
     }

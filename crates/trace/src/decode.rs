@@ -89,6 +89,7 @@ pub struct Decoder {
     bases: Vec<u32>,
     plans: Vec<Plan>,
     filled: Vec<Filled>,
+    executed: Vec<u64>,
 }
 
 impl Decoder {
@@ -104,6 +105,7 @@ impl Decoder {
             bases: Vec::new(),
             plans: Vec::new(),
             filled: Vec::new(),
+            executed: Vec::new(),
         }
     }
 
@@ -199,6 +201,8 @@ impl Decoder {
         let locals = dictionary(&mut reader, codes, &mut self.last, &mut self.bases)?;
         self.filled.clear();
         Plan::all(&locals, &mut self.plans);
+        self.executed.clear();
+        self.executed.resize(locals.len(), 0);
         let depth = reader.count()?;
         let mut address = 0u64;
         for _ in 0..depth {
@@ -237,6 +241,7 @@ impl Decoder {
             bases: &self.bases,
             locals: &locals,
             filled: &mut self.filled,
+            executed: &mut self.executed,
             loops: self.loops,
             sites,
             batch,
@@ -246,6 +251,9 @@ impl Decoder {
             kept: 0,
         };
         run.control(control, header.segments, &mut self.plans).map_err(|error| *error)?;
+        let beside = locals.iter().zip(&*run.executed);
+        let beside = beside.filter_map(|(local, &times)| Some((local.unrecorded?, times)));
+        run.batch.unrecorded.extend(beside.filter(|&(_, times)| times > 0));
         let accesses = run.accesses + run.batch.accesses.len() as u64 - run.others + run.repeated;
         for (what, expected, found) in [
             ("bytes of words", word_bytes as u64, read as u64),
@@ -268,6 +276,8 @@ struct Run<'a> {
     bases: &'a [u32],
     locals: &'a [Local<'a>],
     filled: &'a mut Vec<Filled>,
+    /// Executions of each dictionary entry beside which something is not recorded.
+    executed: &'a mut [u64],
     loops: Loops,
     sites: &'a SiteTable,
     batch: &'a mut Batch,

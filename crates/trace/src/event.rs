@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::UnrecordedId;
 use crate::calls::Caller;
 use crate::sites::{FunctionId, SiteId};
 
@@ -332,12 +333,15 @@ pub struct Batch {
     pub stack: Vec<Frame>,
     /// The segment executed last.
     pub last: Caller,
+    /// Places that are not recorded, and how often they were executed. A number may stand here twice.
+    pub unrecorded: Vec<(UnrecordedId, u64)>,
 }
 
 impl Batch {
     /// Forgets the events.
     pub fn clear(&mut self) {
         self.accesses.clear();
+        self.unrecorded.clear();
         self.marks.clear();
         self.loops.clear();
         self.strides.clear();

@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::LeftOut;
 use crate::calls::{Call, Caller, TableCall};
 use crate::format::call_flag;
 use crate::module::Module;
@@ -17,6 +16,8 @@ use crate::sites::{
     Function, FunctionId, Location, LocationId, Site, SiteId, SiteTable, StringId, Type, TypeId,
 };
 use crate::table::{Op, Source, Table, TableSite};
+use crate::unrecorded::TablePlace;
+use crate::{LeftOut, Unrecorded, UnrecordedId};
 
 use layouts::LayoutBook;
 use work::WorkBook;
@@ -42,6 +43,8 @@ pub(crate) struct CodeSegment {
     pub accesses: u32,
     /// Calls by which a function may be entered next.
     pub caller: Caller,
+    /// Places that are executed as often, and not recorded.
+    pub unrecorded: Option<UnrecordedId>,
     templates: (u32, u32),
     marks: (u32, u32),
     ops: (u32, u32),
@@ -123,6 +126,9 @@ pub(crate) struct Flattener {
     layouts: LayoutBook,
     work: WorkBook,
     calls: Interner<Vec<Call>>,
+    unrecorded: Interner<Vec<Unrecorded>>,
+    /// Linkage names of functions of the modules.
+    compiled: FxHashSet<StringId>,
     table_flags: u16,
     left_out: BTreeMap<LeftOut, u64>,
     /// Rules and names that the user gave, and whether any unit has something for them.
@@ -154,16 +160,20 @@ impl Flattener {
         let mut code = Code::default();
         // The sites of the ops of each table whose anchors were kept.
         let mut sites: Vec<_> = module.tables.iter().map(|table| vec![None; table.ops.len()]).collect();
+        let beside: Vec<_> = module.tables.iter().map(by_segment).collect();
         for anchor in 0..module.anchor_count() as u32 {
             let segment = module.segment(anchor).map(|(table, segment)| {
                 let found = (&numbers[table], &mut sites[table][..]);
-                self.segment(&module.tables[table], found, segment, &mut code);
+                self.segment(&module.tables[table], found, segment, &beside[table], &mut code);
                 code.segments.len() as u32 - 1
             });
             code.anchors.push(segment);
         }
         for (table, sites) in module.tables.iter().zip(&sites) {
             self.work.add(table, sites);
+        }
+        for (table, numbers) in module.tables.iter().zip(&numbers) {
+            self.compiled.extend(table.unrecorded.silent.iter().map(|&name| numbers.strings[name as usize]));
         }
         code
     }
@@ -181,6 +191,8 @@ impl Flattener {
             table_flags: self.table_flags,
             left_out: self.left_out.clone(),
             calls: self.calls.values.clone(),
+            unrecorded: self.unrecorded.values.clone(),
+            compiled: self.compiled.clone(),
             unmatched: self
                 .asked
                 .iter()
@@ -228,8 +240,10 @@ impl Flattener {
         table: &Table,
         (numbers, sites): (&Numbers, &mut [Option<SiteId>]),
         segment: usize,
+        beside: &FxHashMap<u32, Vec<TablePlace>>,
         code: &mut Code,
     ) {
+        let places = beside.get(&(segment as u32)).map_or(&[][..], Vec::as_slice);
         let calls = table.calls.get(segment).map_or(&[][..], Vec::as_slice);
         let segment = &table.segments[segment];
         let function = numbers.functions[segment.function as usize];
@@ -268,6 +282,7 @@ impl Flattener {
             words: segment.words,
             accesses: segment.accesses,
             caller: self.caller(calls, ops, numbers),
+            unrecorded: self.unrecorded(places, function, numbers),
             templates: (first_template, code.templates.len() as u32),
             marks: (first_mark, code.marks.len() as u32),
             ops: (first_op, code.ops.len() as u32),
@@ -291,6 +306,26 @@ impl Flattener {
         Caller::new(self.calls.number(calls.iter().map(call).collect()))
     }
 
+    /// Returns the number of the places beside a segment of a function. Reasons that were added later are skipped.
+    fn unrecorded(
+        &mut self,
+        places: &[TablePlace],
+        function: FunctionId,
+        numbers: &Numbers,
+    ) -> Option<UnrecordedId> {
+        self.compiled.insert(self.functions.values[function.0 as usize].linkage_name);
+        let place = |&(reason, location, callee): &TablePlace| {
+            Some(Unrecorded {
+                reason: LeftOut::from_format(reason)?,
+                function,
+                location: location.map(|index| numbers.locations[index as usize]),
+                callee: callee.map(|index| numbers.strings[index as usize]),
+            })
+        };
+        let places: Vec<_> = places.iter().filter_map(place).collect();
+        (!places.is_empty()).then(|| UnrecordedId(self.unrecorded.number(places)))
+    }
+
     fn site(&mut self, site: &TableSite, numbers: &Numbers, function: FunctionId) -> u32 {
         let string = |index: u32| numbers.strings[index as usize];
         self.sites.number(Site {
@@ -305,6 +340,15 @@ impl Flattener {
             member: site.member.map(string),
         })
     }
+}
+
+/// Returns the places of a table that are not recorded, by segment.
+fn by_segment(table: &Table) -> FxHashMap<u32, Vec<TablePlace>> {
+    let mut found: FxHashMap<u32, Vec<TablePlace>> = FxHashMap::default();
+    for &(segment, place) in &table.unrecorded.places {
+        found.entry(segment).or_default().push(place);
+    }
+    found
 }
 
 /// Returns whether a segment has nothing but marks and accesses of known size, in numbers that a [`Template`] and a plan of it have room for.

@@ -7,7 +7,7 @@ use crate::format::{left_out, table_section};
 use crate::sections::Sections;
 
 /// Why something that touches memory is not recorded (`left_out.*` of the format).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LeftOut {
     /// Inline assembly may touch more than its operands.
     Assembly,
@@ -27,6 +27,8 @@ pub enum LeftOut {
     Function,
     /// The user's filter.
     Filter,
+    /// A function that another unit has, or nobody compiled with memlode.
+    Call,
 }
 
 impl LeftOut {
@@ -42,6 +44,7 @@ impl LeftOut {
             left_out::TAIL_CALL => LeftOut::TailCall,
             left_out::FUNCTION => LeftOut::Function,
             left_out::FILTER => LeftOut::Filter,
+            left_out::CALL => LeftOut::Call,
             _ => return None,
         })
     }

@@ -5,11 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::LeftOut;
+use rustc_hash::FxHashSet;
+
 use crate::calls::Call;
 use crate::format::{evidence, flag, kind, table_flag};
 use crate::layouts::Layouts;
 use crate::work::Work;
+use crate::{LeftOut, Unrecorded};
 
 /// Index of a site over the whole trace, dense from 0.
 #[repr(transparent)]
@@ -218,6 +220,10 @@ pub struct SiteTable {
     pub(crate) unmatched: Vec<Arc<str>>,
     /// The calls behind segments, each list once.
     pub(crate) calls: Vec<Vec<Call>>,
+    /// The places beside segments that are not recorded, each list once.
+    pub(crate) unrecorded: Vec<Vec<Unrecorded>>,
+    /// Linkage names of functions that memlode compiled.
+    pub(crate) compiled: FxHashSet<StringId>,
 }
 
 impl SiteTable {

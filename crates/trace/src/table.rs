@@ -15,6 +15,7 @@ use crate::format::{TableHeader, limit, magic, op, stream, table_section, versio
 use crate::left_out::{self, LeftOut};
 use crate::sections::Sections;
 use crate::sites::{NameEvidence, SiteKind};
+use crate::unrecorded::{self, TableUnrecorded};
 
 use types::TypesError;
 pub(crate) use types::{TableForm, TableType, TableTypes};
@@ -48,6 +49,8 @@ pub(crate) struct Table {
     pub asked: Vec<Asked>,
     /// For each segment, the calls behind it; empty if the table does not say.
     pub calls: Vec<Vec<TableCall>>,
+    /// Places that are not recorded, and functions that no segment tells of.
+    pub unrecorded: TableUnrecorded,
 }
 
 pub(crate) struct TableFunction {
@@ -319,6 +322,7 @@ impl<'a> Parser<'a> {
         let asked = self.get(|_| asked::read(&sections, strings.len()))?;
         let counts = [segments.len(), locations.len(), strings.len()];
         let calls = self.get(|_| calls::read(&sections, counts))?;
+        let unrecorded = self.get(|_| unrecorded::read(&sections, counts))?;
         match self.reader.left() {
             0 => Ok(Table {
                 flags: header.flags,
@@ -336,6 +340,7 @@ impl<'a> Parser<'a> {
                 left_out,
                 asked,
                 calls,
+                unrecorded,
             }),
             left => Err(TableError::LeftOver { at: self.at, left }),
         }

@@ -184,6 +184,15 @@ fn sections_of_the_newest() {
     // A reason that no reader knows is skipped.
     let left_out: Vec<_> = sites.left_out().iter().map(|(reason, count)| (*reason, *count)).collect();
     assert_eq!(left_out, [(LeftOut::Assembly, 2), (LeftOut::Filter, 200)]);
+    // One of the calls is of a function that the unit has.
+    let replayed = trace.replay(1, |_| ControlFlow::Continue(()));
+    let executed: Vec<_> = replayed
+        .unrecorded
+        .iter()
+        .flat_map(|(&id, &times)| sites.unrecorded(id).map(move |place| (place, times)))
+        .map(|(place, times)| (place.reason, place.callee.map(|name| sites.string(name)), times))
+        .collect();
+    assert_eq!(executed, [(LeftOut::Call, Some("buffer"), 3), (LeftOut::Assembly, None, 3)]);
     let unmatched: Vec<_> = sites.unmatched().iter().map(|text| &**text).collect();
     assert_eq!(unmatched, ["pools: grab"]);
 

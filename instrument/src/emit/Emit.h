@@ -23,10 +23,14 @@
 #include "describe/SiteTable.h"
 #include "plan/Segments.h"
 
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 
 namespace memlode {
+
+using CompiledFunctions = llvm::SetVector<const llvm::Function *>;
 
 /// The module's table and anchors, and the constructor that announces the image.
 class Image {
@@ -38,8 +42,9 @@ public:
   /// Files the segments of \p F and returns the array of their anchors.
   llvm::GlobalVariable *anchors(llvm::Function &F, const std::vector<Segment> &Segments);
 
-  /// Writes the table and the constructor, if there were any segments.
-  void finish();
+  /// Writes the table and the constructor, if there is anything to say. \p Compiled are the functions that
+  /// the pass has looked at.
+  void finish(const CompiledFunctions &Compiled);
 
 private:
   /// Files the facts of TimeFacts.h of the segments that begin at \p First in the table.
@@ -48,13 +53,18 @@ private:
   void fileEarlier(const Op &Here, uint32_t Segment, unsigned Number);
   /// Files the calls behind the segments that begin at \p First.
   void calls(const std::vector<Segment> &Segments, uint32_t First);
+  /// Files what is not recorded beside the segments that begin at \p First.
+  void unrecorded(const std::vector<Segment> &Segments, uint32_t First);
+  /// Files the names of functions of the module that no segment tells.
+  void silent(const CompiledFunctions &Compiled);
   llvm::GlobalVariable *placeholder();
   void anchorForMarks();
   void announce();
 
   llvm::Module &M;
   Table Sites;
-  TableList Instructions, Feeding, Branching, Earlier, Calling; ///< of sections
+  TableList Instructions, Feeding, Branching, Earlier, Calling, Beside, Silent; ///< of sections
+  llvm::StringSet<> Told; ///< names of functions that have segments
   llvm::GlobalVariable *TableVariable = nullptr;
 };
 

@@ -22,6 +22,11 @@ GlobalVariable *Image::placeholder() {
   return TableVariable;
 }
 
+/// The name that other units call \p Named by.
+static StringRef linkedAs(const GlobalValue &Named) {
+  return GlobalValue::dropLLVMManglingEscape(Named.getName());
+}
+
 GlobalVariable *Image::anchors(Function &F, const std::vector<Segment> &Segments) {
   LLVMContext &Ctx = M.getContext();
   Type *I32 = Type::getInt32Ty(Ctx);
@@ -58,7 +63,45 @@ GlobalVariable *Image::anchors(Function &F, const std::vector<Segment> &Segments
   Anchors->setInitializer(ConstantArray::get(Array, Elements));
   work(Segments, First.value_or(0));
   calls(Segments, First.value_or(0));
+  unrecorded(Segments, First.value_or(0));
+  if (Sites.linkageName(F) == Sites.string(linkedAs(F)))
+    Told.insert(linkedAs(F));
   return Anchors;
+}
+
+void Image::unrecorded(const std::vector<Segment> &Segments, uint32_t First) {
+  for (uint32_t S = 0; S < Segments.size(); ++S) {
+    if (Segments[S].Beside.empty())
+      continue;
+    TableList::Bytes Entry;
+    putVarint(Entry, First + S);
+    putVarint(Entry, Segments[S].Beside.size());
+    for (const Unrecorded &U : Segments[S].Beside) {
+      const DILocation *Line = U.Where->getDebugLoc().get();
+      Entry.push_back(static_cast<char>(U.Reason));
+      putVarint(Entry, Line ? Sites.location(*Line) + 1 : 0);
+      putVarint(Entry, U.Callee.empty() ? 0 : Sites.string(U.Callee) + 1);
+    }
+    Beside.append(Entry);
+  }
+}
+
+/// A call of a function that no table names is taken for one of a function that memlode did not compile.
+void Image::silent(const CompiledFunctions &Compiled) {
+  const auto name = [&](const GlobalValue &Named) {
+    if (Named.hasLocalLinkage() || Named.hasAvailableExternallyLinkage() || Told.contains(linkedAs(Named)))
+      return;
+    TableList::Bytes Entry;
+    putVarint(Entry, Sites.string(linkedAs(Named)));
+    Silent.add(Entry);
+  };
+  for (const Function *F : Compiled)
+    name(*F);
+  for (const GlobalAlias &A : M.aliases())
+    if (Compiled.contains(dyn_cast_or_null<Function>(A.getAliaseeObject())))
+      name(A);
+  for (const GlobalIFunc &I : M.ifuncs())
+    name(I);
 }
 
 void Image::calls(const std::vector<Segment> &Segments, uint32_t First) {
@@ -157,9 +200,10 @@ void Image::anchorForMarks() {
     appendToUsed(M, {anchors(*Body, std::vector<Segment>(1))});
 }
 
-void Image::finish() {
-  if (!TableVariable &&
-      ((Sites.marks() & MEMLODE_TABLE_FLAG_FILTERED) || Sites.leavesOut() || Sites.hasAsked()))
+void Image::finish(const CompiledFunctions &Compiled) {
+  silent(Compiled);
+  if (!TableVariable && ((Sites.marks() & MEMLODE_TABLE_FLAG_FILTERED) || Sites.leavesOut() ||
+                         Sites.hasAsked() || Silent.size() != 0))
     anchorForMarks();
   if (!TableVariable)
     return;
@@ -172,6 +216,11 @@ void Image::finish() {
     List->write(Section);
     Sites.section(What, Section);
   }
+  std::string Unseen;
+  Beside.write(Unseen);
+  std::string Names;
+  Silent.write(Names);
+  Sites.section(MEMLODE_TABLE_SECTION_UNRECORDED, Unseen + Names);
   Constant *Bytes = ConstantDataArray::getString(M.getContext(), Sites.write(), /*AddNull=*/false);
   auto *Written = new GlobalVariable(M, Bytes->getType(), /*isConstant=*/true, GlobalValue::PrivateLinkage,
                                      Bytes, "memlode.table");

@@ -31,16 +31,23 @@ StringRef libraryName(const Function &F, const TargetLibraryInfo &TLI) {
   LibFunc Known;
   if (F.hasLocalLinkage() || F.isIntrinsic() || !TLI.getLibFunc(F, Known))
     return {};
-  return F.getName();
+  return GlobalValue::dropLLVMManglingEscape(F.getName());
 }
 
 Transfer libraryTransfer(const CallBase &Call, const TargetLibraryInfo &TLI) {
   const Function *Callee = Call.getCalledFunction();
-  return Callee ? transferNamed(libraryName(*Callee, TLI)) : Transfer::None;
+  if (!Callee)
+    return Transfer::None;
+  const Transfer Named = transferNamed(Callee->getFnAttribute(TransferMark).getValueAsString());
+  return Named != Transfer::None ? Named : transferNamed(libraryName(*Callee, TLI));
+}
+
+bool isTransferName(StringRef Name) {
+  return transferNamed(GlobalValue::dropLLVMManglingEscape(Name)) != Transfer::None;
 }
 
 bool isTransfer(const Function &F, const TargetLibraryInfo &TLI) {
-  return transferNamed(libraryName(F, TLI)) != Transfer::None;
+  return F.hasFnAttribute(TransferMark) || transferNamed(libraryName(F, TLI)) != Transfer::None;
 }
 
 static bool mayRecord(const CallBase &Call) {

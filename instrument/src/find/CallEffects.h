@@ -29,6 +29,13 @@ llvm::StringRef libraryName(const llvm::Function &F, const llvm::TargetLibraryIn
 /// The transfer that \p Call is by the name of the library function it calls; None for intrinsics.
 Transfer libraryTransfer(const llvm::CallBase &Call, const llvm::TargetLibraryInfo &TLI);
 
+/// Returns whether \p Name is that of such a function.
+bool isTransferName(llvm::StringRef Name);
+
+/// Marks a function that is the program's own definition of one under another name (OwnTransfers.h). Its
+/// value is that name if callers may use both.
+constexpr llvm::StringLiteral TransferMark = "memlode-transfer";
+
 /// Returns whether \p F is the program's own definition of such a function.
 bool isTransfer(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
 

@@ -5,6 +5,7 @@
 #include "LlvmCompat.h"
 #include "memlode_format.h"
 #include "prepare/HiddenCalls.h"
+#include "prepare/OwnTransfers.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -223,10 +224,18 @@ private:
       A.Pointer = Looks.Pointer == LibraryAccess::Result ? static_cast<Value *>(&Call)
                                                          : Call.getArgOperand(Looks.Pointer);
       A.Flags = Looks.Approximate ? MEMLODE_FLAG_APPROXIMATE : 0;
+      if (Looks.isAtomic()) {
+        const LibraryAtomic Is = *libraryAtomic(Call);
+        A.Flags |= order(getMergedAtomicOrdering(Is.Order, Is.OrElse), SyncScope::System);
+        A.Flags &= Looks.Kind == MEMLODE_KIND_LOAD    ? ~MEMLODE_FLAG_RELEASE
+                   : Looks.Kind == MEMLODE_KIND_STORE ? ~MEMLODE_FLAG_ACQUIRE
+                                                      : ~0U;
+      }
       A.Transfer = true;
-      const auto *Constant = Looks.Is == LibraryAccess::Extent::Bytes
-                                 ? dyn_cast<ConstantInt>(Call.getArgOperand(Looks.A))
-                                 : nullptr;
+      const auto *Constant =
+          Looks.Is == LibraryAccess::Extent::Bytes && Looks.Kind == MEMLODE_KIND_LOAD && Looks.Unit == 1
+              ? dyn_cast<ConstantInt>(Call.getArgOperand(Looks.A))
+              : nullptr;
       if (Constant && !Call.isNoBuiltin() && Constant->getValue().ule(ComparedInline)) {
         A.Is = Access::Shape::Plain;
         A.Bytes = Constant->getZExtValue();
@@ -440,30 +449,6 @@ private:
   const Registers &NoMemory;
 };
 
-/// Returns whether \p Address is computed from an argument of its function, as far as that can be seen.
-bool comesFromArgument(const Value *Address) {
-  SmallPtrSet<const Value *, 16> Seen;
-  SmallVector<const Value *, 16> Pending{Address};
-  while (!Pending.empty()) {
-    const Value *V = Pending.pop_back_val();
-    if (!Seen.insert(V).second)
-      continue;
-    if (isa<Argument>(V))
-      return true;
-    if (const auto *Slot = dyn_cast<AllocaInst>(V)) {
-      for (const User *U : Slot->users())
-        if (const auto *Into = dyn_cast<StoreInst>(U))
-          Pending.push_back(Into->getValueOperand());
-    } else if (const auto *Load = dyn_cast<LoadInst>(V)) {
-      if (isa<AllocaInst>(Load->getPointerOperand()))
-        Pending.push_back(Load->getPointerOperand());
-    } else if (const auto *I = dyn_cast<Instruction>(V); I && !isa<CallBase>(I)) {
-      Pending.append(I->value_op_begin(), I->value_op_end());
-    }
-  }
-  return false;
-}
-
 } // namespace
 
 Finder::Finder(const Function &F, const TargetLibraryInfo &TLI, const LibraryRanges &Ranges,
@@ -471,20 +456,15 @@ Finder::Finder(const Function &F, const TargetLibraryInfo &TLI, const LibraryRan
     : DL(F.getParent()->getDataLayout()), TLI(TLI), Ranges(Ranges), NoMemory(std::move(NoMemory)),
       InTransfer(isTransfer(F, TLI)) {}
 
-/// Returns whether an access of a function that copies or fills is recorded by whoever calls it. What a
-/// function that was inlined into it does with other data is no part of the copy.
-bool Finder::isCallers(const Instruction &I, const Access &A) const {
-  const DILocation *Where = I.getDebugLoc();
-  return !Where || !Where->getInlinedAt() || comesFromArgument(A.Pointer);
-}
-
 Findings Finder::find(Instruction &I) const {
   Visitor V(DL, TLI, Ranges, NoMemory);
   V.visit(I);
   for (unsigned Number = 0; Number < V.Found.Accesses.size(); ++Number)
     V.Found.Accesses[Number].Number = Number;
-  if (InTransfer && !isa<CallBase>(I))
-    erase_if(V.Found.Accesses, [&](const Access &A) { return isCallers(I, A); });
+  // What a function that copies or fills does through the pointers it is given is recorded by whoever calls
+  // it.
+  if (InTransfer)
+    erase_if(V.Found.Accesses, [](const Access &A) { return leadsFromArgument(A.Pointer); });
   return std::move(V.Found);
 }
 

@@ -67,8 +67,6 @@ public:
   Findings find(llvm::Instruction &I) const;
 
 private:
-  bool isCallers(const llvm::Instruction &I, const Access &A) const;
-
   const llvm::DataLayout &DL;
   const llvm::TargetLibraryInfo &TLI;
   const LibraryRanges &Ranges;

@@ -18,68 +18,64 @@ namespace {
 using Extent = LibraryAccess::Extent;
 constexpr unsigned Load = MEMLODE_KIND_LOAD;
 constexpr unsigned Store = MEMLODE_KIND_STORE;
+constexpr unsigned Update = MEMLODE_KIND_UPDATE;
 constexpr int Result = LibraryAccess::Result;
 constexpr int None = LibraryAccess::None;
 constexpr bool Appended = true;
 constexpr bool Approximate = true;
+/// The bytes of a character of wchar_t, where glibc is.
+constexpr unsigned WideBytes = 4;
 
 struct Row {
-  const char *Names; ///< separated by spaces
+  std::string Names; ///< separated by spaces
   std::vector<LibraryAccess> Accesses;
 };
 
+/// \p A, of characters that are wchar_t.
+LibraryAccess wide(LibraryAccess A) {
+  A.Unit = WideBytes;
+  return A;
+}
+
+/// \p A as an atomic operation whose orders are the arguments \p Order and \p OrderElse.
+LibraryAccess atomic(LibraryAccess A, int Order, int OrderElse = None) {
+  A.Order = Order;
+  A.OrderElse = OrderElse;
+  return A;
+}
+
 const Row Rows[] = {
-    {"strlen", {{Load, 0, Extent::Counted}}},
-    {"strnlen", {{Load, 0, Extent::Counted, 1}}},
-    {"memcmp bcmp", {{Load, 0, Extent::Bytes, 2}, {Load, 1, Extent::Bytes, 2}}},
-    {"strcmp", {{Load, 0, Extent::Compared}, {Load, 1, Extent::Compared}}},
-    {"strncmp", {{Load, 0, Extent::Compared, 2}, {Load, 1, Extent::Compared, 2}}},
-    {"strcasecmp",
-     {{Load, 0, Extent::Folded, None, None, false, Approximate},
-      {Load, 1, Extent::Folded, None, None, false, Approximate}}},
-    {"strncasecmp",
-     {{Load, 0, Extent::Folded, 2, None, false, Approximate},
-      {Load, 1, Extent::Folded, 2, None, false, Approximate}}},
-
-    {"memchr", {{Load, 0, Extent::Within, 2}}},
-    {"memrchr", {{Load, 0, Extent::Back, 2}}},
-    {"rawmemchr strchr strchrnul index", {{Load, 0, Extent::Found}}},
-    {"strrchr rindex", {{Load, 0, Extent::String, 0}}},
-    {"strspn strcspn", {{Load, 0, Extent::Counted}, {Load, 1, Extent::String, 1}}},
-    {"strpbrk", {{Load, 0, Extent::Found}, {Load, 1, Extent::String, 1}}},
-    {"strstr strcasestr",
-     {{Load, 0, Extent::Found, None, 1, false, Approximate}, {Load, 1, Extent::String, 1}}},
-    {"memmem", {{Load, 0, Extent::Within, 1, 3, false, Approximate}, {Load, 2, Extent::Bytes, 3}}},
-    {"strtok strtok_r __strtok_r strsep",
-     {{Load, Result, Extent::String, Result, None, false, Approximate}, {Load, 1, Extent::String, 1}}},
-
-    {"strcpy stpcpy __strcpy_chk __stpcpy_chk",
-     {{Load, 1, Extent::String, 1}, {Store, 0, Extent::String, 1}}},
-    {"strncpy stpncpy __strncpy_chk __stpncpy_chk",
-     {{Load, 1, Extent::String, 1, 2}, {Store, 0, Extent::Bytes, 2}}},
-    {"strcat __strcat_chk",
-     {{Load, 0, Extent::String, 0},
-      {Load, 1, Extent::String, 1},
-      {Store, 0, Extent::String, 1, None, Appended}}},
-    {"strncat __strncat_chk",
-     {{Load, 0, Extent::String, 0},
-      {Load, 1, Extent::String, 1, 2},
-      {Store, 0, Extent::Filled, 1, 2, Appended}}},
-    {"memccpy", {{Load, 1, Extent::Stopped, 3}, {Store, 0, Extent::Stopped, 3}}},
-    {"strdup __strdup", {{Load, 0, Extent::String, 0}, {Store, Result, Extent::String, Result}}},
-    {"strndup __strndup", {{Load, 0, Extent::String, 0, 1}, {Store, Result, Extent::String, Result}}},
-
-    // Their comparisons are the program's, and record themselves.
-    {"qsort qsort_r",
-     {{Load, 0, Extent::Product, 1, 2, false, Approximate},
-      {Store, 0, Extent::Product, 1, 2, false, Approximate}}},
-    {"bsearch", {{Load, Result, Extent::Element, 3, None, false, Approximate}}},
+#include "find/LibcRecorded.def"
 };
 
+/// The atomic operations on objects of \p Bytes bytes that libatomic and compiler-rt have.
+std::vector<Row> sizedAtomics(unsigned Bytes) {
+  const std::string End = "_" + std::to_string(Bytes);
+  const int N = static_cast<int>(Bytes);
+  std::string Updates;
+  for (const char *Does : {"add", "sub", "and", "or", "xor", "nand"})
+    for (const std::string &Name : {"fetch_" + std::string(Does), std::string(Does) + "_fetch"})
+      Updates += " __atomic_" + Name + End;
+  return {{"__atomic_load" + End, {atomic({Load, 0, Extent::Fixed, N}, 1)}},
+          {"__atomic_store" + End, {atomic({Store, 0, Extent::Fixed, N}, 2)}},
+          {"__atomic_exchange" + End + Updates, {atomic({Update, 0, Extent::Fixed, N}, 2)}},
+          {"__atomic_compare_exchange" + End,
+           {atomic({Update, 0, Extent::Fixed, N}, 3, 4),
+            {Load, 1, Extent::Fixed, N},
+            {Store, 1, Extent::FixedUnlessDone, N}}}};
+}
+
 const StringMap<const Row *> &rowsByName() {
+  static const std::vector<Row> All = [] {
+    std::vector<Row> Made(std::begin(Rows), std::end(Rows));
+    for (const unsigned Bytes : {1, 2, 4, 8, 16})
+      for (Row &R : sizedAtomics(Bytes))
+        Made.push_back(std::move(R));
+    return Made;
+  }();
   static const StringMap<const Row *> Found = [] {
     StringMap<const Row *> Made;
-    for (const Row &R : Rows) {
+    for (const Row &R : All) {
       SmallVector<StringRef, 4> Names;
       StringRef(R.Names).split(Names, ' ');
       for (StringRef Name : Names)
@@ -125,8 +121,15 @@ bool fits(const CallBase &Call, const LibraryAccess &A) {
   case Extent::Element:
     return isPointer(Call, Result) && isNumber(Call, A.A) && isNumber(Call, A.B);
   case Extent::Bytes:
+  case Extent::Pairs:
   case Extent::Product:
     return isNumber(Call, A.A) && isNumber(Call, A.B);
+  case Extent::BytesUnlessDone:
+    return Call.getType()->isIntegerTy() && isNumber(Call, A.A);
+  case Extent::FixedUnlessDone:
+    return Call.getType()->isIntegerTy();
+  case Extent::Fixed:
+    return true;
   }
   return false;
 }
@@ -162,7 +165,8 @@ public:
       Pointer = B.CreateSelect(B.CreateIsNull(&Call), Pointer, &Call);
     if (A.Appended) // over the end of what is there already
       Pointer = B.CreateSelect(
-          isOwn(B), Pointer, B.CreatePtrAdd(Pointer, B.CreateSub(string(B, Pointer, none()), B.getInt64(1))));
+          isOwn(B), Pointer,
+          B.CreatePtrAdd(Pointer, B.CreateSub(string(B, A, Pointer, none()), B.getInt64(A.Unit))));
     return {Pointer, unlessOwn(B, bytes(B, A, Pointer)), A.isKnownBehind() ? &*B.GetInsertPoint() : nullptr};
   }
 
@@ -180,8 +184,19 @@ private:
   Value *isOwn(IRBuilder<> &B) { return B.CreateIsNotNull(Own); }
   Value *unlessOwn(IRBuilder<> &B, Value *Bytes) { return B.CreateSelect(isOwn(B), B.getInt64(0), Bytes); }
 
-  Value *string(IRBuilder<> &B, Value *Start, Value *Most) {
-    return ask(B, "__memlode_extent_string", {Own, Start, Most});
+  /// Calls what the recorder has for characters of the size of \p A's.
+  Value *askFor(IRBuilder<> &B, const LibraryAccess &A, StringRef Name, ArrayRef<Value *> Arguments) {
+    return ask(B, (A.Unit == 1 ? Name : (Name + "_wide")).str(), Arguments);
+  }
+
+  Value *string(IRBuilder<> &B, const LibraryAccess &A, Value *Start, Value *Most) {
+    return askFor(B, A, "__memlode_extent_string", {Own, Start, Most});
+  }
+
+  /// So many characters as bytes; none() stays as it is.
+  Value *bytesOf(IRBuilder<> &B, const LibraryAccess &A, int Position) {
+    Value *Count = number(Position);
+    return A.Unit == 1 || Position == None ? Count : B.CreateMul(Count, B.getInt64(A.Unit));
   }
 
   Value *distance(IRBuilder<> &B, Value *From, Value *To) {
@@ -194,36 +209,49 @@ private:
     };
     // What is found is one character, or as long as what was looked for.
     const auto through = [&](Value *Sought) { return B.CreateAdd(distance(B, Pointer, &Call), Sought); };
+    Value *Unit = B.getInt64(A.Unit);
     switch (A.Is) {
     case Extent::Bytes:
-      return argument(A.A);
+      return bytesOf(B, A, A.A);
+    case Extent::Pairs:
+      return B.CreateAnd(B.CreateBinaryIntrinsic(Intrinsic::smax, argument(A.A), B.getInt64(0)),
+                         B.getInt64(~UINT64_C(1)));
     case Extent::Product:
       return B.CreateMul(argument(A.A), argument(A.B));
+    case Extent::Fixed:
+      return B.CreateSelect(B.CreateIsNull(Pointer), B.getInt64(0), B.getInt64(A.A));
     case Extent::String:
-      return string(B, argument(A.A), number(A.B));
+      return string(B, A, argument(A.A), number(A.B));
     case Extent::Filled:
-      return ask(B, "__memlode_extent_append", {Own, argument(A.A), number(A.B)});
+      return askFor(B, A, "__memlode_extent_append", {Own, argument(A.A), number(A.B)});
     case Extent::Compared:
+      if (A.Unit != 1)
+        return ask(B, "__memlode_extent_compare_wide", {Own, argument(0), argument(1), number(A.A)});
+      [[fallthrough]];
     case Extent::Folded:
       return ask(B, "__memlode_extent_compare",
                  {Own, argument(0), argument(1), number(A.A), B.getInt32(A.Is == Extent::Folded)});
     case Extent::Counted:
-      return B.CreateBinaryIntrinsic(Intrinsic::umin, B.CreateAdd(&Call, B.getInt64(1)), number(A.A));
+      return B.CreateBinaryIntrinsic(Intrinsic::umin, B.CreateMul(B.CreateAdd(&Call, B.getInt64(1)), Unit),
+                                     bytesOf(B, A, A.A));
     case Extent::Found: {
       // Nobody looks for the end of a string that was not searched through.
       Value *Searched = B.CreateSelect(B.CreateIsNull(&Call), Pointer, Constant::getNullValue(B.getPtrTy()));
-      Value *Sought =
-          A.B == None ? B.getInt64(1) : B.CreateSub(string(B, argument(A.B), none()), B.getInt64(1));
-      return ifNothing(string(B, Searched, none()), through(Sought));
+      Value *Sought = A.B == None ? Unit : B.CreateSub(string(B, A, argument(A.B), none()), Unit);
+      return ifNothing(string(B, A, Searched, none()), through(Sought));
     }
     case Extent::Within:
-      return ifNothing(number(A.A), through(A.B == None ? B.getInt64(1) : number(A.B)));
+      return ifNothing(bytesOf(B, A, A.A), through(A.B == None ? Unit : number(A.B)));
     case Extent::Back:
       return B.CreateSub(number(A.A), ifNothing(B.getInt64(0), distance(B, argument(0), &Call)));
     case Extent::Stopped:
       return ifNothing(number(A.A), distance(B, argument(0), &Call));
     case Extent::Element:
       return ifNothing(B.getInt64(0), number(A.A));
+    case Extent::BytesUnlessDone:
+      return ifNothing(argument(A.A), B.getInt64(0));
+    case Extent::FixedUnlessDone:
+      return ifNothing(B.getInt64(A.A), B.getInt64(0));
     }
     llvm_unreachable("every extent has its bytes");
   }
@@ -239,10 +267,40 @@ ArrayRef<LibraryAccess> libraryAccesses(const CallBase &Call) {
   const Function *Callee = Call.getCalledFunction();
   if (!Callee || (!Callee->isDeclaration() && !Callee->hasAvailableExternallyLinkage()))
     return {};
-  const Row *Found = rowsByName().lookup(Callee->getName());
+  const Row *Found = rowsByName().lookup(GlobalValue::dropLLVMManglingEscape(Callee->getName()));
   if (!Found || !all_of(Found->Accesses, [&](const LibraryAccess &A) { return fits(Call, A); }))
     return {};
   return Found->Accesses;
+}
+
+/// The order that an argument asks for, as C11 numbers them.
+static AtomicOrdering orderAt(const CallBase &Call, int Position) {
+  if (Position == None)
+    return AtomicOrdering::Monotonic;
+  const auto *Known =
+      unsigned(Position) < Call.arg_size() ? dyn_cast<ConstantInt>(Call.getArgOperand(Position)) : nullptr;
+  switch (Known ? static_cast<AtomicOrderingCABI>(Known->getZExtValue()) : AtomicOrderingCABI::seq_cst) {
+  case AtomicOrderingCABI::relaxed:
+    return AtomicOrdering::Monotonic;
+  case AtomicOrderingCABI::consume:
+  case AtomicOrderingCABI::acquire:
+    return AtomicOrdering::Acquire;
+  case AtomicOrderingCABI::release:
+    return AtomicOrdering::Release;
+  case AtomicOrderingCABI::acq_rel:
+    return AtomicOrdering::AcquireRelease;
+  case AtomicOrderingCABI::seq_cst:
+    break;
+  }
+  return AtomicOrdering::SequentiallyConsistent;
+}
+
+std::optional<LibraryAtomic> libraryAtomic(const CallBase &Call) {
+  for (const LibraryAccess &A : libraryAccesses(Call))
+    if (A.isAtomic())
+      return LibraryAtomic{Call.getArgOperand(A.Pointer), A.Kind, orderAt(Call, A.Order),
+                           orderAt(Call, A.OrderElse)};
+  return std::nullopt;
 }
 
 bool isKnownBehind(const CallBase &Call) {
@@ -269,7 +327,8 @@ bool LibraryRanges::compute(Function &F, const DenseSet<const BasicBlock *> &Dor
 
 Constant *ownDefinition(const CallBase &Call) {
   Module &M = *const_cast<Module *>(Call.getModule());
-  const std::string Name = (OwnPrefix + Call.getCalledFunction()->getName()).str();
+  const StringRef Plain = GlobalValue::dropLLVMManglingEscape(Call.getCalledFunction()->getName());
+  const std::string Name = (OwnPrefix + Plain).str();
   if (GlobalValue *Known = M.getNamedValue(Name))
     return Known;
   return new GlobalVariable(M, Type::getInt8Ty(M.getContext()), /*isConstant=*/true,
@@ -280,24 +339,37 @@ Value *stringBytes(IRBuilder<> &B, Value *Own, Value *Start) {
   return ask(B, "__memlode_extent_string", {Own, Start, Constant::getAllOnesValue(B.getInt64Ty())});
 }
 
+/// Gives \p Named, which is called like a function of the library, its second name: one of \p Address.
+static void markOwn(Module &M, GlobalValue &Named, Constant *Address) {
+  const StringRef Plain = GlobalValue::dropLLVMManglingEscape(Named.getName());
+  if (Named.hasAvailableExternallyLinkage() || Named.hasLocalLinkage() || !rowsByName().contains(Plain))
+    return;
+  const std::string Name = (OwnPrefix + Plain).str();
+  GlobalValue *Referred = M.getNamedValue(Name);
+  if (Referred && !Referred->isDeclaration())
+    return;
+  auto *Own = GlobalAlias::create(Named.getValueType(), 0, Named.getLinkage(), Name, Address, &M);
+  Own->setVisibility(Named.getVisibility());
+  Own->setDSOLocal(Named.isDSOLocal());
+  if (!Referred)
+    return;
+  Own->takeName(Referred);
+  Referred->replaceAllUsesWith(Own);
+  Referred->eraseFromParent();
+}
+
 void markOwnDefinitions(Module &M) {
-  for (Function &F : M) {
-    if (F.isDeclaration() || F.hasAvailableExternallyLinkage() || F.hasLocalLinkage() ||
-        !rowsByName().contains(F.getName()))
-      continue;
-    const std::string Name = (OwnPrefix + F.getName()).str();
-    GlobalValue *Referred = M.getNamedValue(Name);
-    if (Referred && !Referred->isDeclaration())
-      continue;
-    auto *Own = GlobalAlias::create(F.getValueType(), 0, F.getLinkage(), Name, &F, &M);
-    Own->setVisibility(F.getVisibility());
-    Own->setDSOLocal(F.isDSOLocal());
-    if (!Referred)
-      continue;
-    Own->takeName(Referred);
-    Referred->replaceAllUsesWith(Own);
-    Referred->eraseFromParent();
-  }
+  for (Function &F : M)
+    if (!F.isDeclaration())
+      markOwn(M, F, &F);
+  SmallVector<GlobalAlias *, 4> Aliases;
+  for (GlobalAlias &A : M.aliases())
+    Aliases.push_back(&A);
+  for (GlobalAlias *A : Aliases)
+    markOwn(M, *A, A->getAliasee());
+  // Nobody calls by the second name: of an ifunc any address will do.
+  for (GlobalIFunc &I : M.ifuncs())
+    markOwn(M, I, I.getResolver());
 }
 
 } // namespace memlode

@@ -20,6 +20,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/AtomicOrdering.h"
 
 #include <optional>
 
@@ -32,7 +33,9 @@ struct LibraryAccess {
 
   enum class Extent {
     Bytes,    ///< argument A
+    Pairs,    ///< the even part of argument A, if that is positive
     Product,  ///< arguments A and B
+    Fixed,    ///< A itself, unless the pointer is null
     String,   ///< the string at argument A, with its end; at most argument B
     Filled,   ///< the same, and an end behind them in any case
     Compared, ///< of the strings at the first two arguments, up to their difference; at most argument A
@@ -44,8 +47,10 @@ struct LibraryAccess {
             ///< the whole string
     Within, ///< the same, or argument B bytes; if that is nothing, argument A
     Back,   ///< from what the result points at to the end of argument A's bytes; if that is nothing, all
-    Stopped, ///< of the bytes of argument A, those before the result in the first argument
-    Element  ///< argument A, unless the result is nothing
+    Stopped,         ///< of the bytes of argument A, those before the result in the first argument
+    Element,         ///< argument A, unless the result is nothing
+    BytesUnlessDone, ///< argument A, if the result is 0
+    FixedUnlessDone  ///< A itself, if the result is 0
   };
 
   unsigned Kind; ///< MEMLODE_KIND_*
@@ -54,12 +59,26 @@ struct LibraryAccess {
   int A = None, B = None;
   bool Appended = false;    ///< written where the string at the pointer ends
   bool Approximate = false; ///< it stands for accesses that are the library's own affair
+  unsigned Unit = 1;        ///< bytes of a character, of which A and B are numbers
+  int Order = None;         ///< of an atomic operation: the argument that says what it promises
+  int OrderElse = None;     ///< the same, should it not be done
 
+  bool isAtomic() const { return Order != None; }
   bool isKnownBehind() const { return Is >= Extent::Counted || Pointer == Result; }
 };
 
 /// Returns the accesses of the function called by \p Call, by its name; nothing if the module defines it.
 llvm::ArrayRef<LibraryAccess> libraryAccesses(const llvm::CallBase &Call);
+
+/// An atomic operation that a function of a library carries out.
+struct LibraryAtomic {
+  llvm::Value *Object;
+  unsigned Kind;                      ///< MEMLODE_KIND_*
+  llvm::AtomicOrdering Order, OrElse; ///< as far as the arguments tell; else sequentially consistent
+};
+
+/// Returns the atomic operation that the function called by \p Call is.
+std::optional<LibraryAtomic> libraryAtomic(const llvm::CallBase &Call);
 
 /// Returns whether \p Call's accesses, or some of them, are known behind it only.
 bool isKnownBehind(const llvm::CallBase &Call);

@@ -103,7 +103,7 @@ void Planner::block(BasicBlock &B) {
     bool Mismatch;
     const Allocator *A = Functions.find(*cast<CallInst>(Exit), Mismatch);
     if ((A && makes(*A)) || waitsForOthers(*cast<CallInst>(Exit)) ||
-        !syncsOf(*cast<CallInst>(Exit)).empty() || isKnownBehind(*cast<CallInst>(Exit))) {
+        !syncsOf(*cast<CallInst>(Exit)).empty() || acquires(*Exit) || isKnownBehind(*cast<CallInst>(Exit))) {
       ExitsEarly = false;
       Exit = B.getTerminator();
     }
@@ -176,7 +176,7 @@ void Planner::opsOf(Instruction &I) {
     if (!A.Behind)
       access(A);
   }
-  if (acquires(I) || (Waits && acquiresByWaiting(I))) {
+  if (!isa<CallBase>(I) && (acquires(I) || (Waits && acquiresByWaiting(I)))) {
     if (Value *Object = atomicObject(I))
       sync(I.getNextNode(), Object, MEMLODE_SYNC_ACQUIRE);
     else
@@ -310,6 +310,8 @@ void Planner::returned(Instruction &I, Instruction *After) {
       sync(After, *Call, What);
   if (Syncs.empty() && waitsForOthers(*Call))
     stamp(After, Word::How::Stamp);
+  if (acquires(*Call))
+    sync(After, atomicObject(*Call), MEMLODE_SYNC_ACQUIRE);
   if (const Allocator *A = allocatorOf(*Call))
     allocated(*Call, *A, After);
   for (const Access &A : Accesses.find(I).Accesses)

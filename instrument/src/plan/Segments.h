@@ -117,6 +117,13 @@ struct NextCall {
   bool IsExact; ///< it enters the function that it names, or none
 };
 
+/// A place in the code that touches memory and is not recorded.
+struct Unrecorded {
+  const llvm::Instruction *Where;
+  uint8_t Reason;         ///< MEMLODE_LEFT_OUT_*
+  llvm::StringRef Callee; ///< the function that a call enters, if it is one
+};
+
 struct Segment {
   std::vector<Op> Ops;
   bool TestsRoom = false;
@@ -126,6 +133,8 @@ struct Segment {
   unsigned Rest = 0; ///< instructions behind its last access (TimeFacts.h)
   /// The calls that may come between it and the function's next segment (CallSites.h).
   llvm::SmallVector<NextCall, 1> Calls;
+  /// The places that are executed as often as it is (UnrecordedPlaces.h).
+  std::vector<Unrecorded> Beside;
   llvm::Instruction *Here = nullptr; ///< in front of which it stands, if it has no ops
 
   /// The instruction in front of which its header is stored.

@@ -3,6 +3,7 @@
 #include "plan/SyncPoints.h"
 
 #include "LlvmCompat.h"
+#include "find/LibcAccesses.h"
 #include "memlode_format.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -36,6 +37,10 @@ bool acquires(const Instruction &I) {
            Exchange->getSyncScopeID() != SyncScope::SingleThread;
   if (const auto *Fence = dyn_cast<FenceInst>(&I))
     return isAcquireOrStronger(Fence->getOrdering()) && Fence->getSyncScopeID() != SyncScope::SingleThread;
+  if (const auto *Call = dyn_cast<CallBase>(&I))
+    if (const auto Done = libraryAtomic(*Call))
+      return Done->Kind != MEMLODE_KIND_STORE &&
+             (isAcquireOrStronger(Done->Order) || isAcquireOrStronger(Done->OrElse));
   return false;
 }
 
@@ -48,6 +53,9 @@ Value *atomicObject(Instruction &I) {
     return Update->getPointerOperand();
   if (auto *Exchange = dyn_cast<AtomicCmpXchgInst>(&I))
     return Exchange->getPointerOperand();
+  if (const auto *Call = dyn_cast<CallBase>(&I))
+    if (const auto Done = libraryAtomic(*Call))
+      return Done->Object;
   return nullptr;
 }
 
@@ -63,6 +71,9 @@ Value *releasedBy(Instruction &I) {
   } else if (const auto *Exchange = dyn_cast<AtomicCmpXchgInst>(&I)) {
     Ordering = Exchange->getSuccessOrdering();
     Scope = Exchange->getSyncScopeID();
+  } else if (const auto *Call = dyn_cast<CallBase>(&I)) {
+    if (const auto Done = libraryAtomic(*Call); Done && Done->Kind != MEMLODE_KIND_LOAD)
+      Ordering = Done->Order;
   }
   return isReleaseOrStronger(Ordering) && Scope != SyncScope::SingleThread ? atomicObject(I) : nullptr;
 }

@@ -13,6 +13,7 @@
 #include "tables.h"
 
 #include <cstring>
+#include <cwchar>
 #include <mutex>
 #include <string>
 #include <sys/mman.h>
@@ -441,6 +442,21 @@ uint64_t __memlode_extent_compare(const void *Own, const char *A, const char *B,
   while (!Own && I < Most && (Fold ? tolower(A[I]) == tolower(B[I]) : A[I] == B[I]) && A[I])
     ++I;
   return Own || I == Most ? (Own ? 0 : Most) : I + 1;
+}
+
+uint64_t __memlode_extent_string_wide(const void *Own, const wchar_t *S, uint64_t Most) {
+  return Own || !S ? 0 : std::min<uint64_t>(wcsnlen(S, Most) + 1, Most) * sizeof *S;
+}
+
+uint64_t __memlode_extent_append_wide(const void *Own, const wchar_t *S, uint64_t Most) {
+  return Own ? 0 : (wcsnlen(S, Most) + 1) * sizeof *S;
+}
+
+uint64_t __memlode_extent_compare_wide(const void *Own, const wchar_t *A, const wchar_t *B, uint64_t Most) {
+  uint64_t I = 0;
+  while (!Own && I < Most && A[I] == B[I] && A[I])
+    ++I;
+  return Own ? 0 : std::min(I + 1, Most) * sizeof *A;
 }
 
 void __memlode_call_access(uint64_t Anchor, uint64_t Address, uint64_t Extent) {

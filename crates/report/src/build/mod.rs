@@ -12,6 +12,7 @@ pub mod source;
 mod tables;
 mod timing;
 mod transfers;
+mod unrecorded;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -101,7 +102,16 @@ pub fn report_costing(
         machine: simulated(machine, &levels, profile),
         total: builder.row(model::Everything {}, &total),
         coverage: shares(&Coverage::of(profile, names.sites(), |site| place(names, site).line.line > 0)),
-        findings: findings.into_iter().map(|finding| builder.finding(finding)).collect(),
+        findings: findings
+            .into_iter()
+            .map(|finding| {
+                let analyses::Subject::Line { ref place, .. } = finding.subject;
+                let beside = unrecorded::beside(names, replayed, place);
+                let mut made = builder.finding(finding);
+                made.evidence.extend(beside);
+                made
+            })
+            .collect(),
         lines: builder.rows(&tables.lines(), access),
         data: builder.rows(&tables.data(), |what| builder.data(what)),
         fields: builder.rows(&tables.fields(), |what| builder.data(what)),

@@ -1,10 +1,10 @@
 //! The parts that a trace lacks.
 
 use memlode_replay::Replayed;
-use memlode_trace::sites::SiteTable;
-use memlode_trace::{LeftOut, Trace};
+use memlode_trace::Trace;
 
-use crate::model::{NotRecorded, Note};
+use crate::build::unrecorded;
+use crate::model::Note;
 use crate::render;
 
 /// Returns what a reader must know before trusting the numbers. Empty for a whole trace of a program that ended well.
@@ -14,7 +14,7 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     notes.extend(trace.sites().is_filtered().then_some(Note::Filtered));
     let unmatched: Vec<String> = trace.sites().unmatched().iter().map(|rule| rule.to_string()).collect();
     notes.extend((!unmatched.is_empty()).then_some(Note::Unmatched { rules: unmatched }));
-    notes.extend(not_recorded(trace.sites()));
+    notes.extend(unrecorded::note(trace.sites(), replayed));
     notes.extend(plain(trace));
     notes.extend(trace.sites().is_nameless().then_some(Note::Nameless));
     notes.extend(manifest.info.only.iter().map(|to| Note::Narrowed { to: to.clone() }));
@@ -31,61 +31,19 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     notes
 }
 
-/// Returns what touches memory in the code and is not recorded. Filters have a note of their own.
-fn not_recorded(sites: &SiteTable) -> Option<Note> {
-    let name = |reason| match reason {
-        LeftOut::Assembly => Some("inline assembly"),
-        LeftOut::ByValue => Some("by-value copies"),
-        LeftOut::AddressSpace => Some("segment registers"),
-        LeftOut::Vector => Some("wide or scalable vectors"),
-        LeftOut::Intrinsic => Some("unknown operations"),
-        LeftOut::AssemblyJump => Some("assembly with jumps"),
-        LeftOut::TailCall => Some("library calls in tail position"),
-        LeftOut::Function => Some("whole functions"),
-        LeftOut::Filter => None,
-    };
-    let reasons = sites.left_out().iter();
-    let places: Vec<NotRecorded> = reasons
-        .filter_map(|(reason, &places)| name(*reason).map(|reason| NotRecorded { reason, places }))
-        .collect();
-    (!places.is_empty()).then_some(Note::NotRecorded { places })
-}
-
-/// Libraries of the languages and of the system, by their names in front of `.so`: every program has them, and pages say
-/// that they are not recorded.
-const USUAL: [&str; 17] = [
-    "libatomic",
-    "libc",
-    "libc++",
-    "libc++abi",
-    "libdl",
-    "libflang_rt.runtime",
-    "libgcc_s",
-    "libm",
-    "libmemlode_record",
-    "libmemlode_stagger",
-    "libmvec",
-    "libnss_files",
-    "libpthread",
-    "libresolv",
-    "librt",
-    "libstdc++",
-    "libunwind",
-];
-
-/// Returns the code that was loaded, and of which nothing is recorded as memlode did not build it.
+/// Returns the code that was loaded from elsewhere than the system's folders, and of which nothing is recorded as
+/// memlode did not build it. What was called of the system's libraries is told by calls.
 fn plain(trace: &Trace) -> Option<Note> {
-    let is_usual = |file: &str| {
-        let name = file.rsplit('/').next().unwrap_or(file);
-        let stem = name.split(".so").next().unwrap_or(name);
-        // glibc's once had their version in front: libc-2.31.so.
-        let stem = stem.split_once("-2.").map_or(stem, |(stem, _)| stem);
-        stem.starts_with("ld-linux") || stem == "ld" || USUAL.contains(&stem)
-    };
+    let is_systems = |file: &str| SYSTEM.iter().any(|folder| file.starts_with(folder));
+    let is_ours = |file: &str| file.rsplit('/').next().is_some_and(|name| name.starts_with("libmemlode_"));
+    let plain = &trace.manifest().summary.as_ref()?.plain;
     let files: Vec<String> =
-        trace.manifest().summary.as_ref()?.plain.iter().filter(|file| !is_usual(file)).cloned().collect();
+        plain.iter().filter(|file| !is_systems(file) && !is_ours(file)).cloned().collect();
     (!files.is_empty()).then_some(Note::Plain { files })
 }
+
+/// Folders of libraries that distributions install.
+const SYSTEM: [&str; 4] = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"];
 
 /// The same as sentences.
 pub fn sentences(trace: &Trace, replayed: Option<&Replayed>) -> Vec<String> {
@@ -120,7 +78,7 @@ pub fn nothing_recorded(trace: &Trace) -> String {
     let again = again(&manifest.info.command);
     if let Some(damage) = trace.damage().first() {
         format!("nothing of {directory} can be read: {damage}")
-    } else if let Some(note) = unrecorded(trace) {
+    } else if let Some(note) = refused(trace) {
         format!("{directory} holds no accesses: {note}")
     } else if trace.processes().is_empty() {
         format!(
@@ -161,7 +119,7 @@ pub fn nothing_recorded(trace: &Trace) -> String {
 }
 
 /// Why none of the processes that wanted to be recorded was, if so.
-fn unrecorded(trace: &Trace) -> Option<&str> {
+fn refused(trace: &Trace) -> Option<&str> {
     let notes = &trace.manifest().summary.as_ref()?.notes;
     notes.first().filter(|_| trace.processes().is_empty()).map(String::as_str)
 }

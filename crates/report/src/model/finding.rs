@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Access, Numbers, Object, Position, Row, SourceText};
+use super::{Access, NotRecorded, Numbers, Object, Position, Row, SourceText};
 
 /// One finding.
 #[derive(Clone, Debug, Serialize)]
@@ -92,6 +92,11 @@ pub enum Evidence {
     },
     /// The part of the type that the code around the line uses.
     Density(Density),
+    /// Places that were executed at the line and are not recorded: their accesses are in no number here.
+    Unrecorded {
+        /// The most executed first.
+        places: Vec<NotRecorded>,
+    },
 }
 
 /// One of several calls that a line was inlined at.

@@ -2,13 +2,19 @@
 
 use serde::Serialize;
 
-/// One reason, and how often it stands in the code.
+/// A kind of places that touch memory and are not recorded: calls of one function, or another reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NotRecorded {
-    /// The kind of place, as a name.
+    /// Why it is not recorded, as a name.
     pub reason: &'static str,
-    /// Places in the code, however often they ran.
+    /// The function that is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Places in the code.
     pub places: u64,
+    /// Executions of them while recording was on; absent where nothing tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executed: Option<u64>,
 }
 
 /// Something that a trace lacks, or how its program ended.
@@ -17,12 +23,12 @@ pub struct NotRecorded {
 pub enum Note {
     /// Part of the program was compiled with a filter.
     Filtered,
-    /// Code of the program touches memory and is not recorded.
+    /// Code that touches memory was executed and is not recorded.
     NotRecorded {
-        /// Numbers of places in the code of the images that were loaded, by reason.
+        /// The kinds of places, most executed first.
         places: Vec<NotRecorded>,
     },
-    /// Code was loaded that was not built by memlode. The usual libraries of a language are not among it.
+    /// Code was loaded from outside the system's folders that was not built by memlode.
     Plain {
         /// Its files.
         files: Vec<String>,

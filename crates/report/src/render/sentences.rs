@@ -1,7 +1,7 @@
 //! Sentences that every output has.
 
-use super::text::{bytes, count};
-use crate::model::{Assumption, LevelRules, Note, Pages};
+use super::text::{bytes, count, printable};
+use crate::model::{Assumption, LevelRules, NotRecorded, Note, Pages};
 
 /// Returns what a reader must know, as a sentence.
 pub fn note(note: &Note) -> String {
@@ -10,9 +10,17 @@ pub fn note(note: &Note) -> String {
             "part of the program was compiled with a filter: what it leaves out is not in these numbers".into()
         }
         Note::NotRecorded { places } => {
-            let each: Vec<String> =
-                places.iter().map(|of| format!("{} ({})", of.reason, count(of.places))).collect();
-            format!("not recorded, by places in the code: {}", each.join(", "))
+            let (executed, standing): (Vec<_>, Vec<_>) = places.iter().partition(|of| of.executed.is_some());
+            let mut parts = Vec::new();
+            if !executed.is_empty() {
+                parts.push(format!("not recorded, by executions: {}", executions(executed)));
+            }
+            if !standing.is_empty() {
+                let each: Vec<String> =
+                    standing.iter().map(|of| format!("{} ({})", of.reason, count(of.places))).collect();
+                parts.push(format!("not recorded, by places in the code: {}", each.join(", ")));
+            }
+            parts.join("; ")
         }
         Note::Nameless => {
             "part of the program was compiled without -g, or with -g1: its variables, types and members have no names, \
@@ -54,6 +62,30 @@ pub fn note(note: &Note) -> String {
         Note::Lost { loss } => loss.clone(),
         Note::Signal { signal } => format!("the program was ended by signal {signal}"),
     }
+}
+
+/// Lists what was executed and not recorded, with how often.
+pub(super) fn executions<'a>(places: impl IntoIterator<Item = &'a NotRecorded>) -> String {
+    let times = |of: &NotRecorded| {
+        let what = of.function.as_deref().map_or(of.reason.to_owned(), without_arguments);
+        format!("{what} {}", count(of.executed.unwrap_or_default()))
+    };
+    some(&places.into_iter().map(times).collect::<Vec<_>>())
+}
+
+/// A function's name without the arguments of templates.
+fn without_arguments(name: &str) -> String {
+    let mut depth = 0;
+    let mut shown = String::new();
+    for c in name.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' if depth > 0 => depth -= 1,
+            c if depth == 0 => shown.push(c),
+            _ => {}
+        }
+    }
+    if depth == 0 { printable(&shown).into_owned() } else { printable(name).into_owned() }
 }
 
 /// Lists the first five, and the number of the rest.

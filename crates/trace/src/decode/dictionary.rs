@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::UnrecordedId;
 use crate::bytes::Reader;
 use crate::calls::Caller;
 use crate::flatten::{Code, Template};
@@ -17,6 +18,8 @@ pub(super) struct Local<'t> {
     pub function: FunctionId,
     /// Calls by which a function may be entered next.
     pub caller: Caller,
+    /// Places that are executed as often, and not recorded.
+    pub unrecorded: Option<UnrecordedId>,
     pub templates: &'t [Template],
     /// Marks of one that is plain, by the number of accesses before them.
     pub marks: &'t [(u16, Op)],
@@ -68,6 +71,7 @@ pub(super) fn dictionary<'t>(
         locals.push(Local {
             function: segment.function,
             caller: segment.caller,
+            unrecorded: segment.unrecorded,
             templates: code.templates(segment),
             marks: code.marks(segment),
             ops: code.ops(segment),

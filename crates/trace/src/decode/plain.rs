@@ -119,6 +119,7 @@ impl Run<'_> {
                         true
                     } else {
                         self.other(local, caller(self.locals, cursor.previous))?;
+                        self.executed[cursor.current as usize] += 1;
                         cursor.advance(plans)?
                     }
                 }
@@ -137,6 +138,7 @@ impl Run<'_> {
     #[inline(never)]
     fn plain(&mut self, plans: &mut [Plan], cursor: &mut Cursor<'_>) -> Result<Stop, Box<DecodeError>> {
         let (last, filled, locals) = (&mut *self.last, self.filled.as_slice(), self.locals);
+        let executed = &mut *self.executed;
         let mut words = self.words;
         let Batch { accesses, marks, .. } = &mut *self.batch;
         let before = accesses.len();
@@ -166,6 +168,9 @@ impl Run<'_> {
                 }
                 let done = before + most - room.len();
                 let caller = caller(locals, previous);
+                if locals[current as usize].unrecorded.is_some() {
+                    executed[current as usize] += 1;
+                }
                 if let Err(error) = leave(&locals[current as usize], last, caller, done, marks) {
                     break Err(error);
                 }
@@ -209,7 +214,10 @@ impl Run<'_> {
         plan.words = local.words;
         plan.first = self.filled.len() as u32;
         plan.accesses = local.templates.len() as u16;
-        plan.then = if local.marks.is_empty() { Then::Nothing } else { Then::Marks };
+        plan.then = match local.marks.is_empty() && local.unrecorded.is_none() {
+            true => Then::Nothing,
+            false => Then::Marks,
+        };
         for template in local.templates {
             let base = match template.source {
                 0 => Some(local.base as u32),

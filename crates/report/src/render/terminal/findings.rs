@@ -10,6 +10,7 @@ use super::style::together as together_text;
 use crate::model::{
     Access, Caller, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row,
 };
+use crate::render::sentences::executions;
 use crate::render::text::{brief, bytes, count, percent, percent_of, printable};
 
 /// Findings shown on a screen.
@@ -114,6 +115,9 @@ fn facts(report: &Report, finding: &Finding) -> Vec<String> {
             Evidence::Density(density)
                 if finding.edit.is_some() || is_mostly_used(density) && !do_lines_tell_more(density) => {}
             Evidence::Density(density) => facts.push(used(density)),
+            Evidence::Unrecorded { places } => {
+                facts.push(format!("not recorded at this line, by executions: {}", executions(places)));
+            }
         }
     }
     facts
