@@ -1,103 +1,110 @@
 //! Edited structures as a patch of the program's sources.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Result, bail};
-use memlode_attribute::place::place;
+use anyhow::{Context, Result, bail};
 use memlode_layout::Layout;
-use memlode_trace::sites::SiteTable;
-use memlode_whatif::candidates::first_component;
-use memlode_whatif::patch::{Unwritten, rewritten, unified_diff};
+use memlode_patch::command::Unit;
+use memlode_patch::{Patch, inputs, is_c_or_cxx, options, split};
+use memlode_trace::Trace;
 use memlode_whatif::plan::Plan;
 
-use crate::whatif::AsItIs;
+use crate::driver::toolchain::{self, Language};
+use crate::install::Install;
 
-/// Sources that are looked into, at most.
-const MOST_FILES: usize = 10_000;
+/// Sources of a program, at most.
+const MOST_UNITS: usize = 10_000;
 
-/// The patch that makes the edited structures of a plan, and above it what else has to change.
-pub fn patch(as_it_is: &AsItIs, plan: &Plan) -> Result<String> {
-    let names = as_it_is.trace.sites();
-    let files = sources(names);
-    let mut out = String::new();
-    for layout in plan.layouts() {
-        let name = &layout.structure().name;
-        let mut why = None;
-        let written = files.iter().find_map(|file| {
-            let text = fs::read_to_string(file).ok()?;
-            match rewritten(&text, layout) {
-                Ok(new) => Some(unified_diff(&file.display().to_string(), &text, &new)),
-                Err(Unwritten::NotThere(_)) => None,
-                Err(other) => {
-                    why = Some(other);
-                    None
-                }
-            }
-        });
-        let Some(diff) = written else {
-            match why {
-                Some(why) => bail!("--patch: {why}"),
-                None => bail!(
-                    "--patch: no source of the trace that can be read has a definition of `struct {name}`"
-                ),
-            }
-        };
-        for place in places(names, layout) {
-            out += &format!("# {place}\n");
-        }
-        out += &diff;
-    }
-    if out.is_empty() {
+/// The patch that makes the edited structures of some plans, and why others make none.
+pub fn patch(trace: &Trace, plans: &[Plan]) -> Result<(String, Vec<String>)> {
+    let layouts: Vec<&Layout> = plans.iter().flat_map(Plan::layouts).collect();
+    if layouts.is_empty() {
         bail!("--patch: these edits change no structure");
     }
-    Ok(out)
-}
-
-/// Lines that touch members which are somewhere else now.
-fn places(names: &SiteTable, layout: &Layout) -> BTreeSet<String> {
-    let apart = layout.parts().iter().skip(1).flat_map(|part| &part.slots).flat_map(|slot| &slot.names);
-    let apart: BTreeSet<&str> = apart.map(String::as_str).collect();
-    let mut places = BTreeSet::new();
-    for site in names.sites() {
-        let Some((ty, member)) = site.ty.zip(site.member) else { continue };
-        let member = first_component(names.string(member));
-        if names.string(names.ty(ty).name) != layout.structure().name || !apart.contains(member) {
-            continue;
+    let compiler = toolchain::find(Language::C, &Install::find()?)?;
+    let resources = Command::new(&compiler.path).arg("-print-resource-dir").output();
+    let resources = resources.with_context(|| format!("cannot run {}", compiler.path.display()))?;
+    let resources = String::from_utf8_lossy(&resources.stdout).trim().to_string();
+    let here = std::env::current_dir().and_then(std::fs::canonicalize).context("--patch: the working folder")?;
+    let units = units(trace)?;
+    let mut patch = Patch::new(units, &compiler.path, &resources, &here).context("--patch")?;
+    let mut refused = Vec::new();
+    for layout in layouts {
+        if let Err(why) = patch.add(layout) {
+            refused.push(why.to_string());
         }
-        let place = place(names, site);
-        let line = place.inlined_into.unwrap_or(place.line);
-        let file = line.file.map_or("?", |(_, file)| names.string(file));
-        places.insert(format!(
-            "{file}:{}: {} uses {member}, which moves",
-            line.line,
-            names.string(line.function)
-        ));
     }
-    places
+    let diff = patch.diff().context("--patch")?;
+    Ok((diff, refused))
 }
 
-/// The program's sources: those of its functions, and what they include by a name in quotes.
-fn sources(names: &SiteTable) -> Vec<PathBuf> {
-    let of_functions = names.functions().iter().filter_map(|function| function.file);
-    let mut found: BTreeSet<PathBuf> = of_functions
-        .map(|(directory, file)| Path::new(names.string(directory)).join(names.string(file)))
-        .filter(|file| !file.starts_with("/usr"))
+/// The sources of a trace's images, each as it was compiled.
+fn units(trace: &Trace) -> Result<Vec<Unit>> {
+    let names = trace.sites();
+    let known: BTreeSet<(&str, &str)> = names
+        .functions()
+        .iter()
+        .filter_map(|function| function.file)
+        .map(|(directory, file)| (names.string(directory), names.string(file)))
         .collect();
-    let mut next: Vec<PathBuf> = found.iter().cloned().collect();
-    while let Some(file) = next.pop().filter(|_| found.len() < MOST_FILES) {
-        let Ok(text) = fs::read_to_string(&file) else { continue };
-        let included = text.lines().filter_map(|line| {
-            let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
-            rest.trim_start().strip_prefix('"')?.split('"').next().map(str::to_string)
-        });
-        for name in included {
-            let header = file.parent().unwrap_or(Path::new(".")).join(name);
-            if header.is_file() && found.insert(header.clone()) {
-                next.push(header);
+    let mut units: Vec<Unit> = Vec::new();
+    for image in trace.modules() {
+        let path = Path::new(&image.path);
+        let built = std::fs::metadata(path).and_then(|facts| facts.modified());
+        let built = built.with_context(|| format!("--patch: {} knows how its sources were compiled", path.display()))?;
+        let commands = memlode_symbols::compile_commands(path).context("--patch")?;
+        for line in commands {
+            let words = split(&line);
+            for input in inputs(&words) {
+                let Some(directory) = directory(&known, path, input) else { continue };
+                let file = directory.join(input);
+                let facts = std::fs::metadata(&file);
+                let facts = facts.with_context(|| format!("--patch: {} was compiled from it", path.display()))?;
+                if !facts.is_file() {
+                    bail!("--patch: {} is no regular file", file.display());
+                }
+                if facts.modified().is_ok_and(|changed| changed > built) {
+                    bail!(
+                        "--patch: {} was changed after {} was built: build and record it again",
+                        file.display(),
+                        path.display()
+                    );
+                }
+                let unit = Unit { options: options(&words, &directory), file };
+                if !units.contains(&unit) && units.len() < MOST_UNITS {
+                    units.push(unit);
+                }
             }
         }
     }
-    found.into_iter().collect()
+    if units.is_empty() {
+        bail!(
+            "--patch: no image of the trace says how a source in C or C++ was compiled; patches are of programs that \
+             `memlode cc` or `memlode c++` built and that are still there"
+        );
+    }
+    let missing = known.iter().map(|(directory, file)| Path::new(directory).join(file)).find(|file| {
+        let is_ours = is_c_or_cxx(file) && !file.starts_with("/usr");
+        let real = std::fs::canonicalize(file).ok();
+        is_ours && real.is_some() && !units.iter().any(|unit| std::fs::canonicalize(&unit.file).ok() == real)
+    });
+    match missing {
+        Some(file) if file.is_file() => bail!(
+            "--patch: it is not known how {} was compiled, so uses of the structure may be missed: build it by `memlode cc` \
+             or `memlode c++`",
+            file.display()
+        ),
+        _ => Ok(units),
+    }
+}
+
+/// The folder that a command was given in, by the functions of the source that it names.
+fn directory(known: &BTreeSet<(&str, &str)>, image: &Path, input: &str) -> Option<PathBuf> {
+    let is_it = |(directory, file): &&(&str, &str)| *file == input && Path::new(directory).join(file).is_file();
+    let by_name = known.iter().find(is_it).map(|(directory, _)| PathBuf::from(directory));
+    let beside = image.parent().map(Path::to_owned).filter(|folder| folder.join(input).is_file());
+    let by_ancestor = || image.ancestors().skip(1).find(|folder| folder.join(input).is_file()).map(Path::to_owned);
+    by_name.or(beside).or_else(by_ancestor)
 }

@@ -118,6 +118,27 @@ impl ElfImage {
     }
 }
 
+/// Bytes of compile commands that are read of an image, at most.
+const MOST_COMMANDS: u64 = 64 << 20;
+
+/// Commands that compiled the units of an image, as clang writes them with `-frecord-command-line`.
+///
+/// # Errors
+/// The file cannot be read, or is no ELF file.
+pub fn compile_commands(path: &Path) -> Result<Vec<String>, Error> {
+    let file = files::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let damaged = |what: object::Error| Error::Damaged { path: path.to_owned(), what: what.to_string() };
+    let data = ReadCache::new(file);
+    let file = object::File::parse(&data).map_err(damaged)?;
+    let Some(section) = file.section_by_name(".GCC.command.line").filter(|found| found.size() <= MOST_COMMANDS)
+    else {
+        return Ok(Vec::new());
+    };
+    let bytes = section.data().map_err(damaged)?;
+    let lines = bytes.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+    Ok(lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect())
+}
+
 /// Data objects of `.symtab`, or of `.dynsym` in a stripped image. Several names of one object leave one global.
 fn globals<'data, R: ReadRef<'data>>(file: &ElfFile<'data, elf::FileHeader64<Endianness>, R>) -> Vec<Global> {
     let data = |symbol: &ElfSymbol<'data, '_, elf::FileHeader64<Endianness>, R>| {

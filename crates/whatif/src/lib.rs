@@ -24,7 +24,6 @@ pub mod fresh;
 pub mod hot_cold;
 pub mod moved;
 pub mod noise;
-pub mod patch;
 pub mod placement;
 pub mod plan;
 pub mod predict;

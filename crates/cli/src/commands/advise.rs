@@ -20,6 +20,7 @@ use crate::next::ContextArgs;
 use crate::patch::patch;
 use crate::search::advise;
 use crate::show::Out;
+use crate::term;
 use crate::whatif::AsItIs;
 
 /// Try layouts of the types that a program waits for, and say which are worth it and which are not
@@ -84,20 +85,24 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(OK))
 }
 
-/// The patch of all edits that are worth it and change structures of which the source is there.
+/// The patch of all edits that are worth it and that sources allow.
 fn patch_of(as_it_is: &AsItIs, found: &Advice) -> Result<String> {
-    let mut all = String::new();
-    let mut unwritten = None;
+    let mut plans = Vec::new();
     for item in &found.worth_it {
-        let edits = edits_from_text(&item.edits.join("; "))?;
-        match patch(as_it_is, &as_it_is.plan(&edits)?) {
-            Ok(text) => all += &text,
-            Err(why) => unwritten = Some(why),
+        let plan = as_it_is.plan(&edits_from_text(&item.edits.join("; "))?)?;
+        if !plan.layouts().is_empty() {
+            plans.push(plan);
         }
     }
-    match unwritten {
-        _ if found.worth_it.is_empty() => bail!("--patch: no edit that was tried is worth it"),
-        Some(why) if all.is_empty() => Err(why),
-        _ => Ok(all),
+    if found.worth_it.is_empty() {
+        bail!("--patch: no edit that was tried is worth it");
     }
+    let (patch, refused) = patch(&as_it_is.trace, &plans)?;
+    if patch.is_empty() {
+        bail!("--patch: {}", refused.join("; "));
+    }
+    for why in refused {
+        term::note(&why);
+    }
+    Ok(patch)
 }

@@ -71,7 +71,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         None => {
             let plan = as_it_is.plan(&edits)?;
             if let Some(file) = &args.patch {
-                let patch = crate::patch::patch(&as_it_is, &plan)?;
+                let (patch, refused) = crate::patch::patch(&as_it_is.trace, std::slice::from_ref(&plan))?;
+                if !refused.is_empty() {
+                    bail!("--patch: {}", refused.join("; "));
+                }
                 std::fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
             }
             as_it_is.under(&edits, &plan)?

@@ -7,6 +7,7 @@
 //! compiles?  -fpass-plugin=…/memlode-pass-22.so   (with -flto: at the link, through lld, unless the program is
 //!                                                  recorded as written)
 //!            -g                                   (when no debug level was chosen)
+//!            -frecord-command-line                (C and C++: for patches)
 //!            -fstandalone-debug                   (C++; the user's -flimit-debug-info comes later and wins)
 //! links?     -L… -lmemlode_record, its rpath, --build-id   (with --static-runtime: all of its archive, in programs)
 //! ```
@@ -248,6 +249,10 @@ impl Additions {
         }
         if request.generates_code && !request.debug_level {
             additions.before.push("-g".into());
+        }
+        // Patches of sources are made by reading these as they were compiled.
+        if request.generates_code && language != Language::Fortran {
+            additions.before.push("-frecord-command-line".into());
         }
         // Otherwise clang describes classes with a vtable, and std::string, in one translation unit at most,
         // and the others cannot name their members.

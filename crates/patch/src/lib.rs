@@ -1,0 +1,215 @@
+//! An edited structure as a patch of the program's sources.
+//!
+//! ```text
+//!   units ──► clang reads each ──► the definition, and all that names it
+//!                                        │
+//!   layout ──► what forbids it? ─────────┼──► places to edit by hand
+//!                                        └──► new text ──► clang reads it ──► same members, same uses,
+//!                                                                             offsets of the layout ──► diff
+//! ```
+//! A patch compiles and means what the source meant, or there is none. What clang's tree does not
+//! show to be independent of the order of members is listed with its place.
+
+// Constants have the names that libclang gives them.
+#![allow(non_upper_case_globals)]
+
+pub mod clang;
+pub mod command;
+mod forbidden;
+mod initialisers;
+mod meaning;
+mod record;
+mod rewrite;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use memlode_layout::Layout;
+
+use clang::{Clang, Tree};
+use command::{Unit, is_source};
+use forbidden::Change;
+use record::{Record, records};
+
+pub use command::{inputs, options, split};
+
+/// Bytes of a source, at most.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Why there is no patch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// A sentence says all.
+    #[error("{0}")]
+    Sentence(String),
+    /// Places have to be edited by hand.
+    #[error("`{structure}` has to be edited by hand, for these places depend on its layout:\n  {}", places.join("\n  "))]
+    ByHand {
+        /// The structure.
+        structure: String,
+        /// Places, each with its reason.
+        places: Vec<String>,
+    },
+}
+
+/// Edited sources of a program.
+pub struct Patch {
+    clang: Clang,
+    /// The compiler, and where its own headers are.
+    compiler: [String; 2],
+    units: Vec<Unit>,
+    folder: PathBuf,
+    /// Names of files as units spell them, and their new texts.
+    overlays: HashMap<PathBuf, String>,
+    /// Edited files: the texts before.
+    before: BTreeMap<PathBuf, String>,
+}
+
+impl Patch {
+    /// Begins a patch that is applied in a folder. `compiler` is clang, `resources` the folder of its headers.
+    ///
+    /// # Errors
+    /// There is no libclang.
+    pub fn new(units: Vec<Unit>, compiler: &Path, resources: &str, folder: &Path) -> Result<Patch, Refused> {
+        let compiler = [compiler.display().to_string(), format!("-resource-dir={resources}")];
+        let folder = folder.to_owned();
+        let (overlays, before) = (HashMap::new(), BTreeMap::new());
+        Ok(Patch { clang: Clang::load()?, compiler, units, folder, overlays, before })
+    }
+
+    /// Returns the patch of all that was added.
+    ///
+    /// # Errors
+    /// A file is not below the folder.
+    pub fn diff(&self) -> Result<String, Refused> {
+        let one = |(file, before): (&PathBuf, &String)| {
+            text::unified_diff(file, &self.folder, before, self.overlays.get(file).unwrap_or(before))
+        };
+        self.before.iter().map(one).collect()
+    }
+
+    /// Edits the definition of a structure.
+    ///
+    /// # Errors
+    /// It cannot be edited alone; nothing is changed then.
+    pub fn add(&mut self, layout: &Layout) -> Result<(), Refused> {
+        let name = &layout.structure().name;
+        let sentence = |why: &str| Err(Refused::Sentence(format!("`{name}` is not rewritten: {why}")));
+        let mut concerned: Vec<(usize, Tree, Record)> = Vec::new();
+        let mut definitions = BTreeSet::new();
+        for (number, unit) in self.units.iter().enumerate() {
+            let tree = self.read(unit, &self.overlays)?;
+            if let Some(error) = tree.errors.first() {
+                return sentence(&format!("clang does not understand its unit: {}", error.escape_debug()));
+            }
+            for found in records(&tree, name) {
+                definitions.insert((real(&tree.files[found.spot.file]), tree.place(found.node, &self.folder)));
+                if concerned.last().is_none_or(|(last, _, _)| *last != number) {
+                    concerned.push((number, tree, found));
+                    break;
+                }
+            }
+        }
+        // A unit may have several; the loop above keeps the first.
+        for (_, tree, _) in &concerned {
+            for found in records(tree, name) {
+                definitions.insert((real(&tree.files[found.spot.file]), tree.place(found.node, &self.folder)));
+            }
+        }
+        let Some((file, _)) = definitions.first().cloned() else {
+            return sentence("no source of the program in C or C++ has its definition");
+        };
+        if definitions.len() > 1 {
+            let places: Vec<String> = definitions.into_iter().map(|(_, place)| place).collect();
+            return sentence(&format!("there are several of this name: {}", places.join(", ")));
+        }
+        let before = self.text(&file)?;
+        let (_, tree, record) = &concerned[0];
+        let new_order = rewrite::order(tree, record, layout).or_else(|why| sentence(why).map(|()| Vec::new()))?;
+        let change = Change::of(tree, record, layout, &new_order);
+        let mut places = BTreeSet::new();
+        for (_, tree, record) in &concerned {
+            let mut texts = HashMap::new();
+            for (at, path) in tree.files.iter().enumerate() {
+                if tree.nodes.iter().any(|node| node.spot.is_some_and(|spot| spot.file == at)) {
+                    texts.insert(at, self.text(path).unwrap_or_default());
+                }
+            }
+            for (node, why) in forbidden::places(tree, record, &change, &texts) {
+                places.insert(format!("{}: {why}", tree.place(node, &self.folder)));
+            }
+        }
+        if !places.is_empty() || change.is_by_hand {
+            if change.is_by_hand {
+                places.insert(format!("{}: the definition", tree.place(record.node, &self.folder)));
+            }
+            return Err(Refused::ByHand { structure: name.clone(), places: places.into_iter().collect() });
+        }
+        let after = match rewrite::rewritten(tree, record, &before, layout) {
+            Ok(after) => after,
+            Err(why) => return sentence(&format!("{}: {why}", tree.place(record.node, &self.folder))),
+        };
+        let mut overlays = self.overlays.clone();
+        for (_, tree, record) in &concerned {
+            overlays.insert(tree.files[record.spot.file].clone(), after.clone());
+        }
+        overlays.insert(file.clone(), after);
+        for (number, tree, record) in &concerned {
+            let now = self.read(&self.units[*number], &overlays)?;
+            if let Err(why) = meaning::is_kept(tree, record, &now, layout) {
+                return sentence(&format!("{}: {why}", tree.place(record.node, &self.folder)));
+            }
+            if change.moves && let Some((probe, path)) = meaning::probe(tree, record, &before, self.units[*number].is_cxx()) {
+                let mut overlays = self.overlays.clone();
+                overlays.insert(path, probe.clone());
+                overlays.insert(file.clone(), probe);
+                let probed = self.read(&self.units[*number], &overlays)?;
+                let depends = probed.errors.iter().filter(|error| !error.contains("static assertion failed"));
+                let depends: Vec<String> = depends.map(|error| error.escape_debug().to_string()).collect();
+                if !depends.is_empty() {
+                    return Err(Refused::ByHand { structure: name.clone(), places: depends });
+                }
+            }
+        }
+        self.before.entry(file).or_insert(before);
+        self.overlays = overlays;
+        Ok(())
+    }
+
+    fn read(&self, unit: &Unit, overlays: &HashMap<PathBuf, String>) -> Result<Tree, Refused> {
+        let mut words = self.compiler.to_vec();
+        words.extend(unit.options.iter().cloned());
+        words.extend(["-Wreorder".into(), "-Wno-error".into(), "-Wuninitialized".into(), "-fsyntax-only".into()]);
+        words.push(unit.file.display().to_string());
+        self.clang.read(&words, overlays)
+    }
+
+    /// The text of a source as it is, or as it was edited.
+    fn text(&self, file: &Path) -> Result<String, Refused> {
+        if let Some(text) = self.overlays.get(file) {
+            return Ok(text.clone());
+        }
+        let not = |why: &str| Refused::Sentence(format!("{} {why}", file.display().to_string().escape_debug()));
+        let facts = std::fs::metadata(file).map_err(|why| not(&format!("cannot be read: {why}")))?;
+        if !facts.is_file() || facts.len() > MOST_BYTES {
+            return Err(not("is no regular file of less than 16 MiB"));
+        }
+        let text = std::fs::read(file).map_err(|why| not(&format!("cannot be read: {why}")))?;
+        let text = String::from_utf8(text).map_err(|_| not("is not written in UTF-8"))?;
+        match text.replace("\r\n", "").contains('\r') {
+            true => Err(not("has carriage returns inside of lines")),
+            false => Ok(text),
+        }
+    }
+}
+
+/// The file itself, whatever way leads to it.
+fn real(file: &Path) -> PathBuf {
+    std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned())
+}
+
+/// Returns whether a name is that of a source in C or C++.
+pub fn is_c_or_cxx(file: &Path) -> bool {
+    is_source(file)
+}
