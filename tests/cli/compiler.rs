@@ -73,7 +73,8 @@ impl Stage {
     }
 }
 
-const PLUGIN: &str = "-fpass-plugin=~/home/lib/memlode-pass-22.so";
+const COMMAND: &str = "-frecord-command-line";
+const PLUGIN: &str = "-frecord-command-line -fpass-plugin=~/home/lib/memlode-pass-22.so";
 const RUNTIME: &str = "-L~/home/lib -lmemlode_record -Xlinker -rpath -Xlinker ~/home/lib -Xlinker --build-id";
 
 const STATIC_RUNTIME: &str =
@@ -116,10 +117,10 @@ fn additions_to_command_lines_of_all_shapes() {
         ("-r a.c -o c.o", &format!("-g {PLUGIN}"), ""),
         ("-ffreestanding -c x.c", "", ""),
         ("-ffreestanding -nostdlib x.c", "", ""),
-        ("-flto -O2 -c x.c", "-g", ""),
+        ("-flto -O2 -c x.c", &format!("-g {COMMAND}"), ""),
         ("-flto=thin -g x.o", "", &format!("{lto} {RUNTIME}")),
         ("-O0 -flto=thin x.o", "", &format!("{lto} -Xlinker --lto-O1 {RUNTIME}")),
-        ("-flto x.c", "-g", &format!("{lto} {RUNTIME}")),
+        ("-flto x.c", &format!("-g {COMMAND}"), &format!("{lto} {RUNTIME}")),
         ("-flto -fno-lto -c x.c", &format!("-g {PLUGIN}"), ""),
         ("-Wl,--build-id=none a.o", "", RUNTIME.trim_end_matches(" -Xlinker --build-id")),
         ("-x c -c foo", &format!("-g {PLUGIN}"), ""),
@@ -168,7 +169,7 @@ fn cxx_runs_the_cxx_driver() {
     let stage = Stage::new();
     assert_eq!(
         stage.printed("c++", "-c x.cc"),
-        format!("~/bin/clang++-22 -g -fstandalone-debug {PLUGIN} -c x.cc")
+        format!("~/bin/clang++-22 -g {} -c x.cc", PLUGIN.replace(" ", " -fstandalone-debug "))
     );
 }
 

@@ -308,7 +308,7 @@ fn advice_is_what_was_tried_and_a_clean_program_gets_none() {
 }
 
 #[test]
-fn a_patch_compiles_without_warnings_and_lies_where_it_says() {
+fn a_patch_applies_where_the_user_stands_and_compiles_without_warnings() {
     let folder = Folder::new();
     let source = "#include <stdio.h>\n\n/* One of many. */\nstruct thing {\n  char flag; // seldom\n  \
                   double *first, *second;\n  char name[20];\n  /* read by each pass */\n  int rank;\n};\n\n\
@@ -326,7 +326,7 @@ fn a_patch_compiles_without_warnings_and_lies_where_it_says() {
         let output = output.expect("a shell");
         assert!(output.status.success(), "{line}: {}{}", stdout(&output), stderr(&output));
     };
-    shell("patch thing.c thing.patch");
+    shell("patch -p1 < thing.patch");
     let compile = "clang-22 -std=c11 -Wall -Wextra -pedantic -Werror -O2 thing.c -o after";
     shell(compile);
     shell("./thing > one; ./after > other; cmp one other");
@@ -334,18 +334,41 @@ fn a_patch_compiles_without_warnings_and_lies_where_it_says() {
     let rank =
         patched.find("/* read by each pass */\n  int rank;\n  char flag; // seldom").expect("both moved");
     assert!(rank < patched.find("double *first").expect("the others follow"), "{patched}");
-    assert!(patched.contains("_Static_assert(offsetof(struct thing, rank) == 0"), "{patched}");
+    // A source that is not the one that was compiled is not patched.
+    let output = folder.try_run(&["whatif", "thing.trace", "-e", "reorder thing: rank", "--patch", "none"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_one_sentence(&output, &["--patch", "thing.c was changed"]);
+    fs::write(folder.0.path().join("thing.c"), source).expect("a file");
+    shell("touch -d '1 hour ago' thing.c");
 
-    // A split is written as far as it can be, with what has to follow by hand.
-    folder.run(&["whatif", "thing.trace", "-e", "split thing: hot=rank by=index", "--patch", "split.patch"]);
+    // What a split needs besides is listed, all of it in the file, and nothing there is applied.
+    let output = folder.try_run(&[
+        "whatif",
+        "thing.trace",
+        "-e",
+        "split thing: hot=rank by=index",
+        "--patch",
+        "split.patch",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_one_sentence(
+        &output,
+        &["--patch", "by hand", "thing.c:4: the definition", "thing.c:18: flag is used"],
+    );
     let split = fs::read_to_string(folder.0.path().join("split.patch")).expect("a file");
-    assert!(split.contains("# thing.c:18: main uses flag, which moves"), "{split}");
-    assert!(split.contains("+struct thing_cold {") && split.contains("+  unsigned cold;"), "{split}");
+    assert!(split.contains("# thing.c:18: flag is used\n"), "{split}");
+    assert!(split.lines().all(|line| line.starts_with("# ")), "{split}");
+    // A FIFO in the place of the source is not waited for.
+    fs::remove_file(folder.0.path().join("thing.c")).expect("a file");
+    shell("mkfifo thing.c");
+    let output = folder.try_run(&["whatif", "thing.trace", "-e", "reorder thing: rank", "--patch", "none"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_one_sentence(&output, &["--patch", "thing.c is no regular file"]);
     // What is not the structure's source is told.
     fs::remove_file(folder.0.path().join("thing.c")).expect("a file");
     let output = folder.try_run(&["whatif", "thing.trace", "-e", "reorder thing: rank", "--patch", "none"]);
     assert_eq!(output.status.code(), Some(1));
-    assert_one_sentence(&output, &["--patch", "struct thing"]);
+    assert_one_sentence(&output, &["--patch", "thing"]);
 }
 
 #[test]

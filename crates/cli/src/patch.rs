@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use memlode_layout::Layout;
 use memlode_patch::command::Unit;
-use memlode_patch::{Patch, inputs, is_c_or_cxx, options, split};
+use memlode_patch::{Patch, Unpatched, inputs, is_c_or_cxx, options, split};
 use memlode_trace::Trace;
 use memlode_whatif::plan::Plan;
 
@@ -18,7 +18,7 @@ use crate::install::Install;
 const MOST_UNITS: usize = 10_000;
 
 /// The patch that makes the edited structures of some plans, and why others make none.
-pub fn patch(trace: &Trace, plans: &[Plan]) -> Result<(String, Vec<String>)> {
+pub fn patch(trace: &Trace, plans: &[Plan]) -> Result<(String, Vec<Unpatched>)> {
     let layouts: Vec<&Layout> = plans.iter().flat_map(Plan::layouts).collect();
     if layouts.is_empty() {
         bail!("--patch: these edits change no structure");
@@ -27,17 +27,27 @@ pub fn patch(trace: &Trace, plans: &[Plan]) -> Result<(String, Vec<String>)> {
     let resources = Command::new(&compiler.path).arg("-print-resource-dir").output();
     let resources = resources.with_context(|| format!("cannot run {}", compiler.path.display()))?;
     let resources = String::from_utf8_lossy(&resources.stdout).trim().to_string();
-    let here = std::env::current_dir().and_then(std::fs::canonicalize).context("--patch: the working folder")?;
+    let here =
+        std::env::current_dir().and_then(std::fs::canonicalize).context("--patch: the working folder")?;
     let units = units(trace)?;
     let mut patch = Patch::new(units, &compiler.path, &resources, &here).context("--patch")?;
     let mut refused = Vec::new();
     for layout in layouts {
         if let Err(why) = patch.add(layout) {
-            refused.push(why.to_string());
+            refused.push(why);
         }
     }
     let diff = patch.diff().context("--patch")?;
     Ok((diff, refused))
+}
+
+/// Places that have to be edited by hand, a comment each, as a patch may hold them.
+pub fn by_hand(refused: &[Unpatched]) -> String {
+    let places = refused.iter().filter_map(|why| match why {
+        Unpatched::ByHand { places, .. } => Some(places),
+        Unpatched::Sentence(_) => None,
+    });
+    places.flatten().map(|place| format!("# {}\n", place.replace(char::is_control, " "))).collect()
 }
 
 /// The sources of a trace's images, each as it was compiled.
@@ -53,7 +63,8 @@ fn units(trace: &Trace) -> Result<Vec<Unit>> {
     for image in trace.modules() {
         let path = Path::new(&image.path);
         let built = std::fs::metadata(path).and_then(|facts| facts.modified());
-        let built = built.with_context(|| format!("--patch: {} knows how its sources were compiled", path.display()))?;
+        let built = built
+            .with_context(|| format!("--patch: {} knows how its sources were compiled", path.display()))?;
         let commands = memlode_symbols::compile_commands(path).context("--patch")?;
         for line in commands {
             let words = split(&line);
@@ -61,7 +72,8 @@ fn units(trace: &Trace) -> Result<Vec<Unit>> {
                 let Some(directory) = directory(&known, path, input) else { continue };
                 let file = directory.join(input);
                 let facts = std::fs::metadata(&file);
-                let facts = facts.with_context(|| format!("--patch: {} was compiled from it", path.display()))?;
+                let facts =
+                    facts.with_context(|| format!("--patch: {} was compiled from it", path.display()))?;
                 if !facts.is_file() {
                     bail!("--patch: {} is no regular file", file.display());
                 }
@@ -102,9 +114,11 @@ fn units(trace: &Trace) -> Result<Vec<Unit>> {
 
 /// The folder that a command was given in, by the functions of the source that it names.
 fn directory(known: &BTreeSet<(&str, &str)>, image: &Path, input: &str) -> Option<PathBuf> {
-    let is_it = |(directory, file): &&(&str, &str)| *file == input && Path::new(directory).join(file).is_file();
+    let is_it =
+        |(directory, file): &&(&str, &str)| *file == input && Path::new(directory).join(file).exists();
     let by_name = known.iter().find(is_it).map(|(directory, _)| PathBuf::from(directory));
-    let beside = image.parent().map(Path::to_owned).filter(|folder| folder.join(input).is_file());
-    let by_ancestor = || image.ancestors().skip(1).find(|folder| folder.join(input).is_file()).map(Path::to_owned);
+    let beside = image.parent().map(Path::to_owned).filter(|folder| folder.join(input).exists());
+    let by_ancestor =
+        || image.ancestors().skip(1).find(|folder| folder.join(input).exists()).map(Path::to_owned);
     by_name.or(beside).or_else(by_ancestor)
 }

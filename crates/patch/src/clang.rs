@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use clang_sys::*;
 
-use crate::Refused;
+use crate::Unpatched;
 
 /// Cursors of one unit, at most.
 const MOST_NODES: usize = 20_000_000;
@@ -28,14 +28,14 @@ pub struct Spot {
 
 /// A type, as far as edits of a structure must know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct TypeShape {
     /// Pointers and references around the base.
     pub pointers: usize,
-    /// Whether it is an array.
+    /// True of an array.
     pub is_array: bool,
     /// The definition of the structure that it is made of.
     pub record: Option<Spot>,
-    /// Whether the base is `void`.
+    /// True if the base is `void`.
     pub is_void: bool,
     /// The canonical spelling.
     pub spelling: String,
@@ -43,7 +43,7 @@ pub struct Shape {
     pub bytes: i64,
     /// Alignment in bytes.
     pub align: i64,
-    /// Whether creating and destroying a value does nothing.
+    /// True if creating and destroying a value does nothing.
     pub is_plain: bool,
 }
 
@@ -62,13 +62,13 @@ pub struct Node {
     pub extent: std::ops::Range<usize>,
     /// The line of its name.
     pub line: u32,
-    /// Whether its name comes from a macro.
+    /// True if its name comes from a macro.
     pub from_macro: bool,
     /// Its type.
-    pub ty: Shape,
+    pub ty: TypeShape,
     /// The name that it refers to is declared here.
     pub refers: Option<Spot>,
-    /// Whether what it refers to is declared in a system header, or built in.
+    /// True if the declaration it refers to is in a system header, or built in.
     pub refers_to_system: bool,
     /// Offset in bits and width of a bit-field, or -1, of a member.
     pub member: Option<(i64, i32)>,
@@ -99,8 +99,9 @@ impl Clang {
     ///
     /// # Errors
     /// There is none.
-    pub fn load() -> Result<Clang, Refused> {
-        let why = |why| Refused::Sentence(format!("libclang, which reads the sources, cannot be loaded: {why}"));
+    pub fn load() -> Result<Clang, Unpatched> {
+        let why =
+            |why| Unpatched::Sentence(format!("libclang, which reads the sources, cannot be loaded: {why}"));
         Ok(Clang(Arc::new(load_manually().map_err(why)?)))
     }
 
@@ -108,12 +109,14 @@ impl Clang {
     ///
     /// # Errors
     /// Clang cannot read it at all.
-    pub fn read(&self, words: &[String], overlays: &HashMap<PathBuf, String>) -> Result<Tree, Refused> {
+    pub fn read(&self, words: &[String], overlays: &HashMap<PathBuf, String>) -> Result<Tree, Unpatched> {
         let read = || {
             set_library(Some(self.0.clone()));
             parse(words, overlays)
         };
-        let cannot = |why: &str| Refused::Sentence(format!("clang cannot read {}: {why}", words.last().map_or("", |word| word)));
+        let cannot = |why: &str| {
+            Unpatched::Sentence(format!("clang cannot read {}: {why}", words.last().map_or("", |word| word)))
+        };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read);
             let thread = thread.map_err(|why| cannot(&why.to_string()))?;
@@ -122,7 +125,7 @@ impl Clang {
     }
 }
 
-/// What a walk keeps.
+/// The state of a walk.
 struct Walk {
     tree: Tree,
     known: HashMap<usize, Option<usize>>,
@@ -195,7 +198,10 @@ extern "C" fn visit(cursor: CXCursor, parent: CXCursor, data: CXClientData) -> C
             return CXChildVisit_Continue;
         }
         // A definition inside of another declaration is visited a second time, as a part of that.
-        let is_type = matches!(clang_getCursorKind(cursor), CXCursor_StructDecl | CXCursor_UnionDecl | CXCursor_EnumDecl);
+        let is_type = matches!(
+            clang_getCursorKind(cursor),
+            CXCursor_StructDecl | CXCursor_UnionDecl | CXCursor_EnumDecl
+        );
         let declares = [CXCursor_TypedefDecl, CXCursor_VarDecl, CXCursor_FieldDecl, CXCursor_FunctionDecl];
         if is_type && declares.contains(&clang_getCursorKind(parent)) {
             return CXChildVisit_Continue;
@@ -235,14 +241,14 @@ unsafe fn node(walk: &mut Walk, cursor: CXCursor, parent: usize) -> Node {
         let declared = clang_getCursorLocation(refers);
         let is_expression = clang_isExpression(kind) != 0;
         let operator = match kind {
-            CXCursor_UnaryOperator => clang_getCursorUnaryOperatorKind(cursor) as i32,
-            CXCursor_BinaryOperator => clang_getCursorBinaryOperatorKind(cursor) as i32,
+            CXCursor_UnaryOperator => clang_getCursorUnaryOperatorKind(cursor),
+            CXCursor_BinaryOperator => clang_getCursorBinaryOperatorKind(cursor),
             _ => 0,
         };
         let member = (kind == CXCursor_FieldDecl)
             .then(|| (clang_Cursor_getOffsetOfField(cursor), clang_getFieldDeclBitWidth(cursor)));
-        let refers_to_system =
-            is_reference && (clang_Location_isInSystemHeader(declared) != 0 || place(walk, declared).0.is_none());
+        let refers_to_system = is_reference
+            && (clang_Location_isInSystemHeader(declared) != 0 || place(walk, declared).0.is_none());
         Node {
             parent,
             kind,
@@ -307,19 +313,19 @@ unsafe fn place(walk: &mut Walk, location: CXSourceLocation) -> (Option<Spot>, u
 ///
 /// # Safety
 /// As of [`node`].
-unsafe fn shape(walk: &mut Walk, ty: CXType) -> Shape {
+unsafe fn shape(walk: &mut Walk, ty: CXType) -> TypeShape {
     // SAFETY: as above.
     unsafe {
         let canonical = clang_getCanonicalType(ty);
         if canonical.kind == CXType_Invalid {
-            return Shape::default();
+            return TypeShape::default();
         }
-        let mut shape = Shape {
+        let mut shape = TypeShape {
             spelling: text(clang_getTypeSpelling(canonical)),
             bytes: clang_Type_getSizeOf(canonical),
             align: clang_Type_getAlignOf(canonical),
             is_plain: clang_isPODType(canonical) != 0,
-            ..Shape::default()
+            ..TypeShape::default()
         };
         let mut base = canonical;
         loop {

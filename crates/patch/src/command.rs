@@ -14,7 +14,8 @@ pub struct Unit {
 impl Unit {
     /// Returns whether clang reads it as C++.
     pub fn is_cxx(&self) -> bool {
-        let language = self.options.iter().rposition(|option| option == "-x").and_then(|at| self.options.get(at + 1));
+        let language =
+            self.options.iter().rposition(|option| option == "-x").and_then(|at| self.options.get(at + 1));
         match language {
             Some(language) => language.starts_with("c++"),
             None => self.file.extension().is_none_or(|ending| ending != "c"),
@@ -24,8 +25,19 @@ impl Unit {
 
 /// Options followed by a value.
 const WITH_VALUE: [&str; 13] = [
-    "-D", "-U", "-I", "-isystem", "-iquote", "-idirafter", "-include", "-imacros", "-x", "-target", "--sysroot",
-    "-isysroot", "-std",
+    "-D",
+    "-U",
+    "-I",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-include",
+    "-imacros",
+    "-x",
+    "-target",
+    "--sysroot",
+    "-isysroot",
+    "-std",
 ];
 
 /// Options of which only the value is a path.
@@ -34,9 +46,28 @@ const PATHS: [&str; 8] =
 
 /// Beginnings of options that are whole in one word.
 const WHOLE: [&str; 22] = [
-    "-std=", "--std=", "-ansi", "-O", "-m", "--target=", "-stdlib=", "-pthread", "-nostdinc", "-fshort-", "-fno-short-",
-    "-fpack-struct", "-fsigned-", "-funsigned-", "-fms-", "-fexceptions", "-fno-exceptions", "-frtti", "-fno-rtti",
-    "-fopenmp", "-fgnu89-inline", "-fchar8_t",
+    "-std=",
+    "--std=",
+    "-ansi",
+    "-O",
+    "-m",
+    "--target=",
+    "-stdlib=",
+    "-pthread",
+    "-nostdinc",
+    "-fshort-",
+    "-fno-short-",
+    "-fpack-struct",
+    "-fsigned-",
+    "-funsigned-",
+    "-fms-",
+    "-fexceptions",
+    "-fno-exceptions",
+    "-frtti",
+    "-fno-rtti",
+    "-fopenmp",
+    "-fgnu89-inline",
+    "-fchar8_t",
 ];
 
 /// Endings of names that clang reads as C or C++.
@@ -52,7 +83,8 @@ pub fn inputs(words: &[String]) -> Vec<&str> {
     let mut found = Vec::new();
     let mut before = "";
     for word in words.iter().skip(1) {
-        let is_value = WITH_VALUE.contains(&before) || matches!(before, "-o" | "-MF" | "-MT" | "-MQ" | "-Xclang" | "-Xlinker");
+        let is_value = WITH_VALUE.contains(&before)
+            || matches!(before, "-o" | "-MF" | "-MT" | "-MQ" | "-Xclang" | "-Xlinker");
         if !word.starts_with('-') && !is_value && is_source(Path::new(word)) {
             found.push(word.as_str());
         }

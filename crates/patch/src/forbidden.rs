@@ -30,7 +30,9 @@ impl Change {
     pub fn of(tree: &Tree, record: &Record, layout: &Layout, order: &[usize]) -> Change {
         let parts = layout.parts();
         let was = layout.structure();
-        let is_narrowed = |part: &memlode_layout::Part| part.slots.iter().any(|slot| slot.was.is_some() && slot.bytes != slot.was_bytes);
+        let is_narrowed = |part: &memlode_layout::Part| {
+            part.slots.iter().any(|slot| slot.was.is_some() && slot.bytes != slot.was_bytes)
+        };
         let is_by_hand =
             parts.len() > 1 || parts[0].block > 1 || layout.link().is_some() || parts.iter().any(is_narrowed);
         let names = |at: &usize| tree.nodes[record.fields[*at]].name.clone();
@@ -39,18 +41,23 @@ impl Change {
             let slot = parts[0].slots.iter().find(|slot| slot.names.contains(&name));
             parts[0].block == 1 && slot.is_some_and(|slot| slot.bytes == slot.was_bytes)
         };
-        let gone = (0..record.fields.len()).filter(|at| !order.contains(at) || !stays(at)).map(|at| names(&at));
-        let moves = order.len() != record.fields.len() || order.iter().enumerate().any(|(now, was)| now != *was);
+        let gone =
+            (0..record.fields.len()).filter(|at| !order.contains(at) || !stays(at)).map(|at| names(&at));
+        let moves =
+            order.len() != record.fields.len() || order.iter().enumerate().any(|(now, was)| now != *was);
         let resizes = parts[0].stride != was.bytes || parts[0].align != was.align;
         let users = |at: &usize| {
             let ty = &tree.nodes[record.fields[*at]].ty;
-            ty.pointers == 0 && !ty.is_plain && ty.record.is_some_and(|spot| tree.nodes.iter().any(|node| node.spot == Some(spot)))
+            ty.pointers == 0
+                && !ty.is_plain
+                && ty.record.is_some_and(|spot| tree.nodes.iter().any(|node| node.spot == Some(spot)))
         };
         let objects: Vec<usize> = order.iter().copied().filter(users).collect();
-        let swaps = match objects.is_sorted() && objects.len() == (0..record.fields.len()).filter(users).count() {
-            true => Vec::new(),
-            false => objects,
-        };
+        let swaps =
+            match objects.is_sorted() && objects.len() == (0..record.fields.len()).filter(users).count() {
+                true => Vec::new(),
+                false => objects,
+            };
         let aligns = parts[0].align > 16 && parts[0].align > was.align;
         Change { moves, resizes, aligns, is_by_hand, gone: gone.collect(), swaps }
     }
@@ -58,13 +65,41 @@ impl Change {
 
 /// Functions of memory: what they do with objects does not depend on members.
 const OF_MEMORY: [&str; 20] = [
-    "malloc", "calloc", "realloc", "reallocarray", "free", "aligned_alloc", "posix_memalign", "memset", "memcpy", "memmove",
-    "mempcpy", "bzero", "explicit_bzero", "qsort", "qsort_r", "bsearch", "mmap", "munmap", "alloca", "operator new",
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "free",
+    "aligned_alloc",
+    "posix_memalign",
+    "memset",
+    "memcpy",
+    "memmove",
+    "mempcpy",
+    "bzero",
+    "explicit_bzero",
+    "qsort",
+    "qsort_r",
+    "bsearch",
+    "mmap",
+    "munmap",
+    "alloca",
+    "operator new",
 ];
 
 /// Those that take the number of bytes as their last argument.
 const OF_BYTES: [&str; 11] = [
-    "memset", "memcpy", "memmove", "mempcpy", "bzero", "explicit_bzero", "memcmp", "memchr", "strncpy", "read", "write",
+    "memset",
+    "memcpy",
+    "memmove",
+    "mempcpy",
+    "bzero",
+    "explicit_bzero",
+    "memcmp",
+    "memchr",
+    "strncpy",
+    "read",
+    "write",
 ];
 
 /// Looks at a unit's uses of a structure.
@@ -84,12 +119,22 @@ pub struct Uses<'a> {
 }
 
 /// Returns the cursors that forbid an edit, each with its reason.
-pub fn places(tree: &Tree, record: &Record, change: &Change, texts: &HashMap<usize, String>) -> Vec<(usize, String)> {
+pub fn places(
+    tree: &Tree,
+    record: &Record,
+    change: &Change,
+    texts: &HashMap<usize, String>,
+) -> Vec<(usize, String)> {
     let fields = record.fields.iter().filter_map(|field| Some((tree.nodes[*field].spot?, *field))).collect();
     let mut uses = Uses { tree, record, change, texts, fields, holders: HashSet::from([record.spot]) };
     loop {
-        let more: Vec<Spot> = tree.nodes.iter().filter(|node| node.kind == CXCursor_FieldDecl && uses.holds(node))
-            .filter_map(|node| tree.nodes[node.parent].spot).filter(|spot| !uses.holders.contains(spot)).collect();
+        let more: Vec<Spot> = tree
+            .nodes
+            .iter()
+            .filter(|node| node.kind == CXCursor_FieldDecl && uses.holds(node))
+            .filter_map(|node| tree.nodes[node.parent].spot)
+            .filter(|spot| !uses.holders.contains(spot))
+            .collect();
         if more.is_empty() {
             break;
         }
@@ -129,18 +174,19 @@ impl Uses<'_> {
 
     /// The cursor around parentheses and implicit conversions.
     fn outer(&self, at: usize) -> Option<usize> {
-        let wraps = |at: &usize| matches!(self.tree.nodes[*at].kind, CXCursor_UnexposedExpr | CXCursor_ParenExpr);
+        let wraps =
+            |at: &usize| matches!(self.tree.nodes[*at].kind, CXCursor_UnexposedExpr | CXCursor_ParenExpr);
         self.tree.around(at).find(|at| !wraps(at))
     }
 
-    /// What a source has at the beginning of a cursor.
+    /// The byte that a source has at the beginning of a cursor.
     pub fn first_byte(&self, at: usize) -> Option<u8> {
         let node = &self.tree.nodes[at];
         let text = self.texts.get(&node.spot?.file)?;
         text.as_bytes().get(node.extent.start).copied()
     }
 
-    /// What the definition itself forbids.
+    /// Adds the places of the definition that forbid the edit.
     fn definition(&self, found: &mut Vec<(usize, String)>) {
         let nodes = &self.tree.nodes;
         let own: Vec<usize> = self.tree.children(self.record.node).collect();
@@ -166,34 +212,48 @@ impl Uses<'_> {
                 (node.kind == CXCursor_MemberRefExpr && is_own) || calls || initialisers::writes(node)
             };
             if node.kind == CXCursor_FieldDecl && self.tree.inside(at).any(depends) {
-                found.push((at, format!("the initialiser of {} depends on what was initialised before", node.name)));
+                found.push((
+                    at,
+                    format!("the initialiser of {} depends on what was initialised before", node.name),
+                ));
             }
         }
         for at in &self.change.swaps {
             let field = self.record.fields[*at];
-            found.push((field, "objects are created and destroyed in the order of their declaration".to_string()));
+            found.push((
+                field,
+                "objects are created and destroyed in the order of their declaration".to_string(),
+            ));
         }
     }
 
     fn why(&self, at: usize) -> Option<String> {
         let node = &self.tree.nodes[at];
-        let referred = node.refers.and_then(|spot| self.fields.get(&spot)).map(|field| &self.tree.nodes[*field]);
-        if let Some(field) = referred {
-            if self.change.gone.contains(&field.name) && node.kind != CXCursor_FieldDecl {
-                return Some(format!("{} is used", field.name));
-            }
+        let referred =
+            node.refers.and_then(|spot| self.fields.get(&spot)).map(|field| &self.tree.nodes[*field]);
+        if let Some(field) = referred
+            && self.change.gone.contains(&field.name)
+            && node.kind != CXCursor_FieldDecl
+        {
+            return Some(format!("{} is used", field.name));
         }
         match node.kind {
-            CXCursor_InitListExpr | CXCursor_CXXParenListInitExpr if self.change.moves => initialisers::why(self, at),
+            CXCursor_InitListExpr | CXCursor_CXXParenListInitExpr if self.change.moves => {
+                initialisers::why(self, at)
+            }
             CXCursor_MemberRef => self.offset(at),
-            CXCursor_UnaryOperator if node.operator == CXUnaryOperator_AddrOf as i32 => self.address(at),
+            CXCursor_UnaryOperator if node.operator == CXUnaryOperator_AddrOf => self.address(at),
             CXCursor_MemberRefExpr => self.array(at, referred?),
-            CXCursor_CStyleCastExpr | CXCursor_CXXReinterpretCastExpr | CXCursor_CXXFunctionalCastExpr
+            CXCursor_CStyleCastExpr
+            | CXCursor_CXXReinterpretCastExpr
+            | CXCursor_CXXFunctionalCastExpr
             | CXCursor_CXXStaticCastExpr => self.cast(at),
             CXCursor_CallExpr => self.call(at),
             CXCursor_UnexposedExpr => self.allocated(at),
             CXCursor_UnaryExpr if self.change.resizes => self.size(at),
-            CXCursor_FieldDecl if self.tree.nodes[node.parent].kind == CXCursor_UnionDecl && self.holds(node) => {
+            CXCursor_FieldDecl
+                if self.tree.nodes[node.parent].kind == CXCursor_UnionDecl && self.holds(node) =>
+            {
                 Some("it shares its bytes with others in a union".to_string())
             }
             CXCursor_AsmStmt => {
@@ -210,10 +270,17 @@ impl Uses<'_> {
         let spot = node.refers?;
         let is_own = self.change.moves && self.fields.contains_key(&spot);
         let of_holder = || {
-            let field = self.tree.nodes.iter().find(|field| field.kind == CXCursor_FieldDecl && field.spot == Some(spot));
-            field.is_some_and(|field| self.tree.nodes[field.parent].spot.is_some_and(|spot| self.holders.contains(&spot)))
+            let field = self
+                .tree
+                .nodes
+                .iter()
+                .find(|field| field.kind == CXCursor_FieldDecl && field.spot == Some(spot));
+            field.is_some_and(|field| {
+                self.tree.nodes[field.parent].spot.is_some_and(|spot| self.holders.contains(&spot))
+            })
         };
-        if !is_own && !(self.change.resizes && of_holder()) {
+        let depends = is_own || (self.change.resizes && of_holder());
+        if !depends {
             return None;
         }
         let parent = &self.tree.nodes[node.parent];
@@ -246,14 +313,21 @@ impl Uses<'_> {
             }
             CXCursor_UnaryOperator | CXCursor_MemberRefExpr => None,
             CXCursor_BinaryOperator
-                if node.operator == CXBinaryOperator_EQ as i32 || node.operator == CXBinaryOperator_NE as i32 => None,
-            CXCursor_BinaryOperator if node.operator != CXBinaryOperator_Assign as i32 => {
+                if node.operator == CXBinaryOperator_EQ || node.operator == CXBinaryOperator_NE =>
+            {
+                None
+            }
+            CXCursor_BinaryOperator if node.operator != CXBinaryOperator_Assign => {
                 (!is_element).then(|| format!("the address of {name} is calculated with"))
             }
             CXCursor_CStyleCastExpr | CXCursor_CXXReinterpretCastExpr if node.ty.is_void || is_element => {
                 let call = self.outer(up).filter(|up| self.tree.nodes[*up].kind == CXCursor_CallExpr);
                 match call {
-                    Some(call) if self.tree.nodes[call].refers_to_system && self.bytes(call, member).is_none() => None,
+                    Some(call)
+                        if self.tree.nodes[call].refers_to_system && self.bytes(call, member).is_none() =>
+                    {
+                        None
+                    }
                     _ => Some(format!("the address of {name} becomes another pointer")),
                 }
             }
@@ -270,7 +344,9 @@ impl Uses<'_> {
         let up = self.outer(at).filter(|_| field.ty.is_array)?;
         let node = &self.tree.nodes[up];
         match node.kind {
-            CXCursor_CallExpr => self.bytes(up, field).map(|()| format!("more than {} may be accessed", field.name)),
+            CXCursor_CallExpr => {
+                self.bytes(up, field).map(|()| format!("more than {} may be accessed", field.name))
+            }
             CXCursor_CStyleCastExpr | CXCursor_CXXReinterpretCastExpr => {
                 let is_text = |spelling: &str| spelling.contains("char");
                 let is_same = is_text(&node.ty.spelling) && is_text(&field.ty.spelling);
@@ -280,7 +356,7 @@ impl Uses<'_> {
         }
     }
 
-    /// Whether a function of bytes may reach beyond a member.
+    /// Returns something if a function of bytes may reach beyond a member.
     fn bytes(&self, call: usize, member: &Node) -> Option<()> {
         let name = self.tree.nodes[call].name.trim_start_matches("__builtin_");
         if !OF_BYTES.contains(&name) {
@@ -340,7 +416,8 @@ impl Uses<'_> {
     /// A call that gets the structure as bytes.
     fn call(&self, at: usize) -> Option<String> {
         let node = &self.tree.nodes[at];
-        let name = node.name.trim_start_matches("__builtin_").trim_end_matches("_chk").trim_start_matches("__");
+        let name =
+            node.name.trim_start_matches("__builtin_").trim_end_matches("_chk").trim_start_matches("__");
         let arguments: Vec<usize> = self.tree.children(at).skip(1).collect();
         let is_bytes = |argument: &usize| {
             let ty = &self.tree.nodes[*argument].ty;
@@ -369,7 +446,8 @@ impl Uses<'_> {
                 let node = &self.tree.nodes[self.strip(*argument)];
                 node.value.is_some_and(|value| value >= bytes) || has_size(argument)
             };
-            let is_foreign = node.refers_to_system && matches!(name, "fwrite" | "fread" | "write" | "read" | "memcmp" | "send" | "recv");
+            let is_foreign = node.refers_to_system
+                && matches!(name, "fwrite" | "fread" | "write" | "read" | "memcmp" | "send" | "recv");
             let whole = is_foreign || arguments.iter().any(is_number);
             return whole.then(|| format!("{} gets it as bytes", node.name));
         }
@@ -378,7 +456,8 @@ impl Uses<'_> {
                 let inner = &self.tree.nodes[self.strip(**argument)];
                 inner.ty.is_void && inner.ty.pointers == 1
             };
-            let known = ours + arguments.iter().take(2).filter(|argument| !is_bytes(argument)).filter(is_void).count();
+            let known = ours
+                + arguments.iter().take(2).filter(|argument| !is_bytes(argument)).filter(is_void).count();
             if known < 2 {
                 return Some(format!("{} copies it to or from another type", node.name));
             }
@@ -398,7 +477,8 @@ impl Uses<'_> {
     fn size(&self, at: usize) -> Option<String> {
         let names = |inside: usize| {
             let node = &self.tree.nodes[inside];
-            let refers = node.kind == CXCursor_TypeRef && node.refers.is_some_and(|spot| self.holders.contains(&spot));
+            let refers =
+                node.kind == CXCursor_TypeRef && node.refers.is_some_and(|spot| self.holders.contains(&spot));
             refers || (inside != at && self.holds(node))
         };
         let child = self.tree.children(at).next();
@@ -409,7 +489,7 @@ impl Uses<'_> {
         let is_of_memory = |up: usize| {
             let node = &self.tree.nodes[up];
             let name = node.name.trim_start_matches("__builtin_");
-            let divides = node.operator == CXBinaryOperator_Div as i32 && node.kind == CXCursor_BinaryOperator;
+            let divides = node.operator == CXBinaryOperator_Div && node.kind == CXCursor_BinaryOperator;
             divides || (node.kind == CXCursor_CallExpr && OF_MEMORY.contains(&name))
         };
         let is_harmless = self.tree.around(at).any(is_of_memory);

@@ -9,7 +9,8 @@ use crate::forbidden::Uses;
 pub fn why(uses: &Uses, at: usize) -> Option<String> {
     let tree = uses.tree;
     let node = &tree.nodes[at];
-    let is_reference = |child: &usize| matches!(tree.nodes[*child].kind, CXCursor_TypeRef | CXCursor_NamespaceRef);
+    let is_reference =
+        |child: &usize| matches!(tree.nodes[*child].kind, CXCursor_TypeRef | CXCursor_NamespaceRef);
     let children: Vec<usize> = tree.children(at).filter(|child| !is_reference(child)).collect();
     let record = node.ty.record.filter(|_| uses.holds(node))?;
     let is_zero = |child: &usize| {
@@ -17,14 +18,19 @@ pub fn why(uses: &Uses, at: usize) -> Option<String> {
         tree.nodes[inner].value == Some(0)
             || (tree.nodes[inner].kind == CXCursor_InitListExpr && tree.children(inner).next().is_none())
     };
-    if children.is_empty() || (children.len() == 1 && is_zero(&children[0]) && node.kind == CXCursor_InitListExpr) {
+    if children.is_empty()
+        || (children.len() == 1 && is_zero(&children[0]) && node.kind == CXCursor_InitListExpr)
+    {
         return None;
     }
     let positional = Some("its members are initialised by their position".to_string());
     let is_designated = |child: &usize| matches!(uses.first_byte(*child), Some(b'.' | b'['));
     let is_record = |child: &usize| {
         let inner = &tree.nodes[uses.strip(*child)];
-        inner.ty.record.is_some() && inner.ty.pointers == 0 && !inner.ty.is_array && inner.kind != CXCursor_InitListExpr
+        inner.ty.record.is_some()
+            && inner.ty.pointers == 0
+            && !inner.ty.is_array
+            && inner.kind != CXCursor_InitListExpr
     };
     let is_braced = |child: &usize| tree.nodes[uses.strip(*child)].kind == CXCursor_InitListExpr;
     if node.kind != CXCursor_InitListExpr {
@@ -35,7 +41,10 @@ pub fn why(uses: &Uses, at: usize) -> Option<String> {
         if !is_copy && !children.iter().all(is_designated) {
             return positional;
         }
-        let acts = |child: &usize| tree.inside(*child).any(|inside| writes(&tree.nodes[inside]) || tree.nodes[inside].kind == CXCursor_CallExpr);
+        let acts = |child: &usize| {
+            tree.inside(*child)
+                .any(|inside| writes(&tree.nodes[inside]) || tree.nodes[inside].kind == CXCursor_CallExpr)
+        };
         let acts = children.iter().filter(|child| acts(child)).count();
         return (acts > 0 && children.len() > 1)
             .then(|| "its members are initialised by expressions that act, in their order".to_string());
@@ -65,8 +74,8 @@ pub fn why(uses: &Uses, at: usize) -> Option<String> {
 
 /// Returns whether an expression changes something.
 pub fn writes(node: &Node) -> bool {
-    let assigns = CXBinaryOperator_Assign as i32..=CXBinaryOperator_OrAssign as i32;
-    let steps = CXUnaryOperator_PostInc as i32..=CXUnaryOperator_PreDec as i32;
+    let assigns = CXBinaryOperator_Assign..=CXBinaryOperator_OrAssign;
+    let steps = CXUnaryOperator_PostInc..=CXUnaryOperator_PreDec;
     match node.kind {
         CXCursor_CompoundAssignOperator | CXCursor_StmtExpr => true,
         CXCursor_BinaryOperator => assigns.contains(&node.operator),

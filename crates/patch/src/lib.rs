@@ -39,18 +39,32 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// Why there is no patch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum Unpatched {
     /// A sentence says all.
     #[error("{0}")]
     Sentence(String),
     /// Places have to be edited by hand.
-    #[error("`{structure}` has to be edited by hand, for these places depend on its layout:\n  {}", places.join("\n  "))]
+    #[error(
+        "`{structure}` has to be edited by hand, for its layout decides what these places mean: {}",
+        shown(places)
+    )]
     ByHand {
         /// The structure.
         structure: String,
         /// Places, each with its reason.
         places: Vec<String>,
     },
+}
+
+/// Places in an error, at most; a file has room for all.
+const MOST_SHOWN: usize = 8;
+
+fn shown(places: &[String]) -> String {
+    let first = places[..places.len().min(MOST_SHOWN)].join("; ");
+    match places.len().saturating_sub(MOST_SHOWN) {
+        0 => first,
+        more => format!("{first}; and {more} more"),
+    }
 }
 
 /// Edited sources of a program.
@@ -71,7 +85,12 @@ impl Patch {
     ///
     /// # Errors
     /// There is no libclang.
-    pub fn new(units: Vec<Unit>, compiler: &Path, resources: &str, folder: &Path) -> Result<Patch, Refused> {
+    pub fn new(
+        units: Vec<Unit>,
+        compiler: &Path,
+        resources: &str,
+        folder: &Path,
+    ) -> Result<Patch, Unpatched> {
         let compiler = [compiler.display().to_string(), format!("-resource-dir={resources}")];
         let folder = folder.to_owned();
         let (overlays, before) = (HashMap::new(), BTreeMap::new());
@@ -82,7 +101,7 @@ impl Patch {
     ///
     /// # Errors
     /// A file is not below the folder.
-    pub fn diff(&self) -> Result<String, Refused> {
+    pub fn diff(&self) -> Result<String, Unpatched> {
         let one = |(file, before): (&PathBuf, &String)| {
             text::unified_diff(file, &self.folder, before, self.overlays.get(file).unwrap_or(before))
         };
@@ -93,9 +112,9 @@ impl Patch {
     ///
     /// # Errors
     /// It cannot be edited alone; nothing is changed then.
-    pub fn add(&mut self, layout: &Layout) -> Result<(), Refused> {
+    pub fn add(&mut self, layout: &Layout) -> Result<(), Unpatched> {
         let name = &layout.structure().name;
-        let sentence = |why: &str| Err(Refused::Sentence(format!("`{name}` is not rewritten: {why}")));
+        let sentence = |why: &str| Err(Unpatched::Sentence(format!("`{name}` is not rewritten: {why}")));
         let mut concerned: Vec<(usize, Tree, Record)> = Vec::new();
         let mut definitions = BTreeSet::new();
         for (number, unit) in self.units.iter().enumerate() {
@@ -104,7 +123,8 @@ impl Patch {
                 return sentence(&format!("clang does not understand its unit: {}", error.escape_debug()));
             }
             for found in records(&tree, name) {
-                definitions.insert((real(&tree.files[found.spot.file]), tree.place(found.node, &self.folder)));
+                definitions
+                    .insert((real(&tree.files[found.spot.file]), tree.place(found.node, &self.folder)));
                 if concerned.last().is_none_or(|(last, _, _)| *last != number) {
                     concerned.push((number, tree, found));
                     break;
@@ -114,7 +134,8 @@ impl Patch {
         // A unit may have several; the loop above keeps the first.
         for (_, tree, _) in &concerned {
             for found in records(tree, name) {
-                definitions.insert((real(&tree.files[found.spot.file]), tree.place(found.node, &self.folder)));
+                definitions
+                    .insert((real(&tree.files[found.spot.file]), tree.place(found.node, &self.folder)));
             }
         }
         let Some((file, _)) = definitions.first().cloned() else {
@@ -126,7 +147,8 @@ impl Patch {
         }
         let before = self.text(&file)?;
         let (_, tree, record) = &concerned[0];
-        let new_order = rewrite::order(tree, record, layout).or_else(|why| sentence(why).map(|()| Vec::new()))?;
+        let new_order =
+            rewrite::order(tree, record, layout).or_else(|why| sentence(why).map(|()| Vec::new()))?;
         let change = Change::of(tree, record, layout, &new_order);
         let mut places = BTreeSet::new();
         for (_, tree, record) in &concerned {
@@ -144,7 +166,7 @@ impl Patch {
             if change.is_by_hand {
                 places.insert(format!("{}: the definition", tree.place(record.node, &self.folder)));
             }
-            return Err(Refused::ByHand { structure: name.clone(), places: places.into_iter().collect() });
+            return Err(Unpatched::ByHand { structure: name.clone(), places: places.into_iter().collect() });
         }
         let after = match rewrite::rewritten(tree, record, &before, layout) {
             Ok(after) => after,
@@ -160,7 +182,10 @@ impl Patch {
             if let Err(why) = meaning::is_kept(tree, record, &now, layout) {
                 return sentence(&format!("{}: {why}", tree.place(record.node, &self.folder)));
             }
-            if change.moves && let Some((probe, path)) = meaning::probe(tree, record, &before, self.units[*number].is_cxx()) {
+            if change.moves
+                && let Some((probe, path)) =
+                    meaning::probe(tree, record, &before, self.units[*number].is_cxx())
+            {
                 let mut overlays = self.overlays.clone();
                 overlays.insert(path, probe.clone());
                 overlays.insert(file.clone(), probe);
@@ -168,7 +193,7 @@ impl Patch {
                 let depends = probed.errors.iter().filter(|error| !error.contains("static assertion failed"));
                 let depends: Vec<String> = depends.map(|error| error.escape_debug().to_string()).collect();
                 if !depends.is_empty() {
-                    return Err(Refused::ByHand { structure: name.clone(), places: depends });
+                    return Err(Unpatched::ByHand { structure: name.clone(), places: depends });
                 }
             }
         }
@@ -177,20 +202,26 @@ impl Patch {
         Ok(())
     }
 
-    fn read(&self, unit: &Unit, overlays: &HashMap<PathBuf, String>) -> Result<Tree, Refused> {
+    fn read(&self, unit: &Unit, overlays: &HashMap<PathBuf, String>) -> Result<Tree, Unpatched> {
         let mut words = self.compiler.to_vec();
         words.extend(unit.options.iter().cloned());
-        words.extend(["-Wreorder".into(), "-Wno-error".into(), "-Wuninitialized".into(), "-fsyntax-only".into()]);
+        words.extend([
+            "-Wreorder".into(),
+            "-Wno-error".into(),
+            "-Wuninitialized".into(),
+            "-fsyntax-only".into(),
+        ]);
         words.push(unit.file.display().to_string());
         self.clang.read(&words, overlays)
     }
 
     /// The text of a source as it is, or as it was edited.
-    fn text(&self, file: &Path) -> Result<String, Refused> {
+    fn text(&self, file: &Path) -> Result<String, Unpatched> {
         if let Some(text) = self.overlays.get(file) {
             return Ok(text.clone());
         }
-        let not = |why: &str| Refused::Sentence(format!("{} {why}", file.display().to_string().escape_debug()));
+        let not =
+            |why: &str| Unpatched::Sentence(format!("{} {why}", file.display().to_string().escape_debug()));
         let facts = std::fs::metadata(file).map_err(|why| not(&format!("cannot be read: {why}")))?;
         if !facts.is_file() || facts.len() > MOST_BYTES {
             return Err(not("is no regular file of less than 16 MiB"));

@@ -14,7 +14,9 @@ pub fn is_kept(before: &Tree, record: &Record, after: &Tree, layout: &Layout) ->
     if let Some(error) = after.errors.first() {
         return Err(format!("edited, it does not compile: {}", error.escape_debug()));
     }
-    let order = |text: &&String| text.contains("will be initialized after") || text.contains("is uninitialized when used here");
+    let order = |text: &&String| {
+        text.contains("will be initialized after") || text.contains("is uninitialized when used here")
+    };
     let known: Vec<_> = before.warnings.iter().filter(order).collect();
     if let Some(new) = after.warnings.iter().filter(order).find(|text| !known.contains(text)) {
         return Err(format!("members would be initialised in another order: {}", new.escape_debug()));
@@ -41,7 +43,8 @@ pub fn is_kept(before: &Tree, record: &Record, after: &Tree, layout: &Layout) ->
             let ((was_at, was_width), (is_at, is_width)) =
                 (was.member.unwrap_or((-1, -1)), is.member.unwrap_or((-1, -1)));
             let moved = slot.offset as i64 - slot.was.unwrap_or(0) as i64;
-            let same_type = spelling(&was.ty.spelling) == spelling(&is.ty.spelling) && was.ty.align == is.ty.align;
+            let same_type =
+                spelling(&was.ty.spelling) == spelling(&is.ty.spelling) && was.ty.align == is.ty.align;
             if is_at != was_at + moved * 8 || is_width != was_width || !same_type {
                 return Err(format!("edited, its member {name} is not where the layout has it"));
             }
@@ -66,10 +69,18 @@ fn spelling(text: &str) -> &str {
 fn outside(tree: &Tree, record: &Record) -> Vec<(CXCursorKind, String, String, i32)> {
     let inside = tree.inside(record.node);
     let nodes = tree.nodes.iter().enumerate().filter(|(at, node)| {
-        !inside.contains(at) && !(CXCursor_PreprocessingDirective..=CXCursor_InclusionDirective).contains(&node.kind)
+        !inside.contains(at)
+            && !(CXCursor_PreprocessingDirective..=CXCursor_InclusionDirective).contains(&node.kind)
     });
     nodes
-        .map(|(_, node)| (node.kind, spelling(&node.name).to_string(), spelling(&node.ty.spelling).to_string(), node.operator))
+        .map(|(_, node)| {
+            (
+                node.kind,
+                spelling(&node.name).to_string(),
+                spelling(&node.ty.spelling).to_string(),
+                node.operator,
+            )
+        })
         .collect()
 }
 

@@ -33,7 +33,9 @@ pub struct Declaration {
 pub fn records(tree: &Tree, name: &str) -> Vec<Record> {
     let bare = name.rsplit("::").next().unwrap_or(name);
     let aliases = tree.nodes.iter().filter(|node| {
-        matches!(node.kind, CXCursor_TypedefDecl | CXCursor_TypeAliasDecl) && node.name == bare && node.ty.pointers == 0
+        matches!(node.kind, CXCursor_TypedefDecl | CXCursor_TypeAliasDecl)
+            && node.name == bare
+            && node.ty.pointers == 0
     });
     let aliases: Vec<Spot> = aliases.filter_map(|node| node.ty.record).collect();
     let mut found: Vec<Record> = Vec::new();
@@ -52,10 +54,16 @@ pub fn records(tree: &Tree, name: &str) -> Vec<Record> {
 }
 
 /// The declarations of a definition, or why its text is not understood.
-pub fn declarations(tree: &Tree, record: &Record, text: &str, plain: &[u8]) -> Result<Vec<Declaration>, &'static str> {
+pub fn declarations(
+    tree: &Tree,
+    record: &Record,
+    text: &str,
+    plain: &[u8],
+) -> Result<Vec<Declaration>, &'static str> {
     let body = body(tree, record, plain).ok_or("its braces are not in the text: they come from a macro")?;
     let inside = plain.get(body.clone()).unwrap_or_default();
-    let is_directive = |line: &[u8]| line.trim_ascii_start().starts_with(b"#") || line.trim_ascii_start().starts_with(b"%:");
+    let is_directive =
+        |line: &[u8]| line.trim_ascii_start().starts_with(b"#") || line.trim_ascii_start().starts_with(b"%:");
     if inside.split(|byte| *byte == b'\n').any(is_directive) {
         return Err("there are preprocessor directives between its members");
     }
@@ -70,14 +78,17 @@ pub fn declarations(tree: &Tree, record: &Record, text: &str, plain: &[u8]) -> R
         let together = all.last_mut().filter(|last| tree.nodes[last.fields[0]].extent.start == start);
         match together {
             Some(last) => last.fields.push(field),
-            None => all.push(Declaration { fields: vec![field], whole: 0..0, bare: 0..0, declarators: vec![] }),
+            None => {
+                all.push(Declaration { fields: vec![field], whole: 0..0, bare: 0..0, declarators: vec![] })
+            }
         }
     }
     let mut behind = body.start;
     for declaration in &mut all {
         let first = &tree.nodes[declaration.fields[0]];
         let last = &tree.nodes[declaration.fields[declaration.fields.len() - 1]];
-        let end = at_top(plain, last.extent.end, b";").ok_or("a member's declaration has no end in the text")?;
+        let end =
+            at_top(plain, last.extent.end, b";").ok_or("a member's declaration has no end in the text")?;
         // Attributes may stand in front of what clang takes for the beginning.
         let from = plain[behind..first.extent.start].iter().rposition(|byte| b";{}".contains(byte));
         let from = from.map_or(behind, |at| behind + at + 1);
@@ -92,11 +103,15 @@ pub fn declarations(tree: &Tree, record: &Record, text: &str, plain: &[u8]) -> R
     }
     let macros = tree.nodes.iter().filter(|node| {
         let file = node.spot.map(|spot| spot.file);
-        node.kind == CXCursor_MacroExpansion && file == Some(record.spot.file) && body.contains(&node.extent.start)
+        node.kind == CXCursor_MacroExpansion
+            && file == Some(record.spot.file)
+            && body.contains(&node.extent.start)
     });
     for node in macros {
-        let is_inside = |one: &Declaration| one.bare.start <= node.extent.start && node.extent.end < one.bare.end;
-        let is_between = node.extent.start >= all[0].bare.start && node.extent.end <= all[all.len() - 1].bare.end;
+        let is_inside =
+            |one: &Declaration| one.bare.start <= node.extent.start && node.extent.end < one.bare.end;
+        let is_between =
+            node.extent.start >= all[0].bare.start && node.extent.end <= all[all.len() - 1].bare.end;
         if is_between && !all.iter().any(is_inside) {
             return Err("a macro stands between its members");
         }
@@ -122,7 +137,8 @@ fn with_comments(text: &str, plain: &[u8], behind: usize, bare: &Range<usize>) -
     let line_of = |at: usize| bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let mut line = line_of(start);
     // The first line that is whole, and not of the declaration before.
-    let floor = bytes[behind..].iter().position(|byte| *byte == b'\n').map_or(usize::MAX, |end| behind + end + 1);
+    let floor =
+        bytes[behind..].iter().position(|byte| *byte == b'\n').map_or(usize::MAX, |end| behind + end + 1);
     if line >= floor && plain[line..start].trim_ascii().is_empty() {
         let indent = bytes[line..start].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         start = line + indent;
@@ -142,9 +158,11 @@ fn with_comments(text: &str, plain: &[u8], behind: usize, bare: &Range<usize>) -
             start = bare.start;
         }
     }
-    let rest = bytes[bare.end..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| bare.end + end);
+    let rest =
+        bytes[bare.end..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| bare.end + end);
     let tail = text[bare.end..rest].trim_end();
-    let is_whole = tail.matches("/*").count() == tail.matches("*/").count() || tail.trim_start().starts_with("//");
+    let is_whole =
+        tail.matches("/*").count() == tail.matches("*/").count() || tail.trim_start().starts_with("//");
     let is_comment = plain[bare.end..rest].trim_ascii().is_empty() && is_whole && !tail.ends_with('\\');
     let end = if is_comment { bare.end + tail.len() } else { bare.end };
     start..end
@@ -176,8 +194,17 @@ fn first_declarator(plain: &[u8], from: usize, name: usize) -> Option<usize> {
                 let word = before.iter().rposition(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
                 let word = &before[word.map_or(0, |at| at + 1)..];
                 let takes: [&[u8]; 11] = [
-                    b"__attribute__", b"__attribute", b"_Alignas", b"alignas", b"typeof", b"__typeof__", b"__typeof",
-                    b"_Atomic", b"_BitInt", b"decltype", b"typeof_unqual",
+                    b"__attribute__",
+                    b"__attribute",
+                    b"_Alignas",
+                    b"alignas",
+                    b"typeof",
+                    b"__typeof__",
+                    b"__typeof",
+                    b"_Atomic",
+                    b"_BitInt",
+                    b"decltype",
+                    b"typeof_unqual",
                 ];
                 if !takes.contains(&word) {
                     return Some(at);

@@ -61,7 +61,8 @@ fn padding(layout: &Layout) -> Option<u64> {
 pub fn order(tree: &Tree, record: &Record, layout: &Layout) -> Result<Vec<usize>, &'static str> {
     let other = "its members are not those of the trace";
     let members = &layout.structure().members;
-    let own: Vec<_> = members.iter().filter(|member| !matches!(member.role, Role::Base | Role::VirtualTable)).collect();
+    let own: Vec<_> =
+        members.iter().filter(|member| !matches!(member.role, Role::Base | Role::VirtualTable)).collect();
     if own.len() != record.fields.len() {
         return Err(other);
     }
@@ -93,18 +94,24 @@ fn items(tree: &Tree, all: &[Declaration], order: &[usize], text: &str) -> Resul
         let (number, nth) = firsts[order[at]];
         let declaration = &all[number];
         let count = declaration.fields.len();
-        let are_together = nth == 0 && (0..count).all(|n| order.get(at + n).map(|to| firsts[*to]) == Some((number, n)));
+        let are_together =
+            nth == 0 && (0..count).all(|n| order.get(at + n).map(|to| firsts[*to]) == Some((number, n)));
         if are_together {
             out.push(text[declaration.whole.clone()].to_string());
             at += count;
             continue;
         }
         let Some(range) = declaration.declarators.get(nth) else {
-            return Err("members that are declared together would have to be parted, and their type is not plain");
+            return Err(
+                "members that are declared together would have to be parted, and their type is not plain",
+            );
         };
         let specifiers = &text[declaration.bare.start..declaration.declarators[0].start];
         let (before, behind) = match nth {
-            0 => (&text[declaration.whole.start..declaration.bare.start], &text[declaration.bare.end..declaration.whole.end]),
+            0 => (
+                &text[declaration.whole.start..declaration.bare.start],
+                &text[declaration.bare.end..declaration.whole.end],
+            ),
             _ => ("", ""),
         };
         let space = if specifiers.ends_with(char::is_whitespace) { "" } else { " " };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::Refused;
+use crate::Unpatched;
 
 /// The text with blanks in the place of comments, strings and characters; as many bytes as before.
 pub fn without_comments(text: &str) -> Vec<u8> {
@@ -78,8 +78,9 @@ pub fn at_top(plain: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
 ///
 /// # Errors
 /// A file that is not below the folder, or has a name that no patch can hold.
-pub fn unified_diff(file: &Path, folder: &Path, before: &str, after: &str) -> Result<String, Refused> {
-    let sentence = |why: &str| Refused::Sentence(format!("{} {why}", file.display().to_string().escape_debug()));
+pub fn unified_diff(file: &Path, folder: &Path, before: &str, after: &str) -> Result<String, Unpatched> {
+    let sentence =
+        |why: &str| Unpatched::Sentence(format!("{} {why}", file.display().to_string().escape_debug()));
     let below = file.strip_prefix(folder).map_err(|_| {
         let folder = folder.display();
         sentence(&format!("is not below {folder}, where a patch would be applied: go to a folder above it"))

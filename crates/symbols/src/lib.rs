@@ -130,7 +130,8 @@ pub fn compile_commands(path: &Path) -> Result<Vec<String>, Error> {
     let damaged = |what: object::Error| Error::Damaged { path: path.to_owned(), what: what.to_string() };
     let data = ReadCache::new(file);
     let file = object::File::parse(&data).map_err(damaged)?;
-    let Some(section) = file.section_by_name(".GCC.command.line").filter(|found| found.size() <= MOST_COMMANDS)
+    let Some(section) =
+        file.section_by_name(".GCC.command.line").filter(|found| found.size() <= MOST_COMMANDS)
     else {
         return Ok(Vec::new());
     };

@@ -98,11 +98,11 @@ fn patch_of(as_it_is: &AsItIs, found: &Advice) -> Result<String> {
         bail!("--patch: no edit that was tried is worth it");
     }
     let (patch, refused) = patch(&as_it_is.trace, &plans)?;
-    if patch.is_empty() {
-        bail!("--patch: {}", refused.join("; "));
+    for why in &refused {
+        if patch.is_empty() {
+            bail!("--patch: {why}");
+        }
+        term::note(&format!("--patch: {why}"));
     }
-    for why in refused {
-        term::note(&why);
-    }
-    Ok(patch)
+    Ok(crate::patch::by_hand(&refused) + &patch)
 }

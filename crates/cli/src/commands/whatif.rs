@@ -53,7 +53,7 @@ pub struct Args {
     order: OrderArgs,
     #[command(flatten)]
     shape: ShapeArgs,
-    /// Write the edited structures as a patch of the program's sources, with the lines that have to change besides
+    /// Write the edited structures as a patch of the program's sources, or the places to edit by hand
     #[arg(long, value_name = "FILE", conflicts_with = "search")]
     patch: Option<PathBuf>,
     /// Print JSON
@@ -72,10 +72,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
             let plan = as_it_is.plan(&edits)?;
             if let Some(file) = &args.patch {
                 let (patch, refused) = crate::patch::patch(&as_it_is.trace, std::slice::from_ref(&plan))?;
-                if !refused.is_empty() {
-                    bail!("--patch: {}", refused.join("; "));
+                // A patch of some of the structures would not be the edit that was predicted.
+                let text = if refused.is_empty() { patch } else { crate::patch::by_hand(&refused) };
+                if !text.is_empty() {
+                    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
                 }
-                std::fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
+                if let Some(why) = refused.first() {
+                    bail!("--patch: {why}");
+                }
             }
             as_it_is.under(&edits, &plan)?
         }
