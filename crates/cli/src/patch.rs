@@ -69,7 +69,10 @@ fn units(trace: &Trace) -> Result<Vec<Unit>> {
         for line in commands {
             let words = split(&line);
             for input in inputs(&words) {
-                let Some(directory) = directory(&known, path, input) else { continue };
+                let Some(directory) = directory(&known, path, input) else {
+                    let input = input.escape_debug();
+                    bail!("--patch: {} was compiled from {input}, which is not found", path.display());
+                };
                 let file = directory.join(input);
                 let facts = std::fs::metadata(&file);
                 let facts =
