@@ -90,6 +90,8 @@ pub mod stream {
     pub const ANCHOR_BYTES: u32 = 8;
     /// words behind a header; a longer segment is split by the pass
     pub const MAX_SEGMENT_WORDS: u32 = 4096;
+    /// object of a create: of a thread whose handle lay where the thread may have freed it
+    pub const UNKNOWN_HANDLE: u32 = 1;
 }
 
 /// The event that one step of a segment records. Word operands follow the header in the order of the ops.

@@ -48,6 +48,7 @@ STREAM_WORD_BYTES = 8
 STREAM_ADDRESS_BITS = 48  # a header word has its upper 16 bits clear; other values are reserved
 STREAM_ANCHOR_BYTES = 8
 STREAM_MAX_SEGMENT_WORDS = 4096  # words behind a header; a longer segment is split by the pass
+STREAM_UNKNOWN_HANDLE = 1  # object of a create: of a thread whose handle lay where the thread may have freed it
 
 # The event that one step of a segment records. Word operands follow the header in the order of the ops.
 OP_ACCESS = 0  # site, address

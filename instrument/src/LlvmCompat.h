@@ -119,5 +119,32 @@ inline MaskedOperands maskedOperands(const llvm::IntrinsicInst &II) {
   return {II.getArgOperand(Pointer), II.getArgOperand(Mask), Stores ? II.getArgOperand(0) : nullptr};
 }
 
+/// Returns the declaration in \p M of an intrinsic that has one type.
+inline llvm::Function *declarationOf(llvm::Module &M, llvm::Intrinsic::ID ID) {
+#if LLVM_VERSION_MAJOR >= 20
+  return llvm::Intrinsic::getOrInsertDeclaration(&M, ID);
+#else
+  return llvm::Intrinsic::getDeclaration(&M, ID);
+#endif
+}
+
+/// Returns what LLVM says that the intrinsic does to memory.
+inline llvm::MemoryEffects effectsOf(llvm::LLVMContext &Context, llvm::Intrinsic::ID ID) {
+#if LLVM_VERSION_MAJOR >= 21
+  return llvm::Intrinsic::getFnAttributes(Context, ID).getMemoryEffects();
+#else
+  return llvm::Intrinsic::getAttributes(Context, ID).getMemoryEffects();
+#endif
+}
+
+/// Returns whether the intrinsic is of one target alone.
+inline bool isTargetIntrinsic(llvm::Intrinsic::ID ID) {
+#if LLVM_VERSION_MAJOR >= 20
+  return llvm::Intrinsic::isTargetIntrinsic(ID);
+#else
+  return llvm::Function::isTargetIntrinsic(ID);
+#endif
+}
+
 } // namespace memlode
 #endif

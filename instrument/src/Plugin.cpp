@@ -216,12 +216,26 @@ void verify(const Function &F) {
     F.getContext().emitError("memlode made invalid code of '" + F.getName() + "', a bug in memlode: " + Why);
 }
 
+/// Returns whether \p F is no valid code as it comes: compilers have bugs that the code generator bears.
+bool isBroken(const Function &F) { return verifyFunction(F); }
+
 /// Returns whether a plan of \p F would be of use.
 bool isWorthRecording(Function &F, const Finder &Accesses, const TargetLibraryInfo &TLI) {
-  return any_of(instructions(F), [&](Instruction &I) {
+  return !Accesses.parameters(F).empty() || any_of(instructions(F), [&](Instruction &I) {
     const auto *Call = dyn_cast<CallBase>(&I);
     return (Call && !isa<CallBrInst>(Call) && isWorthAFrame(*Call, TLI)) ||
            !Accesses.find(I).Accesses.empty();
+  });
+}
+
+/// Tells that \p F is left alone.
+void leave(const Function &F, const char *Why, Image &Into, OptimizationRemarkEmitter &Remarks) {
+  ++NumSkippedFunctions;
+  if (!F.hasFnAttribute(Attribute::DisableSanitizerInstrumentation))
+    Into.table().leaveOut(MEMLODE_LEFT_OUT_FUNCTION);
+  Remarks.emit([&] {
+    return OptimizationRemarkMissed(DEBUG_TYPE, "Function", F.getSubprogram(), &F.getEntryBlock())
+           << "function not recorded: " << Why;
   });
 }
 
@@ -247,14 +261,19 @@ bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager 
                                 DormantCalls &Calls, const AwaitedMemory &Awaited) {
   if (prepare(F))
     FAM.invalidate(F, PreservedAnalyses::none());
+  auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
+  if (isBroken(F)) {
+    leave(F, "the compiler has made code of it that LLVM's verifier refuses", Into, Remarks);
+    return false;
+  }
   const DataLayout &DL = F.getParent()->getDataLayout();
   const auto &TLI = FAM.getResult<TargetLibraryAnalysis>(F);
   const bool AsWritten = S->Asked.To == Options::Fidelity::Source;
   LibraryRanges Ranges;
-  const Finder Accesses(F, TLI, Ranges, AsWritten ? registersOf(F) : Registers());
+  IntrinsicRanges Operands;
+  const Finder Accesses(F, TLI, Ranges, Operands, AsWritten ? registersOf(F) : Registers());
   Describer Sites(S->Names, Into.table(), S->Wanted, F);
   Sites.learn(Accesses, S->Functions);
-  auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
   const auto How = S->Asked.How;
   // Code as written is optimised later: that would make one of two sides, or undo the other.
   const bool Twice =
@@ -268,6 +287,7 @@ bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager 
       Twice && isWorthRecording(F, Accesses, TLI) ? sidesOf(F, Size, FAM, Repeats, Remarks) : Versions();
   bool Opened = Hidden.open(F, Sides.Dormant, TLI);
   Opened |= Ranges.compute(F, Sides.Dormant);
+  Opened |= Operands.compute(F, Sides.Dormant);
   if (Opened)
     FAM.invalidate(F, PreservedAnalyses::none());
   StampBlocks Stamped;
@@ -362,8 +382,10 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
   const CompileCosts Costs(Functions, FAM);
   AwaitedMemory Awaited;
   const LibraryRanges NoRanges;
+  const IntrinsicRanges NoOperands;
   for (Function *F : Functions)
-    Awaited.add(findPolls(*F, Finder(*F, FAM.getResult<TargetLibraryAnalysis>(*F), NoRanges), FAM));
+    Awaited.add(
+        findPolls(*F, Finder(*F, FAM.getResult<TargetLibraryAnalysis>(*F), NoRanges, NoOperands), FAM));
   SkippedFunctions Skipped;
   for (Function *F : Functions)
     if (const char *Why =
@@ -373,13 +395,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
   for (Function *F : Functions) {
     const char *Why = Skipped.lookup(F);
     if (Why) {
-      ++NumSkippedFunctions;
-      if (!F->hasFnAttribute(Attribute::DisableSanitizerInstrumentation))
-        Into.table().leaveOut(MEMLODE_LEFT_OUT_FUNCTION);
-      FAM.getResult<OptimizationRemarkEmitterAnalysis>(*F).emit([&] {
-        return OptimizationRemarkMissed(DEBUG_TYPE, "Function", F->getSubprogram(), &F->getEntryBlock())
-               << "function not recorded: " << Why;
-      });
+      leave(*F, Why, Into, FAM.getResult<OptimizationRemarkEmitterAnalysis>(*F));
       continue;
     }
     Compiled.insert(F);

@@ -13,12 +13,13 @@ bin_dir = f"/usr/lib/llvm-{llvm}/bin"
 plugin = f"{root}/target/memlode/lib/memlode-pass-{llvm}.so"
 out = f"{root}/target/memlode/build/pass-{llvm}/test"
 names = f"{root}/target/memlode/build/pass-{llvm}/memlode-names-dump.so"
+every = f"{root}/target/memlode/build/pass-{llvm}/memlode-every-intrinsic.so"
 recorder = f"{out}/recorder.o"
 
 config.name = f"memlode pass, LLVM {llvm}"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".ll", ".c", ".cpp", ".test"]
-config.excludes = ["Inputs", "dump"]
+config.excludes = ["Inputs", "dump", "every"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = out
 config.available_features.add(f"llvm-{llvm}")
@@ -28,6 +29,8 @@ if platform.machine() == "x86_64":
     config.available_features.add("x86")
 if " avx2 " in open("/proc/cpuinfo").read():
     config.available_features.add("avx2")
+if " avx512vl " in open("/proc/cpuinfo").read():
+    config.available_features.add("avx512")
 
 # The recorder for tests is the same whatever the version under test.
 os.makedirs(out, exist_ok=True)
@@ -52,6 +55,7 @@ for name, command in [
     ("%opt", f"{bin_dir}/opt -load-pass-plugin={plugin}"),
     ("%verify", f"{bin_dir}/opt -passes=verify -disable-output"),
     ("%plugin", plugin),
+    ("%every", every),
     ("%root", root),
     ("%python", sys.executable),
     ("%llvm", bin_dir),

@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::sim::Recorded;
 
-/// Two threads take turns a thousand times each, and count 64 bytes apart.
+/// Two threads take turns a hundred times each, and count 64 bytes apart.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
-enum { TURNS = 1000 };
+enum { TURNS = 100 };
 struct counter { volatile long count; char rest[56]; };
 static struct counter counters[2] __attribute__((aligned(256)));
 static _Atomic int turn __attribute__((aligned(256)));
@@ -79,7 +79,7 @@ fn every_line_is_the_machines() {
         let lines: BTreeSet<u64> = rows.iter().flat_map(|row| lines_of(row, line_bytes.into())).collect();
         let bytes = lines.len() as u64 * u64::from(line_bytes);
 
-        let sets = json(&["replay", "trace", "--analyse", "working-set:every=1000000"]);
+        let sets = json(&["replay", "trace", "--analyse", "working-set:every=1000000000000"]);
         let [set] = &sets["tables"][0]["rows"].as_array().expect("rows")[..] else { panic!("{sets}") };
         assert_eq!((&set["lines_bytes"], &set["new_bytes"]), (&bytes.into(), &bytes.into()), "{line_bytes}");
 
@@ -98,7 +98,7 @@ fn every_line_is_the_machines() {
         let counters = falsely.iter().find(|row| row["object"]["symbol"] == "counters");
         assert_eq!(counters.is_some(), is_shared, "{line_bytes}: {falsely:?}");
         // Turns are turns: each but the first takes the line from the other thread.
-        assert_eq!(counters.map_or(1999, |row| row["transfers"].as_u64().expect("a number")), 1999);
+        assert_eq!(counters.map_or(199, |row| row["transfers"].as_u64().expect("a number")), 199);
         let misses = beside["sharing"].as_array().expect("rows");
         let of_counters = |row: &&Value| row["kind"] == "false" && row["missed"]["type"] == "counter";
         assert_eq!(misses.iter().any(|row| of_counters(&row)), is_shared, "{line_bytes}: {misses:?}");

@@ -106,7 +106,9 @@ fn shared_folder(name: &str) -> PathBuf {
 /// One sentence on standard error that starts with `memlode: error:`, and nothing like a panic.
 fn assert_one_sentence(output: &Output, parts: &[&str]) {
     let text = stderr(output);
-    assert_eq!(text.trim_end().lines().count(), 1, "not one sentence:\n{text}");
+    // What is said of the trace itself stands in front.
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("memlode: note: ")).collect();
+    let [text] = lines[..] else { panic!("not one sentence:\n{text}") };
     assert!(text.starts_with("memlode: error: "), "{text}");
     assert!(!text.contains("panicked"), "{text}");
     for part in parts {

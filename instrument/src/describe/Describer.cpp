@@ -28,6 +28,15 @@ static FilterEvent::Kind kindOf(const Access &A) {
 
 void Describer::learn(const Finder &Accesses, const Allocators &Functions) {
   Dependence Addresses(F);
+  Parameters = Accesses.parameters(F);
+  for (const Access &A : Parameters) {
+    Learnt New{Names.nameOf(F.getEntryBlock().front(), A.Pointer, A.direction(), A.Bytes)};
+    if (DISubprogram *Source = F.getSubprogram()) {
+      New.Named.Location = DILocation::get(F.getContext(), Source->getScopeLine(), 0, Source);
+      New.Named.Approximate = false;
+    }
+    Known.try_emplace({A.I, A.Number}, New);
+  }
   for (Instruction &I : instructions(F)) {
     for (const Access &A : Accesses.find(I).Accesses) {
       const Learnt New{Names.nameOf(I, A.Pointer, A.direction(), A.Bytes), Addresses.flagsOf(A.Pointer)};

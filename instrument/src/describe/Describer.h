@@ -37,6 +37,8 @@ public:
   void learn(const Finder &Accesses, const Allocators &Functions);
 
   Verdict access(const Access &A);
+  /// What was written to pass arguments to the function.
+  llvm::ArrayRef<Access> parameters() const { return Parameters; }
   /// A call that makes an object.
   Verdict allocation(llvm::CallBase &Call);
   /// A call that ends one.
@@ -70,6 +72,7 @@ private:
   llvm::Function &F;
   unsigned Instructions;
   bool Values = false;
+  llvm::SmallVector<Access, 2> Parameters;
   llvm::DenseMap<std::pair<const llvm::Instruction *, unsigned>, Learnt> Known; ///< by instruction and number
 };
 

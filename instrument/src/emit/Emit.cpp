@@ -406,6 +406,20 @@ private:
     }
   }
 
+  /// Reads the pointer at \p From where \p Condition holds; NULL otherwise, when there may be no memory.
+  /// Splits the block.
+  Value *storedIf(IRBuilder<> &B, Value *Condition, Value *From) {
+    Instruction *Behind = &*B.GetInsertPoint();
+    BasicBlock *Front = B.GetInsertBlock();
+    Instruction *Holds = SplitBlockAndInsertIfThen(Condition, Behind, /*Unreachable=*/false);
+    Value *Read = IRBuilder<>(Holds).CreateLoad(Pointer, From);
+    B.SetInsertPoint(Behind);
+    PHINode *Found = B.CreatePHI(Pointer, 2);
+    Found->addIncoming(ConstantPointerNull::get(cast<PointerType>(Pointer)), Front);
+    Found->addIncoming(Read, Holds->getParent());
+    return Found;
+  }
+
   Value *integer(IRBuilder<> &B, Value *V) {
     return V->getType()->isPointerTy() ? V : B.CreateZExtOrTrunc(V, Int64);
   }
@@ -434,7 +448,7 @@ private:
     case Word::How::Stored:
       return B.CreateLoad(Pointer, W.A);
     case Word::How::StoredIfZero:
-      return B.CreateSelect(B.CreateIsNull(W.B), B.CreateLoad(Pointer, W.A), Null);
+      return storedIf(B, B.CreateIsNull(W.B), W.A);
     case Word::How::Text:
       return B.CreateSelect(B.CreateIsNotNull(W.B), Null, W.A);
     case Word::How::TextBytes:

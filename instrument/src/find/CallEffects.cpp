@@ -57,6 +57,9 @@ static bool mayRecord(const CallBase &Call) {
   if (const Function *Callee = Call.getCalledFunction();
       Callee && Callee->getName().starts_with("__memlode_extent_"))
     return false;
+  // Those of a target are instructions, whatever LLVM says of them.
+  if (const Function *Callee = Call.getCalledFunction(); Callee && Callee->getName().starts_with("llvm.x86."))
+    return mayBecomeCall(Call);
   return !isa<IntrinsicInst>(Call) || !Call.hasFnAttr(Attribute::NoCallback) || mayBecomeCall(Call);
 }
 

@@ -3,6 +3,7 @@
 #include "find/Finder.h"
 
 #include "LlvmCompat.h"
+#include "find/AssemblyText.h"
 #include "memlode_format.h"
 #include "prepare/HiddenCalls.h"
 #include "prepare/OwnTransfers.h"
@@ -86,8 +87,8 @@ namespace {
 class Visitor : public InstVisitor<Visitor> {
 public:
   Visitor(const DataLayout &DL, const TargetLibraryInfo &TLI, const LibraryRanges &Ranges,
-          const Registers &NoMemory)
-      : DL(DL), TLI(TLI), Ranges(Ranges), NoMemory(NoMemory) {}
+          const IntrinsicRanges &Operands, const Registers &NoMemory)
+      : DL(DL), TLI(TLI), Ranges(Ranges), Operands(Operands), NoMemory(NoMemory) {}
 
   Findings Found;
 
@@ -170,8 +171,11 @@ public:
     if (!II.mayReadOrWriteMemory() || II.isLifetimeStartOrEnd() || II.isAssumeLikeIntrinsic() ||
         II.isDebugOrPseudoInst())
       return;
-    if (any_of(II.args(), [](const Use &U) { return U->getType()->isPtrOrPtrVectorTy(); }) &&
-        !isBookkeeping(II.getIntrinsicID()))
+    if (none_of(II.args(), [](const Use &U) { return U->getType()->isPtrOrPtrVectorTy(); }))
+      return;
+    if (const auto Known = intrinsicAccesses(II))
+      intrinsic(II, *Known);
+    else
       skip(MEMLODE_LEFT_OUT_INTRINSIC, "UnknownIntrinsic",
            "this intrinsic touches memory that is not recorded");
   }
@@ -204,12 +208,16 @@ public:
       if (!Call.isByValArgument(I))
         continue;
       plain(Call, Call.getArgOperand(I), Call.getParamByValType(I), MEMLODE_KIND_LOAD, 0);
-      skip(MEMLODE_LEFT_OUT_BY_VALUE, "ByvalCopy",
-           "the copy of a by-value argument is recorded where it is read, not where it is written");
+      // What is written is recorded by the function that gets it as an argument of its own.
+      if (I >= Call.getFunctionType()->getNumParams())
+        skip(MEMLODE_LEFT_OUT_BY_VALUE, "ByvalCopy",
+             "the copy of a variadic argument is recorded where it is read, not where it is written");
     }
   }
 
 private:
+  /// Lanes that a mask of one word tells of.
+  static constexpr unsigned MostLanes = 64;
   /// Bytes that are compared by loads in the place of the call, whoever defines the function.
   static constexpr uint64_t ComparedInline = 16;
 
@@ -284,7 +292,6 @@ private:
            (Intrinsic.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0);
   }
 
-  /// Intrinsics that name memory without reading or writing what it holds, as far as the program can tell.
   /// Returns how many bytes of a `va_list` are written when it begins, or null where that is not known.
   static Value *argumentList(const Module &M) {
     // System V ABI for AMD64, 3.5.7: two offsets and two pointers.
@@ -294,42 +301,11 @@ private:
     return IsKnown ? ConstantInt::get(Type::getInt64Ty(M.getContext()), Bytes) : nullptr;
   }
 
-  static bool isBookkeeping(Intrinsic::ID ID) {
-    switch (ID) {
-    case Intrinsic::stackrestore:
-    case Intrinsic::invariant_start:
-    case Intrinsic::invariant_end:
-    case Intrinsic::launder_invariant_group:
-    case Intrinsic::strip_invariant_group:
-    case Intrinsic::init_trampoline:
-    case Intrinsic::clear_cache:
-    case Intrinsic::vaend:
-    case Intrinsic::localescape:
-    case Intrinsic::var_annotation:
-    case Intrinsic::ptr_annotation:
-      return true;
-    default:
-      return false;
-    }
-  }
-
-  /// Instructions that name memory and leave it alone.
-  static bool isHint(StringRef Text) {
-    Text = Text.ltrim(" \t");
-    return Text.starts_with("prefetch") || Text.starts_with("prfm") || Text.starts_with("lea");
-  }
-
-  /// Returns whether an instruction changes memory in one step, whatever else it does.
-  static bool isAtomicText(StringRef Text) {
-    return any_of(ArrayRef<StringRef>{"lock", "xchg", "stxr", "stlxr", "cas", "ldadd", "swp"},
-                  [&](StringRef Word) { return Text.contains(Word); });
-  }
-
   /// Memory operands of assembly: read, written, or both in one.
   void visitInlineAsm(CallBase &Call, const InlineAsm &Asm) {
-    const StringRef Text = Asm.getAsmString();
-    if (Text.empty())
+    if (StringRef(Asm.getAsmString()).empty())
       return;
+    const AssemblyText Text = readAssembly(Asm, targetOf(*Call.getModule()));
     MapVector<Value *, std::pair<Type *, unsigned>> Operands;
     unsigned Number = 0;
     for (const InlineAsm::ConstraintInfo &C : Asm.ParseConstraints()) {
@@ -337,7 +313,7 @@ private:
       if ((!Writes && C.Type != InlineAsm::isInput) || (Writes && !C.isIndirect))
         continue;
       const unsigned At = Number++;
-      if (!C.isIndirect || isHint(Text))
+      if (!C.isIndirect || Text.OnlyHints)
         continue;
       constexpr unsigned Kinds[2] = {MEMLODE_KIND_LOAD, MEMLODE_KIND_STORE};
       auto [Found, New] =
@@ -347,10 +323,10 @@ private:
     }
     for (const auto &[Pointer, Is] : Operands)
       if (Is.first)
-        plain(Call, Pointer, Is.first, Is.second, isAtomicText(Text) ? MEMLODE_FLAG_ATOMIC : 0);
-    if (Call.mayReadOrWriteMemory() && StringRef(Asm.getConstraintString()).contains("~{memory}"))
+        plain(Call, Pointer, Is.first, Is.second, Text.IsAtomic ? MEMLODE_FLAG_ATOMIC : 0);
+    if (Text.MayTouch)
       skip(MEMLODE_LEFT_OUT_ASSEMBLY, "InlineAsm",
-           "inline assembly may touch any memory; its accesses, but for its operands, are not recorded");
+           "inline assembly may touch memory other than its operands; that is not recorded");
   }
 
   /// Adds \p A unless its memory is none that an address of the program can name.
@@ -421,16 +397,57 @@ private:
     add(A, Pointer);
   }
 
+  /// Returns whether \p Lanes of \p Bytes each can be recorded under a mask; says so if not.
+  bool fits(unsigned Lanes, uint64_t Bytes) {
+    if (Lanes == 0 || Bytes == 0)
+      skip(MEMLODE_LEFT_OUT_VECTOR, "ScalableVector", "the number of lanes is not known when compiling");
+    else if (Lanes > MostLanes)
+      skip(MEMLODE_LEFT_OUT_VECTOR, "WideMask", "the access has more than 64 lanes");
+    else
+      return true;
+    return false;
+  }
+
+  void intrinsic(IntrinsicInst &II, ArrayRef<IntrinsicAccess> All) {
+    unsigned Number = 0;
+    for (const IntrinsicAccess &Touches : All) {
+      const IntrinsicOperands Known = Operands.of(II, Number++);
+      Access A;
+      A.I = &II;
+      A.Pointer = Known.Pointer ? Known.Pointer : II.getArgOperand(Touches.Pointer);
+      A.Kind = Touches.Kind;
+      A.Bytes = bytesOf(II, Touches);
+      A.Lanes = lanesOf(II, Touches);
+      A.Mask = Known.Mask;
+      A.Flags = Touches.Flags;
+      if (!fits(A.Lanes, A.Bytes))
+        continue;
+      if (Touches.Is == IntrinsicAccess::Form::Plain) {
+        A.Lanes = 0;
+        A.Flags |= A.Bytes > 8 && !(A.Flags & MEMLODE_FLAG_APPROXIMATE) ? MEMLODE_FLAG_VECTOR : 0;
+      } else if (Touches.Is == IntrinsicAccess::Form::Pattern) {
+        A.Is = Access::Shape::Range;
+        A.Lanes = 0;
+        A.Length = Known.Length;
+        A.Transfer = true;
+      } else {
+        const bool IsRow = Touches.Is == IntrinsicAccess::Form::Masked;
+        A.Is = IsRow ? Access::Shape::Masked : Access::Shape::Gather;
+        A.Flags |= MEMLODE_FLAG_VECTOR;
+      }
+      add(A, A.Pointer);
+    }
+  }
+
   void masked(IntrinsicInst &II, Access::Shape Shape, MaskedOperands Operands) {
     auto *T = dyn_cast<FixedVectorType>(Operands.Stored ? Operands.Stored->getType() : II.getType());
-    if (!T) {
-      skip(MEMLODE_LEFT_OUT_VECTOR, "ScalableVector", "the number of lanes is not known when compiling");
+    // Lanes that are no whole bytes lie in memory side by side.
+    if (T && !DL.typeSizeEqualsStoreSize(T->getElementType())) {
+      skip(MEMLODE_LEFT_OUT_VECTOR, "BitLanes", "the lanes are no whole bytes");
       return;
     }
-    if (T->getNumElements() > 64) {
-      skip(MEMLODE_LEFT_OUT_VECTOR, "WideMask", "the access has more than 64 lanes");
+    if (!fits(T ? T->getNumElements() : 0, 1))
       return;
-    }
     Access A;
     A.I = &II;
     A.Pointer = Operands.Pointer;
@@ -446,18 +463,19 @@ private:
   const DataLayout &DL;
   const TargetLibraryInfo &TLI;
   const LibraryRanges &Ranges;
+  const IntrinsicRanges &Operands;
   const Registers &NoMemory;
 };
 
 } // namespace
 
 Finder::Finder(const Function &F, const TargetLibraryInfo &TLI, const LibraryRanges &Ranges,
-               Registers NoMemory)
-    : DL(F.getParent()->getDataLayout()), TLI(TLI), Ranges(Ranges), NoMemory(std::move(NoMemory)),
-      InTransfer(isTransfer(F, TLI)) {}
+               const IntrinsicRanges &Operands, Registers NoMemory)
+    : DL(F.getParent()->getDataLayout()), TLI(TLI), Ranges(Ranges), Operands(Operands),
+      NoMemory(std::move(NoMemory)), InTransfer(isTransfer(F, TLI)) {}
 
 Findings Finder::find(Instruction &I) const {
-  Visitor V(DL, TLI, Ranges, NoMemory);
+  Visitor V(DL, TLI, Ranges, Operands, NoMemory);
   V.visit(I);
   for (unsigned Number = 0; Number < V.Found.Accesses.size(); ++Number)
     V.Found.Accesses[Number].Number = Number;
@@ -466,6 +484,28 @@ Findings Finder::find(Instruction &I) const {
   if (InTransfer)
     erase_if(V.Found.Accesses, [](const Access &A) { return leadsFromArgument(A.Pointer); });
   return std::move(V.Found);
+}
+
+/// Behind the numbers of an instruction's own accesses.
+static constexpr unsigned FirstParameter = 1U << 16;
+
+SmallVector<Access, 2> Finder::parameters(Function &F) const {
+  SmallVector<Access, 2> Found;
+  for (Argument &Parameter : F.args()) {
+    if (!Parameter.hasByValAttr() || Parameter.getType()->getPointerAddressSpace() != 0)
+      continue;
+    Access A;
+    A.I = F.getEntryBlock().getTerminator();
+    A.IsParameter = true;
+    A.Pointer = &Parameter;
+    A.Kind = MEMLODE_KIND_STORE;
+    A.Bytes = DL.getTypeStoreSize(Parameter.getParamByValType()).getFixedValue();
+    A.Flags = MEMLODE_FLAG_STACK;
+    A.Number = FirstParameter + Parameter.getArgNo();
+    if (A.Bytes != 0)
+      Found.push_back(A);
+  }
+  return Found;
 }
 
 } // namespace memlode

@@ -9,6 +9,7 @@
 #define MEMLODE_INSTRUMENT_FINDER_H
 
 #include "find/CallEffects.h"
+#include "find/Intrinsics.h"
 #include "find/LibcAccesses.h"
 #include "names/Names.h"
 #include "prepare/SourceFidelity.h"
@@ -39,6 +40,8 @@ struct Access {
   unsigned Flags = 0;    ///< MEMLODE_FLAG_*
   bool Transfer = false; ///< one side of a memcpy, memset or their like, whatever its shape
   unsigned Number = 0;   ///< among those of the instruction
+  /// True of what was written in front of the function, to pass it an argument.
+  bool IsParameter = false;
   /// In front of which it is known what is accessed; null: in front of \p I itself.
   llvm::Instruction *Behind = nullptr;
 
@@ -60,16 +63,21 @@ struct Findings {
 class Finder {
 public:
   /// Finds the accesses of \p F but for those of \p NoMemory. Those of library functions have no length until
-  /// \p Ranges are computed.
+  /// \p Ranges are computed, and those of some intrinsics no mask and no places until \p Operands are.
   Finder(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI, const LibraryRanges &Ranges,
-         Registers NoMemory = {});
+         const IntrinsicRanges &Operands, Registers NoMemory = {});
 
   Findings find(llvm::Instruction &I) const;
+
+  /// Finds what was written to pass arguments by value to \p F: whoever calls it puts the copy where no other
+  /// function can tell its address. They stand for no instruction; the entry's last one is in its place.
+  llvm::SmallVector<Access, 2> parameters(llvm::Function &F) const;
 
 private:
   const llvm::DataLayout &DL;
   const llvm::TargetLibraryInfo &TLI;
   const LibraryRanges &Ranges;
+  const IntrinsicRanges &Operands;
   const Registers NoMemory;
   const bool InTransfer; ///< the function copies or fills memory that its callers record
 };

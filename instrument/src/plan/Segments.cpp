@@ -9,6 +9,7 @@
 
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/Statistic.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 
@@ -71,6 +72,10 @@ void Planner::begin(BasicBlock &B, Instruction *&First) {
       stamp(First, Word::How::Stamp);
     if (Frames)
       frame(MEMLODE_OP_ENTER, First);
+    for (Access A : Sites.parameters()) {
+      A.Behind = First;
+      access(A);
+    }
   } else if (B.isLandingPad() || Sides.Wakes.contains(&B)) {
     reload(First);
     if (Frames || B.isLandingPad())
@@ -208,7 +213,7 @@ void Planner::access(const Access &A) {
   Made.Useful = true;
   Op O;
   O.Before = A.Behind ? A.Behind : Behind ? A.I->getNextNode() : A.I;
-  O.Of = A.I;
+  O.Of = A.IsParameter ? nullptr : A.I;
   O.Site = V.Site;
   O.Lanes = A.Lanes;
   switch (A.Is) {
@@ -437,8 +442,12 @@ Op Planner::syncOp(Instruction *Before, uint8_t Kind) {
   return O;
 }
 
+/// Returns whether nobody but the function at hand can take away the memory at \p Pointer.
+static bool isOfFrame(const Value *Pointer) { return isa<AllocaInst>(getUnderlyingObject(Pointer)); }
+
 /// Plans the words for what \p Call does to the order of threads. A handle is read in front of it: joining
-/// forgets it.
+/// forgets it, and begins by reading it. Where creating has put one is read if that is in the frame: the new
+/// thread may have freed any other memory, its handle with it.
 void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
   if (!Stamps)
     return;
@@ -451,12 +460,17 @@ void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
     IRBuilder<> B(&Call);
     Object.A = B.CreatePtrAdd(Object.A, B.getInt64(What.Distance));
   } else if (What.Kind == MEMLODE_SYNC_CREATE) {
-    Object.Computed = Word::How::Stored;
+    if (!isOfFrame(Object.A))
+      Object.A = ConstantInt::get(Type::getInt64Ty(F.getContext()), MEMLODE_STREAM_UNKNOWN_HANDLE);
+    else if (What.Done == SyncCall::If::Zero)
+      Object = {Word::How::StoredIfZero, Object.A, &Call};
+    else
+      Object.Computed = Word::How::Stored;
   } else if (What.IsStored) {
     IRBuilder<> B(&Call);
     Object.A = B.CreateLoad(B.getInt64Ty(), Object.A);
   }
-  if (What.Done != SyncCall::If::Always) {
+  if (What.Done != SyncCall::If::Always && Object.Computed == Word::How::Value) {
     IRBuilder<> B(Before);
     Value *Done = What.Done == SyncCall::If::Zero ? B.CreateIsNull(&Call) : B.CreateIsNotNull(&Call);
     Object.A = B.CreateSelect(Done, Object.A, Constant::getNullValue(Object.A->getType()));

@@ -49,8 +49,8 @@ struct Word {
     Stamp,        ///< the time stamp counter, when all before it is done
     LooseStamp,   ///< the time stamp counter, perhaps a little earlier
     FirstStamp,   ///< the same, also as long as nobody else records
-    Stored,       ///< the pointer stored at A
-    StoredIfZero, ///< the pointer stored at A, or 0 if B is not 0
+    Stored,       ///< the pointer stored at A, which the call reads or has written
+    StoredIfZero, ///< the pointer stored at A, or 0 if B is not 0: then the call has written none
     Moved,        ///< A, as it lies in memory: Bytes of it
     Before,       ///< what was in memory before the update A, likewise
     After,        ///< what is there after it

@@ -152,7 +152,8 @@ static const StringMap<SyncList> &syncsByName() {
   const SyncList TryWait = {done({MEMLODE_SYNC_WAIT, 0, Behind}, If::Zero)};
   const SyncList Fork = {makingThreads({MEMLODE_SYNC_SIGNAL, 2, InFront}),
                          {MEMLODE_SYNC_WAIT, 2, Behind, /*IsStored=*/false, EndOfBody}};
-  const SyncList Create = {makingThreads({MEMLODE_SYNC_CREATE, 0, Behind})};
+  const SyncList Create = {makingThreads(done({MEMLODE_SYNC_CREATE, 0, Behind}, If::Zero))};
+  const SyncList Start = {makingThreads({MEMLODE_SYNC_CREATE, 0, Behind})};
   const SyncList Join = {{MEMLODE_SYNC_JOIN, 0, Behind}};
   const SyncList JoinStored = {{MEMLODE_SYNC_JOIN, 0, Behind, /*IsStored=*/true}};
   static const StringMap<SyncList> Known = {
@@ -216,7 +217,7 @@ static const StringMap<SyncList> &syncsByName() {
       {"pthread_barrier_wait", Meet},
       {"pthread_create", Create},
       {"thrd_create", Create},
-      {"_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE", Create},
+      {"_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE", Start},
       {"pthread_join", Join},
       {"thrd_join", Join},
       {"_ZNSt6thread4joinEv", JoinStored},

@@ -2,6 +2,7 @@
 
 #include "plan/Segments.h"
 
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -98,8 +99,45 @@ static bool settleDemands(Function &F) {
   return Changed;
 }
 
+/// Writes loads of offsets out, as the code generator does: what is read is not at the pointer itself.
+static bool openRelativeLoads(Function &F) {
+  bool Changed = false;
+  for (Instruction &I : make_early_inc_range(instructions(F))) {
+    auto *II = dyn_cast<IntrinsicInst>(&I);
+    if (!II || II->getIntrinsicID() != Intrinsic::load_relative)
+      continue;
+    IRBuilder<> B(II);
+    Value *Base = II->getArgOperand(0);
+    Value *Offset = B.CreateAlignedLoad(B.getInt32Ty(), B.CreatePtrAdd(Base, II->getArgOperand(1)), Align(4));
+    II->replaceAllUsesWith(B.CreatePtrAdd(Base, Offset));
+    II->eraseFromParent();
+    Changed = true;
+  }
+  return Changed;
+}
+
+/// Clang inserts a `_Bool` into a vector of bits as the byte that it is in memory, which LLVM's verifier
+/// takes for an error; the code generator cuts it.
+static bool cutInsertedBits(Function &F) {
+  bool Changed = false;
+  for (Instruction &I : instructions(F)) {
+    auto *Insert = dyn_cast<InsertElementInst>(&I);
+    if (!Insert)
+      continue;
+    Value *What = Insert->getOperand(1);
+    Type *Element = Insert->getType()->getElementType();
+    if (What->getType() == Element || !What->getType()->isIntegerTy() || !Element->isIntegerTy())
+      continue;
+    Insert->setOperand(1, IRBuilder<>(Insert).CreateZExtOrTrunc(What, Element));
+    Changed = true;
+  }
+  return Changed;
+}
+
 bool prepare(Function &F) {
   bool Changed = gatherAllocas(F);
+  Changed |= openRelativeLoads(F);
+  Changed |= cutInsertedBits(F);
   Changed |= splitInvokeEdges(F);
   Changed |= copyReturns(F);
   Changed |= settleDemands(F);

@@ -2,6 +2,8 @@
 
 #include "sides/Versions.h"
 
+#include "LlvmCompat.h"
+#include "find/AssemblyText.h"
 #include "sides/DormantFunctions.h"
 #include "sides/LabelTable.h"
 
@@ -10,6 +12,7 @@
 #include "llvm/ADT/Statistic.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/MDBuilder.h"
@@ -359,7 +362,11 @@ Versions makeVersions(Function &F, DominatorTree &DT, LoopInfo &LI, ScalarEvolut
   return Maker(F, DT, LI, SE, Uncrossed).run();
 }
 
+/// Returns whether a macro may be what a line of assembly consists of.
+static bool hasMacros(const Module &M) { return StringRef(M.getModuleInlineAsm()).contains(".macro"); }
+
 const char *whySingle(const Function &F) {
+  const Triple Target = targetOf(*F.getParent());
   for (const Argument &A : F.args())
     if (A.hasSwiftErrorAttr() || A.hasInAllocaAttr() || A.hasPreallocatedAttr())
       return "it passes arguments in a way that ties them to one place";
@@ -368,7 +375,13 @@ const char *whySingle(const Function &F) {
       return "it has an assembly with jumps";
     if (I.getType()->isTokenTy())
       return "parts of it are tied together by tokens";
+    if (I.getType()->isX86_AMXTy())
+      return "it has tiles, which live in registers alone";
     const auto *Call = dyn_cast<CallBase>(&I);
+    const auto *Asm = Call ? dyn_cast<InlineAsm>(Call->getCalledOperand()) : nullptr;
+    if (Asm && !StringRef(Asm->getAsmString()).empty() &&
+        (readAssembly(*Asm, Target).Defines || hasMacros(*F.getParent())))
+      return "an assembly in it defines what must not be there twice";
     if (Call && (Call->cannotDuplicate() || Call->getIntrinsicID() == Intrinsic::localescape))
       return "a call in it must not be made twice";
   }

@@ -108,22 +108,37 @@ define void @locks(ptr %m) {
   ret void
 }
 
-; The thread is known by what it is called once it is there, also as long as nobody else records; and still when
-; joining has made its handle forget it.
+; The thread is known by what it is called once it is there, also as long as nobody else records, if the handle is in the
+; frame; and still when joining has made its handle forget it.
 ; CHECK-LABEL: define void @creates(
 ; CHECK-NOT: __memlode_others
 ; CHECK: call i32 @pthread_create
 ; CHECK: [[HANDLE:%.*]] = load i64, ptr %o
-; CHECK: load ptr, ptr %t
+; CHECK: [[MADE:%.*]] = load ptr, ptr %t
+; CHECK: [[DONE:%.*]] = phi ptr {{.*}}[ [[MADE]]
+; CHECK: store ptr [[DONE]]
 ; CHECK: store atomic i32 1, ptr @__memlode_others monotonic
 ; CHECK: asm sideeffect "rdtsc
 ; CHECK-NOT: __memlode_others
 ; CHECK: call void @_ZNSt6thread4joinEv
 ; CHECK: store i64 [[HANDLE]]
 ; CHECK: ret void
-define void @creates(ptr %t, ptr %o) {
+define void @creates(ptr %o) {
+  %t = alloca i64
   %a = call i32 @pthread_create(ptr %t, ptr null, ptr @start, ptr null)
   call void @_ZNSt6thread4joinEv(ptr %o)
+  ret void
+}
+
+; Any other memory may be gone: the new thread may free it. It is not read.
+; CHECK-LABEL: define void @creates_elsewhere(
+; CHECK: call i32 @pthread_create
+; CHECK-NOT: load {{.*}}, ptr %t
+; CHECK: [[DONE:%.*]] = select i1 {{%.*}}, i64 1, i64 0
+; CHECK: store i64 [[DONE]]
+; CHECK: ret void
+define void @creates_elsewhere(ptr %t) {
+  %a = call i32 @pthread_create(ptr %t, ptr null, ptr @start, ptr null)
   ret void
 }
 

@@ -26,8 +26,13 @@ __attribute__((noinline)) static long operands(struct pair *p) {
   __asm__ volatile("prefetcht0 %0" ::"m"(p->a));
   // CHECK-NOT: operands:[[#@LINE+1]]
   __asm__ volatile("" : "+m"(p->a));
-  // MISSED: :[[#@LINE+1]]:{{.*}}inline assembly may touch any memory
   __asm__ volatile("mfence" ::: "memory");
+  // CHECK: update 8 operands:[[#@LINE+2]]
+  // MISSED: :[[#@LINE+1]]:{{.*}}inline assembly may touch memory other than its operands
+  __asm__("leaq %0, %%rax\n\tleaq (%%rax), %%rax\n\taddq $0, (%%rax)" : "+m"(p->a) : : "rax", "cc");
+  // MISSED: :[[#@LINE+1]]:{{.*}}inline assembly may touch memory other than its operands
+  __asm__("movq (%1), %0" : "=r"(sum) : "r"(p));
+  // MISSED-NOT: remark
   return sum;
 }
 

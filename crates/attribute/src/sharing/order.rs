@@ -1,6 +1,7 @@
 //! The order of threads: who waits for which release of whom.
 
 use memlode_trace::event::{ProcessId, SyncKind};
+use memlode_trace::format::stream;
 use rustc_hash::FxHashMap;
 
 use super::survey::ThreadFacts;
@@ -21,6 +22,9 @@ pub(super) struct Orders {
 
 /// Bytes that a thread's frames may lie below its handle at most: a stack's size.
 const MOST_STACK: u64 = 1 << 32;
+
+/// Bytes of a stack at least (`PTHREAD_STACK_MIN`).
+const LEAST_STACK: u64 = 1 << 14;
 
 /// A release of an object.
 #[derive(Clone, Copy)]
@@ -218,46 +222,83 @@ fn releases_of(facts: &ThreadFacts) -> u64 {
 
 /// Which creation each thread began with, and which threads handles stand for.
 ///
-/// A thread's handle lies above its stack. Where a handle is used again, threads and creations are paired in their order.
+/// A thread's handle lies above its stack, and is known from its creation or from who joined it. Where a handle is used
+/// again, threads and creations are paired in their order, and so are those whose creator did not know the handle.
 fn lives(threads: &[ThreadFacts]) -> (Vec<Option<(u32, u64)>>, Handles) {
-    // By handle: stamp, creator, its releases then.
-    let mut made: FxHashMap<Object, Vec<(u64, u32, u64)>> = FxHashMap::default();
+    let mut made: FxHashMap<Object, Vec<Creation>> = FxHashMap::default();
     for (number, facts) in (0u32..).zip(threads) {
         let releases = facts.events.iter().filter(|event| event.kind.releases());
         for (ordinal, event) in (1..).zip(releases).filter(|(_, event)| event.kind == SyncKind::Create) {
             made.entry((facts.process, event.object)).or_default().push((event.stamp, number, ordinal));
         }
+        for event in facts.events.iter().filter(|event| event.kind == SyncKind::Join) {
+            made.entry((facts.process, event.object)).or_default();
+        }
     }
     made.values_mut().for_each(|made| made.sort_unstable());
     let mut users: FxHashMap<Object, Vec<u32>> = FxHashMap::default();
+    let mut handles: FxHashMap<u32, Object> = FxHashMap::default();
     for (number, facts) in (0u32..).zip(threads).filter(|(_, facts)| !facts.is_first) {
         let Some(frame) = facts.frame else { continue };
         let above = made.keys().filter(|(process, handle)| {
             *process == facts.process && *handle > frame && handle - frame < MOST_STACK
         });
         if let Some(&handle) = above.min_by_key(|(_, handle)| *handle) {
+            handles.insert(number, handle);
             users.entry(handle).or_default().push(number);
         }
     }
     let mut starts = vec![None; threads.len()];
-    let mut ends = Handles::default();
     for (handle, mut users) in users {
+        // A thread whose handle is not known lies below another's: that one's first frame is nearer to it.
+        if made.contains_key(&(handle.0, u64::from(stream::UNKNOWN_HANDLE))) {
+            let below = |user: u32| threads[user as usize].frame.map_or(u64::MAX, |frame| handle.1 - frame);
+            let nearest = users.iter().map(|&user| below(user)).min().unwrap_or(0);
+            users.retain(|&user| below(user) - nearest < LEAST_STACK || handles.remove(&user).is_none());
+        }
         users.sort_by_key(|&user| threads[user as usize].began);
-        let made = &made[&handle];
-        let mut first = 0;
-        for (place, &user) in users.iter().enumerate() {
-            // Those behind it need one each.
-            let last = made.len().saturating_sub(users.len() - place);
-            let began = threads[user as usize].began;
-            let nearest =
-                (first..=last).min_by_key(|&at| made.get(at).map_or(u64::MAX, |m| m.0.abs_diff(began)));
-            let Some(&(stamp, creator, ordinal)) = nearest.and_then(|at| made.get(at)) else { continue };
-            first = nearest.map_or(first, |at| at + 1);
-            starts[user as usize] = Some((creator, ordinal));
+        pair(threads, &made[&handle], &users, &mut starts);
+    }
+    for (&(process, object), made) in &made {
+        if object == u64::from(stream::UNKNOWN_HANDLE) {
+            let is_left = |&user: &u32| {
+                let facts = &threads[user as usize];
+                facts.process == process && !facts.is_first && starts[user as usize].is_none()
+            };
+            let mut users: Vec<u32> = (0..threads.len() as u32).filter(is_left).collect();
+            users.sort_by_key(|&user| threads[user as usize].began);
+            pair(threads, made, &users, &mut starts);
+        }
+    }
+    let mut ends = Handles::default();
+    for (&user, &handle) in &handles {
+        if let Some((stamp, _)) = starts[user as usize] {
             ends.entry(handle).or_default().push((stamp, user));
         }
     }
+    ends.values_mut().for_each(|ends| ends.sort_unstable());
+    let starts = starts.into_iter().map(|start| start.map(|(_, creation)| creation)).collect();
     (starts, ends)
+}
+
+/// When a thread was created, by which, and that one's releases by then.
+type Creation = (u64, u32, u64);
+
+/// When a thread was created, by which, and at which of its releases, if that is known.
+type Start = Option<(u64, (u32, u64))>;
+
+/// Pairs threads, in the order in which they began, with creations of threads, in theirs.
+fn pair(threads: &[ThreadFacts], made: &[Creation], users: &[u32], starts: &mut [Start]) {
+    let mut first = 0;
+    for (place, &user) in users.iter().enumerate() {
+        // Those behind it need one each.
+        let last = made.len().saturating_sub(users.len() - place);
+        let began = threads[user as usize].began;
+        let nearest = (first..=last).min_by_key(|&at| made.get(at).map_or(u64::MAX, |m| m.0.abs_diff(began)));
+        let Some(&(stamp, creator, ordinal)) = nearest.and_then(|at| made.get(at)) else { continue };
+        first = nearest.map_or(first, |at| at + 1);
+        starts[user as usize] = Some((stamp, (creator, ordinal)));
+    }
 }
 
 #[cfg(test)]
