@@ -37,7 +37,7 @@ public:
   void learn(const Finder &Accesses, const Allocators &Functions);
 
   Verdict access(const Access &A);
-  /// What was written to pass arguments to the function.
+  /// Stores that were made to pass arguments to the function.
   llvm::ArrayRef<Access> parameters() const { return Parameters; }
   /// A call that makes an object.
   Verdict allocation(llvm::CallBase &Call);

@@ -11,7 +11,7 @@ namespace memlode {
 
 namespace {
 
-/// What stands for an operand, and for what differs each time that the text is written out (`%=`).
+/// Characters that stand for an operand, and for what differs each time that the text is written out (`%=`).
 constexpr char Operand = '\1';
 constexpr char Unique = '\2';
 
@@ -29,7 +29,7 @@ bool touchesByNature(StringRef Name) {
   return Names.contains(Name);
 }
 
-/// Of these, those that are arithmetic on vectors if they have operands.
+/// Returns whether such an instruction is arithmetic on vectors if it has operands.
 bool isAlsoArithmetic(StringRef Name) { return Name == "movsd" || Name == "cmpsd"; }
 
 bool isPrefix(StringRef Name) {

@@ -56,7 +56,7 @@ unsigned lanesOf(const llvm::IntrinsicInst &II, const IntrinsicAccess &A);
 /// Returns the bytes of the whole of \p A or of one of its lanes; 0 if they are not known when compiling.
 uint64_t bytesOf(const llvm::IntrinsicInst &II, const IntrinsicAccess &A);
 
-/// What an intrinsic's access is recorded by where that is not one of its arguments.
+/// Values that an intrinsic's access is recorded by, where these are none of its arguments.
 struct IntrinsicOperands {
   llvm::Value *Pointer = nullptr; ///< or a vector of pointers
   llvm::Value *Mask = nullptr;    ///< a vector of i1
