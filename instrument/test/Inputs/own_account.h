@@ -1,4 +1,5 @@
-// What a program says itself of its accesses: each macro notes what the next statement does, by no help of the pass.
+// What a program says itself of its accesses: each macro notes what the next statement does, by no help of
+// the pass.
 #ifndef OWN_ACCOUNT_H
 #define OWN_ACCOUNT_H
 #include <stdio.h>
