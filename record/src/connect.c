@@ -126,27 +126,6 @@ static void make_canary(void) {
     memlode_process.canary = &spare_canary; /* an old kernel: fork handlers alone must do */
 }
 
-/* Maps the beginning of the shared memory. Rings follow as they are claimed: a program may have little
- * address space, or lock all that it has. */
-static bool map_shared(int fd) {
-  const size_t bytes = MEMLODE_RING_FIRST_RING_OFFSET;
-  long base = memlode_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (memlode_failed(base))
-    return false;
-  memlode_call(SYS_madvise, base, bytes, MADV_DONTDUMP);
-  struct memlode_process_header *shared = (struct memlode_process_header *)base;
-  if (shared->magic != MEMLODE_MAGIC_RING || shared->version != MEMLODE_VERSION_RING ||
-      shared->chunks != MEMLODE_RING_CHUNKS ||
-      memlode_failed(memlode_call(SYS_mmap, __memlode_control, MEMLODE_CONTROL_BYTES, PROT_READ | PROT_WRITE,
-                                  MAP_SHARED | MAP_FIXED, fd, 0))) {
-    memlode_call(SYS_munmap, base, bytes);
-    return false;
-  }
-  memlode_process.shared = shared;
-  memlode_process.rings = shared->ring_count < MEMLODE_RING_RINGS ? shared->ring_count : MEMLODE_RING_RINGS;
-  return true;
-}
-
 /* Maps what follows the mapping of which this is the last page, at a multiple of MEMLODE_PAIR_BYTES. There is
  * no descriptor any more: a shared mapping's length is no limit to its copy (mremap(2), an old size of zero).
  */
@@ -170,6 +149,57 @@ static struct memlode_ring_header *map_behind(uintptr_t last_page) {
     memlode_call(SYS_munmap, start + bytes, low + room - (start + bytes));
   memlode_call(SYS_munlock, start, bytes);
   return (struct memlode_ring_header *)start;
+}
+
+/* Maps a few rings while there is a descriptor: not every kernel copies shared mappings, and Valgrind does
+ * not. Returns how many. */
+static uint32_t map_first(int fd) {
+  enum { MOST = 256 };
+  const size_t bytes = MEMLODE_REGION_BYTES, room = bytes + MEMLODE_PAIR_BYTES;
+  uint32_t slot = 0;
+  for (; slot < MOST && slot < memlode_process.rings; slot++) {
+    long reserved =
+        memlode_call(SYS_mmap, 0, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memlode_failed(reserved))
+      break;
+    uintptr_t start = ((uintptr_t)reserved + MEMLODE_PAIR_BYTES - 1) & ~(uintptr_t)(MEMLODE_PAIR_BYTES - 1);
+    long offset = MEMLODE_RING_FIRST_RING_OFFSET + (long)slot * (long)bytes;
+    if (memlode_failed(memlode_call(SYS_mmap, start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                                    fd, offset))) {
+      memlode_call(SYS_munmap, reserved, room);
+      break;
+    }
+    if (start > (uintptr_t)reserved)
+      memlode_call(SYS_munmap, reserved, start - (uintptr_t)reserved);
+    memlode_call(SYS_munmap, start + bytes, (uintptr_t)reserved + room - (start + bytes));
+    memlode_call(SYS_madvise, start, bytes, MADV_DONTDUMP);
+    memlode_rings[slot] = (struct memlode_ring_header *)start;
+  }
+  return slot;
+}
+
+/* Maps the beginning of the shared memory. Rings follow as they are claimed: a program may have little
+ * address space, or lock all that it has. */
+static bool map_shared(int fd) {
+  const size_t bytes = MEMLODE_RING_FIRST_RING_OFFSET;
+  long base = memlode_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memlode_failed(base))
+    return false;
+  memlode_call(SYS_madvise, base, bytes, MADV_DONTDUMP);
+  struct memlode_process_header *shared = (struct memlode_process_header *)base;
+  if (shared->magic != MEMLODE_MAGIC_RING || shared->version != MEMLODE_VERSION_RING ||
+      shared->chunks != MEMLODE_RING_CHUNKS ||
+      memlode_failed(memlode_call(SYS_mmap, __memlode_control, MEMLODE_CONTROL_BYTES, PROT_READ | PROT_WRITE,
+                                  MAP_SHARED | MAP_FIXED, fd, 0))) {
+    memlode_call(SYS_munmap, base, bytes);
+    return false;
+  }
+  memlode_process.shared = shared;
+  memlode_process.rings = shared->ring_count < MEMLODE_RING_RINGS ? shared->ring_count : MEMLODE_RING_RINGS;
+  memlode_rings[0] = map_behind(base + bytes - MEMLODE_CONTROL_BYTES);
+  if (!memlode_rings[0])
+    memlode_process.rings = map_first(fd);
+  return true;
 }
 
 MEMLODE_HIDDEN struct memlode_ring_header *memlode_map_ring_locked(uint64_t slot) {
