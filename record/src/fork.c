@@ -49,5 +49,5 @@ __attribute__((constructor(101))) static void begin_process(void) {
   memlode_process.pid = (uint32_t)memlode_call(SYS_getpid);
   memlode_process.has_begun = true;
   memlode_expect_end();
-  __register_atfork(expect_child, NULL, memlode_forget_parent, &__dso_handle);
+  __register_atfork(expect_child, NULL, memlode_forget_parent, (void *)&__dso_handle);
 }

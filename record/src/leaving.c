@@ -23,7 +23,7 @@ static void leave(void *unused) {
   memlode_leave();
 }
 __attribute__((constructor(101))) static void expect_quick_exit(void) {
-  __cxa_at_quick_exit(leave, &__dso_handle);
+  __cxa_at_quick_exit(leave, (void *)&__dso_handle);
 }
 
 MEMLODE_HIDDEN _Noreturn void memlode_abort(void) {

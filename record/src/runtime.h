@@ -42,8 +42,10 @@
 #define MEMLODE_EXPORT __attribute__((visibility("default")))
 /* Gives `memlode_name` the name that libc's function has, unless the program has something of that name
  * itself. What is here calls it by the other name therefore. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): it declares a name. */
 #define MEMLODE_INTERPOSE(name)                                                                              \
   extern __typeof__(memlode_##name) name __attribute__((weak, alias("memlode_" #name), visibility("default")))
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 enum {
   MEMLODE_REGION_BYTES = (2 * MEMLODE_RING_CHUNKS + 2) * MEMLODE_RING_CHUNK_BYTES,

@@ -171,7 +171,7 @@ MEMLODE_HIDDEN sighandler_t memlode_sigset(int signal, sighandler_t handler) {
     previous = install_with(signal, handler, 0);
   else if (memlode_sigaction(signal, NULL, &found) == 0)
     previous = found.sa_handler;
-  uint64_t set = (uint64_t)1 << (signal - 1), blocked;
+  uint64_t set = (uint64_t)1 << (signal - 1), blocked = 0;
   if (previous == SIG_ERR)
     return SIG_ERR;
   memlode_call(SYS_rt_sigprocmask, hold ? SIG_BLOCK : SIG_UNBLOCK, &set, &blocked, sizeof set);

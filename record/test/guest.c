@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
      * reads them. */
     uintptr_t chunk = (uintptr_t)__memlode_cursor & ~(uintptr_t)(MEMLODE_RING_CHUNK_BYTES - 1);
     uint32_t *ring = (uint32_t *)(chunk - MEMLODE_RING_CHUNK_BYTES);
-    uint32_t *process = (uint32_t *)(void *)__memlode_control;
+    uint32_t *process = (uint32_t *)(uintptr_t)__memlode_control;
     unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], 0, 10) : 1;
     for (int i = 0; i < 2000000; i++) {
       seed = seed * 1664525 + 1013904223;

@@ -1,6 +1,7 @@
 /* A program that locks its memory, as an ordinary user who may lock 8 MiB. Usage: locked current|future.
  * Prints what mlockall returned, and MiB in memory if they are many. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -19,8 +20,11 @@ int main(int argc, char **argv) {
   char line[256];
   long kib = 0;
   FILE *status = fopen("/proc/self/status", "r");
-  while (status && fgets(line, sizeof line, status) && sscanf(line, "VmHWM: %ld", &kib) != 1) {
-  }
+  while (status && kib == 0 && fgets(line, sizeof line, status))
+    if (!strncmp(line, "VmHWM:", 6))
+      kib = strtol(line + 6, NULL, 10);
+  if (status)
+    fclose(status);
   if (kib == 0 || kib > 64 << 10)
     printf("%ld KiB in memory\n", kib);
   return 0;

@@ -55,7 +55,7 @@ std::vector<Row> sizedAtomics(unsigned Bytes) {
   std::string Updates;
   for (const char *Does : {"add", "sub", "and", "or", "xor", "nand"})
     for (const std::string &Name : {"fetch_" + std::string(Does), std::string(Does) + "_fetch"})
-      Updates += " __atomic_" + Name + End;
+      Updates.append(" __atomic_").append(Name).append(End);
   return {{"__atomic_load" + End, {atomic({Load, 0, Extent::Fixed, N}, 1)}},
           {"__atomic_store" + End, {atomic({Store, 0, Extent::Fixed, N}, 2)}},
           {"__atomic_exchange" + End + Updates, {atomic({Update, 0, Extent::Fixed, N}, 2)}},
