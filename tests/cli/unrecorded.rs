@@ -27,7 +27,7 @@ int main(void) {
       sum += last(i);
     asm volatile("" ::: "memory");
     if (i % 10 == 0)
-      asm volatile("nop" ::: "memory");
+      asm volatile("movq (%0), %%rax" ::"r"(data) : "rax", "memory");
   }
   printf("%ld %ld %ld\n", calls[0], calls[1], sum);
 }

@@ -78,7 +78,7 @@ def case_what_is_not_recorded_is_told():
     traced = Run("assembly", [programs["memlode"]])
     expect(traced.status == 0, f"{traced.done}")
     report = run([MEMLODE, "report", "--machine", "generic", traced.directory])
-    said = "not recorded, by executions: inline assembly 1, by-value copies 1, bare 1, printf 1"
+    said = "not recorded, by executions: inline assembly 1, bare 1, printf 1"
     expect(said in report.stdout, f"{said!r} is not in\n{report.stdout}{report.stderr}")
     expect("loaded and not recorded" not in report.stdout, "the system's libraries are told by more than calls")
 
@@ -421,7 +421,7 @@ def case_lengths_out_of_nowhere():
             if not amount and what != "loop":
                 continue
             traced = compare("last", programs, what, amount, torn=1, unfinished=1)
-            expect(2000 <= traced.accesses <= 2010, f"{what} {amount}: {traced.accesses} accesses")
+            expect(2000 <= traced.accesses <= 2020, f"{what} {amount}: {traced.accesses} accesses")
             size = sum(file.stat().st_size for file in traced.directory.rglob("*"))
             expect(size < 200_000, f"{what} {amount}: {size} bytes")
             report = run([MEMLODE, "report", traced.directory], timeout=120)

@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use object::{Object, ObjectSection};
 use serde::{Deserialize, Serialize};
 
 use super::{LinkLine, OUT};
@@ -85,7 +86,7 @@ impl LinkLine {
         let folder = tempfile::Builder::new().prefix("memlode-link-").tempdir().map_err(system)?;
         let again = fs::read(line.link(0, folder.path())?).map_err(file)?;
         let whole = fs::read(program).map_err(file)?;
-        match whole.get(..bytes as usize) == Some(&again[..]) {
+        match whole.get(..bytes as usize).is_some_and(|program| are_one(program, &again)) {
             true => Ok(Some(line)),
             false => Err(Error::Usage(format!(
                 "the command that linked {} makes another program now: link it again",
@@ -93,6 +94,23 @@ impl LinkLine {
             ))),
         }
     }
+}
+
+/// Sections that tell how a program was made: of a line that compiles, too, the name of its output is among them.
+const OF_MAKING: [&str; 2] = [".GCC.command.line", ".note.gnu.build-id"];
+
+/// Returns whether two images are one program: all of their sections agree but for those that tell how they were made.
+fn are_one(one: &[u8], other: &[u8]) -> bool {
+    let sections = |image| -> Option<Vec<(String, u64, Vec<u8>)>> {
+        let image = object::File::parse(image).ok()?;
+        let kept =
+            image.sections().filter(|section| !section.name().is_ok_and(|name| OF_MAKING.contains(&name)));
+        kept.map(|section| {
+            Some((section.name().ok()?.to_string(), section.address(), section.data().ok()?.to_vec()))
+        })
+        .collect()
+    };
+    one == other || sections(one).is_some_and(|found| sections(other) == Some(found))
 }
 
 /// The word that names the program which a command makes, and what stands before the name in it: `-o` or nothing.
