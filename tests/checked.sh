@@ -11,6 +11,7 @@ checked=(--config "target.'cfg(all())'.runner='$PWD/tests/timed.sh'")
 for crate in crates/*; do
   case $crate in
   */cli | */export | */machine | */report | */wire) level=0 ;;
+  */measure) level=2 ;;
   *) level=1 ;;
   esac
   for option in opt-level=$level debug=false debug-assertions=true overflow-checks=true; do
