@@ -8,24 +8,26 @@ use anyhow::{Context, Result};
 
 /// Which crates of ours each crate may use. Leaving a crate out is a problem, too: its place must be decided.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("trace", &[]),
-    ("symbols", &["trace"]),
+    ("files", &[]),
+    ("trace", &["files"]),
+    ("symbols", &["files", "trace"]),
     ("collect", &["trace", "symbols"]),
     ("wire", &["trace"]),
     ("layout", &[]),
     ("patch", &["layout"]),
     ("simulate", &[]),
-    ("machine", &["simulate"]),
-    ("measure", &["machine", "simulate"]),
+    ("machine", &["files", "simulate"]),
+    ("measure", &["files", "machine", "simulate"]),
     ("replay", &["trace", "simulate"]),
     ("attribute", &["trace", "machine", "simulate", "replay"]),
     ("analyses", &["trace", "machine", "simulate", "attribute"]),
-    ("whatif", &["trace", "machine", "simulate", "replay", "attribute", "layout"]),
-    ("report", &["trace", "machine", "replay", "attribute", "analyses", "whatif"]),
+    ("whatif", &["files", "trace", "machine", "simulate", "replay", "attribute", "layout"]),
+    ("report", &["files", "trace", "machine", "replay", "attribute", "analyses", "whatif"]),
     ("export", &["trace", "machine", "simulate", "attribute", "report"]),
     (
         "cli",
         &[
+            "files",
             "trace",
             "symbols",
             "collect",
@@ -48,7 +50,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// Subjects that one room, or a few, know about: the crate, and who may use it.
 const ONLY: &[(&str, &[&str])] = &[
     ("object", &["symbols", "measure"]),
-    ("rustix", &["trace", "collect", "wire", "measure", "cli"]),
+    ("rustix", &["files", "trace", "collect", "wire", "measure", "cli"]),
     ("libc", &["measure"]),
     ("clang-sys", &["patch"]),
     ("statrs", &["measure"]),

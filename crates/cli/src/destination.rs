@@ -9,7 +9,7 @@ use crate::live::Beside;
 use anyhow::{Context, Result, bail};
 use memlode_collect::Switch;
 use memlode_collect::private::PrivateDirectory;
-use memlode_trace::files;
+use memlode_files::Folder;
 use memlode_trace::write::DirectoryStore;
 use memlode_wire::{Address, RemoteStore, Token};
 
@@ -73,7 +73,7 @@ pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
     if meta.permissions().mode() & 0o077 != 0 {
         bail!("--token-file {name}: others may read it; `chmod 600 {name}` first");
     }
-    let text = files::read(file, 1 << 16).with_context(|| format!("--token-file {name}"))?;
+    let text = memlode_files::read(file, 1 << 16).with_context(|| format!("--token-file {name}"))?;
     Token::new(&text).map(Some).map_err(|why| anyhow::anyhow!("--token-file {name}: {why}"))
 }
 
@@ -214,17 +214,11 @@ impl InMemory {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), &target)
-                .with_context(|| format!("cannot copy the trace to {}", target.display()))?;
-        }
-    }
-    Ok(())
+    let from = Folder::open(from).with_context(|| format!("cannot read {}", from.display()))?;
+    let target = Folder::open(to).with_context(|| format!("cannot write {}", to.display()))?;
+    from.copy_to(&target).map_err(|(name, error)| {
+        anyhow::Error::new(error).context(format!("cannot copy the trace to {}", to.join(name).display()))
+    })
 }
 
 #[cfg(test)]

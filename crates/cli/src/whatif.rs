@@ -128,12 +128,14 @@ impl AsItIs {
             Some(setup) if setup.cores.is_empty() => "sim".to_string(),
             Some(Setup { cores, .. }) => format!("sim on cores {cores:?}"),
         };
-        let directory = self.trace.directory();
-        let noise = match Noise::kept(directory, &self.machine, &rules) {
+        let folder = self.trace.folder();
+        let noise = match folder.and_then(|folder| Noise::kept(folder, &self.machine, &rules)) {
             Some(noise) => noise,
             None => {
                 let noise = self.question().noise(&self.profile)?;
-                noise.keep(directory, &self.machine, &rules);
+                if let Some(folder) = folder {
+                    noise.keep(folder, &self.machine, &rules);
+                }
                 noise
             }
         };

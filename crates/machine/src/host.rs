@@ -9,6 +9,9 @@ use crate::rules::Rules;
 use crate::sysfs::{self, CacheInfo};
 use crate::{built_in, file};
 
+/// Bytes of the largest file of the kernel that is read.
+const KERNEL: u64 = 64 << 20;
+
 /// Directories and instructions that describe the host. Tests put other directories here.
 #[derive(Clone, Debug)]
 pub struct HostSources {
@@ -62,7 +65,7 @@ impl HostSources {
     fn measured(&self, notes: &mut Vec<String>) -> Option<Machine> {
         let path = self.measured.as_ref()?;
         let file = path.display().to_string();
-        let text = match std::fs::read_to_string(path) {
+        let text = match memlode_files::read_text(path, memlode_files::SMALL) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
             Err(error) => {
@@ -163,12 +166,12 @@ impl HostSources {
     }
 
     fn processor(&self) -> Processor {
-        let text = std::fs::read_to_string(self.proc.join("cpuinfo")).unwrap_or_default();
+        let text = memlode_files::read_text(&self.proc.join("cpuinfo"), KERNEL).unwrap_or_default();
         Processor::parse(&text)
     }
 
     fn page_bytes(&self) -> Option<u64> {
-        let maps = std::fs::read_to_string(self.proc.join("self/smaps")).ok()?;
+        let maps = memlode_files::read_text(&self.proc.join("self/smaps"), KERNEL).ok()?;
         let kib = maps.lines().find_map(|line| line.strip_prefix("KernelPageSize:"))?;
         Some(kib.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
     }

@@ -148,7 +148,7 @@ impl Machine {
             Ok(Machine::host())
         } else if wanted.contains('/') || wanted.ends_with(".toml") {
             let unreadable = |error| MachineError::Unreadable { file: wanted.into(), error };
-            let text = std::fs::read_to_string(wanted).map_err(unreadable)?;
+            let text = memlode_files::read_text(wanted.as_ref(), memlode_files::SMALL).map_err(unreadable)?;
             Machine::from_toml(&text, wanted)
         } else {
             Machine::named(wanted)

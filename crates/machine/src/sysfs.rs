@@ -47,7 +47,8 @@ fn numbered(directory: &Path, prefix: &str) -> Vec<u32> {
 fn cache(directory: &Path, cpu: u32) -> Result<Option<CacheInfo>, String> {
     let text = |file: &str| -> Result<String, String> {
         let path = directory.join(file);
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = memlode_files::read_text(&path, memlode_files::SMALL)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(text.trim().to_string())
     };
     let number = |file: &str| -> Result<u64, String> {

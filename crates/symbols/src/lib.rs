@@ -8,7 +8,6 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use memlode_trace::files;
 use memlode_trace::format::section;
 use memlode_trace::module::{Global, ModuleImage, Section};
 use object::elf;
@@ -71,7 +70,7 @@ const SECTION_BYTES: u64 = 1 << 31;
 impl ElfImage {
     /// Reads an image from a regular file, and of that what is needed: debug information is often most of it.
     pub fn read(path: &Path) -> Result<ElfImage, Error> {
-        let file = files::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let file = memlode_files::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         ElfImage::from(&ReadCache::new(file), path)
     }
 
@@ -126,7 +125,7 @@ const MOST_COMMANDS: u64 = 64 << 20;
 /// # Errors
 /// The file cannot be read, or is no ELF file.
 pub fn compile_commands(path: &Path) -> Result<Vec<String>, Error> {
-    let file = files::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let file = memlode_files::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     let damaged = |what: object::Error| Error::Damaged { path: path.to_owned(), what: what.to_string() };
     let data = ReadCache::new(file);
     let file = object::File::parse(&data).map_err(damaged)?;

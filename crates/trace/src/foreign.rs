@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use crate::files;
 use crate::manifest;
 
 /// Bytes of a file by which it is told.
@@ -16,7 +15,7 @@ pub(crate) fn what_it_is(path: &Path) -> Option<String> {
         return directory(path);
     }
     let mut head = Vec::new();
-    files::open(path).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
+    memlode_files::open(path).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
     let beside = path.ancestors().skip(1).take(2).find(|parent| manifest::is_ours(parent));
     if let Some(trace) = beside {
         let trace = if trace.as_os_str().is_empty() { Path::new(".") } else { trace };

@@ -9,13 +9,14 @@ use std::io::{BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use memlode_files::Folder;
 use rustc_hash::FxHashMap;
 use rustix::fs::SeekFrom;
 
 use crate::error::Error;
 use crate::event::{Batch, ProcessId, ThreadId};
-use crate::files;
 use crate::format::{ChunkHeader, chunk_flag, limit, magic, version};
+use crate::names;
 
 /// One chunk of a trace. Its header has passed its checksum; its payload is checked when it is decoded.
 #[derive(Clone, Copy, Debug)]
@@ -128,9 +129,9 @@ const SEARCH_BYTES: (usize, usize) = (1 << 10, 1 << 20);
 pub(crate) type Indexed = FxHashMap<(u32, u32), Vec<ChunkHeader>>;
 
 /// Reads a trace's index, up to the first header that is none. A trace need not have one.
-pub(crate) fn read_index(path: &Path) -> Indexed {
+pub(crate) fn read_index(folder: &Folder) -> Indexed {
     let mut indexed = Indexed::default();
-    let Ok(file) = files::open(path) else { return indexed };
+    let Ok(file) = folder.file(names::INDEX.as_ref()) else { return indexed };
     let mut entries = BufReader::with_capacity(1 << 16, file);
     let mut bytes = [0; ChunkHeader::BYTES];
     while entries.read_exact(&mut bytes).is_ok() {
@@ -161,12 +162,14 @@ impl Scanner {
     /// found again by its header, so only the damaged chunk is lost.
     pub fn scan(
         &mut self,
-        path: &Path,
+        folder: &Folder,
+        name: &str,
         process: (ProcessId, u32),
         thread: (ThreadId, u32),
         indexed: &[ChunkHeader],
     ) -> Result<Index, Error> {
-        let file = files::open(path).map_err(Error::io(path))?;
+        let path = &folder.path().join(name);
+        let file = folder.file(name.as_ref()).map_err(Error::io(path))?;
         let bytes = file.metadata().map_err(Error::io(path))?.len();
         let mut scan = Scan {
             path,

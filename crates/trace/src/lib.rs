@@ -32,7 +32,6 @@ pub mod census;
 mod decode;
 pub mod error;
 pub mod event;
-pub mod files;
 mod flatten;
 mod foreign;
 #[path = "../../../format/generated/format.rs"]

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use memlode_files::Folder;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::files;
 use crate::foreign;
 use crate::format::{limit, version};
 use crate::log::{is_sealed, seal};
@@ -196,6 +196,11 @@ impl Manifest {
 
     /// Reads the manifest of a trace directory.
     pub fn read(directory: &Path) -> Result<Manifest, Error> {
+        Manifest::read_and_open(directory).map(|(manifest, _)| manifest)
+    }
+
+    /// Reads the manifest of a trace directory; returns that open, too.
+    pub(crate) fn read_and_open(directory: &Path) -> Result<(Manifest, Folder), Error> {
         let path = directory.join(FILE);
         let not_a_trace = |why: String| Error::NotATrace { path: directory.to_owned(), why };
         if !directory.is_dir() {
@@ -206,7 +211,8 @@ impl Manifest {
             };
             return Err(not_a_trace(why));
         }
-        let bytes = match files::read(&path, limit::MANIFEST_BYTES) {
+        let folder = Folder::open(directory).map_err(Error::io(directory))?;
+        let bytes = match folder.read(FILE.as_ref(), limit::MANIFEST_BYTES) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let what = foreign::what_it_is(directory);
                 return Err(not_a_trace(what.unwrap_or_else(|| "it has no manifest.json".to_owned())));
@@ -230,7 +236,7 @@ impl Manifest {
             Some(1..) => {}
             _ => return Err(Error::damaged(&path, "has no version")),
         }
-        serde_json::from_str(&text).map_err(damaged)
+        Ok((serde_json::from_str(&text).map_err(damaged)?, folder))
     }
 }
 
@@ -245,5 +251,7 @@ struct Head {
 
 /// Returns whether a directory was written by memlode, be its manifest damaged or newer.
 pub(crate) fn is_ours(directory: &Path) -> bool {
-    files::read_text(&directory.join(FILE), limit::MANIFEST_BYTES).is_ok_and(|text| text.contains(FORMAT))
+    let text =
+        Folder::open(directory).and_then(|folder| folder.read_text(FILE.as_ref(), limit::MANIFEST_BYTES));
+    text.is_ok_and(|text| text.contains(FORMAT))
 }

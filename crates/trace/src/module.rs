@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+use memlode_files::Folder;
 use rustc_hash::FxHashSet;
 
 use crate::bytes::{Malformed, Reader, put_blob, put_svarint, put_varint};
 use crate::error::Error;
-use crate::files;
 use crate::format::{Anchor, ModuleHeader, limit, magic, version};
 use crate::pack::{Packer, Part, Unpacker};
 use crate::sections::{Sections, put_sections};
@@ -222,8 +222,10 @@ impl Module {
     }
 
     /// Reads a module file.
-    pub(crate) fn read(path: &Path) -> Result<Module, Error> {
-        Module::from_file(path, &files::read(path, limit::MODULE_FILE_BYTES).map_err(Error::io(path))?)
+    pub(crate) fn read(folder: &Folder, name: &str) -> Result<Module, Error> {
+        let path = &folder.path().join(name);
+        let bytes = folder.read(name.as_ref(), limit::MODULE_FILE_BYTES).map_err(Error::io(path))?;
+        Module::from_file(path, &bytes)
     }
 
     /// The contents of a module file.

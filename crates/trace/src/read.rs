@@ -1,18 +1,17 @@
 //! A trace directory, opened.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use memlode_files::Folder;
 use rustc_hash::FxHashMap;
 
 use crate::decode::{Decoder, Loops};
 use crate::error::Error;
 use crate::event::{Batch, ProcessId, ThreadId};
-use crate::files;
 use crate::flatten::{Code, Flattener};
 use crate::format::limit;
 use crate::index::{ChunkRef, Damage, Scanner, read_index};
@@ -26,6 +25,8 @@ use crate::sites::SiteTable;
 /// [`Trace::damage`] says what is not.
 pub struct Trace {
     directory: PathBuf,
+    /// The same, open: all its files are read through this. None of a trace that is still written.
+    folder: Option<Folder>,
     pub(crate) manifest: Manifest,
     pub(crate) sites: Arc<SiteTable>,
     pub(crate) codes: Vec<Option<Arc<Code>>>,
@@ -109,10 +110,12 @@ impl Clock {
 impl Trace {
     /// Opens a trace directory.
     pub fn open(directory: &Path) -> Result<Trace, Error> {
-        let mut trace = Trace::empty(directory, Manifest::read(directory)?);
-        let mut threads = trace.read_events()?;
-        trace.read_modules()?;
-        trace.read_threads(&mut threads)?;
+        let (manifest, folder) = Manifest::read_and_open(directory)?;
+        let mut trace = Trace::empty(directory, manifest);
+        let mut threads = trace.read_events(&folder)?;
+        trace.read_modules(&folder)?;
+        trace.read_threads(&folder, &mut threads)?;
+        trace.folder = Some(folder);
         trace.drop_strays();
         Ok(trace)
     }
@@ -121,6 +124,7 @@ impl Trace {
     pub(crate) fn empty(directory: &Path, manifest: Manifest) -> Trace {
         Trace {
             directory: directory.to_owned(),
+            folder: None,
             manifest,
             sites: Arc::default(),
             codes: Vec::new(),
@@ -137,6 +141,11 @@ impl Trace {
     /// The directory.
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// The directory, open, by which anything else in it is to be read and written; `None` of a trace that is still written.
+    pub fn folder(&self) -> Option<&Folder> {
+        self.folder.as_ref()
     }
 
     /// Returns what was recorded, and whether it is complete.
@@ -219,16 +228,15 @@ impl Trace {
 
     /// Reads the payload of a chunk; says out of which file.
     pub(crate) fn read_payload(&self, chunk: &ChunkRef, packed: &mut Vec<u8>) -> Result<PathBuf, Error> {
-        let path = self.thread_path(chunk.thread);
+        let thread = &self.threads[chunk.thread.0 as usize];
+        let name = names::thread(thread.process.0, thread.index);
+        let path = self.directory.join(&name);
         packed.resize(chunk.header.payload_bytes as usize, 0);
-        let file = files::open(&path).map_err(Error::io(&path))?;
+        let closed = || std::io::Error::from(std::io::ErrorKind::NotFound);
+        let file = self.folder.as_ref().ok_or_else(closed).and_then(|folder| folder.file(name.as_ref()));
+        let file = file.map_err(Error::io(&path))?;
         file.read_exact_at(packed, chunk.payload_at).map_err(Error::io(&path))?;
         Ok(path)
-    }
-
-    fn thread_path(&self, thread: ThreadId) -> PathBuf {
-        let thread = &self.threads[thread.0 as usize];
-        self.directory.join(names::thread(thread.process.0, thread.index))
     }
 
     fn damaged(&mut self, path: &Path, what: impl Into<String>, bytes: u64, chunks: u32) {
@@ -236,10 +244,10 @@ impl Trace {
     }
 
     /// Processes and images; returns the threads by process and index.
-    fn read_events(&mut self) -> Result<Threads, Error> {
+    fn read_events(&mut self, folder: &Folder) -> Result<Threads, Error> {
         let mut threads = Threads::default();
         let path = self.directory.join(names::EVENTS);
-        let file = match files::open(&path) {
+        let file = match folder.file(names::EVENTS.as_ref()) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 self.damaged(&path, "is missing: processes, threads and load addresses are unknown", 0, 0);
                 return Ok(threads);
@@ -359,9 +367,8 @@ impl Trace {
         }
     }
 
-    fn read_modules(&mut self) -> Result<(), Error> {
-        let directory = self.directory.join(names::MODULES);
-        let found = numbered(&directory, |name| name.strip_suffix(".mlm")?.parse::<u32>().ok())?;
+    fn read_modules(&mut self, folder: &Folder) -> Result<(), Error> {
+        let found = numbered(folder, names::MODULES, |name| name.strip_suffix(".mlm")?.parse::<u32>().ok())?;
         // Modules are numbered as they are first loaded, so no number is beyond the count of loads.
         let loads = self.images.len() as u32;
         let loaded =
@@ -370,7 +377,7 @@ impl Trace {
         let mut flattener = Flattener::default();
         for module in 0..count {
             let path = self.directory.join(names::module(module));
-            let (code, image) = match Module::read(&path) {
+            let (code, image) = match Module::read(folder, &names::module(module)) {
                 Ok(mut module) => {
                     module.image.globals.sort_by_key(|global| global.address);
                     (Some(Arc::new(flattener.add(&module))), module.image)
@@ -388,9 +395,8 @@ impl Trace {
         Ok(())
     }
 
-    fn read_threads(&mut self, threads: &mut Threads) -> Result<(), Error> {
-        let directory = self.directory.join(names::THREADS);
-        let files = numbered(&directory, |name| {
+    fn read_threads(&mut self, folder: &Folder, threads: &mut Threads) -> Result<(), Error> {
+        let files = numbered(folder, names::THREADS, |name| {
             let (process, thread) = name.strip_prefix('p')?.strip_suffix(".mlt")?.split_once("-t")?;
             Some((process.parse().ok()?, thread.parse().ok()?))
         })?;
@@ -399,7 +405,7 @@ impl Trace {
         for (process, thread) in files.iter().copied().chain(promised.keys().copied()) {
             threads.know(process, thread);
         }
-        let (mut scanner, indexed) = (Scanner::default(), read_index(&self.directory.join(names::INDEX)));
+        let (mut scanner, indexed) = (Scanner::default(), read_index(folder));
         for known in &mut threads.in_order {
             let (process, thread) = (known.process.0, known.index);
             if self.process(process).is_none() {
@@ -408,23 +414,25 @@ impl Trace {
                 continue;
             }
             let id = ThreadId(self.threads.len() as u32);
-            let path = self.directory.join(names::thread(process, thread));
+            let name = names::thread(process, thread);
+            let path = self.directory.join(&name);
             let chunks = promised.get(&(process, thread)).map_or(0, |totals| totals.chunks);
             if files.contains(&(process, thread)) {
                 let headers = indexed.get(&(process, thread)).map_or(&[][..], |headers| headers);
-                let index = match scanner.scan(&path, (ProcessId(process), process), (id, thread), headers) {
-                    Ok(index) => index,
-                    Err(newer @ Error::Newer { .. }) => return Err(newer),
-                    Err(error) => {
-                        let what = match error {
-                            Error::Io { source, .. } => source.to_string(),
-                            other => other.to_string(),
-                        };
-                        self.damaged(&path, format!("cannot be read: {what}"), 0, chunks);
-                        self.threads.push(known.clone());
-                        continue;
-                    }
-                };
+                let index =
+                    match scanner.scan(folder, &name, (ProcessId(process), process), (id, thread), headers) {
+                        Ok(index) => index,
+                        Err(newer @ Error::Newer { .. }) => return Err(newer),
+                        Err(error) => {
+                            let what = match error {
+                                Error::Io { source, .. } => source.to_string(),
+                                other => other.to_string(),
+                            };
+                            self.damaged(&path, format!("cannot be read: {what}"), 0, chunks);
+                            self.threads.push(known.clone());
+                            continue;
+                        }
+                    };
                 let found = index.next_sequence();
                 known.chunks = index.chunks.len() as u32;
                 known.bytes = index.bytes;
@@ -527,16 +535,12 @@ impl Thread {
     }
 }
 
-/// Returns what the names in a directory say; none if there is no such directory.
-fn numbered<T: Ord>(directory: &Path, parse: impl Fn(&str) -> Option<T>) -> Result<BTreeSet<T>, Error> {
-    let mut found = BTreeSet::new();
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
-        entries => entries.map_err(Error::io(directory))?,
-    };
-    for entry in entries {
-        let name = entry.map_err(Error::io(directory))?.file_name();
-        found.extend(name.to_str().and_then(&parse));
-    }
-    Ok(found)
+/// Returns what the names in a directory of a trace say; none if there is no such directory.
+fn numbered<T: Ord>(
+    folder: &Folder,
+    below: &str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<BTreeSet<T>, Error> {
+    let names = folder.names(Some(below.as_ref())).map_err(Error::io(&folder.path().join(below)))?;
+    Ok(names.iter().filter_map(|name| parse(name.to_str()?)).collect())
 }

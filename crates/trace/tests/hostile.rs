@@ -94,7 +94,7 @@ fn problems(report: &CheckReport) -> String {
 fn what_is_no_file_is_named_and_not_waited_for() {
     let _alone = alone();
     for file in ["manifest.json", "events.ndjson", "modules/0000.mlm", "threads/p0000-t0000.mlt"] {
-        for kind in ["a FIFO", "a device", "a directory"] {
+        for kind in ["a FIFO", "a socket", "a symbolic link", "a directory"] {
             let (_folder, path) = fresh();
             let there = path.join(file);
             fs::remove_file(&there).unwrap();
@@ -102,10 +102,11 @@ fn what_is_no_file_is_named_and_not_waited_for() {
                 "a FIFO" => {
                     rustix::fs::mkfifoat(rustix::fs::CWD, &there, rustix::fs::Mode::RWXU).unwrap();
                 }
-                "a device" => std::os::unix::fs::symlink("/dev/zero", &there).unwrap(),
+                "a socket" => drop(std::os::unix::net::UnixListener::bind(&there).unwrap()),
+                "a symbolic link" => std::os::unix::fs::symlink("/dev/zero", &there).unwrap(),
                 _ => fs::create_dir(&there).unwrap(),
             }
-            let wanted = format!("is {kind}, not a file");
+            let wanted = format!("is {kind}, not a regular file");
             let read = path.clone();
             let told = match in_time(move || check(&read, 1)) {
                 Ok(report) => problems(&report),

@@ -1,8 +1,8 @@
 //! The difference that the place of objects alone makes to a run, which a change of layout must exceed.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use memlode_files::{Folder, SMALL};
 use memlode_machine::Machine;
 use serde::{Deserialize, Serialize};
 
@@ -52,29 +52,29 @@ impl Noise {
     }
 
     /// Reads what was kept beside a trace for a machine.
-    pub fn kept(trace: &Path, machine: &Machine, rules: &str) -> Option<Noise> {
-        let text = fs::read_to_string(file(trace, machine, rules)).ok()?;
+    pub fn kept(trace: &Folder, machine: &Machine, rules: &str) -> Option<Noise> {
+        let text = trace.read_text(&file(machine, rules), SMALL).ok()?;
         let noise: Noise = serde_json::from_str(&text).ok()?;
         let is_sound = noise.run.iter().all(|run| run.is_finite() && *run > 0.0) && !noise.run.is_empty();
         is_sound.then_some(noise)
     }
 
     /// Keeps it there, so that it is found out once. Where that cannot be written, it is found out again.
-    pub fn keep(&self, trace: &Path, machine: &Machine, rules: &str) {
+    pub fn keep(&self, trace: &Folder, machine: &Machine, rules: &str) {
         let Ok(text) = serde_json::to_string(self) else { return };
-        let _ = fs::write(file(trace, machine, rules), text);
+        let _ = trace.write(&file(machine, rules), text.as_bytes());
     }
 }
 
 /// The way in which cycles are reckoned: what was kept by another one is of no use.
 const COST: &str = "the cost model of reports, a site's own misses overlapping";
 
-fn file(trace: &Path, machine: &Machine, rules: &str) -> PathBuf {
+fn file(machine: &Machine, rules: &str) -> PathBuf {
     let known = format!("{}\n{COST}\n{:?}\n{rules}", env!("CARGO_PKG_VERSION"), machine);
     let sum = known
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    trace.join(format!("placements-{sum:016x}.json"))
+    format!("placements-{sum:016x}.json").into()
 }
 
 #[cfg(test)]

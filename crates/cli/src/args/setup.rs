@@ -1,6 +1,5 @@
 //! The setup of a simulated machine, as it is typed: pages, placement, and which cores threads run on.
 
-use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -14,6 +13,9 @@ use crate::args::numbers;
 
 /// Addresses of user space are below this on every processor that is simulated.
 const END: u64 = 1 << 47;
+
+/// Bytes of the largest file of addresses.
+const LISTS: u64 = 64 << 20;
 
 /// Options that set a machine up.
 #[derive(Debug, Parser)]
@@ -178,7 +180,7 @@ fn homes(wanted: Option<&str>, machine: &Machine) -> Result<Homes> {
 
 /// A file of lines `START-END NODE`, addresses in hexadecimal digits as in /proc/PID/maps; `#` begins a comment.
 fn read(file: &Path, node: impl Fn(&str) -> Result<u32>) -> Result<Vec<(u64, u64, u32)>> {
-    let text = fs::read_to_string(file).with_context(|| {
+    let text = memlode_files::read_text(file, LISTS).with_context(|| {
         format!("--placement {}: expected first-touch, interleave, node:N or a file", file.display())
     })?;
     let mut ranges = Vec::new();

@@ -1,12 +1,13 @@
 //! Which trace a command speaks of.
 
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, DirEntry};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use memlode_files::Folder;
 use memlode_trace::Trace;
 use memlode_trace::manifest::FORMAT;
 use memlode_trace::write::TraceFile;
@@ -51,10 +52,10 @@ fn newest(directory: &Path) -> Result<Option<PathBuf>> {
 
 /// When the manifest of a trace was written; nothing if it is no trace.
 fn written(entry: &DirEntry) -> Option<SystemTime> {
-    let manifest = entry.path().join(TraceFile::Manifest.path());
-    let meta = fs::metadata(&manifest).ok().filter(|meta| meta.is_file())?;
+    let manifest = Folder::open(&entry.path()).ok()?.file(&TraceFile::Manifest.path()).ok()?;
+    let written = manifest.metadata().ok()?.modified().ok()?;
     // Others have files of this name, too.
     let mut head = Vec::new();
-    File::open(manifest).ok()?.take(256).read_to_end(&mut head).ok()?;
-    String::from_utf8_lossy(&head).contains(FORMAT).then(|| meta.modified().ok())?
+    manifest.take(256).read_to_end(&mut head).ok()?;
+    String::from_utf8_lossy(&head).contains(FORMAT).then_some(written)
 }

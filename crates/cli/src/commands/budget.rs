@@ -275,7 +275,8 @@ struct Verdict<'a> {
 
 fn check(args: &CheckArgs) -> Result<ExitCode> {
     let file = args.file.display();
-    let text = fs::read_to_string(&args.file).with_context(|| format!("cannot read {file}"))?;
+    let text = memlode_files::read_text(&args.file, memlode_files::SMALL)
+        .with_context(|| format!("cannot read {file}"))?;
     let budget: Budget = toml::from_str(&text).with_context(|| format!("{file} is no budget"))?;
     if budget.version != VERSION {
         bail!("{file} has version {} of the format, and this memlode knows {VERSION}", budget.version);

@@ -385,7 +385,7 @@ fn oversized(machine: &Machine, is_guest: bool) -> Option<Item> {
 }
 
 fn read(file: &str) -> Option<String> {
-    fs::read_to_string(file).ok().map(|text| text.trim().to_string())
+    memlode_files::read_text(file.as_ref(), memlode_files::SMALL).ok().map(|text| text.trim().to_string())
 }
 
 #[cfg(test)]

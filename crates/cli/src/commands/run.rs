@@ -1,7 +1,6 @@
 //! `memlode run` and `memlode record`: the program as it would run anyway, and what it did.
 
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -514,9 +513,12 @@ fn finish(
 const NOT_LOADED: u8 = 127;
 const RUNTIME: &str = "libmemlode_record.so.1";
 
+/// Bytes of the largest program that is looked into.
+const PROGRAM: u64 = 1 << 30;
+
 /// Returns whether a program names the run-time library.
 fn needs_runtime(program: &Path) -> bool {
-    let bytes = fs::read(program).unwrap_or_default();
+    let bytes = memlode_files::read(program, PROGRAM).unwrap_or_default();
     bytes.windows(RUNTIME.len()).any(|window| window == RUNTIME.as_bytes())
 }
 
@@ -558,7 +560,7 @@ fn info(command: &[OsString]) -> ManifestInfo {
 
 /// As the kernel names it.
 fn processor() -> String {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let text = memlode_files::read_text("/proc/cpuinfo".as_ref(), 16 << 20).unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name"));
     name.map(|name| name.trim_start_matches([' ', '\t', ':']).to_string()).unwrap_or_default()
 }

@@ -95,8 +95,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
 fn edits(args: &Args) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
     if let Some(file) = &args.edits {
-        let text =
-            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text = memlode_files::read_text(file, memlode_files::SMALL)
+            .with_context(|| format!("cannot read {}", file.display()))?;
         let read = match file.extension().is_some_and(|ending| ending == "toml") {
             true => edits_from_toml(&text),
             false => edits_from_text(&text),

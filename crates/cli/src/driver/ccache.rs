@@ -72,7 +72,7 @@ fn written(content: &[u8]) -> Result<PathBuf> {
     content.hash(&mut hasher);
     let directory = cache_directory().context("a place for ccache's files is needed: set HOME")?;
     let file = directory.join(format!("options-{:016x}", hasher.finish()));
-    if fs::read(&file).is_ok_and(|found| found == content) {
+    if memlode_files::read(&file, memlode_files::SMALL).is_ok_and(|found| found == content) {
         return Ok(file);
     }
     // Compilers that run beside us find all of it or nothing.

@@ -44,7 +44,7 @@ pub fn of_linked(words: &[OsString]) -> Option<PathBuf> {
 
 /// Adds to a `.d` file, if rustc wrote it, the plug-in, the variables that it reads and the files that these name.
 pub fn amend(file: &Path, plugin: &Path) -> Result<()> {
-    let Ok(text) = fs::read_to_string(file) else { return Ok(()) };
+    let Ok(text) = memlode_files::read_text(file, 64 << 20) else { return Ok(()) };
     let variables = VARIABLES.map(|(name, is_file)| (name, is_file, std::env::var_os(name)));
     let mut files = vec![plugin.to_path_buf()];
     for (_, is_file, value) in &variables {

@@ -21,6 +21,7 @@ pub mod rustc;
 pub mod toolchain;
 
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -47,12 +48,16 @@ pub const VALUES: &str = "MEMLODE_VALUES";
 /// The variable that links the run-time library into programs, as `--static-runtime` does.
 pub const STATIC_RUNTIME: &str = "MEMLODE_STATIC_RUNTIME";
 
+/// Bytes of the largest response file that is looked into; compilers read it themselves.
+pub const RESPONSE: u64 = 256 << 20;
+
 /// Runs the compiler. Where it refuses options, says what to do about them.
 pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     let (own, args) = split_own(language, args)?;
+    check_named_by_variables()?;
     let install = Install::find()?;
     let compiler = toolchain::find(language, &install)?;
-    let request = argv::parse(&args, &|name| std::fs::read(Path::new(name)).ok());
+    let request = argv::parse(&args, &|name| memlode_files::read(Path::new(name), RESPONSE).ok());
     if request.musl && request.stage >= Stage::Compile && !request.freestanding {
         bail!(
             "the target is a system with musl, and memlode records programs of glibc only: build this one for glibc, as \
@@ -109,7 +114,7 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
 /// The command that links a program, for `bench` and `bias link`; `None` if it cannot be repeated.
 fn link_words(compiler: &Compiler, line: &[OsString], own: &Own) -> Option<Vec<String>> {
     // While response files are there: build systems remove them after the link.
-    let line = argv::flat(line, &|name| std::fs::read(Path::new(name)).ok())?;
+    let line = argv::flat(line, &|name| memlode_files::read(Path::new(name), RESPONSE).ok())?;
     if line.iter().any(|word| word == "-###" || word == "-") {
         return None;
     }
@@ -197,10 +202,23 @@ fn split_own(language: Language, args: Vec<OsString>) -> Result<(Own, Vec<OsStri
 /// The file that an option of ours names, whole, or why not.
 pub fn existing(option: &str, file: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(file).with_context(|| format!("{option} {}", file.display()))?;
-    if !absolute.is_file() {
-        bail!("{option} {}: there is no such file", file.display());
+    match memlode_files::read(&absolute, memlode_files::SMALL) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!("{option} {}: there is no such file", file.display())
+        }
+        read => read.with_context(|| format!("{option} {}", file.display())).map(|_| absolute),
     }
-    Ok(absolute)
+}
+
+/// Refuses what the plug-in would wait for in vain, where variables name its files.
+fn check_named_by_variables() -> Result<()> {
+    for (_, variable) in FILES {
+        let file = std::env::var_os(variable).filter(|file| !file.is_empty());
+        if let Some(file) = file.filter(|file| Path::new(file).exists()) {
+            existing(variable, Path::new(&file))?;
+        }
+    }
+    Ok(())
 }
 
 /// Arguments that memlode adds, before and after the user's.

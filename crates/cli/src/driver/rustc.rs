@@ -122,7 +122,7 @@ pub fn allocator_crate(sysroot: &Path, host: &str) -> Result<String> {
     };
     let library = names.filter_map(|entry| Some(entry.ok()?.path())).find(is_alloc);
     let library = library.with_context(|| format!("{} has no liballoc-*.rlib", libraries.display()))?;
-    let bytes = fs::read(&library).with_context(cannot)?;
+    let bytes = memlode_files::read(&library, 1 << 30).with_context(cannot)?;
     let (begin, end) = (b"_RNvCs", format!("_7___rustc{}_{}", ALLOCATOR[0].len(), ALLOCATOR[0]));
     let found = bytes.windows(end.len()).position(|window| window == end.as_bytes());
     let Some(at) = found else { return Ok(String::new()) };
@@ -148,7 +148,10 @@ pub fn require_linker() -> Result<()> {
 fn expanded(words: &[OsString]) -> Vec<OsString> {
     let mut all = Vec::new();
     for word in words {
-        match word.to_str().and_then(|word| fs::read_to_string(word.strip_prefix('@')?).ok()) {
+        match word
+            .to_str()
+            .and_then(|word| memlode_files::read_text(word.strip_prefix('@')?.as_ref(), super::RESPONSE).ok())
+        {
             Some(lines) => all.extend(lines.lines().map(OsString::from)),
             None => all.push(word.clone()),
         }

@@ -207,7 +207,7 @@ pub fn cache_directory() -> Option<PathBuf> {
 }
 
 fn remembered(stamp: &str) -> Option<u32> {
-    fs::read_to_string(cache_file()?).ok()?.lines().find_map(|line| {
+    memlode_files::read_text(&cache_file()?, memlode_files::SMALL).ok()?.lines().find_map(|line| {
         let (version, of) = line.split_once(' ')?;
         (of == stamp).then(|| version.parse().ok())?
     })

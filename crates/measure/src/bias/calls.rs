@@ -142,8 +142,8 @@ impl Spec {
     /// # Errors
     /// If it is no such description, or contradicts itself.
     pub fn read(file: &Path) -> Result<Spec, Error> {
-        let text =
-            std::fs::read_to_string(file).map_err(|source| Error::File { path: file.to_owned(), source })?;
+        let text = memlode_files::read_text(file, memlode_files::SMALL)
+            .map_err(|source| Error::File { path: file.to_owned(), source })?;
         let named = |why: String| Error::Usage(format!("{}: {why}", file.display()));
         let spec: Spec = toml::from_str(&text).map_err(|why| named(why.to_string()))?;
         spec.check().map_err(named)?;

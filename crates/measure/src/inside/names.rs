@@ -44,7 +44,8 @@ impl Names {
     /// # Errors
     /// If it cannot be read or is no program.
     pub fn of(file: &Path) -> Result<Names, Error> {
-        let bytes = std::fs::read(file).map_err(|source| Error::File { path: file.to_owned(), source })?;
+        let bytes = memlode_files::read(file, crate::IMAGE)
+            .map_err(|source| Error::File { path: file.to_owned(), source })?;
         let image = object::File::parse(&*bytes)
             .map_err(|why| Error::Usage(format!("{} is no program: {why}", file.display())))?;
         let mut functions = Vec::new();

@@ -62,7 +62,7 @@ impl Images {
 
 impl Image {
     fn open(path: &OsStr) -> Option<Image> {
-        let bytes = std::fs::read(path).ok()?;
+        let bytes = memlode_files::read(Path::new(path), crate::IMAGE).ok()?;
         let file = object::File::parse(&*bytes).ok()?;
         let segments = file.segments().map(|segment| {
             let (offset, bytes) = segment.file_range();

@@ -1,12 +1,13 @@
 //! A trace as a directory of files.
 
 use std::collections::hash_map::Entry;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashMap;
+use memlode_files::Folder;
+use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -19,14 +20,14 @@ const OPEN_FILES: usize = 128;
 
 /// A trace tells where a program keeps its data: it is its user's alone.
 const PRIVATE_DIRECTORY: u32 = 0o700;
-const PRIVATE_FILE: u32 = 0o600;
 
 /// Writes a trace directory. What was handed over is in the file system when a call returns.
 pub struct DirectoryStore {
-    directory: PathBuf,
     /// The directory, locked as long as this lives: two traces in one would be none.
-    _lock: File,
+    folder: Folder,
     files: FxHashMap<TraceFile, File>,
+    /// Files that were appended to, and so are ours.
+    begun: FxHashSet<TraceFile>,
     /// Bytes that may still be written, and how many they were.
     room: u64,
     limit: u64,
@@ -40,21 +41,20 @@ impl DirectoryStore {
             return Err(Error::Occupied { path: directory.to_owned(), what: "is not a directory" });
         }
         make(directory)?;
-        let lock = File::open(directory).map_err(Error::io(directory))?;
+        let folder = Folder::open(directory).map_err(Error::io(directory))?;
         // A file system without locks leaves it at what is there.
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        if flock(&folder, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             let what = "another memlode is writing its trace there";
             return Err(Error::Occupied { path: directory.to_owned(), what });
         }
         clear(directory, replace)?;
         for part in [names::THREADS, names::MODULES] {
-            make(&directory.join(part))?;
+            folder.make(part.as_ref()).map_err(Error::io(&directory.join(part)))?;
         }
-        let directory = directory.to_owned();
         Ok(DirectoryStore {
-            directory,
-            _lock: lock,
+            folder,
             files: FxHashMap::default(),
+            begun: FxHashSet::default(),
             room: u64::MAX,
             limit: u64::MAX,
         })
@@ -80,11 +80,11 @@ impl DirectoryStore {
 
     /// The directory.
     pub fn path(&self) -> &Path {
-        &self.directory
+        self.folder.path()
     }
 
     fn take_room(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let full = || Error::Full { path: self.directory.clone(), limit: self.limit };
+        let full = || Error::Full { path: self.path().to_owned(), limit: self.limit };
         self.room = self.room.checked_sub(bytes.len() as u64).ok_or_else(full)?;
         Ok(())
     }
@@ -96,9 +96,13 @@ impl DirectoryStore {
         Ok(match self.files.entry(file) {
             Entry::Occupied(file) => file.into_mut(),
             Entry::Vacant(room) => {
-                let mut options = OpenOptions::new();
-                options.create(true).append(true).mode(PRIVATE_FILE);
-                room.insert(options.open(path).map_err(Error::io(path))?)
+                let opened = match self.begun.contains(&file) {
+                    true => self.folder.append(&file.path()),
+                    false => self.folder.create(&file.path()),
+                };
+                let opened = room.insert(opened.map_err(Error::io(path))?);
+                self.begun.insert(file);
+                opened
             }
         })
     }
@@ -107,7 +111,7 @@ impl DirectoryStore {
 impl Store for DirectoryStore {
     fn append(&mut self, file: TraceFile, at: u64, bytes: &[u8]) -> Result<(), Error> {
         self.take_room(bytes)?;
-        let path = self.directory.join(file.path());
+        let path = self.path().join(file.path());
         let file = self.file(file, &path)?;
         if let Err(source) = file.write_all(bytes) {
             // Best effort: a reader skips a partial chunk as well.
@@ -122,15 +126,8 @@ impl Store for DirectoryStore {
         if file != TraceFile::Manifest {
             self.take_room(bytes)?;
         }
-        let path = self.directory.join(file.path());
-        let mut temporary = path.clone().into_os_string();
-        temporary.push(".new");
-        let temporary = PathBuf::from(temporary);
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(true).write(true).mode(PRIVATE_FILE);
-        let mut out = options.open(&temporary).map_err(Error::io(&temporary))?;
-        out.write_all(bytes).map_err(|source| unwritten(temporary.clone(), source))?;
-        fs::rename(&temporary, &path).map_err(Error::io(&path))
+        let written = self.folder.write(&file.path(), bytes);
+        written.map_err(|source| unwritten(self.path().join(file.path()), source))
     }
 
     fn close(&mut self, file: TraceFile) {

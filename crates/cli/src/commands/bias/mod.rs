@@ -124,7 +124,7 @@ fn correlate(args: &Counters) -> Result<()> {
         );
     };
     let named = || format!("{} cannot be used", file.display());
-    let text = std::fs::read_to_string(file).with_context(named)?;
+    let text = memlode_files::read_text(file, 64 << 20).with_context(named)?;
     let table =
         counters::CounterTable::parse(&text, args.context.as_deref(), &args.cycles).with_context(named)?;
     let found = table.correlate(args.spikes);
