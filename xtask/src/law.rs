@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("attribute", &["trace", "machine", "simulate", "replay"]),
     ("analyses", &["trace", "machine", "simulate", "attribute"]),
     ("whatif", &["files", "trace", "machine", "simulate", "replay", "attribute", "layout"]),
-    ("report", &["files", "trace", "machine", "replay", "attribute", "analyses", "whatif"]),
+    ("report", &["files", "trace", "machine", "replay", "attribute", "analyses", "layout", "whatif"]),
     ("export", &["trace", "machine", "simulate", "attribute", "report"]),
     (
         "cli",

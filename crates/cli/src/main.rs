@@ -8,6 +8,7 @@
 mod accesses;
 mod analyse;
 mod args;
+mod baseline;
 mod child;
 mod commands;
 mod control;
@@ -20,10 +21,8 @@ mod live;
 mod next;
 mod patch;
 mod place;
-mod search;
 mod show;
 mod term;
-mod whatif;
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -18,8 +18,8 @@ use crate::install::Install;
 const MOST_UNITS: usize = 10_000;
 
 /// The patch that makes the edited structures of some plans, and why others make none.
-pub fn patch(trace: &Trace, plans: &[Plan]) -> Result<(String, Vec<Unpatched>)> {
-    let layouts: Vec<&Layout> = plans.iter().flat_map(Plan::layouts).collect();
+pub fn patch(trace: &Trace, plans: &[&Plan]) -> Result<(String, Vec<Unpatched>)> {
+    let layouts: Vec<&Layout> = plans.iter().flat_map(|plan| plan.layouts()).collect();
     if layouts.is_empty() {
         bail!("--patch: these edits change no structure");
     }

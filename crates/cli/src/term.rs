@@ -91,7 +91,12 @@ pub struct Progress {
 impl Progress {
     /// Nothing is done yet.
     pub fn of(trace: &memlode_trace::Trace, what: &'static str) -> Progress {
-        Progress { bar: progress(trace.chunks().len() as u64, what), done: AtomicUsize::new(0) }
+        Progress::new(trace.chunks().len() as u64, what)
+    }
+
+    /// Nothing is done yet of so many chunks.
+    pub fn new(chunks: u64, what: &'static str) -> Progress {
+        Progress { bar: progress(chunks, what), done: AtomicUsize::new(0) }
     }
 
     /// So many chunks are done.
@@ -100,8 +105,12 @@ impl Progress {
         advance(&self.bar, done.saturating_sub(before) as u64);
     }
 
-    /// Takes it away.
-    pub fn finish(&self) {
+    /// Takes it away, as its end does.
+    pub fn finish(self) {}
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }

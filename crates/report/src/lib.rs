@@ -15,7 +15,7 @@ pub mod render;
 pub use build::source::Sources;
 pub use build::{notes, records, report, simulation, timing};
 pub use model::{
-    Advice, AliasedLoads, Confidence, Data, LatentSharing, Located, MarkedMember, MemoryUse, Narrowed, Note,
-    Numbers, PairedLines, Rejected, Report, SourceText, StructureChart, TimeReport, Tried, WhatIf,
+    Advice, Confidence, Data, Located, MarkedMember, MemoryUse, Narrowed, Note, Numbers, Report, SourceText,
+    StructureChart, TimeReport, Tried, WhatIf,
 };
 pub use render::text;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::allocator::AllocatorModel;
 use crate::candidates::first_component;
 use crate::plan::{Plan, records_named};
-use crate::predict::{Question, Unpredictable};
+use crate::predict::{Predictor, Unpredictable};
 use crate::structures::structure;
 
 /// So many calls a figure is given for.
@@ -223,19 +223,19 @@ impl Usage {
     /// # Errors
     /// That the machine cannot be simulated, or the function was not called.
     pub fn of(
-        question: &Question<'_>,
+        predictor: &Predictor<'_>,
         plan: &Plan,
         per: Option<&str>,
         written: &dyn Fn(&str) -> String,
         watch: impl Fn(usize) + Sync,
     ) -> Result<Usage, NoBudget> {
-        let calls = calls(&question.trace, question.threads, per, written)?;
+        let calls = calls(&predictor.trace, predictor.threads, per, written)?;
         let mut model = |_| Ok(Box::new(AllocatorModel::new(None)) as Box<_>);
-        let found = question.under(plan, &mut model, watch)?;
+        let found = predictor.under(plan, &mut model, watch)?;
         let mut threads: Vec<u32> = found.profile.cells.iter().map(|cell| cell.thread.0).collect();
         threads.sort_unstable();
         threads.dedup();
-        let types = types(question.trace.sites(), &found.profile, question.machine);
+        let types = types(predictor.trace.sites(), &found.profile, predictor.machine);
         Ok(Usage { calls, threads: threads.len(), types, replayed: found.replayed })
     }
 

@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::allocator::AllocatorModel;
 use crate::cost::Cycles;
 use crate::fresh::FreshMemory;
+use crate::host::Host;
 use crate::moved::Moved;
 use crate::noise::Noise;
 use crate::placement::{Allocators, Footprint, place, place_calls};
@@ -32,7 +33,7 @@ pub const PLACEMENTS: usize = 20;
 const PART: u64 = 500_000;
 
 /// A trace, and how it is simulated.
-pub struct Question<'a> {
+pub struct Predictor<'a> {
     /// The trace.
     pub trace: Arc<Trace>,
     /// The machine.
@@ -43,6 +44,8 @@ pub struct Question<'a> {
     pub order: Option<Order>,
     /// Threads to use.
     pub threads: usize,
+    /// The program that may stop it.
+    pub host: &'a dyn Host,
 }
 
 /// Why nothing is predicted.
@@ -54,6 +57,9 @@ pub enum Unpredictable {
     /// The allocator.
     #[error("the blocks could not be placed: {0}")]
     Placement(String),
+    /// The host.
+    #[error("stopped")]
+    Stopped,
 }
 
 /// A trace under a plan.
@@ -68,7 +74,7 @@ pub struct Prediction {
     pub footprint: Footprint,
 }
 
-impl Question<'_> {
+impl Predictor<'_> {
     /// Counts the trace as it is.
     ///
     /// # Errors
@@ -154,9 +160,7 @@ impl Question<'_> {
         let place = |plan| place_calls(&self.trace, plan, calls, self.threads.saturating_sub(1), &mut model);
         let moved = plan.map(place).transpose().map_err(Unpredictable::Placement)?;
         let setup = Setup { rules: RuleChoice::Lru, ..Setup::of(self.machine) };
-        let watch = |done: usize| {
-            if done >= part.chunks { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
+        let watch = |done: usize| self.go_on(done, part.chunks);
         let source = Source::Stored(self.trace.clone());
         let map = moved.as_ref().map(|(moved, _)| moved as &dyn AddressMap);
         let simulation = Simulation::of(&source, self.machine).threads(self.threads).under(map);
@@ -221,7 +225,7 @@ impl Question<'_> {
         let part = self.part(PART, whole)?;
         let plain = Plan::default();
         let seeds: Vec<u64> = (0..PLACEMENTS as u64).collect();
-        let placed = side_by_side(self, &seeds, |question, &seed| part.under(question, &plain, Some(seed)));
+        let placed = side_by_side(self, &seeds, |predictor, &seed| part.under(predictor, &plain, Some(seed)));
         let run: Result<Vec<f64>, Unpredictable> =
             placed.into_iter().map(|cycles| Ok(cycles?.run / part.cycles.run.max(1.0))).collect();
         let run = run?;
@@ -281,39 +285,49 @@ impl Question<'_> {
         let source = Source::Stored(self.trace.clone());
         let watch = |done: usize| {
             watch(done);
-            if done >= chunks { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            self.go_on(done, chunks)
         };
         let simulation = Simulation::of(&source, self.machine).threads(self.threads).under(map);
-        Ok(match setup {
+        let counted = match setup {
             None => simulation.count(watch)?,
             Some(setup) => {
                 let (found, replayed) = simulation.causes(setup, watch)?;
                 (found.profile, replayed)
             }
-        })
+        };
+        if self.host.is_stopped() { Err(Unpredictable::Stopped) } else { Ok(counted) }
+    }
+
+    /// Ends a replay with the last of so many chunks, or when it is stopped.
+    fn go_on(&self, done: usize, chunks: usize) -> ControlFlow<()> {
+        if done >= chunks || self.host.is_stopped() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 
-/// Asks each of several questions on a thread of its own, as many at a time as the question may use threads. One thread replays a short
+/// Makes several predictions, each on a thread of its own, as many at a time as the predictor may use. One thread replays a short
 /// part about as fast as several do.
 pub fn side_by_side<T: Sync, R: Send>(
-    question: &Question<'_>,
+    predictor: &Predictor<'_>,
     all: &[T],
-    ask: impl Fn(&Question<'_>, &T) -> R + Sync,
+    ask: impl Fn(&Predictor<'_>, &T) -> R + Sync,
 ) -> Vec<R> {
     let (next, answers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let alone = || Question { trace: question.trace.clone(), threads: 1, ..*question };
+    let alone = || Predictor { trace: predictor.trace.clone(), threads: 1, ..*predictor };
     let work = || {
-        let question = alone();
+        let predictor = alone();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(one) = all.get(number) else { return };
-            let answer = ask(&question, one);
+            let answer = ask(&predictor, one);
             answers.lock().unwrap_or_else(PoisonError::into_inner).push((number, answer));
         }
     };
     std::thread::scope(|scope| {
-        (1..question.threads.min(all.len())).for_each(|_| drop(scope.spawn(work)));
+        (1..predictor.threads.min(all.len())).for_each(|_| drop(scope.spawn(work)));
         work();
     });
     let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -348,24 +362,24 @@ impl TraceStart {
     /// That the machine cannot be simulated.
     pub fn under(
         &self,
-        question: &Question<'_>,
+        predictor: &Predictor<'_>,
         plan: &Plan,
         seed: Option<u64>,
     ) -> Result<Cycles, Unpredictable> {
         let mut model = |_| Ok(Box::new(AllocatorModel::new(seed)) as Box<_>);
         let placed = place_calls(
-            &question.trace,
+            &predictor.trace,
             plan,
             (&self.calls, self.chunks),
-            question.threads.saturating_sub(1),
+            predictor.threads.saturating_sub(1),
             &mut model,
         );
         let (moved, footprint) = placed.map_err(Unpredictable::Placement)?;
-        let setup = question.setup_under(plan, &moved);
-        let (profile, _) = question.count(setup.as_ref(), Some(&moved), self.chunks, |_| {})?;
-        let costs = question.costs_under(&profile, plan, &self.parallelism);
+        let setup = predictor.setup_under(plan, &moved);
+        let (profile, _) = predictor.count(setup.as_ref(), Some(&moved), self.chunks, |_| {})?;
+        let costs = predictor.costs_under(&profile, plan, &self.parallelism);
         let fresh = self.fresh.under(&profile, plan, footprint);
-        let kernel = fresh.cycles(question.machine, &plan.pages()) * self.fresh_share;
-        Ok(Cycles::of(&profile, &costs, question.machine, kernel))
+        let kernel = fresh.cycles(predictor.machine, &plan.pages()) * self.fresh_share;
+        Ok(Cycles::of(&profile, &costs, predictor.machine, kernel))
     }
 }

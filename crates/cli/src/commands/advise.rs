@@ -6,22 +6,22 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use memlode_layout::edits_from_text;
 use memlode_machine::Machine;
 use memlode_report::render::{json, svg, terminal};
-use memlode_report::{Advice, Sources};
+use memlode_report::{Sources, build};
+use memlode_whatif::advise::{Advised, Baseline, advise};
+use memlode_whatif::plan::Plan;
 
 use super::OK;
 use super::report::{MachineArgs, OrderArgs};
 use crate::args::numbers;
 use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
+use crate::baseline;
 use crate::next::ContextArgs;
 use crate::patch::patch;
-use crate::search::advise;
 use crate::show::Out;
 use crate::term;
-use crate::whatif::AsItIs;
 
 /// Try layouts of the types that a program waits for, and say which are worth it and which are not
 #[derive(Debug, Parser)]
@@ -59,9 +59,11 @@ pub struct Args {
 pub fn run(args: Args) -> Result<ExitCode> {
     let machine = Machine::find(&args.machine.machine)?;
     let setup = args.sim.of(&machine)?;
-    let as_it_is = AsItIs::count(args.trace.open()?, machine, setup, args.order.order())?;
-    let mut sources = Sources::new(&as_it_is.trace, args.sources.context);
-    let found = advise(&as_it_is, args.types, &mut sources)?;
+    let baseline = baseline::count(args.trace.open()?, machine, setup, args.order.order())?;
+    let advised = advise(&baseline, args.types)?;
+    let mut sources = Sources::new(&baseline.trace, args.sources.context);
+    let noise = baseline.noise()?.range();
+    let found = build::what_if::advice(&baseline, &advised, noise, &mut sources);
     if let Some(folder) = &args.svg {
         let cannot = || format!("cannot write to {}", folder.display());
         fs::create_dir_all(folder).with_context(cannot)?;
@@ -74,7 +76,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
     }
     if let Some(file) = &args.patch {
-        let patch = patch_of(&as_it_is, &found)?;
+        let patch = patch_of(&baseline, &advised)?;
         fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
     }
     let text = match args.json {
@@ -86,18 +88,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 /// The patch of all edits that are worth it and that sources allow.
-fn patch_of(as_it_is: &AsItIs, found: &Advice) -> Result<String> {
-    let mut plans = Vec::new();
-    for item in &found.worth_it {
-        let plan = as_it_is.plan(&edits_from_text(&item.edits.join("; "))?)?;
-        if !plan.layouts().is_empty() {
-            plans.push(plan);
-        }
-    }
+fn patch_of(baseline: &Baseline, found: &Advised) -> Result<String> {
+    let plans = found.worth_it.iter().map(|winner| &winner.outcome.plan);
+    let plans: Vec<&Plan> = plans.filter(|plan| !plan.layouts().is_empty()).collect();
     if found.worth_it.is_empty() {
         bail!("--patch: no edit that was tried is worth it");
     }
-    let (patch, refused) = patch(&as_it_is.trace, &plans)?;
+    let (patch, refused) = patch(&baseline.trace, &plans)?;
     for why in &refused {
         if patch.is_empty() {
             bail!("--patch: {why}");

@@ -13,8 +13,9 @@ use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
 use memlode_report::text::{percent_of, printable};
 use memlode_trace::Trace;
 use memlode_whatif::budget::{Budget, Excess, MovedMember, Range, TypeBudget, Usage, levels};
+use memlode_whatif::host::Quiet;
 use memlode_whatif::plan::{Plan, PlanInputs};
-use memlode_whatif::predict::Question;
+use memlode_whatif::predict::Predictor;
 use serde::Serialize;
 
 use super::{OK, PROBLEMS, print, print_json};
@@ -123,14 +124,14 @@ impl Held {
         Ok(Held { trace: Arc::new(trace), machine })
     }
 
-    fn question(&self) -> Question<'_> {
+    fn predictor(&self) -> Predictor<'_> {
         let (trace, machine) = (self.trace.clone(), &self.machine);
-        Question { trace, machine, setup: None, order: None, threads: threads() }
+        Predictor { trace, machine, setup: None, order: None, threads: threads(), host: &Quiet }
     }
 
     fn usage(&self, plan: &Plan, per: Option<&str>) -> Result<Usage> {
         let bar = term::Progress::of(&self.trace, "simulating");
-        let usage = Usage::of(&self.question(), plan, per, &demangle_short, |done| bar.advance_to(done))?;
+        let usage = Usage::of(&self.predictor(), plan, per, &demangle_short, |done| bar.advance_to(done))?;
         bar.finish();
         if let Some(why) = nothing_decoded(&self.trace, &usage.replayed) {
             bail!("{why}");
@@ -344,7 +345,7 @@ fn checked(held: &Held, budget: &Budget, ty: &TypeBudget, usage: &Usage) -> Resu
 fn restoring(held: &Held, budget: &Budget, ty: &TypeBudget, usage: &Usage) -> Result<Option<Restoring>> {
     let Some(edit) = ty.restoring(usage) else { return Ok(None) };
     // The plan's types are those of the objects that a profile knows.
-    let (profile, _) = held.question().as_it_is(|_| {})?;
+    let (profile, _) = held.predictor().as_it_is(|_| {})?;
     let known =
         PlanInputs { names: held.trace.sites(), profile: &profile, written: &demangle_short, nodes: None };
     let text = edit.to_string();

@@ -14,8 +14,8 @@ use memlode_trace::Trace;
 use super::OK;
 use super::report::{MachineArgs, OrderArgs};
 use crate::args::setup::SimArgs;
+use crate::baseline;
 use crate::show::{Out, ShapeArgs};
-use crate::whatif::AsItIs;
 
 /// Compare two traces, or one on two machines, by member, line, object and type
 #[derive(Debug, Parser)]
@@ -53,11 +53,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
     // Both are opened before minutes of work on one.
     let (before, after) = (Trace::open(&args.before)?, Trace::open(after)?);
     let setups = (args.sim.of(&machine)?, args.sim.of(&other)?);
-    let before = AsItIs::count(before, machine, setups.0, args.order.order())?;
-    let after = AsItIs::count(after, other, setups.1, args.order.order())?;
+    let before = baseline::count(before, machine, setups.0, args.order.order())?;
+    let after = baseline::count(after, other, setups.1, args.order.order())?;
     let cycles = [&before, &after].map(|side| side.cycles().run);
     let noise = before.noise()?.range();
-    let found = build::comparison(&before.report(), &after.report(), cycles, Some(noise));
+    let [before_report, after_report] = [&before, &after].map(build::what_if::baseline);
+    let found = build::comparison(&before_report, &after_report, cycles, Some(noise));
     let text = match args.json {
         true => json::comparison(&found)?,
         false => {

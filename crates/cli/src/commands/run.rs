@@ -11,9 +11,11 @@ use clap::error::ErrorKind;
 use clap::{Arg, CommandFactory, Parser};
 use memlode_analyses::Run;
 use memlode_collect::{Collector, CommandEnd, Destination, ENVIRONMENT, RecordingSummary};
+use memlode_report::render::terminal;
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::write::DirectoryStore;
+use memlode_whatif::advise::glance;
 
 use super::replay::is_stdout;
 use super::report::{MachineArgs, OrderArgs};
@@ -22,16 +24,15 @@ use crate::accesses;
 use crate::analyse::{Analysed, Found, Job, Wanted, open};
 use crate::args::numbers;
 use crate::args::setup::SetupArgs;
+use crate::baseline;
 use crate::child::{NotStarted, Program, ProgramOutput, ending, exit_code, locate};
 use crate::control::{ControlArgs, PART, Server};
 use crate::destination::{self, InMemory, Place, To};
 use crate::interrupt::{self, Signals};
 use crate::live::Beside;
 use crate::next::{ContextArgs, NextCommands};
-use crate::search::glance;
 use crate::show::{Out, ShapeArgs};
 use crate::term;
-use crate::whatif::AsItIs;
 
 /// Memlode itself failed, as `env`, `timeout` and others say it.
 const OURS: u8 = 125;
@@ -254,10 +255,10 @@ fn advice(analysed: Analysed, next: &NextCommands, budget: Duration) {
     if profile.gaps.is_some() || trace.chunks().is_empty() || !trace.directory().exists() {
         return;
     }
-    let as_it_is = AsItIs::of(trace, machine, *profile, sharing.map(|found| *found), replayed);
-    match glance(&as_it_is, next, budget) {
-        Ok(sentence) => term::line(&format!("what if: {sentence}")),
-        Err(error) => term::note(&format!("no change of layout was tried: {error:#}")),
+    let baseline = baseline::of(trace, machine, (*profile, replayed), sharing.map(|found| *found));
+    match glance(&baseline, budget) {
+        Ok(found) => term::line(&format!("what if: {}", terminal::glance(&found, &next.of("advise")))),
+        Err(error) => term::note(&format!("no change of layout was tried: {error}")),
     }
 }
 

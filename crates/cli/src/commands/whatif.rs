@@ -7,15 +7,17 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use memlode_layout::{Edit, edits_from_text, edits_from_toml};
 use memlode_machine::Machine;
+use memlode_report::build;
 use memlode_report::render::terminal::By;
 use memlode_report::render::{json, terminal};
+use memlode_whatif::advise::search;
 
 use super::OK;
 use super::report::{MachineArgs, OrderArgs};
 use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
+use crate::baseline;
 use crate::show::{Out, ShapeArgs};
-use crate::whatif::AsItIs;
 
 const HELP: &str = "\
 Edits, one a line or with `;` between them:
@@ -65,13 +67,16 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let edits = edits(&args)?;
     let machine = Machine::find(&args.machine.machine)?;
     let setup = args.sim.of(&machine)?;
-    let as_it_is = AsItIs::count(args.trace.open()?, machine, setup, args.order.order())?;
+    let baseline = baseline::count(args.trace.open()?, machine, setup, args.order.order())?;
     let found = match &args.search {
-        Some(ty) => crate::search::search(&as_it_is, ty)?,
+        Some(ty) => {
+            let searched = search(&baseline, ty)?;
+            build::what_if::searched(&baseline, &searched, baseline.noise()?.range())
+        }
         None => {
-            let plan = as_it_is.plan(&edits)?;
             if let Some(file) = &args.patch {
-                let (patch, refused) = crate::patch::patch(&as_it_is.trace, std::slice::from_ref(&plan))?;
+                let plan = baseline.plan(&edits)?;
+                let (patch, refused) = crate::patch::patch(&baseline.trace, &[&plan])?;
                 // A patch of some of the structures would not be the edit that was predicted.
                 let text = if refused.is_empty() { patch } else { crate::patch::by_hand(&refused) };
                 if !text.is_empty() {
@@ -81,7 +86,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
                     bail!("--patch: {why}");
                 }
             }
-            as_it_is.under(&edits, &plan)?
+            let outcome = baseline.outcome(&edits)?;
+            build::what_if::what_if(&baseline, &outcome, baseline.noise()?.range())
         }
     };
     let text = match args.json {

@@ -13,6 +13,7 @@ mod tables;
 mod timing;
 mod transfers;
 mod unrecorded;
+pub mod what_if;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

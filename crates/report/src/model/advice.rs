@@ -1,6 +1,6 @@
 //! Changes to make, with the proof, and changes not to bother with.
 
-use memlode_whatif::noise::Verdict;
+use memlode_whatif::advise::{AliasedLoads, LatentSharing, PairedLines, Rejected};
 use serde::Serialize;
 
 use super::{RecordLayout, WhatIf};
@@ -26,59 +26,6 @@ pub struct Advice {
     pub aliased: Vec<AliasedLoads>,
     /// Live structures, their members marked hot or cold.
     pub structures: Vec<StructureChart>,
-}
-
-/// An edit that is not worth it, or less than another of the same type.
-#[derive(Clone, Debug, Serialize)]
-pub struct Rejected {
-    /// In its short form.
-    pub edit: String,
-    /// The part of the cycles that it gains; less than 0 if it loses.
-    pub gain: f64,
-    /// The verdict on it.
-    pub verdict: Verdict,
-    /// True if the whole trace was replayed, or its beginning alone.
-    pub is_whole: bool,
-}
-
-/// An object whose beginning alone keeps threads from sharing its lines.
-#[derive(Clone, Debug, Serialize)]
-pub struct LatentSharing {
-    /// The object, as edits name it.
-    pub object: String,
-    /// Bytes by which it would begin later.
-    pub shifted_by: u64,
-    /// The part of the run's cycles that threads would then lose.
-    pub lost_share: f64,
-    /// The edit that keeps threads apart wherever it begins.
-    pub edit: String,
-}
-
-/// An object of which threads write neighbouring lines: where a processor fetches lines in pairs, they may take them from each other.
-#[derive(Clone, Debug, Serialize)]
-pub struct PairedLines {
-    /// The object, as edits name it.
-    pub object: String,
-    /// The edit that gives each thread pairs of lines of its own.
-    pub edit: String,
-}
-
-/// Loads of one buffer that agree in the low 12 bits of their address with stores to another one that may be on their way. What that costs
-/// is not modelled.
-#[derive(Clone, Debug, Serialize)]
-pub struct AliasedLoads {
-    /// The buffer that is read.
-    pub load: String,
-    /// The buffer that is written.
-    pub store: String,
-    /// So many accesses were looked at.
-    pub accesses: u64,
-    /// The loads that agree.
-    pub conflicts: u64,
-    /// Those that still do under the edit.
-    pub conflicts_left: u64,
-    /// The edit.
-    pub edit: String,
 }
 
 /// A live structure.

@@ -18,7 +18,7 @@ mod table;
 mod timing;
 mod transfers;
 
-pub use advice::{Advice, AliasedLoads, LatentSharing, MarkedMember, PairedLines, Rejected, StructureChart};
+pub use advice::{Advice, MarkedMember, StructureChart};
 pub use comparison::{
     Change, Compared, Comparison, Confidence, Located, MemoryUse, Narrowed, Status, Tried, WhatIf,
 };

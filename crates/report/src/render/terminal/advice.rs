@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use memlode_whatif::advise::{Glance, written};
+
 use super::Style;
 use super::comparison::{confidence, verdict};
 use super::names::access_label;
@@ -12,6 +14,28 @@ use crate::render::text::{brief, count, percent_of, printable};
 
 /// Columns of the longest bar.
 const BAR: usize = 24;
+
+/// Returns what a glance at a trace found, as a sentence. `advise` is the command that looks at more of it.
+pub fn glance(found: &Glance, advise: &str) -> String {
+    match found {
+        Glance::Threads { lost_share, edits } => format!(
+            "threads lose {} of the cycles to lines that they take from each other; `{}` may save that, to be replayed by: {advise}",
+            percent_of(*lost_share),
+            written(edits)
+        ),
+        Glance::NothingWaits => "nothing to gain from layout here: no type is waited for".to_string(),
+        Glance::Gain { edits, gain, accesses } => format!(
+            "{}: {} fewer cycles in the first {} accesses; all of them, and others: {advise}",
+            written(edits),
+            percent_of(*gain),
+            count(*accesses)
+        ),
+        Glance::NoGain { accesses } => format!(
+            "nothing to gain from layout here, as the first {} accesses tell; more is tried by: {advise}",
+            count(*accesses)
+        ),
+    }
+}
 
 /// Returns what `memlode advise` prints.
 pub fn advice(found: &Advice, style: Style) -> String {
@@ -39,7 +63,7 @@ pub fn advice(found: &Advice, style: Style) -> String {
             let part = if rejected.is_whole { "" } else { " on a part of the trace" };
             let text = format!(
                 "{}: {}{part}, {}",
-                printable(&rejected.edit),
+                printable(&written(&rejected.edits)),
                 gain(rejected.gain),
                 match rejected.verdict {
                     memlode_whatif::noise::Verdict::WorthIt => "less than another edit of the type",
@@ -57,7 +81,7 @@ pub fn advice(found: &Advice, style: Style) -> String {
                 printable(&latent.object),
                 latent.shifted_by,
                 percent_of(latent.lost_share),
-                printable(&latent.edit)
+                printable(&latent.edit.to_string())
             );
             out += &style.indented(2, &text);
         }
@@ -80,7 +104,7 @@ fn possible(found: &Advice, style: Style) -> String {
         let text = format!(
             "{}: threads write lines next to each other, which may be fetched in pairs of 128 bytes; apart: {}",
             printable(&pair.object),
-            printable(&pair.edit)
+            printable(&pair.edit.to_string())
         );
         out += &style.indented(2, &text);
     }
@@ -93,7 +117,7 @@ fn possible(found: &Advice, style: Style) -> String {
             count(aliased.accesses),
             printable(&aliased.store),
             count(aliased.conflicts_left),
-            printable(&aliased.edit)
+            printable(&aliased.edit.to_string())
         );
         out += &style.indented(2, &text);
     }

@@ -25,7 +25,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use super::sentences;
 use crate::model::{Analysis, Report, Simulation};
 
-pub use advice::advice;
+pub use advice::{advice, glance};
 pub use comparison::{comparison, confidence, verdict, what_if};
 pub use names::{home, name, object, place};
 pub use record::draw as draw_record;

@@ -1,0 +1,78 @@
+//! A trace as it is, for the commands that compare: counted with progress shown.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use memlode_attribute::Profile;
+use memlode_attribute::setup::Setup;
+use memlode_attribute::sharing::{Order, SharingProfile};
+use memlode_machine::Machine;
+use memlode_replay::Replayed;
+use memlode_report::names::demangle_short;
+use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded, sentences};
+use memlode_trace::Trace;
+use memlode_whatif::advise::Baseline;
+use memlode_whatif::host::{AllocatorFactory, Host, ReplayProgress};
+
+use crate::analyse::threads;
+use crate::{place, term};
+
+/// Counts a trace, as `report` does or with a machine's rules, and reports what it lacks.
+pub fn count(trace: Trace, machine: Machine, setup: Option<Setup>, order: Option<Order>) -> Result<Baseline> {
+    if is_empty(&trace) {
+        bail!("{}", nothing_recorded(&trace));
+    }
+    let trace = Arc::new(trace);
+    let cannot = format!("the machine {} cannot be simulated", machine.name);
+    let host = Box::new(Terminal::of(&trace));
+    let baseline =
+        Baseline::count(trace.clone(), machine, (setup, order), threads(), host).context(cannot)?;
+    if let Some(why) = nothing_decoded(&trace, &baseline.replayed) {
+        bail!("{why}");
+    }
+    for note in sentences(&trace, Some(&baseline.replayed)) {
+        term::note(&note);
+    }
+    Ok(baseline)
+}
+
+/// Takes what a report counted.
+pub fn of(
+    trace: Arc<Trace>,
+    machine: Machine,
+    (profile, replayed): (Profile, Replayed),
+    sharing: Option<SharingProfile>,
+) -> Baseline {
+    let host = Box::new(Terminal::of(&trace));
+    Baseline::of(trace, machine, (profile, replayed), threads(), host).losing(sharing)
+}
+
+/// A terminal that shows progress, and the C library's `malloc`.
+struct Terminal {
+    chunks: u64,
+}
+
+impl Terminal {
+    fn of(trace: &Trace) -> Terminal {
+        Terminal { chunks: trace.chunks().len() as u64 }
+    }
+}
+
+impl Host for Terminal {
+    fn progress(&self, doing: &'static str) -> ReplayProgress {
+        let bar = term::Progress::new(self.chunks, doing);
+        Box::new(move |done| bar.advance_to(done))
+    }
+
+    fn allocators(&self) -> AllocatorFactory {
+        Box::new(place::allocators())
+    }
+
+    fn allocator_name(&self) -> &str {
+        place::NAME
+    }
+
+    fn written(&self, linkage: &str) -> String {
+        demangle_short(linkage)
+    }
+}

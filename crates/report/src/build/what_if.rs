@@ -1,0 +1,156 @@
+//! The outcome of edits on a run, beside the run as it is.
+
+use memlode_attribute::place::{place, what};
+use memlode_attribute::sharing::OwnMember;
+use memlode_layout::Edit;
+use memlode_trace::sites::StringId;
+use memlode_whatif::advise::{
+    Advised, Baseline, CostliestAccess, EditOutcome, Searched, Trial, Winner, written,
+};
+use memlode_whatif::hot_cold::Chart;
+use memlode_whatif::placement::Footprint;
+use memlode_whatif::plan::{Plan, PlanDoubt};
+
+use super::source::Sources;
+use super::{comparison, records, report, report_costing};
+use crate::model::{self, Data, Report};
+
+/// Builds the report of a trace as it is.
+pub fn baseline(baseline: &Baseline) -> Report {
+    let Baseline { trace, machine, profile, replayed, .. } = baseline;
+    report(trace, machine, profile, replayed, baseline.sharing())
+}
+
+/// Builds what edits would do to a run. `noise` is the part of it that placement alone changes.
+pub fn what_if(baseline: &Baseline, outcome: &EditOutcome, noise: f64) -> model::WhatIf {
+    what_if_beside(baseline, &self::baseline(baseline), outcome, noise)
+}
+
+/// Builds the best layout of a type, with those that were tried.
+pub fn searched(baseline: &Baseline, found: &Searched, noise: f64) -> model::WhatIf {
+    let tried = |Trial { edits, gain }: &Trial| model::Tried { edit: written(edits), gain: *gain };
+    model::WhatIf { tried: found.tried.iter().map(tried).collect(), ..what_if(baseline, &found.best, noise) }
+}
+
+/// Builds advice, with the lines that edits are about.
+pub fn advice(baseline: &Baseline, found: &Advised, noise: f64, sources: &mut Sources) -> model::Advice {
+    let as_it_is = self::baseline(baseline);
+    let mut worth_it = Vec::new();
+    for Winner { outcome, about } in &found.worth_it {
+        let mut made = what_if_beside(baseline, &as_it_is, outcome, noise);
+        let line = match about {
+            None => Some(0),
+            Some(about) => line_of(baseline, &made, about),
+        };
+        made.at = line.and_then(|at| made.comparison.lines.get(at)).map(|line| {
+            let mut access = line.subject.clone();
+            let source = sources.around(&access.position);
+            if let Some(member) = about.and_then(|about| about.member) {
+                access.data = own_data(baseline, member);
+            }
+            model::Located { source, access }
+        });
+        worth_it.push(made);
+    }
+    model::Advice {
+        trace: baseline.trace.directory().display().to_string(),
+        machine: baseline.machine.name.clone(),
+        noise,
+        worth_it,
+        rejected: found.rejected.clone(),
+        latent: found.latent.clone(),
+        pairs: found.pairs.clone(),
+        aliased: found.aliased.clone(),
+        structures: charts(baseline, &found.charts),
+    }
+}
+
+fn what_if_beside(
+    baseline: &Baseline,
+    as_it_is: &Report,
+    outcome: &EditOutcome,
+    noise: f64,
+) -> model::WhatIf {
+    let EditOutcome { edits, plan, predicted, costs, sharing, before, after, verdict } = outcome;
+    let (profile, replayed) = (&predicted.profile, &predicted.replayed);
+    let as_it_would_be =
+        report_costing(&baseline.trace, &baseline.machine, profile, replayed, sharing.as_ref(), costs);
+    model::WhatIf {
+        edits: edits.iter().map(ToString::to_string).collect(),
+        verdict: *verdict,
+        gain: outcome.gain(),
+        footprint: footprint(predicted.footprint),
+        confidence: confidence(baseline, edits, plan, as_it_is),
+        comparison: comparison(as_it_is, &as_it_would_be, [before.run, after.run], Some(noise)),
+        at: None,
+        tried: Vec::new(),
+    }
+}
+
+fn confidence(baseline: &Baseline, edits: &[Edit], plan: &Plan, report: &Report) -> model::Confidence {
+    let shares = &report.coverage.by_evidence;
+    let named = ["source", "debug"].iter().filter_map(|kind| shares.get(kind)).sum();
+    let mut held_by: Vec<String> =
+        plan.doubts().iter().flat_map(|PlanDoubt::HeldByValue { outer, .. }| outer.clone()).collect();
+    held_by.sort();
+    held_by.dedup();
+    let narrowed = |edit: &Edit| {
+        let Edit::Narrow { structure, member, to } = edit else { return None };
+        let values = baseline.seen(structure, member).map_or(0, |seen| seen.count);
+        Some(model::Narrowed { member: format!("{structure}.{member}"), to: *to, values })
+    };
+    model::Confidence {
+        narrowed: edits.iter().filter_map(narrowed).collect(),
+        named,
+        unknown_objects: baseline.unknown_objects(),
+        held_by,
+        placed_by: baseline.placed_by().map(str::to_string),
+    }
+}
+
+fn footprint(of: Footprint) -> model::MemoryUse {
+    model::MemoryUse {
+        objects: of.objects,
+        bytes_before: of.before,
+        bytes_after: of.after,
+        objects_left: of.left,
+    }
+}
+
+/// Finds the place among the changed lines of the access that edits are about.
+fn line_of(baseline: &Baseline, made: &model::WhatIf, about: &CostliestAccess) -> Option<usize> {
+    let names = baseline.trace.sites();
+    let site = names.site(about.site);
+    let (what, line) = (what(names, site, true), place(names, site).line);
+    let name = |id: Option<StringId>| id.map(|id| names.string(id));
+    made.line_of((names.string(line.function), line.line), name(what.member), name(what.variable))
+}
+
+/// Names a member of a type of the program: a library's type that it is made of says less.
+fn own_data(baseline: &Baseline, OwnMember { ty, member }: OwnMember) -> Data {
+    let name = |id: StringId| Some(baseline.trace.sites().string(id).to_string());
+    Data { ty: name(ty), member: name(member), variable: None }
+}
+
+/// Charts with what their structures are made of.
+fn charts(baseline: &Baseline, charts: &[Chart]) -> Vec<model::StructureChart> {
+    let records = records(baseline.trace.sites());
+    let draw = |chart: &Chart| {
+        let layout = records.iter().find(|record| record.name == chart.name && !record.incomplete)?;
+        let members = chart.members.iter().map(|member| model::MarkedMember {
+            member: member.name.clone(),
+            bytes: member.bytes,
+            accesses: member.accesses,
+            is_cold: member.is_cold,
+        });
+        Some(model::StructureChart {
+            ty: chart.name.clone(),
+            bytes: chart.bytes,
+            differential: chart.differential,
+            is_split: chart.is_split,
+            members: members.collect(),
+            layout: layout.clone(),
+        })
+    };
+    charts.iter().filter_map(draw).collect()
+}

@@ -1,0 +1,253 @@
+//! A trace as it is, which changes are held against.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use memlode_attribute::setup::Setup;
+use memlode_attribute::sharing::{Order, SharingProfile};
+use memlode_attribute::{AliasRow, Home, Profile};
+use memlode_layout::Edit;
+use memlode_machine::Machine;
+use memlode_replay::Replayed;
+use memlode_trace::Trace;
+
+use super::{AdviseError, EditOutcome};
+use crate::cost::Cycles;
+use crate::host::Host;
+use crate::noise::Noise;
+use crate::plan::{Plan, PlanInputs};
+use crate::predict::{Predictor, Unpredictable};
+use crate::proposals::aliasing::{self, AliasedBuffers};
+use crate::proposals::threads::{self, Apart, Contended};
+use crate::proposals::{Proposal, proposals};
+use crate::values::{RecordedValues, Seen};
+
+/// A trace on a machine, counted as it is. What is not needed at once is found out when it is.
+pub struct Baseline {
+    /// The trace.
+    pub trace: Arc<Trace>,
+    /// The machine.
+    pub machine: Machine,
+    setup: Option<Setup>,
+    order: Option<Order>,
+    threads: usize,
+    host: Box<dyn Host>,
+    /// The counts.
+    pub profile: Profile,
+    /// The chunks that were decoded, and those that could not be.
+    pub replayed: Replayed,
+    noise: OnceCell<Noise>,
+    sharing: OnceCell<Option<SharingProfile>>,
+    values: OnceCell<RecordedValues>,
+}
+
+impl Baseline {
+    /// Counts a trace, as `report` does or, with a set-up, by the machine's rules. The program's threads take lines from each other in
+    /// `order`, if one is given; `threads` is how many threads replay.
+    ///
+    /// # Errors
+    /// That the machine cannot be simulated, or that the host stops it.
+    pub fn count(
+        trace: Arc<Trace>,
+        machine: Machine,
+        (setup, order): (Option<Setup>, Option<Order>),
+        threads: usize,
+        host: Box<dyn Host>,
+    ) -> Result<Baseline, Unpredictable> {
+        let predictor = Predictor {
+            trace: trace.clone(),
+            machine: &machine,
+            setup: setup.as_ref(),
+            order,
+            threads,
+            host: &*host,
+        };
+        let (profile, replayed) = predictor.as_it_is(host.progress("simulating"))?;
+        let baseline = Baseline::of(trace, machine, (profile, replayed), threads, host);
+        Ok(Baseline { setup, order, ..baseline })
+    }
+
+    /// Takes counts that `report` made already.
+    pub fn of(
+        trace: Arc<Trace>,
+        machine: Machine,
+        (profile, replayed): (Profile, Replayed),
+        threads: usize,
+        host: Box<dyn Host>,
+    ) -> Baseline {
+        let (setup, order) = (None, None);
+        let (noise, sharing, values) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Baseline { trace, machine, setup, order, threads, host, profile, replayed, noise, sharing, values }
+    }
+
+    /// Takes what its threads lose to each other, which was found already.
+    #[must_use]
+    pub fn losing(self, sharing: Option<SharingProfile>) -> Baseline {
+        Baseline { sharing: OnceCell::from(sharing), ..self }
+    }
+
+    /// Losses of its threads to each other.
+    pub fn sharing(&self) -> Option<&SharingProfile> {
+        self.sharing.get_or_init(|| self.predictor().sharing(&self.profile, None)).as_ref()
+    }
+
+    /// Its cycles.
+    pub fn cycles(&self) -> Cycles {
+        let lost = self.sharing().map_or(0.0, SharingProfile::lost_cycles);
+        self.predictor().cycles(&self.profile).with_lost(lost)
+    }
+
+    /// Returns what predicts how it is under a plan.
+    pub fn predictor(&self) -> Predictor<'_> {
+        Predictor {
+            trace: self.trace.clone(),
+            machine: &self.machine,
+            setup: self.setup.as_ref(),
+            order: self.order,
+            threads: self.threads,
+            host: &*self.host,
+        }
+    }
+
+    /// The name of the allocator that places its blocks under an edit; none if it has no blocks.
+    pub fn placed_by(&self) -> Option<&str> {
+        let has_heap = self.profile.classes.iter().any(|class| matches!(class.home, Home::Heap { .. }));
+        has_heap.then(|| self.host.allocator_name())
+    }
+
+    /// Returns what placement alone changes: as it was found out before, or now.
+    ///
+    /// # Errors
+    /// Those of a replay.
+    pub fn noise(&self) -> Result<&Noise, Unpredictable> {
+        if let Some(noise) = self.noise.get() {
+            return Ok(noise);
+        }
+        let rules = match &self.setup {
+            None => "report".to_string(),
+            Some(setup) if setup.cores.is_empty() => "sim".to_string(),
+            Some(Setup { cores, .. }) => format!("sim on cores {cores:?}"),
+        };
+        let folder = self.trace.folder();
+        let noise = match folder.and_then(|folder| Noise::kept(folder, &self.machine, &rules)) {
+            Some(noise) => noise,
+            None => {
+                let noise = self.predictor().noise(&self.profile)?;
+                if let Some(folder) = folder {
+                    noise.keep(folder, &self.machine, &rules);
+                }
+                noise
+            }
+        };
+        Ok(self.noise.get_or_init(|| noise))
+    }
+
+    /// Understands edits.
+    ///
+    /// # Errors
+    /// The edit that cannot be made, and why.
+    pub fn plan(&self, edits: &[Edit]) -> Result<Plan, AdviseError> {
+        let plan = self.with_inputs(|inputs| Plan::new(inputs, edits))?;
+        for edit in edits {
+            if let Edit::Narrow { structure, member, to } = edit
+                && let Some(seen) = self.seen(structure, member).filter(|seen| !seen.fits(*to))
+            {
+                return Err(AdviseError::Value { edit: edit.to_string(), value: seen.widest(), to: *to });
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Values of a member, if they were recorded.
+    pub fn seen(&self, structure: &str, member: &str) -> Option<Seen> {
+        self.values().of_member(self.trace.sites(), structure, member)
+    }
+
+    fn values(&self) -> &RecordedValues {
+        self.values.get_or_init(|| RecordedValues::of(&self.trace, self.threads.saturating_sub(1)))
+    }
+
+    /// Finds edits of objects that may be worth it.
+    pub fn proposals(&self) -> Vec<Proposal> {
+        let run = self.cycles().run;
+        self.with_inputs(|inputs| proposals(inputs, self.values(), &self.machine, run))
+    }
+
+    /// Finds objects that threads take from each other, with edits that may be worth it.
+    pub fn contended(&self) -> Vec<Contended> {
+        let run = self.cycles().run;
+        let Some(found) = self.sharing() else { return Vec::new() };
+        self.with_inputs(|inputs| threads::proposals(inputs, found, run))
+    }
+
+    /// Finds arrays of which threads lose next to nothing to each other as they lie now.
+    pub fn apart_now(&self) -> Vec<Apart> {
+        let run = self.cycles().run;
+        let Some(found) = self.sharing() else { return Vec::new() };
+        self.with_inputs(|inputs| threads::apart_now(inputs, found, run))
+    }
+
+    /// Finds buffers whose loads agree with stores to another one in the low 12 bits.
+    pub fn aliased(&self, rows: &[AliasRow<Home>], accesses: u64) -> Vec<AliasedBuffers> {
+        self.with_inputs(|inputs| aliasing::proposals(inputs, rows, accesses))
+    }
+
+    /// Finds the cycles that its threads lose to each other under edits, if lines are taken in pairs.
+    ///
+    /// # Errors
+    /// An edit that cannot be made, or blocks that cannot be placed.
+    pub fn lost_in_pairs(&self, edits: &[Edit]) -> Result<f64, AdviseError> {
+        let plan = self.plan(edits)?;
+        Ok(self.predictor().lost_in_pairs(&self.profile, &plan, &mut self.host.allocators())?)
+    }
+
+    /// Finds the cycles that its threads lose to each other under edits.
+    ///
+    /// # Errors
+    /// An edit that cannot be made, or blocks that cannot be placed.
+    pub fn lost_under(&self, edits: &[Edit]) -> Result<f64, AdviseError> {
+        let plan = self.plan(edits)?;
+        Ok(self.predictor().lost_under(&self.profile, &plan, &mut self.host.allocators())?)
+    }
+
+    fn with_inputs<R>(&self, work: impl FnOnce(&PlanInputs<'_>) -> R) -> R {
+        let nodes = self.setup.as_ref().map(|_| self.machine.nodes);
+        let written = |linkage: &str| self.host.written(linkage);
+        work(&PlanInputs { names: self.trace.sites(), profile: &self.profile, written: &written, nodes })
+    }
+
+    /// Replays all of it under edits.
+    ///
+    /// # Errors
+    /// An edit that cannot be made, and those of a replay.
+    pub fn outcome(&self, edits: &[Edit]) -> Result<EditOutcome, AdviseError> {
+        let (plan, predictor) = (self.plan(edits)?, self.predictor());
+        let progress = self.host.progress("replaying");
+        let predicted = predictor.under(&plan, &mut self.host.allocators(), progress)?;
+        let before = self.cycles();
+        let parallelism = predictor.costs(&self.profile).parallelism().clone();
+        let costs = predictor.costs_under(&predicted.profile, &plan, &parallelism);
+        let sharing = predictor.sharing(&predicted.profile, Some(&predicted.moved));
+        let lost = sharing.as_ref().map_or(0.0, SharingProfile::lost_cycles);
+        let after = predictor.cycles_under(&plan, (&predicted, &costs), &self.profile).with_lost(lost);
+        let verdict = self.noise()?.verdict(before.run, after.run);
+        Ok(EditOutcome { edits: edits.to_vec(), plan, predicted, costs, sharing, before, after, verdict })
+    }
+
+    /// The part of the accesses to memory of unknown origin or content.
+    pub fn unknown_objects(&self) -> f64 {
+        let (mut all, mut unknown) = (0, 0);
+        for cell in &self.profile.cells {
+            let accesses = cell.counts.accesses();
+            all += accesses;
+            let class = &self.profile.classes[cell.class.0 as usize];
+            let is_known = match class.home {
+                Home::Unknown => false,
+                Home::Heap { .. } => class.element.is_some(),
+                Home::Global { .. } | Home::Stack { .. } => true,
+            };
+            unknown += if is_known { 0 } else { accesses };
+        }
+        unknown as f64 / all.max(1) as f64
+    }
+}

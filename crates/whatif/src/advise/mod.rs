@@ -1,0 +1,171 @@
+//! Changes of layout that are worth it, found by replaying them.
+//!
+//! ```text
+//!   Baseline: the trace as it is
+//!      │
+//!      ├─► rivals: edits that compete for a type or an object ─► trial: on a part of the trace ─► outcome: on all of it
+//!      ├─► threads: what threads take from each other, or would if their objects began elsewhere
+//!      └─► aliases: loads that wait for stores to other buffers
+//! ```
+//!
+//! `advise` looks at all of a program, `search` at one type, and `glance` at so much as there is time for. They return data: ids, edits and
+//! counts. A [`Host`](crate::host::Host) shows how far they are, stops them, and knows the allocator that places blocks.
+
+mod aliases;
+mod baseline;
+mod glance;
+mod outcome;
+mod rivals;
+mod search;
+mod threads;
+mod trial;
+
+use memlode_layout::Edit;
+use serde::{Serialize, Serializer};
+
+use crate::hot_cold::{Chart, charts};
+use crate::noise::Verdict;
+use crate::plan::PlanError;
+use crate::predict::Unpredictable;
+
+pub use aliases::AliasedLoads;
+pub use baseline::Baseline;
+pub use glance::{Glance, glance};
+pub use outcome::EditOutcome;
+pub use search::{Searched, search};
+pub use threads::{CostliestAccess, LatentSharing, PairedLines};
+pub use trial::Trial;
+
+use trial::Part;
+
+/// Edits that do well on a part of the trace and disappoint on all of it: the next one is tried, and no third.
+const CONFIRMED: usize = 2;
+
+/// Edits whose gains differ by less of the run's cycles gain about the same.
+const ABOUT: f64 = 0.02;
+
+/// A reason why nothing is advised.
+#[derive(Debug, thiserror::Error)]
+pub enum AdviseError {
+    /// An edit that cannot be made.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A replay that failed or was stopped.
+    #[error(transparent)]
+    Predict(#[from] Unpredictable),
+    /// A member that had a value which the edited one cannot hold.
+    #[error("`{edit}`: it had the value {value}, which {to} bytes cannot hold")]
+    Value {
+        /// The edit.
+        edit: String,
+        /// The value.
+        value: String,
+        /// Bytes of the edited member.
+        to: u64,
+    },
+    /// A type that the trace does not have.
+    #[error("the trace has no type `{0}`")]
+    NoType(String),
+    /// A type without another layout.
+    #[error("there is no other layout of `{0}` to try: its members cannot be moved, or it has one alone")]
+    NoLayout(String),
+}
+
+/// Changes to make, with their outcomes, and changes not to bother with.
+pub struct Advised {
+    /// Edits that are worth it, the one that gains most first.
+    pub worth_it: Vec<Winner>,
+    /// Edits that were tried and are not, the best first.
+    pub rejected: Vec<Rejected>,
+    /// Objects that threads would take from each other if they began elsewhere.
+    pub latent: Vec<LatentSharing>,
+    /// Objects of which threads write neighbouring lines.
+    pub pairs: Vec<PairedLines>,
+    /// Buffers whose loads agree with stores to another one in the low 12 bits.
+    pub aliased: Vec<AliasedLoads>,
+    /// Live structures, marked hot and cold.
+    pub charts: Vec<Chart>,
+}
+
+/// Edits that are worth it.
+pub struct Winner {
+    /// The outcome.
+    pub outcome: EditOutcome,
+    /// The access that they are about, if it is not the one that they change most.
+    pub about: Option<CostliestAccess>,
+}
+
+/// Edits that are not worth it, or less than others of the same type.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rejected {
+    /// The edits; text, in their short form, where they are written down.
+    #[serde(rename = "edit", serialize_with = "as_text")]
+    pub edits: Vec<Edit>,
+    /// The part of the run's cycles that they gain; less than 0 if they lose.
+    pub gain: f64,
+    /// The verdict on them.
+    pub verdict: Verdict,
+    /// True if all of the trace was replayed, false if a part.
+    pub is_whole: bool,
+}
+
+/// Tries layouts of so many types, those that the program waits for most, and of objects, and finds those that are worth it.
+///
+/// # Errors
+/// That the machine cannot be simulated, that the blocks cannot be placed, or that the host stops it.
+pub fn advise(baseline: &Baseline, types: usize) -> Result<Advised, AdviseError> {
+    let charts = charts(baseline.trace.sites(), &baseline.profile);
+    let noise = baseline.noise()?;
+    let parts = Part::two(baseline)?;
+    let (mut worth_it, mut rejected) = (Vec::new(), Vec::new());
+    for rivals in rivals::rivals(baseline, types, &charts) {
+        let tried = trial::simplest_first(parts.try_in_turn(baseline, rivals)?, noise.range());
+        let mut is_found = false;
+        for (number, Trial { edits, gain }) in tried.into_iter().enumerate() {
+            let verdict = noise.verdict(1.0, 1.0 - gain);
+            if is_found || number >= CONFIRMED || verdict != Verdict::WorthIt {
+                rejected.push(Rejected { edits, gain, verdict, is_whole: false });
+                continue;
+            }
+            let outcome = baseline.outcome(&edits)?;
+            if outcome.verdict == Verdict::WorthIt {
+                worth_it.push(Winner { outcome, about: None });
+                is_found = true;
+            } else {
+                rejected.push(outcome.rejected());
+            }
+        }
+    }
+    threads::try_edits(baseline, &mut worth_it, &mut rejected)?;
+    let apart = baseline.apart_now();
+    let latent = threads::latent(baseline, &apart)?;
+    let pairs = threads::in_pairs(baseline, &apart)?;
+    let aliased = aliases::aliased(baseline, parts.larger())?;
+    worth_it.sort_by(|a, b| b.outcome.gain().total_cmp(&a.outcome.gain()));
+    rejected.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    Ok(Advised { worth_it, rejected, latent, pairs, aliased, charts })
+}
+
+/// Returns edits in their short form.
+pub fn written(edits: &[Edit]) -> String {
+    edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn one_as_text<S: Serializer>(edit: &Edit, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(edit)
+}
+
+fn as_text<S: Serializer>(edits: &[Edit], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&written(edits))
+}
+
+/// Grades how much of a program edits change: declarations alone, what makes the objects, or each use of them.
+fn effort(edits: &[Edit]) -> u8 {
+    let one = |edit: &Edit| match edit {
+        Edit::Reorder { .. } | Edit::Pad { .. } | Edit::Align { .. } => 0,
+        Edit::Shift { .. } | Edit::Remove { .. } | Edit::Pages { .. } | Edit::Place { .. } => 1,
+        Edit::Split { .. } | Edit::Soa { .. } | Edit::Group { .. } | Edit::PerThread { .. } => 2,
+        Edit::Pack { .. } | Edit::Narrow { .. } | Edit::Index { .. } | Edit::Aosoa { .. } => 3,
+    };
+    edits.iter().map(one).max().unwrap_or(0)
+}

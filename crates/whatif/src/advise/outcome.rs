@@ -1,0 +1,43 @@
+//! The outcome of edits on a whole run.
+
+use memlode_attribute::CostModel;
+use memlode_attribute::sharing::SharingProfile;
+use memlode_layout::Edit;
+
+use super::Rejected;
+use crate::cost::Cycles;
+use crate::noise::Verdict;
+use crate::plan::Plan;
+use crate::predict::Prediction;
+
+/// The outcome of edits on a whole run.
+pub struct EditOutcome {
+    /// The edits.
+    pub edits: Vec<Edit>,
+    /// The same, understood.
+    pub plan: Plan,
+    /// The counts under them.
+    pub predicted: Prediction,
+    /// The costs of these.
+    pub costs: CostModel,
+    /// Losses of the threads to each other, if they were looked at.
+    pub sharing: Option<SharingProfile>,
+    /// The run's cycles as it is.
+    pub before: Cycles,
+    /// The run's cycles under the edits.
+    pub after: Cycles,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+impl EditOutcome {
+    /// The part of the run's cycles that is gained; less than 0 if it is lost.
+    pub fn gain(&self) -> f64 {
+        (self.before.run - self.after.run) / self.before.run.max(1.0)
+    }
+
+    /// Keeps so much of it as is told of edits that are not worth it.
+    pub(super) fn rejected(self) -> Rejected {
+        Rejected { gain: self.gain(), edits: self.edits, verdict: self.verdict, is_whole: true }
+    }
+}

@@ -1,0 +1,69 @@
+//! Edits by what they compete for.
+
+use memlode_attribute::CostModel;
+use memlode_attribute::libraries::FetchedCrates;
+use memlode_layout::Edit;
+use memlode_trace::layouts::LayoutId;
+use memlode_trace::sites::StringId;
+
+use super::Baseline;
+use crate::candidates::candidates;
+use crate::hot_cold::Chart;
+use crate::plan::records_named;
+use crate::proposals::least_cycles;
+
+/// The number of proposals about objects that are tried, at most.
+const MOST_PROPOSALS: usize = 8;
+
+/// Finds edits of so many types, those that the program waits for most, and of objects. Edits of one group are rivals: one is advised at
+/// most.
+pub fn rivals(baseline: &Baseline, types: usize, charts: &[Chart]) -> Vec<Vec<Vec<Edit>>> {
+    let mut groups: Vec<(Vec<String>, Vec<Vec<Edit>>)> = Vec::new();
+    for (name, record) in waited_for(baseline).into_iter().take(types) {
+        let mut edits = of_record(baseline, record);
+        let by_rules = charts.iter().find(|chart| chart.name == name).and_then(Chart::edit);
+        edits.extend(by_rules.filter(|edit| !edits.contains(edit)));
+        groups.push((vec![name], edits.into_iter().map(|edit| vec![edit]).collect()));
+    }
+    for proposal in baseline.proposals().into_iter().take(MOST_PROPOSALS) {
+        let subjects: Vec<String> = proposal.subject.split(", ").map(str::to_string).collect();
+        match groups.iter_mut().find(|(known, _)| known.iter().any(|name| subjects.contains(name))) {
+            Some((known, edits)) => {
+                known.extend(subjects);
+                edits.push(proposal.edits);
+            }
+            None => groups.push((subjects, vec![proposal.edits])),
+        }
+    }
+    groups.into_iter().map(|(_, edits)| edits).collect()
+}
+
+/// Finds edits of a record.
+pub fn of_record(baseline: &Baseline, record: LayoutId) -> Vec<Edit> {
+    candidates(baseline.trace.sites(), &baseline.profile, record, baseline.machine.line_bytes.into())
+}
+
+/// Finds the program's records that it waits for, the longest first.
+pub fn waited_for(baseline: &Baseline) -> Vec<(String, LayoutId)> {
+    let names = baseline.trace.sites();
+    let costs = CostModel::new(&baseline.profile, names, &baseline.machine);
+    let mut by_type: Vec<(StringId, f64)> = Vec::new();
+    for (number, cell) in baseline.profile.cells.iter().enumerate() {
+        let Some(ty) = names.site(cell.site).ty.map(|ty| names.ty(ty).name) else { continue };
+        let cycles = costs.of(number).cycles();
+        match by_type.iter_mut().find(|(known, _)| *known == ty) {
+            Some((_, sum)) => *sum += cycles,
+            None => by_type.push((ty, cycles)),
+        }
+    }
+    by_type.sort_by(|(a, cycles), (b, others)| others.total_cmp(cycles).then(a.cmp(b)));
+    let least = least_cycles(costs.total().cycles(), baseline.cycles().run);
+    let enough = by_type.into_iter().filter(|&(_, cycles)| cycles >= least && cycles > 0.0);
+    let fetched = FetchedCrates::of(names);
+    let record = |(ty, _): (StringId, f64)| {
+        let name = Some(names.string(ty).to_string()).filter(|name| !fetched.has_type(name))?;
+        let record = records_named(names, &name).first().copied()?;
+        Some((name, record))
+    };
+    enough.filter_map(record).collect()
+}

@@ -1,0 +1,46 @@
+//! The best layout of one type.
+
+use memlode_layout::Edit;
+
+use super::trial::{PART, try_each};
+use super::{ABOUT, AdviseError, Baseline, EditOutcome, Trial, effort, rivals};
+use crate::plan::records_named;
+
+/// The number of layouts that are replayed on the whole trace.
+const CONFIRMED: usize = 3;
+
+/// The best layout of a type.
+pub struct Searched {
+    /// Its outcome on the whole trace.
+    pub best: EditOutcome,
+    /// Layouts tried on a part of it, the best first.
+    pub tried: Vec<Trial>,
+}
+
+/// Tries layouts of a type on a part of a trace, and the best of them on all of it.
+///
+/// # Errors
+/// That the trace has no such type, or the type no other layout; and those of a replay.
+pub fn search(baseline: &Baseline, ty: &str) -> Result<Searched, AdviseError> {
+    let Some(&record) = records_named(baseline.trace.sites(), ty).first() else {
+        // Says which types there are.
+        baseline.plan(&[Edit::Soa { structure: ty.to_string(), members: Vec::new() }])?;
+        return Err(AdviseError::NoType(ty.to_string()));
+    };
+    let part = baseline.predictor().part(PART, &baseline.profile)?;
+    let edits = rivals::of_record(baseline, record).into_iter().map(|edit| vec![edit]).collect();
+    let tried = try_each(baseline, &part, edits)?;
+    let mut found: Vec<EditOutcome> = Vec::new();
+    for trial in tried.iter().take(CONFIRMED) {
+        found.push(baseline.outcome(&trial.edits)?);
+    }
+    let most = found.iter().map(EditOutcome::gain).fold(f64::NEG_INFINITY, f64::max);
+    let about = found.into_iter().filter(|found| found.gain() >= most - ABOUT);
+    // The simplest change of those that gain about as much.
+    let best =
+        about.min_by(|a, b| effort(&a.edits).cmp(&effort(&b.edits)).then(b.gain().total_cmp(&a.gain())));
+    match best {
+        Some(best) => Ok(Searched { best, tried }),
+        None => Err(AdviseError::NoLayout(ty.to_string())),
+    }
+}

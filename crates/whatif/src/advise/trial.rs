@@ -1,0 +1,119 @@
+//! Edits tried on a part of a trace.
+
+use memlode_layout::Edit;
+
+use super::{ABOUT, AdviseError, Baseline, effort};
+use crate::plan::Plan;
+use crate::predict::{TraceStart, Unpredictable, side_by_side};
+
+/// Accesses of the part of a trace on which candidates are tried.
+pub const PART: u64 = 8_000_000;
+
+/// Accesses of the part that is tried first, and what a gain there must exceed.
+pub const GLANCE: u64 = 1_000_000;
+/// The part of its cycles that a gain there must exceed to be believed.
+pub const GLANCE_LEAST: f64 = 0.05;
+
+/// The number of edits that did best on the first part and are tried on more of the trace.
+const SEMIFINAL: usize = 4;
+
+/// Edits, and what they gain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The edits.
+    pub edits: Vec<Edit>,
+    /// The part of the cycles that they gain on a part of the trace; less than 0 if they lose.
+    pub gain: f64,
+}
+
+/// Two parts of a trace, one of which is quickly replayed; short traces have no second one.
+pub struct Part {
+    glance: TraceStart,
+    more: Option<TraceStart>,
+}
+
+impl Part {
+    /// Counts the parts of a trace as it is.
+    pub fn two(baseline: &Baseline) -> Result<Part, AdviseError> {
+        let predictor = baseline.predictor();
+        let glance = predictor.part(GLANCE, &baseline.profile)?;
+        let all: u64 = baseline.trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
+        let more = match all > glance.accesses {
+            true => Some(predictor.part(PART, &baseline.profile)?),
+            false => None,
+        };
+        Ok(Part { glance, more })
+    }
+
+    /// The larger of the two.
+    pub fn larger(&self) -> &TraceStart {
+        self.more.as_ref().unwrap_or(&self.glance)
+    }
+
+    /// Tries edits on the first part, and those that do best there on the second; those that gain most come first.
+    pub fn try_in_turn(&self, baseline: &Baseline, edits: Vec<Vec<Edit>>) -> Result<Vec<Trial>, AdviseError> {
+        let mut tried = try_each(baseline, &self.glance, edits)?;
+        let tells = tried.first().is_some_and(|trial| trial.gain >= GLANCE_LEAST);
+        let Some(more) = self.more.as_ref().filter(|more| more.chunks > self.glance.chunks) else {
+            return Ok(tried);
+        };
+        // A beginning in which nothing gains may not be what the program does later.
+        let rest = tried.split_off(if tells { SEMIFINAL.min(tried.len()) } else { tried.len() });
+        let mut again = try_each(baseline, more, tried.into_iter().map(|trial| trial.edits).collect())?;
+        again.extend(rest);
+        Ok(again)
+    }
+}
+
+/// Tries each of some changes by itself; those that gain most come first. What cannot be made is left out.
+pub fn try_each(
+    baseline: &Baseline,
+    part: &TraceStart,
+    changes: Vec<Vec<Edit>>,
+) -> Result<Vec<Trial>, AdviseError> {
+    let planned = changes.into_iter().filter_map(|edits| Some((baseline.plan(&edits).ok()?, edits)));
+    let planned: Vec<(Plan, Vec<Edit>)> = planned.collect();
+    let cycles = side_by_side(&baseline.predictor(), &planned, |predictor, (plan, _)| {
+        part.under(predictor, plan, None)
+    });
+    let mut tried: Vec<Trial> = Vec::new();
+    for ((_, edits), cycles) in planned.into_iter().zip(cycles) {
+        match cycles {
+            Ok(cycles) => tried.push(Trial { edits, gain: 1.0 - cycles.run / part.placed.run.max(1.0) }),
+            Err(Unpredictable::Placement(_)) => {}
+            Err(why) => return Err(why.into()),
+        }
+    }
+    tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    Ok(tried)
+}
+
+/// Puts the simplest change first of those that gain about as much as the best: `range` is what placement alone gains.
+pub fn simplest_first(mut tried: Vec<Trial>, range: f64) -> Vec<Trial> {
+    let best = tried.first().map_or(0.0, |trial| trial.gain);
+    let enough = best - range.max(ABOUT);
+    let about = tried.iter().take_while(|trial| trial.gain >= enough).count();
+    tried[..about].sort_by(|a, b| effort(&a.edits).cmp(&effort(&b.edits)).then(b.gain.total_cmp(&a.gain)));
+    tried
+}
+
+#[cfg(test)]
+mod tests {
+    use memlode_layout::edits_from_text;
+
+    use super::*;
+
+    #[test]
+    fn of_gains_that_are_about_the_same_the_simplest_change_comes_first() {
+        let trial = |text: &str, gain| Trial { edits: edits_from_text(text).expect("an edit"), gain };
+        let tried =
+            || vec![trial("soa node", 0.31), trial("reorder node: key", 0.30), trial("pad node to 64", 0.1)];
+        let first = |range| simplest_first(tried(), range)[0].gain;
+        assert_eq!(first(0.0), 0.30);
+        assert_eq!(first(0.5), 0.30);
+        let mut tried = tried();
+        tried[1].gain = 0.2;
+        assert_eq!(simplest_first(tried.clone(), 0.0)[0].gain, 0.31);
+        assert_eq!(simplest_first(tried, 0.15)[0].gain, 0.2);
+    }
+}
