@@ -1,0 +1,97 @@
+//! Advice without a terminal: from a recorded trace to edits, and a host that stops it.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use memlode_machine::Machine;
+use memlode_trace::Trace;
+use memlode_whatif::advise::{AdviseError, Advised, Baseline, advise, search, written};
+use memlode_whatif::host::{Host, Quiet, ReplayProgress};
+use memlode_whatif::noise::Verdict;
+use memlode_whatif::predict::Unpredictable;
+use tempfile::TempDir;
+
+/// A trace of nodes of a page each that are walked in no order, which wait for translations.
+struct Recorded(TempDir);
+
+impl Recorded {
+    fn new() -> Recorded {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analyses/fixtures/strides/trace");
+        let folder = TempDir::new().expect("a folder");
+        copy(&from, folder.path());
+        Recorded(folder)
+    }
+
+    fn count(&self, host: impl Host + 'static) -> Result<Baseline, Unpredictable> {
+        let trace = Arc::new(Trace::open(self.0.path()).expect("a trace"));
+        let machine = Machine::find("generic").expect("a built-in machine");
+        Baseline::count(trace, machine, (None, None), 2, Box::new(host))
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir(&to).expect("a new folder");
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).expect("a copy");
+        }
+    }
+}
+
+/// Stops once so many replays have begun.
+struct Stopping {
+    begun: AtomicUsize,
+    most: usize,
+}
+
+impl Host for Stopping {
+    fn progress(&self, _: &'static str) -> ReplayProgress {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Box::new(|_| {})
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.begun.load(Ordering::Relaxed) > self.most
+    }
+}
+
+#[test]
+fn what_waits_for_translations_gets_larger_pages() {
+    let recorded = Recorded::new();
+    let baseline = recorded.count(Quiet).expect("counts");
+    let Advised { worth_it, .. } = advise(&baseline, 3).expect("advice");
+    let best = &worth_it.first().expect("an edit that is worth it").outcome;
+    assert_eq!(written(&best.edits), "pages \"program.c:39\" to 2MiB");
+    assert!(best.gain() > 0.02 && best.verdict == Verdict::WorthIt, "{}", best.gain());
+    assert_eq!(baseline.placed_by(), Some(Quiet.allocator_name()));
+    // The same trace gives the same numbers, and what placement changes is kept beside it.
+    let again = recorded.count(Quiet).expect("counts").outcome(&best.edits).expect("an outcome");
+    assert_eq!((again.before, again.after), (best.before, best.after));
+    let kept = fs::read_dir(recorded.0.path()).expect("a folder").filter_map(Result::ok);
+    assert_eq!(
+        kept.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"placements-")).count(),
+        1
+    );
+}
+
+#[test]
+fn a_host_stops_it() {
+    let recorded = Recorded::new();
+    let host = |most| Stopping { begun: AtomicUsize::new(0), most };
+    assert!(matches!(recorded.count(host(0)), Err(Unpredictable::Stopped)));
+    let baseline = recorded.count(host(1)).expect("one replay is allowed");
+    let stopped = advise(&baseline, 3);
+    assert!(matches!(stopped, Err(AdviseError::Predict(Unpredictable::Stopped))));
+}
+
+#[test]
+fn a_type_that_is_not_there_is_named() {
+    let baseline = Recorded::new().count(Quiet).expect("counts");
+    let Err(error) = search(&baseline, "nod") else { panic!("there is no such type") };
+    assert!(error.to_string().contains("no type `nod`"), "{error}");
+}
