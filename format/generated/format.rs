@@ -792,8 +792,10 @@ pub struct ProcessHeader {
     pub lost_children: u32,
     /// not 0 once another copy of the runtime has joined: a thread may have rings of both
     pub copies: u32,
+    /// tasks that share its memory and are no threads of it: what they did is not recorded, nor what the thread did meanwhile whose data they share
+    pub foreign_tasks: u32,
     /// what follows is read often and written rarely: on a cache line of its own
-    pub pad0: [u8; 48],
+    pub pad0: [u8; 44],
     /// off.\*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     pub dormant: u64,
     /// not 0 once it was not: whoever sets it sets this first
@@ -831,7 +833,8 @@ impl ProcessHeader {
             sealed: u32::from_le_bytes([bytes[68], bytes[69], bytes[70], bytes[71]]),
             lost_children: u32::from_le_bytes([bytes[72], bytes[73], bytes[74], bytes[75]]),
             copies: u32::from_le_bytes([bytes[76], bytes[77], bytes[78], bytes[79]]),
-            pad0: std::array::from_fn::<_, 48, _>(|i| bytes[80 + i]),
+            foreign_tasks: u32::from_le_bytes([bytes[80], bytes[81], bytes[82], bytes[83]]),
+            pad0: std::array::from_fn::<_, 44, _>(|i| bytes[84 + i]),
             dormant: u64::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131], bytes[132], bytes[133], bytes[134], bytes[135]]),
             was_dormant: u32::from_le_bytes([bytes[136], bytes[137], bytes[138], bytes[139]]),
             reserved3: u32::from_le_bytes([bytes[140], bytes[141], bytes[142], bytes[143]]),
@@ -862,7 +865,8 @@ impl ProcessHeader {
         bytes[68..72].copy_from_slice(&self.sealed.to_le_bytes());
         bytes[72..76].copy_from_slice(&self.lost_children.to_le_bytes());
         bytes[76..80].copy_from_slice(&self.copies.to_le_bytes());
-        bytes[80..128].copy_from_slice(&self.pad0);
+        bytes[80..84].copy_from_slice(&self.foreign_tasks.to_le_bytes());
+        bytes[84..128].copy_from_slice(&self.pad0);
         bytes[128..136].copy_from_slice(&self.dormant.to_le_bytes());
         bytes[136..140].copy_from_slice(&self.was_dormant.to_le_bytes());
         bytes[140..144].copy_from_slice(&self.reserved3.to_le_bytes());
@@ -898,7 +902,8 @@ const _: () = assert!(std::mem::offset_of!(ProcessHeader, cancels) == 64);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, sealed) == 68);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, lost_children) == 72);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, copies) == 76);
-const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 80);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, foreign_tasks) == 80);
+const _: () = assert!(std::mem::offset_of!(ProcessHeader, pad0) == 84);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, dormant) == 128);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, was_dormant) == 136);
 const _: () = assert!(std::mem::offset_of!(ProcessHeader, reserved3) == 140);

@@ -348,7 +348,8 @@ struct memlode_process_header {
   uint32_t sealed; // not 0 once the program has forbidden itself system calls: what it does from then on is not recorded
   uint32_t lost_children; // children that it has forked and that did not find the collector: they are not recorded
   uint32_t copies; // not 0 once another copy of the runtime has joined: a thread may have rings of both
-  uint8_t pad0[48]; // what follows is read often and written rarely: on a cache line of its own
+  uint32_t foreign_tasks; // tasks that share its memory and are no threads of it: what they did is not recorded, nor what the thread did meanwhile whose data they share
+  uint8_t pad0[44]; // what follows is read often and written rarely: on a cache line of its own
   uint64_t dormant; // off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
   uint32_t was_dormant; // not 0 once it was not: whoever sets it sets this first
   uint32_t reserved3; // zero
@@ -375,7 +376,8 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, cancels) == 64, "m
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, sealed) == 68, "memlode_process_header.sealed");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, lost_children) == 72, "memlode_process_header.lost_children");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, copies) == 76, "memlode_process_header.copies");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 80, "memlode_process_header.pad0");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, foreign_tasks) == 80, "memlode_process_header.foreign_tasks");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, pad0) == 84, "memlode_process_header.pad0");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, dormant) == 128, "memlode_process_header.dormant");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, was_dormant) == 136, "memlode_process_header.was_dormant");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, reserved3) == 140, "memlode_process_header.reserved3");

@@ -341,7 +341,8 @@ PROCESS_HEADER = Layout(
     ("sealed", "I", None),  # not 0 once the program has forbidden itself system calls: what it does from then on is not recorded
     ("lost_children", "I", None),  # children that it has forked and that did not find the collector: they are not recorded
     ("copies", "I", None),  # not 0 once another copy of the runtime has joined: a thread may have rings of both
-    ("pad0", "s", 48),  # what follows is read often and written rarely: on a cache line of its own
+    ("foreign_tasks", "I", None),  # tasks that share its memory and are no threads of it: what they did is not recorded, nor what the thread did meanwhile whose data they share
+    ("pad0", "s", 44),  # what follows is read often and written rarely: on a cache line of its own
     ("dormant", "Q", None),  # off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     ("was_dormant", "I", None),  # not 0 once it was not: whoever sets it sets this first
     ("reserved3", "I", None),  # zero

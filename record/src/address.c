@@ -7,7 +7,8 @@
  * There is a second socket of that number, in the kernel's abstract name space. It is for those who do not
  * get at the path any more: in another root, as another user. And a program whose environment was emptied
  * looks for it by the numbers of its ancestors, one of which is the collector if the program is recorded at
- * all. The kernel tells whose socket it is, so that nobody else can take that place. */
+ * all. The kernel tells whose socket it is, so that nobody else can take that place; and only root, or the
+ * user that the program runs as, is told what it does. */
 #include "runtime.h"
 #include "syscalls.h"
 
@@ -68,6 +69,14 @@ static char *put(char *text, const char *what) {
   return text;
 }
 
+MEMLODE_HIDDEN bool memlode_may_trust(long fd, uint32_t number) {
+  struct ucred owner = {0};
+  socklen_t size = sizeof owner;
+  long result = memlode_call(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &owner, &size);
+  return !memlode_failed(result) && (!number || (uint32_t)owner.pid == number) &&
+         (owner.uid == 0 || owner.uid == (uint32_t)memlode_call(SYS_geteuid));
+}
+
 MEMLODE_HIDDEN long memlode_connect_to_number(long fd, uint32_t number) {
   struct {
     uint16_t family;
@@ -80,10 +89,7 @@ MEMLODE_HIDDEN long memlode_connect_to_number(long fd, uint32_t number) {
   while (result == -EINTR);
   if (memlode_failed(result))
     return result;
-  struct ucred owner = {0};
-  socklen_t size = sizeof owner;
-  result = memlode_call(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &owner, &size);
-  return !memlode_failed(result) && (uint32_t)owner.pid == number ? 0 : -ECONNREFUSED;
+  return memlode_may_trust(fd, number) ? 0 : -ECONNREFUSED;
 }
 
 /* The parent of a process, 0 if it cannot be told. */

@@ -87,6 +87,10 @@ static long open_socket(int flags) {
     do
       result = memlode_call(SYS_connect, fd, &memlode_process.socket, memlode_process.socket_size);
     while (result == -EINTR);
+  if (path[0] && !memlode_failed(result) && !memlode_may_trust(fd, 0)) {
+    memlode_call(SYS_close, fd);
+    return -ECONNREFUSED;
+  }
   if (memlode_failed(result) && result != -EAGAIN && memlode_process.collector)
     result = memlode_connect_to_number(fd, memlode_process.collector);
   if (memlode_failed(result)) {

@@ -207,6 +207,9 @@ MEMLODE_HIDDEN bool memlode_is_scratch(const uint64_t *cursor);
 
 /* address.c: finds the collector's address. False while there is no environment to look into. */
 MEMLODE_HIDDEN bool memlode_read_environment(void);
+/* Returns whether a socket's other end is root's or the user's that the program runs as, and of that number
+ * if one is given: nobody else may see what the program does. */
+MEMLODE_HIDDEN bool memlode_may_trust(long fd, uint32_t number);
 /* Connects a socket to the collector of that number. Zero or -errno. */
 MEMLODE_HIDDEN long memlode_connect_to_number(long fd, uint32_t number);
 

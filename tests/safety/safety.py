@@ -7,6 +7,7 @@ lost that should not be, and every access that is said to be of a global array l
 tell on standard error where their arrays are.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -446,6 +447,59 @@ def case_processes_that_become_another_program_with_a_zero():
         expect(traced.stdout.startswith("63 "), f"{flags}: {traced.stdout}")
         # Each of nine children reads and writes a cell, and reads what it frees.
         expect(traced.accesses >= 9 * 3, f"{flags}: {traced.accesses} accesses")
+
+
+def case_a_loop_that_is_under_way_at_the_end():
+    """It is one record: of its accesses no more count than time allowed, and it is told."""
+    program = compile_program("memlode", "flight", ["flight.c"])
+    traced = Run("flight", [program])
+    expect((traced.stdout, traced.status) == ("left\n", 0), traced.done)
+    expect(traced.accesses < 3_000_000_000, f"{traced.accesses} accesses")
+    expect(traced.summary.get("unfinished") == 1, f"that goes unsaid: {traced.summary}")
+    expect("had been begun last" in traced.done.stderr, f"record does not repeat it: {traced.done.stderr}")
+
+
+def case_programs_of_another_user():
+    """What root's program does is not told to the user who records what started it."""
+    if os.geteuid() != 0:
+        return print("  (needs root: skipped)")
+    user = 65533
+    place = pathlib.Path("/tmp") / f"memlode-safety-users-{os.getpid()}"  # the user may not enter target/
+    place.mkdir()
+    try:
+        program = shutil.copy(compile_program("memlode", "users", ["users.c"], "-static"), place / "users")
+        elevate = shutil.copy(program, place / "elevate")
+        os.chmod(elevate, 0o4755)
+        tool = shutil.copy(MEMLODE, place / "memlode")
+        os.chown(place, user, user)
+        become = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
+        trace = place / "trace"
+        done = run([*become, tool, "record", "-o", trace, "--", program, "start", elevate], {"TMPDIR": str(place)})
+        expect("work as 0: 0" in done.stdout and done.returncode == 0, f"the programs failed: {done}")
+        events = (trace / "events.ndjson").read_text().splitlines()
+        starts = [event for event in map(json.loads, events) if event["event"] == "process_start"]
+        told = [start["command"] for start in starts]
+        expect(all("work" not in command for command in told), f"root's program was recorded: {told}")
+        expect("runs as another user (user id 0)" in done.stderr, f"that goes unsaid: {done.stderr}")
+    finally:
+        shutil.rmtree(place)
+    return None
+
+
+def case_a_full_disk():
+    """That is what is said, by record and by check; nothing is said of threads that were killed."""
+    if os.geteuid() != 0:
+        return print("  (needs root: skipped)")
+    program = compile_program("memlode", "scattered", ["scattered.c"])
+    disk = WORK / "disk"
+    disk.mkdir(exist_ok=True)
+    script = f"""mount -t tmpfs -o size=64k none {disk} &&
+        {MEMLODE} record -o {disk}/trace -- {program}; {MEMLODE} check {disk}/trace; umount {disk}"""
+    done = run(["unshare", "-m", "sh", "-c", script])
+    expect("No space left on device" in done.stderr, f"record does not say so: {done}")
+    expect("No space left on device" in done.stdout, f"check does not say so: {done}")
+    expect("killed" not in done.stdout, f"check says something else: {done.stdout}")
+    return None
 
 
 def case_other_allocators():

@@ -9,7 +9,7 @@ use memlode_trace::format::message;
 use memlode_trace::log::Event;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, Uid};
 
 use crate::clock;
 use crate::output::count;
@@ -76,7 +76,13 @@ pub fn listen(shared: &Shared, socket: &Socket, stop: &OwnedFd) {
         }
         if ready[1] || ready[2] {
             let is_ours = |pid| descends_from_us(pid, &processes);
-            let new = std::iter::from_fn(|| socket.accept(is_ours));
+            let refused = |pid: Pid, uid: Uid| {
+                let (pid, uid) = (pid.as_raw_pid(), uid.as_raw());
+                shared.output.note(format!(
+                    "process {pid} runs as another user (user id {uid}) and is not recorded; root may record it"
+                ));
+            };
+            let new = std::iter::from_fn(|| socket.accept(is_ours, refused));
             connections.extend(new.map(|new| (new, Instant::now())));
         }
         shared.notice_dead_threads(PAUSE);

@@ -40,6 +40,7 @@ mod pace;
 mod packing;
 pub mod private;
 mod process;
+mod promises;
 mod reader;
 mod shared;
 mod socket;
@@ -333,7 +334,7 @@ impl Collector {
             unregistered_threads: summary.unregistered_threads,
             given_up: summary.given_up,
             plain: output.plain(),
-            notes: summary.notes.iter().cloned().chain(summary.failure.clone()).collect(),
+            notes: summary.notes.iter().cloned().chain(summary.failure.as_deref().map(stopped)).collect(),
         });
         if let Err(error) = finished {
             summary.failure.get_or_insert(error.to_string());
@@ -372,6 +373,11 @@ impl Collector {
             let _ = worker.join();
         }
     }
+}
+
+/// A sentence for a trace that could not be written on.
+fn stopped(failure: &str) -> String {
+    format!("recording stopped early: {failure}; nothing of what followed is in the trace")
 }
 
 fn stats(shared: &Shared) -> Stats {

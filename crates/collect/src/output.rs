@@ -181,6 +181,11 @@ impl Output {
         }
     }
 
+    /// Counts a segment that lacked words, if it did. Once writing has failed, what is left is not looked at closely.
+    pub fn count_torn(&self, is_torn: bool) {
+        count(&self.counters.torn_segments, u64::from(is_torn && !self.has_failed()));
+    }
+
     /// A sentence for the user about something that is missing.
     pub fn note(&self, note: String) {
         lock(&self.notes).insert(note);

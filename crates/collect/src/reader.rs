@@ -9,24 +9,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memlode_trace::format::{ring, stream};
-use memlode_trace::write::{ChunkEncoder, Form, Packer, Promise, Sieve, Stop, Tail};
+use memlode_trace::write::{ChunkEncoder, Form, Packer, Sieve, Stop, Tail};
 
 use crate::ahead::{Ahead, Batch, Batches, OwnEncoder};
 use crate::clock;
 use crate::output::{Output, count};
 use crate::packing::{Lane, Packing};
 use crate::process::Process;
+use crate::promises::{PLAUSIBLE, done_in, since};
 use crate::shared::{CHUNK_AND_SLACK_BYTES, Ring, Stamps};
 
 /// Words wait in an encoder no longer than this.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
 /// The same where others wait for them.
 const FLUSH_LIVE_AFTER: Duration = Duration::from_millis(20);
-/// More accesses, or bytes, than any machine makes in a nanosecond.
-const MOST_ACCESSES_A_NANOSECOND: u64 = 16;
-const MOST_BYTES_A_NANOSECOND: u64 = 512;
-/// A loop or a copy that nobody has seen the end of is believed up to this size.
-const PLAUSIBLE: Promise = Promise { accesses: 1 << 32, bytes: 1 << 36 };
 /// Chunks read from one ring before the next one gets its turn.
 const TURN: u32 = 4;
 
@@ -117,6 +113,8 @@ pub struct Reader {
     encoder: ChunkEncoder,
     /// The beginning of the last segment, if it is a loop or a copy that may be under way, and when that was seen.
     held: Option<(u32, usize, Instant)>,
+    /// The speed of stamps, measured since the ring was found.
+    rate: clock::Rate,
     /// The words that follow those, if we are far behind.
     ahead: Ahead,
     /// Allocations since recording was switched off.
@@ -145,6 +143,7 @@ impl Reader {
             empty_at: 0,
             bound: 0,
             held: None,
+            rate: clock::Rate::start(),
             ahead: Ahead::new(encoder.shared_history()),
             encoder,
             sieve: Sieve::default(),
@@ -277,7 +276,7 @@ impl Reader {
                     consumed += self.shorten(rest, stamps, process, output, tools);
                 }
                 let torn = words[ahead + consumed..].iter().any(|&word| word != 0);
-                count(&output.counters.torn_segments, u64::from(torn));
+                output.count_torn(torn);
                 tools.words = words;
             }
             if end.is_some_and(|end| end.gap) {
@@ -434,7 +433,10 @@ impl Reader {
                 }
                 true
             }
-            (Ending::CutShort, _) => is_plausible,
+            // It was under way: so much time had not passed.
+            (Ending::CutShort, Some(promise)) => {
+                is_plausible && promise.is_within(done_in(since(stamps.first, &self.rate)))
+            }
             (Ending::Killed, _) => false,
         };
         match is_believed {
@@ -566,7 +568,7 @@ impl Reader {
             process.memory.ring(self.slot).peek(self.tail, self.read_ahead, &mut tools.words);
             // Code that was interrupted by the handler which ended the process has done nothing after that.
             let torn = !tools.words.is_empty() && (!interrupted || matches!(ending, Ending::Killed));
-            count(&output.counters.torn_segments, u64::from(torn));
+            output.count_torn(torn);
         }
         self.flush(process, output, tools);
         tools.packing.finish(&self.lane, &mut tools.packer, output);
@@ -585,14 +587,5 @@ impl Reader {
     /// The ring's slot.
     pub fn slot(&self) -> u32 {
         self.slot
-    }
-}
-
-/// Returns what a processor may have done in a while.
-fn done_in(time: Duration) -> Promise {
-    let nanoseconds = time.as_nanos() as u64;
-    Promise {
-        accesses: nanoseconds.saturating_mul(MOST_ACCESSES_A_NANOSECOND),
-        bytes: nanoseconds.saturating_mul(MOST_BYTES_A_NANOSECOND),
     }
 }

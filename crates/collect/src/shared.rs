@@ -148,6 +148,11 @@ impl SharedMemory {
         self.u32_at(field!(ProcessHeader, lost_children)).load(Ordering::Relaxed)
     }
 
+    /// Tasks that share the program's memory and are no threads of it.
+    pub fn foreign_tasks(&self) -> u32 {
+        self.u32_at(field!(ProcessHeader, foreign_tasks)).load(Ordering::Relaxed)
+    }
+
     /// Another copy of the runtime shares the memory.
     pub fn expect_copies(&self) {
         self.u32_at(field!(ProcessHeader, copies)).store(1, Ordering::Relaxed);

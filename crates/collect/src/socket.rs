@@ -65,11 +65,19 @@ impl Socket {
     }
 
     /// The next program that wants to speak; `None` when none waits. Of those that come from anywhere, `is_ours` says who may.
-    pub fn accept(&self, is_ours: impl Fn(Pid) -> bool) -> Option<Connection> {
-        // The directory keeps other users out already; root may still come by.
-        let is_user = |uid| uid == rustix::process::geteuid() || uid == Uid::ROOT;
-        let near = accept(&self.fd, |peer| is_user(peer.uid));
-        near.or_else(|| accept(self.anywhere.as_ref()?, |peer| is_ours(peer.pid)))
+    /// Programs of other users may not, if this user is not root: their memory would be open to this one. They do not
+    /// trust us either (`record/src/address.c`), and are `refused`.
+    pub fn accept(&self, is_ours: impl Fn(Pid) -> bool, refused: impl Fn(Pid, Uid)) -> Option<Connection> {
+        let user = rustix::process::geteuid();
+        let may = |peer: &UCred| {
+            let may = is_within_reach(peer.uid, user);
+            if !may {
+                refused(peer.pid, peer.uid);
+            }
+            may
+        };
+        let near = accept(&self.fd, may);
+        near.or_else(|| accept(self.anywhere.as_ref()?, |peer| is_ours(peer.pid) && may(peer)))
     }
 
     /// Nobody finds the socket any more: programs that look for the collector go on without it.
@@ -77,6 +85,11 @@ impl Socket {
         let _ = std::fs::remove_file(&self.path);
         let _ = self.anywhere.as_ref().map(|fd| rustix::net::shutdown(fd, Shutdown::Both));
     }
+}
+
+/// Returns whether a user may look into a program that runs as `peer`.
+fn is_within_reach(peer: Uid, user: Uid) -> bool {
+    peer == user || user.is_root()
 }
 
 /// A socket that listens at an address.

@@ -58,7 +58,7 @@ impl CheckReport {
 pub fn check(directory: &Path, workers: usize) -> Result<CheckReport, Error> {
     let trace = Trace::open(directory)?;
     let mut report = CheckReport {
-        problems: trace.damage().to_vec(),
+        problems: trace.damage().iter().chain(trace.index_fault()).cloned().collect(),
         complete: trace.manifest().complete,
         processes: trace.processes().len(),
         threads: trace.threads().len(),

@@ -18,6 +18,10 @@ use crate::crew::{Begins, Chunk, Replayed, Source, Stored, Supply, supply, suppl
 use crate::piece::{Piece, Place};
 use crate::shards::Shards;
 
+/// Decoded chunks of a stream that wait for the end of the one at hand, at most. A chunk begins where the one before ends, but for
+/// those that were cut while their thread ran: the stamps of more are damaged.
+const MOST_WAITING: usize = 16;
+
 /// A chunk at hand.
 struct AtHand {
     chunk: Chunk,
@@ -269,7 +273,20 @@ fn merge(
             });
             let stream = &mut turns.streams[number];
             stream.waiting.push_back(chunk);
-            if stream.at_hand.is_none() && stream.begin() {
+            if stream.waiting.len() > MOST_WAITING {
+                // No recording has such stamps. Its memory is bounded, its order is not to be known.
+                while stream.waiting.len() > MOST_WAITING / 2 {
+                    let Some(piece) = stream.piece(u64::MAX, false, &mut released) else { break };
+                    consume(&piece)?;
+                    if let Some(AtHand { chunk, .. }) = stream.at_hand.take() {
+                        supply.give_back(chunk);
+                    }
+                    stream.begin();
+                }
+                if stream.at_hand.is_some() {
+                    turns.wait(number);
+                }
+            } else if stream.at_hand.is_none() && stream.begin() {
                 turns.wait(number);
             }
             continue;

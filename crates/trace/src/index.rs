@@ -128,10 +128,33 @@ const SEARCH_BYTES: (usize, usize) = (1 << 10, 1 << 20);
 /// The headers that a trace's index has, by process and thread.
 pub(crate) type Indexed = FxHashMap<(u32, u32), Vec<ChunkHeader>>;
 
+/// A trace's index.
+#[derive(Default)]
+pub(crate) struct TraceIndex {
+    pub headers: Indexed,
+    /// Length of the file; `None` if there is none, as in traces of earlier versions.
+    bytes: Option<u64>,
+}
+
+impl TraceIndex {
+    /// Returns whether it is not what was written beside these chunks, which are all of a trace.
+    pub fn contradicts(&self, chunks: &[ChunkRef]) -> bool {
+        let Some(bytes) = self.bytes else { return false };
+        let mut placed: Vec<&ChunkRef> = chunks.iter().collect();
+        placed.sort_unstable_by_key(|chunk| chunk.payload_at);
+        let mut found = Indexed::default();
+        for ChunkRef { header, .. } in placed {
+            found.entry((header.process, header.thread)).or_default().push(*header);
+        }
+        bytes != (chunks.len() * ChunkHeader::BYTES) as u64 || found != self.headers
+    }
+}
+
 /// Reads a trace's index, up to the first header that is none. A trace need not have one.
-pub(crate) fn read_index(folder: &Folder) -> Indexed {
+pub(crate) fn read_index(folder: &Folder) -> TraceIndex {
     let mut indexed = Indexed::default();
-    let Ok(file) = folder.file(names::INDEX.as_ref()) else { return indexed };
+    let Ok(file) = folder.file(names::INDEX.as_ref()) else { return TraceIndex::default() };
+    let length = file.metadata().map(|metadata| metadata.len()).ok();
     let mut entries = BufReader::with_capacity(1 << 16, file);
     let mut bytes = [0; ChunkHeader::BYTES];
     while entries.read_exact(&mut bytes).is_ok() {
@@ -141,7 +164,7 @@ pub(crate) fn read_index(folder: &Folder) -> Indexed {
         }
         indexed.entry((header.process, header.thread)).or_default().push(header);
     }
-    indexed
+    TraceIndex { headers: indexed, bytes: length }
 }
 
 /// Returns whether it is what it says, be it possible or not.

@@ -102,7 +102,7 @@ pub struct Summary {
     /// Last segments that lacked words and were dropped: one per thread that was killed, or per signal handler that was left for good,
     /// at most.
     pub torn_segments: u64,
-    /// Loops, copies and fills of memory that were the last that a killed program, or a signal handler left for good, had begun.
+    /// Loops, copies and fills of memory that were the last that a killed program, a thread of one that ended, or a signal handler left for good, had begun.
     /// Of each the first access counts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unfinished: u64,
@@ -132,7 +132,7 @@ impl Summary {
             ),
             (
                 self.unfinished,
-                "loops or copies had been begun last when the program was killed; of each the first access counts",
+                "loops or copies had been begun last when the program was killed or ended; of each the first access counts",
             ),
             (self.unknown_words, "words were dropped because no known module explains them"),
             (self.unregistered_threads, "threads found no room in the shared memory and were not recorded"),

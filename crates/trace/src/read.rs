@@ -38,6 +38,8 @@ pub struct Trace {
     loaded: FxHashMap<(u32, u32, u64), Vec<usize>>,
     pub(crate) chunks: Vec<ChunkRef>,
     damage: Vec<Damage>,
+    /// The index of a finished recording is not the one that was written: nothing is missing, for the chunks' own files were read.
+    index_fault: Option<Damage>,
 }
 
 /// A traced process. After exec, the same process is another one here.
@@ -135,6 +137,7 @@ impl Trace {
             loaded: FxHashMap::default(),
             chunks: Vec::new(),
             damage: Vec::new(),
+            index_fault: None,
         }
     }
 
@@ -151,6 +154,11 @@ impl Trace {
     /// Returns what was recorded, and whether it is complete.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Returns what is wrong with the index of chunks, if anything is. It costs the trace nothing but time.
+    pub fn index_fault(&self) -> Option<&Damage> {
+        self.index_fault.as_ref()
     }
 
     /// Returns what is missing or damaged, as far as it shows without decoding.
@@ -418,7 +426,7 @@ impl Trace {
             let path = self.directory.join(&name);
             let chunks = promised.get(&(process, thread)).map_or(0, |totals| totals.chunks);
             if files.contains(&(process, thread)) {
-                let headers = indexed.get(&(process, thread)).map_or(&[][..], |headers| headers);
+                let headers = indexed.headers.get(&(process, thread)).map_or(&[][..], |headers| headers);
                 let index =
                     match scanner.scan(folder, &name, (ProcessId(process), process), (id, thread), headers) {
                         Ok(index) => index,
@@ -452,6 +460,11 @@ impl Trace {
             self.threads.push(known.clone());
         }
         self.sort_chunks();
+        if self.manifest.complete && self.damage.is_empty() && indexed.contradicts(&self.chunks) {
+            let what = "is damaged: it does not have the headers of all chunks, which were found in their threads' files";
+            let path = self.directory.join(names::INDEX);
+            self.index_fault = Some(Damage { path, what: what.to_owned(), bytes: 0, chunks: 0 });
+        }
         Ok(())
     }
 

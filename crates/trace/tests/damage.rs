@@ -156,6 +156,14 @@ fn behind_damage_the_next_chunk_is_found() {
     assert!(lost.0 > 0 && lost.1 == 1, "{:?}", report.problems);
 }
 
+/// Only a check does: nothing is missing.
+fn tells_of_the_index(path: &Path) {
+    let report = check(path, 1).unwrap();
+    let [problem] = &report.problems[..] else { panic!("{:?}", report.problems) };
+    assert!(problem.path.ends_with("chunks.mlx"), "{problem}");
+    assert_eq!((report.chunks as usize, problem.chunks), (2 * CHUNKS, 0));
+}
+
 #[test]
 fn an_index_need_not_be_there_or_whole_or_right() {
     let (_guard, path, thread) = fresh();
@@ -166,11 +174,19 @@ fn an_index_need_not_be_there_or_whole_or_right() {
     for length in [0, 1, entry, 3 * entry, 3 * entry + 1, entries.len() - entry] {
         fs::write(&index, &entries[..length]).unwrap();
         assert_eq!(learn(&path).unwrap(), whole, "the rest is found in the files, {length}");
+        tells_of_the_index(&path);
     }
     let backwards: Vec<u8> = entries.chunks(entry).rev().flatten().copied().collect();
     for wrong in [backwards, entries.repeat(2), b"no index at all".to_vec()] {
         fs::write(&index, wrong).unwrap();
         assert_eq!(learn(&path).unwrap(), whole);
+        tells_of_the_index(&path);
+    }
+    for at in 0..entries.len() {
+        let mut flipped = entries.clone();
+        flipped[at] ^= 1;
+        fs::write(&index, flipped).unwrap();
+        tells_of_the_index(&path);
     }
     // An index of other contents: the last of its chunks is not where it says.
     fs::write(&index, &entries).unwrap();

@@ -13,7 +13,7 @@ use memlode_analyses::Run;
 use memlode_collect::{Collector, CommandEnd, Destination, ENVIRONMENT, RecordingSummary};
 use memlode_report::render::terminal;
 use memlode_report::text::{bytes, count};
-use memlode_trace::manifest::ManifestInfo;
+use memlode_trace::manifest::{Manifest, ManifestInfo, Summary};
 use memlode_trace::write::DirectoryStore;
 use memlode_whatif::advise::glance;
 
@@ -228,7 +228,7 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
         let analysed = match (recorded, later) {
             (Recorded::Analysed(analysed), _) => *analysed,
             (Recorded::Trace(trace), Some(job)) => job.run(open(trace)?)?,
-            (Recorded::Trace(_), None) => return Ok(()),
+            (Recorded::Trace(trace), None) => return losses(trace),
         };
         let out = match &options.report_to {
             None => Out::Stderr,
@@ -268,8 +268,18 @@ pub fn record(args: RecordArgs) -> Result<ExitCode> {
         &args.command,
         ProgramOutput::Own,
         Purpose::Trace,
-        |_| Ok(()),
+        |recorded| match recorded {
+            Recorded::Trace(trace) => losses(trace),
+            Recorded::Analysed(_) => Ok(()),
+        },
     ))))
+}
+
+/// Says what `memlode check` will say of the recording: what happened and is not in the trace.
+fn losses(trace: &Path) -> Result<()> {
+    let manifest = Manifest::read(trace)?;
+    manifest.summary.iter().flat_map(Summary::losses).for_each(|loss| term::note(&loss));
+    Ok(())
 }
 
 /// The purpose for which a program is recorded.

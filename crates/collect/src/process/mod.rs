@@ -375,6 +375,13 @@ impl Process {
                 "{children} processes that process {pid} ({name}) forked did not find memlode and are not recorded"
             ));
         }
+        let tasks = self.memory.foreign_tasks();
+        if tasks > 0 {
+            output.note(format!(
+                "process {pid} ({name}) made {tasks} tasks that share its memory and are no threads of it (clone); what they did \
+                 is not recorded, nor what the thread that made them did meanwhile if they have its thread-local data"
+            ));
+        }
     }
 
     /// Every ring that was claimed was found, but for those whose thread was killed while claiming it.
