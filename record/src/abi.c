@@ -5,6 +5,7 @@ MEMLODE_EXPORT __thread uint64_t *__memlode_cursor;
 MEMLODE_EXPORT uint32_t __memlode_others;
 MEMLODE_HIDDEN __thread struct memlode_ring_header *memlode_ring;
 MEMLODE_HIDDEN __thread uint64_t memlode_owner;
+MEMLODE_HIDDEN __thread _Atomic uint64_t memlode_sharers;
 MEMLODE_HIDDEN __thread uint64_t *memlode_dormant_cursor;
 
 MEMLODE_HIDDEN struct memlode_process memlode_process;

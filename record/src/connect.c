@@ -13,7 +13,6 @@
 
 /* Too large for the stack of a signal handler; used under the lock. */
 static struct memlode_request hello;
-static _Atomic uint32_t spare_canary;
 
 MEMLODE_HIDDEN void memlode_block_signals(uint64_t *saved) {
   uint64_t all = ~(uint64_t)0;
@@ -119,25 +118,15 @@ static void fill_in(struct memlode_request *request, uint16_t kind) {
   request->process = memlode_process.index;
 }
 
-/* The word that tells a forked child from its parent. */
-static void make_canary(void) {
-  if (memlode_process.canary)
-    return;
-  long page = memlode_call(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (!memlode_failed(page) && memlode_call(SYS_madvise, page, 4096, MADV_WIPEONFORK) == 0)
-    memlode_process.canary = (_Atomic uint32_t *)page;
-  else
-    memlode_process.canary = &spare_canary; /* an old kernel: fork handlers alone must do */
-}
-
 /* Maps what follows the mapping of which this is the last page, at a multiple of MEMLODE_PAIR_BYTES. There is
  * no descriptor any more: a shared mapping's length is no limit to its copy (mremap(2), an old size of zero).
  */
-static struct memlode_ring_header *map_behind(uintptr_t last_page) {
+static struct memlode_ring_header *map_behind(uintptr_t last_page, uint64_t slot) {
   const size_t page = MEMLODE_CONTROL_BYTES, bytes = MEMLODE_REGION_BYTES;
   const size_t room = page + bytes + MEMLODE_PAIR_BYTES;
-  long reserved =
-      memlode_call(SYS_mmap, 0, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  uintptr_t place = memlode_place_of(slot);
+  long reserved = memlode_call(SYS_mmap, place ? place - page : 0, room, PROT_NONE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memlode_failed(reserved))
     return NULL;
   uintptr_t low = (uintptr_t)reserved;
@@ -200,7 +189,8 @@ static bool map_shared(int fd) {
   }
   memlode_process.shared = shared;
   memlode_process.rings = shared->ring_count < MEMLODE_RING_RINGS ? shared->ring_count : MEMLODE_RING_RINGS;
-  memlode_rings[0] = map_behind(base + bytes - MEMLODE_CONTROL_BYTES);
+  memlode_choose_area();
+  memlode_rings[0] = map_behind(base + bytes - MEMLODE_CONTROL_BYTES, 0);
   if (!memlode_rings[0])
     memlode_process.rings = map_first(fd);
   return true;
@@ -215,7 +205,7 @@ MEMLODE_HIDDEN struct memlode_ring_header *memlode_map_ring_locked(uint64_t slot
       continue;
     uintptr_t end = next ? (uintptr_t)memlode_rings[next - 1] + MEMLODE_REGION_BYTES
                          : (uintptr_t)memlode_process.shared + MEMLODE_RING_FIRST_RING_OFFSET;
-    memlode_rings[next] = map_behind(end - MEMLODE_CONTROL_BYTES);
+    memlode_rings[next] = map_behind(end - MEMLODE_CONTROL_BYTES, next);
     if (!memlode_rings[next])
       return NULL;
   }
@@ -339,6 +329,12 @@ MEMLODE_HIDDEN void memlode_tell_parent(void) {
                               memory_order_relaxed);
 }
 
+MEMLODE_HIDDEN void memlode_tell_task(void) {
+  if (atomic_load_explicit(&memlode_process.mode, memory_order_acquire) == MEMLODE_CONNECTED)
+    atomic_fetch_add_explicit((_Atomic uint32_t *)&memlode_process.shared->foreign_tasks, 1,
+                              memory_order_relaxed);
+}
+
 /* Says hello if this process has not yet. Stays unconnected when trying again later may help. */
 MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void) {
   enum memlode_mode mode =
@@ -361,8 +357,7 @@ MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void) {
     }
   } else {
     forget_parent_page();
-    make_canary();
-    atomic_store_explicit(memlode_process.canary, 1, memory_order_relaxed);
+    memlode_make_canary();
     memlode_process.index = errand.reply.process;
     if (atomic_load_explicit(&memlode_process.cancels, memory_order_relaxed))
       memlode_process.shared->cancels = 1;

@@ -103,7 +103,7 @@ static bool begin(struct memlode_ring_header *ring) {
 static uint64_t **find_room(void) {
   memlode_notice_jump((uintptr_t)__builtin_frame_address(0), __memlode_cursor);
   if (memlode_is_strange_child())
-    memlode_forget_parent();
+    memlode_notice_child();
   if (memlode_ring && __memlode_cursor && !memlode_is_scratch(__memlode_cursor)) {
     if (!has_room(__memlode_cursor))
       memlode_switch(__memlode_cursor);

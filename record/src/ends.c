@@ -32,6 +32,7 @@ static void mark_ended(struct memlode_process_header *shared) {
 }
 
 MEMLODE_HIDDEN bool memlode_settle_process(void) {
+  memlode_adopt();
   if (!is_connected())
     return false;
   memlode_settle();
@@ -65,6 +66,7 @@ MEMLODE_HIDDEN void memlode_expect_end(void) {
 
 /* The last destructor of the last image: the program was not cut short. */
 __attribute__((destructor(101))) static void end_process(void) {
+  memlode_adopt();
   if (!is_connected() || memlode_is_vfork_child())
     return;
   memlode_leave();

@@ -82,8 +82,8 @@ memlode_run_apart:
 	.ltorg
 	.size	memlode_run_apart, .-memlode_run_apart
 
-/* long syscall(long number, ...): as libc's, but that seccomp ends the recording. Not a C function: programs make
- * children through it that return on another stack. */
+/* long syscall(long number, ...): as libc's, but that seccomp ends the recording, and that children are seen. Not
+ * a C function: they may return on another stack. */
 	.weak	syscall
 	.type	syscall, %function
 	.p2align 4
@@ -99,9 +99,54 @@ syscall:
 	mov	x3, x4
 	mov	x4, x5
 	mov	x5, x6
+	cmp	w8, #MEMLODE_CLONE
+	b.eq	1f
+	cmp	w8, #MEMLODE_CLONE3
+	b.eq	1f
 	svc	#0
 	cmn	x0, #4095
 	b.hs	memlode_fail
+	ret
+	/* Number and arguments lie on the stack as an array of seven; the word that comes back goes to the parent in
+	 * x5, the last argument, which none of these calls has. */
+1:	stp	x8, x0, [sp, #-80]!
+	.cfi_adjust_cfa_offset 80
+	stp	x1, x2, [sp, #16]
+	stp	x3, x4, [sp, #32]
+	stp	x5, x30, [sp, #48]
+	.cfi_rel_offset x30, 56
+	mov	x0, sp
+	bl	memlode_before_child
+	mov	x5, x0
+	ldr	x30, [sp, #56]
+	.cfi_restore x30
+	ldp	x3, x4, [sp, #32]
+	ldp	x1, x2, [sp, #16]
+	ldp	x8, x0, [sp], #80
+	.cfi_adjust_cfa_offset -80
+	svc	#0
+	cbz	x0, 2f
+	stp	x0, x30, [sp, #-16]!
+	.cfi_adjust_cfa_offset 16
+	.cfi_rel_offset x30, 8
+	mov	x1, x5
+	bl	memlode_after_child
+	ldp	x0, x30, [sp], #16
+	.cfi_adjust_cfa_offset -16
+	.cfi_restore x30
+	cmn	x0, #4095
+	b.hs	memlode_fail
+	ret
+2:	stp	x29, x30, [sp, #-16]!
+	.cfi_adjust_cfa_offset 16
+	.cfi_rel_offset x29, 0
+	.cfi_rel_offset x30, 8
+	bl	memlode_begin_child
+	ldp	x29, x30, [sp], #16
+	.cfi_adjust_cfa_offset -16
+	.cfi_restore x29
+	.cfi_restore x30
+	mov	x0, xzr
 	ret
 	.cfi_endproc
 	.size	syscall, .-syscall

@@ -103,8 +103,8 @@ memlode_run_apart:
 	.cfi_endproc
 	.size	memlode_run_apart, .-memlode_run_apart
 
-/* long syscall(long number, ...): as libc's, but that seccomp ends the recording. Not a C function: programs make
- * children through it that return on another stack. */
+/* long syscall(long number, ...): as libc's, but that seccomp ends the recording, and that children are seen. Not
+ * a C function: they may return on another stack. */
 	.weak	syscall
 	.type	syscall, @function
 	.p2align 4
@@ -120,12 +120,78 @@ syscall:
 	movq	%r8, %r10
 	movq	%r9, %r8
 	movq	8(%rsp), %r9
+	cmpl	$MEMLODE_CLONE, %eax
+	je	2f
+	cmpl	$MEMLODE_FORK, %eax
+	je	2f
+	cmpl	$MEMLODE_CLONE3, %eax
+	je	2f
 	syscall
 	cmpq	$-4095, %rax
 	jae	1f
 	retq
 1:	movq	%rax, %rdi
 	jmp	memlode_fail
+	/* Number and arguments lie on the stack as an array of seven; the word that comes back goes to the parent in
+	 * r9, the last argument, which none of these calls has. */
+2:	pushq	%r9
+	.cfi_adjust_cfa_offset 8
+	pushq	%r8
+	.cfi_adjust_cfa_offset 8
+	pushq	%r10
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rax
+	.cfi_adjust_cfa_offset 8
+	movq	%rsp, %rdi
+	callq	memlode_before_child
+	movq	%rax, %r9
+	popq	%rax
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%r10
+	.cfi_adjust_cfa_offset -8
+	popq	%r8
+	.cfi_adjust_cfa_offset -8
+	leaq	8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
+	syscall
+	testq	%rax, %rax
+	jz	3f
+	pushq	%rax
+	.cfi_adjust_cfa_offset 8
+	movq	%rax, %rdi
+	movq	%r9, %rsi
+	callq	memlode_after_child
+	popq	%rax
+	.cfi_adjust_cfa_offset -8
+	cmpq	$-4095, %rax
+	jae	1b
+	retq
+3:	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	movq	%rsp, %rbx
+	.cfi_def_cfa_register %rbx
+	andq	$-16, %rsp
+	callq	memlode_begin_child
+	movq	%rbx, %rsp
+	.cfi_def_cfa_register %rsp
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	xorl	%eax, %eax
+	retq
 	.cfi_endproc
 	.size	syscall, .-syscall
 

@@ -295,6 +295,7 @@ static struct memlode_ring_header *claim(void) {
         atomic_store_explicit((_Atomic uint32_t *)&__memlode_others, 1, memory_order_relaxed);
     }
     ring->owner = memlode_owner;
+    memlode_shield(ring, i);
     atomic_store_explicit(state, MEMLODE_RING_SLOT_ACTIVE, memory_order_release);
     memlode_doorbell(false);
     return ring;
@@ -327,12 +328,17 @@ static uint64_t *begin(uint64_t *cursor, bool has_sides) {
   if (atomic_load_explicit(&memlode_process.mode, memory_order_acquire) == MEMLODE_DISCARDING)
     return memlode_scratch(cursor);
   if (memlode_is_strange_child())
-    memlode_forget_parent();
+    memlode_notice_child();
+  const uint64_t *left = memlode_left_behind(cursor);
+  bool is_first = !cursor || left;
   /* Signals stay blocked: a handler that claims a ring of its own would leave us with two. */
   uint64_t signals;
   struct memlode_ring_header *ring = NULL;
   memlode_lock(&signals);
-  bool connected = !memlode_is_vfork_child() && memlode_connect_locked() == MEMLODE_CONNECTED;
+  bool is_foreign = memlode_is_vfork_child();
+  if (is_foreign && !cursor)
+    memlode_tell_task();
+  bool connected = !is_foreign && memlode_connect_locked() == MEMLODE_CONNECTED;
   if (memlode_is_dormant()) { /* as it turns out now */
     cursor = rest(cursor, has_sides);
     memlode_unlock(&signals);
@@ -340,19 +346,22 @@ static uint64_t *begin(uint64_t *cursor, bool has_sides) {
   }
   if (connected && memlode_is_too_deep()) {
     connected = false;
-    if (!cursor)
+    if (is_first)
       atomic_fetch_add_explicit((_Atomic uint32_t *)&memlode_process.shared->unregistered_threads, 1,
                                 memory_order_relaxed);
   }
   if (connected) {
-    ring = memlode_claim_locked(!cursor);
-    if (!ring && !cursor)
+    ring = memlode_claim_locked(is_first);
+    if (!ring && is_first)
       atomic_fetch_add_explicit((_Atomic uint32_t *)&memlode_process.shared->unregistered_threads, 1,
                                 memory_order_relaxed);
   }
   if (ring) {
     memlode_ring = ring;
-    cursor = __memlode_cursor = memlode_chunk_start(ring, 0);
+    uint64_t *start = memlode_chunk_start(ring, 0);
+    while (left && left < cursor)
+      *start++ = *left++;
+    cursor = __memlode_cursor = start;
   } else {
     cursor = memlode_scratch(cursor);
   }
@@ -371,14 +380,13 @@ static void wake(void) {
 }
 
 static uint64_t *next(uint64_t *cursor, bool has_sides) {
+  if (memlode_is_strange_child())
+    memlode_notice_child();
+  if (memlode_is_shared())
+    return __memlode_cursor = memlode_scratch_last(cursor);
   if (memlode_notice_jump((uintptr_t)__builtin_frame_address(0), cursor))
     cursor = __memlode_cursor;
   struct memlode_ring_header *ring = memlode_ring;
-  if (ring && memlode_is_strange_child()) {
-    memlode_forget_parent();
-    ring = NULL;
-    cursor = NULL;
-  }
   if (memlode_is_dormant())
     return rest(cursor, has_sides);
   if (memlode_dormant_cursor)
@@ -391,7 +399,9 @@ static uint64_t *next(uint64_t *cursor, bool has_sides) {
       return next;
     memlode_ring = NULL;
   }
-  return begin(cursor, has_sides);
+  cursor = begin(cursor, has_sides);
+  /* Words that were left behind may have filled the first chunk. */
+  return memlode_ring && !((uintptr_t)cursor & MEMLODE_RING_ROOM_BIT) ? next(cursor, has_sides) : cursor;
 }
 
 MEMLODE_HIDDEN uint64_t *memlode_refill(uint64_t *cursor) { return next(cursor, false); }

@@ -18,6 +18,9 @@
  *   seal.c      programs that forbid themselves system calls
  *   extents.c   how far functions of libc look at strings
  *   fork.c      a child starts its own stream
+ *   apart.c     what a child that nobody saw coming writes stays out of its parent's rings
+ *   children.c  calls that make children without libc's fork
+ *   bare_fork.c the one of them that only libc can make
  *   ends.c      how the process ends, or becomes another program
  *   leaving.c   the ways to do so that libc takes on its own
  *   abi.c       the symbols instrumented code refers to
@@ -25,7 +28,7 @@
  * Rules of this library: no malloc, no stdio, no locks while a stream flows, no descriptor kept
  * open, nothing printed. No name of libc's that a program may have for something of its own is referred to
  * (`make check` has the list), and those that are defined here are weak. ring.c, dormant.c, scratch.c,
- * streams.c, address.c and connect.c call no function of libc at all. */
+ * streams.c, address.c, apart.c and connect.c call no function of libc at all. */
 #ifndef MEMLODE_RUNTIME_H
 #define MEMLODE_RUNTIME_H
 
@@ -57,6 +60,9 @@ enum {
   MEMLODE_LEVELS = 7, /* streams of a thread: its own, and those of handlers up to six deep */
   MEMLODE_PAIR_BYTES = 2 * MEMLODE_RING_CHUNK_BYTES, /* a chunk and its slack */
 };
+
+/* Not 0 while another task shares all of the calling thread's data (children.c). */
+extern MEMLODE_HIDDEN __thread _Atomic uint64_t memlode_sharers __attribute__((tls_model("initial-exec")));
 
 /* The calling thread's ring; NULL before the first refill and while the thread writes to scratch. */
 extern MEMLODE_HIDDEN __thread struct memlode_ring_header *memlode_ring
@@ -122,8 +128,8 @@ static inline bool memlode_is_sealed(void) {
   return atomic_load_explicit(&memlode_process.sealed, memory_order_relaxed);
 }
 
-/* A child of a fork that ran no fork handlers. What it wrote until now is in its parent's ring, where
- * it does harm: there is no way to notice before its first refill or signal. */
+/* A child of a fork that nobody saw, as inline assembly makes it: it is noticed at its first refill or
+ * signal, or when it ends. What it wrote until then is in memory of its own (apart.c). */
 static inline bool memlode_is_strange_child(void) {
   return atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED &&
          atomic_load_explicit(memlode_process.canary, memory_order_relaxed) == 0;
@@ -170,9 +176,9 @@ MEMLODE_HIDDEN void memlode_leave_handler(uintptr_t stack_pointer);
 MEMLODE_HIDDEN bool memlode_notice_jump(uintptr_t stack_pointer, uint64_t *cursor);
 /* The running handler is one of too many: it gets no ring. */
 MEMLODE_HIDDEN bool memlode_is_too_deep(void);
-/* In a forked child: all streams were the parent's. Takes the rings out of the table to which interrupted
- * code will go on writing, and puts memory in their place that nobody reads. */
-MEMLODE_HIDDEN void memlode_forget_streams(void);
+/* In a child: all streams were the parent's. Returns whether there is interrupted code that will go on
+ * writing to some. */
+MEMLODE_HIDDEN bool memlode_forget_streams(void);
 
 /* suspended.c */
 struct memlode_handler {
@@ -194,8 +200,8 @@ MEMLODE_HIDDEN bool memlode_find_suspended(uintptr_t frame, uint32_t *group);
 MEMLODE_HIDDEN uint32_t memlode_take_suspended(uint32_t group, struct memlode_handler *handler);
 /* Takes one of which the kernel has overwritten the frame. False if there is none. */
 MEMLODE_HIDDEN bool memlode_take_overwritten(uintptr_t low, uintptr_t high, struct memlode_handler *handler);
-/* Forgets one: returns the ring of the code that it interrupted, NULL if there is none any more. */
-MEMLODE_HIDDEN struct memlode_ring_header *memlode_forget_suspended(void);
+/* Forgets all; returns whether there were any. */
+MEMLODE_HIDDEN bool memlode_forget_suspended(void);
 
 /* scratch.c */
 MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor);
@@ -203,6 +209,8 @@ MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor);
 MEMLODE_HIDDEN uint64_t *memlode_scratch_start(uint64_t *cursor);
 /* A place for the words of a path, where the test for room fails. */
 MEMLODE_HIDDEN uint64_t *memlode_scratch_slack(uint64_t *cursor);
+/* A place with room for one segment: the code asks again at the next. */
+MEMLODE_HIDDEN uint64_t *memlode_scratch_last(uint64_t *cursor);
 MEMLODE_HIDDEN bool memlode_is_scratch(const uint64_t *cursor);
 
 /* address.c: finds the collector's address. False while there is no environment to look into. */
@@ -240,6 +248,8 @@ MEMLODE_HIDDEN bool memlode_collector_lives(void);
 MEMLODE_HIDDEN void memlode_send_locked(struct memlode_request *request);
 MEMLODE_HIDDEN void memlode_doorbell(bool even_if_awake);
 MEMLODE_HIDDEN bool memlode_is_vfork_child(void);
+/* A task that is no thread of the process runs on its memory, unrecorded. */
+MEMLODE_HIDDEN void memlode_tell_task(void);
 
 /* regions.c: switches recording off, if no region is open and some are asked for, or on. */
 MEMLODE_HIDDEN void memlode_switch_regions_locked(void);
@@ -287,7 +297,25 @@ static inline void memlode_copy(void *to, const void *from, size_t bytes) {
     ((char *)to)[i] = ((const char *)from)[i];
 }
 
-/* fork.c: drops what belongs to the parent. */
+/* fork.c: drops what belongs to the parent, in a child that was seen coming, and in one that was not. */
 MEMLODE_HIDDEN void memlode_forget_parent(void);
+MEMLODE_HIDDEN void memlode_notice_child(void);
+/* Notices it where the running code has just stored its cursor. What it wrote until then is recorded. */
+MEMLODE_HIDDEN void memlode_adopt(void);
+
+/* apart.c: chooses where the process's rings are to be, and returns where one of them is. */
+MEMLODE_HIDDEN void memlode_choose_area(void);
+MEMLODE_HIDDEN uintptr_t memlode_place_of(uint64_t slot);
+/* Keeps a ring out of children, where that is possible, and makes room there for what they write to it. */
+MEMLODE_HIDDEN void memlode_shield(struct memlode_ring_header *ring, uint64_t slot);
+/* The rings, in a child that was not seen: its own memory now, which code writes to until its next refill. */
+MEMLODE_HIDDEN void memlode_leave_behind(void);
+/* Returns the first of the words up to this cursor that a child wrote before it was noticed; NULL if none. */
+MEMLODE_HIDDEN const uint64_t *memlode_left_behind(const uint64_t *cursor);
+/* The word that tells a child from its parent. */
+MEMLODE_HIDDEN void memlode_make_canary(void);
+
+/* children.c: returns whether another task shares the calling thread's data, and with them the cursor. */
+MEMLODE_HIDDEN bool memlode_is_shared(void);
 
 #endif

@@ -42,3 +42,7 @@ MEMLODE_HIDDEN uint64_t *memlode_scratch(uint64_t *cursor) {
 MEMLODE_HIDDEN uint64_t *memlode_scratch_slack(uint64_t *cursor) {
   return (uint64_t *)(chunk_for(cursor) + MEMLODE_RING_CHUNK_BYTES);
 }
+
+MEMLODE_HIDDEN uint64_t *memlode_scratch_last(uint64_t *cursor) {
+  return (uint64_t *)(chunk_for(cursor) + MEMLODE_RING_CHUNK_BYTES) - 1;
+}

@@ -200,7 +200,9 @@ MEMLODE_HIDDEN bool memlode_is_too_deep(void) { return thread.depth >= DEEPEST; 
 
 MEMLODE_HIDDEN void memlode_begin_handler(struct memlode_activation *activation) {
   if (memlode_is_strange_child())
-    memlode_forget_parent();
+    memlode_notice_child();
+  if (memlode_is_shared())
+    return; /* nor is there one level of two tasks at once */
   if (thread.depth) {
     uint32_t around = handlers_around(activation->interrupted_at);
     if (around < thread.depth)
@@ -223,6 +225,8 @@ MEMLODE_HIDDEN void memlode_begin_handler(struct memlode_activation *activation)
 
 MEMLODE_HIDDEN void memlode_end_handler(const struct memlode_activation *activation) {
   uint32_t level = activation->level;
+  if (!level)
+    return;
   if (level > DEEPEST) {
     if (thread.depth >= level)
       thread.depth = level - 1;
@@ -245,28 +249,14 @@ MEMLODE_HIDDEN void memlode_end_handler(const struct memlode_activation *activat
   thread.depth = level - 1;
 }
 
-/* In a child that was forked by a signal handler, the interrupted code will write on where it was: to memory
- * that nobody reads, until its next refill. */
-static void detach(struct memlode_ring_header *ring) {
-  for (uint32_t slot = 0; ring && slot < memlode_process.rings; slot++)
-    if (memlode_rings[slot] == ring) {
-      memlode_rings[slot] = NULL;
-      memlode_call(SYS_mmap, ring, (size_t)MEMLODE_REGION_BYTES, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-    }
-}
-
-MEMLODE_HIDDEN void memlode_forget_streams(void) {
-  struct memlode_ring_header *suspended;
-  while ((suspended = memlode_forget_suspended()))
-    detach(suspended);
+MEMLODE_HIDDEN bool memlode_forget_streams(void) {
+  bool is_interrupting = memlode_forget_suspended() || thread.depth;
   for (uint32_t level = 1; level <= DEEPEST; level++) {
-    struct memlode_stream *interrupted = &thread.handlers[level].interrupted;
-    if (level <= thread.depth)
-      detach(interrupted->ring);
-    *interrupted = thread.idle[level] = no_stream;
+    thread.handlers[level].interrupted = thread.idle[level] = no_stream;
+    in_order(); /* not a call of memset */
   }
   run(no_stream);
+  return is_interrupting;
 }
 
 /* The stream's chunk in use is whole up to the cursor that was stored. */

@@ -120,6 +120,8 @@ MEMLODE_HIDDEN bool memlode_take_overwritten(uintptr_t low, uintptr_t high, stru
   return false;
 }
 
-MEMLODE_HIDDEN struct memlode_ring_header *memlode_forget_suspended(void) {
-  return first ? unlink_note(&first).interrupted.ring : NULL;
+MEMLODE_HIDDEN bool memlode_forget_suspended(void) {
+  bool any = first != NULL; /* the notes themselves are in rings, which a child need not have */
+  first = NULL;
+  return any;
 }

@@ -449,6 +449,25 @@ def case_processes_that_become_another_program_with_a_zero():
         expect(traced.accesses >= 9 * 3, f"{flags}: {traced.accesses} accesses")
 
 
+def case_two_tasks_on_one_memory():
+    """They share the cursor, too: neither is recorded while both run, which is told, and nothing is mixed up."""
+    for flags in ([], ["-static"]):
+        programs = both("tasks" + "".join(flags), ["tasks.c"], *flags)
+        for rounds in (1000, 3_000_000):
+            native = run([programs["native"], rounds])
+            traced = Run("tasks", [programs["memlode"], rounds])
+            expect((traced.stdout, traced.status) == (native.stdout, 0), f"{native} natively, {traced.done}")
+            traced.check_sound(["share its memory and are no threads"])
+            notes = " ".join(traced.summary.get("notes", []))
+            expect("made 1 tasks that share its memory" in notes, f"that goes unsaid: {traced.summary}")
+            expect("share its memory" in traced.done.stderr, f"record does not repeat it: {traced.done.stderr}")
+            low, high = traced.objects()["later"]
+            dump = run([MEMLODE, "dump", traced.directory]).stdout.splitlines()
+            rows = (line.split("\t") for line in dump[1:])
+            found = sum(low <= int(address, 16) < high for _, _, kind, address, *_ in rows if kind in ("load", "store"))
+            expect(found == 2000, f"{found} accesses when one was alone again")
+
+
 def case_a_loop_that_is_under_way_at_the_end():
     """It is one record: of its accesses no more count than time allowed, and it is told."""
     program = compile_program("memlode", "flight", ["flight.c"])

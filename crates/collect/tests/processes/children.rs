@@ -47,6 +47,29 @@ fn a_child_that_becomes_another_program() {
     assert_eq!(recording.trace.processes()[2].command[1..], ["leaf"]);
 }
 
+/// Children of calls that run no fork handlers, in a few words and in many chunks. Those of inline assembly are not seen by anybody.
+#[test]
+fn children_that_libc_does_not_fork() {
+    let unseen: &[&str] = if cfg!(target_arch = "x86_64") { &["call", "unseen"] } else { &[] };
+    for way in ["bare", "clone", "clone3", "function"].iter().chain(unseen) {
+        for count in [1, 100, 4096, 8191, 8192, 200_000] {
+            let recording = record(&program("children"), &[way, &count.to_string()]);
+            assert_eq!(recording.status.code(), Some(0), "{way} {count}: {}", recording.stderr);
+            recording.assert_whole();
+            let recorded = by_process(&recording);
+            assert!(recorded == [range(1, 100), range(1000, count)], "{way} {count}");
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn what_an_unseen_child_maps_is_its_own() {
+    let recording = record(&program("children"), &["unseen-mapping", "1"]);
+    assert_eq!(recording.status.code(), Some(0), "{}", recording.stderr);
+    assert_eq!(by_process(&recording), [range(1, 100), vec![1000; 500]]);
+}
+
 #[test]
 fn a_vfork_child_writes_for_its_parent() {
     assert_eq!(by_process(&children("vfork")), [range(1, 100)]);
