@@ -96,7 +96,7 @@ fn a_path_to_something_else_is_not_waited_for() {
     });
     for kind in ["a FIFO", "a device", "a directory"] {
         let error = told.recv_timeout(std::time::Duration::from_secs(600)).expect("it waits");
-        assert!(error.ends_with(&format!("is {kind}, not a file")), "{error}");
+        assert!(error.ends_with(&format!("is {kind}, not a regular file")), "{error}");
     }
 }
 
