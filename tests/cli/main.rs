@@ -20,6 +20,7 @@ mod doctor;
 mod dormant;
 mod empty;
 mod errors;
+mod files;
 mod findings;
 mod hostile;
 mod install;

@@ -52,6 +52,8 @@ pub struct Request {
     pub freestanding: bool,
     /// A debug level (`-g`, `-g0`, `-ggdb3`, …) was chosen.
     pub debug_level: bool,
+    /// `-gsplit-dwarf` is in force: debug information goes to files of its own.
+    pub splits_debug: bool,
     /// `--build-id` in any form was passed to the linker.
     pub build_id: bool,
     /// Position of the argument with `--` (itself, or the response file that holds it): whatever
@@ -230,6 +232,7 @@ struct Scan {
     coverage: bool,
     freestanding: bool,
     debug_level: bool,
+    splits_debug: bool,
     build_id: bool,
     double_dash: Option<usize>,
 }
@@ -271,6 +274,8 @@ impl Scan {
             "-fhosted" => self.freestanding = false,
             "-flto" => (self.lto, self.thin) = (true, false),
             "-fno-lto" => self.lto = false,
+            "-gno-split-dwarf" => self.splits_debug = false,
+            split if split.starts_with("-gsplit-dwarf") => self.splits_debug = true,
             "-x" => self.set_language(value.unwrap_or_default()),
             "-target" => self.target(value.unwrap_or_default()),
             "-Xlinker" => self.linker_word(value.unwrap_or_default()),
@@ -353,13 +358,15 @@ impl Scan {
             coverage: self.coverage,
             freestanding: self.freestanding,
             debug_level: self.debug_level,
+            splits_debug: self.splits_debug,
             build_id: self.build_id,
             double_dash: self.double_dash,
         }
     }
 }
 
-fn takes_next(option: &str) -> bool {
+/// Returns whether an option has its value in the next word.
+pub fn takes_next(option: &str) -> bool {
     TAKES_NEXT.binary_search(&option).is_ok() || option.starts_with("-Xarch_")
 }
 

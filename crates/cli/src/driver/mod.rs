@@ -16,7 +16,11 @@
 pub mod argv;
 mod ccache;
 mod depinfo;
+#[cfg(feature = "measure")]
+mod link;
 mod refused;
+#[cfg(feature = "measure")]
+mod repeat;
 pub mod rustc;
 pub mod toolchain;
 
@@ -31,6 +35,8 @@ use anyhow::{Context, Result, bail};
 use crate::child;
 use crate::install::Install;
 use argv::{Request, Stage};
+#[cfg(feature = "measure")]
+use link::Link;
 use toolchain::{Compiler, Language, shell_quote};
 
 /// The variable through which the plug-in learns of further allocation functions.
@@ -67,9 +73,11 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     }
     let additions = Additions::new(language, &request, &compiler, &install, &own)?;
     let line = additions.weave(args, &request);
+    #[cfg(feature = "measure")]
     let links = request.stage == Stage::Link && !request.relocatable && !request.is_shared;
-    let kept = match links && !request.freestanding && !own.print {
-        true => link_words(&compiler, &line, &own),
+    #[cfg(feature = "measure")]
+    let link = match links && !request.freestanding && !own.print {
+        true => Link::plan(&compiler, &line, &own.variables),
         false => None,
     };
     let cache = match request.stage >= Stage::Preprocess && !request.freestanding {
@@ -99,35 +107,16 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     }
     let status = child::run_in_our_place(&mut command).with_context(cannot)?;
     #[cfg(feature = "measure")]
-    if let Some(kept) = kept.filter(|_| status.success()) {
+    if let Some(link) = link.filter(|link| status.success() && link.is_made())
+        && let Some(line) = link.line()
+    {
         // A program without it is as good: nothing is said of failures.
-        if let Ok(folder) = std::env::current_dir() {
-            let _ = memlode_measure::link::keep(&folder, &kept);
-        }
+        let _ = memlode_measure::link::keep(&link.output, &line);
     }
     if status.code() == Some(1) {
         refused::explain(language, &compiler, &words);
     }
     Ok(ExitCode::from(child::exit_code(status)))
-}
-
-/// The command that links a program, for `bench` and `bias link`; `None` if it cannot be repeated.
-fn link_words(compiler: &Compiler, line: &[OsString], own: &Own) -> Option<Vec<String>> {
-    // While response files are there: build systems remove them after the link.
-    let line = argv::flat(line, &|name| memlode_files::read(Path::new(name), RESPONSE).ok())?;
-    if line.iter().any(|word| word == "-###" || word == "-") {
-        return None;
-    }
-    let mut words = Vec::new();
-    if !own.variables.is_empty() {
-        words.push("env".to_owned());
-        for (name, value) in &own.variables {
-            words.push(format!("{name}={}", value.to_str()?));
-        }
-    }
-    words.push(compiler.path.to_str()?.to_owned());
-    words.extend(line);
-    Some(words)
 }
 
 /// Options of memlode's own, accepted only before the first of clang's.
@@ -267,6 +256,10 @@ impl Additions {
         }
         if request.generates_code && !request.debug_level {
             additions.before.push("-g".into());
+            // Alone, it makes no files of debug information; with ours it would.
+            if request.splits_debug {
+                additions.after.push("-gno-split-dwarf".into());
+            }
         }
         // Patches of sources are made by reading these as they were compiled.
         if request.generates_code && language != Language::Fortran {

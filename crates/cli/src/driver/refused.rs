@@ -33,13 +33,15 @@ pub fn explain(language: Language, compiler: &Compiler, line: &[OsString]) {
         Language::Cxx => "c++",
         Language::Fortran => return,
     };
-    let output = Command::new(&compiler.path)
-        .args(tried)
-        .args(["-fsyntax-only", "-fno-color-diagnostics", "-x", kind, "/dev/null"])
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output();
-    let Ok(output) = output else { return };
+    // Some of them ask for files: those go with a folder of ours.
+    let Ok(folder) = tempfile::tempdir() else { return };
+    let Ok(program) = std::path::absolute(&compiler.path) else { return };
+    let mut command = Command::new(program);
+    command.args(tried).args(["-fsyntax-only", "-fno-color-diagnostics", "-x", kind, "/dev/null"]);
+    command.current_dir(folder.path()).env("LC_ALL", "C").stdin(Stdio::null());
+    #[cfg(feature = "measure")]
+    memlode_measure::link::confine(&mut command, folder.path());
+    let Ok(output) = command.output() else { return };
     let refused = refused(&String::from_utf8_lossy(&output.stderr));
     if refused.is_empty() {
         return;

@@ -1,39 +1,41 @@
 //! The link line that `memlode cc` leaves in a program: behind its last byte, where no loader or linker looks.
 //!
 //! ```text
-//! ELF file │ JSON: {"folder": …, "words": […]} │ its length, u64 little endian │ "memlode link 1\n"
+//! ELF file │ JSON: {"folder": …, "words": […], "inputs": […]} │ its length, u64 little endian │ "memlode link 2\n"
 //! ```
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, SectionFlags, elf};
 use serde::{Deserialize, Serialize};
 
 use super::{LinkLine, OUT};
 use crate::Error;
 
-const MAGIC: &[u8] = b"memlode link 1\n";
+const MAGIC: &[u8] = b"memlode link 2\n";
 /// More than this is no link line.
 const MOST_BYTES: u64 = 16 << 20;
 /// Inputs that are permuted: objects, and sources that the same command compiles.
 const INPUTS: [&str; 9] = ["o", "c", "cc", "cpp", "cxx", "C", "f90", "f", "F90"];
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Kept {
-    folder: PathBuf,
-    words: Vec<String>,
+/// The command that makes a program, and writes nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptLine {
+    /// Folder in which it runs.
+    pub folder: PathBuf,
+    /// All of it, with `{out}` for the program.
+    pub words: Vec<String>,
+    /// Positions of words that are inputs.
+    pub inputs: Vec<usize>,
 }
 
-/// Leaves the command that linked a program in it. `words` are the whole command with its response files read, run in
-/// `folder`. Does nothing to what is no ELF file, such as `/dev/null`, or has a line already.
+/// Leaves the command that linked a program in it. Does nothing to what is no ELF file, or has a line already.
 ///
 /// # Errors
 /// If the program is not there, or cannot be read or written.
-pub fn keep(folder: &Path, words: &[String]) -> io::Result<()> {
-    let name = output(words).map_or("a.out", |(at, before)| &words[at][before.len()..]);
-    let program = &folder.join(name);
+pub fn keep(program: &Path, line: &KeptLine) -> io::Result<()> {
     if !fs::metadata(program)?.is_file() || read(program)?.is_some() {
         return Ok(());
     }
@@ -42,7 +44,7 @@ pub fn keep(folder: &Path, words: &[String]) -> io::Result<()> {
     if file.read_exact(&mut magic).is_err() || magic != *b"\x7fELF" {
         return Ok(());
     }
-    let mut bytes = serde_json::to_vec(&Kept { folder: folder.to_owned(), words: words.to_vec() })?;
+    let mut bytes = serde_json::to_vec(line)?;
     let length = bytes.len() as u64;
     bytes.extend(length.to_le_bytes());
     bytes.extend(MAGIC);
@@ -50,7 +52,7 @@ pub fn keep(folder: &Path, words: &[String]) -> io::Result<()> {
 }
 
 /// The line in a program, and how many bytes the program has without it.
-fn read(program: &Path) -> io::Result<Option<(Kept, u64)>> {
+fn read(program: &Path) -> io::Result<Option<(KeptLine, u64)>> {
     let mut file = File::open(program)?;
     let all = file.metadata()?.len();
     let tail = 8 + MAGIC.len() as u64;
@@ -78,7 +80,11 @@ impl LinkLine {
     pub fn kept(program: &Path) -> Result<Option<LinkLine>, Error> {
         let file = |source| Error::File { path: program.to_owned(), source };
         let Some((kept, bytes)) = read(program).map_err(file)? else { return Ok(None) };
-        let line = LinkLine::of(with_placeholder(kept.words), Some(kept.folder), &INPUTS)?;
+        let has_program = kept.words.iter().any(|word| word.contains(OUT));
+        if !has_program || kept.inputs.iter().any(|at| *at >= kept.words.len()) {
+            return Ok(None);
+        }
+        let line = LinkLine::of(kept.words, Some(kept.folder), &INPUTS, Some(&kept.inputs))?;
         if !line.can_vary() {
             return Ok(None);
         }
@@ -86,7 +92,7 @@ impl LinkLine {
         let folder = tempfile::Builder::new().prefix("memlode-link-").tempdir().map_err(system)?;
         let again = fs::read(line.link(0, folder.path())?).map_err(file)?;
         let whole = fs::read(program).map_err(file)?;
-        match whole.get(..bytes as usize).is_some_and(|program| are_one(program, &again)) {
+        match whole.get(..bytes as usize).is_some_and(|whole| is_same_program(whole, &again)) {
             true => Ok(Some(line)),
             false => Err(Error::Usage(format!(
                 "the command that linked {} makes another program now: link it again",
@@ -96,41 +102,27 @@ impl LinkLine {
     }
 }
 
-/// Sections that tell how a program was made: of a line that compiles, too, the name of its output is among them.
-const OF_MAKING: [&str; 2] = [".GCC.command.line", ".note.gnu.build-id"];
-
-/// Returns whether two images are one program: all of their sections agree but for those that tell how they were made.
-fn are_one(one: &[u8], other: &[u8]) -> bool {
-    let sections = |image| -> Option<Vec<(String, u64, Vec<u8>)>> {
-        let image = object::File::parse(image).ok()?;
-        let kept =
-            image.sections().filter(|section| !section.name().is_ok_and(|name| OF_MAKING.contains(&name)));
-        kept.map(|section| {
-            Some((section.name().ok()?.to_string(), section.address(), section.data().ok()?.to_vec()))
-        })
-        .collect()
-    };
-    one == other || sections(one).is_some_and(|found| sections(other) == Some(found))
+/// Returns whether two files are loaded as the same program. Where debug information is may depend on what the file is
+/// called, and the build id on that.
+fn is_same_program(one: &[u8], other: &[u8]) -> bool {
+    one == other || loaded(one).is_some_and(|sections| loaded(other) == Some(sections))
 }
 
-/// The word that names the program which a command makes, and what stands before the name in it: `-o` or nothing.
-fn output(words: &[String]) -> Option<(usize, &'static str)> {
-    // The last one counts. Clang has longer options that begin so.
-    let is_joined = |word: &str| word.starts_with("-o") && word.len() > 2 && !word.starts_with("-object");
-    (1..words.len()).rev().find_map(|at| match words[at].as_str() {
-        _ if words[at - 1] == "-o" => Some((at, "")),
-        word if is_joined(word) => Some((at, "-o")),
-        _ => None,
-    })
-}
+/// Name, address, size and bytes of a section.
+type LoadedSection<'a> = (String, u64, u64, &'a [u8]);
 
-/// With `{out}` in place of the program's name.
-fn with_placeholder(mut words: Vec<String>) -> Vec<String> {
-    match output(&words) {
-        Some((at, before)) => words[at] = format!("{before}{OUT}"),
-        None => words.extend(["-o".into(), OUT.into()]),
-    }
-    words
+/// The sections that are loaded, but for the bytes of the build id.
+fn loaded(file: &[u8]) -> Option<Vec<LoadedSection<'_>>> {
+    let file = object::File::parse(file).ok()?;
+    let is_loaded =
+        |flags| matches!(flags, SectionFlags::Elf { sh_flags } if sh_flags & u64::from(elf::SHF_ALLOC) != 0);
+    let sections = file.sections().filter(|section| is_loaded(section.flags()));
+    let facts = sections.map(|section| {
+        let name = section.name().ok()?.to_owned();
+        let bytes = if name == ".note.gnu.build-id" { &[][..] } else { section.data().ok()? };
+        Some((name, section.address(), section.size(), bytes))
+    });
+    facts.collect()
 }
 
 #[cfg(test)]
@@ -141,12 +133,13 @@ mod tests {
     fn a_line_survives_and_damage_is_no_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let program = folder.path().join("program");
-        let words = ["cc", "a.o", "b.o", "-oprogram"].map(str::to_owned);
+        let words = ["cc", "-o", "{out}", "a.o", "b.o"].map(str::to_owned);
+        let line = KeptLine { folder: folder.path().to_owned(), words: words.to_vec(), inputs: vec![3, 4] };
         fs::write(&program, b"\x7fELF and more").expect("a file");
         assert!(read(&program).expect("read").is_none());
-        keep(folder.path(), &words).expect("kept");
+        keep(&program, &line).expect("kept");
         let (kept, bytes) = read(&program).expect("read").expect("a line");
-        assert_eq!((kept.words, bytes), (words.to_vec(), 13));
+        assert_eq!((kept, bytes), (line.clone(), 13));
         // Whatever is cut off or changed: no line, and no panic.
         let whole = fs::read(&program).expect("a file");
         for at in 0..whole.len() {
@@ -158,17 +151,8 @@ mod tests {
             let _ = read(&program).expect("read");
         }
         fs::write(&program, b"#!/bin/sh\n").expect("a file");
-        keep(folder.path(), &words).expect("nothing done");
+        keep(&program, &line).expect("nothing done");
         assert_eq!(fs::read(&program).expect("a file").len(), 10);
-        let nowhere = ["cc", "a.o", "-o", "/dev/null"].map(str::to_owned);
-        assert!(keep(folder.path(), &nowhere).is_ok());
-    }
-
-    #[test]
-    fn the_output_is_found() {
-        let of = |line: &str| with_placeholder(line.split(' ').map(str::to_owned).collect()).join(" ");
-        assert_eq!(of("cc a.o -o x b.o"), "cc a.o -o {out} b.o");
-        assert_eq!(of("cc a.o -ox"), "cc a.o -o{out}");
-        assert_eq!(of("cc a.o"), "cc a.o -o {out}");
+        assert!(keep(Path::new("/dev/null"), &line).is_ok());
     }
 }

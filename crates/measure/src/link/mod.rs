@@ -11,16 +11,20 @@ use rand::seq::SliceRandom;
 use crate::Error;
 use crate::stats::random;
 
+mod confined;
 mod kept;
 
-pub use kept::keep;
+pub use confined::confine;
+pub use kept::{KeptLine, keep};
 
 /// Stands for the program that a link line makes.
-const OUT: &str = "{out}";
+pub const OUT: &str = "{out}";
 /// Stands for a file that names functions in the order in which lld is to place them.
 const ORDER: &str = "{order}";
 /// Stands for a number that says which variant is wanted.
 const SEED: &str = "{seed}";
+/// Words that stand for others in a link line.
+pub const PLACEHOLDERS: [&str; 3] = [OUT, ORDER, SEED];
 
 /// A command that links a program, and what of it can be varied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +52,7 @@ impl LinkLine {
             let hint = "write {out} where it names the program that it makes, as in `cc a.o b.o -o {out}`";
             return Err(Error::Usage(format!("the link line `{line}` has no {OUT}: {hint}")));
         }
-        let found = LinkLine::of(words, None, &["o"])?;
+        let found = LinkLine::of(words, None, &["o"], None)?;
         if !found.can_vary() {
             let hint = "it needs two object files that exist, {order} and functions in them, or {seed}";
             return Err(Error::Usage(format!("nothing in the link line `{line}` can be varied: {hint}")));
@@ -56,14 +60,22 @@ impl LinkLine {
         Ok(found)
     }
 
-    /// Makes a command of words that make `{out}`, run in a folder; files with one of these extensions are permuted.
-    fn of(words: Vec<String>, folder: Option<PathBuf>, extensions: &[&str]) -> Result<LinkLine, Error> {
+    /// Makes a command of words that make `{out}`, run in a folder; files with one of these extensions are permuted, where it
+    /// is known only those that are inputs.
+    fn of(
+        words: Vec<String>,
+        folder: Option<PathBuf>,
+        extensions: &[&str],
+        inputs: Option<&[usize]>,
+    ) -> Result<LinkLine, Error> {
         let path = |word: &String| folder.as_deref().unwrap_or(Path::new("")).join(word);
         let is_object = |word: &String| {
             let extension = Path::new(word).extension().and_then(|extension| extension.to_str());
             extension.is_some_and(|extension| extensions.contains(&extension)) && path(word).is_file()
         };
-        let objects: Vec<usize> = (0..words.len()).filter(|at| is_object(&words[*at])).collect();
+        let is_input = |at: &usize| inputs.is_none_or(|inputs| inputs.contains(at));
+        let objects: Vec<usize> =
+            (0..words.len()).filter(|at| is_input(at) && is_object(&words[*at])).collect();
         let functions = match words.iter().any(|word| word.contains(ORDER)) {
             true => functions(objects.iter().map(|at| path(&words[*at])))?,
             false => Vec::new(),
@@ -123,8 +135,10 @@ impl LinkLine {
                 .replace(SEED, &seed.to_string());
         }
         let mut command = Command::new(&words[0]);
-        if let Some(folder) = &self.folder {
-            command.current_dir(folder);
+        if let Some(users) = &self.folder {
+            // Its inputs are there, and it may still ask for files that nobody wants again.
+            command.current_dir(users).env("TMPDIR", &folder);
+            confine(&mut command, &folder);
         }
         let output = command
             .args(&words[1..])
