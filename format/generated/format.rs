@@ -58,6 +58,8 @@ pub mod table_section {
     pub const EARLIER: u32 = 8;
     /// what is executed with a segment, touches memory and is not recorded (SPEC.md §2.6)
     pub const UNRECORDED: u32 = 9;
+    /// where the unit was compiled, and checksums of its files (SPEC.md §2.7)
+    pub const SOURCES: u32 = 10;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }

@@ -14,9 +14,14 @@ pub struct Reported(TempDir);
 impl Reported {
     /// Compiles and records a program. The name of the trace has to be quoted for a shell.
     pub fn new(program: &str) -> Reported {
+        Reported::with(program, &[])
+    }
+
+    /// Does so with more options of the compiler.
+    pub fn with(program: &str, options: &[&str]) -> Reported {
         let reported = Reported(TempDir::new().expect("a temporary folder"));
         fs::write(reported.path().join("program.c"), program).expect("a file");
-        reported.run(&["cc", "-O1", "-g", "program.c", "-o", "program"]);
+        reported.run(&[&["cc", "-O1", "-g", "program.c", "-o", "program"], options].concat());
         reported.run(&["record", "-o", "a trace", "--", "./program"]);
         reported
     }

@@ -61,6 +61,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("gimli", &["measure"]),
     ("addr2line", &["measure"]),
     ("hmac", &["wire"]),
+    ("md-5", &["report"]),
     ("sha2", &["wire", "machine"]),
     ("zstd", &["trace"]),
     ("clap", &["cli"]),

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -70,6 +71,18 @@ impl Folder {
     /// As [`Folder::file`] and reading say, or that the file has more bytes.
     pub fn read(&self, name: &Path, most: u64) -> io::Result<Vec<u8>> {
         crate::read_whole(self.file(name)?, most)
+    }
+
+    /// The contents of a regular file of at most `most` bytes that is stored somewhere, as [`crate::read_stored`] says.
+    ///
+    /// # Errors
+    /// As [`Folder::read`] says, or that the file is one of the kernel's.
+    pub fn read_stored(&self, name: &Path, most: u64) -> io::Result<Stored> {
+        let (parent, last) = self.parent(name)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
+        let file = door::open(fd(self, &parent), last, flags, Storage::Stored)?;
+        let modified = file.metadata()?.modified()?;
+        Ok(Stored { bytes: crate::read_whole(file, most)?, modified })
     }
 
     /// The contents of a regular file of at most `most` bytes, all of it text.
@@ -226,6 +239,15 @@ fn temporary(parent: BorrowedFd<'_>, name: &Path) -> io::Result<(PathBuf, File)>
 
 fn existing_is_fine(error: io::Error) -> io::Result<()> {
     if error.kind() == ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
+}
+
+/// A file that is stored somewhere.
+#[derive(Debug)]
+pub struct Stored {
+    /// Its contents.
+    pub bytes: Vec<u8>,
+    /// When it was written last, before it was read.
+    pub modified: SystemTime,
 }
 
 impl AsFd for Folder {

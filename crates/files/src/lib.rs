@@ -29,7 +29,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, OFlags};
 
-pub use folder::Folder;
+pub use folder::{Folder, Stored};
 
 /// Bytes of the largest file that people write by hand: a machine, a budget, edits, a list of names.
 pub const SMALL: u64 = 1 << 20;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::calls::{Call, Caller, TableCall};
+use crate::compiled::CompiledSources;
 use crate::format::call_flag;
 use crate::module::Module;
 use crate::sites::{
@@ -129,6 +130,7 @@ pub(crate) struct Flattener {
     unrecorded: Interner<Vec<Unrecorded>>,
     /// Linkage names of functions of the modules.
     compiled: FxHashSet<StringId>,
+    sources: CompiledSources,
     table_flags: u16,
     left_out: BTreeMap<LeftOut, u64>,
     /// Rules and names that the user gave, and whether any unit has something for them.
@@ -193,6 +195,7 @@ impl Flattener {
             calls: self.calls.values.clone(),
             unrecorded: self.unrecorded.values.clone(),
             compiled: self.compiled.clone(),
+            sources: self.sources.clone(),
             unmatched: self
                 .asked
                 .iter()
@@ -216,6 +219,10 @@ impl Flattener {
             file: function.file.map(file),
             line: function.line,
         };
+        self.sources.directories.extend(table.compiled.directory.map(string));
+        for &(index, checksum) in &table.compiled.checksums {
+            self.sources.checksums.entry(file(index)).or_default().insert(checksum);
+        }
         let functions: Vec<_> =
             table.functions.iter().map(|f| FunctionId(self.functions.number(function(f)))).collect();
         let mut locations: Vec<LocationId> = Vec::with_capacity(table.locations.len());

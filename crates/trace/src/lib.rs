@@ -29,6 +29,7 @@ mod asked;
 mod bytes;
 pub mod calls;
 pub mod census;
+mod compiled;
 mod decode;
 pub mod error;
 pub mod event;
@@ -58,6 +59,7 @@ mod words;
 pub mod work;
 pub mod write;
 
+pub use compiled::CompiledSources;
 pub use decode::{Decoder, Loops};
 pub use error::Error;
 pub use grow::{GrowingTrace, Meanings};

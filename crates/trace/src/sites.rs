@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::calls::Call;
+use crate::compiled::CompiledSources;
 use crate::format::{evidence, flag, kind, table_flag};
 use crate::layouts::Layouts;
 use crate::work::Work;
@@ -224,6 +225,7 @@ pub struct SiteTable {
     pub(crate) unrecorded: Vec<Vec<Unrecorded>>,
     /// Linkage names of functions that memlode compiled.
     pub(crate) compiled: FxHashSet<StringId>,
+    pub(crate) sources: CompiledSources,
 }
 
 impl SiteTable {
@@ -328,6 +330,21 @@ impl SiteTable {
         std::iter::successors(Some(self.location(id)), |location| {
             location.inlined_at.map(|id| self.location(id))
         })
+    }
+
+    /// Returns by what the files that were compiled are known.
+    pub fn sources(&self) -> &CompiledSources {
+        &self.sources
+    }
+
+    /// Returns the path of a file, given its directory and name.
+    pub fn path(&self, (directory, name): (StringId, StringId)) -> String {
+        let (directory, name) = (self.string(directory), self.string(name));
+        if name.starts_with('/') || directory.is_empty() {
+            name.to_string()
+        } else {
+            format!("{}/{name}", directory.trim_end_matches('/'))
+        }
     }
 
     /// Name of the file that holds a location's line, without its directory.

@@ -10,6 +10,7 @@ use std::ops::Range;
 use crate::asked::{self, Asked};
 use crate::bytes::{Malformed, Reader};
 use crate::calls::{self, TableCall};
+use crate::compiled::{self, TableSources};
 use crate::event::SyncKind;
 use crate::format::{TableHeader, limit, magic, op, stream, table_section, version};
 use crate::left_out::{self, LeftOut};
@@ -51,6 +52,8 @@ pub(crate) struct Table {
     pub calls: Vec<Vec<TableCall>>,
     /// Places that are not recorded, and functions that no segment tells of.
     pub unrecorded: TableUnrecorded,
+    /// Files that were compiled, and where.
+    pub compiled: TableSources,
 }
 
 pub(crate) struct TableFunction {
@@ -323,6 +326,8 @@ impl<'a> Parser<'a> {
         let counts = [segments.len(), locations.len(), strings.len()];
         let calls = self.get(|_| calls::read(&sections, counts))?;
         let unrecorded = self.get(|_| unrecorded::read(&sections, counts))?;
+        let counts = [strings.len(), files.len()];
+        let compiled = self.get(|_| compiled::read(&sections, counts))?;
         match self.reader.left() {
             0 => Ok(Table {
                 flags: header.flags,
@@ -341,6 +346,7 @@ impl<'a> Parser<'a> {
                 asked,
                 calls,
                 unrecorded,
+                compiled,
             }),
             left => Err(TableError::LeftOver { at: self.at, left }),
         }

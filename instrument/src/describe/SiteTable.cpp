@@ -52,7 +52,16 @@ uint32_t Table::file(const DIFile &File) {
   TableList::Bytes Entry;
   putVarint(Entry, string(File.getDirectory()));
   putVarint(Entry, string(File.getFilename()));
-  return Files.add(Entry);
+  const uint32_t Index = Files.add(Entry);
+  const auto Sum = File.getChecksum();
+  std::string Bytes;
+  if (Sum && Sum->Kind == DIFile::CSK_MD5 && tryGetFromHex(Sum->Value, Bytes) && Bytes.size() == 16) {
+    TableList::Bytes Checksum;
+    putVarint(Checksum, Index);
+    Checksum += Bytes;
+    Checksums.add(Checksum);
+  }
+  return Index;
 }
 
 std::string qualifiedName(const DISubprogram &Subprogram) {
@@ -171,6 +180,13 @@ std::string Table::write() {
     std::string Entries;
     Asked.write(Entries);
     section(MEMLODE_TABLE_SECTION_ASKED, Entries);
+  }
+  if (CompiledIn || Checksums.size() > 0) {
+    SmallString<16> Directory;
+    putVarint(Directory, CompiledIn);
+    std::string Sums;
+    Checksums.write(Sums);
+    section(MEMLODE_TABLE_SECTION_SOURCES, Directory.str().str() + Sums);
   }
   std::string Payload;
   for (const TableList *List : {&Strings, &Files, &Functions, &Locations, &Types, &Sites, &Segments})

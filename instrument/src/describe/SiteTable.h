@@ -82,6 +82,8 @@ public:
   /// Adds something that the user asked for, and whether the unit has any of it.
   void asked(llvm::StringRef Text, bool Found);
   bool hasAsked() const { return Asked.size() != 0; }
+  /// Sets the directory in which the unit is compiled.
+  void compiledIn(llvm::StringRef Directory) { CompiledIn = string(Directory) + 1; }
 
   /// Adds a section (MEMLODE_TABLE_SECTION_*, SPEC.md §5.1) with the given contents. One of each kind at
   /// most.
@@ -102,6 +104,8 @@ private:
   llvm::SmallString<0> Sections; ///< encoded
   std::map<uint8_t, uint64_t> LeftOut;
   TableList Asked;
+  uint32_t CompiledIn = 0; ///< a string, or 0
+  TableList Checksums;     ///< of files
   llvm::DenseMap<const llvm::DILocation *, uint32_t> LocationOf;
   llvm::DenseMap<std::pair<const llvm::DISubprogram *, const llvm::DIFile *>, uint32_t> FunctionOf;
 };

@@ -216,6 +216,8 @@ void Image::finish(const CompiledFunctions &Compiled) {
     List->write(Section);
     Sites.section(What, Section);
   }
+  if (const auto Units = M.debug_compile_units(); Units.begin() != Units.end())
+    Sites.compiledIn(Units.begin()->getDirectory());
   std::string Unseen;
   Beside.write(Unseen);
   std::string Names;

@@ -79,13 +79,8 @@ impl<'t> Naming<'t> {
     }
 
     /// A file by its directory and name.
-    pub fn file(self, (directory, name): (StringId, StringId)) -> String {
-        let (directory, name) = (self.names.string(directory), self.names.string(name));
-        if name.starts_with('/') || directory.is_empty() {
-            name.to_string()
-        } else {
-            format!("{}/{name}", directory.trim_end_matches('/'))
-        }
+    pub fn file(self, file: (StringId, StringId)) -> String {
+        self.names.path(file)
     }
 
     fn function(self, id: FunctionId) -> String {

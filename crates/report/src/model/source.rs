@@ -10,8 +10,6 @@ pub enum SourceText {
     Lines {
         /// In the order of the file.
         lines: Vec<SourceLine>,
-        /// Set if the file was written after the program had been started, so that these may be other lines.
-        changed: bool,
     },
     /// Nothing can be shown.
     Missing {

@@ -10,10 +10,10 @@ const INDENT: usize = 4;
 /// Columns that a tab goes on to.
 const TAB: usize = 8;
 
-/// The line itself, its neighbours, and a warning if the file has been changed since; or why nothing is shown.
+/// The line itself and its neighbours, or why nothing is shown.
 pub fn source(found: &SourceText, style: Style) -> String {
-    let (lines, changed) = match found {
-        SourceText::Lines { lines, changed } => (lines, *changed),
+    let lines = match found {
+        SourceText::Lines { lines } => lines,
         SourceText::Missing { file, why } => {
             let text = format!("(no source line: {}: {})", printable(file), printable(why));
             return style.indented(INDENT, &text);
@@ -33,10 +33,6 @@ pub fn source(found: &SourceText, style: Style) -> String {
         let row = format!("{head}{}", cut(&printable(text), room));
         out += row.trim_end();
         out.push('\n');
-    }
-    if changed {
-        let note = "(the file was written after the program was started: these may be other lines)";
-        out += &style.indented(INDENT, note);
     }
     out
 }
@@ -64,37 +60,36 @@ mod tests {
 
     const STYLE: Style = Style { colours: false, width: 40, top: 0 };
 
-    fn lines(first: u32, subject: u32, texts: &[&str], changed: bool) -> String {
+    fn lines(first: u32, subject: u32, texts: &[&str]) -> String {
         let line = |(line, text): (u32, &&str)| SourceLine {
             line,
             text: text.to_string(),
             is_subject: line == subject,
         };
-        source(&SourceText::Lines { lines: (first..).zip(texts).map(line).collect(), changed }, STYLE)
+        source(&SourceText::Lines { lines: (first..).zip(texts).map(line).collect() }, STYLE)
     }
 
     #[test]
     fn one_line_stands_at_the_margin() {
-        assert_eq!(lines(7, 7, &["\t\tsum += a->next;"], false), "    7 │ sum += a->next;\n");
+        assert_eq!(lines(7, 7, &["\t\tsum += a->next;"]), "    7 │ sum += a->next;\n");
     }
 
     #[test]
     fn neighbours_keep_their_depth_and_the_line_is_marked() {
-        let text = lines(9, 10, &["  for (;;) {", "\tsum += a;", "", "  }"], false);
+        let text = lines(9, 10, &["  for (;;) {", "\tsum += a;", "", "  }"]);
         assert_eq!(text, "     9 │ for (;;) {\n    10>│       sum += a;\n    11 │\n    12 │ }\n");
     }
 
     #[test]
     fn what_a_terminal_would_obey_is_shown_and_long_lines_are_cut() {
-        let text = lines(1, 1, &["a = \x1b[31m\u{202e}b;"], false);
+        let text = lines(1, 1, &["a = \x1b[31m\u{202e}b;"]);
         assert_eq!(text, "    1 │ a = \\u{1b}[31m\\u{202e}b;\n");
-        let text = lines(1, 1, &[&"x".repeat(100)], false);
+        let text = lines(1, 1, &[&"x".repeat(100)]);
         assert_eq!(text.trim_end().chars().count(), 40);
     }
 
     #[test]
-    fn a_changed_file_and_a_missing_one_are_told() {
-        assert!(lines(1, 1, &["a"], true).contains("written after"));
+    fn a_missing_file_is_told() {
         let missing = SourceText::Missing { file: "/a/\x1b.c".into(), why: "it is not there".into() };
         assert_eq!(source(&missing, STYLE), "    (no source line: /a/\\u{1b}.c: it is\n    not there)\n");
     }
