@@ -58,7 +58,7 @@ MEMLODE_HIDDEN void memlode_make_canary(void) {
 
 /* Returns whether stacks may grow as far as a ring is long. */
 static bool can_grow(void) {
-  struct rlimit limit;
+  struct rlimit limit = {0, 0};
   return !memlode_failed(memlode_call(SYS_prlimit64, 0, RLIMIT_STACK, 0, &limit)) &&
          limit.rlim_cur >= 2 * (uint64_t)MEMLODE_REGION_BYTES;
 }
@@ -117,8 +117,8 @@ MEMLODE_HIDDEN const uint64_t *memlode_left_behind(const uint64_t *cursor) {
   if (into < MEMLODE_RING_CHUNK_BYTES || into >= MEMLODE_REGION_BYTES)
     return NULL;
   /* A chunk and its slack; a cursor behind the last word of a slack is at the beginning of the next chunk. */
-  uintptr_t used = (into - MEMLODE_RING_CHUNK_BYTES) % MEMLODE_PAIR_BYTES;
-  const uint64_t *word = cursor - used / sizeof *word;
+  size_t used = (into - MEMLODE_RING_CHUNK_BYTES) % MEMLODE_PAIR_BYTES / sizeof(uint64_t);
+  const uint64_t *word = cursor - used;
   while (word < cursor && !*word)
     word++;
   return word < cursor ? word : NULL;

@@ -1,5 +1,5 @@
-/* Two things that are not recorded: an assembly that touches what a register points to, and a function without
- * a frame. The copy of an argument that is passed in memory is. */
+/* Two things that are not recorded: an assembly that touches what a register points to, and a function
+ * without a frame. The copy of an argument that is passed in memory is. */
 #include <stdio.h>
 
 struct large {

@@ -109,8 +109,9 @@ static void prepare(int worker) {
     sigaltstack(&none, 0);
 #if defined(__x86_64__)
   } else if (is_assembly()) {
-    void **top = (void **)(void *)(stacks[worker] + STACK_BYTES) - 8;
-    top[6] = (void *)(size_t)run_worker;
+    void *start = (void *)(size_t)run_worker;
+    char *top = stacks[worker] + STACK_BYTES - 8 * sizeof start;
+    memcpy(top + 6 * sizeof start, &start, sizeof start);
     stack_pointers[worker] = top;
 #endif
   } else {

@@ -29,7 +29,7 @@ static int other(void *argument) {
 }
 
 int main(int argc, char **argv) {
-  rounds = argc > 1 ? atol(argv[1]) : 1000;
+  rounds = argc > 1 ? strtol(argv[1], 0, 10) : 1000;
   OBJECT(ours);
   OBJECT(theirs);
   OBJECT(later);

@@ -117,7 +117,7 @@ static void on_throw(int signal, siginfo_t *, void *) {
   sigset_t set = only(signal);
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
   long ends = 0;
-  guard inside{ends};
+  [[maybe_unused]] guard inside{ends};
   touch_cells(10);
   hits++;
   throw 7;
@@ -166,13 +166,13 @@ static void throw_out() {
 static long thread_ends;
 
 static void on_exit_thread(int, siginfo_t *, void *) {
-  guard inside{thread_ends};
+  [[maybe_unused]] guard inside{thread_ends};
   touch_cells(10);
   pthread_exit(nullptr);
 }
 
 static void on_wait(int, siginfo_t *, void *) {
-  guard inside{thread_ends};
+  [[maybe_unused]] guard inside{thread_ends};
   touch_cells(10);
   for (;;)
     pause(); /* until it is cancelled */
