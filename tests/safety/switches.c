@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,7 @@ static void prepare(int worker) {
     sigaltstack(&none, 0);
 #if defined(__x86_64__)
   } else if (is_assembly()) {
-    void *start = (void *)(size_t)run_worker;
+    uintptr_t start = (uintptr_t)run_worker;
     char *top = stacks[worker] + STACK_BYTES - 8 * sizeof start;
     memcpy(top + 6 * sizeof start, &start, sizeof start);
     stack_pointers[worker] = top;
