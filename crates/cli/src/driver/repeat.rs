@@ -43,7 +43,6 @@ const ALONE: &[&str] = &[
 /// Beginnings of such options.
 const BEGINNINGS: &[&str] = &[
     "--output=",
-    "--save-temps",
     "-Wp,-M",
     "-fcallgraph-info",
     "-fcrash-diagnostics",
@@ -55,7 +54,6 @@ const BEGINNINGS: &[&str] = &[
     "-ftime-trace",
     "-gen-reproducer=",
     "-save-stats",
-    "-save-temps",
 ];
 
 /// Options of linkers (after one or two dashes) with a file in the same or in the next word.
@@ -119,6 +117,9 @@ pub fn line(words: &[String]) -> Option<(Vec<String>, Vec<usize>)> {
             words.next().into_iter().for_each(|word| kept.linker(word));
         } else if NAMING_NEXT.contains(&word.as_str()) || NAMING.contains(&word.as_str()) {
             words.next();
+        } else if word.starts_with("-save-temps") || word.starts_with("--save-temps") {
+            // What is compiled from a preprocessed file is another program: the files go beside the output.
+            kept.words.push("-save-temps=obj".to_owned());
         } else if !writes_beside(word) {
             kept.mixes_languages |= word.starts_with("-x") || word.starts_with("--language=");
             kept.words.push(word.clone());
@@ -199,7 +200,7 @@ mod tests {
             ("a.c -Wl,-Map=prog.map,--cref,-z,now", "a.c -Xlinker -z -Xlinker now"),
             ("a.c -Wl,-Map,prog.map -Xlinker -o -Xlinker p b.c", "a.c b.c"),
             ("a.c -Wl,-o,p -Wl,--output=q -Wl,--dependency-file=d", "a.c"),
-            ("-save-temps=obj -ftime-trace=x -fstack-usage -Wp,-MMD,x.d a.c", "a.c"),
+            ("--save-temps -ftime-trace=x -fstack-usage -Wp,-MMD,x.d a.c", "-save-temps=obj a.c"),
             ("-include x.c -I inc a.c -L b.o", "-include x.c -I inc a.c -L b.o"),
         ] {
             let given: Vec<String> = given.split(' ').map(str::to_owned).collect();
