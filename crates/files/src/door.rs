@@ -10,7 +10,8 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, StatFs, fstat, fstatfs, openat};
 /// A file's owner alone reads and writes it: a trace tells where a program keeps its data.
 pub(crate) const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// Flags that every opening has: no wait for the other end of a FIFO, no terminal that becomes ours, no child that inherits.
+/// Flags that every opening has: no wait for the other end of a FIFO, no terminal that becomes
+/// ours, no child that inherits.
 const ALWAYS: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// File systems that files of a trace's making may lie in.
@@ -18,14 +19,15 @@ const ALWAYS: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOE
 pub(crate) enum Storage {
     /// Whichever.
     Any,
-    /// Those that keep what is written to them.
+    /// File systems that keep what is written to them.
     Stored,
 }
 
-/// Opens a regular file of a directory. `flags` say for what, and whether a link in the place of the file is followed.
+/// Opens a regular file of a directory. `flags` say for what, and whether a link in the place of
+/// the file is followed.
 ///
-/// The file is looked at by a descriptor that opens nothing (`O_PATH`), since opening a device has effects. What is opened
-/// then must be the same file.
+/// The file is looked at by a descriptor that opens nothing (`O_PATH`), since opening a device has
+/// effects. What is opened then must be the same file.
 pub(crate) fn open(folder: BorrowedFd<'_>, name: &Path, flags: OFlags, storage: Storage) -> io::Result<File> {
     let seen = look(folder, name, flags & OFlags::NOFOLLOW)?;
     let known = regular(&seen)?;
@@ -87,8 +89,9 @@ fn said(kind: FileType) -> &'static str {
     }
 }
 
-/// Returns whether a file system keeps files. Those of the kernel have no blocks (`simple_statfs`), and nor have three that
-/// keep files all the same: in memory, as large as it gets, or as a process sees fit.
+/// Returns whether a file system keeps files. Those of the kernel have no blocks (`simple_statfs`),
+/// and nor have three that keep files all the same: in memory, as large as it gets, or as a process
+/// sees fit.
 fn is_stored(system: &StatFs) -> bool {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;

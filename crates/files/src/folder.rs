@@ -16,7 +16,8 @@ use crate::door::{self, PRIVATE_FILE, Storage};
 /// Names that a fresh file is tried under; others may be taken.
 const ATTEMPTS: u32 = 100;
 
-/// A directory, open. Names lead to what lies in it and below, and never out of it: no link is followed.
+/// A directory, open. Names lead to what lies in it and below, and never out of it: no link is
+/// followed.
 ///
 /// ```
 /// let place = tempfile::tempdir()?;
@@ -37,7 +38,7 @@ impl Folder {
     /// Opens a directory that the user names; links are followed on the way to it.
     ///
     /// # Errors
-    /// What the system says.
+    /// It returns the error of the system.
     pub fn open(path: &Path) -> io::Result<Folder> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
@@ -52,7 +53,8 @@ impl Folder {
     /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// What the system says; that the name leads to something else, such as a link, or that it lies behind one.
+    /// It returns the error of the system, or says that the name leads to something else than a
+    /// regular file, such as a link, or lies behind a link.
     pub fn file(&self, name: &Path) -> io::Result<File> {
         self.opened(name, OFlags::RDONLY)
     }
@@ -60,7 +62,7 @@ impl Folder {
     /// Opens a regular file for writing behind its end.
     ///
     /// # Errors
-    /// As [`Folder::file`] says.
+    /// It fails where [`Folder::file`] does.
     pub fn append(&self, name: &Path) -> io::Result<File> {
         self.opened(name, OFlags::WRONLY | OFlags::APPEND)
     }
@@ -68,15 +70,16 @@ impl Folder {
     /// The contents of a regular file of at most `most` bytes.
     ///
     /// # Errors
-    /// As [`Folder::file`] and reading say, or that the file has more bytes.
+    /// It fails where [`Folder::file`] or reading does, or if the file has more bytes.
     pub fn read(&self, name: &Path, most: u64) -> io::Result<Vec<u8>> {
         crate::read_whole(self.file(name)?, most)
     }
 
-    /// The contents of a regular file of at most `most` bytes that is stored somewhere, as [`crate::read_stored`] says.
+    /// The contents of a regular file of at most `most` bytes that is stored somewhere, as
+    /// [`crate::read_stored`] says.
     ///
     /// # Errors
-    /// As [`Folder::read`] says, or that the file is one of the kernel's.
+    /// It fails where [`Folder::read`] does, or if the file is one of the kernel's.
     pub fn read_stored(&self, name: &Path, most: u64) -> io::Result<Stored> {
         let (parent, last) = self.parent(name)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
@@ -88,7 +91,7 @@ impl Folder {
     /// The contents of a regular file of at most `most` bytes, all of it text.
     ///
     /// # Errors
-    /// As [`Folder::read`] says, or that it is not UTF-8.
+    /// It fails where [`Folder::read`] does, or if the text is not UTF-8.
     pub fn read_text(&self, name: &Path, most: u64) -> io::Result<String> {
         crate::text(self.read(name, most)?)
     }
@@ -96,7 +99,7 @@ impl Folder {
     /// Names in the directory, or in one below it, in no order; none if that does not exist.
     ///
     /// # Errors
-    /// What the system says, or that there is a link on the way.
+    /// It returns the error of the system, or says that there is a link on the way.
     pub fn names(&self, below: Option<&Path>) -> io::Result<Vec<OsString>> {
         let opened = match below.map(|name| self.folder(name)).transpose() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -116,7 +119,7 @@ impl Folder {
     /// Makes a directory of its user's own that was not there.
     ///
     /// # Errors
-    /// What the system says; [`ErrorKind::AlreadyExists`] if anything has the name.
+    /// It returns the error of the system; [`ErrorKind::AlreadyExists`] if anything has the name.
     pub fn make(&self, name: &Path) -> io::Result<()> {
         let (parent, last) = self.parent(name)?;
         Ok(rustix::fs::mkdirat(fd(self, &parent), last, Mode::RWXU)?)
@@ -125,17 +128,18 @@ impl Folder {
     /// Makes a file that was not there, to be written behind its end.
     ///
     /// # Errors
-    /// What the system says; [`ErrorKind::AlreadyExists`] if anything has the name, be it a link that leads nowhere.
+    /// It returns the error of the system; [`ErrorKind::AlreadyExists`] if anything has the name,
+    /// be it a link that leads nowhere.
     pub fn create(&self, name: &Path) -> io::Result<File> {
         let (parent, last) = self.parent(name)?;
         Ok(fresh(fd(self, &parent), last)?)
     }
 
-    /// Makes or replaces a file as a whole: what is written is a fresh file that takes the name once it is complete, so
-    /// nothing is ever written through what had the name before.
+    /// Makes or replaces a file as a whole: what is written is a fresh file that takes the name
+    /// once it is complete, so nothing is ever written through what had the name before.
     ///
     /// # Errors
-    /// What the system says; then the file is as it was.
+    /// It returns the error of the system; then the file is as it was.
     pub fn write(&self, name: &Path, bytes: &[u8]) -> io::Result<()> {
         let (parent, last) = self.parent(name)?;
         let parent = fd(self, &parent);
@@ -148,11 +152,11 @@ impl Folder {
         written
     }
 
-    /// Copies what lies in this directory, and below it, into another one; files there must be new. Only directories and
-    /// regular files are copied.
+    /// Copies what lies in this directory, and below it, into another one; files there must be new.
+    /// Only directories and regular files are copied.
     ///
     /// # Errors
-    /// What the system says, and the name of the file it says that of.
+    /// It returns the error of the system, and the name of the file concerned.
     pub fn copy_to(&self, to: &Folder) -> Result<(), (PathBuf, io::Error)> {
         self.copy_below(to, Path::new(""))
     }
@@ -198,8 +202,8 @@ impl Folder {
         door::below(fd(self, &parent), last)
     }
 
-    /// The directory that a name lies in, `None` for this one, and its last component. One after the other is opened, as a
-    /// link in the place of a directory leads out of the folder, too.
+    /// The directory that a name lies in, `None` for this one, and its last component. One after
+    /// the other is opened, as a link in the place of a directory leads out of the folder, too.
     fn parent<'a>(&self, name: &'a Path) -> io::Result<(Option<OwnedFd>, &'a Path)> {
         let mut parent: Option<OwnedFd> = None;
         let mut components = name.components().peekable();
@@ -223,7 +227,8 @@ fn fresh(parent: BorrowedFd<'_>, name: &Path) -> Result<File, Errno> {
     rustix::fs::openat(parent, name, flags, PRIVATE_FILE).map(File::from)
 }
 
-/// Makes a fresh file beside a name: its own with the process's number behind it, and a count where that is taken.
+/// Makes a fresh file beside a name: its own with the process's number behind it, and a count where
+/// that is taken.
 fn temporary(parent: BorrowedFd<'_>, name: &Path) -> io::Result<(PathBuf, File)> {
     for attempt in 0..ATTEMPTS {
         let mut temporary = name.as_os_str().to_owned();

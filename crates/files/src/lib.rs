@@ -1,8 +1,9 @@
 //! Files that others named or made: the one door to them.
 //!
-//! A trace may come from anybody, and so may the path of a source, an image or a machine file. A FIFO in the place of a file
-//! makes its reader wait for ever, a device never ends, opening one may have effects of its own, and a symbolic link leads
-//! to any file of the reader's. So a file is looked at before it is opened, opened without waiting, and read up to a size.
+//! A trace may come from anybody, and so may the path of a source, an image or a machine file. A
+//! FIFO in the place of a file makes its reader wait for ever, a device never ends, opening one may
+//! have effects of its own, and a symbolic link leads to any file of the reader's. So a file is
+//! looked at before it is opened, opened without waiting, and read up to a size.
 //!
 //! | a file that … | is read by |
 //! |---|---|
@@ -31,7 +32,8 @@ use rustix::fs::{CWD, OFlags};
 
 pub use folder::{Folder, Stored};
 
-/// Bytes of the largest file that people write by hand: a machine, a budget, edits, a list of names.
+/// Bytes of the largest file that people write by hand: a machine, a budget, edits, a list of
+/// names.
 pub const SMALL: u64 = 1 << 20;
 
 /// Bytes of the largest source file that is read.
@@ -40,7 +42,8 @@ pub const SOURCE: u64 = 16 << 20;
 /// Opens a regular file for reading, without waiting. Links are followed.
 ///
 /// # Errors
-/// What the system says, or that the path leads to something else: a directory, a FIFO, a socket or a device.
+/// It returns the error of the system, or says that the path leads to something else: a directory,
+/// a FIFO, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     door::open(CWD, path, OFlags::RDONLY, door::Storage::Any)
 }
@@ -61,8 +64,8 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     text(read(path, most)?)
 }
 
-/// The contents of a regular file that is stored somewhere: in the file systems of the kernel (`/proc`, `/sys` and their like)
-/// reading may wait, change something, or tell what is no file.
+/// The contents of a regular file that is stored somewhere: in the file systems of the kernel
+/// (`/proc`, `/sys` and their like) reading may wait, change something, or tell what is no file.
 ///
 /// FUSE counts as storage, for sources lie on shared folders, too.
 ///

@@ -12,7 +12,8 @@ pub type AllocatorFactory = Box<dyn FnMut(ProcessId) -> Result<Box<dyn Allocator
 
 /// Services of the program that asks for advice.
 pub trait Host: Send + Sync {
-    /// Begins to show the progress of a replay of the whole trace; `doing` is what it does, such as "replaying".
+    /// Begins to show the progress of a replay of the whole trace; `doing` is what it does, such as
+    /// "replaying".
     fn progress(&self, doing: &'static str) -> ReplayProgress {
         let _ = doing;
         Box::new(|_| {})
@@ -23,7 +24,8 @@ pub trait Host: Send + Sync {
         false
     }
 
-    /// Returns what places the blocks of a trace: a model of glibc's `malloc`, if this is not defined.
+    /// Returns what places the blocks of a trace: a model of glibc's `malloc`, if this is not
+    /// defined.
     fn allocators(&self) -> AllocatorFactory {
         Box::new(|_| Ok(Box::new(AllocatorModel::new(None)) as Box<dyn Allocator>))
     }

@@ -1,7 +1,8 @@
-//! The link that a command line makes: the file that its linker writes, and the command that makes the same program again.
+//! The link that a command line makes: the file that its linker writes, and the command that makes
+//! the same program again.
 //!
-//! The compiler itself says what it runs (`-###`): an output may be named to the compiler or to the linker, in a file of
-//! arguments or in a configuration file of clang's, and the last one counts.
+//! The compiler itself says what it runs (`-###`): an output may be named to the compiler or to the
+//! linker, in a file of arguments or in a configuration file of clang's, and the last one counts.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -32,8 +33,8 @@ fn stamp(file: &Path) -> Option<Stamp> {
 }
 
 impl Link {
-    /// Asks the compiler what it would run; `None` if that ends in no linker that writes a regular file. Files of arguments
-    /// are read now: build systems remove them after the link.
+    /// Asks the compiler what it would run; `None` if that ends in no linker that writes a regular
+    /// file. Files of arguments are read now: build systems remove them after the link.
     pub fn plan(compiler: &Compiler, line: &[OsString], variables: &[(&str, OsString)]) -> Option<Link> {
         let read = |name: &OsStr| memlode_files::read(Path::new(name), super::RESPONSE).ok();
         let mut command = Command::new(&compiler.path);
@@ -121,7 +122,8 @@ fn jobs(printed: &[u8]) -> Vec<Vec<OsString>> {
     jobs
 }
 
-/// The file that a linker's command names as its output. The last one counts; GNU ld takes the beginnings of long options.
+/// The file that a linker's command names as its output. The last one counts; GNU ld takes the
+/// beginnings of long options.
 fn output(linker: &[String]) -> Option<String> {
     let mut found = None;
     let mut words = linker.iter().skip(1);
@@ -135,7 +137,8 @@ fn output(linker: &[String]) -> Option<String> {
     found
 }
 
-/// The output that a word of a linker's command names: joined to it, or (`Some(None)`) in the next word.
+/// The output that a word of a linker's command names: joined to it, or (`Some(None)`) in the next
+/// word.
 pub fn output_option(word: &str) -> Option<Option<&str>> {
     if let Some(long) = word.strip_prefix("--") {
         let (name, joined) = match long.split_once('=') {

@@ -1,8 +1,9 @@
 //! A command line without the options that write files beside its output.
 //!
-//! Programs are linked again in other orders, long after the build and more than once: what the user's own link has left
-//! in a folder (dependencies, maps, temporary files) must stay as it is. These lists are for links to succeed; that nothing
-//! is written where it must not, whatever the options, `memlode_measure::link` sees to.
+//! Programs are linked again in other orders, long after the build and more than once: what the
+//! user's own link has left in a folder (dependencies, maps, temporary files) must stay as it is.
+//! These lists are for links to succeed; that nothing is written where it must not, whatever the
+//! options, `memlode_measure::link` sees to.
 
 use std::path::Path;
 
@@ -98,8 +99,9 @@ const LINKER_BEGINNINGS: &[&str] = &[
     "time-trace",
 ];
 
-/// The words of a command line that make its output, without the name of that, and which of them are inputs that can stand
-/// in another order. `None` if it cannot be repeated: an input comes from a pipe.
+/// The words of a command line that make its output, without the name of that, and which of them
+/// are inputs that can stand in another order. `None` if it cannot be repeated: an input comes from
+/// a pipe.
 pub fn line(words: &[String]) -> Option<(Vec<String>, Vec<usize>)> {
     let mut kept = Line::default();
     let mut words = words.iter();

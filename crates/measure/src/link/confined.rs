@@ -1,7 +1,8 @@
 //! Commands of the user's that must leave their files as they are.
 //!
-//! Landlock (Linux 5.13, <https://docs.kernel.org/userspace-api/landlock.html>) takes rights from a process and those that
-//! it makes, without privileges. Where the kernel has none, a command runs as it is.
+//! Landlock (Linux 5.13, <https://docs.kernel.org/userspace-api/landlock.html>) takes rights from a
+//! process and those that it makes, without privileges. Where the kernel has none, a command runs
+//! as it is.
 
 use std::fs::File;
 use std::mem::size_of;

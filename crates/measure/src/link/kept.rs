@@ -1,4 +1,5 @@
-//! The link line that `memlode cc` leaves in a program: behind its last byte, where no loader or linker looks.
+//! The link line that `memlode cc` leaves in a program: behind its last byte, where no loader or
+//! linker looks.
 //!
 //! ```text
 //! ELF file │ JSON: {"folder": …, "words": […], "inputs": […]} │ its length, u64 little endian │ "memlode link 2\n"
@@ -31,7 +32,8 @@ pub struct KeptLine {
     pub inputs: Vec<usize>,
 }
 
-/// Leaves the command that linked a program in it. Does nothing to what is no ELF file, or has a line already.
+/// Leaves the command that linked a program in it. Does nothing to what is no ELF file, or has a
+/// line already.
 ///
 /// # Errors
 /// If the program is not there, or cannot be read or written.
@@ -73,10 +75,12 @@ fn read(program: &Path) -> io::Result<Option<(KeptLine, u64)>> {
 }
 
 impl LinkLine {
-    /// The line that `memlode cc` left in a program; `None` if there is none, or nothing in it can be varied.
+    /// The line that `memlode cc` left in a program; `None` if there is none, or nothing in it can
+    /// be varied.
     ///
     /// # Errors
-    /// If the program cannot be read, or if linking it again makes another one: its objects have changed or are gone.
+    /// If the program cannot be read, or if linking it again makes another one: its objects have
+    /// changed or are gone.
     pub fn kept(program: &Path) -> Result<Option<LinkLine>, Error> {
         let file = |source| Error::File { path: program.to_owned(), source };
         let Some((kept, bytes)) = read(program).map_err(file)? else { return Ok(None) };
@@ -102,8 +106,8 @@ impl LinkLine {
     }
 }
 
-/// Returns whether two files are loaded as the same program. Where debug information is may depend on what the file is
-/// called, and the build id on that.
+/// Returns whether two files are loaded as the same program. Where debug information is may depend
+/// on what the file is called, and the build id on that.
 fn is_same_program(one: &[u8], other: &[u8]) -> bool {
     one == other || loaded(one).is_some_and(|sections| loaded(other) == Some(sections))
 }

@@ -7,7 +7,8 @@ use super::{AdviseError, Baseline, one_as_text};
 use crate::predict::TraceStart;
 use crate::proposals::aliasing::{conflicts_of, is_cure};
 
-/// Loads of one buffer that agree with stores to another one in the low 12 bits of the address, and no more if one of them begins later.
+/// Loads of one buffer that agree with stores to another one in the low 12 bits of the address, and
+/// no more if one of them begins later.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AliasedLoads {
     /// The buffer that is read.

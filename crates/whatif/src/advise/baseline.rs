@@ -42,7 +42,8 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Counts a trace, as `report` does or, with a set-up, by the machine's rules. The program's threads take lines from each other in
+    /// Counts a trace, as `report` does or, with a set-up, by the machine's rules. The program's
+    /// threads take lines from each other in
     /// `order`, if one is given; `threads` is how many threads replay.
     ///
     /// # Errors
@@ -192,7 +193,8 @@ impl Baseline {
         self.with_inputs(|inputs| aliasing::proposals(inputs, rows, accesses))
     }
 
-    /// Finds the cycles that its threads lose to each other under edits, if lines are taken in pairs.
+    /// Finds the cycles that its threads lose to each other under edits, if lines are taken in
+    /// pairs.
     ///
     /// # Errors
     /// An edit that cannot be made, or blocks that cannot be placed.

@@ -18,7 +18,8 @@ const MOST: usize = 3;
 /// The findings of a glance.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Glance {
-    /// Threads lose this part of the cycles to each other, which edits may save. Nothing was replayed.
+    /// Threads lose this part of the cycles to each other, which edits may save. Nothing was
+    /// replayed.
     Threads {
         /// The part of the run's cycles.
         lost_share: f64,
@@ -43,7 +44,8 @@ pub enum Glance {
     },
 }
 
-/// Looks at what a trace waits for most, in its first accesses, for no longer than `budget` as far as a first try tells.
+/// Looks at what a trace waits for most, in its first accesses, for no longer than `budget` as far
+/// as a first try tells.
 ///
 /// # Errors
 /// Those of a replay.

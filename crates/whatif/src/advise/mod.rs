@@ -9,7 +9,8 @@
 //! ```
 //!
 //! `advise` looks at all of a program, `search` at one type, and `glance` at so much as there is time for. They return data: ids, edits and
-//! counts. A [`Host`](crate::host::Host) shows how far they are, stops them, and knows the allocator that places blocks.
+//! counts. A [`Host`](crate::host::Host) shows how far they are, stops them, and knows the
+//! allocator that places blocks.
 
 mod aliases;
 mod baseline;
@@ -38,7 +39,8 @@ pub use trial::Trial;
 
 use trial::Part;
 
-/// Edits that do well on a part of the trace and disappoint on all of it: the next one is tried, and no third.
+/// Edits that do well on a part of the trace and disappoint on all of it: the next one is tried,
+/// and no third.
 const CONFIRMED: usize = 2;
 
 /// Edits whose gains differ by less of the run's cycles gain about the same.
@@ -109,10 +111,12 @@ pub struct Rejected {
     pub is_whole: bool,
 }
 
-/// Tries layouts of so many types, those that the program waits for most, and of objects, and finds those that are worth it.
+/// Tries layouts of so many types, those that the program waits for most, and of objects, and finds
+/// those that are worth it.
 ///
 /// # Errors
-/// That the machine cannot be simulated, that the blocks cannot be placed, or that the host stops it.
+/// That the machine cannot be simulated, that the blocks cannot be placed, or that the host stops
+/// it.
 pub fn advise(baseline: &Baseline, types: usize) -> Result<Advised, AdviseError> {
     let charts = charts(baseline.trace.sites(), &baseline.profile);
     let noise = baseline.noise()?;
@@ -159,7 +163,8 @@ fn as_text<S: Serializer>(edits: &[Edit], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&written(edits))
 }
 
-/// Grades how much of a program edits change: declarations alone, what makes the objects, or each use of them.
+/// Grades how much of a program edits change: declarations alone, what makes the objects, or each
+/// use of them.
 fn effort(edits: &[Edit]) -> u8 {
     let one = |edit: &Edit| match edit {
         Edit::Reorder { .. } | Edit::Pad { .. } | Edit::Align { .. } => 0,

@@ -10,7 +10,8 @@ use crate::noise::Verdict;
 use crate::proposals::Proposal;
 use crate::proposals::threads::{Apart, Contended};
 
-/// Bytes by which objects of threads are shifted to see what they would lose elsewhere: what allocators align to, and more.
+/// Bytes by which objects of threads are shifted to see what they would lose elsewhere: what
+/// allocators align to, and more.
 const SHIFTS: [u64; 3] = [16, 32, 48];
 
 /// The part of the run's cycles from which on losses elsewhere are reported.
@@ -21,7 +22,8 @@ const LATENT_LEAST: f64 = 0.05;
 pub struct CostliestAccess {
     /// Its site.
     pub site: SiteId,
-    /// The member of a type of the program's that it touches, where the site names one of a library's type.
+    /// The member of a type of the program's that it touches, where the site names one of a
+    /// library's type.
     pub member: Option<OwnMember>,
 }
 
@@ -39,7 +41,8 @@ pub struct LatentSharing {
     pub edit: Edit,
 }
 
-/// An object of which threads write neighbouring lines: where a processor fetches lines in pairs, they may take them from each other.
+/// An object of which threads write neighbouring lines: where a processor fetches lines in pairs,
+/// they may take them from each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PairedLines {
     /// The object, as edits name it.
@@ -84,7 +87,8 @@ pub fn try_edits(
     Ok(())
 }
 
-/// Finds objects that threads would take from each other if they began elsewhere: an allocator or a linker may put them there any day.
+/// Finds objects that threads would take from each other if they began elsewhere: an allocator or a
+/// linker may put them there any day.
 pub fn latent(baseline: &Baseline, apart: &[Apart]) -> Result<Vec<LatentSharing>, AdviseError> {
     let cycles = baseline.cycles();
     let mut found = Vec::new();

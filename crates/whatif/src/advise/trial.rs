@@ -50,7 +50,8 @@ impl Part {
         self.more.as_ref().unwrap_or(&self.glance)
     }
 
-    /// Tries edits on the first part, and those that do best there on the second; those that gain most come first.
+    /// Tries edits on the first part, and those that do best there on the second; those that gain
+    /// most come first.
     pub fn try_in_turn(&self, baseline: &Baseline, edits: Vec<Vec<Edit>>) -> Result<Vec<Trial>, AdviseError> {
         let mut tried = try_each(baseline, &self.glance, edits)?;
         let tells = tried.first().is_some_and(|trial| trial.gain >= GLANCE_LEAST);
@@ -65,7 +66,8 @@ impl Part {
     }
 }
 
-/// Tries each of some changes by itself; those that gain most come first. What cannot be made is left out.
+/// Tries each of some changes by itself; those that gain most come first. What cannot be made is
+/// left out.
 pub fn try_each(
     baseline: &Baseline,
     part: &TraceStart,
@@ -88,7 +90,8 @@ pub fn try_each(
     Ok(tried)
 }
 
-/// Puts the simplest change first of those that gain about as much as the best: `range` is what placement alone gains.
+/// Puts the simplest change first of those that gain about as much as the best: `range` is what
+/// placement alone gains.
 pub fn simplest_first(mut tried: Vec<Trial>, range: f64) -> Vec<Trial> {
     let best = tried.first().map_or(0.0, |trial| trial.gain);
     let enough = best - range.max(ABOUT);
