@@ -54,6 +54,12 @@ pub enum Error {
     /// The machine could not be measured.
     #[error("{0}")]
     Machine(String),
+    /// A program cannot be read, or not its debug information.
+    #[error(transparent)]
+    Program(#[from] memlode_symbols::Error),
+    /// Samples cannot be taken, or say nothing.
+    #[error(transparent)]
+    Sampling(#[from] memlode_sample::Error),
     /// A file could not be read or written.
     #[error("cannot use {path}", path = .path.display())]
     File {

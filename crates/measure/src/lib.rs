@@ -22,9 +22,6 @@ pub use error::Error;
 
 mod error;
 
-/// Bytes of the largest program that is read.
-pub(crate) const IMAGE: u64 = 8 << 30;
-
 /// The words of a command line, split as a shell would.
 ///
 /// # Errors

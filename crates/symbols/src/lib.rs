@@ -1,9 +1,17 @@
-//! Facts of an ELF image: sections, build id, global objects.
+//! Programs as files: sections, build id and global objects of an ELF image; symbols, debug information and instructions
+//! of any program.
 //!
 //! The file may be anything a user names: every offset in it is checked, and nothing in it can make this crate panic.
 
+pub mod debug;
+pub mod instruction;
+pub mod objects;
+pub mod program;
 #[cfg(test)]
 mod tests;
+
+pub use instruction::{Flow, GeneralRegisters, Instruction, Operand};
+pub use program::{ProgramFile, ProgramSymbol};
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,6 +61,30 @@ pub enum Error {
         path: PathBuf,
         /// The section looked for.
         section: String,
+    },
+    /// Not a program in any format that is known.
+    #[error("{path} is no program: {what}", path = .path.display())]
+    NotProgram {
+        /// The file.
+        path: PathBuf,
+        /// The fault.
+        what: String,
+    },
+    /// Nothing that a linker reads.
+    #[error("{path} is no object file: {what}", path = .path.display())]
+    NotObject {
+        /// The file.
+        path: PathBuf,
+        /// The fault.
+        what: String,
+    },
+    /// Debug information with contradictions.
+    #[error("{path}: its debug information is damaged: {what}", path = .path.display())]
+    DamagedDebug {
+        /// The file.
+        path: PathBuf,
+        /// The fault.
+        what: String,
     },
     /// ELF with contradictions.
     #[error("{path} is a damaged ELF file: {what}", path = .path.display())]

@@ -78,7 +78,7 @@ pub fn predicted(sweep: &super::environment::Sweep, facts: &[crate::inside::Fact
 
 /// Returns whether the kernel lets this process count cycles.
 pub fn can_count() -> bool {
-    perf_event::Builder::new(perf_event::events::Hardware::CPU_CYCLES).build().is_ok()
+    memlode_sample::counts_cycles()
 }
 
 impl CounterTable {

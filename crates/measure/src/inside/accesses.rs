@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register,
-};
 use memlode_machine::HostSources;
 use memlode_simulate::{Cause, Detailed, Hierarchy, LevelSpec, MemRef, StoreBuffer};
+use memlode_symbols::instruction::{LONGEST, Operands};
+use memlode_symbols::{GeneralRegisters, Instruction};
 use serde::Serialize;
 
 use super::tracee::{Registers, Tracee};
@@ -74,7 +73,7 @@ pub struct Steps {
 pub fn step(tracee: &mut Tracee, back: u64, stack: u64, most: usize) -> Result<Steps, Error> {
     let mut steps = Steps::default();
     let mut known: HashMap<u64, Instruction> = HashMap::new();
-    let mut factory = InstructionInfoFactory::new();
+    let mut operands = Operands::default();
     let mut registers = tracee.registers()?;
     // First instructions and canonical addresses of functions that have not returned, the innermost last.
     let mut frames = vec![(registers.rip, stack + 8)];
@@ -83,23 +82,24 @@ pub fn step(tracee: &mut Tracee, back: u64, stack: u64, most: usize) -> Result<S
             steps.cut = true;
             break;
         }
-        let instruction = *known.entry(registers.rip).or_insert_with(|| {
-            let mut code = [0; 15];
-            let got = tracee.read_some(registers.rip, &mut code);
-            Decoder::with_ip(64, &code[..got], registers.rip, DecoderOptions::NONE).decode()
-        });
-        if instruction.code() == Code::INVALID {
-            let at = registers.rip;
-            return Err(Error::Usage(format!(
-                "the instruction at {at:#x} of the program is unknown to memlode"
-            )));
-        }
-        note(&instruction, &registers, &mut factory, &frames, &mut steps);
+        let at = registers.rip;
+        let instruction = match known.get(&at) {
+            Some(instruction) => *instruction,
+            None => {
+                let mut code = [0; LONGEST];
+                let got = tracee.read_some(at, &mut code);
+                let instruction = Instruction::decode(&code[..got], at).ok_or_else(|| {
+                    Error::Usage(format!("the instruction at {at:#x} of the program is unknown to memlode"))
+                })?;
+                known.insert(at, instruction);
+                instruction
+            }
+        };
+        note(&instruction, &registers, &mut operands, &frames, &mut steps);
         steps.instructions += 1;
         tracee.step()?;
         registers = tracee.registers()?;
-        let calls = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
-        if calls {
+        if instruction.is_call() {
             frames.push((registers.rip, registers.rsp + 8));
         }
         while frames.len() > 1 && frames.last().is_some_and(|(_, canonical)| registers.rsp >= *canonical) {
@@ -112,23 +112,16 @@ pub fn step(tracee: &mut Tracee, back: u64, stack: u64, most: usize) -> Result<S
 fn note(
     instruction: &Instruction,
     registers: &Registers,
-    factory: &mut InstructionInfoFactory,
+    operands: &mut Operands,
     frames: &[(u64, u64)],
     steps: &mut Steps,
 ) {
-    let info = factory.info(instruction);
-    let value = |register: Register, _: usize, _: usize| value(registers, register);
+    let values = values(registers);
     // Loads come first, whatever the order of operands.
     let (mut loads, mut stores) = (Vec::new(), Vec::new());
-    for memory in info.used_memory() {
-        let (loaded, stored) = match memory.access() {
-            OpAccess::Read | OpAccess::CondRead => (true, false),
-            OpAccess::Write | OpAccess::CondWrite => (false, true),
-            OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
-            OpAccess::None | OpAccess::NoMemAccess => continue,
-        };
-        let bytes = memory.memory_size().size() as u32;
-        let Some(address) = memory.virtual_address(0, value).filter(|_| bytes > 0) else {
+    for operand in operands.of(instruction) {
+        let bytes = operand.bytes;
+        let Some(address) = operand.address(&values).filter(|_| bytes > 0) else {
             steps.untold += 1;
             continue;
         };
@@ -139,39 +132,24 @@ fn note(
             offset: address.wrapping_sub(*canonical) as i64,
         });
         let access =
-            |is_store| SteppedAccess { instruction: instruction.ip(), address, bytes, is_store, frame };
-        loads.extend(loaded.then(|| access(false)));
-        stores.extend(stored.then(|| access(true)));
+            |is_store| SteppedAccess { instruction: instruction.address(), address, bytes, is_store, frame };
+        loads.extend(operand.loads.then(|| access(false)));
+        stores.extend(operand.stores.then(|| access(true)));
     }
     steps.accesses.append(&mut loads);
     steps.accesses.append(&mut stores);
 }
 
-/// The value of a register that an address can be made of.
-fn value(registers: &Registers, register: Register) -> Option<u64> {
-    let whole = match register.full_register() {
-        Register::RAX => registers.rax,
-        Register::RBX => registers.rbx,
-        Register::RCX => registers.rcx,
-        Register::RDX => registers.rdx,
-        Register::RSI => registers.rsi,
-        Register::RDI => registers.rdi,
-        Register::RBP => registers.rbp,
-        Register::RSP => registers.rsp,
-        Register::R8 => registers.r8,
-        Register::R9 => registers.r9,
-        Register::R10 => registers.r10,
-        Register::R11 => registers.r11,
-        Register::R12 => registers.r12,
-        Register::R13 => registers.r13,
-        Register::R14 => registers.r14,
-        Register::R15 => registers.r15,
-        Register::FS => registers.fs_base,
-        Register::GS => registers.gs_base,
-        Register::ES | Register::CS | Register::SS | Register::DS => 0,
-        _ => return None,
-    };
-    Some(if register.is_gpr32() { whole & 0xffff_ffff } else { whole })
+/// The values that an address can be made of.
+fn values(of: &Registers) -> GeneralRegisters {
+    GeneralRegisters {
+        general: [
+            of.rax, of.rdx, of.rcx, of.rbx, of.rsi, of.rdi, of.rbp, of.rsp, of.r8, of.r9, of.r10, of.r11,
+            of.r12, of.r13, of.r14, of.r15,
+        ],
+        fs_base: Some(of.fs_base),
+        gs_base: Some(of.gs_base),
+    }
 }
 
 /// Facts about a call's accesses that can make it slow.

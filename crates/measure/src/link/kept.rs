@@ -9,7 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection, SectionFlags, elf};
+use memlode_symbols::objects::load_alike;
 use serde::{Deserialize, Serialize};
 
 use super::{LinkLine, OUT};
@@ -96,7 +96,7 @@ impl LinkLine {
         let folder = tempfile::Builder::new().prefix("memlode-link-").tempdir().map_err(system)?;
         let again = fs::read(line.link(0, folder.path())?).map_err(file)?;
         let whole = fs::read(program).map_err(file)?;
-        match whole.get(..bytes as usize).is_some_and(|whole| is_same_program(whole, &again)) {
+        match whole.get(..bytes as usize).is_some_and(|whole| load_alike(whole, &again)) {
             true => Ok(Some(line)),
             false => Err(Error::Usage(format!(
                 "the command that linked {} makes another program now: link it again",
@@ -104,29 +104,6 @@ impl LinkLine {
             ))),
         }
     }
-}
-
-/// Returns whether two files are loaded as the same program. Where debug information is may depend
-/// on what the file is called, and the build id on that.
-fn is_same_program(one: &[u8], other: &[u8]) -> bool {
-    one == other || loaded(one).is_some_and(|sections| loaded(other) == Some(sections))
-}
-
-/// Name, address, size and bytes of a section.
-type LoadedSection<'a> = (String, u64, u64, &'a [u8]);
-
-/// The sections that are loaded, but for the bytes of the build id.
-fn loaded(file: &[u8]) -> Option<Vec<LoadedSection<'_>>> {
-    let file = object::File::parse(file).ok()?;
-    let is_loaded =
-        |flags| matches!(flags, SectionFlags::Elf { sh_flags } if sh_flags & u64::from(elf::SHF_ALLOC) != 0);
-    let sections = file.sections().filter(|section| is_loaded(section.flags()));
-    let facts = sections.map(|section| {
-        let name = section.name().ok()?.to_owned();
-        let bytes = if name == ".note.gnu.build-id" { &[][..] } else { section.data().ok()? };
-        Some((name, section.address(), section.size(), bytes))
-    });
-    facts.collect()
 }
 
 #[cfg(test)]

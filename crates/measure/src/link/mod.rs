@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use object::{Object, ObjectSymbol, SymbolKind};
+use memlode_symbols::objects::defined_functions;
 use rand::seq::SliceRandom;
 
 use crate::Error;
@@ -162,11 +162,7 @@ fn functions(objects: impl Iterator<Item = PathBuf>) -> Result<Vec<String>, Erro
     let mut names = BTreeSet::new();
     for path in objects {
         let bytes = fs::read(&path).map_err(|source| Error::File { path: path.clone(), source })?;
-        let file = object::File::parse(&*bytes)
-            .map_err(|why| Error::Usage(format!("{} is no object file: {why}", path.display())))?;
-        let defined =
-            file.symbols().filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
-        names.extend(defined.filter_map(|symbol| Some(symbol.name().ok()?.to_owned())));
+        names.extend(defined_functions(&bytes, &path)?);
     }
-    Ok(names.into_iter().filter(|name| !name.is_empty()).collect())
+    Ok(names.into_iter().collect())
 }

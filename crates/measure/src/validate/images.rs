@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use addr2line::Loader;
-use object::{Object, ObjectSegment};
+use memlode_sample::Skid;
+use memlode_symbols::ProgramFile;
+use memlode_symbols::debug::DebugPosition;
 
-use super::{Skid, SourceLine};
+use super::SourceLine;
 use crate::Error;
 
 /// The place of a sample.
@@ -27,9 +28,7 @@ pub struct Images {
 }
 
 struct Image {
-    loader: Loader,
-    /// Offset in the file, bytes, and address as the file has it.
-    segments: Vec<(u64, u64, u64)>,
+    program: ProgramFile,
     places: BTreeMap<u64, Option<Place>>,
 }
 
@@ -43,18 +42,15 @@ impl Images {
             self.by_path.insert(path.to_owned(), Image::open(path));
         }
         let Some(Some(image)) = self.by_path.get_mut(path) else { return Ok(None) };
-        let damaged = |why: Box<dyn std::error::Error>| {
-            Error::Usage(format!("{}: its debug information is damaged: {why}", Path::new(path).display()))
-        };
-        image.place(skid.correct(offset)).map_err(damaged)
+        image.place(skid.correct(offset))
     }
 
     /// All lines that the files have code for.
     pub fn lines(&self) -> BTreeSet<SourceLine> {
         let mut lines = BTreeSet::new();
         for image in self.by_path.values().flatten() {
-            let Ok(ranges) = image.loader.find_location_range(0, u64::MAX) else { continue };
-            lines.extend(ranges.filter_map(|(_, _, location)| line(&location)));
+            let positions = image.program.debug().into_iter().flat_map(|debug| debug.positions());
+            lines.extend(positions.filter_map(line));
         }
         lines
     }
@@ -62,39 +58,32 @@ impl Images {
 
 impl Image {
     fn open(path: &OsStr) -> Option<Image> {
-        let bytes = memlode_files::read(Path::new(path), crate::IMAGE).ok()?;
-        let file = object::File::parse(&*bytes).ok()?;
-        let segments = file.segments().map(|segment| {
-            let (offset, bytes) = segment.file_range();
-            (offset, bytes, segment.address())
-        });
-        let segments = segments.collect();
-        Some(Image { loader: Loader::new(path).ok()?, segments, places: BTreeMap::new() })
+        let program = ProgramFile::read(Path::new(path)).ok()?;
+        Some(Image { program, places: BTreeMap::new() })
     }
 
-    fn place(&mut self, offset: u64) -> Result<Option<Place>, Box<dyn std::error::Error>> {
+    fn place(&mut self, offset: u64) -> Result<Option<Place>, Error> {
         if let Some(place) = self.places.get(&offset) {
             return Ok(place.clone());
         }
-        let within = |(start, bytes, _): &&(u64, u64, u64)| offset >= *start && offset - start < *bytes;
-        let place = match self.segments.iter().find(within) {
+        let place = match self.program.address_of(offset) {
             None => None,
-            Some((start, _, address)) => self.find(address + (offset - start))?,
+            Some(address) => self.find(address)?,
         };
         self.places.insert(offset, place.clone());
         Ok(place)
     }
 
-    fn find(&self, address: u64) -> Result<Option<Place>, Box<dyn std::error::Error>> {
-        let Some(frame) = self.loader.find_frames(address)?.next()? else { return Ok(None) };
-        let function = frame.function.as_ref().and_then(|name| Some(name.raw_name().ok()?.into_owned()));
-        let line = frame.location.as_ref().and_then(line);
-        Ok(line.map(|line| Place { line, function: function.unwrap_or_default() }))
+    fn find(&self, address: u64) -> Result<Option<Place>, Error> {
+        let Some(debug) = self.program.debug() else { return Ok(None) };
+        let Some(frame) = debug.frames(address)?.into_iter().next() else { return Ok(None) };
+        let line = frame.position.and_then(line);
+        Ok(line.map(|line| Place { line, function: frame.function.unwrap_or_default() }))
     }
 }
 
-/// SourceLine 0 is code that belongs to no line.
-fn line(location: &addr2line::Location<'_>) -> Option<SourceLine> {
-    let (file, line) = (location.file?, location.line.filter(|line| *line > 0)?);
-    Some(SourceLine { file: file.to_owned(), line })
+/// Line 0 is code that belongs to no line.
+fn line(position: DebugPosition) -> Option<SourceLine> {
+    let DebugPosition { file, line, .. } = position;
+    (line > 0).then_some(SourceLine { file, line })
 }

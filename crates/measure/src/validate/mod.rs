@@ -1,26 +1,25 @@
 //! Holds a model's cost of each source line against a timer: where did the program really spend its time?
 //!
 //! The kernel's CPU clock interrupts the program some thousand times a second, and says where it was. No performance
-//! counter is needed. [`skid`] finds on a loop that is known how far behind the waiting instruction such a sample lies;
+//! counter is needed. [`Skid`] finds on a loop that is known how far behind the waiting instruction such a sample lies;
 //! [`images`] turns addresses into lines, by debug information; [`compare`] knows numbers only. Where the costs come
 //! from is the caller's business.
 
 mod compare;
 mod images;
 mod render;
-mod sampler;
-mod skid;
 
 use std::collections::BTreeMap;
 
+use memlode_sample::{Sampled, SampledPlace};
 use serde::Serialize;
 
 use crate::Error;
 use crate::process::{Launch, RunLimits};
 
 pub use compare::{Agreement, GOOD, LEAST_SHARE, agreement};
+pub use memlode_sample::Skid;
 pub use render::text;
-pub use skid::Skid;
 
 use images::{Images, Place};
 
@@ -147,7 +146,7 @@ pub fn validate(
     models: &[ModelledCosts],
     limits: RunLimits<'_>,
 ) -> Result<Validation, Error> {
-    let skid = skid::measure(PERIOD_NS)?;
+    let skid = Skid::measure(PERIOD_NS)?;
     let mut images = Images::default();
     let first = timed(launch, skid, &mut images, limits)?;
     let second = timed(launch, skid, &mut images, limits)?;
@@ -252,8 +251,8 @@ impl Timed {
 }
 
 fn timed(launch: &Launch, skid: Skid, images: &mut Images, limits: RunLimits<'_>) -> Result<Timed, Error> {
-    let (run, sampled) =
-        sampler::sample(PERIOD_NS, || launch.run(crate::process::AddressLayout::GIVEN, limits))?;
+    let (run, sampled): (_, Sampled) =
+        memlode_sample::sample(PERIOD_NS, || launch.run(crate::process::AddressLayout::GIVEN, limits))?;
     let mut timed = Timed {
         seconds: run.user,
         samples: sampled.samples(),
@@ -262,7 +261,7 @@ fn timed(launch: &Launch, skid: Skid, images: &mut Images, limits: RunLimits<'_>
         lines: BTreeMap::new(),
         by_function: BTreeMap::new(),
     };
-    for (image, offset, count) in &sampled.at {
+    for SampledPlace { image, offset, count, .. } in &sampled.at {
         let place = images.place(image, *offset, skid)?;
         let function = place.as_ref().map_or(String::new(), |Place { function, .. }| function.clone());
         *timed.by_function.entry(function).or_default() += count;

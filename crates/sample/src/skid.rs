@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 
-#[cfg(target_arch = "x86_64")]
-use super::sampler;
 use crate::Error;
+#[cfg(target_arch = "x86_64")]
+use crate::live;
 
 /// The result of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -51,49 +51,49 @@ impl Skid {
         Ok(Skid { instructions: most as u8, share })
     }
 
+    /// Finds out, in a fraction of a second.
+    ///
+    /// # Errors
+    /// If the kernel lets nobody sample, or samples do not lie at a fixed distance.
+    #[cfg(target_arch = "x86_64")]
+    pub fn measure(period_ns: u64) -> Result<Skid, Error> {
+        let chain = known::chain();
+        let mut place = known::Place::default();
+        let sampled = live::sample_self(period_ns, || {
+            let (begun, mut at) = (known::cpu_seconds(), 0);
+            while known::cpu_seconds() < begun + SECONDS {
+                at = known::chase(&chain, at, &mut place);
+            }
+        })?;
+        let mut behind = vec![0; AROUND];
+        let mut others = 0;
+        for (address, count) in sampled {
+            if address == place.load {
+                behind[0] += count;
+            } else if (place.next..place.next + AROUND as u64 - 1).contains(&address) {
+                behind[(address - place.next) as usize + 1] += count;
+            } else if (place.load - AROUND as u64..place.end).contains(&address) {
+                others += count;
+            }
+            // The rest is not the loop: its set-up, or the check of the time.
+        }
+        Skid::conclude(&behind, others)
+    }
+
+    /// Finds out where a loop is written for it.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn measure(_: u64) -> Result<Skid, Error> {
+        Err(Error::Machine("the timer's skid can be measured on x86-64 only so far".into()))
+    }
+
     /// The address of a byte of the instruction that waited, when a sample names the instruction at `address`. The byte in
     /// front of it belongs to the instruction before, whatever its length.
     pub fn correct(self, address: u64) -> u64 {
         address.saturating_sub(self.instructions.into())
     }
-}
-
-/// Finds out, in a fraction of a second.
-///
-/// # Errors
-/// If the kernel lets nobody sample, or samples do not lie at a fixed distance.
-#[cfg(target_arch = "x86_64")]
-pub fn measure(period_ns: u64) -> Result<Skid, Error> {
-    let chain = known::chain();
-    let mut place = known::Place::default();
-    let sampled = sampler::sample_self(period_ns, || {
-        let (begun, mut at) = (known::cpu_seconds(), 0);
-        while known::cpu_seconds() < begun + SECONDS {
-            at = known::chase(&chain, at, &mut place);
-        }
-    })?;
-    let mut behind = vec![0; AROUND];
-    let mut others = 0;
-    for (address, count) in sampled {
-        if address == place.load {
-            behind[0] += count;
-        } else if (place.next..place.next + AROUND as u64 - 1).contains(&address) {
-            behind[(address - place.next) as usize + 1] += count;
-        } else if (place.load - AROUND as u64..place.end).contains(&address) {
-            others += count;
-        }
-        // The rest is not the loop: its set-up, or the check of the time.
-    }
-    Skid::conclude(&behind, others)
-}
-
-/// Finds out where a loop is written for it.
-///
-/// # Errors
-/// Always.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn measure(_: u64) -> Result<Skid, Error> {
-    Err(Error::Machine("the timer's skid can be measured on x86-64 only so far".into()))
 }
 
 /// The loop that is known.

@@ -1,0 +1,159 @@
+//! Debug information: the lines, functions and inlined calls of addresses; variables of the stack.
+//!
+//! [`addr2line`] knows lines and functions. It follows calls that were inlined into each other by calling itself, so
+//! information that nests them without end is refused before it is asked.
+
+mod split;
+mod stack;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use addr2line::{Context, LookupContinuation, LookupResult};
+use gimli::{EndianArcSlice, RunTimeEndian};
+
+use crate::Error;
+
+/// The reader of all debug information: bytes of the file, which it shares.
+pub(crate) type Slice = EndianArcSlice<RunTimeEndian>;
+pub(crate) type Dwarf = gimli::Dwarf<Slice>;
+pub(crate) type Unit = gimli::Unit<Slice>;
+pub(crate) type Entry<'abbrev, 'unit> = gimli::DebuggingInformationEntry<'abbrev, 'unit, Slice>;
+
+/// Entries inside each other that are followed: compilers make some tens.
+pub(crate) const DEEPEST: isize = 400;
+
+/// A place in a source file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DebugPosition {
+    /// Its path, as the compiler wrote it.
+    pub file: String,
+    /// From 1; 0 for code that belongs to no line.
+    pub line: u32,
+    /// From 1; 0 if it is not known.
+    pub column: u32,
+}
+
+impl DebugPosition {
+    fn of(location: &addr2line::Location<'_>) -> Option<DebugPosition> {
+        let file = location.file?.to_owned();
+        Some(DebugPosition { file, line: location.line.unwrap_or(0), column: location.column.unwrap_or(0) })
+    }
+}
+
+/// A function that code belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DebugFrame {
+    /// Its name as linkers know it.
+    pub function: Option<String>,
+    /// The place of the code in it: of an outer frame, the call that was inlined.
+    pub position: Option<DebugPosition>,
+}
+
+/// The debug information of a program.
+pub struct Debug {
+    path: PathBuf,
+    dwarf: Arc<Dwarf>,
+    context: Context<Slice>,
+    too_deep: bool,
+}
+
+impl Debug {
+    /// Reads the sections of a file; `range` says where they are. `None` if there is nothing to read.
+    pub(crate) fn load(
+        path: &Path,
+        bytes: &Arc<[u8]>,
+        range: &dyn Fn(&str) -> Option<Range<usize>>,
+    ) -> Option<Debug> {
+        let whole = Slice::new(bytes.clone(), RunTimeEndian::Little);
+        let load = |id: gimli::SectionId| -> Result<Slice, gimli::Error> {
+            Ok(whole.range(range(id.name()).unwrap_or(0..0)))
+        };
+        range(gimli::SectionId::DebugInfo.name())?;
+        let mut dwarf = Dwarf::load(load).ok()?;
+        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+        let dwarf = Arc::new(dwarf);
+        let too_deep = is_too_deep(&dwarf);
+        let context = Context::from_arc_dwarf(dwarf.clone()).ok()?;
+        Some(Debug { path: path.to_owned(), dwarf, context, too_deep })
+    }
+
+    /// The functions that code at an address belongs to, the innermost inlined one first. None if it has no line.
+    ///
+    /// # Errors
+    /// If the information is damaged, or nests its entries too deeply.
+    pub fn frames(&self, address: u64) -> Result<Vec<DebugFrame>, Error> {
+        if self.too_deep {
+            return Err(self.damaged(format!("its entries are nested more than {DEEPEST} deep")));
+        }
+        let damaged = |why: gimli::Error| self.damaged(why.to_string());
+        let mut found = with_split(self.context.find_frames(address)).map_err(damaged)?;
+        let mut frames = Vec::new();
+        while let Some(frame) = found.next().map_err(damaged)? {
+            let function = frame.function.as_ref().and_then(|name| Some(name.raw_name().ok()?.into_owned()));
+            let position = frame.location.as_ref().and_then(DebugPosition::of);
+            frames.push(DebugFrame { function, position });
+        }
+        Ok(frames)
+    }
+
+    /// The line of code at an address, of the innermost inlined function.
+    pub fn position(&self, address: u64) -> Option<DebugPosition> {
+        self.context.find_location(address).ok().flatten().as_ref().and_then(DebugPosition::of)
+    }
+
+    /// All places that there is code for, by address; several times where it is in several places.
+    pub fn positions(&self) -> impl Iterator<Item = DebugPosition> + '_ {
+        let ranges = self.context.find_location_range(0, u64::MAX).ok();
+        ranges.into_iter().flatten().filter_map(|(_, _, location)| DebugPosition::of(&location))
+    }
+
+    fn damaged(&self, what: String) -> Error {
+        Error::DamagedDebug { path: self.path.clone(), what }
+    }
+}
+
+/// Ends a look-up, with the files that split debug information is in.
+fn with_split<L: LookupContinuation<Buf = Slice>>(mut lookup: LookupResult<L>) -> L::Output {
+    loop {
+        lookup = match lookup {
+            LookupResult::Output(found) => return found,
+            LookupResult::Load { load, continuation } => continuation.resume(split::load(&load)),
+        };
+    }
+}
+
+/// Returns whether entries are nested more than `DEEPEST` deep. What is damaged is no deeper than where its damage is.
+pub(crate) fn is_too_deep(dwarf: &Dwarf) -> bool {
+    let mut units = dwarf.units();
+    while let Ok(Some(header)) = units.next() {
+        let Ok(abbreviations) = dwarf.abbreviations(&header) else { continue };
+        let Ok(mut entries) = header.entries_raw(&abbreviations, None) else { continue };
+        while !entries.is_empty() {
+            if entries.next_depth() > DEEPEST {
+                return true;
+            }
+            match entries.read_abbreviation() {
+                Ok(Some(kind)) if entries.skip_attributes(kind.attributes()).is_ok() => {}
+                Ok(None) => {}
+                _ => break,
+            }
+        }
+    }
+    false
+}
+
+/// An entry's name.
+pub(crate) fn name(
+    dwarf: &Dwarf,
+    unit: &Unit,
+    entry: &Entry<'_, '_>,
+) -> Result<Option<String>, gimli::Error> {
+    use gimli::Reader;
+    let Some(value) = entry.attr_value(gimli::DW_AT_name)? else { return Ok(None) };
+    Ok(Some(dwarf.attr_string(unit, value)?.to_string_lossy()?.into_owned()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! Debug information that lies in files of its own, one for each unit (`-gsplit-dwarf`).
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use addr2line::SplitDwarfLoad;
+use gimli::{Reader, RunTimeEndian};
+use object::{Object, ObjectSection};
+
+use super::{Dwarf, Slice, is_too_deep};
+use crate::program::MOST_BYTES;
+
+/// The information of a unit, from the file that the program names. `None` if that is gone, or another one.
+pub fn load(wanted: &SplitDwarfLoad<Slice>) -> Option<Arc<Dwarf>> {
+    let mut path = PathBuf::new();
+    for part in [wanted.comp_dir.as_ref(), Some(wanted.path.as_ref()?)].into_iter().flatten() {
+        path.push(OsStr::from_bytes(&part.to_slice().ok()?));
+    }
+    let bytes: Arc<[u8]> = memlode_files::read_stored(&path, MOST_BYTES).ok()?.into();
+    let image = object::File::parse(&*bytes).ok()?;
+    let whole = Slice::new(bytes.clone(), RunTimeEndian::Little);
+    let section = |id: gimli::SectionId| -> Result<Slice, gimli::Error> {
+        let range = id.dwo_name().and_then(|name| image.section_by_name(name)?.file_range());
+        let range = range.and_then(|(from, length)| {
+            let range = usize::try_from(from).ok()?..usize::try_from(from.checked_add(length)?).ok()?;
+            bytes.get(range.clone()).map(|_| range)
+        });
+        Ok(whole.range(range.unwrap_or(0..0)))
+    };
+    let mut dwarf = Dwarf::load(section).ok()?;
+    let header = dwarf.units().next().ok()??;
+    if dwarf.unit(header).ok()?.dwo_id != Some(wanted.dwo_id) || is_too_deep(&dwarf) {
+        return None;
+    }
+    dwarf.make_dwo(&wanted.parent);
+    Some(Arc::new(dwarf))
+}

@@ -1,0 +1,229 @@
+//! A program or library as a file: where its bytes are loaded, its symbols, its code, its debug information.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+
+use crate::Error;
+use crate::debug::Debug;
+
+/// Bytes of the largest program that is read.
+pub const MOST_BYTES: u64 = 8 << 30;
+
+/// A function or an object of the symbol tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramSymbol {
+    /// The first byte, as the file has it.
+    pub address: u64,
+    /// Bytes; 0 where the table does not say.
+    pub bytes: u64,
+    /// Its name as linkers know it.
+    pub name: String,
+}
+
+impl ProgramSymbol {
+    fn holds(&self, address: u64) -> bool {
+        address.checked_sub(self.address).is_some_and(|offset| offset < self.bytes)
+    }
+}
+
+/// A part of the file that is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Segment {
+    offset: u64,
+    bytes: u64,
+    address: u64,
+}
+
+/// A program or library, read whole.
+pub struct ProgramFile {
+    path: PathBuf,
+    bytes: Arc<[u8]>,
+    entry: u64,
+    segments: Vec<Segment>,
+    functions: Symbols,
+    data: Symbols,
+    debug: OnceCell<Option<Debug>>,
+}
+
+impl ProgramFile {
+    /// Reads a regular file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no program.
+    pub fn read(path: &Path) -> Result<ProgramFile, Error> {
+        let bytes = memlode_files::read(path, MOST_BYTES)
+            .map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        ProgramFile::parse(bytes, path)
+    }
+
+    /// Reads a program from bytes; the path is for errors only.
+    ///
+    /// # Errors
+    /// If they are no program.
+    pub fn parse(bytes: Vec<u8>, path: &Path) -> Result<ProgramFile, Error> {
+        let bytes: Arc<[u8]> = bytes.into();
+        let image = object::File::parse(&*bytes)
+            .map_err(|why| Error::NotProgram { path: path.to_owned(), what: why.to_string() })?;
+        let mut functions = Vec::new();
+        let mut data = Vec::new();
+        for symbol in image.symbols().chain(image.dynamic_symbols()).filter(|symbol| symbol.is_definition()) {
+            let Ok(name) = symbol.name() else { continue };
+            let one =
+                ProgramSymbol { address: symbol.address(), bytes: symbol.size(), name: name.to_owned() };
+            match symbol.kind() {
+                SymbolKind::Text => functions.push(one),
+                SymbolKind::Data if symbol.size() > 0 => data.push(one),
+                _ => {}
+            }
+        }
+        let segment = |segment: object::Segment<'_, '_>| {
+            let (offset, bytes) = segment.file_range();
+            Segment { offset, bytes, address: segment.address() }
+        };
+        let segments = image.segments().map(segment).collect();
+        let entry = image.entry();
+        let (functions, data) = (Symbols::new(functions), Symbols::new(data));
+        Ok(ProgramFile {
+            path: path.to_owned(),
+            bytes,
+            entry,
+            segments,
+            functions,
+            data,
+            debug: OnceCell::new(),
+        })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The address of the first instruction, as the file has it.
+    pub fn entry(&self) -> u64 {
+        self.entry
+    }
+
+    /// The page of the lowest address that is loaded.
+    pub fn lowest(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.address).min().unwrap_or(0) & !0xfff
+    }
+
+    /// The address that a byte of the file is loaded at; `None` if it is not loaded.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        let within = |segment: &&Segment| {
+            offset.checked_sub(segment.offset).is_some_and(|inside| inside < segment.bytes)
+        };
+        let segment = self.segments.iter().find(within)?;
+        Some(segment.address.wrapping_add(offset - segment.offset))
+    }
+
+    /// The bytes that are loaded at an address, at most `most`; none if the file has none.
+    pub fn bytes_at(&self, address: u64, most: usize) -> &[u8] {
+        let one = |segment: &Segment| {
+            let inside = address.checked_sub(segment.address).filter(|inside| *inside < segment.bytes)?;
+            let length = (segment.bytes - inside).min(most as u64);
+            let from = segment.offset.checked_add(inside)?;
+            self.bytes.get(usize::try_from(from).ok()?..usize::try_from(from.checked_add(length)?).ok()?)
+        };
+        self.segments.iter().find_map(one).unwrap_or_default()
+    }
+
+    /// Functions of the symbol tables, in the order of these.
+    pub fn functions(&self) -> &[ProgramSymbol] {
+        &self.functions.all
+    }
+
+    /// Keeps the functions that `keep` gives back.
+    pub fn map_functions(&mut self, keep: impl FnOnce(Vec<ProgramSymbol>) -> Vec<ProgramSymbol>) {
+        self.functions = Symbols::new(keep(std::mem::take(&mut self.functions.all)));
+    }
+
+    /// The function whose code holds an address.
+    pub fn function_at(&self, address: u64) -> Option<&ProgramSymbol> {
+        self.functions.at(address)
+    }
+
+    /// The object with static storage that holds an address.
+    pub fn data_at(&self, address: u64) -> Option<&ProgramSymbol> {
+        self.data.at(address)
+    }
+
+    /// Debug information; `None` if there is none, or none that can be read.
+    pub fn debug(&self) -> Option<&Debug> {
+        self.debug.get_or_init(|| self.read_debug()).as_ref()
+    }
+
+    fn read_debug(&self) -> Option<Debug> {
+        let image = object::File::parse(&*self.bytes).ok()?;
+        let range = |name: &str| -> Option<Range<usize>> {
+            let section = image.section_by_name(name)?;
+            let compressed = section.compressed_file_range().ok()?;
+            // A compressed section is not read: its bytes are not what its name says.
+            if compressed.format != object::CompressionFormat::None {
+                return None;
+            }
+            let (from, bytes) = section.file_range()?;
+            let range = usize::try_from(from).ok()?..usize::try_from(from.checked_add(bytes)?).ok()?;
+            self.bytes.get(range.clone()).map(|_| range)
+        };
+        Debug::load(&self.path, &self.bytes, &range)
+    }
+}
+
+/// Symbols that can be looked up by address.
+#[derive(Default)]
+struct Symbols {
+    /// In the order of the tables.
+    all: Vec<ProgramSymbol>,
+    /// Indices into `all` by address, and the furthest end of these up to each.
+    by_address: Vec<(usize, u64)>,
+}
+
+impl Symbols {
+    fn new(all: Vec<ProgramSymbol>) -> Symbols {
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by_key(|at| all[*at].address);
+        let mut furthest = 0;
+        let with_end = |at: usize| {
+            furthest = all[at].address.saturating_add(all[at].bytes).max(furthest);
+            (at, furthest)
+        };
+        let by_address = order.into_iter().map(with_end).collect();
+        Symbols { all, by_address }
+    }
+
+    /// The symbol that holds an address; of several the first of the tables.
+    fn at(&self, address: u64) -> Option<&ProgramSymbol> {
+        let behind = self.by_address.partition_point(|(at, _)| self.all[*at].address <= address);
+        let before = self.by_address[..behind].iter().rev();
+        let near = before.take_while(|(_, furthest)| *furthest > address).map(|(at, _)| *at);
+        near.filter(|at| self.all[*at].holds(address)).min().map(|at| &self.all[at])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_symbol_is_found_as_by_looking_at_all(
+            symbols in prop::collection::vec((0..60_u64, 0..12_u64), 0..30),
+            address in 0..80_u64,
+        ) {
+            let one = |(at, (address, bytes)): (usize, (u64, u64))| {
+                ProgramSymbol { address, bytes, name: at.to_string() }
+            };
+            let all: Vec<ProgramSymbol> = symbols.into_iter().enumerate().map(one).collect();
+            let expected = all.iter().find(|symbol| symbol.holds(address)).cloned();
+            prop_assert_eq!(Symbols::new(all).at(address).cloned(), expected);
+        }
+    }
+}
