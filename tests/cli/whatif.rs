@@ -338,6 +338,11 @@ fn a_patch_applies_where_the_user_stands_and_compiles_without_warnings() {
     let output = folder.try_run(&["whatif", "thing.trace", "-e", "reorder thing: rank", "--patch", "none"]);
     assert_eq!(output.status.code(), Some(1));
     assert_one_sentence(&output, &["--patch", "thing.c was changed"]);
+    // Nor is one with a date of before the build, and another text.
+    shell("touch -d '1 hour ago' thing.c");
+    let output = folder.try_run(&["whatif", "thing.trace", "-e", "reorder thing: rank", "--patch", "none"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_one_sentence(&output, &["--patch", "thing.c", "not the text that was compiled"]);
     fs::write(folder.0.path().join("thing.c"), source).expect("a file");
     shell("touch -d '1 hour ago' thing.c");
 

@@ -88,6 +88,26 @@ const WORDS: &[(&str, &[&str], &str)] = &[
     ("unimplemented!", &[], "unfinished"),
 ];
 
+/// Calls that open a file by its name. A stranger's name may lead to a FIFO, a device or through a link, so
+/// `crates/files` alone makes them, but for the files of [`OPENS`].
+const OPENING: &[&str] = &["File::open(", "fs::read(", "fs::read_to_string("];
+
+/// Sources that open files by themselves, and why they may.
+const OPENS: &[(&str, &str)] = &[
+    ("crates/cli/src/commands/validate.rs", "the input of a program, which may be a FIFO"),
+    ("crates/cli/src/interrupt.rs", "the kernel's"),
+    ("crates/collect/src/control.rs", "the kernel's"),
+    ("crates/collect/src/images.rs", "the kernel's"),
+    ("crates/collect/src/private.rs", "a folder that is ours, to lock it"),
+    ("crates/collect/src/process/mod.rs", "the kernel's"),
+    ("crates/measure/src/bias/blocks.rs", "a file that a child of ours wrote"),
+    ("crates/measure/src/bias/pages.rs", "the kernel's"),
+    ("crates/measure/src/inside/tracee.rs", "the kernel's"),
+    ("crates/measure/src/link/confined.rs", "a folder, to confine the linker to it"),
+    ("crates/measure/src/machine/mod.rs", "the kernel's"),
+    ("crates/measure/src/process/run.rs", "the input of a program, which may be a FIFO; the kernel's"),
+];
+
 /// Modules that a simulator which depends on addresses and time only has no use for.
 const SIMULATE_WITHOUT: &[&str] =
     &["std::fs", "std::io", "std::net", "std::env", "std::process", "std::time"];
@@ -160,6 +180,7 @@ fn crates(root: &Path, problems: &mut Vec<String>) -> Result<()> {
             let text = read(&path)?;
             let found = words(&name, &text)
                 .into_iter()
+                .chain(opened(&name, &shown(root, &path), &text))
                 .map(|(line, why)| format!("{}:{line}: {why}", shown(root, &path)));
             problems.extend(found);
         }
@@ -193,6 +214,19 @@ fn words(name: &str, text: &str) -> Vec<(usize, String)> {
         }
     }
     found
+}
+
+/// Finds lines that open a file without its door.
+fn opened(name: &str, file: &str, text: &str) -> Vec<(usize, String)> {
+    if name == "files" || file.ends_with("/tests.rs") || OPENS.iter().any(|(allowed, _)| *allowed == file) {
+        return Vec::new();
+    }
+    let lines = code_lines(text);
+    let found = lines.filter_map(|(number, code)| {
+        let call = OPENING.iter().find(|call| contains_word(code, call))?;
+        Some((number, format!("{call}…) in {name}: files are opened by crates/files")))
+    });
+    found.collect()
 }
 
 /// Returns the numbered lines of a file in front of its tests, without their comments.
@@ -328,6 +362,9 @@ mod tests {
         assert_eq!(words("cli", "println!()").len(), 0);
         assert_eq!(words("simulate", "use std::fs;").len(), 1);
         assert_eq!(words("trace", "#[cfg(test)]\nmod tests {\n println!();").len(), 0);
+        assert_eq!(opened("trace", "a.rs", "let f = fs::read(p);").len(), 1);
+        assert_eq!(opened("trace", "a.rs", "let f = sysfs::read(p); fs::read_dir(p);").len(), 0);
+        assert_eq!(opened("files", "a.rs", "File::open(p)").len(), 0);
         assert_eq!(includes("#include <stdio.h>\n# include \"a/b.h\"\n").len(), 2);
     }
 }

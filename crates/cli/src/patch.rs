@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use memlode_layout::Layout;
 use memlode_patch::command::Unit;
 use memlode_patch::{Patch, Unpatched, inputs, is_c_or_cxx, options, split};
+use memlode_report::Compiled;
 use memlode_trace::Trace;
 use memlode_whatif::plan::Plan;
 
@@ -30,7 +31,9 @@ pub fn patch(trace: &Trace, plans: &[&Plan]) -> Result<(String, Vec<Unpatched>)>
     let here =
         std::env::current_dir().and_then(std::fs::canonicalize).context("--patch: the working folder")?;
     let units = units(trace)?;
-    let mut patch = Patch::new(units, &compiler.path, &resources, &here).context("--patch")?;
+    let compiled = Compiled::of(trace);
+    let source = Box::new(move |file: &Path| compiled.read_real(file));
+    let mut patch = Patch::new(units, &compiler.path, &resources, &here, source).context("--patch")?;
     let mut refused = Vec::new();
     for layout in layouts {
         if let Err(why) = patch.add(layout) {

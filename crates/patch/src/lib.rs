@@ -34,8 +34,9 @@ use record::{Record, records};
 
 pub use command::{inputs, options, split};
 
-/// Bytes of a source, at most.
-const MOST_BYTES: u64 = 16 << 20;
+/// Reads a source by its real path if it is what was compiled; else, ends a sentence that begins
+/// with its name.
+pub type ReadSource = Box<dyn Fn(&Path) -> Result<Vec<u8>, String>>;
 
 /// Why there is no patch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +75,7 @@ pub struct Patch {
     compiler: [String; 2],
     units: Vec<Unit>,
     folder: PathBuf,
+    source: ReadSource,
     /// Names of files as units spell them, and their new texts.
     overlays: HashMap<PathBuf, String>,
     /// Edited files: the texts before.
@@ -81,7 +83,8 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// Begins a patch that is applied in a folder. `compiler` is clang, `resources` the folder of its headers.
+    /// Begins a patch that is applied in a folder. `compiler` is clang, `resources` the folder of its
+    /// headers, and `source` reads what is edited.
     ///
     /// # Errors
     /// There is no libclang.
@@ -90,11 +93,12 @@ impl Patch {
         compiler: &Path,
         resources: &str,
         folder: &Path,
+        source: ReadSource,
     ) -> Result<Patch, Unpatched> {
         let compiler = [compiler.display().to_string(), format!("-resource-dir={resources}")];
         let folder = folder.to_owned();
         let (overlays, before) = (HashMap::new(), BTreeMap::new());
-        Ok(Patch { clang: Clang::load()?, compiler, units, folder, overlays, before })
+        Ok(Patch { clang: Clang::load()?, compiler, units, folder, source, overlays, before })
     }
 
     /// Returns the patch of all that was added.
@@ -222,11 +226,7 @@ impl Patch {
         }
         let not =
             |why: &str| Unpatched::Sentence(format!("{} {why}", file.display().to_string().escape_debug()));
-        let facts = std::fs::metadata(file).map_err(|why| not(&format!("cannot be read: {why}")))?;
-        if !facts.is_file() || facts.len() > MOST_BYTES {
-            return Err(not("is no regular file of less than 16 MiB"));
-        }
-        let text = std::fs::read(file).map_err(|why| not(&format!("cannot be read: {why}")))?;
+        let text = (self.source)(&real(file)).map_err(|why| not(&format!("is not edited: {why}")))?;
         let text = String::from_utf8(text).map_err(|_| not("is not written in UTF-8"))?;
         match text.replace("\r\n", "").contains('\r') {
             true => Err(not("has carriage returns inside of lines")),

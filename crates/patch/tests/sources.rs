@@ -483,8 +483,9 @@ fn edited(clang: &Clang, program: &Program, edit: &str) -> Result<String, String
     }
     let unit = Unit { file: program.file.clone(), options: Vec::new() };
     let say = |why: Unpatched| why.to_string();
-    let mut patch =
-        Patch::new(vec![unit], Path::new("clang-22"), &resources, program.folder.path()).map_err(say)?;
+    let source = Box::new(|file: &Path| fs::read(file).map_err(|why| why.to_string()));
+    let mut patch = Patch::new(vec![unit], Path::new("clang-22"), &resources, program.folder.path(), source)
+        .map_err(say)?;
     patch.add(&layout).map_err(say)?;
     patch.diff().map_err(say)
 }

@@ -12,6 +12,7 @@ mod model;
 pub mod names;
 pub mod render;
 
+pub use build::compiled::Compiled;
 pub use build::source::Sources;
 pub use build::{notes, records, report, simulation, timing};
 pub use model::{

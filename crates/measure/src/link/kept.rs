@@ -5,7 +5,7 @@
 //! ELF file │ JSON: {"folder": …, "words": […], "inputs": […]} │ its length, u64 little endian │ "memlode link 2\n"
 //! ```
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,7 @@ pub fn keep(program: &Path, line: &KeptLine) -> io::Result<()> {
 
 /// The line in a program, and how many bytes the program has without it.
 fn read(program: &Path) -> io::Result<Option<(KeptLine, u64)>> {
-    let mut file = File::open(program)?;
+    let mut file = memlode_files::open(program)?;
     let all = file.metadata()?.len();
     let tail = 8 + MAGIC.len() as u64;
     let Some(end) = all.checked_sub(tail) else { return Ok(None) };
@@ -94,8 +94,8 @@ impl LinkLine {
         }
         let system = |source| Error::System { doing: "cannot make a temporary folder", source };
         let folder = tempfile::Builder::new().prefix("memlode-link-").tempdir().map_err(system)?;
-        let again = fs::read(line.link(0, folder.path())?).map_err(file)?;
-        let whole = fs::read(program).map_err(file)?;
+        let again = memlode_files::read(&line.link(0, folder.path())?, u64::MAX).map_err(file)?;
+        let whole = memlode_files::read(program, u64::MAX).map_err(file)?;
         match whole.get(..bytes as usize).is_some_and(|whole| load_alike(whole, &again)) {
             true => Ok(Some(line)),
             false => Err(Error::Usage(format!(

@@ -161,7 +161,8 @@ impl LinkLine {
 fn functions(objects: impl Iterator<Item = PathBuf>) -> Result<Vec<String>, Error> {
     let mut names = BTreeSet::new();
     for path in objects {
-        let bytes = fs::read(&path).map_err(|source| Error::File { path: path.clone(), source })?;
+        let bytes = memlode_files::read(&path, u64::MAX)
+            .map_err(|source| Error::File { path: path.clone(), source })?;
         names.extend(defined_functions(&bytes, &path)?);
     }
     Ok(names.into_iter().collect())

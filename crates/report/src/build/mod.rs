@@ -1,6 +1,7 @@
 //! From ids and counts to names and shares.
 
 mod comparison;
+pub mod compiled;
 pub mod naming;
 pub mod notes;
 mod records;

@@ -1,24 +1,12 @@
 //! The text of the lines that findings are about, read from the program's sources.
-//!
-//! A trace may name any file of the reader's as a source: `#line 1 "/etc/shadow"` is enough. So no more is shown than the
-//! files that were compiled, which whoever recorded the trace has anyway.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
-use std::path::{Component, Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::collections::BTreeMap;
+use std::path::Path;
 
-use md5::{Digest, Md5};
-use memlode_files::{Folder, SOURCE, Stored};
 use memlode_trace::Trace;
 
+use super::compiled::Compiled;
 use crate::model::{Position, Report, SourceLine, SourceText};
-
-/// Endings of sources without a checksum: compilers that write none are those of Fortran, and of C and C++ for DWARF 4.
-const ENDINGS: &[&str] = &[
-    "c", "cc", "cpp", "cxx", "c++", "C", "h", "hh", "hpp", "hxx", "inc", "inl", "ipp", "tcc", "def", "f",
-    "F", "for", "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08", "rs",
-];
 
 /// The sources of a program as they were compiled; each file is read once.
 pub struct Sources {
@@ -28,16 +16,6 @@ pub struct Sources {
     files: BTreeMap<String, Result<SourceFile, String>>,
 }
 
-/// Facts by which a file is known to be the one that was compiled.
-struct Compiled {
-    /// The MD5 of each text that was compiled, by path.
-    checksums: BTreeMap<String, BTreeSet<[u8; 16]>>,
-    /// Directories that the compiler worked in.
-    directories: Vec<PathBuf>,
-    /// When the recorded program was started.
-    started: SystemTime,
-}
-
 struct SourceFile {
     text: String,
     /// Bytes in front of each line.
@@ -45,6 +23,14 @@ struct SourceFile {
 }
 
 impl SourceFile {
+    fn of(bytes: Vec<u8>) -> SourceFile {
+        let text = String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let feeds = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+        let begins = std::iter::once(0).chain(feeds.map(|(at, _)| at + 1));
+        SourceFile { begins: begins.collect(), text }
+    }
+
     /// Number of lines; behind the last line feed there is none.
     fn lines(&self) -> u32 {
         let open = self.begins.last().is_some_and(|&begin| begin < self.text.len());
@@ -60,16 +46,7 @@ impl SourceFile {
 impl Sources {
     /// Prepares to show lines of the program that `trace` was recorded of, with so many neighbours on each side.
     pub fn new(trace: &Trace, context: u32) -> Sources {
-        let names = trace.sites();
-        let mut checksums: BTreeMap<String, BTreeSet<[u8; 16]>> = BTreeMap::new();
-        for (&file, sums) in &names.sources().checksums {
-            checksums.entry(names.path(file)).or_default().extend(sums);
-        }
-        let directories = names.sources().directories.iter().map(|&name| names.string(name).into()).collect();
-        let started = Duration::from_millis(trace.manifest().info.started_unix_ms);
-        let started = SystemTime::UNIX_EPOCH.checked_add(started).unwrap_or(SystemTime::UNIX_EPOCH);
-        let compiled = Compiled { checksums, directories, started };
-        Sources { context, compiled, files: BTreeMap::new() }
+        Sources { context, compiled: Compiled::of(trace), files: BTreeMap::new() }
     }
 
     /// Adds the source lines to the findings of a report.
@@ -83,7 +60,10 @@ impl Sources {
     pub fn around(&mut self, position: &Position) -> Option<SourceText> {
         let shown = position.inlined_into.as_deref().unwrap_or(position);
         let (name, line) = shown.file.as_ref().zip(shown.line)?;
-        let file = self.files.entry(name.clone()).or_insert_with(|| self.compiled.read(name));
+        let file = self
+            .files
+            .entry(name.clone())
+            .or_insert_with(|| self.compiled.read(Path::new(name)).map(SourceFile::of));
         let missing = |why: String| SourceText::Missing { file: name.clone(), why };
         let file = match file {
             Ok(file) => file,
@@ -100,112 +80,5 @@ impl Sources {
         });
         let lines = lines.collect();
         Some(SourceText::Lines { lines })
-    }
-}
-
-impl Compiled {
-    /// Reads a source if it is what was compiled; else, says why not.
-    fn read(&self, name: &str) -> Result<SourceFile, String> {
-        let bytes = match self.checksums.get(name) {
-            Some(checksums) => {
-                let bytes = memlode_files::read_stored(Path::new(name), SOURCE).map_err(cannot)?;
-                if !checksums.contains(&<[u8; 16]>::from(Md5::digest(&bytes))) {
-                    return Err("it is not the text that was compiled".to_string());
-                }
-                bytes
-            }
-            None => self.unchecked(Path::new(name))?,
-        };
-        let text = String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        let feeds = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
-        let begins = std::iter::once(0).chain(feeds.map(|(at, _)| at + 1));
-        Ok(SourceFile { begins: begins.collect(), text })
-    }
-
-    /// Reads a source that the compiler left no checksum of, from below the directory where it worked.
-    fn unchecked(&self, name: &Path) -> Result<Vec<u8>, String> {
-        let unknown = "nothing says that it is the file that was compiled: the compiler left no checksum, and it is no \
-                       source below the directory that was compiled in";
-        let ending = name.extension().and_then(|ending| ending.to_str());
-        let below = self.directories.iter().find_map(|directory| Some((directory, below(name, directory)?)));
-        let (directory, inner) =
-            below.filter(|_| ending.is_some_and(|ending| ENDINGS.contains(&ending))).ok_or(unknown)?;
-        let folder = Folder::open(directory).map_err(cannot)?;
-        let Stored { bytes, modified } = folder.read_stored(inner, SOURCE).map_err(cannot)?;
-        match modified > self.started {
-            true => Err("it was written after the program was started".to_string()),
-            false => Ok(bytes),
-        }
-    }
-}
-
-/// Returns where a file lies below a directory that holds somebody's work: it is not the root, and no name leads out.
-fn below<'a>(name: &'a Path, directory: &Path) -> Option<&'a Path> {
-    let is_plain = |path: &Path| path.components().all(|part| part != Component::ParentDir);
-    let is_root = directory.components().count() < 2;
-    name.strip_prefix(directory).ok().filter(|_| directory.is_absolute() && !is_root && is_plain(name))
-}
-
-fn cannot(error: std::io::Error) -> String {
-    match error.kind() {
-        ErrorKind::NotFound => "it is not there".to_string(),
-        ErrorKind::InvalidInput | ErrorKind::FileTooLarge => format!("it {error}"),
-        _ => format!("it cannot be read: {error}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_sources_below_the_directory_need_no_checksum() {
-        let place = tempfile::tempdir().unwrap();
-        let (work, other) = (place.path().join("work"), place.path().join("other"));
-        std::fs::create_dir_all(work.join("sub")).unwrap();
-        std::fs::create_dir(&other).unwrap();
-        for file in ["work/a.f90", "work/sub/b.c", "work/shadow", "other/c.c"] {
-            std::fs::write(place.path().join(file), "text").unwrap();
-        }
-        std::os::unix::fs::symlink(&other, work.join("link")).unwrap();
-        std::os::unix::fs::symlink(other.join("c.c"), work.join("d.c")).unwrap();
-        let written = std::fs::metadata(other.join("c.c")).unwrap().modified().unwrap();
-        let started = written + Duration::from_secs(9);
-        let compiled = |directory: &Path, started| Compiled {
-            checksums: BTreeMap::new(),
-            directories: vec![directory.to_owned()],
-            started,
-        };
-        let shown =
-            |directory: &Path, name: &str| compiled(directory, started).read(name).map(|file| file.text);
-        let at = |name: &str| work.join(name).display().to_string();
-        assert_eq!(shown(&work, &at("a.f90")).unwrap(), "text");
-        assert_eq!(shown(&work, &at("sub/b.c")).unwrap(), "text");
-        for name in ["shadow", "../other/c.c", "sub/../a.f90", "link/c.c", "d.c", "sub", "none.c"] {
-            assert!(shown(&work, &at(name)).is_err(), "{name}");
-        }
-        assert!(shown(&work, &other.join("c.c").display().to_string()).is_err());
-        for directory in ["/", "", ".", "/.."] {
-            assert!(shown(Path::new(directory), &at("a.f90")).is_err(), "{directory}");
-        }
-        let early = compiled(&work, written - Duration::from_secs(1)).read(&at("a.f90"));
-        assert_eq!(early.err().unwrap(), "it was written after the program was started");
-    }
-
-    #[test]
-    fn a_checksum_is_that_of_the_whole_text() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "The quick brown fox jumps over the lazy dog").unwrap();
-        let name = file.path().display().to_string();
-        // RFC 1321's algorithm; the sum is the well-known one of this sentence.
-        let sum = 0x9e10_7d9d_372b_b682_6bd8_1d35_42a4_19d6_u128.to_be_bytes();
-        let read = |sum| {
-            let checksums = BTreeMap::from([(name.clone(), BTreeSet::from([sum]))]);
-            let compiled = Compiled { checksums, directories: Vec::new(), started: SystemTime::now() };
-            compiled.read(&name).map(|file| file.lines())
-        };
-        assert_eq!(read(sum), Ok(1));
-        assert_eq!(read([0; 16]), Err("it is not the text that was compiled".to_string()));
     }
 }

@@ -1,0 +1,156 @@
+//! The sources that a program was compiled from, and no other files.
+//!
+//! A trace may name any file of the reader's as a source: `#line 1 "/etc/shadow"` is enough. So no
+//! more is read than the files that were compiled, which whoever recorded the trace has anyway.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use md5::{Digest, Md5};
+use memlode_files::{Folder, SOURCE, Stored};
+use memlode_trace::Trace;
+
+/// Endings of sources without a checksum: compilers that write none are those of Fortran, and of C and C++ for DWARF 4.
+const ENDINGS: &[&str] = &[
+    "c", "cc", "cpp", "cxx", "c++", "C", "h", "hh", "hpp", "hxx", "inc", "inl", "ipp", "tcc", "def", "f",
+    "F", "for", "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08", "rs",
+];
+
+/// Facts by which a file is known to be one that a program was compiled from.
+pub struct Compiled {
+    /// The MD5 of each text that was compiled, by path.
+    checksums: BTreeMap<PathBuf, BTreeSet<[u8; 16]>>,
+    /// Directories that the compiler worked in.
+    directories: Vec<PathBuf>,
+    /// When the recorded program was started.
+    started: SystemTime,
+}
+
+impl Compiled {
+    /// Takes the facts from a trace.
+    pub fn of(trace: &Trace) -> Compiled {
+        let names = trace.sites();
+        let mut checksums: BTreeMap<PathBuf, BTreeSet<[u8; 16]>> = BTreeMap::new();
+        for (&file, sums) in &names.sources().checksums {
+            checksums.entry(names.path(file).into()).or_default().extend(sums);
+        }
+        let directories = names.sources().directories.iter().map(|&name| names.string(name).into()).collect();
+        let started = Duration::from_millis(trace.manifest().info.started_unix_ms);
+        let started = SystemTime::UNIX_EPOCH.checked_add(started).unwrap_or(SystemTime::UNIX_EPOCH);
+        Compiled { checksums, directories, started }
+    }
+
+    /// Reads a source of at most [`SOURCE`] bytes if it is the text that was compiled.
+    ///
+    /// # Errors
+    /// The end of a sentence says why it is not, or cannot be read: *it is not there*.
+    pub fn read(&self, file: &Path) -> Result<Vec<u8>, String> {
+        let Some(checksums) = self.checksums.get(file) else { return self.unchecked(file) };
+        let bytes = memlode_files::read_stored(file, SOURCE).map_err(cannot)?;
+        match checksums.contains(&<[u8; 16]>::from(Md5::digest(&bytes))) {
+            true => Ok(bytes),
+            false => Err("it is not the text that was compiled".to_string()),
+        }
+    }
+
+    /// Reads a source by its real path, which the compiler may have reached through links.
+    ///
+    /// # Errors
+    /// As [`Compiled::read`] says.
+    pub fn read_real(&self, file: &Path) -> Result<Vec<u8>, String> {
+        let is_it = |name: &&PathBuf| name.canonicalize().is_ok_and(|name| name == file);
+        match self.checksums.contains_key(file) {
+            true => self.read(file),
+            false => self.read(self.checksums.keys().find(is_it).map_or(file, PathBuf::as_path)),
+        }
+    }
+
+    /// Reads a source that the compiler left no checksum of, from below the directory where it worked.
+    fn unchecked(&self, name: &Path) -> Result<Vec<u8>, String> {
+        let unknown = "nothing says that it is the file that was compiled: the compiler left no checksum, and it is no \
+                       source below the directory that was compiled in";
+        let ending = name.extension().and_then(|ending| ending.to_str());
+        let below = self.directories.iter().find_map(|directory| Some((directory, below(name, directory)?)));
+        let (directory, inner) =
+            below.filter(|_| ending.is_some_and(|ending| ENDINGS.contains(&ending))).ok_or(unknown)?;
+        let folder = Folder::open(directory).map_err(cannot)?;
+        let Stored { bytes, modified } = folder.read_stored(inner, SOURCE).map_err(cannot)?;
+        match modified > self.started {
+            true => Err("it was written after the program was started".to_string()),
+            false => Ok(bytes),
+        }
+    }
+}
+
+/// Returns where a file lies below a directory that holds somebody's work: it is not the root, and no name leads out.
+fn below<'a>(name: &'a Path, directory: &Path) -> Option<&'a Path> {
+    let is_plain = |path: &Path| path.components().all(|part| part != Component::ParentDir);
+    let is_root = directory.components().count() < 2;
+    name.strip_prefix(directory).ok().filter(|_| directory.is_absolute() && !is_root && is_plain(name))
+}
+
+fn cannot(error: std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "it is not there".to_string(),
+        ErrorKind::InvalidInput | ErrorKind::FileTooLarge => format!("it {error}"),
+        _ => format!("it cannot be read: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sources_below_the_directory_need_no_checksum() {
+        let place = tempfile::tempdir().unwrap();
+        let (work, other) = (place.path().join("work"), place.path().join("other"));
+        std::fs::create_dir_all(work.join("sub")).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        for file in ["work/a.f90", "work/sub/b.c", "work/shadow", "other/c.c"] {
+            std::fs::write(place.path().join(file), "text").unwrap();
+        }
+        std::os::unix::fs::symlink(&other, work.join("link")).unwrap();
+        std::os::unix::fs::symlink(other.join("c.c"), work.join("d.c")).unwrap();
+        let written = std::fs::metadata(other.join("c.c")).unwrap().modified().unwrap();
+        let started = written + Duration::from_secs(9);
+        let compiled = |directory: &Path, started| Compiled {
+            checksums: BTreeMap::new(),
+            directories: vec![directory.to_owned()],
+            started,
+        };
+        let shown = |directory: &Path, name: &str| {
+            compiled(directory, started).read(name.as_ref()).map(|text| String::from_utf8(text).unwrap())
+        };
+        let at = |name: &str| work.join(name).display().to_string();
+        assert_eq!(shown(&work, &at("a.f90")).unwrap(), "text");
+        assert_eq!(shown(&work, &at("sub/b.c")).unwrap(), "text");
+        for name in ["shadow", "../other/c.c", "sub/../a.f90", "link/c.c", "d.c", "sub", "none.c"] {
+            assert!(shown(&work, &at(name)).is_err(), "{name}");
+        }
+        assert!(shown(&work, &other.join("c.c").display().to_string()).is_err());
+        for directory in ["/", "", ".", "/.."] {
+            assert!(shown(Path::new(directory), &at("a.f90")).is_err(), "{directory}");
+        }
+        let early = compiled(&work, written - Duration::from_secs(1)).read(at("a.f90").as_ref());
+        assert_eq!(early.err().unwrap(), "it was written after the program was started");
+    }
+
+    #[test]
+    fn a_checksum_is_that_of_the_whole_text() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "The quick brown fox jumps over the lazy dog").unwrap();
+        let name = file.path().to_owned();
+        // RFC 1321's algorithm; the sum is the well-known one of this sentence.
+        let sum = 0x9e10_7d9d_372b_b682_6bd8_1d35_42a4_19d6_u128.to_be_bytes();
+        let read = |sum| {
+            let checksums = BTreeMap::from([(name.clone(), BTreeSet::from([sum]))]);
+            let compiled = Compiled { checksums, directories: Vec::new(), started: SystemTime::now() };
+            compiled.read(&name).map(|text| text.len())
+        };
+        assert_eq!(read(sum), Ok(43));
+        assert_eq!(read([0; 16]), Err("it is not the text that was compiled".to_string()));
+    }
+}
