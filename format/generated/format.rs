@@ -224,6 +224,8 @@ pub mod flag {
     pub const PREFETCH: u32 = 32768;
     /// in a loop that only waits for another thread: a turn that changes nothing says nothing else
     pub const POLL: u32 = 65536;
+    /// it adds to its bytes, or is the load or the store of such an addition: nobody else gets the value
+    pub const ADDS: u32 = 131072;
 }
 
 /// The form of a type, in the section `types` of a site table.

@@ -122,6 +122,7 @@
 #define MEMLODE_FLAG_FENCED 16384 // a full fence stands beside it, before the next access or behind the one before
 #define MEMLODE_FLAG_PREFETCH 32768 // a load that only asks for a line: nothing waits for it
 #define MEMLODE_FLAG_POLL 65536 // in a loop that only waits for another thread: a turn that changes nothing says nothing else
+#define MEMLODE_FLAG_ADDS 131072 // it adds to its bytes, or is the load or the store of such an addition: nobody else gets the value
 
 // The form of a type, in the section `types` of a site table.
 #define MEMLODE_TYPE_FORM_SCALAR 0 // whatever has no members and is none of the others

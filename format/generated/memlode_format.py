@@ -115,6 +115,7 @@ FLAG_SEQUENTIAL = 8192  # atomic: it is in the one order of all such accesses; a
 FLAG_FENCED = 16384  # a full fence stands beside it, before the next access or behind the one before
 FLAG_PREFETCH = 32768  # a load that only asks for a line: nothing waits for it
 FLAG_POLL = 65536  # in a loop that only waits for another thread: a turn that changes nothing says nothing else
+FLAG_ADDS = 131072  # it adds to its bytes, or is the load or the store of such an addition: nobody else gets the value
 
 # The form of a type, in the section `types` of a site table.
 TYPE_FORM_SCALAR = 0  # whatever has no members and is none of the others

@@ -96,13 +96,14 @@ impl Built {
     }
 }
 
-/// A report without what threads lose to each other, which is found out of a stored trace alone: as JSON, or as text.
+/// A report without what threads lose to each other, which is found out of a stored trace alone: as JSON, or as text, where
+/// it stands among the findings, too. Those are compared as JSON.
 fn without_sharing(report: &str) -> String {
     if let Ok(mut report) = serde_json::from_str::<serde_json::Value>(report) {
         report["sharing"].take();
         return report.to_string();
     }
-    let Some((before, behind)) = report.split_once("\nLines that threads take") else {
+    let Some((before, behind)) = report.split_once("\nFindings") else {
         return report.to_string();
     };
     let table = behind.find("\nMembers").expect("a table behind it");

@@ -38,6 +38,7 @@ mod signals;
 mod sim;
 mod sim_time;
 mod source_lines;
+mod thread_edits;
 mod threads;
 mod unrecorded;
 mod usage;

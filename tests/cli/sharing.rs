@@ -143,9 +143,9 @@ fn false_and_true_sharing_have_names() {
     assert_eq!(field(&plain, "slot", "count")["misses"]["L1d"], 2);
 }
 
-/// A run that waits for nothing but lines that go to and fro is not told that another layout gains little.
+/// A run that waits for nothing but lines that go to and fro has these as its findings.
 #[test]
-fn a_run_that_only_loses_lines_is_told_to_read_on() {
+fn a_run_that_only_loses_lines_has_findings() {
     let recorded = Recorded::new(PROGRAM, MACHINE);
     let report = ["report", "trace", "-m", "generic"];
     let json: Value =
@@ -153,7 +153,8 @@ fn a_run_that_only_loses_lines_is_told_to_read_on() {
     let ms = |key: &str| json["sharing"][key].as_f64().expect(key);
     assert!(ms("ms") > 0.02 * (ms("ms") + ms("rest_ms")), "{}", json["sharing"]);
     let text = recorded.run(&report).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("What threads lose to each other is more, and follows."), "{text}");
+    assert!(text.contains("1. turn (int)") && text.contains("2. slot.count"), "{text}");
+    assert!(text.contains("of the cycles: threads take its lines from each other"), "{text}");
     assert!(!text.contains("would gain little"), "{text}");
 }
 

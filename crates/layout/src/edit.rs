@@ -98,6 +98,14 @@ pub enum Edit {
         /// The object.
         object: String,
     },
+    /// `deal cells by 4`: elements are dealt to so many parts in turn; each part lies together, on
+    /// cache lines of its own.
+    Deal {
+        /// The object.
+        object: String,
+        /// Parts, 2 to 65,536.
+        parts: u32,
+    },
     /// `pack node`: objects of the type lie one after the other, in the order of their first use.
     Pack {
         /// The type.
@@ -170,6 +178,7 @@ pub(crate) const VERBS: &[&str] = &[
     "group",
     "shift",
     "per-thread",
+    "deal",
     "pack",
     "pages",
     "place",
@@ -213,6 +222,10 @@ impl Edit {
                 Edit::Shift { object: words.subject()?, by: words.number("by", "bytes", 1..=GIB, false)? }
             }
             "per-thread" => Edit::PerThread { object: words.subject()? },
+            "deal" => Edit::Deal {
+                object: words.subject()?,
+                parts: words.number("by", "parts", 2..=65_536, false)? as u32,
+            },
             "pack" => Edit::Pack { structure: words.subject()? },
             "pages" => {
                 Edit::Pages { object: words.subject()?, to: words.number("to", "bytes", 4096..=GIB, true)? }
@@ -242,6 +255,7 @@ impl Edit {
             Edit::Group { objects } => objects.first().map_or("", String::as_str),
             Edit::Shift { object, .. }
             | Edit::PerThread { object }
+            | Edit::Deal { object, .. }
             | Edit::Pages { object, .. }
             | Edit::Place { object, .. } => object,
         }
@@ -511,6 +525,7 @@ impl fmt::Display for Edit {
             Edit::Group { objects } => write!(f, "group {}", names(objects)),
             Edit::Shift { by, .. } => write!(f, "shift {subject} by {by}"),
             Edit::PerThread { .. } => write!(f, "per-thread {subject}"),
+            Edit::Deal { parts, .. } => write!(f, "deal {subject} by {parts}"),
             Edit::Pack { .. } => write!(f, "pack {subject}"),
             Edit::Pages { to, .. } => {
                 let (count, unit) = match to {

@@ -16,6 +16,7 @@ fn both_forms_say_the_same() {
         group xs, main.c:12
         shift out by 256
         per-thread hits
+        deal cells by 4
         pack node
         pages grid to 2MiB
         place grid: interleave
@@ -59,6 +60,9 @@ fn both_forms_say_the_same() {
         [[edit]]
         per-thread = "hits"
         [[edit]]
+        deal = "cells"
+        by = 4
+        [[edit]]
         pack = "node"
         [[edit]]
         pages = "grid"
@@ -72,7 +76,7 @@ fn both_forms_say_the_same() {
     "#;
     let edits = edits_from_text(text).unwrap();
     assert_eq!(edits, edits_from_toml(toml).unwrap());
-    assert_eq!(edits.len(), 16);
+    assert_eq!(edits.len(), 17);
     let hot = ["ident", "cost", "tail", "head"].map(String::from).to_vec();
     assert_eq!(edits[0], Edit::Split { structure: "arc".into(), hot, by: Link::Index });
     let worker = Edit::Pad { subject: "worker".into(), of: None, to: 64 };
@@ -170,6 +174,7 @@ fn edit() -> impl Strategy<Value = Edit> {
             to: 1 << to
         }),
         names(2).prop_map(|objects| Edit::Group { objects }),
+        (name(), 2_u32..=65_536).prop_map(|(object, parts)| Edit::Deal { object, parts }),
         (name(), 12_u32..=30).prop_map(|(object, to)| Edit::Pages { object, to: 1 << to }),
         (name(), placement).prop_map(|(object, on)| Edit::Place { object, on }),
     ]

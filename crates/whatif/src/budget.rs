@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocator::AllocatorModel;
 use crate::candidates::first_component;
-use crate::plan::{Plan, records_named};
+use crate::named::records_named;
+use crate::plan::Plan;
 use crate::predict::{Predictor, Unpredictable};
 use crate::structures::structure;
 

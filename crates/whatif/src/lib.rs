@@ -26,6 +26,7 @@ pub mod fresh;
 pub mod host;
 pub mod hot_cold;
 pub mod moved;
+pub mod named;
 pub mod noise;
 pub mod placement;
 pub mod plan;

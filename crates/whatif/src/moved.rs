@@ -83,6 +83,8 @@ pub(crate) enum MovedObject {
     },
     /// Its elements are apart from each other.
     Spread { base: u64, element_bytes: u64, stride: u64 },
+    /// Its elements are dealt in turn to parts that are so many bytes apart.
+    Dealt { base: u64, element_bytes: u64, parts: u64, part_bytes: u64 },
     /// Each thread has a copy.
     Copies { base: u64, stride: u64 },
     /// It begins elsewhere.
@@ -142,15 +144,12 @@ impl AddressMap for Moved {
                 pieces.push(at(base + u64::from(object.thread.0) * stride + offset));
             }
             Place::Edited(&MovedObject::Spread { base, element_bytes, stride }) => {
-                let end = offset + u64::from(bytes);
-                let mut from = offset;
-                while from < end {
-                    let (element, within) = (from / element_bytes, from % element_bytes);
-                    let some = (element_bytes - within).min(end - from);
-                    let address = base + element * stride + within;
-                    pieces.push(MappedPiece { offset: from, address, bytes: some as u32, is_link: false });
-                    from += some;
-                }
+                by_element((offset, bytes), element_bytes, pieces, |element| base + element * stride);
+            }
+            Place::Edited(&MovedObject::Dealt { base, element_bytes, parts, part_bytes }) => {
+                by_element((offset, bytes), element_bytes, pieces, |element| {
+                    base + element % parts * part_bytes + element / parts * element_bytes
+                });
             }
             Place::Edited(MovedObject::Parts { layout, bases, elements_before }) => {
                 let parts = Parts { layout: &self.layouts[*layout], bases, before: *elements_before };
@@ -173,6 +172,14 @@ impl AddressMap for Moved {
             Place::Edited(&MovedObject::Spread { element_bytes, stride, .. }) => {
                 spread(element_bytes, stride)
             }
+            // Elements of one part are beside each other.
+            Place::Edited(&MovedObject::Dealt { element_bytes, parts, .. }) => {
+                let bytes_of_all = element_bytes.checked_mul(parts)?;
+                let is_in_one = offset % element_bytes + u64::from(bytes) <= element_bytes;
+                let rounds = (step as i64).checked_div(bytes_of_all as i64)?;
+                let is_whole = rounds.wrapping_mul(bytes_of_all as i64) == step as i64;
+                (is_whole && is_in_one).then(|| rounds.wrapping_mul(element_bytes as i64) as u64)
+            }
             Place::Edited(MovedObject::Parts { layout, .. }) => {
                 let layout = &self.layouts[*layout];
                 let within = offset % layout.structure().bytes;
@@ -182,6 +189,24 @@ impl AddressMap for Moved {
                 spread(layout.structure().bytes, stride)
             }
         }
+    }
+}
+
+/// Adds the pieces of bytes at an offset of an array whose elements are apart, each where `place` puts it.
+fn by_element(
+    (offset, bytes): (u64, u32),
+    element_bytes: u64,
+    pieces: &mut Vec<MappedPiece>,
+    place: impl Fn(u64) -> u64,
+) {
+    let end = offset + u64::from(bytes);
+    let mut from = offset;
+    while from < end {
+        let (element, within) = (from / element_bytes, from % element_bytes);
+        let some = (element_bytes - within).min(end - from);
+        let address = place(element) + within;
+        pieces.push(MappedPiece { offset: from, address, bytes: some as u32, is_link: false });
+        from += some;
     }
 }
 

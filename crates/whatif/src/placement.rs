@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::allocator::{Allocator, BlockId, Call, MAPPED};
 use crate::moved::{EDITED, Heap, Moved, MovedObject, OnNodes};
-use crate::plan::{ObjectEdit, Plan};
+use crate::plan::{ElementPlaces, ObjectEdit, Plan, SpreadElements};
 use crate::side_by_side::EditedRanges;
 
 /// The addresses of records that a program would keep in a growing array of its own: no other object is there.
@@ -193,7 +193,7 @@ enum How {
     Layout { layout: usize, pooled: Option<u64> },
     /// Among others of its type: which pack.
     Packed(usize),
-    /// Changed as a whole: so many arrays of its group came before, or its copies are so far apart.
+    /// Changed as a whole: so many arrays of its group came before, or its copies or parts are so far apart.
     Whole(ObjectEdit, u64),
 }
 
@@ -307,10 +307,7 @@ impl PlacedHeap {
             return (How::Packed(at), Vec::new());
         }
         let Some(whole) = subject.whole else { return plain };
-        let mut bytes = made.bytes.saturating_add(whole.shift);
-        if whole.pad > 0 {
-            bytes = bytes.next_multiple_of(whole.pad);
-        }
+        let bytes = bytes_of(&whole, made.bytes);
         footprint.objects += 1;
         footprint.before += made.bytes;
         if whole.per_thread {
@@ -326,7 +323,8 @@ impl PlacedHeap {
             *grouped += 1;
             return (How::Whole(whole, *grouped - 1), Vec::new());
         }
-        (How::Whole(whole, 0), vec![(bytes, whole.align.max(asked_for(plan, made)))])
+        let align = alignment_of(&whole).max(asked_for(plan, made));
+        (How::Whole(whole, part_bytes(&whole, made.bytes)), vec![(bytes, align)])
     }
 
     /// The parts of a block of an edited type, if it can have them.
@@ -462,6 +460,38 @@ fn whole_elements(bytes: u64, element: u64) -> Option<u64> {
     (element > 0 && bytes > 0 && bytes.is_multiple_of(element)).then(|| bytes / element)
 }
 
+/// Bytes of an object that is changed as a whole; of one of its copies, if each thread has one.
+fn bytes_of(whole: &ObjectEdit, before: u64) -> u64 {
+    let bytes = match whole.elements {
+        Some(SpreadElements { element_bytes, how: ElementPlaces::Padded(to) }) => {
+            before.div_ceil(element_bytes).saturating_mul(to)
+        }
+        Some(SpreadElements { how: ElementPlaces::Dealt(parts), .. }) => {
+            part_bytes(whole, before).saturating_mul(parts.into())
+        }
+        None => before,
+    };
+    let bytes = bytes.saturating_add(whole.shift);
+    if whole.pad > 0 { bytes.next_multiple_of(whole.pad) } else { bytes }
+}
+
+/// Bytes from a part of an object's elements to the next, if they are dealt; else 0.
+fn part_bytes(whole: &ObjectEdit, before: u64) -> u64 {
+    match whole.elements {
+        Some(SpreadElements { element_bytes, how: ElementPlaces::Dealt(parts) }) => {
+            let elements = before.div_ceil(element_bytes).div_ceil(parts.into());
+            elements.saturating_mul(element_bytes).next_multiple_of(APART)
+        }
+        _ => 0,
+    }
+}
+
+/// The alignment that an object needs that is changed as a whole.
+fn alignment_of(whole: &ObjectEdit) -> u64 {
+    let is_dealt = whole.elements.is_some_and(|elements| matches!(elements.how, ElementPlaces::Dealt(_)));
+    whole.align.max(if is_dealt { APART } else { 0 })
+}
+
 /// An object changed as a whole; `base` is its block's, and `more` what [`How::Whole`] tells.
 fn moved_whole(plan: &Plan, whole: &ObjectEdit, base: u64, more: u64) -> Option<MovedObject> {
     if let Some((group, array)) = whole.group {
@@ -478,9 +508,17 @@ fn moved_whole(plan: &Plan, whole: &ObjectEdit, base: u64, more: u64) -> Option<
         return None;
     }
     let base = base + whole.shift;
-    Some(match whole.per_thread {
-        true => MovedObject::Copies { base, stride: more },
-        false => MovedObject::Whole { base },
+    if whole.per_thread {
+        return Some(MovedObject::Copies { base, stride: more });
+    }
+    Some(match whole.elements {
+        Some(SpreadElements { element_bytes, how: ElementPlaces::Padded(stride) }) => {
+            MovedObject::Spread { base, element_bytes, stride }
+        }
+        Some(SpreadElements { element_bytes, how: ElementPlaces::Dealt(parts) }) => {
+            MovedObject::Dealt { base, element_bytes, parts: parts.into(), part_bytes: more }
+        }
+        None => MovedObject::Whole { base },
     })
 }
 
@@ -517,14 +555,13 @@ fn globals(trace: &Trace, plan: &Plan, moved: &mut Moved, footprint: &mut Footpr
                 footprint.after += parts.iter().map(|part| part.bytes(elements)).sum::<u64>();
                 MovedObject::Parts { layout, bases: bases.into_boxed_slice(), elements_before: 0 }
             } else if let Some(whole) = subject.whole {
-                let padded =
-                    if whole.pad > 0 { global.bytes.next_multiple_of(whole.pad) } else { global.bytes };
+                let padded = bytes_of(&whole, global.bytes);
                 let copies = if whole.per_thread { trace.threads().len() as u64 } else { 1 };
                 let stride = padded.next_multiple_of(APART);
-                footprint.after += if whole.per_thread { stride * copies } else { padded + whole.shift };
+                footprint.after += if whole.per_thread { stride * copies } else { padded };
                 let (bytes, align, more) = match whole.per_thread {
                     true => (stride * copies, APART, stride),
-                    false => (padded + whole.shift, whole.align, 0),
+                    false => (padded, alignment_of(&whole), part_bytes(&whole, global.bytes)),
                 };
                 let base = reserve(bytes, align, address);
                 moved.on_nodes.extend(whole.on.map(|on| OnNodes { base, bytes, on }));

@@ -1,11 +1,12 @@
 //! Edits, understood for one trace: which types and objects they are about.
 
-use memlode_attribute::{Class, Home, PathId, Profile};
+use memlode_attribute::{Class, Home, Profile};
 use memlode_layout::{Edit, Layout, Link, PagePlacement, Refusal, Scope};
 use memlode_trace::layouts::LayoutId;
-use memlode_trace::sites::{FunctionId, LocationId, SiteId, SiteKind, SiteTable};
+use memlode_trace::sites::{FunctionId, SiteId, SiteKind, SiteTable};
 use rustc_hash::FxHashMap;
 
+use crate::named::{homes_named, records_named, unknown_object, unknown_type};
 use crate::structures::{elements, holds, structure};
 
 /// Why a trace cannot be replayed under an edit.
@@ -63,8 +64,28 @@ pub struct ObjectEdit {
     pub pages: u64,
     /// Its pages are on nodes by this policy, and not where they are touched first.
     pub on: Option<PagePlacement>,
+    /// Its elements lie apart from each other.
+    pub elements: Option<SpreadElements>,
     /// It is an array whose elements lie in records with those of others: which group, and which of it.
     pub group: Option<(usize, usize)>,
+}
+
+/// The elements of an array, apart from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpreadElements {
+    /// Bytes of an element.
+    pub element_bytes: u64,
+    /// The way in which they lie.
+    pub how: ElementPlaces,
+}
+
+/// The way in which elements lie apart from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElementPlaces {
+    /// Each takes so many bytes.
+    Padded(u64),
+    /// They are dealt to so many parts in turn, and each part has cache lines of its own.
+    Dealt(u32),
 }
 
 /// Objects of one type by class: what is done to them.
@@ -244,6 +265,9 @@ impl Plan {
             }
             Edit::Pad { subject, of, .. } | Edit::Align { subject, of, .. } => {
                 let records = records_named(known.names, subject);
+                if *of == Some(Scope::Element) && records.is_empty() {
+                    return self.spread(known, edit, subject);
+                }
                 if *of == Some(Scope::Object) || (of.is_none() && records.is_empty()) {
                     return self.change_objects(known, edit, subject);
                 }
@@ -255,6 +279,7 @@ impl Plan {
             Edit::Shift { object, .. } | Edit::PerThread { object } => {
                 self.change_objects(known, edit, object)
             }
+            Edit::Deal { object, .. } => self.spread(known, edit, object),
             Edit::Group { objects } => self.group(known, edit, objects),
             Edit::Pack { structure } => self.pack(known, edit, structure),
             Edit::Pages { object, to } => {
@@ -362,6 +387,33 @@ impl Plan {
         Ok(())
     }
 
+    /// Has the elements of objects lie apart from each other.
+    fn spread(&mut self, known: &PlanInputs<'_>, edit: &Edit, name: &str) -> Result<(), PlanError> {
+        let impossible = |why: String| PlanError::Impossible { edit: edit.to_string(), why };
+        let homes = homes_named(known, name);
+        if homes.is_empty() {
+            return Err(unknown_object(known, edit, name));
+        }
+        for home in homes {
+            let Some(element_bytes) = element_of(known, &home).filter(|&bytes| bytes > 0) else {
+                return Err(impossible(format!("it is not known what the elements of `{name}` are")));
+            };
+            let whole = self.subjects.entry(home).or_default().whole.get_or_insert_default();
+            let padded = |to: u64| ElementPlaces::Padded(element_bytes.next_multiple_of(to));
+            let how = match edit {
+                Edit::Deal { parts, .. } => ElementPlaces::Dealt(*parts),
+                Edit::Pad { to, .. } => padded(*to),
+                Edit::Align { to, .. } => {
+                    whole.align = *to;
+                    padded(*to)
+                }
+                _ => continue,
+            };
+            whole.elements = Some(SpreadElements { element_bytes, how });
+        }
+        Ok(())
+    }
+
     fn pack(&mut self, known: &PlanInputs<'_>, edit: &Edit, name: &str) -> Result<(), PlanError> {
         let impossible = |why: String| PlanError::Impossible { edit: edit.to_string(), why };
         let records = records_named(known.names, name);
@@ -465,116 +517,6 @@ pub(crate) fn record_of(names: &SiteTable, class: &Class) -> Option<(LayoutId, u
     let (record, _) = elements(layouts, id);
     let layout = layouts.layout(record);
     (layout.is_record() && layout.bytes > 0).then_some((record, layout.bytes))
-}
-
-/// All definitions of a type. `struct arc` is `arc`.
-pub fn records_named(names: &SiteTable, name: &str) -> Vec<LayoutId> {
-    let bare = ["struct ", "class "].iter().find_map(|tag| name.strip_prefix(tag)).unwrap_or(name);
-    let layouts = names.layouts().all().iter().enumerate();
-    layouts
-        .filter(|(_, layout)| layout.is_record() && !layout.is_incomplete)
-        .filter(|(_, layout)| layout.name.is_some_and(|id| names.string(id) == bare))
-        .map(|(at, _)| LayoutId(at as u32))
-        .collect()
-}
-
-/// The homes that an object's name means: a variable, or the line of an allocation (`main.c:12`).
-fn homes_named(known: &PlanInputs<'_>, name: &str) -> Vec<Home> {
-    let classes = known.profile.classes.iter().filter(|class| match &class.home {
-        Home::Global { symbol, .. } => symbol == name || (known.written)(symbol) == name,
-        Home::Heap { site, path, .. } => {
-            lines(known.names, *site).chain(call_lines(known, *path)).any(|line| is_called(&line, name))
-                || known
-                    .profile
-                    .paths
-                    .functions(*path)
-                    .any(|function| known.names.string(known.names.function(function).name) == name)
-        }
-        Home::Stack { .. } | Home::Unknown => false,
-    });
-    classes.map(|class| class.home.clone()).collect()
-}
-
-/// The name by which edits know the objects of a home, if it is theirs alone.
-pub(crate) fn name_of(known: &PlanInputs<'_>, home: &Home) -> Option<String> {
-    let names: Vec<String> = match home {
-        Home::Global { symbol, .. } => vec![(known.written)(symbol)],
-        Home::Heap { site, path, .. } => {
-            let all: Vec<String> = lines(known.names, *site).chain(call_lines(known, *path)).collect();
-            let file = |line: &String| line.rsplit('/').next().unwrap_or(line).to_string();
-            all.iter().map(file).chain(all.iter().cloned()).collect()
-        }
-        Home::Stack { .. } | Home::Unknown => Vec::new(),
-    };
-    names.into_iter().find(|name| homes_named(known, name) == [home.clone()])
-}
-
-/// Returns whether a line of a path goes by a name: the path, or the last parts of it.
-fn is_called(line: &str, name: &str) -> bool {
-    line == name || line.strip_suffix(name).is_some_and(|before| before.ends_with('/'))
-}
-
-/// `file:line` of a site and of where it was inlined.
-fn lines(names: &SiteTable, site: SiteId) -> impl Iterator<Item = String> {
-    names.site(site).location.into_iter().flat_map(|location| lines_of(names, location))
-}
-
-/// The same of the calls of a path, from the innermost on.
-fn call_lines(known: &PlanInputs<'_>, path: PathId) -> impl Iterator<Item = String> {
-    let calls = known.profile.paths.steps(path).filter_map(|(_, call)| call);
-    calls.flat_map(|location| lines_of(known.names, location))
-}
-
-fn lines_of(names: &SiteTable, location: LocationId) -> impl Iterator<Item = String> {
-    let chain = names.inline_chain(location);
-    chain.filter_map(|at| Some(format!("{}:{}", names.file_name(at)?, at.line)))
-}
-
-fn unknown_type(known: &PlanInputs<'_>, edit: &Edit, name: &str) -> PlanError {
-    let layouts = known.names.layouts().all().iter();
-    let mut all: Vec<String> = layouts
-        .filter(|layout| layout.is_record() && !layout.is_incomplete)
-        .filter_map(|layout| layout.name)
-        .map(|id| known.names.string(id).to_string())
-        .collect();
-    all.sort();
-    all.dedup();
-    PlanError::Unknown {
-        edit: edit.to_string(),
-        what: "type",
-        name: name.to_string(),
-        known: nearest(name, all),
-    }
-}
-
-fn unknown_object(known: &PlanInputs<'_>, edit: &Edit, name: &str) -> PlanError {
-    let mut all: Vec<String> = Vec::new();
-    for class in &known.profile.classes {
-        match &class.home {
-            Home::Global { symbol, .. } => all.push((known.written)(symbol)),
-            Home::Heap { site, path, .. } => {
-                all.extend(lines(known.names, *site).chain(call_lines(known, *path)));
-            }
-            Home::Stack { .. } | Home::Unknown => {}
-        }
-    }
-    all.sort();
-    all.dedup();
-    let known = nearest(name, all);
-    PlanError::Unknown { edit: edit.to_string(), what: "object", name: name.to_string(), known }
-}
-
-/// The names that share most with one, a few at most.
-fn nearest(name: &str, mut all: Vec<String>) -> Vec<String> {
-    let common = |other: &str| {
-        let (a, b) = (name.to_lowercase(), other.to_lowercase());
-        let prefix = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
-        let within = if b.contains(&a) || a.contains(&b) { a.len().min(b.len()) } else { 0 };
-        prefix.max(within)
-    };
-    all.sort_by_key(|other| std::cmp::Reverse(common(other)));
-    all.truncate(6);
-    all
 }
 
 /// Returns the way from an element's hot part to its cold one, of a split among edits.

@@ -13,7 +13,7 @@ use memlode_trace::format::flag;
 use memlode_trace::sites::{Site, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::plan::records_named;
+use crate::named::records_named;
 use crate::structures::structure;
 
 /// Chunks with accesses and without values, after which nobody looks for any.

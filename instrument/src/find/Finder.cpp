@@ -63,6 +63,48 @@ static bool mayAccess(const Instruction &I) {
          !I.isLifetimeStartOrEnd();
 }
 
+/// The load of what \p Store adds to and writes back; null if it does anything else. Nobody but the addition
+/// gets the value, so only the sum counts, whoever adds first.
+static const LoadInst *addedTo(const StoreInst &Store) {
+  const auto *Sum = dyn_cast<BinaryOperator>(Store.getValueOperand());
+  if (!Sum || !Sum->hasOneUse())
+    return nullptr;
+  const auto Is = Sum->getOpcode();
+  const bool Adds = Is == Instruction::Add || Is == Instruction::FAdd;
+  if (!Adds && Is != Instruction::Sub && Is != Instruction::FSub)
+    return nullptr;
+  for (unsigned At = 0; At < (Adds ? 2 : 1); ++At) {
+    const auto *Load = dyn_cast<LoadInst>(Sum->getOperand(At));
+    if (Load && Load->hasOneUse() && Load->getPointerOperand() == Store.getPointerOperand() &&
+        Load->getParent() == Store.getParent())
+      return Load;
+  }
+  return nullptr;
+}
+
+static bool isOfAddition(const StoreInst &Store) { return addedTo(Store) != nullptr; }
+
+static bool isOfAddition(const LoadInst &Load) {
+  if (!Load.hasOneUse())
+    return false;
+  const auto *Sum = dyn_cast<BinaryOperator>(*Load.user_begin());
+  const auto *Store = Sum && Sum->hasOneUse() ? dyn_cast<StoreInst>(*Sum->user_begin()) : nullptr;
+  return Store && addedTo(*Store) == &Load;
+}
+
+/// Returns whether \p I adds to memory, and nobody looks at what was there.
+static bool isAddition(const AtomicRMWInst &I) {
+  switch (I.getOperation()) {
+  case AtomicRMWInst::Add:
+  case AtomicRMWInst::Sub:
+  case AtomicRMWInst::FAdd:
+  case AtomicRMWInst::FSub:
+    return I.use_empty();
+  default:
+    return false;
+  }
+}
+
 /// Returns whether a full fence stands behind \p I before the next access, or in front of it where it is the
 /// block's first.
 static bool isFenced(const Instruction &I) {
@@ -98,11 +140,14 @@ public:
   }
 
   void visitLoadInst(LoadInst &I) {
-    plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_LOAD, flagsOfPlain(I));
+    const unsigned Adds = isOfAddition(I) ? MEMLODE_FLAG_ADDS : 0;
+    plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_LOAD, flagsOfPlain(I) | Adds);
   }
 
   void visitStoreInst(StoreInst &I) {
-    plain(I, I.getPointerOperand(), I.getValueOperand()->getType(), MEMLODE_KIND_STORE, flagsOfPlain(I));
+    const unsigned Adds = isOfAddition(I) ? MEMLODE_FLAG_ADDS : 0;
+    plain(I, I.getPointerOperand(), I.getValueOperand()->getType(), MEMLODE_KIND_STORE,
+          flagsOfPlain(I) | Adds);
   }
 
   void visitAtomicRMWInst(AtomicRMWInst &I) {
@@ -115,7 +160,8 @@ public:
       return;
     }
     plain(I, I.getPointerOperand(), I.getType(), MEMLODE_KIND_UPDATE,
-          order(I.getOrdering(), I.getSyncScopeID()) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0));
+          order(I.getOrdering(), I.getSyncScopeID()) | (I.isVolatile() ? MEMLODE_FLAG_VOLATILE : 0) |
+              (isAddition(I) ? MEMLODE_FLAG_ADDS : 0));
   }
 
   void visitAtomicCmpXchgInst(AtomicCmpXchgInst &I) {

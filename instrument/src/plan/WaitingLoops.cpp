@@ -2,6 +2,7 @@
 
 #include "plan/WaitingLoops.h"
 
+#include "LlvmCompat.h"
 #include "memlode_format.h"
 
 #include "llvm/ADT/Statistic.h"
@@ -33,6 +34,15 @@ bool mayPoll(const Instruction &I) {
   return isa<AtomicCmpXchgInst>(I);
 }
 
+/// Returns whether \p Call asks the kernel to wait for memory to change, or to wake who does.
+bool isFutex(const CallBase &Call, StringRef Name) {
+  if (Name != "syscall" || Call.arg_size() == 0)
+    return false;
+  const auto *Number = dyn_cast<ConstantInt>(Call.getArgOperand(0));
+  const bool IsArm = targetOf(*Call.getModule()).isAArch64();
+  return Number && Number->equalsInt(IsArm ? 98 : 202);
+}
+
 /// Returns whether \p Call does nothing but let time pass.
 bool letsTimePass(const CallBase &Call) {
   if (const auto *II = dyn_cast<IntrinsicInst>(&Call))
@@ -43,7 +53,11 @@ bool letsTimePass(const CallBase &Call) {
   static const StringSet<> Names = {"sched_yield", "pthread_yield", "thrd_yield",     "usleep",
                                     "nanosleep",   "thrd_sleep",    "clock_nanosleep"};
   const auto *Callee = dyn_cast<Function>(Call.getCalledOperand()->stripPointerCastsAndAliases());
-  return Callee && Names.contains(Callee->getName());
+  if (!Callee)
+    return false;
+  // Rust's has no name of C.
+  return Names.contains(Callee->getName()) || Callee->getName().contains("thread9yield_now") ||
+         isFutex(Call, Callee->getName());
 }
 
 /// A loop, and what it looks at.
@@ -68,10 +82,31 @@ private:
     if (const auto *Call = dyn_cast<CallBase>(&I); Call && !letsTimePass(*Call))
       return false;
     for (const Access &A : Accesses.find(I).Accesses) {
-      const bool Changes = A.Kind != MEMLODE_KIND_LOAD && !mayPoll(I);
+      const bool Changes = A.Kind != MEMLODE_KIND_LOAD && !mayPoll(I) && !keepsWhatIsSeen(I);
       if (Changes || A.Is != Access::Shape::Plain || !L.isLoopInvariant(A.Pointer))
         return false;
       Looks.push_back(&I);
+    }
+    return true;
+  }
+
+  /// Returns whether \p I stores what the loop has just seen, or what it never changes: where two turns see
+  /// the same, the second store changes nothing. A count of turns is kept by no such store.
+  bool keepsWhatIsSeen(const Instruction &I) const {
+    const auto *Store = dyn_cast<StoreInst>(&I);
+    if (!Store || Store->isAtomic() || Store->isVolatile())
+      return false;
+    SmallPtrSet<const Value *, 8> Seen;
+    SmallVector<const Value *, 8> Pending{Store->getValueOperand()};
+    while (!Pending.empty()) {
+      const Value *V = Pending.pop_back_val();
+      const auto *By = dyn_cast<Instruction>(V);
+      if (!By || !L.contains(By) || !Seen.insert(V).second || mayPoll(*By))
+        continue;
+      // What is loaded may be what an earlier turn left.
+      if (isa<PHINode>(By) || By->mayReadOrWriteMemory() || isa<CallBase>(By))
+        return false;
+      Pending.append(By->op_begin(), By->op_end());
     }
     return true;
   }

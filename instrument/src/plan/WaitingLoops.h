@@ -5,7 +5,8 @@
 //     while (!ready.load()) pause();      while (lock.exchange(1)) ;
 //
 // A turn that changes nothing says nothing but that the thread waited, and how
-// often it looked is the schedule's doing. So sites of such loops have a flag
+// often it looked is the schedule's doing, also where it keeps what it saw in a
+// variable, or lets others run meanwhile. So sites of such loops have a flag
 // of their own, and what they look at orders threads although the program may
 // not say so: a store to a `volatile` that somebody waits for is a release.
 //

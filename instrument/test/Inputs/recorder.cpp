@@ -230,10 +230,10 @@ private:
       printf("%s%s%s", S.Flags & MEMLODE_FLAG_VOLATILE ? " volatile" : "",
              S.Flags & MEMLODE_FLAG_NON_TEMPORAL ? " non-temporal" : "",
              S.Flags & MEMLODE_FLAG_PREFETCH ? " prefetch" : "");
-      printf("%s%s%s%s", S.Flags & MEMLODE_FLAG_ACQUIRE ? " acquire" : "",
+      printf("%s%s%s%s%s", S.Flags & MEMLODE_FLAG_ACQUIRE ? " acquire" : "",
              S.Flags & MEMLODE_FLAG_RELEASE ? " release" : "",
              S.Flags & MEMLODE_FLAG_SEQUENTIAL ? " sequential" : "",
-             S.Flags & MEMLODE_FLAG_FENCED ? " fenced" : "");
+             S.Flags & MEMLODE_FLAG_FENCED ? " fenced" : "", S.Flags & MEMLODE_FLAG_ADDS ? " adds" : "");
     }
     if (Print && getenv("MEMLODE_TEST_PRINT")[0] == 'w')
       printf(" after %llu, from%s, of%s", (unsigned long long)O.Instructions, O.AddressFeeds.c_str(),

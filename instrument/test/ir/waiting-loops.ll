@@ -10,6 +10,7 @@ target triple = "x86_64-pc-linux-gnu"
 @sum = global i32 0
 
 declare i32 @sched_yield()
+declare i64 @syscall(i64, ...)
 declare void @work()
 
 ; CHECK-LABEL: define void @raise(
@@ -40,7 +41,25 @@ exit:
   ret void
 }
 
-; It writes.
+; It keeps what it saw, and asks the kernel to wait.
+; CHECK-LABEL: define void @keeps(
+; CHECK: load volatile i32, ptr @flag
+; CHECK: lfence{{.*}}rdtsc
+; CHECK: ret void
+define void @keeps() {
+entry:
+  br label %loop
+loop:
+  %x = load volatile i32, ptr @flag
+  store i32 %x, ptr @sum
+  %y = call i64 (i64, ...) @syscall(i64 202, ptr @flag, i32 128, i32 %x)
+  %c = icmp eq i32 %x, 0
+  br i1 %c, label %loop, label %exit
+exit:
+  ret void
+}
+
+; It counts how often it looks.
 ; CHECK-LABEL: define void @counts_meanwhile(
 ; CHECK-NOT: rdtsc
 ; CHECK: ret void
@@ -49,7 +68,9 @@ entry:
   br label %loop
 loop:
   %x = load volatile i32, ptr @other
-  store i32 %x, ptr @sum
+  %n = load i32, ptr @sum
+  %more = add i32 %n, 1
+  store i32 %more, ptr @sum
   %c = icmp eq i32 %x, 0
   br i1 %c, label %loop, label %exit
 exit:

@@ -39,7 +39,25 @@ __attribute__((noinline)) void begins_fenced(long X) {
   Stream[0] = X;                                      // CHECK-DAG: store 8 begins_fenced:[[#@LINE]], plain{{$}}
 }
 
+// Of what merely adds, only the sum counts.
+long Sum, Rest, Kept;
+double Float;
+
+__attribute__((noinline)) long adds(long X, double Y) {
+  atomic_fetch_add_explicit(&A, X, memory_order_relaxed); // CHECK-DAG: update 8 adds:[[#@LINE]], atomic adds{{$}}
+  atomic_fetch_sub_explicit(&A, X, memory_order_relaxed); // CHECK-DAG: update 8 adds:[[#@LINE]], atomic adds{{$}}
+  atomic_fetch_or_explicit(&A, X, memory_order_relaxed);  // CHECK-DAG: update 8 adds:[[#@LINE]], atomic{{$}}
+  V++;                                                // CHECK-DAG: load 8 adds:[[#@LINE]], plain volatile adds{{$}}
+                                                      // CHECK-DAG: store 8 adds:[[#@LINE-1]], plain volatile adds{{$}}
+  Sum -= X;                                           // CHECK-DAG: load 8 adds:[[#@LINE]], plain adds{{$}}
+                                                      // CHECK-DAG: store 8 adds:[[#@LINE-1]], plain adds{{$}}
+  Float += Y;                                         // CHECK-DAG: store 8 adds:[[#@LINE]], plain adds{{$}}
+  Rest = X - Rest;                                    // CHECK-DAG: store 8 adds:[[#@LINE]], plain{{$}}
+  return Kept += X;                                   // CHECK-DAG: store 8 adds:[[#@LINE]], plain{{$}}
+}
+
 int main(void) {
   begins_fenced(3);
+  adds(3, 4);
   return all(3) == 42;
 }

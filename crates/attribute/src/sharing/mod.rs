@@ -6,6 +6,7 @@
 //! lines    their size, the machine's
 //! places   numbers of sites, and of addresses where a site does not say what it accesses
 //! members  of the program's types, by address
+//! locks    that several threads take, whose order is the schedule's
 //! order    who waits for which release of whom
 //! cursor   each thread's accesses to those lines; all else is instructions
 //! tape     the same for a second run, with other costs
@@ -28,6 +29,7 @@
 mod contended;
 mod cursor;
 mod lines;
+mod locks;
 mod members;
 mod order;
 mod places;
@@ -48,6 +50,7 @@ use crate::objects::classes::{ClassId, Home};
 use crate::profile::Profile;
 use cursor::{Recorded, Threads};
 use lines::Lines;
+pub use locks::ContendedLock;
 use members::Objects;
 pub use members::OwnMember;
 use places::{Located, Places};
@@ -154,10 +157,14 @@ pub struct SharingProfile {
     pub threads: Vec<SharingThread>,
     /// Indexed by line and pair of accesses.
     pub pairs: Vec<SharedPair>,
+    /// Locks that several threads take often, those first that would cost most if threads took turns.
+    pub locks: Vec<ContendedLock>,
     /// Cycles lost by all threads where cores are far from each other, if the machine has such.
     pub far_cycles: Option<f64>,
     /// Stacks, by their first and last address.
     stacks: Vec<(ThreadId, u64, u64)>,
+    /// The sites of the first thread of each process, indexed by site: true if they ran while there were others.
+    beside: FxHashMap<ThreadId, Vec<bool>>,
 }
 
 impl SharingProfile {
@@ -170,6 +177,12 @@ impl SharingProfile {
     pub fn stack_at(&self, line: u64) -> Option<ThreadId> {
         let mut stacks = self.stacks.iter();
         stacks.find(|(_, first, last)| (*first..=*last).contains(&line)).map(|(thread, ..)| *thread)
+    }
+
+    /// Returns whether a thread may have executed a site while its process had other threads.
+    pub fn is_beside_others(&self, thread: ThreadId, site: SiteId) -> bool {
+        let known = self.beside.get(&thread).and_then(|beside| beside.get(site.0 as usize));
+        known.copied().unwrap_or(true)
     }
 
     /// Transfers.
@@ -200,7 +213,10 @@ pub fn sharing_moved(
     moved: Option<&dyn Relocation>,
     workers: usize,
 ) -> Option<SharingProfile> {
-    let survey = survey::survey(trace, Lines::of(machine), moved, workers)?;
+    let mut survey = survey::survey(trace, Lines::of(machine), moved, workers)?;
+    let beside = survey.threads.iter_mut().filter(|facts| facts.is_first);
+    let beside =
+        beside.filter_map(|facts| Some((facts.thread?, std::mem::take(&mut facts.beside)))).collect();
     let orders = order::orders(&survey.threads);
     let default = if orders.unknown == 0 { Order::Parallel } else { Order::Recorded };
     let order = order.unwrap_or(default);
@@ -218,8 +234,10 @@ pub fn sharing_moved(
         clock_ghz,
         threads: Vec::new(),
         pairs: Vec::new(),
+        locks: Vec::new(),
         far_cycles: None,
         stacks: survey.threads.iter().filter_map(stack_of).collect(),
+        beside,
     };
     let sampling = match found.one_in {
         1 => Sampling::ALL,
@@ -281,6 +299,7 @@ pub fn sharing_moved(
     });
     found.pairs = pairs.collect();
     found.pairs.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(b.transfers.cmp(&a.transfers)));
+    found.locks = locks::contended(&names, &found.pairs, &machine.costs.near);
     Some(found)
 }
 
@@ -381,6 +400,26 @@ impl<'t> Names<'t> {
         let member = facts.process.zip(address);
         let member = member.and_then(|(process, address)| self.objects.member_at(process, address));
         Sharer { thread, site, class, member }
+    }
+
+    /// The class of the object at an address.
+    fn class_at(&self, process: ProcessId, address: u64) -> ClassId {
+        let mut blocks = self.blocks.iter().rev();
+        let block = blocks.find(|(of, first, last, _)| *of == process && (*first..=*last).contains(&address));
+        let images = self.trace.images().iter().filter(|image| image.process == process);
+        let mut globals = images.flat_map(|image| {
+            let module = self.trace.modules().get(image.module.0 as usize);
+            let globals = module.map_or(&[][..], |module| &module.globals[..]);
+            globals.iter().map(|global| (global.address.wrapping_add(image.load_bias), global))
+        });
+        let global = globals.find(|(at, global)| (*at..at.saturating_add(global.bytes)).contains(&address));
+        let is_it = |home: &Home| match home {
+            Home::Heap { site, .. } => block.is_some_and(|(.., by)| by == site),
+            Home::Global { symbol, .. } => global.is_some_and(|(_, global)| global.name == *symbol),
+            Home::Stack { .. } | Home::Unknown => false,
+        };
+        let found = self.profile.classes.iter().position(|class| is_it(&class.home));
+        found.map_or(ClassId::UNKNOWN, |class| ClassId(class as u32))
     }
 
     /// Returns whether an object of a class has a byte of a line.

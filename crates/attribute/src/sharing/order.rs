@@ -308,7 +308,8 @@ mod tests {
 
     /// A thread of process 0 that does something to object 8 at each time.
     fn thread(events: &[(u64, SyncKind, Option<u64>)]) -> ThreadFacts {
-        let event = |&(stamp, kind, look)| SyncEvent { stamp, kind, object: 8, is_update: false, look };
+        let event =
+            |&(stamp, kind, look)| SyncEvent { stamp, kind, object: 8, is_update: false, look, site: None };
         ThreadFacts {
             process: Some(ProcessId(0)),
             is_first: true,

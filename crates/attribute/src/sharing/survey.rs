@@ -35,6 +35,8 @@ pub(super) struct SyncEvent {
     pub is_update: bool,
     /// Present if it is the last look of a waiting loop: when the one before was that was in vain, 0 if there was none.
     pub look: Option<u64>,
+    /// The access that does it; none if a library does.
+    pub site: Option<SiteId>,
 }
 
 /// Facts about a thread.
@@ -60,6 +62,8 @@ pub(super) struct ThreadFacts {
     /// First and last address of each block, and its allocation.
     pub blocks: Vec<(u64, u64, SiteId)>,
     pub lines: FxHashMap<u64, (u8, u64)>,
+    /// Indexed by site, of the first thread of a process: true if it ran while there were others.
+    pub beside: Vec<bool>,
 }
 
 /// The result of the look.
@@ -165,6 +169,8 @@ impl<'t> Look<'t> {
         let recent = vec![(u64::MAX, 0, 0); RECENT];
         let placed = Placed::new(moved, process, thread);
         let sites = trace.sites();
+        let beside = if facts.is_first { vec![false; does.len()] } else { Vec::new() };
+        let facts = ThreadFacts { beside, ..facts };
         let mut look = Look {
             sites,
             does,
@@ -250,7 +256,9 @@ impl<'t> Look<'t> {
                 if look.is_some() {
                     self.in_vain = (0, 0);
                 }
-                self.facts.events.push(SyncEvent { stamp, kind, object, is_update, look });
+                let site = beside.filter(|access| access.address == object).map(|access| access.site);
+                let site = site.filter(|_| matches!(kind, SyncKind::Acquire | SyncKind::Release));
+                self.facts.events.push(SyncEvent { stamp, kind, object, is_update, look, site });
             }
             _ => {}
         }
@@ -270,6 +278,10 @@ impl<'t> Look<'t> {
 
     fn accesses(&mut self, batch: &Batch, range: Range<usize>) {
         let are_moved = self.placed.are_moved();
+        if self.facts.is_first && self.others > 0 {
+            let sites = batch.accesses[range.clone()].iter().map(|access| access.site.0 as usize);
+            sites.for_each(|site| self.facts.beside[site] = true);
+        }
         // Nearly all are to a line that was used not long ago.
         for at in range {
             let access = &batch.accesses[at];
@@ -328,6 +340,9 @@ impl<'t> Look<'t> {
 
     fn stride(&mut self, stride: &Stride, turns: u64) {
         let does = self.does(stride.access.site);
+        if self.facts.is_first && self.others > 0 {
+            self.facts.beside[stride.access.site.0 as usize] = true;
+        }
         let step = stride.step as i64;
         let reach = u64::from(stride.access.bytes) - 1;
         let last = stride.access_in(turns.saturating_sub(1)).address;
@@ -387,14 +402,26 @@ fn does_as_read(does: u8) -> u8 {
     if does & (READ | WRITTEN) != 0 { READ } else { READ << ALONE }
 }
 
-/// The lines that several threads use and one writes, numbered by address, and the accesses to them.
-fn contended(threads: &mut [ThreadFacts]) -> (FxHashMap<u64, u32>, u64) {
-    // What is done alone does not count, if it is known when that is: if all other threads were seen to be made.
+/// Threads of each process, and those that were seen to be made.
+fn made(threads: &[ThreadFacts]) -> FxHashMap<Option<ProcessId>, (usize, usize)> {
     let mut made: FxHashMap<Option<ProcessId>, (usize, usize)> = FxHashMap::default();
-    for facts in &*threads {
+    for facts in threads {
         let of_process = made.entry(facts.process).or_default();
         of_process.0 += 1;
         of_process.1 += facts.events.iter().filter(|event| event.kind == SyncKind::Create).count();
+    }
+    made
+}
+
+/// The lines that several threads use and one writes, numbered by address, and the accesses to them.
+fn contended(threads: &mut [ThreadFacts]) -> (FxHashMap<u64, u32>, u64) {
+    // What is done alone does not count, if it is known when that is: if all other threads were seen to be made.
+    let made = made(threads);
+    for facts in &mut *threads {
+        let (count, created) = made[&facts.process];
+        if created + 1 < count {
+            facts.beside.fill(true);
+        }
     }
     let mut users: FxHashMap<u64, (u32, bool, u64)> = FxHashMap::default();
     for (number, facts) in (0u32..).zip(threads) {

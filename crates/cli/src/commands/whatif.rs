@@ -26,6 +26,7 @@ Edits, one a line or with `;` between them:
   pad worker to 64                    align worker to 64                    (a type, or an object with of=object)
   index node: next                    narrow arc: cost to 4                 remove arc: spare
   group x, y                          shift buffer by 256                   per-thread hits
+  align sums to 64 of=element         deal sums by 4                        (elements of an array)
   pack node                           pages table to 2MiB
   place table: blockwise              (with --sim, on machines with several memory nodes)
 Objects are global variables, or lines of allocations such as main.c:12.

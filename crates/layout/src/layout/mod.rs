@@ -162,6 +162,7 @@ impl Layout {
             | Edit::Group { .. }
             | Edit::Shift { .. }
             | Edit::PerThread { .. }
+            | Edit::Deal { .. }
             | Edit::Pack { .. }
             | Edit::Pages { .. }
             | Edit::Place { .. } => return Err(Refusal::NotOfAType { edit: edit.to_string() }),

@@ -124,7 +124,10 @@ pub fn report_costing(
             linkage_name: builder.string(*name),
         }),
         threads: builder.rows(&tables.threads(), |id| builder.thread(trace, machine, *id)),
-        sharing: sharing.map(|found| builder.transfers(found, machine)),
+        sharing: sharing.map(|found| {
+            let run = total.wait.cycles() + total.wait.first_touches + total.wait.instructions;
+            builder.transfers(found, machine, run + found.lost_cycles())
+        }),
         remote: profile.remote,
     }
 }

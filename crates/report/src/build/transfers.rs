@@ -4,13 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memlode_attribute::ClassId;
 use memlode_attribute::place::{Place, What, place, what};
-use memlode_attribute::sharing::{Order, OwnMember, SharedPair, Sharer, Shares, SharingProfile};
+use memlode_attribute::sharing::{
+    ContendedLock, Order, OwnMember, SharedPair, Sharer, Shares, SharingProfile,
+};
 use memlode_machine::Machine;
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::StringId;
+use memlode_whatif::plan::PlanInputs;
+use memlode_whatif::proposals::threads::{Contended, proposals};
 
 use super::Builder;
-use crate::model::{SharedData, SharedLine, Side, Transfers};
+use crate::model::{SharedData, SharedLine, SharedLock, SharedObject, Side, Transfers};
+use crate::names::demangle_short;
 
 /// Cache lines that are listed.
 const LINES: usize = 100;
@@ -41,12 +46,16 @@ struct Sum {
 }
 
 impl Builder<'_> {
-    /// The same with names.
-    pub fn transfers(&self, found: &SharingProfile, machine: &Machine) -> Transfers {
+    /// The same with names. `run_cycles` are those of the whole run.
+    pub fn transfers(&self, found: &SharingProfile, machine: &Machine, run_cycles: f64) -> Transfers {
         let ms = |cycles: f64| cycles / (found.clock_ghz * 1e6);
         let near = &machine.costs.near;
         let times = [near.transfer_cycles, near.arrival_cycles, near.use_cycles];
         let lost = found.lost_cycles();
+        let [falsely, truly, handed_over] = [Shares::Falsely, Shares::Truly, Shares::HandedOver]
+            .map(|shares| self.shared_data(found, shares, ms));
+        let objects = self.shared_objects(found, [&falsely, &truly], run_cycles, ms);
+        let rows = |rows: Vec<(ClassId, SharedData)>| rows.into_iter().map(|(_, row)| row).collect();
         Transfers {
             order: match found.order {
                 Order::Parallel => "parallel",
@@ -63,9 +72,11 @@ impl Builder<'_> {
             ms: ms(lost),
             far_ms: found.far_cycles.map(ms),
             rest_ms: ms(found.threads.iter().map(|thread| thread.alone_cycles).sum()),
-            false_sharing: self.shared_data(found, Shares::Falsely, ms),
-            true_sharing: self.shared_data(found, Shares::Truly, ms),
-            handed_over: self.shared_data(found, Shares::HandedOver, ms),
+            objects,
+            locks: found.locks.iter().map(|lock| self.shared_lock(lock, ms)).collect(),
+            false_sharing: rows(falsely),
+            true_sharing: rows(truly),
+            handed_over: rows(handed_over),
             cache_lines: self.shared_lines(found),
         }
     }
@@ -90,7 +101,7 @@ impl Builder<'_> {
         found: &SharingProfile,
         shares: Shares,
         ms: impl Fn(f64) -> f64,
-    ) -> Vec<SharedData> {
+    ) -> Vec<(ClassId, SharedData)> {
         let mut sums: BTreeMap<Between, Sum> = BTreeMap::new();
         for pair in found.pairs.iter().filter(|pair| pair.shares == shares) {
             let other = pair.other.as_ref().map(|other| self.key(other));
@@ -109,20 +120,92 @@ impl Builder<'_> {
             let threads = threads.iter().map(|thread| thread.0).collect();
             Side { access: self.access(&what, place), object: self.object(class), threads }
         };
-        let row = |(between, sum): (Between, Sum)| SharedData {
-            object: self.object(between.class),
-            stack_of: stack_of(found, between.class, sum.costliest()),
-            line: hexadecimal(sum.costliest()),
-            lines: sum.lines.len(),
-            transfers: sum.transfers,
-            cycles: sum.cycles as u64,
-            ms: ms(sum.cycles),
-            missed: side(&between.missed, sum.variables.0, between.class, &sum.missed),
-            written: between.other.map(|other| {
-                side(&other, sum.variables.1, sum.other_class.unwrap_or(ClassId::UNKNOWN), &sum.other)
-            }),
+        let row = |(between, sum): (Between, Sum)| {
+            (
+                between.class,
+                SharedData {
+                    object: self.object(between.class),
+                    stack_of: stack_of(found, between.class, sum.costliest()),
+                    line: hexadecimal(sum.costliest()),
+                    lines: sum.lines.len(),
+                    transfers: sum.transfers,
+                    cycles: sum.cycles as u64,
+                    ms: ms(sum.cycles),
+                    missed: side(&between.missed, sum.variables.0, between.class, &sum.missed),
+                    written: between.other.map(|other| {
+                        side(&other, sum.variables.1, sum.other_class.unwrap_or(ClassId::UNKNOWN), &sum.other)
+                    }),
+                },
+            )
         };
         rows.into_iter().map(row).collect()
+    }
+
+    /// The objects that lines were taken of, and how that may be mended.
+    fn shared_objects(
+        &self,
+        found: &SharingProfile,
+        rows: [&[(ClassId, SharedData)]; 2],
+        run_cycles: f64,
+        ms: impl Fn(f64) -> f64,
+    ) -> Vec<SharedObject> {
+        let written = |linkage: &str| demangle_short(linkage);
+        let known = PlanInputs { names: self.names, profile: self.profile, written: &written, nodes: None };
+        let contended = proposals(&known, found, run_cycles);
+        let mut classes: Vec<ClassId> =
+            rows.iter().flat_map(|rows| rows.iter().map(|(class, _)| *class)).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let of = |class: ClassId| {
+            let pairs = || {
+                let pairs = found.pairs.iter().filter(move |pair| pair.missed.class == class);
+                pairs.filter(|pair| pair.shares != Shares::HandedOver)
+            };
+            let [false_rows, true_rows] = rows.map(|rows| {
+                rows.iter().enumerate().filter(|(_, (of, _))| *of == class).map(|(at, _)| at).collect()
+            });
+            let cycles: f64 = pairs().map(|pair| pair.cycles).sum();
+            let falsely = pairs().filter(|pair| pair.shares == Shares::Falsely).map(|pair| pair.cycles).sum();
+            // Pairs are ranked.
+            let costliest = pairs().next().map_or(0, |pair| pair.line);
+            let edits = contended.iter().find(|contended: &&Contended| contended.class == class);
+            let edits = edits.map_or(&[][..], |contended| &contended.proposals).iter();
+            let short = |edits: &[memlode_layout::Edit]| {
+                edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+            };
+            SharedObject {
+                object: self.object(class),
+                stack_of: stack_of(found, class, costliest),
+                transfers: pairs().map(|pair| pair.transfers).sum(),
+                cycles: cycles as u64,
+                ms: ms(cycles),
+                false_ms: ms(falsely),
+                false_rows,
+                true_rows,
+                edits: edits.map(|proposal| short(&proposal.edits)).collect(),
+            }
+        };
+        let mut objects: Vec<SharedObject> = classes.into_iter().map(of).collect();
+        objects.sort_by_key(|object| std::cmp::Reverse((object.cycles, object.transfers)));
+        objects
+    }
+
+    fn shared_lock(&self, lock: &ContendedLock, ms: impl Fn(f64) -> f64) -> SharedLock {
+        let access = |site| {
+            let site = self.names.site(site);
+            self.access(&what(self.names, site, true), &place(self.names, site))
+        };
+        SharedLock {
+            object: self.object(lock.class),
+            access: lock.site.map(access),
+            locks: lock.locks,
+            threads: lock.threads.iter().map(|thread| thread.0).collect(),
+            takes: lock.takes,
+            changes: lock.changes,
+            most_changes: lock.most_changes,
+            ms: ms(lock.cycles),
+            most_ms: ms(lock.most_cycles),
+        }
     }
 
     fn shared_lines(&self, found: &SharingProfile) -> Vec<SharedLine> {

@@ -61,6 +61,7 @@ pub fn advice(baseline: &Baseline, found: &Advised, noise: f64, sources: &mut So
         latent: found.latent.clone(),
         pairs: found.pairs.clone(),
         aliased: found.aliased.clone(),
+        locks: as_it_is.sharing.as_ref().map_or_else(Vec::new, |sharing| sharing.locks.clone()),
         structures: charts(baseline, &found.charts),
     }
 }

@@ -3,7 +3,7 @@
 use memlode_whatif::advise::{AliasedLoads, LatentSharing, PairedLines, Rejected};
 use serde::Serialize;
 
-use super::{RecordLayout, WhatIf};
+use super::{RecordLayout, SharedLock, WhatIf};
 
 /// The findings of `memlode advise`.
 #[derive(Clone, Debug, Serialize)]
@@ -24,6 +24,8 @@ pub struct Advice {
     pub pairs: Vec<PairedLines>,
     /// Buffers whose loads agree with stores to another one in the low 12 bits of the address.
     pub aliased: Vec<AliasedLoads>,
+    /// Locks that several threads take often: what they cost, no layout of data decides alone.
+    pub locks: Vec<SharedLock>,
     /// Live structures, their members marked hot or cold.
     pub structures: Vec<StructureChart>,
 }

@@ -38,4 +38,4 @@ pub use source::{SourceLine, SourceText};
 pub use subject::{Access, Data, Everything, Function, Home, Object, Position, Thread, Type};
 pub use table::{Analysis, Column, Table, Value};
 pub use timing::{StallCycles, TimeReport, TimedCore, TimedNumbers, TimedRow};
-pub use transfers::{SharedData, SharedLine, Transfers};
+pub use transfers::{SharedData, SharedLine, SharedLock, SharedObject, Transfers};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Object, Side};
+use super::{Access, Object, Side};
 
 /// Transfers of lines between the cores of a program's threads, and what was lost to them.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +31,10 @@ pub struct Transfers {
     pub far_ms: Option<f64>,
     /// Milliseconds that all threads together would take without it, and without a miss of any cache.
     pub rest_ms: f64,
+    /// The objects that it was lost for, the costliest first.
+    pub objects: Vec<SharedObject>,
+    /// Locks that several threads take often, those first that would cost most if threads took turns.
+    pub locks: Vec<SharedLock>,
     /// Other bytes of the line were written: the costliest first.
     pub false_sharing: Vec<SharedData>,
     /// Bytes that another thread had written were needed.
@@ -63,6 +67,52 @@ pub struct SharedData {
     pub missed: Side,
     /// The access that had taken the line, or of true sharing wrote the bytes.
     pub written: Option<Side>,
+}
+
+/// An object that threads take lines of from each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct SharedObject {
+    /// The object.
+    pub object: Object,
+    /// The thread on whose stack the costliest line is, if no object is known.
+    pub stack_of: Option<u32>,
+    /// Number of times that one of its lines came, other than once.
+    pub transfers: u64,
+    /// Cycles lost to that.
+    pub cycles: u64,
+    /// The same in milliseconds.
+    pub ms: f64,
+    /// Milliseconds of these where other bytes of the line were written.
+    pub false_ms: f64,
+    /// Rows of `false_sharing` that are about it, counted from 0.
+    pub false_rows: Vec<usize>,
+    /// Rows of `true_sharing` that are about it, counted from 0.
+    pub true_rows: Vec<usize>,
+    /// Edits to try, as `memlode whatif` takes them; none where no layout helps.
+    pub edits: Vec<String>,
+}
+
+/// Locks of one kind of object that several threads take in one place.
+#[derive(Clone, Debug, Serialize)]
+pub struct SharedLock {
+    /// The object that they lie in.
+    pub object: Object,
+    /// An access that takes one; none if a library does.
+    pub access: Option<Access>,
+    /// Number of locks.
+    pub locks: u64,
+    /// The threads that take one.
+    pub threads: Vec<u32>,
+    /// Number of times that one was taken.
+    pub takes: u64,
+    /// Number of these where another thread had it before, in the order that was recorded.
+    pub changes: u64,
+    /// The same if threads took turns.
+    pub most_changes: u64,
+    /// Milliseconds that all threads together lose to its lines, in the order that was recorded.
+    pub ms: f64,
+    /// About the same if threads took turns.
+    pub most_ms: f64,
 }
 
 /// A cache line of several threads.

@@ -26,6 +26,8 @@ pub enum Glance {
         /// The edits.
         edits: Vec<Edit>,
     },
+    /// No type is waited for, and several threads take locks often.
+    Locks,
     /// No type is waited for.
     NothingWaits,
     /// A gain in the first accesses.
@@ -57,7 +59,8 @@ pub fn glance(baseline: &Baseline, budget: Duration) -> Result<Glance, AdviseErr
         return Ok(Glance::Threads { lost_share: cycles.lost / cycles.run.max(1.0), edits });
     }
     let Some((name, record)) = rivals::waited_for(baseline).into_iter().next() else {
-        return Ok(Glance::NothingWaits);
+        let takes_locks = baseline.sharing().is_some_and(|sharing| !sharing.locks.is_empty());
+        return Ok(if takes_locks { Glance::Locks } else { Glance::NothingWaits });
     };
     let charts = charts(baseline.trace.sites(), &baseline.profile);
     let by_rules = charts.into_iter().find(|chart| chart.name == name);

@@ -21,7 +21,7 @@ mod search;
 mod threads;
 mod trial;
 
-use memlode_layout::Edit;
+use memlode_layout::{Edit, Scope};
 use serde::{Serialize, Serializer};
 
 use crate::hot_cold::{Chart, charts};
@@ -167,10 +167,16 @@ fn as_text<S: Serializer>(edits: &[Edit], to: S) -> Result<S::Ok, S::Error> {
 /// use of them.
 fn effort(edits: &[Edit]) -> u8 {
     let one = |edit: &Edit| match edit {
+        // Elements of no record get one around them.
+        Edit::Pad { of: Some(Scope::Element), .. } | Edit::Align { of: Some(Scope::Element), .. } => 1,
         Edit::Reorder { .. } | Edit::Pad { .. } | Edit::Align { .. } => 0,
         Edit::Shift { .. } | Edit::Remove { .. } | Edit::Pages { .. } | Edit::Place { .. } => 1,
         Edit::Split { .. } | Edit::Soa { .. } | Edit::Group { .. } | Edit::PerThread { .. } => 2,
-        Edit::Pack { .. } | Edit::Narrow { .. } | Edit::Index { .. } | Edit::Aosoa { .. } => 3,
+        Edit::Deal { .. }
+        | Edit::Pack { .. }
+        | Edit::Narrow { .. }
+        | Edit::Index { .. }
+        | Edit::Aosoa { .. } => 3,
     };
     edits.iter().map(one).max().unwrap_or(0)
 }

@@ -9,7 +9,7 @@ use memlode_trace::sites::StringId;
 use super::Baseline;
 use crate::candidates::candidates;
 use crate::hot_cold::Chart;
-use crate::plan::records_named;
+use crate::named::records_named;
 use crate::proposals::least_cycles;
 
 /// The number of proposals about objects that are tried, at most.

@@ -4,7 +4,7 @@ use memlode_layout::Edit;
 
 use super::trial::{PART, try_each};
 use super::{ABOUT, AdviseError, Baseline, EditOutcome, Trial, effort, rivals};
-use crate::plan::records_named;
+use crate::named::records_named;
 
 /// The number of layouts that are replayed on the whole trace.
 const CONFIRMED: usize = 3;

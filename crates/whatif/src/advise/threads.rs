@@ -58,7 +58,7 @@ pub fn try_edits(
     worth_it: &mut Vec<Winner>,
     rejected: &mut Vec<Rejected>,
 ) -> Result<(), AdviseError> {
-    for Contended { site, member, proposals } in baseline.contended() {
+    for Contended { site, member, proposals, .. } in baseline.contended() {
         let mut tried: Vec<EditOutcome> = Vec::new();
         for Proposal { edits, .. } in proposals {
             // What saves misses besides was tried for these, and is replayed with what threads lose.

@@ -7,7 +7,8 @@
 use memlode_attribute::{AliasRow, Home};
 use memlode_layout::Edit;
 
-use crate::plan::{PlanInputs, name_of};
+use crate::named::name_of;
+use crate::plan::PlanInputs;
 
 /// Loads that conflict are this part of all accesses, at least.
 const LEAST_SHARE: f64 = 0.02;

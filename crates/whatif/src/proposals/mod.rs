@@ -18,7 +18,8 @@ use memlode_machine::Machine;
 use memlode_trace::sites::FunctionId;
 use rustc_hash::FxHashMap;
 
-use crate::plan::{PlanInputs, element_of, name_of, record_of};
+use crate::named::name_of;
+use crate::plan::{PlanInputs, element_of, record_of};
 use crate::values::RecordedValues;
 
 /// Types and objects that wait for less of all the waiting are left alone.

@@ -1,17 +1,19 @@
 //! Data that threads take from each other although none needs what another one wrote, or needs only the sum.
 //!
-//! Elements of an array of records, one for each thread, that begin in the middle of lines: each gets lines of its own. Variables that
-//! share a line get one each. Counters that threads merely add to have a copy for each thread, and whoever reads them adds up the copies.
+//! Elements of an array of records, one for each thread, that begin in the middle of lines: each gets lines of its own, and so do
+//! elements that are no records, or those that a thread uses together. Variables that share a line get one each. Counters that threads
+//! merely add to, and that nobody reads while they run, have a copy for each thread; who reads them afterwards adds up the copies.
 
-use memlode_attribute::place::{Line, place};
 use memlode_attribute::sharing::{OwnMember, SharedPair, Sharer, Shares, SharingProfile};
 use memlode_attribute::{ClassId, Home};
 use memlode_layout::{Edit, Scope};
-use memlode_trace::sites::{SiteId, SiteKind, SiteTable};
+use memlode_trace::format::flag;
+use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
 use super::Proposal;
-use crate::plan::{PlanInputs, name_of, record_of, records_named};
+use crate::named::{name_of, records_named};
+use crate::plan::{PlanInputs, element_of, record_of};
 
 /// Data that cost less of a run are left alone.
 const LEAST_SHARE: f64 = 0.02;
@@ -19,15 +21,17 @@ const LEAST_SHARE: f64 = 0.02;
 /// So many objects are looked at, those that cost most.
 const MOST: usize = 3;
 
+/// Elements are dealt to so many threads at most.
+const MOST_PARTS: usize = 1 << 16;
+
 /// Fewer writes of a second thread are no work.
 const LEAST_WRITES: u64 = 1000;
-
-/// The part of an object's reads that must be those of additions, for each thread to have a copy.
-const ADDED: f64 = 0.9;
 
 /// An object that threads take from each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contended {
+    /// The class of the object.
+    pub class: ClassId,
     /// The site that loses most.
     pub site: SiteId,
     /// The member that it touches, where the site names one of a library's type.
@@ -57,7 +61,7 @@ pub fn proposals(known: &PlanInputs<'_>, sharing: &SharingProfile, run_cycles: f
         if falsely >= run_cycles * LEAST_SHARE {
             edits.extend(apart(known, sharing, class));
         }
-        edits.extend(copied(known, class));
+        edits.extend(copied(known, sharing, class));
         let proposal =
             |edits: Vec<Edit>| Some(Proposal { subject: edits.first()?.subject().to_string(), edits });
         let proposals: Vec<Proposal> = edits.into_iter().filter_map(proposal).collect();
@@ -67,7 +71,7 @@ pub fn proposals(known: &PlanInputs<'_>, sharing: &SharingProfile, run_cycles: f
             (costliest, proposals.is_empty() || found.iter().any(|known| known.proposals == proposals))
         {
             let Sharer { site, member, .. } = pair.missed;
-            found.push(Contended { site, member, proposals });
+            found.push(Contended { class, site, member, proposals });
         }
     }
     found
@@ -139,17 +143,47 @@ pub fn apart_now(known: &PlanInputs<'_>, sharing: &SharingProfile, run_cycles: f
     found.into_iter().take(MOST).map(|(_, apart)| apart).collect()
 }
 
-/// Gives what shares lines lines of its own.
-fn apart(known: &PlanInputs<'_>, sharing: &SharingProfile, class: ClassId) -> Option<Vec<Edit>> {
+/// Gives what shares lines lines of its own: several ways to do so.
+fn apart(known: &PlanInputs<'_>, sharing: &SharingProfile, class: ClassId) -> Vec<Vec<Edit>> {
     let of = &known.profile.classes[class.0 as usize];
     if let Some((record, bytes)) = record_of(known.names, of) {
         let layout = known.names.layouts().layout(record);
         let is_array = of.objects > 1 || of.bytes > bytes;
         if let (Some(name), true) = (layout.name, is_array) {
             let subject = known.names.string(name).to_string();
-            return Some(vec![Edit::Align { subject, of: None, to: sharing.line_bytes }]);
+            return vec![vec![Edit::Align { subject, of: None, to: sharing.line_bytes }]];
         }
     }
+    let elements = elements_apart(known, sharing, class);
+    let variables = variables_apart(known, sharing, class);
+    elements.into_iter().chain(variables).collect()
+}
+
+/// Gives the elements of an array, which are no records, lines of their own; or those that each thread gets in turn.
+fn elements_apart(known: &PlanInputs<'_>, sharing: &SharingProfile, class: ClassId) -> Vec<Vec<Edit>> {
+    let of = &known.profile.classes[class.0 as usize];
+    let element = element_of(known, &of.home).filter(|&bytes| bytes > 0 && bytes < sharing.line_bytes);
+    let is_array = element.is_some_and(|element| of.bytes >= 2 * element * of.objects);
+    let within =
+        |pair: &&SharedPair| is_between(pair, class) && pair.other.is_some_and(|other| other.class == class);
+    let pairs = sharing.pairs.iter().filter(within);
+    let mut threads: Vec<_> = pairs
+        .flat_map(|pair| [Some(pair.missed.thread), pair.other.map(|other| other.thread)])
+        .flatten()
+        .collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let (Some(object), true, true) = (name_of(known, &of.home), is_array, threads.len() > 1) else {
+        return Vec::new();
+    };
+    let of_its_own =
+        Edit::Align { subject: object.clone(), of: Some(Scope::Element), to: sharing.line_bytes };
+    let parts = threads.len().min(MOST_PARTS) as u32;
+    vec![vec![of_its_own], vec![Edit::Deal { object, parts }]]
+}
+
+/// Gives variables that share lines one each.
+fn variables_apart(known: &PlanInputs<'_>, sharing: &SharingProfile, class: ClassId) -> Option<Vec<Edit>> {
     // One of the two is enough to part them; both also part from whatever stands beside.
     let others = sharing.pairs.iter().filter(|pair| is_between(pair, class));
     let mut classes: Vec<ClassId> = others.filter_map(|pair| Some(pair.other?.class)).collect();
@@ -172,32 +206,15 @@ fn is_between(pair: &SharedPair, class: ClassId) -> bool {
     pair.shares == Shares::Falsely && pair.missed.class == class && pair.cycles > 0.0
 }
 
-/// Gives each thread a copy of what threads merely add to.
-fn copied(known: &PlanInputs<'_>, class: ClassId) -> Option<Vec<Edit>> {
-    let cells = || known.profile.cells.iter().filter(|cell| cell.class == class);
-    let stored: Vec<_> = cells()
-        .filter(|cell| known.names.site(cell.site).kind == SiteKind::Store)
-        .map(|cell| line_of(known.names, cell.site))
-        .collect();
-    let (mut all, mut added) = (0, 0);
-    for cell in cells() {
-        let reads = match known.names.site(cell.site).kind {
-            SiteKind::Load | SiteKind::Update => cell.counts.accesses(),
-            _ => continue,
-        };
-        all += reads;
-        let is_update = known.names.site(cell.site).kind == SiteKind::Update;
-        added += if is_update || stored.contains(&line_of(known.names, cell.site)) { reads } else { 0 };
-    }
-    if all == 0 || (added as f64) < all as f64 * ADDED {
+/// Gives each thread a copy of what threads merely add to: while several run, nothing else is done to it. Of a lock, a flag, or
+/// data that others read, copies would mean something else.
+fn copied(known: &PlanInputs<'_>, sharing: &SharingProfile, class: ClassId) -> Option<Vec<Edit>> {
+    let beside = known.profile.cells.iter().filter(|cell| cell.class == class);
+    let mut beside = beside.filter(|cell| sharing.is_beside_others(cell.thread, cell.site)).peekable();
+    beside.peek()?;
+    if beside.any(|cell| known.names.site(cell.site).flags & flag::ADDS == 0) {
         return None;
     }
     let object = name_of(known, &known.profile.classes[class.0 as usize].home)?;
     Some(vec![Edit::PerThread { object }])
-}
-
-/// The line of a site that somebody can change.
-fn line_of(names: &SiteTable, site: SiteId) -> Line {
-    let place = place(names, names.site(site));
-    place.inlined_into.unwrap_or(place.line)
 }

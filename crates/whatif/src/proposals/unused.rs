@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 
 use super::{Proposal, Uses};
 use crate::candidates::{first_component, members_with, record_names};
-use crate::plan::{PlanInputs, records_named};
+use crate::named::records_named;
+use crate::plan::PlanInputs;
 use crate::structures::structure;
 
 /// Fewer bytes are not worth a change.

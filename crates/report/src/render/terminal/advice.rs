@@ -9,6 +9,7 @@ use super::comparison::{confidence, verdict};
 use super::names::access_label;
 use super::record::draw_with;
 use super::source::source;
+use super::transfers;
 use crate::model::{Advice, Level, Position, StructureChart, WhatIf};
 use crate::render::text::{brief, count, percent_of, printable};
 
@@ -23,6 +24,9 @@ pub fn glance(found: &Glance, advise: &str) -> String {
             percent_of(*lost_share),
             written(edits)
         ),
+        Glance::Locks => "what several threads lose to the locks that they take from each other depends on who gets one when, as told \
+                          above"
+            .to_string(),
         Glance::NothingWaits => "nothing to gain from layout here: no type is waited for".to_string(),
         Glance::Gain { edits, gain, accesses } => format!(
             "{}: {} fewer cycles in the first {} accesses; all of them, and others: {advise}",
@@ -41,7 +45,14 @@ pub fn glance(found: &Glance, advise: &str) -> String {
 pub fn advice(found: &Advice, style: Style) -> String {
     let mut out = style.paragraph("trace", &printable(&format!("{} on {}", found.trace, found.machine)));
     let _ = writeln!(out, "\n{}", style.heading("Worth it, by modelled cycles of the run"));
-    if found.worth_it.is_empty() {
+    if found.worth_it.is_empty() && !found.locks.is_empty() {
+        let text = format!(
+            "no layout is known to gain: no edit that was tried exceeds 2% and what placement alone changes ({}) in the order in \
+             which threads got their locks; what these cost depends on that order",
+            percent_of(found.noise)
+        );
+        out += &style.indented(2, &text);
+    } else if found.worth_it.is_empty() {
         let _ = writeln!(
             out,
             "  nothing to gain from layout here: no edit that was tried exceeds 2% and what placement alone changes ({})",
@@ -84,6 +95,12 @@ pub fn advice(found: &Advice, style: Style) -> String {
                 printable(&latent.edit.to_string())
             );
             out += &style.indented(2, &text);
+        }
+    }
+    if !found.locks.is_empty() {
+        let _ = writeln!(out, "\n{}", style.heading("Locks that several threads take"));
+        for lock in found.locks.iter().take(style.top) {
+            out += &style.indented(2, &transfers::lock(lock));
         }
     }
     out += &possible(found, style);

@@ -5,10 +5,12 @@ use std::fmt::Write;
 use super::Style;
 use super::names::{data_label, home_label, place_label};
 use super::sample::{not_told_apart, stall_share, with_error};
+use super::shared;
 use super::source::source;
 use super::style::together as together_text;
 use crate::model::{
     Access, Caller, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row,
+    SharedObject,
 };
 use crate::render::sentences::executions;
 use crate::render::text::{brief, bytes, count, percent, percent_of, printable};
@@ -29,17 +31,28 @@ const INDENT: usize = 4;
 pub fn findings(report: &Report, style: Style) -> String {
     let mut out = String::new();
     let findings = &report.findings;
-    if findings.is_empty() {
+    let ranked = ranked(report);
+    if ranked.is_empty() {
         let _ = write!(out, "\n{}", style.paragraph("Findings", &nothing(report)));
         return out;
     }
+    let is_mixed = ranked.iter().any(|finding| matches!(finding, Ranked::Shared(_)));
+    let run_cycles = is_mixed.then(|| shared::run_cycles(report));
     let heading = match &report.trace.sample {
+        None if is_mixed => "Findings, by modelled cycles that threads wait or lose to each other",
         None => "Findings, by modelled cycles of waiting for data",
         Some(_) => "Findings in the sample, by modelled cycles of waiting for data",
     };
     let _ = writeln!(out, "\n{}", style.heading(heading));
-    for (number, finding) in (1..).zip(findings.iter().take(FINDINGS)) {
-        headline(&mut out, number, finding, style);
+    for (number, ranked) in (1..).zip(ranked.iter().take(FINDINGS)) {
+        let finding = match ranked {
+            Ranked::Waits(finding) => finding,
+            Ranked::Shared(object) => {
+                out += &shared::finding(number, report, object, style);
+                continue;
+            }
+        };
+        headline(&mut out, (number, finding), run_cycles, style);
         out += &finding.source.as_ref().map(|found| source(found, style)).unwrap_or_default();
         for fact in facts(report, finding) {
             out += &style.indented(INDENT, &fact);
@@ -48,8 +61,8 @@ pub fn findings(report: &Report, style: Style) -> String {
             out += &style.advice(&style.indented(INDENT, &advice(edit, finding)));
         }
     }
-    if findings.len() > FINDINGS {
-        let _ = writeln!(out, "   and {} smaller ones", findings.len() - FINDINGS);
+    if ranked.len() > FINDINGS {
+        let _ = writeln!(out, "   and {} smaller ones", ranked.len() - FINDINGS);
     }
     for Doubt::Lead { value, standard_error } in findings.first().map_or(&[][..], |first| &first.doubt) {
         if let Some(note) = not_told_apart(*value, *standard_error) {
@@ -59,9 +72,48 @@ pub fn findings(report: &Report, style: Style) -> String {
     out
 }
 
+/// A finding of any kind.
+enum Ranked<'r> {
+    /// Data that a thread waits for.
+    Waits(&'r Finding),
+    /// An object that threads take lines of from each other.
+    Shared(&'r SharedObject),
+}
+
+/// All findings in one list, those first that cost most cycles.
+fn ranked(report: &Report) -> Vec<Ranked<'_>> {
+    let cycles = |finding: &Ranked<'_>| match finding {
+        Ranked::Waits(finding) => finding.cost.wait_cycles,
+        Ranked::Shared(object) => object.cycles as f64,
+    };
+    let waits = report.findings.iter().map(Ranked::Waits);
+    let mut all: Vec<Ranked<'_>> =
+        waits.chain(shared::costly(report).into_iter().map(Ranked::Shared)).collect();
+    all.sort_by(|a, b| cycles(b).total_cmp(&cycles(a)));
+    all
+}
+
+/// The objects that threads take lines of which are told of as findings.
+pub fn listed(report: &Report) -> Vec<&SharedObject> {
+    let shown = ranked(report).into_iter().take(FINDINGS);
+    let shared = |finding| match finding {
+        Ranked::Shared(object) => Some(object),
+        Ranked::Waits(_) => None,
+    };
+    shown.filter_map(shared).collect()
+}
+
 /// `1. arc.state  before.c:51 price_block  56% of the wait`; where that is too long, the line comes below.
-fn headline(out: &mut String, number: usize, finding: &Finding, style: Style) {
-    let share = format!("{} of the wait", stall_share(finding.cost.wait_share, finding.cost.standard_error));
+///
+/// Beside what threads lose to each other, shares are of the run's cycles.
+fn headline(out: &mut String, (number, finding): (usize, &Finding), run_cycles: Option<f64>, style: Style) {
+    let share = match run_cycles {
+        Some(cycles) => format!("{} of the cycles", percent_of(finding.cost.wait_cycles / cycles.max(1.0))),
+        None => {
+            let share = stall_share(finding.cost.wait_share, finding.cost.standard_error);
+            format!("{share} of the wait")
+        }
+    };
     let Access { data, position } = &finding.subject;
     let (data, place) = (data_label(data, 0), place_label(position, 0));
     let room = style.width.saturating_sub(INDENT + 2 + 2 + share.chars().count());
@@ -229,6 +281,12 @@ fn nothing(report: &Report) -> String {
         return format!(
             "none for one thread by itself: misses of caches cost {of_caches} of its modelled cycles. What threads lose to each \
              other is more, and follows."
+        );
+    }
+    if report.sharing.as_ref().is_some_and(|found| !found.locks.is_empty()) {
+        return format!(
+            "none for one thread by itself: misses of caches cost {of_caches} of its modelled cycles. Several threads take a lock \
+             often, and what that costs depends on who gets it when: the range follows."
         );
     }
     format!(

@@ -11,6 +11,7 @@ mod report;
 mod rows;
 mod rules;
 mod sample;
+mod shared;
 mod sharing;
 mod source;
 mod style;
@@ -23,7 +24,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::sentences;
-use crate::model::{Analysis, Report, Simulation};
+use crate::model::{Analysis, Report, SharedObject, Simulation};
 
 pub use advice::{advice, glance};
 pub use comparison::{comparison, confidence, verdict, what_if};
@@ -53,13 +54,13 @@ pub enum By {
 
 /// Returns what `memlode report` prints.
 pub fn report(found: &Report, by: &[By], style: Style) -> String {
-    let sharing = side_by_side(found, style);
+    let sharing = side_by_side(found, &findings::listed(found), style);
     let (header, findings) = (report::header(found, style), findings::findings(found, style));
     header + &findings + &sharing + &report::tables(found, by, style)
 }
 
-fn side_by_side(found: &Report, style: Style) -> String {
-    found.sharing.as_ref().map(|found| transfers::transfers(found, style)).unwrap_or_default()
+fn side_by_side(found: &Report, listed: &[&SharedObject], style: Style) -> String {
+    found.sharing.as_ref().map(|found| transfers::transfers(found, listed, style)).unwrap_or_default()
 }
 
 /// Returns what `memlode sim` prints.
@@ -70,7 +71,7 @@ pub fn simulation(found: &Simulation, by: &[By], style: Style) -> String {
         text += &causes::causes(found, table, style);
     }
     text += &sharing::sharing(found, style);
-    text += &side_by_side(&found.report, style);
+    text += &side_by_side(&found.report, &[], style);
     text += &rules::prefetchers(&found.besides, style);
     text += &causes::aliases(found, style);
     text + &report::tables(&found.report, &[By::Thread], Style { top: usize::MAX, ..style })

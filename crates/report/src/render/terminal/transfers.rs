@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::Style;
-use super::names::object_label;
+use super::names::{access_label, object_label};
 use super::sharing::side;
-use crate::model::{SharedData, Transfers};
+use crate::model::{SharedData, SharedLock, SharedObject, Transfers};
 use crate::render::text::{count, milliseconds, percent_of};
 
 /// Rows shown of each kind.
@@ -14,8 +14,11 @@ const ROWS: usize = 5;
 /// A row that costs a smaller part of the threads' time is not worth one.
 const LEAST: f64 = 0.001;
 
-/// The section of a report; nothing if there is but one thread.
-pub fn transfers(found: &Transfers, style: Style) -> String {
+/// Locks that are told of.
+const LOCKS: usize = 3;
+
+/// The section of a report; nothing if there is but one thread. What stands among the findings, as `listed`, is not told again.
+pub fn transfers(found: &Transfers, listed: &[&SharedObject], style: Style) -> String {
     let whole = found.ms + found.rest_ms;
     let mut out = format!("\n{}\n", style.heading("Lines that threads take from each other"));
     let far = found.far_ms.map_or(String::new(), |far| {
@@ -35,15 +38,28 @@ pub fn transfers(found: &Transfers, style: Style) -> String {
     };
     out += &style.indented(2, &lost);
     out += &style.indented(2, &order(found));
+    for shared in found.locks.iter().take(LOCKS) {
+        out += &style.indented(2, &lock(shared));
+    }
     out += &handed_over(found, style);
-    let kinds = [
-        ("False sharing: other bytes of the line were written", "taken by", &found.false_sharing),
-        ("True sharing: bytes that another thread wrote are needed", "written by", &found.true_sharing),
+    type RowsOf = fn(&SharedObject) -> &[usize];
+    let kinds: [(_, _, _, RowsOf); 2] = [
+        ("False sharing: other bytes of the line were written", "taken by", &found.false_sharing, |object| {
+            &object.false_rows
+        }),
+        (
+            "True sharing: bytes that another thread wrote are needed",
+            "written by",
+            &found.true_sharing,
+            |object| &object.true_rows,
+        ),
     ];
-    for (title, by, rows) in kinds {
+    for (title, by, rows, of) in kinds {
+        let is_told = |row: usize| listed.iter().any(|object| of(object).contains(&row));
         // One transfer that was simulated stands for several that were not.
         let costly = |row: &&SharedData| row.ms >= LEAST * whole && row.transfers > found.one_in;
-        let all: Vec<&SharedData> = rows.iter().filter(costly).collect();
+        let rows = rows.iter().enumerate().filter(|(row, _)| !is_told(*row)).map(|(_, row)| row);
+        let all: Vec<&SharedData> = rows.filter(costly).collect();
         if all.is_empty() {
             continue;
         }
@@ -55,6 +71,25 @@ pub fn transfers(found: &Transfers, style: Style) -> String {
         }
     }
     out
+}
+
+/// The range of what a lock costs: who gets it when is not the program's to say.
+pub fn lock(lock: &SharedLock) -> String {
+    let name = match &lock.access {
+        Some(access) => access_label(access, 0).whole(),
+        None => object_label(&lock.object, 0).whole(),
+    };
+    let of = if lock.locks == 1 { String::new() } else { format!(" ({} of them)", count(lock.locks)) };
+    format!(
+        "lock: {name}{of}, taken {} times by {} threads; as recorded it came from another thread {} times, and {} were lost to \
+         its lines; if threads took turns, {} times, and about {}",
+        count(lock.takes),
+        lock.threads.len(),
+        count(lock.changes),
+        milliseconds(lock.ms),
+        count(lock.most_changes),
+        milliseconds(lock.most_ms),
+    )
 }
 
 /// The lines that came once, in a sentence: nothing is to be done about them.

@@ -1,0 +1,93 @@
+//! An object that threads take lines of from each other, as a finding among those of misses.
+
+use std::fmt::Write;
+
+use super::Style;
+use super::names::{data_label, object_label, place_label};
+use super::sharing::side;
+use crate::model::{Report, SharedData, SharedObject, Transfers};
+use crate::render::text::{count, milliseconds, percent_of, printable};
+
+/// A run whose threads lose this part of its cycles for an object has a finding.
+const LEAST: f64 = 0.02;
+
+/// Pairs of accesses that are shown.
+const PAIRS: usize = 3;
+
+/// Columns in front of a finding's facts.
+const INDENT: usize = 4;
+
+/// Returns the modelled cycles of a run, with those that threads lose to each other.
+pub fn run_cycles(report: &Report) -> f64 {
+    let wait = &report.total.numbers.wait;
+    let lost = report.sharing.as_ref().map_or(0.0, |found| found.cycles as f64);
+    wait.cycles + wait.first_touch_cycles + wait.instruction_cycles + lost
+}
+
+/// The objects that cost so much that each is a finding, the costliest first.
+pub fn costly(report: &Report) -> Vec<&SharedObject> {
+    let Some(found) = &report.sharing else { return Vec::new() };
+    let least = LEAST * run_cycles(report);
+    let costly = |object: &&SharedObject| object.cycles as f64 >= least && object.transfers > found.one_in;
+    found.objects.iter().filter(costly).collect()
+}
+
+/// One finding: what is taken, by which accesses from which, and what to change.
+pub fn finding(number: usize, report: &Report, object: &SharedObject, style: Style) -> String {
+    let Some(found) = &report.sharing else { return String::new() };
+    let pairs = pairs(found, object);
+    let Some((first, _)) = pairs.first() else { return String::new() };
+    let share = percent_of(object.cycles as f64 / run_cycles(report).max(1.0));
+    let share = format!("{share} of the cycles: threads take its lines from each other");
+    let access = &first.missed.access;
+    let label = data_label(&access.data, 0);
+    let mut out =
+        format!("{number:2}. {}  {}\n", style.culprit(&label.fit(style.width / 3)), style.heading(&share));
+    let place = place_label(&access.position, 0).fit(style.width.saturating_sub(INDENT));
+    let _ = writeln!(out, "    {}", style.heading(&place));
+    let falsely = object.false_ms / object.ms.max(f64::MIN_POSITIVE);
+    let kinds = match falsely {
+        share if share >= 0.995 => "false sharing: other bytes of the line were written".to_string(),
+        share if share < 0.005 => "true sharing: bytes that another thread wrote are needed".to_string(),
+        share => format!("{} false sharing (other bytes were written), the rest true", percent_of(share)),
+    };
+    let fact = format!(
+        "about {} of all threads together, {} transfers; {kinds}",
+        milliseconds(object.ms),
+        count(object.transfers)
+    );
+    out += &style.indented(INDENT, &fact);
+    let shown = pairs.len().min(PAIRS);
+    for (pair, by) in &pairs[..shown] {
+        let _ = writeln!(out, "    {:<9} waits    {}", milliseconds(pair.ms), side(&pair.missed, style));
+        if let Some(written) = &pair.written {
+            let _ = writeln!(out, "    {:<9} {by:<8} {}", "", side(written, style));
+        }
+    }
+    if pairs.len() > shown {
+        let _ = writeln!(out, "    and {} smaller pairs", pairs.len() - shown);
+    }
+    let home = match object.stack_of {
+        Some(thread) => format!("the stack of thread {thread}"),
+        None => object_label(&object.object, 0).whole(),
+    };
+    out += &style.indented(INDENT, &format!("in {home}"));
+    if let Some(edit) = object.edits.first() {
+        // What is shared truly goes only where each thread has a copy.
+        let saved = if edit.starts_with("per-thread") { object.ms } else { object.false_ms };
+        let arrow = format!("→ {}: may save up to {}", printable(edit), milliseconds(saved));
+        out += &style.advice(&style.indented(INDENT, &arrow));
+    }
+    out
+}
+
+/// The pairs of an object, the costliest first, and the word for what the other one did.
+fn pairs<'f>(found: &'f Transfers, object: &SharedObject) -> Vec<(&'f SharedData, &'static str)> {
+    let rows = |all: &'f [SharedData], rows: &[usize], by: &'static str| {
+        rows.iter().filter_map(|&row| all.get(row)).map(|row| (row, by)).collect::<Vec<_>>()
+    };
+    let mut pairs = rows(&found.false_sharing, &object.false_rows, "taken by");
+    pairs.extend(rows(&found.true_sharing, &object.true_rows, "by"));
+    pairs.sort_by(|(a, _), (b, _)| b.ms.total_cmp(&a.ms));
+    pairs
+}

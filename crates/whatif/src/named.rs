@@ -1,0 +1,118 @@
+//! Names of types and objects, as edits have them.
+
+use memlode_attribute::{Home, PathId};
+use memlode_layout::Edit;
+use memlode_trace::layouts::LayoutId;
+use memlode_trace::sites::{LocationId, SiteId, SiteTable};
+
+use crate::plan::{PlanError, PlanInputs};
+
+/// All definitions of a type. `struct arc` is `arc`.
+pub fn records_named(names: &SiteTable, name: &str) -> Vec<LayoutId> {
+    let bare = ["struct ", "class "].iter().find_map(|tag| name.strip_prefix(tag)).unwrap_or(name);
+    let layouts = names.layouts().all().iter().enumerate();
+    layouts
+        .filter(|(_, layout)| layout.is_record() && !layout.is_incomplete)
+        .filter(|(_, layout)| layout.name.is_some_and(|id| names.string(id) == bare))
+        .map(|(at, _)| LayoutId(at as u32))
+        .collect()
+}
+
+/// The homes that an object's name means: a variable, or the line of an allocation (`main.c:12`).
+pub(crate) fn homes_named(known: &PlanInputs<'_>, name: &str) -> Vec<Home> {
+    let classes = known.profile.classes.iter().filter(|class| match &class.home {
+        Home::Global { symbol, .. } => symbol == name || (known.written)(symbol) == name,
+        Home::Heap { site, path, .. } => {
+            lines(known.names, *site).chain(call_lines(known, *path)).any(|line| is_called(&line, name))
+                || known
+                    .profile
+                    .paths
+                    .functions(*path)
+                    .any(|function| known.names.string(known.names.function(function).name) == name)
+        }
+        Home::Stack { .. } | Home::Unknown => false,
+    });
+    classes.map(|class| class.home.clone()).collect()
+}
+
+/// The name by which edits know the objects of a home, if it is theirs alone.
+pub(crate) fn name_of(known: &PlanInputs<'_>, home: &Home) -> Option<String> {
+    let names: Vec<String> = match home {
+        Home::Global { symbol, .. } => vec![(known.written)(symbol)],
+        Home::Heap { site, path, .. } => {
+            let all: Vec<String> = lines(known.names, *site).chain(call_lines(known, *path)).collect();
+            let file = |line: &String| line.rsplit('/').next().unwrap_or(line).to_string();
+            all.iter().map(file).chain(all.iter().cloned()).collect()
+        }
+        Home::Stack { .. } | Home::Unknown => Vec::new(),
+    };
+    names.into_iter().find(|name| homes_named(known, name) == [home.clone()])
+}
+
+/// Returns whether a line of a path goes by a name: the path, or the last parts of it.
+fn is_called(line: &str, name: &str) -> bool {
+    line == name || line.strip_suffix(name).is_some_and(|before| before.ends_with('/'))
+}
+
+/// `file:line` of a site and of where it was inlined.
+fn lines(names: &SiteTable, site: SiteId) -> impl Iterator<Item = String> {
+    names.site(site).location.into_iter().flat_map(|location| lines_of(names, location))
+}
+
+/// The same of the calls of a path, from the innermost on.
+fn call_lines(known: &PlanInputs<'_>, path: PathId) -> impl Iterator<Item = String> {
+    let calls = known.profile.paths.steps(path).filter_map(|(_, call)| call);
+    calls.flat_map(|location| lines_of(known.names, location))
+}
+
+fn lines_of(names: &SiteTable, location: LocationId) -> impl Iterator<Item = String> {
+    let chain = names.inline_chain(location);
+    chain.filter_map(|at| Some(format!("{}:{}", names.file_name(at)?, at.line)))
+}
+
+pub(crate) fn unknown_type(known: &PlanInputs<'_>, edit: &Edit, name: &str) -> PlanError {
+    let layouts = known.names.layouts().all().iter();
+    let mut all: Vec<String> = layouts
+        .filter(|layout| layout.is_record() && !layout.is_incomplete)
+        .filter_map(|layout| layout.name)
+        .map(|id| known.names.string(id).to_string())
+        .collect();
+    all.sort();
+    all.dedup();
+    PlanError::Unknown {
+        edit: edit.to_string(),
+        what: "type",
+        name: name.to_string(),
+        known: nearest(name, all),
+    }
+}
+
+pub(crate) fn unknown_object(known: &PlanInputs<'_>, edit: &Edit, name: &str) -> PlanError {
+    let mut all: Vec<String> = Vec::new();
+    for class in &known.profile.classes {
+        match &class.home {
+            Home::Global { symbol, .. } => all.push((known.written)(symbol)),
+            Home::Heap { site, path, .. } => {
+                all.extend(lines(known.names, *site).chain(call_lines(known, *path)));
+            }
+            Home::Stack { .. } | Home::Unknown => {}
+        }
+    }
+    all.sort();
+    all.dedup();
+    let known = nearest(name, all);
+    PlanError::Unknown { edit: edit.to_string(), what: "object", name: name.to_string(), known }
+}
+
+/// The names that share most with one, a few at most.
+fn nearest(name: &str, mut all: Vec<String>) -> Vec<String> {
+    let common = |other: &str| {
+        let (a, b) = (name.to_lowercase(), other.to_lowercase());
+        let prefix = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
+        let within = if b.contains(&a) || a.contains(&b) { a.len().min(b.len()) } else { 0 };
+        prefix.max(within)
+    };
+    all.sort_by_key(|other| std::cmp::Reverse(common(other)));
+    all.truncate(6);
+    all
+}
