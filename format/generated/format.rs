@@ -30,12 +30,16 @@ pub mod magic {
     pub const MESSAGE: u32 = 0x534d4c4d;
 }
 
-/// ELF sections of an instrumented image, both read-only and never touched at run time.
+/// ELF sections of an instrumented image, never touched at run time.
 pub mod section {
     /// one 8-byte anchor per segment; a header word is the address of one
     pub const ANCHORS: &str = "memlode_seg";
     /// the site tables, one per translation unit
     pub const TABLES: &str = "memlode_tab";
+    /// where each function that the pass has looked at is (SPEC.md §2.8)
+    pub const FUNCTIONS: &str = "memlode_fun";
+    /// those of the medium and large code models
+    pub const FAR_FUNCTIONS: &str = "memlode_fun_far";
 }
 
 /// The contents of a section of a site table (SPEC.md §5.1). Readers skip those that they do not know.
@@ -72,8 +76,18 @@ pub mod call_flag {
 
 /// The contents of a section of a module file (SPEC.md §5.1). Readers skip those that they do not know.
 pub mod module_section {
+    /// functions of the image that memlode did not compile (SPEC.md §4.2)
+    pub const FOREIGN: u32 = 1;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
+}
+
+/// Properties of the section `foreign` of a module file, and of a function in it (bit sets).
+pub mod foreign_flag {
+    /// of a function: its name is known in its own unit alone
+    pub const LOCAL: u8 = 1;
+    /// of the section: the program is linked statically, so the C library is among its functions
+    pub const LIBRARIES: u8 = 2;
 }
 
 /// The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.

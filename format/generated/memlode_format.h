@@ -25,9 +25,11 @@
 #define MEMLODE_MAGIC_WIRE 0x52574c4d // "MLWR": a message of, or to, a receiver of traces
 #define MEMLODE_MAGIC_MESSAGE 0x534d4c4d // "MLMS": one message on the collector's socket
 
-// ELF sections of an instrumented image, both read-only and never touched at run time.
+// ELF sections of an instrumented image, never touched at run time.
 #define MEMLODE_SECTION_ANCHORS "memlode_seg" // one 8-byte anchor per segment; a header word is the address of one
 #define MEMLODE_SECTION_TABLES "memlode_tab" // the site tables, one per translation unit
+#define MEMLODE_SECTION_FUNCTIONS "memlode_fun" // where each function that the pass has looked at is (SPEC.md §2.8)
+#define MEMLODE_SECTION_FAR_FUNCTIONS "memlode_fun_far" // those of the medium and large code models
 
 // The contents of a section of a site table (SPEC.md §5.1). Readers skip those that they do not know.
 #define MEMLODE_TABLE_SECTION_TYPES 1 // what types are made of (SPEC.md §2.3)
@@ -46,7 +48,12 @@
 #define MEMLODE_CALL_FLAG_EXACT 1 // it enters the function that it names, or none
 
 // The contents of a section of a module file (SPEC.md §5.1). Readers skip those that they do not know.
+#define MEMLODE_MODULE_SECTION_FOREIGN 1 // functions of the image that memlode did not compile (SPEC.md §4.2)
 #define MEMLODE_MODULE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
+
+// Properties of the section `foreign` of a module file, and of a function in it (bit sets).
+#define MEMLODE_FOREIGN_FLAG_LOCAL 1 // of a function: its name is known in its own unit alone
+#define MEMLODE_FOREIGN_FLAG_LIBRARIES 2 // of the section: the program is linked statically, so the C library is among its functions
 
 // The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
 #define MEMLODE_CHUNK_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning

@@ -18,9 +18,11 @@ MAGIC_RING = 0x47524c4d  # "MLRG": a process's shared memory
 MAGIC_WIRE = 0x52574c4d  # "MLWR": a message of, or to, a receiver of traces
 MAGIC_MESSAGE = 0x534d4c4d  # "MLMS": one message on the collector's socket
 
-# ELF sections of an instrumented image, both read-only and never touched at run time.
+# ELF sections of an instrumented image, never touched at run time.
 SECTION_ANCHORS = "memlode_seg"  # one 8-byte anchor per segment; a header word is the address of one
 SECTION_TABLES = "memlode_tab"  # the site tables, one per translation unit
+SECTION_FUNCTIONS = "memlode_fun"  # where each function that the pass has looked at is (SPEC.md §2.8)
+SECTION_FAR_FUNCTIONS = "memlode_fun_far"  # those of the medium and large code models
 
 # The contents of a section of a site table (SPEC.md §5.1). Readers skip those that they do not know.
 TABLE_SECTION_TYPES = 1  # what types are made of (SPEC.md §2.3)
@@ -39,7 +41,12 @@ TABLE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never
 CALL_FLAG_EXACT = 1  # it enters the function that it names, or none
 
 # The contents of a section of a module file (SPEC.md §5.1). Readers skip those that they do not know.
+MODULE_SECTION_FOREIGN = 1  # functions of the image that memlode did not compile (SPEC.md §4.2)
 MODULE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
+
+# Properties of the section `foreign` of a module file, and of a function in it (bit sets).
+FOREIGN_FLAG_LOCAL = 1  # of a function: its name is known in its own unit alone
+FOREIGN_FLAG_LIBRARIES = 2  # of the section: the program is linked statically, so the C library is among its functions
 
 # The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
 CHUNK_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning

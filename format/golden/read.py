@@ -269,8 +269,13 @@ def module(data):
         r.text()
         address += r.svarint()
         r.varint()
-    if header.version > 3:
-        r.sections()
+    sections = r.sections() if header.version > 3 else {}
+    if f.MODULE_SECTION_FOREIGN in sections:
+        s = Reader(sections[f.MODULE_SECTION_FOREIGN])
+        assert s.u8() & f.FOREIGN_FLAG_LIBRARIES
+        foreign = s.list(lambda: (s.u8() & f.FOREIGN_FLAG_LOCAL, s.text(), s.varint()))
+        assert foreign == [(0, "grind", 300), (f.FOREIGN_FLAG_LOCAL, "w", 40)], foreign
+        assert s.left() == 0
     assert r.left() == 0
     parsed, segments = {}, []
     for offset in range(0, len(anchors), f.ANCHOR.size):

@@ -348,6 +348,17 @@ static void put_table(struct bytes *out) {
   put(out, p.data, p.length);
 }
 
+/* Functions of another compiler in a program that is linked statically; of one a flag that nobody knows. */
+static void put_foreign(struct bytes *out) {
+  struct bytes p = {.length = 0};
+  put_varints(&p, 3, (unsigned)MEMLODE_FOREIGN_FLAG_LIBRARIES, 2u, 64u);
+  put_text(&p, "grind");
+  put_varints(&p, 2, 300u, (unsigned)MEMLODE_FOREIGN_FLAG_LOCAL);
+  put_text(&p, "w");
+  put_varint(&p, 40);
+  put_section(out, MEMLODE_MODULE_SECTION_FOREIGN, &p);
+}
+
 static void put_module(struct bytes *out) {
   struct bytes p = {.length = 0};
   put_text(&p, "/usr/bin/pricing");
@@ -370,7 +381,9 @@ static void put_module(struct bytes *out) {
   put_text(&p, "total");
   put_svarint(&p, -0x1000);
   put_varint(&p, 4);
-  put_sections(&p, MEMLODE_MODULE_SECTION_PRIVATE, &(struct bytes){.length = 0});
+  struct bytes known = {.length = 0};
+  put_foreign(&known);
+  put_sections(&p, MEMLODE_MODULE_SECTION_PRIVATE, &known);
 
   struct memlode_module_header header = {.magic = MEMLODE_MAGIC_MODULE,
                                          .version = MEMLODE_VERSION_TRACE,

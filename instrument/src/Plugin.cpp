@@ -410,6 +410,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
   if (!Into.table().empty())
     TypeBook(S->Names.types(M), S->Names.memberUses(), Into.table()).write(M);
   Into.finish(Compiled);
+  listFunctions(M);
   // Even a function with nothing to record may have been brought into form.
   return PreservedAnalyses::none();
 }

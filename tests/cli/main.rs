@@ -22,6 +22,7 @@ mod empty;
 mod errors;
 mod files;
 mod findings;
+mod foreign;
 mod hostile;
 mod install;
 mod line_bytes;

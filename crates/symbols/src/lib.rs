@@ -1,9 +1,10 @@
-//! Programs as files: sections, build id and global objects of an ELF image; symbols, debug information and instructions
-//! of any program.
+//! Programs as files: sections, build id and global objects of an ELF image, and its code of other compilers; symbols,
+//! debug information and instructions of any program.
 //!
 //! The file may be anything a user names: every offset in it is checked, and nothing in it can make this crate panic.
 
 pub mod debug;
+mod foreign;
 pub mod instruction;
 pub mod objects;
 pub mod program;
@@ -16,6 +17,7 @@ pub use program::{ProgramFile, ProgramSymbol};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use memlode_trace::ForeignCode;
 use memlode_trace::format::section;
 use memlode_trace::module::{Global, ModuleImage, Section};
 use object::elf;
@@ -112,20 +114,8 @@ impl ElfImage {
     }
 
     fn from<'data>(data: impl ReadRef<'data>, path: &Path) -> Result<ElfImage, Error> {
-        let Ok(&ident) = data.read_at::<[u8; 6]>(0) else {
-            return Err(Error::NotElf { path: path.to_owned() });
-        };
-        if ident[..4] != elf::ELFMAG {
-            return Err(Error::NotElf { path: path.to_owned() });
-        }
-        if ident[4..] != [elf::ELFCLASS64, elf::ELFDATA2LSB] {
-            return Err(Error::OtherMachine { path: path.to_owned() });
-        }
+        let file = image(data, path)?;
         let damaged = |what: object::Error| Error::Damaged { path: path.to_owned(), what: what.to_string() };
-        let file = ElfFile::<elf::FileHeader64<Endianness>, _>::parse(data).map_err(damaged)?;
-        if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
-            return Err(Error::NotElf { path: path.to_owned() });
-        }
         let section = |name: &str| {
             let section = file
                 .section_by_name(name)
@@ -143,10 +133,43 @@ impl ElfImage {
             anchors: section(section::ANCHORS)?,
             tables: section(section::TABLES)?,
             globals: globals(&file),
+            foreign: foreign::code(&file).unwrap_or_default(),
         };
         let relocatable = file.elf_header().e_type(Endianness::Little) == elf::ET_DYN;
         Ok(ElfImage { module, relocatable })
     }
+}
+
+/// An ELF file of the kind that memlode reads.
+type Elf<'data, R> = ElfFile<'data, elf::FileHeader64<Endianness>, R>;
+
+/// Returns an executable or shared library of 64 bits.
+fn image<'data, R: ReadRef<'data>>(data: R, path: &Path) -> Result<Elf<'data, R>, Error> {
+    let Ok(&ident) = data.read_at::<[u8; 6]>(0) else {
+        return Err(Error::NotElf { path: path.to_owned() });
+    };
+    if ident[..4] != elf::ELFMAG {
+        return Err(Error::NotElf { path: path.to_owned() });
+    }
+    if ident[4..] != [elf::ELFCLASS64, elf::ELFDATA2LSB] {
+        return Err(Error::OtherMachine { path: path.to_owned() });
+    }
+    let damaged = |what: object::Error| Error::Damaged { path: path.to_owned(), what: what.to_string() };
+    let file = Elf::parse(data).map_err(damaged)?;
+    if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
+        return Err(Error::NotElf { path: path.to_owned() });
+    }
+    Ok(file)
+}
+
+/// Functions of an image that memlode did not compile. `None` if it compiled nothing of it, or the image is of a memlode
+/// that did not list what it compiled.
+///
+/// # Errors
+/// The file cannot be read, or is no ELF image.
+pub fn foreign_code(path: &Path) -> Result<Option<ForeignCode>, Error> {
+    let file = memlode_files::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    Ok(foreign::code(&image(&ReadCache::new(file), path)?))
 }
 
 /// Bytes of compile commands that are read of an image, at most.
@@ -172,7 +195,7 @@ pub fn compile_commands(path: &Path) -> Result<Vec<String>, Error> {
 }
 
 /// Data objects of `.symtab`, or of `.dynsym` in a stripped image. Several names of one object leave one global.
-fn globals<'data, R: ReadRef<'data>>(file: &ElfFile<'data, elf::FileHeader64<Endianness>, R>) -> Vec<Global> {
+fn globals<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> Vec<Global> {
     let data = |symbol: &ElfSymbol<'data, '_, elf::FileHeader64<Endianness>, R>| {
         let (address, bytes) = (symbol.address(), symbol.size());
         // A section that is not loaded has no address.

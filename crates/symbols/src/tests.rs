@@ -49,6 +49,34 @@ fn fixed_and_stripped_programs_are_read() {
     assert!(stripped.module.globals.iter().any(|global| global.name == "counter"), "from .dynsym");
 }
 
+/// What the pass would write of `known`, and of `far` in other code models.
+const MIXED: &str = r#"
+__attribute__((section("memlode_seg"), used)) static const int anchors[] = {1, 2, 3, 4};
+__attribute__((section("memlode_tab"), used)) static const char tables[] = "tables";
+__attribute__((noinline)) int known(int n) { return n * 3; }
+__attribute__((noinline)) int far(int n) { return n * 5; }
+__attribute__((noinline)) static int hidden(int n) { return n * 7 % 31; }
+int strange(int n) { return hidden(n) + known(n) + far(n); }
+extern int other_name(int) __attribute__((alias("known")));
+int main(void) { return strange(1); }
+asm(".pushsection memlode_fun,\"aw\"\n"
+    "1: .long known-1b, 1\n 1: .long main-1b, 100\n 2: .popsection\n"
+    ".pushsection memlode_fun_far,\"aw\"\n 1: .quad far-1b\n .long 1\n .popsection");
+"#;
+
+#[test]
+fn functions_that_no_entry_covers_are_foreign() {
+    let code = parse(&build(MIXED, &["-O1", "-fno-toplevel-reorder"])).unwrap().module.foreign;
+    let names: Vec<_> = code.functions.iter().map(|of| (of.name.as_str(), of.is_local)).collect();
+    assert!(names.contains(&("strange", false)) && names.contains(&("hidden", true)), "{names:?}");
+    for known in ["known", "other_name", "far", "main", "_start"] {
+        assert!(!names.iter().any(|(name, _)| *name == known), "{known}: {names:?}");
+    }
+    assert!(code.functions.is_sorted_by_key(|of| std::cmp::Reverse(of.bytes)) && !code.has_libraries);
+    // Where nothing tells what was compiled, nothing is said.
+    assert_eq!(parse(&build(PROGRAM, &[])).unwrap().module.foreign, ForeignCode::default());
+}
+
 #[test]
 fn other_files_are_refused_with_a_reason() {
     let plain = parse(&build("int main(void) { return 0; }", &[])).unwrap_err();
@@ -65,7 +93,7 @@ fn other_files_are_refused_with_a_reason() {
 
 #[test]
 fn damaged_files_never_panic() {
-    let program = build(PROGRAM, &[]);
+    let program = build(MIXED, &[]);
     let mut runner = proptest::test_runner::TestRunner::default();
     let damage = (0..program.len(), prop::collection::vec((0..program.len(), any::<u8>()), 0..20));
     runner

@@ -174,8 +174,13 @@ impl Flattener {
         for (table, sites) in module.tables.iter().zip(&sites) {
             self.work.add(table, sites);
         }
+        // The linker may have taken another compiler's copy of one.
+        let foreign = module.image().foreign.functions.iter().filter(|function| !function.is_local);
+        let foreign: FxHashSet<&str> = foreign.map(|function| function.name.as_str()).collect();
         for (table, numbers) in module.tables.iter().zip(&numbers) {
-            self.compiled.extend(table.unrecorded.silent.iter().map(|&name| numbers.strings[name as usize]));
+            let silent = table.unrecorded.silent.iter().map(|&name| name as usize);
+            let ours = silent.filter(|&name| !foreign.contains(table.strings[name].as_str()));
+            self.compiled.extend(ours.map(|name| numbers.strings[name]));
         }
         code
     }

@@ -35,6 +35,7 @@ pub mod error;
 pub mod event;
 mod flatten;
 mod foreign;
+mod foreign_code;
 #[path = "../../../format/generated/format.rs"]
 #[rustfmt::skip]
 pub mod format;
@@ -62,6 +63,7 @@ pub mod write;
 pub use compiled::CompiledSources;
 pub use decode::{Decoder, Loops};
 pub use error::Error;
+pub use foreign_code::{ForeignCode, ForeignFunction};
 pub use grow::{GrowingTrace, Meanings};
 pub use index::{ChunkRef, Damage};
 pub use left_out::LeftOut;

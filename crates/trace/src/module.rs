@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 
 use crate::bytes::{Malformed, Reader, put_blob, put_svarint, put_varint};
 use crate::error::Error;
+use crate::foreign_code::{self, ForeignCode};
 use crate::format::{Anchor, ModuleHeader, limit, magic, version};
 use crate::pack::{Packer, Part, Unpacker};
 use crate::sections::{Sections, put_sections};
@@ -31,6 +32,8 @@ pub struct ModuleImage {
     pub tables: Section,
     /// Data objects with static storage.
     pub globals: Vec<Global>,
+    /// Functions that memlode did not compile.
+    pub foreign: ForeignCode,
 }
 
 /// A section: link-time address and contents.
@@ -314,7 +317,7 @@ impl ModuleImage {
             put_varint(&mut out, global.bytes);
             previous = global.address;
         }
-        put_sections(&mut out, &[]);
+        put_sections(&mut out, foreign_code::section(&self.foreign).as_slice());
         out
     }
 
@@ -333,11 +336,10 @@ impl ModuleImage {
             address = address.wrapping_add_signed(reader.svarint()?);
             globals.push(Global { name, address, bytes: reader.varint()? });
         }
-        if version > 3 {
-            Sections::read(&mut reader)?;
-        }
+        let sections = if version > 3 { Sections::read(&mut reader)? } else { Sections::default() };
+        let foreign = foreign_code::read(&sections)?;
         match reader.left() {
-            0 => Ok(ModuleImage { path, build_id, anchors, tables, globals }),
+            0 => Ok(ModuleImage { path, build_id, anchors, tables, globals, foreign }),
             left => Err(Malformed::Beyond { at: reader.position(), value: left as u64, limit: 0 }),
         }
     }

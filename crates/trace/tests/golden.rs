@@ -196,6 +196,12 @@ fn sections_of_the_newest() {
     let unmatched: Vec<_> = sites.unmatched().iter().map(|text| &**text).collect();
     assert_eq!(unmatched, ["pools: grab"]);
 
+    let foreign = &trace.modules()[0].foreign;
+    let functions: Vec<_> =
+        foreign.functions.iter().map(|of| (of.name.as_str(), of.bytes, of.is_local)).collect();
+    assert_eq!(functions, [("grind", 300, false), ("w", 40, true)]);
+    assert!(foreign.has_libraries);
+
     let older = Trace::open(&format_folder().join("golden/v3")).unwrap();
     assert!(older.sites().left_out().is_empty() && older.sites().unmatched().is_empty());
     assert!(older.sites().layouts().all().is_empty() && older.sites().work(cost).is_none());

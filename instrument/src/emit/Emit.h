@@ -68,6 +68,9 @@ private:
   llvm::GlobalVariable *TableVariable = nullptr;
 };
 
+/// Lists the functions of \p M: by that it is known of an image which of its code the pass has not seen.
+void listFunctions(llvm::Module &M);
+
 /// Writes \p P into \p F with the cursor in a register between calls. \p Briefly, tests for room are calls.
 void emitStream(llvm::Function &F, const Versions &Sides, const Plan &P, Image &Into, bool Briefly);
 

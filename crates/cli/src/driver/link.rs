@@ -1,5 +1,5 @@
-//! The link that a command line makes: the file that its linker writes, and the command that makes
-//! the same program again.
+//! The link that a command line makes: the file that its linker writes, what of it memlode did not
+//! compile, and the command that makes the same program again.
 //!
 //! The compiler itself says what it runs (`-###`): an output may be named to the compiler or to the
 //! linker, in a file of arguments or in a configuration file of clang's, and the last one counts.
@@ -10,10 +10,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+#[cfg(feature = "measure")]
 use memlode_measure::link::{KeptLine, OUT, PLACEHOLDERS};
 
+use super::argv;
+#[cfg(feature = "measure")]
+use super::repeat;
 use super::toolchain::Compiler;
-use super::{argv, repeat};
+use crate::term;
 
 /// A link before it is made.
 pub struct Link {
@@ -21,6 +25,7 @@ pub struct Link {
     pub output: PathBuf,
     before: Option<Stamp>,
     /// The command that makes the program again, and writes nothing else; `None` if there is none.
+    #[cfg(feature = "measure")]
     repeated: Option<(Vec<String>, Vec<usize>)>,
 }
 
@@ -49,8 +54,12 @@ impl Link {
         if output.starts_with("/dev") || output.starts_with("/proc") {
             return None;
         }
-        let repeated = argv::flat(line, &read).and_then(|words| again(compiler, words, variables));
-        Some(Link { before: stamp(&output), output, repeated })
+        Some(Link {
+            before: stamp(&output),
+            output,
+            #[cfg(feature = "measure")]
+            repeated: argv::flat(line, &read).and_then(|words| again(compiler, words, variables)),
+        })
     }
 
     /// Returns whether the linker has written its output since the plan was made.
@@ -59,7 +68,17 @@ impl Link {
         now.is_some() && now != self.before
     }
 
+    /// Says which functions of the output memlode did not compile, if there are any.
+    pub fn tell_foreign(&self) {
+        let Ok(Some(code)) = memlode_symbols::foreign_code(&self.output) else { return };
+        let file = self.output.to_string_lossy();
+        if let Some(note) = memlode_report::notes::foreign(&file, &code).filter(|_| !code.has_libraries) {
+            term::note(&memlode_report::render::note(&note));
+        }
+    }
+
     /// The line that is left in the program.
+    #[cfg(feature = "measure")]
     pub fn line(&self) -> Option<KeptLine> {
         let (words, inputs) = self.repeated.clone()?;
         Some(KeptLine { folder: std::env::current_dir().ok()?, words, inputs })
@@ -67,6 +86,7 @@ impl Link {
 }
 
 /// The whole command that makes a program again, in words, and which of these are inputs.
+#[cfg(feature = "measure")]
 fn again(
     compiler: &Compiler,
     line: Vec<String>,

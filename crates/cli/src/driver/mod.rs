@@ -16,7 +16,6 @@
 pub mod argv;
 mod ccache;
 mod depinfo;
-#[cfg(feature = "measure")]
 mod link;
 mod refused;
 #[cfg(feature = "measure")]
@@ -35,7 +34,6 @@ use anyhow::{Context, Result, bail};
 use crate::child;
 use crate::install::Install;
 use argv::{Request, Stage};
-#[cfg(feature = "measure")]
 use link::Link;
 use toolchain::{Compiler, Language, shell_quote};
 
@@ -73,9 +71,7 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     }
     let additions = Additions::new(language, &request, &compiler, &install, &own)?;
     let line = additions.weave(args, &request);
-    #[cfg(feature = "measure")]
-    let links = request.stage == Stage::Link && !request.relocatable && !request.is_shared;
-    #[cfg(feature = "measure")]
+    let links = request.stage == Stage::Link && !request.relocatable;
     let link = match links && !request.freestanding && !own.print {
         true => Link::plan(&compiler, &line, &own.variables),
         false => None,
@@ -106,12 +102,13 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
         return Err(command.exec()).with_context(cannot);
     }
     let status = child::run_in_our_place(&mut command).with_context(cannot)?;
-    #[cfg(feature = "measure")]
-    if let Some(link) = link.filter(|link| status.success() && link.is_made())
-        && let Some(line) = link.line()
-    {
-        // A program without it is as good: nothing is said of failures.
-        let _ = memlode_measure::link::keep(&link.output, &line);
+    if let Some(link) = link.filter(|link| status.success() && link.is_made()) {
+        link.tell_foreign();
+        #[cfg(feature = "measure")]
+        if let Some(line) = link.line().filter(|_| !request.is_shared) {
+            // A program without it is as good: nothing is said of failures.
+            let _ = memlode_measure::link::keep(&link.output, &line);
+        }
     }
     if status.code() == Some(1) {
         refused::explain(language, &compiler, &words);

@@ -1,10 +1,11 @@
 //! The parts that a trace lacks.
 
 use memlode_replay::Replayed;
-use memlode_trace::Trace;
+use memlode_trace::{ForeignCode, Trace};
 
 use crate::build::unrecorded;
 use crate::model::Note;
+use crate::names::demangle_short;
 use crate::render;
 
 /// Returns what a reader must know before trusting the numbers. Empty for a whole trace of a program that ended well.
@@ -16,6 +17,7 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     notes.extend((!unmatched.is_empty()).then_some(Note::Unmatched { rules: unmatched }));
     notes.extend(unrecorded::note(trace.sites(), replayed));
     notes.extend(plain(trace));
+    notes.extend(trace.modules().iter().filter_map(|module| foreign(&module.path, &module.foreign)));
     notes.extend(trace.sites().is_nameless().then_some(Note::Nameless));
     notes.extend(manifest.info.only.iter().map(|to| Note::Narrowed { to: to.clone() }));
     notes.extend((!manifest.complete).then_some(Note::Unfinished));
@@ -40,6 +42,21 @@ fn plain(trace: &Trace) -> Option<Note> {
     let files: Vec<String> =
         plain.iter().filter(|file| !is_systems(file) && !is_ours(file)).cloned().collect();
     (!files.is_empty()).then_some(Note::Plain { files })
+}
+
+/// Returns the note on functions of an image that memlode did not compile, if it has any.
+pub fn foreign(file: &str, code: &ForeignCode) -> Option<Note> {
+    const NAMED: usize = 5;
+    let bytes = code.functions.iter().fold(0, |sum: u64, function| sum.saturating_add(function.bytes));
+    let longest = code.functions.iter().take(NAMED);
+    let note = Note::Foreign {
+        file: file.to_owned(),
+        functions: code.functions.len() as u64,
+        bytes,
+        names: longest.map(|function| demangle_short(&function.name)).collect(),
+        has_libraries: code.has_libraries,
+    };
+    (!code.functions.is_empty()).then_some(note)
 }
 
 /// Folders of libraries that distributions install.

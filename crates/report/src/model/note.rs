@@ -33,6 +33,19 @@ pub enum Note {
         /// Its files.
         files: Vec<String>,
     },
+    /// An image has functions that memlode did not compile: what they do is not recorded.
+    Foreign {
+        /// The file of the image.
+        file: String,
+        /// How many functions.
+        functions: u64,
+        /// Length of their code.
+        bytes: u64,
+        /// Some of their names, that of the longest first.
+        names: Vec<String>,
+        /// The program is linked statically: functions of the C library are among them.
+        has_libraries: bool,
+    },
     /// Part of the program was compiled without names of variables, types and members.
     Nameless,
     /// Rules or names that were given when compiling matched nothing.

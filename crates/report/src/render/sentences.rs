@@ -31,6 +31,21 @@ pub fn note(note: &Note) -> String {
             let names: Vec<&str> = files.iter().map(|file| file.rsplit('/').next().unwrap_or(file)).collect();
             format!("loaded and not recorded, as memlode did not build it: {}", some(&names))
         }
+        Note::Foreign { file, functions, bytes: length, names, has_libraries } => {
+            let file = printable(file.rsplit('/').next().unwrap_or(file));
+            let (noun, what_is_done) =
+                if *functions == 1 { ("function", "it does") } else { ("functions", "they do") };
+            let names: Vec<String> = names.iter().map(|name| without_arguments(name)).collect();
+            let more = functions.saturating_sub(names.len() as u64);
+            let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let libraries = if *has_libraries { ", the C library's among them" } else { "" };
+            format!(
+                "memlode did not compile {functions} {noun} in {file} ({}{libraries}), and what {what_is_done} is not \
+                 recorded: {}{rest}",
+                bytes(*length),
+                names.join(", ")
+            )
+        }
         Note::Unmatched { rules } => format!("matched nothing in the program: {}", some(rules)),
         Note::Narrowed { to } => to.clone(),
         Note::Part { between, functions, files, threads } => {

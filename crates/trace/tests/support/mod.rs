@@ -7,6 +7,7 @@ use memlode_trace::module::{Global, ModuleImage, Section};
 use memlode_trace::write::{
     AddressSpace, ChunkEncoder, DirectoryStore, Packer, Stop, Store, Tail, TraceWriter,
 };
+use memlode_trace::{ForeignCode, ForeignFunction};
 use std::path::Path;
 
 /// An operand that is the next word, or derived from the op so many places before.
@@ -225,6 +226,10 @@ pub fn image(plan: &Plan) -> ModuleImage {
         anchors: Section { address: ANCHORS_AT, bytes: anchors },
         tables: Section { address: TABLES_AT, bytes: table(plan) },
         globals: vec![Global { name: "counter".to_owned(), address: 0x2000, bytes: 64 }],
+        foreign: ForeignCode {
+            functions: vec![ForeignFunction { name: "grind".to_owned(), bytes: 300, is_local: true }],
+            has_libraries: true,
+        },
     }
 }
 
