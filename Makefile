@@ -35,7 +35,7 @@ setup-checks: setup ## And those that tests, lint and benchmarks take besides
 	@setup/setup.sh checks
 
 build: setup ## Build the compiler plug-in, the run-time library and the command line
-	@$(MAKE) --no-print-directory --jobs=$(JOBS) pass-22 runtime cli
+	@$(MAKE) --no-print-directory --jobs=$(JOBS) pass-22 runtime stdcxx cli
 
 install: $(if $(and $(SUDO_USER),$(wildcard $(MEMLODE))),,build) ## Copy it to PREFIX/bin, lib and include (PREFIX=/usr/local; DESTDIR for packages)
 	@DESTDIR='$(DESTDIR)' setup/install.sh '$(PREFIX)'
@@ -133,6 +133,10 @@ runtime: | setup
 	@$(MAKE) --no-print-directory -s -C record CC=clang-22
 	@$(MAKE) --no-print-directory -s -C stagger CC=clang-22
 
+# Its functions are recorded.
+stdcxx: pass-22
+	@$(MAKE) --no-print-directory -s -C record/stdcxx
+
 # The demo leaves out the commands that time programs, unless they are there. CMake and others want a compiler to be one path, and makefiles look for `clang` in its name: hence the links.
 cli: | setup
 	@env -u MAKEFLAGS cargo build --release --bin memlode $(CLI_OPTIONS)
@@ -140,4 +144,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup setup-checks build build-checks install python test quick gallery bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine bench-bias bench-sharing bench-truth bench-calibration format gen fixtures clean runtime cli
+.PHONY: help demo setup setup-checks build build-checks install python test quick gallery bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine bench-bias bench-sharing bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli

@@ -31,6 +31,7 @@ put 755 lib/libmemlode_record.so.1
 ln -sfn libmemlode_record.so.1 "$to/lib/libmemlode_record.so"
 put 644 lib/libmemlode_record.a
 put 644 lib/libmemlode_embed.a
+put 644 lib/libmemlode_stdcxx.a
 put 755 lib/libmemlode_stagger.so
 put 644 include/memlode.h
 put 644 include/memlode_stagger.h

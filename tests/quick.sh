@@ -32,7 +32,7 @@ for file in "${changed[@]}"; do
   instrument/*) parts+=(pass-22) suites+=(lit22) ;;
   record/*)
     packages+=(--package memlode-collect)
-    parts+=(runtime) suites+=(c)
+    parts+=(runtime stdcxx) suites+=(c)
     ;;
   stagger/*) parts+=(runtime) suites+=(c) ;;
   python/*) suites+=(python) ;;

@@ -18,7 +18,9 @@ suite_rust() {
     cargo test --quiet --release --doc "${checked[@]}"
 }
 
-suite_c() { make -s -C record check CC=clang-22 && make -s -C stagger check CC=clang-22; }
+suite_c() {
+  make -s -C record check CC=clang-22 && make -s -C record/stdcxx check && make -s -C stagger check CC=clang-22
+}
 
 # And whether the machine's libc has a function that is in no list.
 suite_lit22() { make -s -C instrument check LLVM=22 && python3 tests/libc/libc.py; }

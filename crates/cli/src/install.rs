@@ -72,6 +72,11 @@ impl Install {
         self.lib.join("libmemlode_record.a")
     }
 
+    /// Functions of libstdc++ that are recorded, whether it exists or not.
+    pub fn recorded_stdcxx(&self) -> PathBuf {
+        self.lib.join("libmemlode_stdcxx.a")
+    }
+
     /// The run-time library to be linked into programs that load others, whether it exists or not.
     pub fn embedded_runtime(&self) -> PathBuf {
         self.lib.join("libmemlode_embed.a")

@@ -9,7 +9,8 @@
 //!            -g                                   (when no debug level was chosen)
 //!            -frecord-command-line                (C and C++: for patches)
 //!            -fstandalone-debug                   (C++; the user's -flimit-debug-info comes later and wins)
-//! links?     -L… -lmemlode_record, its rpath, --build-id   (with --static-runtime: all of its archive, in programs)
+//! links?     libmemlode_stdcxx.a                          (C++: functions of libstdc++'s that are recorded)
+//!            -L… -lmemlode_record, its rpath, --build-id   (with --static-runtime: all of its archive, in programs)
 //! ```
 //! The compiler's exit status, output and input are its own; signals to us go to it.
 
@@ -282,6 +283,12 @@ impl Additions {
                 if request.thin_unoptimised {
                     additions.linker(["--lto-O1".into()]);
                 }
+            }
+            if language == Language::Cxx {
+                // In front of the library, which the compiler names last; and nobody else is to find them here.
+                require(&install.recorded_stdcxx())?;
+                additions.linker([install.recorded_stdcxx().into()]);
+                additions.linker(["--exclude-libs=libmemlode_stdcxx.a".into()]);
             }
             additions.runtime(request, install, own.embeds_runtime())?;
             if !request.build_id {
