@@ -17,6 +17,8 @@ extern "C" long grind(long *, long), archived(long *), assembled(long *);
 long elsewhere(long *);
 long table[64];
 int main() {
+  for (int i = 0; i < 64; i++)
+    table[i] += i;
   long sum = shared(table) + grind(table, 64) + archived(table) + assembled(table) + elsewhere(table);
   std::printf("%ld\n", sum);
 }
@@ -176,7 +178,7 @@ int main() {
         &["-O2", "-flto=thin"],
         &["-O2", "-fsplit-machine-functions", "-fno-plt", "-fPIE", "-pie"],
         &["-Os", "-mllvm", "-enable-machine-outliner"],
-        &["-O1", "-fsanitize=address"],
+        &["-O1", "-fsanitize=undefined"],
         &["-O1", "-static"],
         &["-O2", "-s"],
     ] {

@@ -89,7 +89,7 @@ fn stderr(output: &Output) -> String {
 /// run-time library, and say so when they are missing.
 fn installation() -> PathBuf {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/memlode");
-    for file in ["lib/memlode-pass-22.so", "lib/libmemlode_record.so"] {
+    for file in ["lib/memlode-pass-22.so", "lib/libmemlode_record.so", "lib/libmemlode_stdcxx.a"] {
         assert!(home.join(file).exists(), "target/memlode/{file} is missing: run `make build` first");
     }
     home

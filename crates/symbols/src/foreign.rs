@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memlode_trace::format::section;
 use memlode_trace::{ForeignCode, ForeignFunction};
-use object::elf::{self, STT_FUNC};
+use object::elf::{self, STT_FILE, STT_FUNC};
 use object::read::elf::ElfSymbol;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadRef};
 
@@ -26,8 +26,14 @@ struct Named {
 pub fn code<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> Option<ForeignCode> {
     let compiled = compiled(file)?;
     let mut by_address: BTreeMap<u64, Vec<Named>> = BTreeMap::new();
+    // Local symbols stand behind that of their unit.
+    let mut is_in_runtime = false;
     for symbol in file.symbols() {
-        if let Some(named) = function(&symbol) {
+        if symbol.elf_symbol().st_type() == STT_FILE {
+            let unit = symbol.name_bytes().unwrap_or_default();
+            is_in_runtime = RUNTIME_UNITS.iter().any(|beginning| unit.starts_with(beginning.as_bytes()));
+        }
+        if let Some(named) = function(&symbol).filter(|named| !(named.is_local && is_in_runtime)) {
             by_address.entry(symbol.address()).or_default().push(named);
         }
     }
@@ -116,6 +122,23 @@ fn is_implementation(name: &str) -> bool {
         || name.starts_with("OUTLINED_FUNCTION_")
         || IN_PROGRAMS.contains(&name)
 }
+
+/// Beginnings of the source files of compilers' own libraries, for what only these know: libgcc, sanitizers, profiles.
+const RUNTIME_UNITS: [&str; 13] = [
+    "InstrProfiling",
+    "asan_",
+    "crtstuff.c",
+    "hwasan_",
+    "interception_",
+    "libgcc2.c",
+    "lsan_",
+    "msan_",
+    "sanitizer_",
+    "tsan_",
+    "ubsan_",
+    "unwind-",
+    "xray_",
+];
 
 /// Functions that glibc puts into programs that call them, and Rust into all of its own.
 const IN_PROGRAMS: [&str; 11] = [
