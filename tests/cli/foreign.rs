@@ -191,7 +191,7 @@ int main() {
     assert_eq!(folder.notes("./program"), [] as [Value; 0]);
 }
 
-/// Of a program that is linked statically the system's libraries cannot be told from others: that is said.
+/// Libraries of the system cannot be told from others in a program that is linked statically: that is said.
 #[test]
 fn a_static_program_says_that_the_library_is_among_them() {
     let folder = Folder::with(&[

@@ -55,7 +55,7 @@ pub fn code<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> Option<ForeignCod
     Some(ForeignCode { functions: found, has_libraries })
 }
 
-/// Where the functions are that memlode compiled, by address: begin and end of each.
+/// Returns begin and end of each function that memlode compiled, by address.
 fn compiled<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> Option<Vec<(u64, u64)>> {
     let mut ranges = Vec::new();
     let mut is_listed = false;

@@ -15,7 +15,7 @@ pub struct ForeignFunction {
     pub is_local: bool,
 }
 
-/// What an image has of code that memlode did not compile.
+/// Code of an image that memlode did not compile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForeignCode {
     /// The functions, longest first.

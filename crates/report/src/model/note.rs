@@ -37,7 +37,7 @@ pub enum Note {
     Foreign {
         /// The file of the image.
         file: String,
-        /// How many functions.
+        /// Number of functions.
         functions: u64,
         /// Length of their code.
         bytes: u64,
