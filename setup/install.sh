@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Copies what was built to a prefix: bin, lib and include. Nothing in there says where it is: it may be moved.
+# Copies what was built to a prefix: bin, lib, include and share. Nothing in there says where it is: it may be moved.
 # DESTDIR stands in front of the prefix while packages are made.
 set -euo pipefail
 
@@ -35,6 +35,18 @@ put 644 lib/libmemlode_stdcxx.a
 put 755 lib/libmemlode_stagger.so
 put 644 include/memlode.h
 put 644 include/memlode_stagger.h
+
+# Shells and man find these below the prefix of programs on the path.
+share=$to/share
+mkdir -p "$share/bash-completion/completions" "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
+complete() { # SHELL FILE
+  "$from/bin/memlode" completions "$1" >"$share/$2.new"
+  mv -f "$share/$2.new" "$share/$2"
+}
+complete bash bash-completion/completions/memlode
+complete zsh zsh/site-functions/_memlode
+complete fish fish/vendor_completions.d/memlode.fish
+"$from/bin/memlode" man "$share/man/man1"
 
 printf 'installed in %s\n' "$to"
 # Whoever makes a package does not use it from here.

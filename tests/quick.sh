@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 # shellcheck source=tests/checked.sh
 source tests/checked.sh
-export PATH="$PWD/target/memlode/bin:$PATH" PYTHONDONTWRITEBYTECODE=1
+export PATH="$PWD/target/memlode/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 MEMLODE_RESULTS=off
 
 # From compilers to advice; kept short.
 smoke="usage compiling findings source_lines reported"

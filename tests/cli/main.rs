@@ -34,6 +34,7 @@ mod placement;
 mod record;
 mod replay;
 mod reported;
+mod results;
 mod sharing;
 mod signals;
 mod sim;
@@ -73,7 +74,8 @@ fn memlode() -> Command {
     ] {
         command.env_remove(variable);
     }
-    command.env("NO_COLOR", "1");
+    // What is tested is what is computed; tests/cli/results.rs tests what is kept.
+    command.env("NO_COLOR", "1").env("MEMLODE_RESULTS", "off");
     command
 }
 

@@ -12,8 +12,8 @@ use memlode_attribute::simulators::{caches, detailed};
 use memlode_attribute::{DetailedProfile, Profile, Simulation, Source, TimedProfile, has_gaps};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
-use memlode_report::Note;
 use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
+use memlode_report::{Answer, Note, build};
 use memlode_trace::Trace;
 
 use crate::accesses;
@@ -89,13 +89,12 @@ impl Job {
     }
 
     /// Does the work on a trace that is complete.
-    pub fn run(self, trace: Trace) -> Result<Analysed> {
+    pub fn run(self, trace: Arc<Trace>) -> Result<Analysed> {
         if is_empty(&trace) {
             bail!("{}", nothing_recorded(&trace));
         }
         let what = if matches!(self.wanted, Wanted::Accesses(_)) { "replaying" } else { "simulating" };
         let bar = term::Progress::of(&trace, what);
-        let trace = Arc::new(trace);
         let source = Source::Stored(trace.clone());
         let (machine, (found, replayed)) = self.find(&source, |done| bar.advance_to(done))?;
         bar.finish();
@@ -151,6 +150,31 @@ impl Analysed {
             Some(why) => bail!("{why}"),
             None => Ok(Analysed { trace, machine, found, replayed }),
         }
+    }
+
+    /// Names everything that was found.
+    pub fn answer(&self) -> Answer {
+        let Analysed { trace, machine, found, replayed } = self;
+        let mut unmet_pages = Vec::new();
+        let found = match found {
+            Found::Report(profile, part, sharing) => {
+                let mut report = build::report(trace, machine, profile, replayed, sharing.as_deref());
+                report.trace.notes.extend(part.clone());
+                memlode_report::Found::Report(Box::new(report))
+            }
+            Found::Simulation(profile, sharing) => {
+                unmet_pages.extend(profile.unmet_names());
+                let simulation = build::simulation(trace, machine, profile, replayed, sharing.as_deref());
+                memlode_report::Found::Simulation(Box::new(simulation))
+            }
+            Found::Timing(profile) => {
+                memlode_report::Found::Timing(Box::new(build::timing(trace, machine, profile, replayed)))
+            }
+            Found::Accesses(tables) => {
+                memlode_report::Found::Analysis(build::analysis(trace, machine, tables, replayed))
+            }
+        };
+        Answer { unmet_pages, ..found.into() }
     }
 }
 

@@ -8,8 +8,9 @@ use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::{Order, SharingProfile};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
+use memlode_report::Note;
 use memlode_report::names::demangle_short;
-use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded, sentences};
+use memlode_report::notes::{self, is_empty, nothing_decoded, nothing_recorded, sentences};
 use memlode_trace::Trace;
 use memlode_whatif::advise::Baseline;
 use memlode_whatif::host::{AllocatorFactory, Host, ReplayProgress};
@@ -18,11 +19,15 @@ use crate::analyse::threads;
 use crate::{place, term};
 
 /// Counts a trace, as `report` does or with a machine's rules, and reports what it lacks.
-pub fn count(trace: Trace, machine: Machine, setup: Option<Setup>, order: Option<Order>) -> Result<Baseline> {
+pub fn count(
+    trace: Arc<Trace>,
+    machine: Machine,
+    setup: Option<Setup>,
+    order: Option<Order>,
+) -> Result<Baseline> {
     if is_empty(&trace) {
         bail!("{}", nothing_recorded(&trace));
     }
-    let trace = Arc::new(trace);
     let cannot = format!("the machine {} cannot be simulated", machine.name);
     let host = Box::new(Terminal::of(&trace));
     let baseline =
@@ -34,6 +39,11 @@ pub fn count(trace: Trace, machine: Machine, setup: Option<Setup>, order: Option
         term::note(&note);
     }
     Ok(baseline)
+}
+
+/// The notes that [`count`] reports.
+pub fn notes(baseline: &Baseline) -> Vec<Note> {
+    notes::notes(&baseline.trace, Some(&baseline.replayed))
 }
 
 /// Takes what a report counted.

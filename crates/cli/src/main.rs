@@ -17,6 +17,7 @@ mod door;
 mod driver;
 mod install;
 mod interrupt;
+mod kept;
 mod live;
 mod next;
 mod patch;

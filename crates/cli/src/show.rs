@@ -8,12 +8,11 @@ use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use memlode_report::render::terminal::{By, Style};
 use memlode_report::render::{json, terminal};
-use memlode_report::{Sources, build};
+use memlode_report::{Answer, Found};
 
-use crate::analyse::{Analysed, Found};
 use crate::args::numbers;
 use crate::door::{Door, Form};
-use crate::next::{ContextArgs, NextCommands};
+use crate::next::NextCommands;
 use crate::term;
 
 /// Which part of what was found to show.
@@ -66,11 +65,6 @@ impl ShapeArgs {
     /// A table that was asked for and that there is none of for causes.
     pub fn without_causes(&self) -> Option<String> {
         self.by.iter().map(|table| table.name()).find(|name| !TableName::OF_CAUSES.contains(&&name[..]))
-    }
-
-    /// Rows of each table.
-    pub fn top(&self) -> usize {
-        self.top
     }
 
     /// The tables that are asked for, or this one.
@@ -140,66 +134,40 @@ impl Out<'_> {
     }
 }
 
-impl Analysed {
-    /// Shows it: as JSON in full, or as text in the shape that is asked for.
-    pub fn show(&self, shape: &ShapeArgs, as_json: bool, out: Out<'_>) -> Result<()> {
-        self.show_with(shape, ContextArgs::default(), None, as_json, out)
+/// Shows an answer: as JSON in full, or as text in the shape that is asked for, with commands that go on below a
+/// report.
+pub fn show(
+    answer: &Answer,
+    shape: &ShapeArgs,
+    next: Option<&NextCommands>,
+    as_json: bool,
+    out: Out<'_>,
+) -> Result<()> {
+    for name in &answer.unmet_pages {
+        term::note(&format!("--pages: nothing that was accessed is called {name}"));
     }
-
-    /// Does the same with neighbours of the source lines of findings, and with commands that go on below a report.
-    pub fn show_with(
-        &self,
-        shape: &ShapeArgs,
-        sources: ContextArgs,
-        next: Option<&NextCommands>,
-        as_json: bool,
-        out: Out<'_>,
-    ) -> Result<()> {
-        let Analysed { trace, machine, found, replayed } = self;
-        let style = out.style(shape.top);
-        match found {
-            Found::Report(profile, part, sharing) => {
-                let mut report = build::report(trace, machine, profile, replayed, sharing.as_deref());
-                report.trace.notes.extend(part.clone());
-                Sources::new(trace, sources.context).add_to(&mut report);
-                let mut text = match as_json {
-                    true => json::report(&report)?,
-                    false => terminal::report(&report, &shape.tables(By::Line), style),
-                };
-                if let Some(next) = next.filter(|_| !as_json) {
-                    text += &format!("\n{}\n", next.line());
-                }
-                out.write(&text, as_json)
-            }
-            Found::Simulation(profile, sharing) => {
-                for name in profile.unmet_names() {
-                    term::note(&format!("--pages: nothing that was accessed is called {name}"));
-                }
-                let simulation = build::simulation(trace, machine, profile, replayed, sharing.as_deref());
-                let text = match as_json {
-                    true => json::simulation(&simulation)?,
-                    false => terminal::simulation(&simulation, &shape.tables(By::Data), style),
-                };
-                out.write(&text, as_json)
-            }
-            Found::Timing(profile) => {
-                let timing = build::timing(trace, machine, profile, replayed);
-                let text = match as_json {
-                    true => json::timing(&timing)?,
-                    false => terminal::timing(&timing, &shape.tables(By::Line), style),
-                };
-                out.write(&text, as_json)
-            }
-            Found::Accesses(tables) => {
-                let analysis = build::analysis(trace, machine, tables, replayed);
-                if as_json {
-                    return out.write(&json::analysis(&analysis)?, true);
-                }
-                let (text, notes) = terminal::analysis(&analysis, style);
-                out.write(&text, false)?;
-                notes.iter().for_each(|note| term::note(note));
-                Ok(())
-            }
+    if as_json {
+        return out.write(&json::answer(answer)?, true);
+    }
+    let style = out.style(shape.top);
+    let mut notes = Vec::new();
+    let text = match &answer.found {
+        Found::Report(report) => {
+            let text = terminal::report(report, &shape.tables(By::Line), style);
+            next.map_or(text.clone(), |next| format!("{text}\n{}\n", next.line()))
         }
-    }
+        Found::Simulation(found) => terminal::simulation(found, &shape.tables(By::Data), style),
+        Found::Timing(found) => terminal::timing(found, &shape.tables(By::Line), style),
+        Found::Analysis(found) => {
+            let (text, said) = terminal::analysis(found, style);
+            notes = said;
+            text
+        }
+        Found::Comparison(found) => terminal::comparison(found, &shape.tables(By::Data), style),
+        Found::WhatIf(found) => terminal::what_if(found, &shape.tables(By::Data), style),
+        Found::Advice(found) => terminal::advice(found, style),
+    };
+    out.write(&text, false)?;
+    notes.iter().for_each(|note| term::note(note));
+    Ok(())
 }

@@ -77,13 +77,13 @@ pub enum Event {
 const KEY: &str = "\"crc32\":";
 
 /// Adds the last member, `crc32`: the checksum of all bytes before the comma that precedes it.
-pub(crate) fn seal(json: &str) -> String {
+pub fn seal(json: &str) -> String {
     let body = json.strip_suffix('}').unwrap_or(json).trim_end();
     format!("{body},{KEY}\"{:08x}\"}}", crc32fast::hash(body.as_bytes()))
 }
 
 /// Returns whether the object carries its right checksum.
-pub(crate) fn is_sealed(json: &str) -> bool {
+pub fn is_sealed(json: &str) -> bool {
     let Some((body, value)) = json.rfind(KEY).map(|at| (&json[..at], &json[at + KEY.len()..])) else {
         return false;
     };

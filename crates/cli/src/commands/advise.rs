@@ -1,14 +1,16 @@
 //! `memlode advise`: which change of layout is worth it, and which is not.
 
 use std::fs;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{ArgMatches, Parser};
 use memlode_machine::Machine;
-use memlode_report::render::{json, svg, terminal};
-use memlode_report::{Sources, build};
+use memlode_report::render::svg;
+use memlode_report::{Answer, Found, Sources, StructureChart, build};
 use memlode_whatif::advise::{Advised, Baseline, advise};
 use memlode_whatif::plan::Plan;
 
@@ -18,9 +20,10 @@ use crate::args::numbers;
 use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
 use crate::baseline;
+use crate::kept::{KeepArgs, question};
 use crate::next::ContextArgs;
 use crate::patch::patch;
-use crate::show::Out;
+use crate::show::{Out, ShapeArgs, show};
 use crate::term;
 
 /// Try layouts of the types that a program waits for, and say which are worth it and which are not
@@ -54,37 +57,45 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keep: KeepArgs,
 }
 
-pub fn run(args: Args) -> Result<ExitCode> {
+/// `given` is what `args` was made of.
+pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let machine = Machine::find(&args.machine.machine)?;
     let setup = args.sim.of(&machine)?;
-    let baseline = baseline::count(args.trace.open()?, machine, setup, args.order.order())?;
-    let advised = advise(&baseline, args.types)?;
-    let mut sources = Sources::new(&baseline.trace, args.sources.context);
-    let noise = baseline.noise()?.range();
-    let found = build::what_if::advice(&baseline, &advised, noise, &mut sources);
-    if let Some(folder) = &args.svg {
-        let cannot = || format!("cannot write to {}", folder.display());
-        fs::create_dir_all(folder).with_context(cannot)?;
-        for (number, chart) in (1..).zip(&found.structures) {
-            // A type's name may hold what no file's may.
-            let name: String =
-                chart.ty.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(60).collect();
-            fs::write(folder.join(format!("{number:02}-{name}.svg")), svg::chart(chart))
-                .with_context(cannot)?;
+    let trace = Arc::new(args.trace.open()?);
+    let question = question::<Args>("advise", given, &[&machine]);
+    let compute = || {
+        let baseline = baseline::count(trace.clone(), machine, setup, args.order.order())?;
+        let advised = advise(&baseline, args.types)?;
+        if let Some(file) = &args.patch {
+            let patch = patch_of(&baseline, &advised)?;
+            fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
         }
-    }
-    if let Some(file) = &args.patch {
-        let patch = patch_of(&baseline, &advised)?;
-        fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
-    }
-    let text = match args.json {
-        true => json::advice(&found)?,
-        false => terminal::advice(&found, Out::Stdout.style(args.top)),
+        let found = build::what_if::advice(&baseline, &advised, baseline.noise()?.range());
+        Ok(Answer { notes: baseline::notes(&baseline), ..Found::Advice(Box::new(found)).into() })
     };
-    Out::Stdout.write(&text, args.json)?;
+    let mut answer = args.keep.unless(args.patch.is_some()).answer(question, &[&trace], compute)?;
+    Sources::new(&trace, args.sources.context).add_to(&mut answer);
+    if let (Some(folder), Found::Advice(found)) = (&args.svg, &answer.found) {
+        draw(&found.structures, folder).with_context(|| format!("cannot write to {}", folder.display()))?;
+    }
+    show(&answer, &ShapeArgs::rows(args.top), None, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
+}
+
+/// Draws a chart of each structure into a folder.
+fn draw(structures: &[StructureChart], folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for (number, chart) in (1..).zip(structures) {
+        // A type's name may hold what no file's may.
+        let name: String =
+            chart.ty.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(60).collect();
+        fs::write(folder.join(format!("{number:02}-{name}.svg")), svg::chart(chart))?;
+    }
+    Ok(())
 }
 
 /// The patch of all edits that are worth it and that sources allow.

@@ -1,9 +1,10 @@
 //! `memlode alias`: which data collide in the low bits of their addresses.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{ArgMatches, Parser};
 
 use super::OK;
 use super::report::MachineArgs;
@@ -13,7 +14,8 @@ use crate::accesses::add;
 use crate::analyse::{Job, Wanted};
 use crate::args::numbers;
 use crate::args::traces::TraceArgs;
-use crate::show::{Out, ShapeArgs};
+use crate::kept::{KeepArgs, question};
+use crate::show::{Out, ShapeArgs, show};
 
 /// Name the loads that agree with a store to other data in the low 12 address bits
 #[derive(Debug, Parser)]
@@ -35,14 +37,20 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keep: KeepArgs,
 }
 
-pub fn run(args: Args) -> Result<ExitCode> {
+/// `given` is what `args` was made of.
+pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let mut analyses = Run::default();
     for analysis in ["alias", "reloads"] {
         add(&mut analyses, &format!("{analysis}:least={}", args.least))?;
     }
     let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Accesses(analyses)))?;
-    job.run(args.trace.open()?)?.show(&ShapeArgs::rows(args.top), args.json, Out::Stdout)?;
+    let trace = Arc::new(args.trace.open()?);
+    let question = question::<Args>("alias", given, &[&job.machine]);
+    let answer = args.keep.answer(question, &[&trace], || Ok(job.run(trace.clone())?.answer()))?;
+    show(&answer, &ShapeArgs::rows(args.top), None, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }

@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{ArgMatches, Parser};
 use memlode_machine::Machine;
-use memlode_report::build;
-use memlode_report::render::terminal::By;
-use memlode_report::render::{json, terminal};
+use memlode_report::{Answer, Found, build};
 use memlode_trace::Trace;
 
 use super::OK;
 use super::report::{MachineArgs, OrderArgs};
 use crate::args::setup::SimArgs;
 use crate::baseline;
-use crate::show::{Out, ShapeArgs};
+use crate::kept::{KeepArgs, question};
+use crate::show::{Out, ShapeArgs, show};
 
 /// Compare two traces, or one on two machines, by member, line, object and type
 #[derive(Debug, Parser)]
@@ -44,27 +44,30 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keep: KeepArgs,
 }
 
-pub fn run(args: Args) -> Result<ExitCode> {
+/// `given` is what `args` was made of.
+pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let machine = Machine::find(&args.machine.machine)?;
     let other = Machine::find(args.other_machine.as_ref().unwrap_or(&args.machine.machine))?;
     let after = args.after.as_ref().unwrap_or(&args.before);
     // Both are opened before minutes of work on one.
-    let (before, after) = (Trace::open(&args.before)?, Trace::open(after)?);
+    let traces = (Arc::new(Trace::open(&args.before)?), Arc::new(Trace::open(after)?));
     let setups = (args.sim.of(&machine)?, args.sim.of(&other)?);
-    let before = baseline::count(before, machine, setups.0, args.order.order())?;
-    let after = baseline::count(after, other, setups.1, args.order.order())?;
-    let cycles = [&before, &after].map(|side| side.cycles().run);
-    let noise = before.noise()?.range();
-    let [before_report, after_report] = [&before, &after].map(build::what_if::baseline);
-    let found = build::comparison(&before_report, &after_report, cycles, Some(noise));
-    let text = match args.json {
-        true => json::comparison(&found)?,
-        false => {
-            terminal::comparison(&found, &args.shape.tables(By::Data), Out::Stdout.style(args.shape.top()))
-        }
+    let question = question::<Args>("diff", given, &[&machine, &other]);
+    let compute = || {
+        let before = baseline::count(traces.0.clone(), machine, setups.0, args.order.order())?;
+        let after = baseline::count(traces.1.clone(), other, setups.1, args.order.order())?;
+        let cycles = [&before, &after].map(|side| side.cycles().run);
+        let noise = before.noise()?.range();
+        let reports = [&before, &after].map(build::what_if::baseline);
+        let found = build::comparison(&reports[0], &reports[1], cycles, Some(noise));
+        let notes = [&before, &after].map(baseline::notes).concat();
+        Ok(Answer { notes, ..Found::Comparison(Box::new(found)).into() })
     };
-    Out::Stdout.write(&text, args.json)?;
+    let answer = args.keep.answer(question, &[&traces.0, &traces.1], compute)?;
+    show(&answer, &args.shape, None, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }

@@ -9,15 +9,18 @@ mod bias;
 mod budget;
 mod cargo;
 mod check;
+mod completions;
 mod ctl;
 mod diff;
 mod doctor;
 pub mod dump;
+mod guide;
 #[cfg(feature = "measure")]
 mod machine;
 pub mod place_blocks;
 mod replay;
 mod report;
+mod results;
 pub mod run;
 mod serve;
 mod sim;
@@ -121,6 +124,7 @@ enum Command {
     Budget(budget::Args),
     Diff(diff::Args),
     Alias(alias::Args),
+    Results(results::Args),
     #[cfg(feature = "measure")]
     #[command(flatten)]
     Measuring(Measuring),
@@ -129,6 +133,9 @@ enum Command {
     Serve(serve::Args),
     Ctl(ctl::Args),
     Doctor(doctor::Args),
+    Guide(guide::Args),
+    Completions(completions::Args),
+    Man(completions::ManArgs),
     PlaceBlocks(place_blocks::Args),
 }
 
@@ -152,24 +159,26 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
+    let given = given.subcommand().map(|(_, given)| given);
     match command {
         Command::Cc { arguments } => crate::driver::run(crate::driver::toolchain::Language::C, arguments),
         Command::Cxx { arguments } => crate::driver::run(crate::driver::toolchain::Language::Cxx, arguments),
         Command::Fc { arguments } => {
             crate::driver::run(crate::driver::toolchain::Language::Fortran, arguments)
         }
-        Command::Cargo(args) => cargo::run(args, given.subcommand().map(|(_, given)| given)),
+        Command::Cargo(args) => cargo::run(args, given),
         Command::Run(args) => run::run(args),
         Command::Record(args) => run::record(args),
-        Command::Report(args) => report::run(args),
-        Command::Sim(args) => sim::run(args),
-        Command::Replay(args) => replay::run(args),
-        Command::Timeline(args) => timeline::run(args),
-        Command::Advise(args) => advise::run(args),
+        Command::Report(args) => report::run(args, given),
+        Command::Sim(args) => sim::run(args, given),
+        Command::Replay(args) => replay::run(args, given),
+        Command::Timeline(args) => timeline::run(args, given),
+        Command::Advise(args) => advise::run(args, given),
         Command::Budget(args) => budget::run(args),
-        Command::Whatif(args) => whatif::run(args),
-        Command::Diff(args) => diff::run(args),
-        Command::Alias(args) => alias::run(args),
+        Command::Whatif(args) => whatif::run(args, given),
+        Command::Diff(args) => diff::run(args, given),
+        Command::Alias(args) => alias::run(args, given),
+        Command::Results(args) => results::run(args),
         #[cfg(feature = "measure")]
         Command::Measuring(command) => match command {
             Measuring::Bench(args) => bench::run(args),
@@ -182,6 +191,9 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Serve(args) => serve::run(args),
         Command::Ctl(args) => ctl::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Guide(args) => guide::run(args),
+        Command::Completions(args) => completions::run(args, Cli::command()),
+        Command::Man(args) => completions::man(args, Cli::command()),
         Command::PlaceBlocks(args) => place_blocks::run(args),
     }
 }

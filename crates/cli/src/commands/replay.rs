@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, Parser, ValueEnum};
+use clap::{Arg, ArgMatches, Parser, ValueEnum};
 use memlode_analyses::Run;
 use memlode_attribute::annotate::Annotations;
 use memlode_export::ipc::StreamWriter;
@@ -26,7 +26,8 @@ use crate::args::numbers;
 use crate::args::setup::SetupArgs;
 use crate::args::traces::TraceArgs;
 use crate::door::{self, Door};
-use crate::show::{Out, ShapeArgs};
+use crate::kept::{KeepArgs, question};
+use crate::show::{Out, ShapeArgs, show};
 use crate::term;
 
 /// Print or export every access with the names of what it touched and the level that served it
@@ -77,6 +78,8 @@ pub struct Args {
     /// Print what an analysis finds as JSON
     #[arg(long, conflicts_with = "annotate")]
     json: bool,
+    #[command(flatten)]
+    keep: KeepArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -98,12 +101,14 @@ enum Format {
 /// The options that set a machine up have a heading of their own.
 fn with_causes(option: Arg) -> Arg {
     match option.get_id().as_str() {
+        "again" | "no_keep" => option.conflicts_with("annotate"),
         "pages" | "cores" | "placement" | "rules" => option.help_heading("With --annotate causes"),
         _ => option,
     }
 }
 
-pub fn run(args: Args) -> Result<ExitCode> {
+/// `given` is what `args` was made of.
+pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let Some(what) = args.annotate else {
         let mut analyses = Run::default();
         for wanted in &args.analyse {
@@ -113,7 +118,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
             }
         }
         let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Accesses(analyses)))?;
-        job.run(args.trace.open()?)?.show(&ShapeArgs::rows(args.top), args.json, Out::Stdout)?;
+        let trace = Arc::new(args.trace.open()?);
+        let question = question::<Args>("replay", given, &[&job.machine]);
+        let answer = args.keep.answer(question, &[&trace], || Ok(job.run(trace.clone())?.answer()))?;
+        show(&answer, &ShapeArgs::rows(args.top), None, args.json, Out::Stdout)?;
         return Ok(ExitCode::from(OK));
     };
     let machine = Machine::find(&args.machine.machine)?;

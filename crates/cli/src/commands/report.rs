@@ -1,17 +1,20 @@
 //! `memlode report`: which data misses, at which line.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
-use clap::{Parser, ValueEnum, ValueHint};
+use clap::{ArgMatches, Parser, ValueEnum, ValueHint};
 use memlode_attribute::sharing::Order;
+use memlode_report::Sources;
 
 use super::OK;
 use crate::analyse::{Job, Wanted};
 use crate::args::part::PartArgs;
 use crate::args::traces::TraceArgs;
+use crate::kept::{KeepArgs, question};
 use crate::next::{ContextArgs, NextCommands};
-use crate::show::{Out, ShapeArgs};
+use crate::show::{Out, ShapeArgs, show};
 
 /// Say which data misses, at which line, allocated where
 #[derive(Debug, Parser)]
@@ -30,6 +33,8 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keep: KeepArgs,
     #[command(flatten)]
     part: PartArgs,
 }
@@ -67,13 +72,18 @@ impl OrderArgs {
     }
 }
 
-pub fn run(args: Args) -> Result<ExitCode> {
+/// `given` is what `args` was made of.
+pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let mut job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report(args.order.order())))?;
-    let trace = args.trace.open()?;
+    let trace = Arc::new(args.trace.open()?);
     if let Some(part) = args.part.of(&trace)? {
         job.wanted = Wanted::Part(Box::new(part));
     }
     let next = NextCommands::new(trace.directory(), &args.machine.machine);
-    job.run(trace)?.show_with(&args.shape, args.sources, Some(&next), args.json, Out::Stdout)?;
+    let question = question::<Args>("report", given, &[&job.machine]);
+    let compute = || Ok(job.run(trace.clone())?.answer());
+    let mut answer = args.keep.answer(question, &[&trace], compute)?;
+    Sources::new(&trace, args.sources.context).add_to(&mut answer);
+    show(&answer, &args.shape, Some(&next), args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
@@ -11,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, CommandFactory, Parser};
 use memlode_analyses::Run;
 use memlode_collect::{Collector, CommandEnd, Destination, ENVIRONMENT, RecordingSummary};
+use memlode_report::Sources;
 use memlode_report::render::terminal;
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::{Manifest, ManifestInfo, Summary};
@@ -18,7 +20,7 @@ use memlode_trace::write::DirectoryStore;
 use memlode_whatif::advise::glance;
 
 use super::replay::is_stdout;
-use super::report::{MachineArgs, OrderArgs};
+use super::report::{self, MachineArgs, OrderArgs};
 use super::timeline::IntervalArgs;
 use crate::accesses;
 use crate::analyse::{Analysed, Found, Job, Wanted, open};
@@ -29,9 +31,10 @@ use crate::child::{NotStarted, Program, ProgramOutput, ending, exit_code, locate
 use crate::control::{ControlArgs, PART, Server};
 use crate::destination::{self, InMemory, Place, To};
 use crate::interrupt::{self, Signals};
+use crate::kept::{keep, question};
 use crate::live::Beside;
 use crate::next::{ContextArgs, NextCommands};
-use crate::show::{Out, ShapeArgs};
+use crate::show::{Out, ShapeArgs, show};
 use crate::term;
 
 /// Memlode itself failed, as `env`, `timeout` and others say it.
@@ -227,7 +230,7 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
         let started = Instant::now();
         let analysed = match (recorded, later) {
             (Recorded::Analysed(analysed), _) => *analysed,
-            (Recorded::Trace(trace), Some(job)) => job.run(open(trace)?)?,
+            (Recorded::Trace(trace), Some(job)) => job.run(Arc::new(open(trace)?))?,
             (Recorded::Trace(trace), None) => return losses(trace),
         };
         let out = match &options.report_to {
@@ -236,7 +239,14 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
             Some(file) => Out::File(file),
         };
         let next = options.next(&analysed);
-        analysed.show_with(&options.shape, options.sources, next.as_ref(), options.json, out)?;
+        let mut answer = analysed.answer();
+        Sources::new(&analysed.trace, options.sources.context).add_to(&mut answer);
+        show(&answer, &options.shape, next.as_ref(), options.json, out)?;
+        if let (Found::Report(..), None) = (&analysed.found, options.order.order()) {
+            // As `memlode report` would, which then has the answer.
+            let question = question::<report::Args>("report", None, &[&analysed.machine]);
+            keep(question, &analysed.trace, &analysed.answer());
+        }
         if let Some(next) = next.filter(|_| !options.json && options.report_to.is_none()) {
             advice(analysed, &next, started.elapsed().max(SHORTEST_GLANCE));
         }

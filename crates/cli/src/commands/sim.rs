@@ -1,10 +1,11 @@
 //! `memlode sim`: what each cache of a machine would have answered.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::{ArgMatches, CommandFactory, Parser};
 use memlode_attribute::has_gaps;
 use serde_json::json;
 
@@ -14,7 +15,8 @@ use crate::analyse::{Job, Wanted};
 use crate::args::part::PartArgs;
 use crate::args::setup::SetupArgs;
 use crate::args::traces::TraceArgs;
-use crate::show::{Out, ShapeArgs};
+use crate::kept::{KeepArgs, question};
+use crate::show::{Out, ShapeArgs, show};
 
 /// Simulate a machine's caches on a trace: what missed, why, and how much of the fetched lines was used
 #[derive(Debug, Parser)]
@@ -49,12 +51,15 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keep: KeepArgs,
     /// Known, so that who asks for it hears where it is.
     #[command(flatten)]
     part: PartArgs,
 }
 
-pub fn run(args: Args) -> Result<ExitCode> {
+/// `given` is what `args` was made of.
+pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     if args.list {
         list(args.json)?;
         return Ok(ExitCode::from(OK));
@@ -75,14 +80,16 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Ok(if args.time { Wanted::Timing(setup) } else { Wanted::Simulation(setup, args.order.order()) })
     };
     let job = Job::new(&args.machine.machine, setup)?;
-    let trace = args.trace.open()?;
+    let trace = Arc::new(args.trace.open()?);
     if args.time && has_gaps(&trace) {
         bail!(
             "{}: recorded in bursts, and what was executed between them is not known: --time needs a whole trace",
             trace.directory().display()
         );
     }
-    job.run(trace)?.show(&args.shape, args.json, Out::Stdout)?;
+    let question = question::<Args>("sim", given, &[&job.machine]);
+    let answer = args.keep.answer(question, &[&trace], || Ok(job.run(trace.clone())?.answer()))?;
+    show(&answer, &args.shape, None, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }
 

@@ -1,9 +1,10 @@
 //! `memlode timeline`: how misses change while the program runs.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Parser;
+use clap::{ArgMatches, Parser};
 use memlode_analyses::{Arguments, BadArgument, Every, Run};
 
 use super::OK;
@@ -13,7 +14,8 @@ use crate::analyse::{Job, Wanted};
 use crate::args::numbers;
 use crate::args::times::parse_duration;
 use crate::args::traces::TraceArgs;
-use crate::show::{Out, ShapeArgs};
+use crate::kept::{KeepArgs, question};
+use crate::show::{Out, ShapeArgs, show};
 
 /// Say how accesses, misses and waiting change while the program runs, interval by interval
 #[derive(Debug, Parser)]
@@ -28,6 +30,8 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keep: KeepArgs,
 }
 
 /// Options that cut the time line.
@@ -55,11 +59,12 @@ impl IntervalArgs {
     }
 }
 
-pub fn run(args: Args) -> Result<ExitCode> {
+/// `given` is what `args` was made of.
+pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let mut analyses = Run::default();
     args.interval.add(&mut analyses)?;
     let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Accesses(analyses)))?;
-    let trace = args.trace.open()?;
+    let trace = Arc::new(args.trace.open()?);
     if args.interval.is_time() && trace.clock().is_none() {
         bail!(
             "{} does not say how fast its time stamps go, as a whole trace of this version does: take intervals of \
@@ -67,7 +72,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
             trace.directory().display()
         );
     }
-    job.run(trace)?.show(&ShapeArgs::rows(usize::MAX), args.json, Out::Stdout)?;
+    let question = question::<Args>("timeline", given, &[&job.machine]);
+    let answer = args.keep.answer(question, &[&trace], || Ok(job.run(trace.clone())?.answer()))?;
+    show(&answer, &ShapeArgs::rows(usize::MAX), None, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }
 

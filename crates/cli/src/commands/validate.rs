@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -128,7 +129,7 @@ fn record(args: &Args, scratch: &Path) -> Result<PathBuf> {
 /// Returns what the models say of a trace.
 fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<ModelledCosts>> {
     let job = Job::new(name, |_| Ok(Wanted::Report(None)))?;
-    let analysed = job.run(open(trace)?)?;
+    let analysed = job.run(Arc::new(open(trace)?))?;
     let Found::Report(profile, _, sharing) = &analysed.found else { bail!("a report was asked for") };
     let report = report(&analysed.trace, machine, profile, &analysed.replayed, sharing.as_deref());
     let clock_hz = machine.costs.clock_ghz.value * 1e9;
@@ -141,7 +142,7 @@ fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<ModelledCos
         seconds: Some(cycles(&report.total.numbers) / clock_hz),
     };
     let job = Job::new(name, |machine| Ok(Wanted::Timing(Box::new(Setup::of(machine)))))?;
-    let timed = job.run(open(trace)?)?;
+    let timed = job.run(Arc::new(open(trace)?))?;
     let Found::Timing(profile) = &timed.found else { bail!("times were asked for") };
     let timing = timing(&timed.trace, machine, profile, &timed.replayed);
     let rows = timing.lines.iter().map(|row| {

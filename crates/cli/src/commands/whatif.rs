@@ -2,22 +2,22 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{ArgMatches, Parser};
 use memlode_layout::{Edit, edits_from_text, edits_from_toml};
 use memlode_machine::Machine;
-use memlode_report::build;
-use memlode_report::render::terminal::By;
-use memlode_report::render::{json, terminal};
-use memlode_whatif::advise::search;
+use memlode_report::{Answer, Found, WhatIf, build};
+use memlode_whatif::advise::{Baseline, search};
 
 use super::OK;
 use super::report::{MachineArgs, OrderArgs};
 use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
 use crate::baseline;
-use crate::show::{Out, ShapeArgs};
+use crate::kept::{KeepArgs, question};
+use crate::show::{Out, ShapeArgs, show};
 
 const HELP: &str = "\
 Edits, one a line or with `;` between them:
@@ -62,41 +62,47 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keep: KeepArgs,
 }
 
-pub fn run(args: Args) -> Result<ExitCode> {
+/// `given` is what `args` was made of.
+pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let edits = edits(&args)?;
     let machine = Machine::find(&args.machine.machine)?;
     let setup = args.sim.of(&machine)?;
-    let baseline = baseline::count(args.trace.open()?, machine, setup, args.order.order())?;
-    let found = match &args.search {
-        Some(ty) => {
-            let searched = search(&baseline, ty)?;
-            build::what_if::searched(&baseline, &searched, baseline.noise()?.range())
-        }
-        None => {
-            if let Some(file) = &args.patch {
-                let plan = baseline.plan(&edits)?;
-                let (patch, refused) = crate::patch::patch(&baseline.trace, &[&plan])?;
-                // A patch of some of the structures would not be the edit that was predicted.
-                let text = if refused.is_empty() { patch } else { crate::patch::by_hand(&refused) };
-                if !text.is_empty() {
-                    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
-                }
-                if let Some(why) = refused.first() {
-                    bail!("--patch: {why}");
-                }
-            }
-            let outcome = baseline.outcome(&edits)?;
-            build::what_if::what_if(&baseline, &outcome, baseline.noise()?.range())
-        }
+    let trace = Arc::new(args.trace.open()?);
+    let question = question::<Args>("whatif", given, &[&machine]);
+    let compute = || {
+        let baseline = baseline::count(trace.clone(), machine, setup, args.order.order())?;
+        let found = found(&baseline, &edits, &args)?;
+        Ok(Answer { notes: baseline::notes(&baseline), ..Found::WhatIf(Box::new(found)).into() })
     };
-    let text = match args.json {
-        true => json::what_if(&found)?,
-        false => terminal::what_if(&found, &args.shape.tables(By::Data), Out::Stdout.style(args.shape.top())),
-    };
-    Out::Stdout.write(&text, args.json)?;
+    let answer = args.keep.unless(args.patch.is_some()).answer(question, &[&trace], compute)?;
+    show(&answer, &args.shape, None, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
+}
+
+/// Finds what the edits buy, or the best ones of a type.
+fn found(baseline: &Baseline, edits: &[Edit], args: &Args) -> Result<WhatIf> {
+    if let Some(ty) = &args.search {
+        let searched = search(baseline, ty)?;
+        return Ok(build::what_if::searched(baseline, &searched, baseline.noise()?.range()));
+    }
+    if let Some(file) = &args.patch {
+        let plan = baseline.plan(edits)?;
+        let (patch, refused) = crate::patch::patch(&baseline.trace, &[&plan])?;
+        // A patch of some of the structures would not be the edit that was predicted.
+        let text = if refused.is_empty() { patch } else { crate::patch::by_hand(&refused) };
+        if !text.is_empty() {
+            std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        if let Some(why) = refused.first() {
+            bail!("--patch: {why}");
+        }
+    }
+    let outcome = baseline.outcome(edits)?;
+    Ok(build::what_if::what_if(baseline, &outcome, baseline.noise()?.range()))
 }
 
 fn edits(args: &Args) -> Result<Vec<Edit>> {

@@ -192,11 +192,11 @@ fn shares(coverage: &Coverage) -> model::Shares {
         typed_allocations: coverage.typed_allocations as f64 / coverage.allocations.max(1) as f64,
         typed_by_use: coverage.typed_by_use as f64 / coverage.allocations.max(1) as f64,
         by_evidence: BTreeMap::from([
-            ("source", share(evidence.source)),
-            ("debug", share(evidence.debug)),
-            ("tbaa", share(evidence.tbaa)),
-            ("partial", share(evidence.partial)),
-            ("none", share(evidence.none)),
+            ("source".into(), share(evidence.source)),
+            ("debug".into(), share(evidence.debug)),
+            ("tbaa".into(), share(evidence.tbaa)),
+            ("partial".into(), share(evidence.partial)),
+            ("none".into(), share(evidence.none)),
         ]),
     }
 }
@@ -373,7 +373,7 @@ impl Builder<'_> {
         let analyses::Subject::Line { what, place } = finding.subject;
         let cost = finding.cost;
         model::Finding {
-            analysis: finding.analysis,
+            analysis: finding.analysis.into(),
             subject: self.access(&what, &place),
             numbers: self.numbers(&finding.counts, &finding.wait, finding.errors.as_ref()),
             cost: model::Cost {
@@ -431,12 +431,12 @@ impl Builder<'_> {
                 model::Evidence::Objects { objects: self.rows(objects, |class| self.object(*class)) }
             }
             analyses::Evidence::Waits(kind) => {
-                model::Evidence::Waits { how: kind_word(*kind), share: wait.of(*kind) / wait.cycles() }
+                model::Evidence::Waits { how: kind_word(*kind).into(), share: wait.of(*kind) / wait.cycles() }
             }
             analyses::Evidence::PastCaches => model::Evidence::PastCaches {},
             analyses::Evidence::SoftwarePrefetch => model::Evidence::SoftwarePrefetch {},
             analyses::Evidence::Addresses(dependence) => {
-                model::Evidence::Addresses { from: dependence.word() }
+                model::Evidence::Addresses { from: dependence.word().into() }
             }
             analyses::Evidence::Prefetch(distance) => model::Evidence::Prefetch {
                 accesses_ahead: distance.accesses,

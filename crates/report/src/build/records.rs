@@ -30,7 +30,7 @@ pub fn record(sites: &SiteTable, id: LayoutId) -> RecordLayout {
     let members = layout.members().iter().enumerate();
     RecordLayout {
         name: name(sites, layout),
-        form,
+        form: form.into(),
         bytes: layout.bytes,
         incomplete: layout.is_incomplete,
         watched: uses.is_watched(),
@@ -56,7 +56,7 @@ fn part(sites: &SiteTable, member: &Member, escapes: bool) -> RecordPart {
     });
     RecordPart {
         name: member.name.map_or_else(String::new, |id| sites.string(id).to_owned()),
-        kind,
+        kind: kind.into(),
         first_bit: member.first_bit,
         bits: member.bits,
         ty: layout.map_or_else(String::new, |(_, layout)| name(sites, layout)),

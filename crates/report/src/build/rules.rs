@@ -18,7 +18,7 @@ pub fn rules_used(machine: &Machine, levels: &[Arc<str>], detailed: &DetailedPro
     let coherent = with_rules && machine.coherence == Coherence::Mesi;
     RulesUsed {
         levels: levels.iter().zip(rules).map(|(name, rules)| of_level(name, rules)).collect(),
-        coherence: if coherent { "mesi" } else { "none" },
+        coherence: if coherent { "mesi" } else { "none" }.into(),
         assumptions: assumptions(machine, detailed, with_rules),
     }
 }
@@ -61,7 +61,7 @@ fn remote(machine: &Machine, homes: &Homes) -> Assumption {
         remote_cycles: machine.remote_latency_cycles,
         local_cycles: machine.memory_latency_cycles,
         given: !homes.ranges.is_empty(),
-        placement,
+        placement: placement.into(),
         node,
     }
 }
@@ -77,20 +77,24 @@ fn of_level(level: &str, rules: &Rules) -> LevelRules {
             Replacement::Brrip => "brrip",
             Replacement::Fifo => "fifo",
             Replacement::Random => "random",
-        },
+        }
+        .into(),
         inclusion: match rules.inclusion {
             Inclusion::NonInclusive => "non-inclusive",
             Inclusion::Inclusive => "inclusive",
             Inclusion::Exclusive => "exclusive",
-        },
+        }
+        .into(),
         write: match rules.write {
             Write::Back => "back",
             Write::Through => "through",
-        },
+        }
+        .into(),
         allocate: match rules.allocate {
             Allocate::ReadsAndWrites => "reads-and-writes",
             Allocate::Reads => "reads",
-        },
+        }
+        .into(),
         sector_bytes: rules.sector_bytes,
         prefetch: rules
             .prefetch
@@ -101,6 +105,7 @@ fn of_level(level: &str, rules: &Rules) -> LevelRules {
                 Prefetch::Stride => "stride",
                 Prefetch::Stream => "stream",
             })
+            .map(Into::into)
             .collect(),
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn sharing(
         threads: threads.iter().map(|thread: &memlode_trace::event::ThreadId| thread.0).collect(),
     };
     let row = |row: SharingRow<Key>| Sharing {
-        kind: if row.is_true { "true" } else { "false" },
+        kind: if row.is_true { "true" } else { "false" }.into(),
         missed: side(&row.missed, &row.missed_by),
         written: side(&row.written, &row.written_by),
         misses: row.misses,

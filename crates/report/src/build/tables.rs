@@ -24,8 +24,8 @@ pub fn analysis(trace: &Trace, machine: &Machine, tables: &[Table], replayed: &R
 fn table(naming: Naming<'_>, found: &Table) -> model::Table {
     let row = |row: &Vec<Value>| row.iter().map(|found| value(naming, found)).collect();
     model::Table {
-        id: found.meta.id,
-        title: found.meta.title,
+        id: found.meta.id.into(),
+        title: found.meta.title.into(),
         columns: found.columns.iter().map(|id| model::Column { id: id.clone() }).collect(),
         rows: found.rows.iter().map(row).collect(),
         is_whole: found.meta.is_whole,
@@ -38,7 +38,7 @@ fn value(naming: Naming<'_>, found: &Value) -> model::Value {
         Value::Count(n) => model::Value::Count(*n),
         Value::Bytes(n) => model::Value::Bytes(*n),
         Value::Step(step) => model::Value::Step(*step),
-        Value::Word(word) => model::Value::Word(word),
+        Value::Word(word) => model::Value::Word((*word).into()),
         Value::Histogram(buckets) => model::Value::Histogram(buckets.clone()),
         Value::Seconds(seconds) => model::Value::Seconds(*seconds),
         Value::Share(share) => model::Value::Share(*share),

@@ -60,7 +60,8 @@ impl Builder<'_> {
             order: match found.order {
                 Order::Parallel => "parallel",
                 Order::Recorded => "recorded",
-            },
+            }
+            .into(),
             fineness_ns: found.fineness_ns.filter(|_| found.order == Order::Recorded),
             unknown_starts: found.unknown_starts,
             one_in: found.one_in,

@@ -65,7 +65,7 @@ fn executed(
         .into_iter()
         .filter_map(|((reason, function), (times, places))| {
             Some(NotRecorded {
-                reason: name(reason)?,
+                reason: name(reason)?.into(),
                 function,
                 places: places.len() as u64,
                 executed: Some(times),
@@ -83,7 +83,7 @@ fn untold(sites: &SiteTable, is_replayed: bool) -> Vec<NotRecorded> {
     let reasons = sites.left_out().iter().filter(|(reason, _)| is_untold(reason));
     reasons
         .filter_map(|(&reason, &places)| {
-            Some(NotRecorded { reason: name(reason)?, function: None, places, executed: None })
+            Some(NotRecorded { reason: name(reason)?.into(), function: None, places, executed: None })
         })
         .collect()
 }

@@ -11,7 +11,6 @@ use memlode_whatif::hot_cold::Chart;
 use memlode_whatif::placement::Footprint;
 use memlode_whatif::plan::{Plan, PlanDoubt};
 
-use super::source::Sources;
 use super::{comparison, records, report, report_costing};
 use crate::model::{self, Data, Report};
 
@@ -32,8 +31,8 @@ pub fn searched(baseline: &Baseline, found: &Searched, noise: f64) -> model::Wha
     model::WhatIf { tried: found.tried.iter().map(tried).collect(), ..what_if(baseline, &found.best, noise) }
 }
 
-/// Builds advice, with the lines that edits are about.
-pub fn advice(baseline: &Baseline, found: &Advised, noise: f64, sources: &mut Sources) -> model::Advice {
+/// Builds advice, with the lines that edits are about, and without their text.
+pub fn advice(baseline: &Baseline, found: &Advised, noise: f64) -> model::Advice {
     let as_it_is = self::baseline(baseline);
     let mut worth_it = Vec::new();
     for Winner { outcome, about } in &found.worth_it {
@@ -44,11 +43,10 @@ pub fn advice(baseline: &Baseline, found: &Advised, noise: f64, sources: &mut So
         };
         made.at = line.and_then(|at| made.comparison.lines.get(at)).map(|line| {
             let mut access = line.subject.clone();
-            let source = sources.around(&access.position);
             if let Some(member) = about.and_then(|about| about.member) {
                 access.data = own_data(baseline, member);
             }
-            model::Located { source, access }
+            model::Located { source: None, access }
         });
         worth_it.push(made);
     }
@@ -90,7 +88,7 @@ fn what_if_beside(
 
 fn confidence(baseline: &Baseline, edits: &[Edit], plan: &Plan, report: &Report) -> model::Confidence {
     let shares = &report.coverage.by_evidence;
-    let named = ["source", "debug"].iter().filter_map(|kind| shares.get(kind)).sum();
+    let named = ["source", "debug"].iter().filter_map(|kind| shares.get(*kind)).sum();
     let mut held_by: Vec<String> =
         plan.doubts().iter().flat_map(|PlanDoubt::HeldByValue { outer, .. }| outer.clone()).collect();
     held_by.sort();

@@ -1,12 +1,12 @@
 //! Changes to make, with the proof, and changes not to bother with.
 
 use memlode_whatif::advise::{AliasedLoads, LatentSharing, PairedLines, Rejected};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{RecordLayout, SharedLock, WhatIf};
 
 /// The findings of `memlode advise`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Advice {
     /// The trace directory.
     pub trace: String,
@@ -31,7 +31,7 @@ pub struct Advice {
 }
 
 /// A live structure.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StructureChart {
     /// The structure.
     #[serde(rename = "type")]
@@ -49,7 +49,7 @@ pub struct StructureChart {
 }
 
 /// A member of a live structure.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MarkedMember {
     /// Its name.
     pub member: String,

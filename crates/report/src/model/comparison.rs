@@ -1,11 +1,11 @@
 //! Two reports side by side.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Access, Data, Level, Numbers, Object, SourceText, Type};
 
 /// Changes from one report to another.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Comparison {
     /// The first one.
     pub before: Compared,
@@ -24,7 +24,7 @@ pub struct Comparison {
 }
 
 /// One of the two.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Compared {
     /// The trace directory.
     pub trace: String,
@@ -44,7 +44,7 @@ pub struct Compared {
 }
 
 /// A row of both.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Change<S> {
     /// Its subject, as the report has it that has it last.
     #[serde(flatten)]
@@ -62,7 +62,7 @@ pub struct Change<S> {
 }
 
 /// The status of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It is only in the second report.
@@ -78,7 +78,7 @@ pub enum Status {
 }
 
 /// The effect of an edit on a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WhatIf {
     /// The edits in their short form.
     pub edits: Vec<String>,
@@ -96,7 +96,7 @@ pub struct WhatIf {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Located>,
     /// Other edits that were tried, the best first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
 }
 
@@ -119,7 +119,7 @@ impl WhatIf {
 }
 
 /// A line with its text.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Located {
     /// The data and the line.
     #[serde(flatten)]
@@ -129,7 +129,7 @@ pub struct Located {
 }
 
 /// An edit that was tried on a part of the trace.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tried {
     /// In its short form.
     pub edit: String,
@@ -138,7 +138,7 @@ pub struct Tried {
 }
 
 /// The bytes of edited objects.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct MemoryUse {
     /// Objects that are moved.
     pub objects: u64,
@@ -151,7 +151,7 @@ pub struct MemoryUse {
 }
 
 /// Limits of the confidence in a prediction.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Confidence {
     /// The part of the accesses whose data are known from the source or from debug information.
     pub named: f64,
@@ -160,14 +160,14 @@ pub struct Confidence {
     /// Types that hold an edited one by value, and were left as they are.
     pub held_by: Vec<String>,
     /// Members that become smaller.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub narrowed: Vec<Narrowed>,
     /// The allocator that placed the blocks of the heap, if there are any.
     pub placed_by: Option<String>,
 }
 
 /// A member that becomes smaller.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Narrowed {
     /// Its type and its name.
     pub member: String,

@@ -1,14 +1,14 @@
 //! Findings of an analysis, with names.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Access, NotRecorded, Numbers, Object, Position, Row, SourceText};
+use super::{Access, NotRecorded, Numbers, Object, Position, Row, SourceText, Word};
 
 /// One finding.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finding {
     /// The analysis that found it.
-    pub analysis: &'static str,
+    pub analysis: Word,
     /// The data and the line that it is about.
     #[serde(flatten)]
     pub subject: Access,
@@ -29,7 +29,7 @@ pub struct Finding {
 }
 
 /// The cost of a finding, with all lines that one change would serve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Cycles of waiting by the cost model: findings are ranked by this.
     pub wait_cycles: f64,
@@ -45,7 +45,7 @@ pub struct Cost {
 }
 
 /// A fact that a finding rests on.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Evidence {
     /// Other lines that touch the same type: of the same function, or of any if each has too little.
@@ -68,7 +68,7 @@ pub enum Evidence {
     /// In what way the accesses of the line wait, as far as that was seen while the program ran.
     Waits {
         /// `stored`, `streamed`, `chained` or `overlapping`: what most of the wait is.
-        how: &'static str,
+        how: Word,
         /// Its part of the wait, 0 to 1.
         share: f64,
     },
@@ -79,7 +79,7 @@ pub enum Evidence {
     /// The source of the addresses, as the compiler saw it.
     Addresses {
         /// `chased`, `loaded` or `computed`.
-        from: &'static str,
+        from: Word,
     },
     /// Prefetching can help: addresses are known some accesses before.
     Prefetch {
@@ -100,7 +100,7 @@ pub enum Evidence {
 }
 
 /// One of several calls that a line was inlined at.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Caller {
     /// The call; `None` where the function was not inlined.
     pub call: Option<Position>,
@@ -109,7 +109,7 @@ pub struct Caller {
 }
 
 /// The part of each object of a type that is used while its lines are in a level of cache.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Density {
     /// The type.
     #[serde(rename = "type")]
@@ -134,7 +134,7 @@ pub struct Density {
 }
 
 /// A change of layout.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Edit {
     /// Move the members into storage of their own, or the others out.
@@ -148,7 +148,7 @@ pub enum Edit {
 }
 
 /// A reason to doubt a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Doubt {
     /// In a sample: by how much its share is larger than that of the next finding.

@@ -4,6 +4,7 @@
 //! removed, within one version.
 
 mod advice;
+mod answer;
 mod comparison;
 mod finding;
 mod note;
@@ -18,7 +19,10 @@ mod table;
 mod timing;
 mod transfers;
 
+use std::borrow::Cow;
+
 pub use advice::{Advice, MarkedMember, StructureChart};
+pub use answer::{Answer, Found};
 pub use comparison::{
     Change, Compared, Comparison, Confidence, Located, MemoryUse, Narrowed, Status, Tried, WhatIf,
 };
@@ -39,3 +43,6 @@ pub use subject::{Access, Data, Everything, Function, Home, Object, Position, Th
 pub use table::{Analysis, Column, Table, Value};
 pub use timing::{StallCycles, TimeReport, TimedCore, TimedNumbers, TimedRow};
 pub use transfers::{SharedData, SharedLine, SharedLock, SharedObject, Transfers};
+
+/// One of a few words, which outputs know: a constant of ours, or the same word read from a file.
+pub type Word = Cow<'static, str>;

@@ -1,12 +1,14 @@
 //! Notes that a reader must know before trusting the numbers.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use super::Word;
 
 /// A kind of places that touch memory and are not recorded: calls of one function, or another reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotRecorded {
     /// Why it is not recorded, as a name.
-    pub reason: &'static str,
+    pub reason: Word,
     /// The function that is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
@@ -18,7 +20,7 @@ pub struct NotRecorded {
 }
 
 /// Something that a trace lacks, or how its program ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "id", rename_all = "snake_case")]
 pub enum Note {
     /// Part of the program was compiled with a filter.

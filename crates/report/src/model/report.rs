@@ -1,16 +1,19 @@
 //! The contents of a report.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
-    Access, Data, Detail, Everything, Finding, Function, Note, Object, Sample, Thread, Transfers, Type,
+    Access, Data, Detail, Everything, Finding, Function, Note, Object, Sample, Thread, Transfers, Type, Word,
 };
 
 /// A report.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// The recording.
     pub trace: Recording,
@@ -43,7 +46,7 @@ pub struct Report {
 }
 
 /// A row of a table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row<S> {
     /// The subject of its numbers.
     #[serde(flatten)]
@@ -57,7 +60,7 @@ pub struct Row<S> {
 }
 
 /// A recording: its command and its end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Recording {
     /// The trace directory.
     pub directory: String,
@@ -76,7 +79,7 @@ pub struct Recording {
 }
 
 /// The simulated machine.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Simulated {
     /// Short name.
     pub name: String,
@@ -95,7 +98,7 @@ pub struct Simulated {
 }
 
 /// The confidence in the latencies of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LatenciesKnown {
     /// All were measured on the machine itself.
@@ -107,7 +110,7 @@ pub enum LatenciesKnown {
 }
 
 /// One level of cache, all its caches together.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Level {
     /// The machine's name for it: the key used in `misses`. A name that comes twice gets a number.
     pub name: String,
@@ -134,7 +137,7 @@ pub struct Level {
 }
 
 /// Counts of some accesses. A range (`memcpy`) counts once for each cache line it touches.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Numbers {
     /// All of them.
     pub accesses: u64,
@@ -158,7 +161,7 @@ pub struct Numbers {
 }
 
 /// The cost of accesses by the cost model, in cycles of one core.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
     /// Waiting for data: the sum of the next four.
     pub cycles: f64,
@@ -178,7 +181,7 @@ pub struct Wait {
 
 /// Standard errors of the numbers of the same names, each in the unit of its number. Those of counts are of what a part of the
 /// program with as many accesses as the sample has may have instead.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StandardErrors {
     /// The error of all accesses.
     pub accesses: f64,
@@ -211,8 +214,33 @@ impl<T: Serialize> Serialize for ByLevel<T> {
     }
 }
 
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ByLevel<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(LevelVisitor(PhantomData))
+    }
+}
+
+/// Reads levels in the order in which they stand.
+struct LevelVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for LevelVisitor<T> {
+    type Value = ByLevel<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with the levels' names as keys")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<ByLevel<T>, M::Error> {
+        let mut levels = Vec::new();
+        while let Some((name, value)) = map.next_entry::<String, T>()? {
+            levels.push((name.into(), value));
+        }
+        Ok(ByLevel(levels))
+    }
+}
+
 /// Parts of the executed accesses, 0 to 1.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Shares {
     /// Accesses that the parts are of.
     pub accesses: u64,
@@ -233,5 +261,5 @@ pub struct Shares {
     /// The share of those with an element type from the accesses to them alone.
     pub typed_by_use: f64,
     /// Keyed by how the names were found: `source`, `debug`, `tbaa`, `partial`, `none`.
-    pub by_evidence: BTreeMap<&'static str, f64>,
+    pub by_evidence: BTreeMap<Word, f64>,
 }

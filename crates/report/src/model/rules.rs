@@ -1,39 +1,41 @@
 //! Which rules of a machine's caches were simulated, and what was assumed.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use super::Word;
 
 /// The rules of a machine that were simulated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RulesUsed {
     /// Each level's rules, innermost first.
     pub levels: Vec<LevelRules>,
     /// `mesi`, or `none`.
-    pub coherence: &'static str,
+    pub coherence: Word,
     /// Assumptions of the figures.
     pub assumptions: Vec<Assumption>,
 }
 
 /// The rules of a level, in the words of machine files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelRules {
     /// The level.
     pub level: String,
     /// Which line of a full set makes room: `lru`, `tree-plru`, `srrip`, `brrip`, `fifo` or `random`.
-    pub replacement: &'static str,
+    pub replacement: Word,
     /// Its relation to the lines of the level inside it: `non-inclusive`, `inclusive` or `exclusive`.
-    pub inclusion: &'static str,
+    pub inclusion: Word,
     /// `back` or `through`.
-    pub write: &'static str,
+    pub write: Word,
     /// The accesses that bring a line in: `reads-and-writes` or `reads`.
-    pub allocate: &'static str,
+    pub allocate: Word,
     /// Bytes fetched at a time, if that is less than a line.
     pub sector_bytes: Option<u32>,
     /// Its prefetchers: `next-line`, `adjacent-line`, `stride` and `stream`.
-    pub prefetch: Vec<&'static str>,
+    pub prefetch: Vec<Word>,
 }
 
 /// Something that a simulation takes for granted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "id", rename_all = "snake_case")]
 pub enum Assumption {
     /// Misses do not overlap, and each costs the latency of the level that answers.
@@ -66,14 +68,14 @@ pub enum Assumption {
         /// True if some addresses were given homes; the others follow `placement`.
         given: bool,
         /// `first-touch`, `interleave` or `node`.
-        placement: &'static str,
+        placement: Word,
         /// Which node, if all pages lie in one.
         node: Option<u32>,
     },
 }
 
 /// Memory whose pages have a size of their own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pages {
     /// Everything whose allocation was recorded.

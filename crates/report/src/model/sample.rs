@@ -1,9 +1,9 @@
 //! The part of a program that was recorded, and the errors of its figures.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The part of a program that was recorded. All counts of the report are those of that part.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sample {
     /// The duty cycle; `None` if recording was switched in another way, and the part is not chosen at random.
     pub burst: Option<Burst>,
@@ -19,7 +19,7 @@ pub struct Sample {
 }
 
 /// A duty cycle.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Burst {
     /// Seconds for which recording is on.
     pub on_seconds: f64,
@@ -28,7 +28,7 @@ pub struct Burst {
 }
 
 /// An estimate from a sample.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Estimated {
     /// Its value.
     pub value: f64,
@@ -37,7 +37,7 @@ pub struct Estimated {
 }
 
 /// The misses of a level in a sample, as parts of all accesses, 0 to 1.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SampledLevel {
     /// The machine's name for it.
     pub name: String,

@@ -1,11 +1,11 @@
 //! Findings of a detailed simulation: why accesses missed, and what their misses were worth.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Access, Object, Report, RulesUsed};
+use super::{Access, Object, Report, RulesUsed, Word};
 
 /// A report whose rows say why their accesses missed, and what was found besides.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Simulation {
     /// The report. The rows of `lines`, `fields`, `types` and `objects`, and `total`, have details.
     pub report: Report,
@@ -22,7 +22,7 @@ pub struct Simulation {
 }
 
 /// Details of some accesses.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Detail {
     /// Why they missed: cache levels, innermost first.
     pub causes: Vec<LevelCauses>,
@@ -36,7 +36,7 @@ pub struct Detail {
 }
 
 /// Misses of one level.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LevelCauses {
     /// The level.
     pub level: String,
@@ -71,7 +71,7 @@ impl LevelCauses {
 }
 
 /// Accesses that evicted lines.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Evictor {
     /// Index of its row in the same table; `None` for what has no row there.
     pub row: Option<usize>,
@@ -80,7 +80,7 @@ pub struct Evictor {
 }
 
 /// Translations.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Translation {
     /// Accesses whose translation the second level had.
     pub second_level_hits: u64,
@@ -95,7 +95,7 @@ pub struct Translation {
 }
 
 /// Accesses that memory answered.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Memory {
     /// That of the core's own node.
     pub local: u64,
@@ -104,7 +104,7 @@ pub struct Memory {
 }
 
 /// Loads that a store to another address may hold up.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Alias {
     /// The loads.
     pub load: Access,
@@ -117,7 +117,7 @@ pub struct Alias {
 }
 
 /// Messages that keep caches the same.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoherenceNumbers {
     /// Writes that found their line but had to ask for it for themselves.
     pub upgrades: u64,
@@ -130,7 +130,7 @@ pub struct CoherenceNumbers {
 }
 
 /// Events of a level besides demand.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LevelBesides {
     /// The level.
     pub level: String,
@@ -145,7 +145,7 @@ pub struct LevelBesides {
 }
 
 /// Counts of prefetches.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PrefetchNumbers {
     /// Lines fetched ahead.
     pub issued: u64,
@@ -160,10 +160,10 @@ pub struct PrefetchNumbers {
 }
 
 /// Misses of some data because of other cores' writes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sharing {
     /// `false`: other bytes of the line were written; `true`: the same bytes.
-    pub kind: &'static str,
+    pub kind: Word,
     /// The accesses that missed.
     pub missed: Side,
     /// The writes before.
@@ -175,7 +175,7 @@ pub struct Sharing {
 }
 
 /// Data, the line that touches it, and the threads that do.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Side {
     /// Data and line.
     #[serde(flatten)]

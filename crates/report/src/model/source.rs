@@ -1,9 +1,9 @@
 //! The text of source lines.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The line that a finding is about, with its neighbours, or the reason why it is not shown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SourceText {
     /// The lines.
@@ -21,7 +21,7 @@ pub enum SourceText {
 }
 
 /// A line of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceLine {
     /// Its number, from 1.
     pub line: u32,

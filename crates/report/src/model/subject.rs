@@ -1,13 +1,13 @@
 //! The subject of a row's numbers.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// All accesses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Everything {}
 
 /// A source position.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// Path as the compiler saw it.
     pub file: Option<String>,
@@ -18,7 +18,7 @@ pub struct Position {
     /// The same, mangled.
     pub linkage_name: String,
     /// True if the line is that of a neighbouring instruction, since most accesses there have none of their own.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub borrowed: bool,
     /// The nearest line outside libraries that a library's line was inlined into.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub struct Position {
 }
 
 /// The data that accesses touch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Data {
     /// Type that holds the member, or of the object.
     #[serde(rename = "type")]
@@ -38,7 +38,7 @@ pub struct Data {
 }
 
 /// Data and the line that touches it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// The data.
     #[serde(flatten)]
@@ -49,7 +49,7 @@ pub struct Access {
 }
 
 /// A type.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Type {
     /// Its name.
     #[serde(rename = "type")]
@@ -57,7 +57,7 @@ pub struct Type {
 }
 
 /// A class of objects.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Object {
     /// Their home.
     #[serde(flatten)]
@@ -73,7 +73,7 @@ pub struct Object {
 }
 
 /// The home of objects.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Home {
     /// Allocated outside instrumented code, or before the recorder was there.
@@ -111,7 +111,7 @@ pub enum Home {
 }
 
 /// A function.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
     /// Demangled.
     pub function: String,
@@ -120,7 +120,7 @@ pub struct Function {
 }
 
 /// A thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// Index over the whole trace.
     pub thread: u32,

@@ -1,11 +1,11 @@
 //! Tables of analyses, with names.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Data, Home, Note, Position};
+use super::{Data, Home, Note, Position, Word};
 
 /// Findings of some analyses of a trace.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
     /// The trace directory.
     pub trace: String,
@@ -18,12 +18,12 @@ pub struct Analysis {
 }
 
 /// A table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Short name, stable.
-    pub id: &'static str,
+    pub id: Word,
     /// Its title, as the analysis has it.
-    pub title: &'static str,
+    pub title: Word,
     /// Its columns.
     pub columns: Vec<Column>,
     /// Indexed by row and column; the most important rows first, or in the order of time.
@@ -32,16 +32,22 @@ pub struct Table {
     pub is_whole: bool,
 }
 
+impl Table {
+    /// Returns whether each row has a value for each column, as one that was read from a file may not.
+    pub fn is_sound(&self) -> bool {
+        self.rows.iter().all(|row| row.len() == self.columns.len())
+    }
+}
+
 /// A column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
     /// Its name, stable: words joined by `_`.
     pub id: String,
 }
 
 /// The value of a row in a column.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Value {
     /// Not known, or there is none.
     Nothing,
@@ -54,7 +60,7 @@ pub enum Value {
     /// A name.
     Text(String),
     /// One of a few words, which the analysis's page explains.
-    Word(&'static str),
+    Word(super::Word),
     /// Bytes from which on, and how often.
     Histogram(Vec<(u64, u64)>),
     /// Seconds.

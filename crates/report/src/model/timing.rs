@@ -1,11 +1,11 @@
 //! Findings of a model of the core: which accesses take the time, and what they wait for.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Access, ByLevel, Data, Everything, Function, Object, Recording, Simulated, Thread, Type};
 
 /// A run in modelled time. Tables have the costliest row first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TimeReport {
     /// The recording.
     pub trace: Recording,
@@ -32,7 +32,7 @@ pub struct TimeReport {
 }
 
 /// The modelled core.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct TimedCore {
     /// Its clock.
     pub clock_ghz: f64,
@@ -47,7 +47,7 @@ pub struct TimedCore {
 }
 
 /// A row of a table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TimedRow<S> {
     /// Subject of its numbers.
     #[serde(flatten)]
@@ -58,7 +58,7 @@ pub struct TimedRow<S> {
 }
 
 /// Time of some accesses.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TimedNumbers {
     /// All of them; a range counts once for each line that it touches.
     pub accesses: u64,
@@ -87,7 +87,7 @@ pub struct TimedNumbers {
 }
 
 /// Cycles of waiting, by what there would be less of them without.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct StallCycles {
     /// The line was far, and nothing before the access let it begin earlier.
     pub latency: f64,

@@ -1,14 +1,14 @@
 //! Losses of threads to lines that they take from each other.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Access, Object, Side};
+use super::{Access, Object, Side, Word};
 
 /// Transfers of lines between the cores of a program's threads, and what was lost to them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transfers {
     /// The order of the replay: `parallel`, each thread on a core of its own, or `recorded`, none earlier than it ran.
-    pub order: &'static str,
+    pub order: Word,
     /// For a recorded order: the longest time in which nothing says how far a thread was, in nanoseconds.
     pub fineness_ns: Option<u64>,
     /// Threads whose creation was not seen.
@@ -47,7 +47,7 @@ pub struct Transfers {
 }
 
 /// Two accesses that take lines from each other.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SharedData {
     /// The object that the lines are of.
     pub object: Object,
@@ -70,7 +70,7 @@ pub struct SharedData {
 }
 
 /// An object that threads take lines of from each other.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SharedObject {
     /// The object.
     pub object: Object,
@@ -93,7 +93,7 @@ pub struct SharedObject {
 }
 
 /// Locks of one kind of object that several threads take in one place.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SharedLock {
     /// The object that they lie in.
     pub object: Object,
@@ -116,7 +116,7 @@ pub struct SharedLock {
 }
 
 /// A cache line of several threads.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SharedLine {
     /// Its address, in hexadecimal.
     pub line: String,

@@ -5,13 +5,27 @@ use serde_json::{Map, json};
 
 use super::sentences::{assumption, level_rules, note};
 use crate::model::{
-    Access, Advice, Alias, Analysis, Assumption, CoherenceNumbers, Comparison, Data, Everything, Finding,
-    Function, LevelBesides, LevelRules, Note, Object, Recording, Report, Row, RulesUsed, Sample, Shares,
-    Sharing, Simulated, Simulation, Table, Thread, TimeReport, TimedCore, TimedRow, Transfers, Type, WhatIf,
+    Access, Advice, Alias, Analysis, Answer, Assumption, CoherenceNumbers, Comparison, Data, Everything,
+    Finding, Found, Function, LevelBesides, LevelRules, Note, Object, Recording, Report, Row, RulesUsed,
+    Sample, Shares, Sharing, Simulated, Simulation, Table, Thread, TimeReport, TimedCore, TimedRow,
+    Transfers, Type, Value, WhatIf,
 };
 
 /// Version of the schema: within one, fields are added, and none is renamed or removed.
 pub const VERSION: u32 = 2;
+
+/// The JSON of a command's answer.
+pub fn answer(answer: &Answer) -> serde_json::Result<String> {
+    match &answer.found {
+        Found::Report(found) => report(found),
+        Found::Simulation(found) => simulation(found),
+        Found::Timing(found) => timing(found),
+        Found::Analysis(found) => analysis(found),
+        Found::Comparison(found) => comparison(found),
+        Found::WhatIf(found) => what_if(found),
+        Found::Advice(found) => advice(found),
+    }
+}
 
 /// `memlode report --json`.
 pub fn report(report: &Report) -> serde_json::Result<String> {
@@ -158,7 +172,7 @@ impl Rules<'_> {
         let assumed = |data| Said { data, text: assumption(data) };
         Rules {
             levels: rules.levels.iter().map(level).collect(),
-            coherence: rules.coherence,
+            coherence: &rules.coherence,
             assumptions: rules.assumptions.iter().map(assumed).collect(),
         }
     }
@@ -243,7 +257,7 @@ struct ComparisonDocument<'a, T> {
 /// All rows of a table, each an object with the columns as members.
 fn table(table: &Table) -> serde_json::Value {
     let row = |row: &Vec<_>| {
-        let members = table.columns.iter().zip(row).map(|(column, value)| (column.id.clone(), json!(value)));
+        let members = table.columns.iter().zip(row).map(|(column, cell)| (column.id.clone(), value(cell)));
         serde_json::Value::Object(Map::from_iter(members))
     };
     json!({
@@ -251,4 +265,21 @@ fn table(table: &Table) -> serde_json::Value {
         "title": table.title,
         "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
     })
+}
+
+/// A value by itself: its column says what it is.
+fn value(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Nothing => serde_json::Value::Null,
+        Value::Count(number) | Value::Bytes(number) => json!(number),
+        Value::Step(step) => json!(step),
+        Value::Text(text) => json!(text),
+        Value::Word(word) => json!(word),
+        Value::Histogram(buckets) => json!(buckets),
+        Value::Seconds(number) | Value::Share(number) => json!(number),
+        Value::Data(data) => json!(data),
+        Value::Position(position) => json!(position),
+        Value::Home(home) => json!(home),
+        Value::Threads(threads) => json!(threads),
+    }
 }

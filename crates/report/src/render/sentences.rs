@@ -82,7 +82,7 @@ pub fn note(note: &Note) -> String {
 /// Lists what was executed and not recorded, with how often.
 pub(super) fn executions<'a>(places: impl IntoIterator<Item = &'a NotRecorded>) -> String {
     let times = |of: &NotRecorded| {
-        let what = of.function.as_deref().map_or(of.reason.to_owned(), without_arguments);
+        let what = of.function.as_deref().map_or(of.reason.to_string(), without_arguments);
         format!("{what} {}", count(of.executed.unwrap_or_default()))
     };
     some(&places.into_iter().map(times).collect::<Vec<_>>())
@@ -140,7 +140,7 @@ pub(crate) fn assumption(assumption: &Assumption) -> String {
             }
         }
         Assumption::RemoteMemory { remote_cycles, local_cycles, given, placement, node } => {
-            let placed = match (*placement, node) {
+            let placed = match (&**placement, node) {
                 ("node", Some(node)) => format!("in node {node}"),
                 ("interleave", _) => "in all nodes in turn".into(),
                 _ => "in the node that touches them first".into(),
@@ -156,7 +156,7 @@ pub(crate) fn assumption(assumption: &Assumption) -> String {
 
 /// `tree-PLRU, exclusive, prefetches next-line and stride`.
 pub(crate) fn level_rules(rules: &LevelRules) -> String {
-    let replacement = match rules.replacement {
+    let replacement = match &*rules.replacement {
         "tree-plru" => "tree-PLRU".into(),
         word @ ("lru" | "srrip" | "brrip" | "fifo") => word.to_uppercase(),
         word => word.to_string(),

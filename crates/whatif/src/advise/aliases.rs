@@ -1,15 +1,15 @@
 //! Buffers whose loads are held up by stores to another one.
 
 use memlode_layout::Edit;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{AdviseError, Baseline, one_as_text};
+use super::{AdviseError, Baseline, one_as_text, one_from_text};
 use crate::predict::TraceStart;
 use crate::proposals::aliasing::{conflicts_of, is_cure};
 
 /// Loads of one buffer that agree with stores to another one in the low 12 bits of the address, and
 /// no more if one of them begins later.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AliasedLoads {
     /// The buffer that is read.
     pub load: String,
@@ -22,7 +22,7 @@ pub struct AliasedLoads {
     /// Loads that still do under the edit.
     pub conflicts_left: u64,
     /// The edit.
-    #[serde(serialize_with = "one_as_text")]
+    #[serde(serialize_with = "one_as_text", deserialize_with = "one_from_text")]
     pub edit: Edit,
 }
 

@@ -21,8 +21,9 @@ mod search;
 mod threads;
 mod trial;
 
-use memlode_layout::{Edit, Scope};
-use serde::{Serialize, Serializer};
+use memlode_layout::{Edit, Scope, edits_from_text};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hot_cold::{Chart, charts};
 use crate::noise::Verdict;
@@ -98,10 +99,10 @@ pub struct Winner {
 }
 
 /// Edits that are not worth it, or less than others of the same type.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rejected {
     /// The edits; text, in their short form, where they are written down.
-    #[serde(rename = "edit", serialize_with = "as_text")]
+    #[serde(rename = "edit", serialize_with = "as_text", deserialize_with = "from_text")]
     pub edits: Vec<Edit>,
     /// The part of the run's cycles that they gain; less than 0 if they lose.
     pub gain: f64,
@@ -157,6 +158,17 @@ pub fn written(edits: &[Edit]) -> String {
 
 fn one_as_text<S: Serializer>(edit: &Edit, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(edit)
+}
+
+fn one_from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Edit, D::Error> {
+    match &from_text(from)?[..] {
+        [edit] => Ok(edit.clone()),
+        edits => Err(D::Error::custom(format!("expected one edit, found {}", edits.len()))),
+    }
+}
+
+fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Edit>, D::Error> {
+    edits_from_text(&String::deserialize(from)?).map_err(D::Error::custom)
 }
 
 fn as_text<S: Serializer>(edits: &[Edit], to: S) -> Result<S::Ok, S::Error> {

@@ -3,9 +3,11 @@
 use memlode_attribute::sharing::OwnMember;
 use memlode_layout::Edit;
 use memlode_trace::sites::SiteId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{ABOUT, AdviseError, Baseline, EditOutcome, Rejected, Winner, effort, one_as_text};
+use super::{
+    ABOUT, AdviseError, Baseline, EditOutcome, Rejected, Winner, effort, one_as_text, one_from_text,
+};
 use crate::noise::Verdict;
 use crate::proposals::Proposal;
 use crate::proposals::threads::{Apart, Contended};
@@ -28,7 +30,7 @@ pub struct CostliestAccess {
 }
 
 /// An object whose beginning alone keeps threads from sharing its lines.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatentSharing {
     /// The object, as edits name it.
     pub object: String,
@@ -37,18 +39,18 @@ pub struct LatentSharing {
     /// The part of the run's cycles that threads would then lose.
     pub lost_share: f64,
     /// The edit that keeps threads apart wherever it begins.
-    #[serde(serialize_with = "one_as_text")]
+    #[serde(serialize_with = "one_as_text", deserialize_with = "one_from_text")]
     pub edit: Edit,
 }
 
 /// An object of which threads write neighbouring lines: where a processor fetches lines in pairs,
 /// they may take them from each other.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedLines {
     /// The object, as edits name it.
     pub object: String,
     /// The edit that gives each thread pairs of lines of its own.
-    #[serde(serialize_with = "one_as_text")]
+    #[serde(serialize_with = "one_as_text", deserialize_with = "one_from_text")]
     pub edit: Edit,
 }
 

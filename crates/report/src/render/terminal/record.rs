@@ -16,7 +16,7 @@ pub fn draw(record: &RecordLayout) -> String {
 pub fn draw_with(record: &RecordLayout, heat: &dyn Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();
     // What has no name is called by what it is, and where.
-    match record.name.starts_with(record.form) {
+    match record.name.starts_with(&*record.form) {
         true => drop(writeln!(out, "{} {{", record.name)),
         false => drop(writeln!(out, "{} {} {{", record.form, record.name)),
     }
@@ -55,7 +55,7 @@ impl Drawing<'_> {
 
     /// The members of a record that begins at a bit of the one that is drawn.
     fn members(&mut self, record: &RecordLayout, at: u64, depth: usize) {
-        let overlap = matches!(record.form, "union" | "variants");
+        let overlap = matches!(&*record.form, "union" | "variants");
         let mut end = 0;
         for part in in_order(record) {
             if !overlap && part.first_bit > end {
@@ -98,14 +98,14 @@ impl Drawing<'_> {
             true => format!("{:>5}:{:<2} {:>3} bits", first / 8, first % 8, part.bits),
             false => format!("{:>5} {:>9}", first / 8, part.bits / 8),
         }];
-        match part.kind {
+        match &*part.kind {
             "field" | "variants" => {}
             "variant" => notes.push(match part.value {
                 Some(value) => format!("if {value}"),
                 None => "otherwise".to_owned(),
             }),
             // Where it is depends on the object.
-            "virtual base" => notes = vec![part.kind.to_owned()],
+            "virtual base" => notes = vec![part.kind.to_string()],
             kind => notes.push(kind.to_owned()),
         }
         if part.escapes {
@@ -170,7 +170,7 @@ fn free(record: &RecordLayout) -> (Holes, u64) {
     let mut holes = Holes::default();
     let mut end = 0;
     for part in in_order(record) {
-        if part.first_bit > end && !matches!(record.form, "union" | "variants") {
+        if part.first_bit > end && !matches!(&*record.form, "union" | "variants") {
             holes.count += 1;
             holes.bits += part.first_bit - end;
         }

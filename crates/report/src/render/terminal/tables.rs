@@ -23,7 +23,7 @@ pub fn table(table: &Table, style: Style) -> String {
     } else {
         String::new()
     };
-    let _ = writeln!(out, "\n{}{of}", style.heading(table.title));
+    let _ = writeln!(out, "\n{}{of}", style.heading(&table.title));
     if table.rows.is_empty() {
         let _ = writeln!(out, "  none");
         return out;

@@ -135,7 +135,7 @@ fn write_row(out: &mut String, row: &SharedData, by: &str, is_part: bool, style:
 
 /// In which order threads were replayed, and how far that can be trusted.
 fn order(found: &Transfers) -> String {
-    let mut text = match (found.order, found.fineness_ns) {
+    let mut text = match (&*found.order, found.fineness_ns) {
         ("parallel", _) => {
             "order: as if each thread had a core of its own; what the schedule decided (who got a lock, or a \
                             piece of work) is as recorded"

@@ -1,0 +1,158 @@
+//! Answers that are kept beside a trace: looked up before a trace is replayed, and kept behind it.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::Result;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, CommandFactory, Parser, ValueHint};
+use indicatif::HumanDuration;
+use memlode_machine::Machine;
+use memlode_report::{Answer, render};
+use memlode_results::{Asked, Kept, MachineIdentity, Question, Unusable, Why, fingerprint};
+use memlode_trace::Trace;
+
+use crate::term;
+
+/// Set to `off`, answers are neither looked up nor kept.
+const VARIABLE: &str = "MEMLODE_RESULTS";
+
+/// Arguments that do not change an answer, but where it is shown or kept, or how much of it; and
+/// those that a question has otherwise: traces and machines.
+const BESIDES: [&str; 14] = [
+    "trace",
+    "before",
+    "after",
+    "machine",
+    "other_machine",
+    "top",
+    "by",
+    "context",
+    "json",
+    "svg",
+    "patch",
+    "again",
+    "no_keep",
+    "list",
+];
+
+/// Bytes of the largest file that an option names.
+const LARGEST: u64 = 64 << 20;
+
+/// Options about answers that are kept.
+#[derive(Clone, Copy, Debug, Default, Parser)]
+pub struct KeepArgs {
+    /// Compute anew what was asked before
+    #[arg(long)]
+    pub again: bool,
+    /// Keep no answer beside the trace
+    #[arg(long)]
+    pub no_keep: bool,
+}
+
+/// The question that the arguments of a command ask: whatever changes its answer.
+pub fn question<A: CommandFactory>(
+    command: &str,
+    given: Option<&ArgMatches>,
+    machines: &[&Machine],
+) -> Question {
+    let mut question = Question { command: command.to_string(), ..Question::default() };
+    question.machines = machines.iter().map(|machine| identity(machine)).collect();
+    let Some(given) = given else { return question };
+    for option in A::command().get_arguments().filter(|option| counts(option, given)) {
+        let name = option.get_id().as_str();
+        let values = given.get_raw(name).into_iter().flatten().map(|value| meaning(option, value));
+        question.options.insert(name.to_string(), values.collect());
+    }
+    question
+}
+
+/// A machine by all that is known of it: files of machines may be edited, and `host` is another one elsewhere.
+fn identity(machine: &Machine) -> MachineIdentity {
+    MachineIdentity { name: machine.name.clone(), hash: fingerprint(format!("{machine:?}").as_bytes()) }
+}
+
+fn counts(option: &Arg, given: &ArgMatches) -> bool {
+    let id = option.get_id().as_str();
+    !BESIDES.contains(&id)
+        && given.try_contains_id(id).unwrap_or(false)
+        && given.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// A value as it was typed, and of a file what it says, too.
+fn meaning(option: &Arg, value: &OsStr) -> String {
+    let shown = match value.to_str() {
+        Some(text) => text.to_string(),
+        None => format!("{value:?}"),
+    };
+    let may_be_file =
+        matches!(option.get_value_hint(), ValueHint::AnyPath | ValueHint::FilePath | ValueHint::Other);
+    match may_be_file.then(|| memlode_files::read(Path::new(value), LARGEST)) {
+        Some(Ok(bytes)) => format!("{shown} with {}", fingerprint(&bytes)),
+        _ => shown,
+    }
+}
+
+impl KeepArgs {
+    /// Has the answer computed in any case if something else is wanted of the computation, too.
+    pub fn unless(self, is_wanted: bool) -> KeepArgs {
+        KeepArgs { again: self.again || is_wanted, ..self }
+    }
+
+    /// The answer that was kept beside the first trace, or else the one that is computed, which is kept.
+    pub fn answer(
+        self,
+        question: Question,
+        traces: &[&Trace],
+        compute: impl FnOnce() -> Result<Answer>,
+    ) -> Result<Answer> {
+        let asked = asked(question, traces);
+        if let Some(asked) = asked.as_ref().filter(|_| !self.again) {
+            match asked.find::<Answer>() {
+                Ok(Some(kept)) if kept.answer.is_sound() => return Ok(as_now(kept, traces)),
+                Ok(Some(Kept { path, .. })) => refuse(&Unusable { path, why: Why::Damaged }),
+                Ok(None) => {}
+                Err(unusable) => refuse(&unusable),
+            }
+        }
+        let answer = compute()?;
+        if let Some(asked) = asked.filter(|_| !self.no_keep) {
+            // Where nothing can be written, it is computed again the next time.
+            let _ = asked.keep(&answer);
+        }
+        Ok(answer)
+    }
+}
+
+/// Keeps an answer that was computed for another reason.
+pub fn keep(question: Question, trace: &Trace, answer: &Answer) {
+    if let Some(asked) = asked(question, &[trace]) {
+        let _ = asked.keep(answer);
+    }
+}
+
+fn asked<'a>(question: Question, traces: &[&'a Trace]) -> Option<Asked<'a>> {
+    let is_off = std::env::var_os(VARIABLE).is_some_and(|value| value == "off");
+    if is_off { None } else { Asked::new(question, traces) }
+}
+
+fn refuse(unusable: &Unusable) {
+    term::note(&format!("{unusable}; the answer is computed anew"));
+}
+
+/// A kept answer with the traces where they are now, and what was said when it was computed.
+fn as_now(Kept { mut answer, path, answered }: Kept<Answer>, traces: &[&Trace]) -> Answer {
+    answer.notes.iter().for_each(|note| term::note(&render::note(note)));
+    let since = SystemTime::now().duration_since(answered).unwrap_or_default();
+    term::line(&format!(
+        "computed {} ago and kept in {}; --again computes it anew",
+        HumanDuration(since),
+        path.display()
+    ));
+    let place = |trace: &&Trace| trace.directory().display().to_string();
+    let before = traces.first().map(place).unwrap_or_default();
+    let after = traces.last().map(place).unwrap_or_default();
+    answer.locate(&before, &after);
+    answer
+}

@@ -1,0 +1,47 @@
+//! A question, and the name of the file that has its answer.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::FOLDER;
+
+/// Everything that an answer depends on, but the trace beside which it lies and the code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The command: `report`, `sim`, `whatif`.
+    pub command: String,
+    /// Options that change the answer, each with its values as they were given.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, Vec<String>>,
+    /// The machines that are simulated.
+    pub machines: Vec<MachineIdentity>,
+    /// Further traces that it is about, as hashes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
+}
+
+/// A machine, as an answer depends on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineIdentity {
+    /// Its short name.
+    pub name: String,
+    /// A hash of all that is known of it, as [`fingerprint`] makes one.
+    pub hash: String,
+}
+
+impl Question {
+    /// Path of the file in the directory of a trace.
+    pub(crate) fn file(&self) -> PathBuf {
+        let word: String = self.command.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+        let text = serde_json::to_string(self).unwrap_or_default();
+        PathBuf::from(FOLDER).join(format!("{word}-{}.json", fingerprint(text.as_bytes())))
+    }
+}
+
+/// The first sixteen hexadecimal digits of the SHA-256 of some bytes.
+pub fn fingerprint(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
